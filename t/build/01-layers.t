@@ -1,5 +1,6 @@
-# Guards that read the source: which room may include and want what, unique log ids, directives and documentation, equal
-# schemas on both engines, length of files, words that have no place in a finished program.
+# Guards that read the source: which room may include and want what, unique log ids, directives and
+# documentation, equal schemas on both engines, length of files, words that have no place in a
+# finished program.
 use strict;
 use warnings;
 use Idadmin::Test;
@@ -8,7 +9,8 @@ use Test::More;
 
 my $src = src_dir();
 my %text;    # file -> text, relative names
-for my $file (split /\n/, run_command([qw(find), $src, qw(-type f -not -path */.git/* -not -path */obj/* -not -path */build-*)])->{out}) {
+for my $file (split /\n/, run_command([qw(find), $src,
+    qw(-type f -not -path */.git/* -not -path */obj/* -not -path */build-*)])->{out}) {
     my $name = substr $file, length($src) + 1;
     next if $name !~ m{^(?:core|schema|mod_idadmin|worker|conf|doc|t|\.ci)/|^(?:configure|Makefile\.in|[A-Z]+\.md)$};
     next if $name =~ m{^t/fuzz/\w+/};    # seeds: bytes as attackers send them
@@ -24,8 +26,8 @@ sub code {
     return $code;
 }
 
-# Which room may include which: those named, and whatever these may include. An arrow that is not here is a decision, made by
-# whoever adds it here.
+# Which room may include which: those named, and whatever these may include. An arrow that is not
+# here is a decision, made by whoever adds it here.
 my %arrows = (
     'core/base'       => [],
     'core/db'         => [qw(core/base schema)],
@@ -62,7 +64,8 @@ sub reach {
 }
 
 subtest 'rooms include only what is below them' => sub {
-    my $httpd    = qr{^(?:httpd|http_\w+|ap_\w+|util_(?:filter|script|mutex|time|md5|varbuf|expr\w*|cookies|ldap|fcgi)|mod_\w+|mpm_common|scoreboard|unixd|os)\.h$};
+    my $httpd    =
+        qr{^(?:httpd|http_\w+|ap_\w+|util_(?:filter|script|mutex|time|md5|varbuf|expr\w*|cookies|ldap|fcgi)|mod_\w+|mpm_common|scoreboard|unixd|os)\.h$};
     my $outbound = qr{^(?:curl/.*|ldap\w*\.h|lber\w*\.h)$};
     # System headers that belong to some rooms only.
     my @owned = (
@@ -86,7 +89,8 @@ subtest 'rooms include only what is below them' => sub {
                 $seen{"$room $other"} = 1;
                 push @wrong, "$file: $line" if $other ne $room && !$below->{$other};
             } else {
-                push @wrong, map {"$file: $line"} grep { $name =~ $_->[0] && $file !~ $_->[1] } @owned;
+                push @wrong, map {"$file: $line"}
+                    grep { $name =~ $_->[0] && $file !~ $_->[1] } @owned;
             }
         }
     }
@@ -112,17 +116,22 @@ subtest 'core wants nothing of httpd, libcurl or OpenLDAP' => sub {
     my @symbols = split /\n/, $nm->{out};
     cmp_ok(scalar @symbols, '>', 100, 'it has symbols');
     is_deeply([grep {/ U (?:ap_|unixd_|curl_|ldap_|ber_|lutil_)/} @symbols], [], 'none of theirs');
-    is_deeply([grep { / U sqlite3_/ && !/:sqlite\w*\.o:/ } @symbols], [], 'SQLite only in its driver');
-    is_deeply([grep { / U PQ\w/ && !/:postgresql\w*\.o:/ } @symbols], [], 'libpq only in its driver');
+    is_deeply([grep { / U sqlite3_/ && !/:sqlite\w*\.o:/ } @symbols], [],
+        'SQLite only in its driver');
+    is_deeply([grep { / U PQ\w/ && !/:postgresql\w*\.o:/ } @symbols], [],
+        'libpq only in its driver');
 };
 
 subtest 'values of LDAP answers are read through one place' => sub {
-    my $open = qr/\bber_init2?\s*\(|\bldap_parse_\w+_control\s*\(|\bldap_control_find\s*\(/;    # end the process, or the call, over a value that is not there
-    is_deeply([grep { code($_) =~ $open } files(qr{^worker/.*\.[ch]$})], ['worker/ldap/ber.c'], 'ldap_ber.c');
+    # end the process, or the call, over a value that is not there
+    my $open = qr/\bber_init2?\s*\(|\bldap_parse_\w+_control\s*\(|\bldap_control_find\s*\(/;
+    is_deeply([grep { code($_) =~ $open } files(qr{^worker/.*\.[ch]$})], ['worker/ldap/ber.c'],
+        'ldap_ber.c');
 };
 
 subtest 'log ids' => sub {
-    my %range = (core => [1, 199], schema => [1, 199], mod_idadmin => [200, 299], worker => [300, 799]);
+    my %range = (core => [1, 199], schema => [1, 199], mod_idadmin => [200, 299],
+        worker => [300, 799]);
     my (%where, @outside);
     for my $file (files(qr{^(?:core|schema|mod_idadmin|worker)/.*\.[ch]$})) {
         my ($room) = $file =~ m{^(\w+)/};
@@ -130,16 +139,19 @@ subtest 'log ids' => sub {
             for my $id ($string =~ /\b(IDA\d{4})\b/g) {
                 push @{ $where{$id} }, $file;
                 my $number = substr $id, 3;
-                push @outside, "$id in $file" if $number < $range{$room}[0] || $number > $range{$room}[1];
+                push @outside, "$id in $file"
+                    if $number < $range{$room}[0] || $number > $range{$room}[1];
             }
         }
     }
     cmp_ok(scalar keys %where, '>', 20, 'there are some');
-    is_deeply([map {"$_: @{ $where{$_} }"} grep { @{ $where{$_} } > 1 } sort keys %where], [], 'each belongs to one place');
+    is_deeply([map {"$_: @{ $where{$_} }"} grep { @{ $where{$_} } > 1 } sort keys %where], [],
+        'each belongs to one place');
     is_deeply(\@outside, [], "each is of its room's range");
-    my %documented = map { $_ => 1 } ($text{'README.md'} // '') =~ /\b(IDA\d{4})\b/g;
-    is_deeply([grep { !$documented{$_} } sort keys %where], [], 'README.md explains each');
-    is_deeply([grep { !$where{$_} } sort keys %documented], [], 'README.md explains none that is gone');
+    my %documented = map { $_ => 1 } $text{'doc/log-ids.md'} =~ /\b(IDA\d{4})\b/g;
+    is_deeply([grep { !$documented{$_} } sort keys %where], [], 'doc/log-ids.md explains each');
+    is_deeply([grep { !$where{$_} } sort keys %documented], [],
+        'doc/log-ids.md explains none that is gone');
 };
 
 subtest 'directives' => sub {
@@ -149,24 +161,28 @@ subtest 'directives' => sub {
     }
     cmp_ok(scalar keys %known, '>=', 4, 'the directive table has entries');
     my %sample = map { $_ => 1 } $text{'conf/idadmin-httpd.conf'} =~ /^\s*#?(IdAdmin\w+)/mg;
-    is_deeply([sort keys %sample], [sort keys %known], 'conf/idadmin-httpd.conf shows exactly these');
-    my %readme = map { $_ => 1 } ($text{'README.md'} // '') =~ /\b(IdAdmin[A-Z]\w+)/g;
-    is_deeply([sort keys %readme], [sort keys %known], 'README.md names exactly these');
+    is_deeply([sort keys %sample], [sort keys %known],
+        'conf/idadmin-httpd.conf shows exactly these');
+    my %page = map { $_ => 1 } $text{'doc/directives.md'} =~ /\b(IdAdmin[A-Z]\w+)/g;
+    is_deeply([sort keys %page], [sort keys %known], 'doc/directives.md names exactly these');
 };
 
 subtest 'settings of idadmin.conf' => sub {
     my %known = map { $_ => 1 } code('worker/base/config.c') =~ /\{"(\w+)", set_\w+,/g;
     cmp_ok(scalar keys %known, '>=', 7, 'the table has entries');
     my %sample = map { $_ => 1 } $text{'conf/idadmin-worker.conf'} =~ /^#?(\w+) = /mg;
-    is_deeply([sort keys %sample], [sort keys %known], 'conf/idadmin-worker.conf shows exactly these');
-    is_deeply([grep { ($text{'README.md'} // '') !~ /\b$_\b/ } sort keys %known], [], 'README.md names each');
+    is_deeply([sort keys %sample], [sort keys %known],
+        'conf/idadmin-worker.conf shows exactly these');
+    is_deeply([grep { $text{'doc/commands.md'} !~ /\b$_\b/ } sort keys %known], [],
+        'doc/commands.md names each');
 };
 
-# Each row of core/tenant/shape.c stands in README's tables, with its default; and README's first column names nothing else.
+# Each row of core/tenant/shape.c stands in the tables of doc/tenant.md, with its default; and their
+# first column names nothing else.
 subtest 'members of the tenant document' => sub {
     my $shape = code('core/tenant/shape.c');
-    my ($section) = $text{'README.md'} =~ /^## The tenant document\n(.*?)^### /ms;
-    my ($actions) = $text{'README.md'} =~ /^### Workflows\n(.*?)^Placeholders of texts/ms;
+    my $section = $text{'doc/tenant.md'};
+    my ($actions) = $text{'doc/workflows.md'} =~ /^(.*?)^Placeholders of texts/ms;
     my ($required) = $section =~ /^(.*?) are required;/s;
     my %row;    # first column, each name of it => the line
     for my $line (split /\n/, $section) {
@@ -181,27 +197,36 @@ subtest 'members of the tenant document' => sub {
     my %table;
     while ($shape =~ /static const member (\w+)_(members|action)\[\] = \{(.*?)\n?\};/gs) {
         my ($name, $kind, $rows) = ($1, $2, $3);
-        push @{ $table{$kind}{$name} }, [$1, $2] while $rows =~ /\{"(\w+)", [A-Z]+,[^"{}]*?(?:"((?:[^"\\]|\\.)*)")?[^{}]*\}/g;
+        push @{ $table{$kind}{$name} }, [$1, $2]
+            while $rows =~ /\{"(\w+)", [A-Z]+,[^"{}]*?(?:"((?:[^"\\]|\\.)*)")?[^{}]*\}/g;
     }
-    my %dotted = (modules => 'modules', rates => 'rateLimits', brake => 'brake', hygiene => 'hygiene', retention => 'retention');
-    my %listed = (cloud => 'directories.cloud', on_premises => 'directories.onPremises', template => 'roleTemplates', service => 'accessCatalog', workflow => 'workflows');
+    my %dotted = (modules => 'modules', rates => 'rateLimits', brake => 'brake',
+        hygiene => 'hygiene', retention => 'retention');
+    my %listed = (cloud => 'directories.cloud', on_premises => 'directories.onPremises',
+        template => 'roleTemplates', service => 'accessCatalog', workflow => 'workflows');
     my (@missing, %known, $count);
     for my $name (sort keys %{ $table{members} }) {
         for my $member (@{ $table{members}{$name} }) {
             my ($word, $default) = @$member;
             $count++;
-            my $line = $name eq 'directories' ? $row{"directories.$word"} : $dotted{$name} ? $row{"$dotted{$name}.$word"} : $listed{$name} ? $row{ $listed{$name} } : $row{$word};
-            my $first = $name eq 'directories' ? "directories.$word" : $dotted{$name} ? "$dotted{$name}.$word" : $name eq 'tenant' ? $word : '';
+            my $line = $name eq 'directories' ? $row{"directories.$word"} : $dotted{$name}
+                ? $row{"$dotted{$name}.$word"} : $listed{$name} ? $row{ $listed{$name} }
+                : $row{$word};
+            my $first = $name eq 'directories' ? "directories.$word" : $dotted{$name}
+                ? "$dotted{$name}.$word" : $name eq 'tenant' ? $word : '';
             $known{$first} = 1;
-            next if $name eq 'tenant' && ($required =~ /`$word`/ || grep {/^\Q$word\E\./} keys %row);
+            next if $name eq 'tenant'
+                && ($required =~ /`$word`/ || grep {/^\Q$word\E\./} keys %row);
             push @missing, "$name: $word" if !$line || $line !~ /`(?:\w+\.)*$word`/;
             $default = '' if !defined $default;
             $default =~ s/\\"//g;
-            push @missing, "$name: $word: its default $default" if $line && $default =~ /^[\w%{}. ]+$/ && $default !~ /^(?:\{\}|false)$/ && $line !~ /\Q$default\E/;
+            push @missing, "$name: $word: its default $default"
+                if $line && $default =~ /^[\w%{}. ]+$/ && $default !~ /^(?:\{\}|false)$/
+                && $line !~ /\Q$default\E/;
         }
     }
     cmp_ok($count, '>', 60, "$count members");
-    is_deeply(\@missing, [], 'README.md names each, with its default');
+    is_deeply(\@missing, [], 'doc/tenant.md names each, with its default');
     is_deeply([grep { !$known{$_} } sort keys %row], [], 'and none that is not');
     my %word = slurp(src_dir() . '/core/tenant/shape.h') =~ /#define (IDA_ACTION_\w+) ("\w+")/g;
     $shape =~ s/\{(IDA_ACTION_\w+), SHAPE/\{$word{$1}, SHAPE/g;
@@ -210,10 +235,11 @@ subtest 'members of the tenant document' => sub {
     for my $type (sort keys %shape_of) {
         my $line = $action_row{$type} // '';
         push @unsaid, $type if !$line;
-        push @unsaid, map {"$type: $_->[0]"} grep { $line !~ /`$_->[0]`/ } @{ $table{action}{ $shape_of{$type} } };
+        push @unsaid, map {"$type: $_->[0]"}
+            grep { $line !~ /`$_->[0]`/ } @{ $table{action}{ $shape_of{$type} } };
     }
     cmp_ok(scalar keys %shape_of, '>', 10, 'types of actions');
-    is_deeply(\@unsaid, [], 'README.md names each type with its members');
+    is_deeply(\@unsaid, [], 'doc/workflows.md names each type with its members');
 };
 
 subtest 'both schemas have the same tables and columns' => sub {
@@ -224,21 +250,26 @@ subtest 'both schemas have the same tables and columns' => sub {
     my @postgresql = files(qr{^schema/postgresql/});
     is_deeply([map {s/sqlite/postgresql/r} @sqlite], \@postgresql, 'same numbers and names');
 
-    my $built = run_command(['sqlite3', '-batch', '-bail', '-ascii', ':memory:'], stdin => join "\n",
+    my $built = run_command(['sqlite3', '-batch', '-bail', '-ascii', ':memory:'],
+        stdin => join "\n",
         "ATTACH ':memory:' AS cache; ATTACH ':memory:' AS audit;", (map { $text{$_} } @sqlite),
         map {"SELECT '$_', m.name, c.name, c.type, c.\"notnull\" OR c.pk > 0, c.pk FROM $_.sqlite_schema m JOIN pragma_table_info(m.name, '$_') c
             WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND m.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY 1, 2, 3;"} qw(main cache audit));
     is($built->{exit}, 0, 'SQLite takes its migrations') or return diag $built->{err};
-    my %in_sqlite = map { my @c = split /\x1f/; $c[2] = "$c[0].$c[1].$c[2]"; ($c[2] => "$c[3] " . ($c[4] ? 'not null' : 'null') . " key $c[5]") } split /\x1e/, $built->{out};
+    my %in_sqlite = map { my @c = split /\x1f/; $c[2] = "$c[0].$c[1].$c[2]";
+        ($c[2] => "$c[3] " . ($c[4] ? 'not null' : 'null') . " key $c[5]") } split /\x1e/,
+        $built->{out};
 
     my $server   = Idadmin::Test::PostgreSQL->shared;
     my $database = $server->create_database;
-    ok(eval { $server->sql($database, join "\n", map { $text{$_} } @postgresql); 1 }, 'PostgreSQL takes its migrations') or return diag $@;
+    ok(eval { $server->sql($database, join "\n", map { $text{$_} } @postgresql); 1 },
+        'PostgreSQL takes its migrations') or return diag $@;
     my %type = (text => 'TEXT', bigint => 'BIGINT', smallint => 'SMALLINT');
     my %in_postgresql = map {
         my ($schema, $table, $column, $type, $nullable, $key) = @$_;
         $schema = 'main' if $schema eq 'public';
-        ("$schema.$table.$column" => ($type{$type} // $type) . ' ' . ($nullable eq 'YES' ? 'null' : 'not null') . " key $key")
+        ("$schema.$table.$column" => ($type{$type} // $type) . ' '
+            . ($nullable eq 'YES' ? 'null' : 'not null') . " key $key")
     } $server->sql($database, <<'SQL');
 SELECT c.table_schema, c.table_name, c.column_name, c.data_type, c.is_nullable, coalesce(k.ordinal_position, 0)
 FROM information_schema.columns c
@@ -257,20 +288,23 @@ subtest 'shape of files' => sub {
         my $lines = () = $text{$file} =~ /\n/g;
         cmp_ok($lines, '<=', 800, "$file has at most 800 lines") if $lines > 800;
     }
-    my @headless = grep { $text{$_} !~ m{\A/\*} } files(qr{^(?:core|schema|mod_idadmin|worker)/.*\.[ch]$});
+    my @headless = grep { $text{$_} !~ m{\A/\*} }
+        files(qr{^(?:core|schema|mod_idadmin|worker)/.*\.[ch]$});
     is_deeply(\@headless, [], 'each source file says first what it owns');
 };
 
 subtest 'nothing unfinished' => sub {
     # (three X before a number are a zone abbreviation in a test)
-    my $words = join '|', map { join '', @$_ } ['TO', 'DO'], ['FIX', 'ME'], ['X', 'XX(?![-+\d])'], ['HA', 'CK'], ['st', 'ubs?'];
+    my $words = join '|', map { join '', @$_ } ['TO', 'DO'], ['FIX', 'ME'], ['X', 'XX(?![-+\d])'],
+        ['HA', 'CK'], ['st', 'ubs?'];
     my $trace = join '|', map { join '', @$_ } ['/work', '/(?:main|shared)'], ['\.\./', 'shared'];
     my @found;
     for my $file (files(qr{.})) {
         my $number = 0;
         for my $line (split /\n/, $text{$file}) {
             $number++;
-            push @found, "$file:$number: $line" if $line =~ /\b(?:$words)\b/ || $line =~ /(?:$trace)/;
+            push @found, "$file:$number: $line"
+                if $line =~ /\b(?:$words)\b/ || $line =~ /(?:$trace)/;
         }
     }
     is_deeply(\@found, [], 'no such word');

@@ -1,5 +1,5 @@
-# configure and the Makefile as a stranger meets them: help, refusals, out-of-tree, install and uninstall, and that an empty
-# test run is no success.
+# configure and the Makefile as a stranger meets them: help, refusals, out-of-tree, install and
+# uninstall, and that an empty test run is no success.
 use strict;
 use warnings;
 use Cwd ();
@@ -13,13 +13,16 @@ my $build     = build_dir();
 my $configure = "$src/configure";
 
 # A make of our own, whatever make this test runs under.
-sub in_dir { my ($dir, @command) = @_; return run_command(\@command, cwd => $dir, timeout => 240, env => { map { ($_ => undef) } qw(MAKEFLAGS MFLAGS MAKELEVEL) }) }
+sub in_dir { my ($dir, @command) = @_;
+    return run_command(\@command, cwd => $dir, timeout => 240,
+    env => { map { ($_ => undef) } qw(MAKEFLAGS MFLAGS MAKELEVEL) }) }
 
 # Paths below a directory: files, or directories with a slash at the end.
 sub tree {
     my ($dir) = @_;
     my @found;
-    File::Find::find({ no_chdir => 1, wanted => sub { push @found, substr($_, length $dir) if -f } }, $dir) if -d $dir;
+    File::Find::find({ no_chdir => 1,
+        wanted => sub { push @found, substr($_, length $dir) if -f } }, $dir) if -d $dir;
     return sort @found;
 }
 
@@ -27,17 +30,20 @@ subtest 'configure explains itself' => sub {
     my $help = in_dir('/', $configure, '--help');
     is($help->{exit}, 0, '--help');
     my %seen;
-    for my $option (grep { !$seen{$_}++ } slurp($configure) =~ /(?<![\w-])(--(?:with|enable|prefix|exec-prefix|[a-z]+dir)[a-z-]*)(?==|\*| \|)/g) {
+    for my $option (grep { !$seen{$_}++ }
+        slurp($configure) =~ /(?<![\w-])(--(?:with|enable|prefix|exec-prefix|[a-z]+dir)[a-z-]*)(?==|\*| \|)/g) {
         next if $option =~ /^--(?:with-|enable-)?$/;
         like($help->{out}, qr/\Q$option\E\b/, "$option is in --help");
     }
     cmp_ok(scalar keys %seen, '>', 15, 'there are options');
-    like(in_dir('/', $configure, '--version')->{out}, qr/^mod_idadmin \d+\.\d+\.\d+$/m, '--version');
+    like(in_dir('/', $configure, '--version')->{out}, qr/^mod_idadmin \d+\.\d+\.\d+$/m,
+        '--version');
 };
 
 subtest 'configure refuses what it does not know' => sub {
     my $dir = File::Temp->newdir;
-    for my $case (['--frobnicate'], ['--with-magic=/opt'], ['--enable-sanitizers=memory'], ['--prefix=relative'], ['--bindir'], ['plain'],
+    for my $case (['--frobnicate'], ['--with-magic=/opt'], ['--enable-sanitizers=memory'],
+        ['--prefix=relative'], ['--bindir'], ['plain'],
         ['--with-jansson=/nonexistent'], ['--with-apxs=/nonexistent'], ['CC=/nonexistent/cc'])
     {
         my $result = in_dir("$dir", $configure, @$case);
@@ -49,7 +55,8 @@ subtest 'configure refuses what it does not know' => sub {
 
 subtest '--bootstrap without root names the packages' => sub {
     my $fake = File::Temp->newdir;
-    my %script = ('dpkg-query' => 'exit 1', 'apt-get' => 'echo called >&2; exit 9', id => 'echo 1000');
+    my %script = ('dpkg-query' => 'exit 1', 'apt-get' => 'echo called >&2; exit 9',
+        id => 'echo 1000');
     spew("$fake/$_", "#!/bin/sh\n$script{$_}\n"), chmod 0755, "$fake/$_" for keys %script;
     # Only what configure needs before that point, so that there is no sudo.
     for my $program (qw(dirname date uname sed tr)) {
@@ -57,18 +64,25 @@ subtest '--bootstrap without root names the packages' => sub {
         symlink $found, "$fake/$program";
     }
     my $dir = File::Temp->newdir;
-    my $result = run_command(['/bin/sh', $configure, '--bootstrap'], cwd => "$dir", env => { PATH => "$fake" });
+    my $result = run_command(['/bin/sh', $configure, '--bootstrap'], cwd => "$dir",
+        env => { PATH => "$fake" });
     is($result->{exit}, 1, 'refused');
-    like($result->{err}, qr/needs root.*\bapache2-dev\b.*\blibjansson-dev\b/s, 'says why and which');
+    like($result->{err}, qr/needs root.*\bapache2-dev\b.*\blibjansson-dev\b/s,
+        'says why and which');
     unlike($result->{err}, qr/called/, 'apt-get was not run');
 };
 
-# The machine's own commands are replaced by ones that note what they are told: slapd is there already, the others are not.
+# The machine's own commands are replaced by ones that note what they are told: slapd is there
+# already, the others are not.
 subtest '--bootstrap leaves no server of the tests enabled' => sub {
     my $fake = File::Temp->newdir;
     my $note = sub { qq{echo "$_[0] \$*" >>$fake/called} };
-    my %script = ('dpkg-query' => 'for last; do :; done; [ "$last" = slapd ] && echo "install ok installed"; exit 0', 'apt-get' => $note->('apt-get'), id => 'echo 0',
-        systemctl => $note->('systemctl') . '; [ "$2" != winbind ]', 'update-rc.d' => $note->('update-rc.d'), tee => 'cat >/dev/null', chmod => 'exit 0', rm => 'exit 0', mv => 'exit 0');
+    my %script = ('dpkg-query' =>
+        'for last; do :; done; [ "$last" = slapd ] && echo "install ok installed"; exit 0',
+        'apt-get' => $note->('apt-get'), id => 'echo 0',
+        systemctl => $note->('systemctl') . '; [ "$2" != winbind ]',
+        'update-rc.d' => $note->('update-rc.d'), tee => 'cat >/dev/null', chmod => 'exit 0',
+        rm => 'exit 0', mv => 'exit 0');
     spew("$fake/$_", "#!/bin/sh\n$script{$_}\n"), chmod 0755, "$fake/$_" for keys %script;
     for my $program (qw(dirname date uname sed tr cat env tail)) {
         my ($found) = grep { -x } map {"$_/$program"} split /:/, $ENV{PATH};
@@ -77,33 +91,48 @@ subtest '--bootstrap leaves no server of the tests enabled' => sub {
     my $dir = File::Temp->newdir;
     run_command(['/bin/sh', $configure, '--bootstrap'], cwd => "$dir", env => { PATH => "$fake" });
     my @called = split /\n/, slurp("$fake/called");
-    cmp_ok(scalar(grep {/^apt-get install .*\bsamba\b.*/} @called), '==', 1, 'packages are installed');
+    cmp_ok(scalar(grep {/^apt-get install .*\bsamba\b.*/} @called), '==', 1,
+        'packages are installed');
     is_deeply([grep { !/^apt-get/ } @called],
-        ['systemctl disable postgresql', (map {"systemctl disable $_"} qw(smbd nmbd samba-ad-dc)), 'systemctl disable winbind', 'update-rc.d winbind disable'],
-        'new servers are disabled, one that was there is left alone; without systemd by update-rc.d');
+        ['systemctl disable postgresql', (map {"systemctl disable $_"} qw(smbd nmbd samba-ad-dc)),
+        'systemctl disable winbind', 'update-rc.d winbind disable'],
+        'new servers are disabled, one that was there is left alone; without systemd by '
+        . 'update-rc.d');
 };
 
 subtest 'install and uninstall' => sub {
     my $stage = File::Temp->newdir;
     mkdir "$stage/keep";
     spew("$stage/keep/file", 'x');
-    my @variables = ("DESTDIR=$stage/root", 'prefix=/usr', 'bindir=/usr/bin', 'sbindir=/usr/sbin', 'datadir=/usr/share', 'docdir=/usr/share/doc/idadmin',
+    my @variables = ("DESTDIR=$stage/root", 'prefix=/usr', 'bindir=/usr/bin', 'sbindir=/usr/sbin',
+        'datadir=/usr/share', 'docdir=/usr/share/doc/idadmin',
         'moduledir=/usr/lib/apache2/modules', 'sysconfdir=/etc', 'localstatedir=/var');
     my $installed = in_dir($build, 'make', 'install', @variables);
     is($installed->{exit}, 0, 'make install') or diag $installed->{out}, $installed->{err};
     my @files = tree("$stage/root");
     my %there = map { $_ => 1 } @files;
-    ok($there{$_}, $_) for qw(/usr/lib/apache2/modules/mod_idadmin.so /usr/bin/idadminctl /usr/sbin/idadmin-worker /usr/share/idadmin/idadmin-httpd.conf
-        /usr/share/idadmin/idadmin.load /usr/share/idadmin/idadmin-worker.conf /usr/share/idadmin/idadmin-worker.service /usr/share/idadmin/idadmin.sysusers /usr/share/idadmin/idadmin.tmpfiles /usr/share/doc/idadmin/README.md);
+    ok($there{$_}, $_)
+        for qw(/usr/lib/apache2/modules/mod_idadmin.so /usr/bin/idadminctl /usr/sbin/idadmin-worker
+            /usr/share/idadmin/idadmin-httpd.conf
+        /usr/share/idadmin/idadmin.load /usr/share/idadmin/idadmin-worker.conf
+        /usr/share/idadmin/idadmin-worker.service /usr/share/idadmin/idadmin.sysusers
+        /usr/share/idadmin/idadmin.tmpfiles /usr/share/doc/idadmin/README.md);
     is_deeply([grep { !m{^/usr/} } @files], [], 'no live configuration, no state');
-    like(slurp("$stage/root/usr/share/idadmin/idadmin.load"), qr{^# Depends: .*^LoadModule idadmin_module /usr/lib/apache2/modules/mod_idadmin\.so$}ms, 'load file names the module');
-    is_deeply([grep { slurp("$stage/root/usr/share/idadmin/$_") =~ /\@\w+dir\@/ } map {m{^/usr/share/idadmin/(.*)}} @files], [], 'every sample is filled in');
-    is(in_dir('/', "$stage/root/usr/bin/idadminctl", '--help')->{exit}, 0, 'the installed program runs') if !build_config()->{sanitizers};
-    my %mode = map { $_ => sprintf '%04o', ((stat "$stage/root$_")[2] // 0) & 07777 } qw(/etc/idadmin /etc/idadmin/secrets);
-    is_deeply(\%mode, { '/etc/idadmin' => '0755', '/etc/idadmin/secrets' => '0700' }, 'places for configuration and secrets');
+    like(slurp("$stage/root/usr/share/idadmin/idadmin.load"),
+        qr{^# Depends: .*^LoadModule idadmin_module /usr/lib/apache2/modules/mod_idadmin\.so$}ms,
+        'load file names the module');
+    is_deeply([grep { slurp("$stage/root/usr/share/idadmin/$_") =~ /\@\w+dir\@/ }
+        map {m{^/usr/share/idadmin/(.*)}} @files], [], 'every sample is filled in');
+    is(in_dir('/', "$stage/root/usr/bin/idadminctl", '--help')->{exit}, 0,
+        'the installed program runs') if !build_config()->{sanitizers};
+    my %mode = map { $_ => sprintf '%04o',
+        ((stat "$stage/root$_")[2] // 0) & 07777 } qw(/etc/idadmin /etc/idadmin/secrets);
+    is_deeply(\%mode, { '/etc/idadmin' => '0755', '/etc/idadmin/secrets' => '0700' },
+        'places for configuration and secrets');
     chmod 0750, "$stage/root/etc/idadmin/secrets";
     is(in_dir($build, 'make', 'install', @variables)->{exit}, 0, 'installed once more');
-    is((stat "$stage/root/etc/idadmin/secrets")[2] & 07777, 0750, 'what an administrator made of the place of secrets stays');
+    is((stat "$stage/root/etc/idadmin/secrets")[2] & 07777, 0750,
+        'what an administrator made of the place of secrets stays');
     spew("$stage/root/etc/idadmin/idadmin.conf", "threads = 2\n");
     is(in_dir($build, 'make', 'uninstall', @variables)->{exit}, 0, 'make uninstall');
     is_deeply([tree("$stage/root")], ['/etc/idadmin/idadmin.conf'], 'a configuration stays');
@@ -121,11 +150,13 @@ subtest 'make check with nothing to run, or all skipped, fails' => sub {
     spew("$dir/skip.t", "print qq(1..0 # SKIP not here\\n);\n");
     spew("$dir/good.t", "print qq(1..1\\nok 1\\n);\n");
     spew("$dir/bad.t",  "print qq(1..1\\nnot ok 1\\n);\n");
-    my @run = ('make', '-o', 'config.mak', '-o', 'Makefile', 'run-check', 'PROGRAMS=', 'CORE_OBJ=', 'UNIT=', 'TOOLS=', 'FUZZ=', '-o', 'libidadmin.a');
+    my @run = ('make', '-o', 'config.mak', '-o', 'Makefile', 'run-check', 'PROGRAMS=', 'CORE_OBJ=',
+        'UNIT=', 'TOOLS=', 'FUZZ=', '-o', 'libidadmin.a');
     my %want = ("$dir/skip.t" => 0, "$dir/good.t" => 1, "$dir/bad.t" => 0, ' ' => 0);
     for my $tests (sort keys %want) {
         my $result = in_dir("$dir", @run, "TESTS=$tests");
-        is($result->{exit} == 0 ? 1 : 0, $want{$tests}, "TESTS='" . ($tests =~ s{.*/}{}r) . "'") or diag $result->{out}, $result->{err};
+        is($result->{exit} == 0 ? 1 : 0, $want{$tests}, "TESTS='" . ($tests =~ s{.*/}{}r) . "'")
+            or diag $result->{out}, $result->{err};
     }
 };
 

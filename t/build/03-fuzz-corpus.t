@@ -12,7 +12,8 @@ for my $name (@targets) {
     my @inputs = grep {-f} glob "$corpus/*";
     ok(scalar @inputs, "$name has a corpus");
     my $scratch = File::Temp->newdir;
-    my $result = run_command([build_dir() . "/fuzz/fuzz_$name", '-max_total_time=1', "$scratch", $corpus], timeout => 120);
+    my $result = run_command([build_dir() . "/fuzz/fuzz_$name", '-max_total_time=1', "$scratch",
+        $corpus], timeout => 120);
     is($result->{exit}, 0, "$name: no crash") or diag $result->{out}, $result->{err};
     is($result->{signal}, 0, "$name: no signal");
     like($result->{out} . $result->{err}, qr/\d+ runs/, "$name: it ran");

@@ -1,5 +1,6 @@
-# That the harness catches what a sanitizer reports: a script whose every test passes fails when a process it started wrote a report,
-# whatever that process and its parent made of it. Proved with faults of our own making, in a program and in a child of httpd.
+# That the harness catches what a sanitizer reports: a script whose every test passes fails when a
+# process it started wrote a report, whatever that process and its parent made of it. Proved with
+# faults of our own making, in a program and in a child of httpd.
 use strict;
 use warnings;
 use Test::More;
@@ -49,12 +50,16 @@ C
 sub compiled {
     my ($name, $code, @flags) = @_;
     spew("$dir/$name.c", $faults . $code);
-    my $made = run_command(['/bin/sh', '-c', "$set{CC} -D_GNU_SOURCE -pthread $set{SANITIZE} $set{CFLAGS} @flags -o '$dir/$name' '$dir/$name.c'"]);
+    my $made = run_command(['/bin/sh', '-c',
+        "$set{CC} -D_GNU_SOURCE -pthread $set{SANITIZE} $set{CFLAGS} @flags -o '$dir/$name' "
+        . "'$dir/$name.c'"]);
     is($made->{exit}, 0, "$name is compiled") or diag($made->{err});
     chmod 0755, "$dir/$name";
 }
 
-compiled('program', "#include <unistd.h>\nint main(int count, char **argv) { if (count > 2 && fork()) { sleep(2); return 0; } return fault(argv[1]) == 0x1234; }\n");
+compiled('program',
+    "#include <unistd.h>\nint main(int count, char **argv) { if (count > 2 && fork()) { sleep(2); "
+    . "return 0; } return fault(argv[1]) == 0x1234; }\n");
 compiled('module.so', <<'C', "$set{HTTPD_CFLAGS} $set{CORE_CFLAGS} -fPIC -shared");
 #include <httpd.h>
 #include <http_config.h>
@@ -73,21 +78,31 @@ C
 # A script of its own, with this body, whose one test passes.
 sub script {
     my ($body) = @_;
-    spew("$dir/script.t", "use strict; use warnings; use Test::More; use Idadmin::Test; use Idadmin::Test::Httpd;\n$body\nok(1, 'passed'); done_testing();\n");
+    spew("$dir/script.t",
+        "use strict; use warnings; use Test::More; use Idadmin::Test; use "
+        . "Idadmin::Test::Httpd;\n$body\nok(1, 'passed'); done_testing();\n");
     return run_command([$^X, '-I' . src_dir() . '/t/lib', "$dir/script.t"],
-        env => { IDADMIN_BUILD => build_dir(), IDADMIN_SRC => src_dir(), map { $_ => undef } qw(ASAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS) });
+        env => { IDADMIN_BUILD => build_dir(), IDADMIN_SRC => src_dir(),
+        map { $_ => undef } qw(ASAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS) });
 }
 
-my %report = (leak => qr/LeakSanitizer/, 'use-after-free' => qr/heap-use-after-free/, overflow => qr/signed integer overflow/, race => qr/data race/);
+my %report = (leak => qr/LeakSanitizer/, 'use-after-free' => qr/heap-use-after-free/,
+    overflow => qr/signed integer overflow/, race => qr/data race/);
 my @wrong = $kind eq 'thread' ? ('race') : qw(use-after-free overflow leak);
 
-my $command = sub { my ($fault, $more) = @_; return "run_command(['$dir/program', '$fault'$more], user => Idadmin::Test::runtime_user());" };
+my $command = sub { my ($fault, $more) = @_;
+    return "run_command(['$dir/program', '$fault'$more], user => Idadmin::Test::runtime_user());" };
 my $httpd = sub {
     my ($fault) = @_;
-    return "my \$httpd = Idadmin::Test::Httpd->new(start => 0, module => 0, children => 2, server => \"LoadModule fault_module $dir/module.so\\n<Location /x>\\nSetHandler fault\\n</Location>\");\n"
-        . "\$httpd->expect_log(qr/exit|signal/);\n\$httpd->start; eval { \$httpd->client->request(GET => '/x?$fault') }; \$httpd->stop;";
+    return "my \$httpd = Idadmin::Test::Httpd->new(start => 0, module => 0, children => 2, server "
+        . "=> \"LoadModule fault_module $dir/module.so\\n<Location /x>\\nSetHandler "
+        . "fault\\n</Location>\");\n"
+        . "\$httpd->expect_log(qr/exit|signal/);\n\$httpd->start; eval { "
+            . "\$httpd->client->request(GET => '/x?$fault') }; \$httpd->stop;";
 };
-my %run = ('a program' => sub { $command->($_[0], '') }, 'a child that nobody waits for' => sub { $command->($_[0], ", 'forked'") }, 'a child of httpd' => $httpd);
+my %run = ('a program' => sub { $command->($_[0], '') },
+    'a child that nobody waits for' => sub { $command->($_[0], ", 'forked'") },
+    'a child of httpd' => $httpd);
 for my $where (sort keys %run) {
     my $good = script($run{$where}->('nothing'));
     is($good->{exit}, 0, "$where: nothing is wrong") or diag($good->{out}, $good->{err});

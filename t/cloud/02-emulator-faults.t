@@ -19,61 +19,87 @@ sub api { return $cloud->api(@_) }
 my $number = 0;
 sub person {
     my $local = 'person' . ++$number;
-    return { accountEnabled => JSON::PP::true(), displayName => $local, mailNickname => $local, userPrincipalName => "$local\@acme.example", passwordProfile => { password => 'Xk3!pqLm77' } };
+    return { accountEnabled => JSON::PP::true(), displayName => $local, mailNickname => $local,
+        userPrincipalName => "$local\@acme.example",
+        passwordProfile => { password => 'Xk3!pqLm77' } };
 }
 sub b64 { return MIME::Base64::encode_base64url($_[0]) }
-sub form { my (%form) = @_; return join '&', map { "$_=" . Idadmin::Test::Cloud::_escape($form{$_}) } sort keys %form }
+sub form { my (%form) = @_; return join '&',
+    map { "$_=" . Idadmin::Test::Cloud::_escape($form{$_}) } sort keys %form }
 
 my $token_path = "/$Idadmin::Test::Cloud::tenant/oauth2/v2.0/token";
-my %usual = (client_id => $Idadmin::Test::Cloud::client_id, scope => "$http/.default", grant_type => 'client_credentials');
+my %usual = (client_id => $Idadmin::Test::Cloud::client_id, scope => "$http/.default",
+    grant_type => 'client_credentials');
 sub ask_token {
     my (%form) = @_;
-    return Idadmin::Test::Http->new($cloud->port)->request(POST => $token_path, headers => { 'Content-Type' => 'application/x-www-form-urlencoded' }, body => form(%usual, %form));
+    return Idadmin::Test::Http->new($cloud->port)->request(POST => $token_path,
+        headers => { 'Content-Type' => 'application/x-www-form-urlencoded' },
+        body => form(%usual, %form));
 }
 
 subtest 'client secret' => sub {
     my $answer = ask_token(client_secret => Idadmin::Test::Cloud::client_secret());
     is($answer->{status}, 200, 'a token');
     is_deeply([@{ $answer->{json} }{qw(token_type expires_in)}], ['Bearer', 3599], 'with its life');
-    for my $case ([{ client_secret => 'wrong' }, 401, 'invalid_client', 7000215], [{ client_secret => '' }, 401, 'invalid_client', 7000218], [{ client_secret => 'x', client_id => 'x' }, 400, 'unauthorized_client', 700016],
-        [{ client_secret => 'x', scope => 'https://elsewhere/.default' }, 400, 'invalid_scope', 1002012], [{ client_secret => 'x', grant_type => 'password' }, 400, 'unsupported_grant_type', 70003]) {
+    for my $case ([{ client_secret => 'wrong' }, 401, 'invalid_client', 7000215],
+        [{ client_secret => '' }, 401, 'invalid_client', 7000218],
+        [{ client_secret => 'x', client_id => 'x' }, 400, 'unauthorized_client', 700016],
+        [{ client_secret => 'x', scope => 'https://elsewhere/.default' }, 400, 'invalid_scope',
+        1002012], [{ client_secret => 'x', grant_type => 'password' }, 400,
+        'unsupported_grant_type', 70003]) {
         my ($form, $status, $error, $code) = @$case;
         my $no = ask_token(%$form);
-        is_deeply([$no->{status}, $no->{json}{error}, $no->{json}{error_codes}[0]], [$status, $error, $code], $error);
+        is_deeply([$no->{status}, $no->{json}{error}, $no->{json}{error_codes}[0]],
+            [$status, $error, $code], $error);
     }
     $cloud->control(settings => { tokenSeconds => 3599, tokenLives => 0.3 });
-    my $short = ask_token(client_secret => Idadmin::Test::Cloud::client_secret())->{json}{access_token};
-    is(api(GET => '/domains', headers => { Authorization => "Bearer $short" })->{status}, 200, 'works');
+    my $short = ask_token(client_secret =>
+        Idadmin::Test::Cloud::client_secret())->{json}{access_token};
+    is(api(GET => '/domains', headers => { Authorization => "Bearer $short" })->{status}, 200,
+        'works');
     Time::HiRes::sleep(0.4);
-    is(api(GET => '/domains', headers => { Authorization => "Bearer $short" })->{status}, 401, 'ended early');
+    is(api(GET => '/domains', headers => { Authorization => "Bearer $short" })->{status}, 401,
+        'ended early');
     $cloud->control(settings => { tokenLives => undef });
-    ok((grep { $_ eq $short } @{ $cloud->secrets->{token} }), 'what was given out can be looked for');
+    ok((grep { $_ eq $short } @{ $cloud->secrets->{token} }),
+        'what was given out can be looked for');
 };
 
 subtest 'client assertion' => sub {
     my $key = $cloud->certificate_key;
-    my $der = run_command(['openssl', 'x509', '-in', $cloud->certificate, '-outform', 'DER'])->{out};
+    my $der = run_command(['openssl', 'x509', '-in', $cloud->certificate, '-outform',
+        'DER'])->{out};
     my $jti = 0;
     my $make = sub {
         my (%how) = @_;
         my $pss  = ($how{alg} // 'PS256') eq 'PS256';
-        my %head = (typ => 'JWT', alg => $how{alg} // 'PS256', $how{x5t} ? (x5t => b64(Digest::SHA::sha1($der))) : ('x5t#S256' => $how{print} // b64(Digest::SHA::sha256($der))));
-        my %claims = (aud => "$http$token_path", iss => $Idadmin::Test::Cloud::client_id, sub => $Idadmin::Test::Cloud::client_id, jti => 'j' . ++$jti, nbf => time, iat => time, exp => time + 300, %{ $how{claims} // {} });
+        my %head = (typ => 'JWT', alg => $how{alg} // 'PS256', $how{x5t}
+            ? (x5t => b64(Digest::SHA::sha1($der)))
+            : ('x5t#S256' => $how{print} // b64(Digest::SHA::sha256($der))));
+        my %claims = (aud => "$http$token_path", iss => $Idadmin::Test::Cloud::client_id,
+            sub => $Idadmin::Test::Cloud::client_id, jti => 'j' . ++$jti, nbf => time, iat => time,
+            exp => time + 300, %{ $how{claims} // {} });
         my $text = b64(json_text(\%head)) . '.' . b64(json_text(\%claims));
-        my @pss = $pss ? ('-sigopt', 'rsa_padding_mode:pss', '-sigopt', 'rsa_pss_saltlen:' . ($how{salt} // 32)) : ();
-        my $signed = run_command(['openssl', 'dgst', '-sha256', '-sign', $key, @pss], stdin => $how{other} // $text);
+        my @pss = $pss ? ('-sigopt', 'rsa_padding_mode:pss', '-sigopt',
+            'rsa_pss_saltlen:' . ($how{salt} // 32)) : ();
+        my $signed = run_command(['openssl', 'dgst', '-sha256', '-sign', $key, @pss],
+            stdin => $how{other} // $text);
         $signed->{exit} and die $signed->{err};
         return "$text." . b64($signed->{out});
     };
-    my $ask = sub { my $a = ask_token(client_assertion_type => 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer', client_assertion => $_[0]); return $a->{status} == 200 ? 200 : $a->{json}{error_codes}[0] };
+    my $ask = sub { my $a = ask_token(client_assertion_type =>
+        'urn:ietf:params:oauth:client-assertion-type:jwt-bearer', client_assertion => $_[0]);
+        return $a->{status} == 200 ? 200 : $a->{json}{error_codes}[0] };
     is($ask->($make->()), 200, 'PS256');
     is($ask->($make->(alg => 'RS256', x5t => 1)), 200, 'RS256 with the older thumbprint');
     is($ask->($make->(other => 'something else')), 700027, 'wrong signature');
     is($ask->($make->(salt => 20)), 700027, 'wrong salt length');
     is($ask->($make->(print => b64('x' x 32))), 700027, 'unknown certificate');
     is($ask->($make->(claims => { exp => time - 4000, nbf => time - 5000 })), 700024, 'too old');
-    is($ask->($make->(claims => { nbf => time + 4000, exp => time + 5000 })), 700024, 'from the future');
-    is($ask->($make->(claims => { aud => 'https://elsewhere/token' })), 700023, 'for somebody else');
+    is($ask->($make->(claims => { nbf => time + 4000, exp => time + 5000 })), 700024,
+        'from the future');
+    is($ask->($make->(claims => { aud => 'https://elsewhere/token' })), 700023,
+        'for somebody else');
     is($ask->($make->(claims => { sub => 'x' })), 700021, 'by somebody else');
     my $once = $make->();
     is_deeply([$ask->($once), $ask->($once)], [200, 50027], 'an assertion works once');
@@ -89,28 +115,41 @@ sub outcome {
     my (@request) = @_;
     my $client = Idadmin::Test::Http->new($cloud->port, timeout => 5);
     my $answer = eval { $cloud->api(@request, client => $client) };
-    return 'lost' if !$answer || !defined $answer->{status} || ($answer->{headers}{'content-length'} // 0) > length($answer->{body} // '');
+    return 'lost' if !$answer || !defined $answer->{status}
+        || ($answer->{headers}{'content-length'} // 0) > length($answer->{body} // '');
     return $answer->{status};
 }
 
 subtest 'faults' => sub {
     my $make = sub { my $p = person(); return ($p, outcome(POST => '/users', json => $p)) };
     my $there = sub { $cloud->user($_[0]{userPrincipalName}) ? 1 : 0 };
-    for my $case (['reset', 'before', 'lost', 0], ['reset', 'after', 'lost', 1], ['truncate', 'after', 'lost', 1], ['truncateReset', 'after', 'lost', 1], ['html', 'before', 503, 0], ['html', 'after', 503, 1]) {
+    for my $case (['reset', 'before', 'lost', 0], ['reset', 'after', 'lost', 1],
+        ['truncate', 'after', 'lost', 1], ['truncateReset', 'after', 'lost', 1],
+        ['html', 'before', 503, 0], ['html', 'after', 503, 1]) {
         my ($do, $when, $want, $made) = @$case;
-        $cloud->control(faults => { method => 'POST', path => '^/users$', do => $do, when => $when, count => 1 });
+        $cloud->control(faults => { method => 'POST', path => '^/users$', do => $do, when => $when,
+            count => 1 });
         my ($p, $came) = $make->();
         is_deeply([$came, $there->($p)], [$want, $made], "$do $when the effect");
         is(($make->())[1], 201, 'only once');
     }
-    $cloud->control(faults => { path => '^/domains', do => 'status', status => 429, retryAfter => 3, scope => 'Tenant_Application/Read', information => 'CPULimitExceeded', every => 3, skip => 1 });
-    is_deeply([map { outcome(GET => '/domains') } 1 .. 7], [200, 200, 200, 429, 200, 200, 429], 'every third, not the first');
+    $cloud->control(faults => { path => '^/domains', do => 'status', status => 429, retryAfter => 3,
+        scope => 'Tenant_Application/Read', information => 'CPULimitExceeded', every => 3,
+        skip => 1 });
+    is_deeply([map { outcome(GET => '/domains') } 1 .. 7], [200, 200, 200, 429, 200, 200, 429],
+        'every third, not the first');
     my $before = $cloud->counters->{sent429};
-    $cloud->control(clearFaults => JSON::PP::true(), faults => { path => '^/domains', do => 'status', status => 429, retryAfter => 3, scope => 'Tenant_Application/Read' });
+    $cloud->control(clearFaults => JSON::PP::true(),
+        faults => { path => '^/domains', do => 'status', status => 429, retryAfter => 3,
+        scope => 'Tenant_Application/Read' });
     my $answer = api(GET => '/domains');
-    is_deeply([@{ $answer->{headers} }{qw(retry-after x-ms-throttle-scope)}, $answer->{json}{error}{code}], [3, 'Tenant_Application/Read', 'TooManyRequests'], 'headers of a 429');
+    is_deeply([@{ $answer->{headers} }{qw(retry-after x-ms-throttle-scope)},
+        $answer->{json}{error}{code}], [3, 'Tenant_Application/Read', 'TooManyRequests'],
+        'headers of a 429');
     is($cloud->counters->{sent429}, $before + 1, 'counted');
-    $cloud->control(clearFaults => JSON::PP::true(), faults => [{ path => '^/domains', do => 'badJson', count => 1 }, { path => '/token', do => 'status', status => 500, count => 1 }]);
+    $cloud->control(clearFaults => JSON::PP::true(),
+        faults => [{ path => '^/domains', do => 'badJson', count => 1 },
+        { path => '/token', do => 'status', status => 500, count => 1 }]);
     ok(!eval { json_data(api(GET => '/domains')->{body}); 1 }, 'text that is no JSON');
     is(ask_token(client_secret => 'x')->{status}, 500, 'the token endpoint fails too');
 
@@ -142,22 +181,33 @@ subtest 'lag' => sub {
     my $id = api(POST => '/users', json => $p)->{json}{id};
     is(api(GET => "/users/$id")->{status}, 404, 'not visible by ID');
     is(api(GET => "/users/$p->{userPrincipalName}")->{status}, 404, 'nor by UPN');
-    is(api(PATCH => "/users/$id", json => { department => 'X' })->{status}, 404, 'nor to be changed');
-    is(api(POST => '/users', json => $p)->{json}{error}{details}[0]{code}, 'ObjectConflict', 'but the name is taken');
-    my %refused = map { my $a = api(PUT => '/users/' . $cloud->user('bo.ek@acme.example')->{id} . '/manager/$ref', json => { '@odata.id' => "$http/v1.0/users/$id" }); ($a->{status} => 1) } 1 .. 6;
+    is(api(PATCH => "/users/$id", json => { department => 'X' })->{status}, 404,
+        'nor to be changed');
+    is(api(POST => '/users', json => $p)->{json}{error}{details}[0]{code}, 'ObjectConflict',
+        'but the name is taken');
+    my %refused = map { my $a = api(PUT => '/users/' . $cloud->user('bo.ek@acme.example')->{id}
+        . '/manager/$ref', json => { '@odata.id' => "$http/v1.0/users/$id" });
+        ($a->{status} => 1) } 1 .. 6;
     is_deeply([sort keys %refused], [400, 404], 'references to it fail, in two ways');
-    ok(!(grep { $_->{id} eq $id } @{ api(GET => $link)->{json}{value} }), 'delta does not know yet');
+    ok(!(grep { $_->{id} eq $id } @{ api(GET => $link)->{json}{value} }),
+        'delta does not know yet');
     Time::HiRes::sleep(0.8);
     is(api(GET => "/users/$id")->{status}, 200, 'visible later');
-    is(scalar @{ api(GET => "/users?\$filter=userPrincipalName eq '$p->{userPrincipalName}'" =~ s/ /%20/gr)->{json}{value} }, 0, 'lists lag more');
+    is(scalar @{
+        api(GET =>
+        "/users?\$filter=userPrincipalName%20eq%20'$p->{userPrincipalName}'")->{json}{value} }, 0,
+        'lists lag more');
     Time::HiRes::sleep(0.6);
     ok((grep { $_->{id} eq $id } @{ api(GET => $link)->{json}{value} }), 'then delta has it');
     api(PATCH => "/users/$id", json => { department => 'New' });
     ok(!defined api(GET => "/users/$id?\$select=department")->{json}{department}, 'an old value');
     my $group = $cloud->group('Finance')->{id};
-    api(POST => "/groups/$group/members/\$ref", json => { '@odata.id' => "$http/v1.0/directoryObjects/$id" });
-    ok(!(grep { $_->{id} eq $group } @{ api(GET => "/users/$id/memberOf")->{json}{value} }), 'a new membership is not listed');
-    is(api(POST => "/groups/$group/members/\$ref", json => { '@odata.id' => "$http/v1.0/directoryObjects/$id" })->{status}, 400, 'but stands');
+    api(POST => "/groups/$group/members/\$ref",
+        json => { '@odata.id' => "$http/v1.0/directoryObjects/$id" });
+    ok(!(grep { $_->{id} eq $group } @{ api(GET => "/users/$id/memberOf")->{json}{value} }),
+        'a new membership is not listed');
+    is(api(POST => "/groups/$group/members/\$ref",
+        json => { '@odata.id' => "$http/v1.0/directoryObjects/$id" })->{status}, 400, 'but stands');
     $cloud->control(settings => { lag => { read => 5000, share => 0.5 } });
     my %seen;
     my $other = api(POST => '/users', json => person())->{json}{id};
@@ -167,21 +217,25 @@ subtest 'lag' => sub {
     my $link2 = api(GET => '/users/delta?$deltatoken=latest')->{json}{'@odata.deltaLink'};
     is_deeply(api(GET => $link2)->{json}{value}, [], 'nothing new');
     $cloud->control(settings => { deltaReplay => 1 });
-    is_deeply([map { $_->{id} } @{ api(GET => $link2)->{json}{value} }], [$other], 'a replay brings the last change again');
+    is_deeply([map { $_->{id} } @{ api(GET => $link2)->{json}{value} }], [$other],
+        'a replay brings the last change again');
     $cloud->control(settings => { deltaReplay => 0 });
 };
 
 subtest 'limits' => sub {
-    $cloud->control(limits => { writes => { count => 5, seconds => 2 }, units => 0, reports => { count => 2, seconds => 1 } }, resetCounters => JSON::PP::true());
+    $cloud->control(limits => { writes => { count => 5, seconds => 2 }, units => 0,
+        reports => { count => 2, seconds => 1 } }, resetCounters => JSON::PP::true());
     my @came = map { outcome(POST => '/users', json => person()) } 1 .. 7;
     is_deeply(\@came, [(201) x 5, 429, 429], 'five writes');
     my $full = api(GET => '/domains');
-    is_deeply([@{ $full->{headers} }{qw(x-ms-resource-unit x-ms-throttle-limit-percentage)}], [1, '1.40'], 'a success tells its cost and that refused requests count');
+    is_deeply([@{ $full->{headers} }{qw(x-ms-resource-unit x-ms-throttle-limit-percentage)}],
+        [1, '1.40'], 'a success tells its cost and that refused requests count');
     my $no = api(POST => '/users', json => person());
     cmp_ok($no->{headers}{'retry-after'}, '>=', 1, 'Retry-After');
     like($no->{headers}{'x-ms-throttle-scope'}, qr{^Tenant_Application/Write/}, 'scope');
     is(outcome(GET => '/domains'), 200, 'reads pass');
-    is_deeply([map { outcome(GET => '/users?$select=id,signInActivity') } 1 .. 3], [200, 200, 429], 'reports have their own');
+    is_deeply([map { outcome(GET => '/users?$select=id,signInActivity') } 1 .. 3], [200, 200, 429],
+        'reports have their own');
     Time::HiRes::sleep(2.2);
     is(outcome(POST => '/users', json => person()), 201, 'later there is room');
     is($cloud->counters->{sent429}, 4, 'each 429 was counted');
@@ -195,21 +249,28 @@ subtest 'TLS, keep-alive, record' => sub {
     my $file = tempdir() . '/traffic';
     $cloud->control(record => $file);
     my $out = tempdir() . '/out';
-    my $curl = run_command(['curl', '-sS', '--cacert', $cloud->ca_file, '-H', 'Authorization: Bearer ' . $cloud->token, '-w', '%{num_connects} ', map { ('-o', $out, $cloud->url . '/domains') } 1 .. 3]);
+    my $curl = run_command(['curl', '-sS', '--cacert', $cloud->ca_file, '-H',
+        'Authorization: Bearer ' . $cloud->token, '-w', '%{num_connects} ',
+        map { ('-o', $out, $cloud->url . '/domains') } 1 .. 3]);
     is($curl->{out}, '1 0 0 ', 'three requests on one TLS connection') or diag $curl->{err};
     is(json_data(slurp($out))->{value}[0]{id}, 'acme.example', 'answered');
     api(POST => '/users', json => person());
     ask_token(client_secret => Idadmin::Test::Cloud::client_secret());
-    api(PUT => '/users/eva.berg@acme.example/photo/$value', body => "\xff\xd8\xff\x00", headers => { 'Content-Type' => 'image/jpeg' });
+    api(PUT => '/users/eva.berg@acme.example/photo/$value', body => "\xff\xd8\xff\x00",
+        headers => { 'Content-Type' => 'image/jpeg' });
     $cloud->control(record => undef);
     my $text  = slurp($file);
     my @lines = map { json_data($_) } split /\n/, $text;
     is(scalar @lines, 6, 'six requests on record');
-    is_deeply([@{ $lines[3] }{qw(method path status)}], ['POST', '/v1.0/users', 201], 'method, path, status');
-    is(json_data(Encode::encode_utf8($lines[3]{requestBody}))->{passwordProfile}{password}, 'removed-Pass1', 'no password');
-    is($lines[5]{requestBody}, MIME::Base64::encode_base64("\xff\xd8\xff\x00", ''), 'a photo in base64');
+    is_deeply([@{ $lines[3] }{qw(method path status)}], ['POST', '/v1.0/users', 201],
+        'method, path, status');
+    is(json_data(Encode::encode_utf8($lines[3]{requestBody}))->{passwordProfile}{password},
+        'removed-Pass1', 'no password');
+    is($lines[5]{requestBody}, MIME::Base64::encode_base64("\xff\xd8\xff\x00", ''),
+        'a photo in base64');
     my $secrets = $cloud->secrets;
-    is_deeply([grep { index($text, $_) >= 0 } @{ $secrets->{token} }, Idadmin::Test::Cloud::client_secret()], [], 'no token, no secret');
+    is_deeply([grep { index($text, $_) >= 0 } @{ $secrets->{token} },
+        Idadmin::Test::Cloud::client_secret()], [], 'no token, no secret');
 };
 
 subtest 'bulk' => sub {
@@ -227,42 +288,67 @@ subtest 'bulk' => sub {
         }
         return { items => \@items, pages => $pages, delta => $delta };
     };
-    my $select = '$select=id,userPrincipalName,displayName,department,accountEnabled,manager,assignedLicenses,signInActivity,createdDateTime,mail';
+    my $select =
+        '$select=id,userPrincipalName,displayName,department,accountEnabled,manager,assignedLicenses,signInActivity,createdDateTime,mail';
     my $users = $all->("/users/delta?" . $select =~ s/signInActivity,//r);
     my %user = map { ($_->{id} => $_) } @{ $users->{items} };
     is(scalar keys %user, $cloud->counters->{users}, 'everybody in delta');
     my ($one) = grep { $_->{userPrincipalName} eq 'user000734@acme.example' } values %user;
     my $read = api(GET => "/users/$one->{id}?$select")->{json};
-    is_deeply({ map { ($_ => $read->{$_}) } qw(id userPrincipalName displayName department accountEnabled assignedLicenses createdDateTime mail) }, { map { ($_ => $one->{$_}) } qw(id userPrincipalName displayName department accountEnabled assignedLicenses createdDateTime mail) }, 'row and object agree');
-    is($user{ $one->{'manager@delta'}[0]{id} }{userPrincipalName}, 'user000073@acme.example', 'manager');
+    is_deeply({ map { ($_ => $read->{$_}) } qw(id userPrincipalName displayName department
+        accountEnabled assignedLicenses createdDateTime mail) },
+        { map { ($_ => $one->{$_}) } qw(id userPrincipalName displayName department accountEnabled
+        assignedLicenses createdDateTime mail) }, 'row and object agree');
+    is($user{ $one->{'manager@delta'}[0]{id} }{userPrincipalName}, 'user000073@acme.example',
+        'manager');
     my ($listed) = grep { $_->{id} eq $one->{id} } @{ $all->("/users?$select&\$top=999")->{items} };
-    is_deeply($listed, { map { ($_ => $read->{$_}) } grep {!/context/} keys %$read }, 'the list agrees as well');
+    is_deeply($listed, { map { ($_ => $read->{$_}) } grep {!/context/} keys %$read },
+        'the list agrees as well');
 
     my $groups = $all->('/groups/delta?$select=id,displayName,members');
     my (%members, $entries);
     for my $item (@{ $groups->{items} }) {
-        for my $member (@{ $item->{'members@delta'} // [] }) { $members{ $item->{id} }{ $member->{id} }++ or $entries++ }
+        for my $member (@{ $item->{'members@delta'} // [] }) {
+            $members{ $item->{id} }{ $member->{id} }++ or $entries++ }
     }
     my ($group) = grep { $_->{displayName} eq 'Bulk group 00020' } @{ $groups->{items} };
-    is_deeply([sort keys %{ $members{ $group->{id} } }], [sort map { $_->{id} } @{ api(GET => "/groups/$group->{id}/members?\$top=999")->{json}{value} }], 'members in delta and read');
-    is_deeply([sort grep { $members{$_}{ $one->{id} } } keys %members], [sort map { $_->{id} } @{ api(GET => "/users/$one->{id}/memberOf?\$top=999")->{json}{value} }], 'and seen from the user');
+    is_deeply([sort keys %{ $members{ $group->{id} } }],
+        [sort map { $_->{id} } @{
+        api(GET => "/groups/$group->{id}/members?\$top=999")->{json}{value} }],
+        'members in delta and read');
+    is_deeply([sort grep { $members{$_}{ $one->{id} } } keys %members],
+        [sort map { $_->{id} } @{
+        api(GET => "/users/$one->{id}/memberOf?\$top=999")->{json}{value} }],
+        'and seen from the user');
     cmp_ok($entries, '>=', 6000, 'all memberships');
 
-    is(api(PATCH => "/users/$one->{id}", json => { accountEnabled => JSON::PP::false(), department => 'Moved' })->{status}, 204, 'a bulk user is changed');
+    is(api(PATCH => "/users/$one->{id}",
+        json => { accountEnabled => JSON::PP::false(), department => 'Moved' })->{status}, 204,
+        'a bulk user is changed');
     my ($gone) = sort keys %{ $members{ $group->{id} } };
-    is(api(DELETE => "/groups/$group->{id}/members/$gone/\$ref")->{status}, 204, 'a bulk member leaves');
-    is_deeply([map { $_->{department} } @{ $all->($users->{delta})->{items} }], ['Moved'], 'delta tells of the change');
-    is($all->($groups->{delta})->{items}[0]{'members@delta'}[0]{'@removed'}{reason}, 'deleted', 'and of the leaving');
+    is(api(DELETE => "/groups/$group->{id}/members/$gone/\$ref")->{status}, 204,
+        'a bulk member leaves');
+    is_deeply([map { $_->{department} } @{ $all->($users->{delta})->{items} }], ['Moved'],
+        'delta tells of the change');
+    is($all->($groups->{delta})->{items}[0]{'members@delta'}[0]{'@removed'}{reason}, 'deleted',
+        'and of the leaving');
     my ($again) = grep { $_->{id} eq $one->{id} } @{ $all->("/users/delta?$select")->{items} };
     is($again->{department}, 'Moved', 'a full round has it');
     my $full = 0;
-    for my $item (@{ $all->('/groups/delta?$select=id,displayName,members')->{items} }) { $full += @{ $item->{'members@delta'} // [] } }
+    for my $item (@{ $all->('/groups/delta?$select=id,displayName,members')->{items} }) {
+        $full += @{ $item->{'members@delta'} // [] } }
     is($full, $entries - 1, 'and one membership fewer');
-    is(api(POST => '/users', json => { %{ person() }, userPrincipalName => 'user000007@acme.example', mailNickname => 'u7' })->{json}{error}{details}[0]{code}, 'ObjectConflict', 'names of bulk users are taken');
+    is(api(POST => '/users', json => { %{ person() },
+        userPrincipalName => 'user000007@acme.example',
+        mailNickname => 'u7' })->{json}{error}{details}[0]{code}, 'ObjectConflict',
+        'names of bulk users are taken');
 
     spew(my $token = tempdir() . '/token', $cloud->token . "\n");
-    my $bare = run_command([build_dir() . '/tool/pages', $token, "$http/v1.0/users/delta?\$select=id", "$http/v1.0/groups/delta?\$select=id,members"]);
-    is(json_data($bare->{out})->{pages}, int(($cloud->counters->{users} + 199) / 200) + $groups->{pages}, 'the bare client sees the same pages') or diag $bare->{err};
+    my $bare = run_command([build_dir() . '/tool/pages', $token,
+        "$http/v1.0/users/delta?\$select=id", "$http/v1.0/groups/delta?\$select=id,members"]);
+    is(json_data($bare->{out})->{pages},
+        int(($cloud->counters->{users} + 199) / 200) + $groups->{pages},
+        'the bare client sees the same pages') or diag $bare->{err};
 };
 
 is($cloud->counters->{internalErrors} // 0, 0, 'no failure of its own') or diag $cloud->log_text;

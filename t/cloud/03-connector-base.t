@@ -1,5 +1,5 @@
-# The cloud connector's ground: the doctor's report with everything well and with each thing wrong, and that secrets and tokens are
-# found nowhere.
+# The cloud connector's ground: the doctor's report with everything well and with each thing wrong,
+# and that secrets and tokens are found nowhere.
 use strict;
 use warnings;
 use Test::More;
@@ -23,13 +23,18 @@ my $doctor = $stack->new_worker(start => 0);
 sub apply {
     my (%changes) = @_;
     my $document = $cloud->document(%{ $changes{cloud} // {} });
-    $document->{$_} //= undef for qw(clientSecretFile certificateFile);    # an absent member would stay as it was
-    $stack->apply_tenant({ companyId => 'acme', name => 'Acme AB', timeZone => 'Europe/Stockholm', upnDomain => $domain, emailDomain => $domain,
-        createUsersIn => 'cloud', usernameFormat => '{firstname}.{surname}', emailFormat => '{firstname}.{surname}', displayNameFormat => '{firstname} {surname}',
-        modules => { publicApi => JSON::PP::true() }, directories => { cloud => $document }, %{ $changes{tenant} // {} } });
+    # an absent member would stay as it was
+    $document->{$_} //= undef for qw(clientSecretFile certificateFile);
+    $stack->apply_tenant({ companyId => 'acme', name => 'Acme AB', timeZone => 'Europe/Stockholm',
+        upnDomain => $domain, emailDomain => $domain,
+        createUsersIn => 'cloud', usernameFormat => '{firstname}.{surname}',
+        emailFormat => '{firstname}.{surname}', displayNameFormat => '{firstname} {surname}',
+        modules => { publicApi => JSON::PP::true() }, directories => { cloud => $document },
+        %{ $changes{tenant} // {} } });
 }
 
-# The report of a tenant with these changes, with these orders to the emulator before (undone after by `after`).
+# The report of a tenant with these changes, with these orders to the emulator before (undone after
+# by `after`).
 sub report {
     my (%how) = @_;
     apply(%how);
@@ -37,7 +42,8 @@ sub report {
     my $started = Time::HiRes::time();
     my $report = $doctor->run('--check', 'acme');
     $report->{seconds} = Time::HiRes::time() - $started;
-    $cloud->control(%{ $how{after} // { clearFaults => JSON::PP::true(), release => JSON::PP::true() } });
+    $cloud->control(%{ $how{after}
+        // { clearFaults => JSON::PP::true(), release => JSON::PP::true() } });
     return $report;
 }
 
@@ -46,19 +52,24 @@ sub fails {
     my $report = report(%how);
     isnt($report->{exit}, 0, "$name: the report fails");
     like($report->{out}, $pattern, "$name: and says why") or diag $report->{out}, $report->{err};
-    unlike("$report->{out}$report->{err}", qr/\Q@{[Idadmin::Test::Cloud::client_secret()]}\E/, "$name: without the secret");
+    unlike("$report->{out}$report->{err}", qr/\Q@{[Idadmin::Test::Cloud::client_secret()]}\E/,
+        "$name: without the secret");
     unlike("$report->{out}$report->{err}", qr/Bearer|eyJ[\w-]{10}/, "$name: or a token");
     return $report;
 }
 
 subtest 'everything is well' => sub {
-    my @lines = ('settings', 'token', 'clock', 'organization', 'upnDomain', 'users', 'markerAttribute', 'changes of users', 'groups', 'members', 'changes of groups', 'licences', 'sign-ins', 'limits');
+    my @lines = ('settings', 'token', 'clock', 'organization', 'upnDomain', 'users',
+        'markerAttribute', 'changes of users', 'groups', 'members', 'changes of groups', 'licences',
+        'sign-ins', 'limits');
     for my $way ([0, 'a secret', 'client secret'], [1, 'a certificate', 'certificate']) {
         my $report = report(cloud => { certificate => $way->[0] });
         # (the certificate of the tests holds two days: that line fails, and is the only one)
         my @failed = $report->{out} =~ /^  FAIL  (.*)$/mg;
-        is_deeply([grep { !/^certificate: .*ends in \d days/ } @failed], [], "with $way->[1]: no check fails") or diag $report->{out}, $report->{err};
-        is(scalar @failed, $way->[0], 'a certificate that ends soon is told') or diag $report->{out};
+        is_deeply([grep { !/^certificate: .*ends in \d days/ } @failed], [],
+            "with $way->[1]: no check fails") or diag $report->{out}, $report->{err};
+        is(scalar @failed, $way->[0], 'a certificate that ends soon is told')
+            or diag $report->{out};
         is($report->{exit}, $way->[0], 'the exit status says the same');
         like($report->{out}, qr/^  ok    \Q$_\E: \S/m, "$_ has its line") for @lines;
         like($report->{out}, qr/took the $way->[2]/, 'the credential is named');
@@ -67,32 +78,51 @@ subtest 'everything is well' => sub {
 };
 
 subtest 'what is wrong is told' => sub {
-    fails('another secret', qr/AADSTS7000215.*clientSecretFile/, before => { secret => 'another' }, after => { secret => Idadmin::Test::Cloud::client_secret() });
-    fails('another application', qr/clientId/, cloud => { clientId => '00000000-0000-4000-8000-000000000000' });
-    fails('another directory', qr/directoryId/, cloud => { directoryId => '00000000-0000-4000-8000-000000000000' });
+    fails('another secret', qr/AADSTS7000215.*clientSecretFile/, before => { secret => 'another' },
+        after => { secret => Idadmin::Test::Cloud::client_secret() });
+    fails('another application', qr/clientId/,
+        cloud => { clientId => '00000000-0000-4000-8000-000000000000' });
+    fails('another directory', qr/directoryId/,
+        cloud => { directoryId => '00000000-0000-4000-8000-000000000000' });
     my $server = Idadmin::Test::Tls::files();
-    fails('an authority that did not sign', qr/certificate.*caFile/, cloud => { caFile => $cloud->certificate });
-    fails('a domain of somebody else', qr/upnDomain: other\.example is no verified domain/, tenant => { upnDomain => 'other.example' });
-    fails('a clock an hour off', qr/clock: .*3\d\d\d s ahead.*NTP/, before => { settings => { clockAhead => 3600 } }, after => { settings => { clockAhead => 0 } });
-    for my $missing (['AuditLog.Read.All', 'sign-ins'], [['Organization.Read.All', 'Domain.Read.All', 'LicenseAssignment.Read.All', 'LicenseAssignment.ReadWrite.All'], 'organization']) {
+    fails('an authority that did not sign', qr/certificate.*caFile/,
+        cloud => { caFile => $cloud->certificate });
+    fails('a domain of somebody else', qr/upnDomain: other\.example is no verified domain/,
+        tenant => { upnDomain => 'other.example' });
+    fails('a clock an hour off', qr/clock: .*3\d\d\d s ahead.*NTP/,
+        before => { settings => { clockAhead => 3600 } },
+        after => { settings => { clockAhead => 0 } });
+    for my $missing (['AuditLog.Read.All', 'sign-ins'],
+        [['Organization.Read.All', 'Domain.Read.All', 'LicenseAssignment.Read.All',
+        'LicenseAssignment.ReadWrite.All'], 'organization']) {
         my ($permission, $line) = @$missing;
         my $one = ref $permission ? $permission->[0] : $permission;
-        fails("without $one", qr/FAIL  $line: .*grant the application permission \Q$one\E/, before => { revoke => $permission }, after => { grant => $permission });
+        fails("without $one", qr/FAIL  $line: .*grant the application permission \Q$one\E/,
+            before => { revoke => $permission }, after => { grant => $permission });
     }
-    my $report = report(before => { settings => { signIn => 'noLicense' } }, after => { settings => { signIn => 'ok' } });
+    my $report = report(before => { settings => { signIn => 'noLicense' } },
+        after => { settings => { signIn => 'ok' } });
     is($report->{exit}, 0, 'no licence for sign-ins is no failure');
     like($report->{out}, qr/ok    sign-ins: not told.*licence/, 'but told') or diag $report->{out};
 };
 
 subtest 'faults of the service' => sub {
-    fails('429', qr/users: .*429|slow down/, before => { faults => { path => '^/users', do => 'status', status => 429, retryAfter => 7 } });
-    fails('503 with a page', qr/users: .*HTTP 503/, before => { faults => { path => '^/users$', do => 'html', status => 503 } });
+    fails('429', qr/users: .*429|slow down/,
+        before => { faults => { path => '^/users', do => 'status', status => 429,
+        retryAfter => 7 } });
+    fails('503 with a page', qr/users: .*HTTP 503/,
+        before => { faults => { path => '^/users$', do => 'html', status => 503 } });
     fails('a reset', qr/users: /, before => { faults => { path => '^/users$', do => 'reset' } });
-    fails('a cut off body', qr/users: /, before => { faults => { path => '^/users$', do => 'truncate', when => 'after' } });
-    fails('text that is no JSON', qr/users: .*no JSON/, before => { faults => { path => '^/users$', do => 'badJson' } });
-    my $silent = fails('silence of the token endpoint', qr/token: /, before => { faults => { path => 'token', do => 'hang' } });
+    fails('a cut off body', qr/users: /,
+        before => { faults => { path => '^/users$', do => 'truncate', when => 'after' } });
+    fails('text that is no JSON', qr/users: .*no JSON/,
+        before => { faults => { path => '^/users$', do => 'badJson' } });
+    my $silent = fails('silence of the token endpoint', qr/token: /,
+        before => { faults => { path => 'token', do => 'hang' } });
     cmp_ok($silent->{seconds}, '<', 20, sprintf 'it ends (%.0f s)', $silent->{seconds});
-    my $once = report(before => { faults => { path => '^/organization', do => 'status', status => 401, error => { code => 'InvalidAuthenticationToken', message => 'x' }, count => 1 } });
+    my $once = report(before => {
+        faults => { path => '^/organization', do => 'status', status => 401,
+        error => { code => 'InvalidAuthenticationToken', message => 'x' }, count => 1 } });
     is($once->{exit}, 0, 'a token that is refused once is replaced') or diag $once->{out};
 };
 
@@ -102,16 +132,20 @@ subtest 'HTTP/2, and few connections' => sub {
     if (my ($absent) = grep { !-e "$modules/mod_$_.so" } qw(proxy proxy_http http2 ssl)) {
         plan(skip_all => "mod_$absent is not there");
     }
-    my $front = Idadmin::Test::Httpd->new(module => 0, tls => 1, server => join "\n", (map {"LoadModule ${_}_module $modules/mod_$_.so"} qw(proxy proxy_http)),
-        'LogFormat "%{c}a:%{remote}p %H %m %U %>s" connections', "CustomLog @{[ tempdir() ]}/front.log connections",
+    my $front = Idadmin::Test::Httpd->new(module => 0, tls => 1, server => join "\n",
+        (map {"LoadModule ${_}_module $modules/mod_$_.so"} qw(proxy proxy_http)),
+        'LogFormat "%{c}a:%{remote}p %H %m %U %>s" connections',
+        "CustomLog @{[ tempdir() ]}/front.log connections",
         'ProxyPreserveHost On', 'ProxyPass / http://127.0.0.1:' . $cloud->port . '/', '');
-    my $report = report(cloud => { apiUrl => $front->tls_url . '/v1.0', authorityUrl => $front->tls_url });
+    my $report = report(cloud => { apiUrl => $front->tls_url . '/v1.0',
+        authorityUrl => $front->tls_url });
     is($report->{exit}, 0, 'the report is good') or diag $report->{out};
     my @asked = split /\n/, slurp(tempdir() . '/front.log');
     my @api   = grep {m{ /v1\.0/}} @asked;
     cmp_ok(scalar @api, '>=', 8, 'it asked');
     is_deeply([grep { !m{ HTTP/2\.0 GET } } @api], [], 'always by HTTP/2');
-    is(scalar keys %{ { map { /^(\S+)/ ? ($1 => 1) : () } @api } }, 1, 'over one connection') or diag join "\n", @asked;
+    is(scalar keys %{ { map { /^(\S+)/ ? ($1 => 1) : () } @api } }, 1, 'over one connection')
+        or diag join "\n", @asked;
     $front->stop;
 };
 
@@ -120,30 +154,41 @@ sub key_material {
     my $pem = slurp($cloud->certificate_key);
     my @lines = grep { length > 60 && !/-----/ } split /\n/, $pem;
     my $der = MIME::Base64::decode_base64(join '', @lines);
-    my $middle = int(length($der) * 0.4);    # within the private exponent and the primes of a key of 2,048 bits
+    # within the private exponent and the primes of a key of 2,048 bits
+    my $middle = int(length($der) * 0.4);
     my @numbers = map { substr $der, $_, 32 } $middle, $middle + 100, $middle + 300;
-    return (@lines[5 .. 8], @numbers, map { scalar reverse } @numbers);    # numbers in memory begin with their end
+    # numbers in memory begin with their end
+    return (@lines[5 .. 8], @numbers, map { scalar reverse } @numbers);
 }
 
 $stack->{company} = 'acme';
-$stack->apply_tenant({ companyId => 'acme', name => 'Acme AB', upnDomain => $domain, directories => { cloud => $cloud->document } });
+$stack->apply_tenant({ companyId => 'acme', name => 'Acme AB', upnDomain => $domain,
+    directories => { cloud => $cloud->document } });
 $stack->create_key(full => 'hr-full', 'full');
 $stack->create_key(read => 'hr-read', 'read-only');
 
 for my $certificate (0, 1) {
-    subtest 'secrets and tokens are found nowhere: ' . ($certificate ? 'a certificate' : 'a secret') => sub {
+    subtest 'secrets and tokens are found nowhere: '
+        . ($certificate ? 'a certificate' : 'a secret') => sub {
         apply(cloud => { certificate => $certificate });
         my $tokens = $cloud->counters->{tokens};
         my $worker = $stack->new_worker;
-        ok(wait_until(30, sub { $stack->ctl('sync', 'acme', '--wait')->{exit} == 0 }), 'the worker synchronises the directory') or diag $worker->log_text;
-        $cloud->control(expireTokens => JSON::PP::true(), faults => { method => 'GET', path => '^/users/delta', do => 'html', status => 503, count => 2 });
+        ok(wait_until(30, sub { $stack->ctl('sync', 'acme', '--wait')->{exit} == 0 }),
+            'the worker synchronises the directory') or diag $worker->log_text;
+        $cloud->control(expireTokens => JSON::PP::true(),
+            faults => { method => 'GET', path => '^/users/delta', do => 'html', status => 503,
+            count => 2 });
         $stack->ctl('sync', 'acme', '--wait');
-        ok(wait_until(20, sub { $cloud->counters->{tokens} >= $tokens + 2 }), 'the token was renewed');
-        my $task = $stack->post('/v1/api/user', { firstname => 'Secret', surname => $certificate ? 'Certificate' : 'Keeper' })->{json}{data}{taskId};
+        ok(wait_until(20, sub { $cloud->counters->{tokens} >= $tokens + 2 }),
+            'the token was renewed');
+        my $task = $stack->post('/v1/api/user',
+            { firstname => 'Secret', surname => $certificate ? 'Certificate'
+            : 'Keeper' })->{json}{data}{taskId};
         $stack->wait_task($task);
         my $kept = $cloud->secrets;
         cmp_ok(scalar @{ $kept->{password} // [] }, '>=', 1, 'a password was sent');
-        my @secrets = ($certificate ? key_material() : Idadmin::Test::Cloud::client_secret(), map { @{ $kept->{$_} // [] } } qw(token password assertion));
+        my @secrets = ($certificate ? key_material() : Idadmin::Test::Cloud::client_secret(),
+            map { @{ $kept->{$_} // [] } } qw(token password assertion));
         cmp_ok(scalar @secrets, '>=', $certificate ? 10 : 3, 'there are secrets to look for');
         cmp_ok(scalar @{ $kept->{assertion} // [] }, '>=', 1, 'assertions too') if $certificate;
         my $pid = $worker->pid;
@@ -156,16 +201,20 @@ for my $certificate (0, 1) {
         $look->('the command line', slurp("/proc/$pid/cmdline"));
         $look->('the environment', slurp("/proc/$pid/environ"));
         $look->("httpd's error log", slurp($stack->httpd->error_log));
-        $look->("the store's " . (m{([^/]+)$})[0], slurp($_)) for grep { -s } glob "$stack->{base}/lib/*";
+        $look->("the store's " . (m{([^/]+)$})[0], slurp($_))
+            for grep { -s } glob "$stack->{base}/lib/*";
     SKIP: {
-            skip('gcore (of gdb) is not installed', 1) if !grep { -x "$_/gcore" } split /:/, $ENV{PATH};
-            skip('the sanitizers keep freed memory', 1) if Idadmin::Test::build_config()->{sanitizers};
+            skip('gcore (of gdb) is not installed', 1)
+                if !grep { -x "$_/gcore" } split /:/, $ENV{PATH};
+            skip('the sanitizers keep freed memory', 1)
+                if Idadmin::Test::build_config()->{sanitizers};
             skip('only root may look into a process that is not dumpable', 1) if $> != 0;
             my $core = tempdir() . '/core';
             my $dumped = run_command(['gcore', '-o', $core, $pid], timeout => 120);
             skip("gcore does not work here: $dumped->{err}", 1) if !-s "$core.$pid";
             my $bytes = slurp("$core.$pid");
-            cmp_ok(index($bytes, $Idadmin::Test::Cloud::client_id), '>=', 0, 'the dump holds the heap');
+            cmp_ok(index($bytes, $Idadmin::Test::Cloud::client_id), '>=', 0,
+                'the dump holds the heap');
             $look->('a dump by root', $bytes);
             unlink "$core.$pid";
         }

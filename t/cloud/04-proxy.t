@@ -1,4 +1,5 @@
-# The cloud directory behind a proxy: TLS from end to end through CONNECT, with a secret and with a certificate, and no way past it.
+# The cloud directory behind a proxy: TLS from end to end through CONNECT, with a secret and with a
+# certificate, and no way past it.
 use strict;
 use warnings;
 use Test::More;
@@ -16,21 +17,26 @@ sub start_proxy {
     my (@status) = @_;
     Idadmin::Test::stop_daemon($proxy) if $proxy;
     Idadmin::Test::spew($log, '');
-    $proxy = Idadmin::Test::daemon([$^X, Idadmin::Test::src_dir() . '/t/double/cloud/proxy.pl', $port, $log, @status], log => tempdir() . '/proxy.log');
-    ok(wait_until(20, sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'tcp', Timeout => 1) }), 'the proxy ' . (@status ? "refuses with $status[0]" : 'passes through'));
+    $proxy = Idadmin::Test::daemon([$^X, Idadmin::Test::src_dir() . '/t/double/cloud/proxy.pl',
+        $port, $log, @status], log => tempdir() . '/proxy.log');
+    ok(wait_until(20, sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port,
+        Proto => 'tcp', Timeout => 1) }),
+        'the proxy ' . (@status ? "refuses with $status[0]" : 'passes through'));
 }
 sub heads { return map { json_data($_)->{head} } split /\n/, slurp($log) }
 
 # The credential is changed in the tenant's document, so that the worker begins anew with it.
 sub credential {
     my ($stack, $certificate) = @_;
-    my $document = $stack->cloud_document(certificate => $certificate, proxyUrl => "http://127.0.0.1:$port");
+    my $document = $stack->cloud_document(certificate => $certificate,
+        proxyUrl => "http://127.0.0.1:$port");
     $document->{$_} //= undef for qw(clientSecretFile certificateFile);
     $stack->apply_tenant($stack->tenant_document(directories => { cloud => $document }));
 }
 
 start_proxy();
-my $stack = Idadmin::Test::Stack->new(cloud => { tls => 1, directory => { proxyUrl => "http://127.0.0.1:$port" } });
+my $stack = Idadmin::Test::Stack->new(cloud => { tls => 1,
+    directory => { proxyUrl => "http://127.0.0.1:$port" } });
 my $cloud = $stack->cloud;
 my $to    = qr/\A\QCONNECT 127.0.0.1:$cloud->{tls_port} HTTP\E/;
 ok((grep { $_ =~ $to } heads()), 'the first sync went through it');
@@ -40,30 +46,43 @@ for my $certificate (0, 1) {
     credential($stack, $certificate);
     $cloud->control(expireTokens => JSON::PP::true());
     start_proxy();
-    my $answer = $stack->post('/v1/api/user', { firstname => 'Prox', surname => $certificate ? 'Cert' : 'Secret', manager => "anna.lind\@$Idadmin::Test::Cloud::domain" });
-    is($stack->wait_task($answer->{json}{data}{taskId}, seconds => 40)->{state}, 'done', "with $what: done");
+    my $answer = $stack->post('/v1/api/user',
+        { firstname => 'Prox', surname => $certificate ? 'Cert' : 'Secret',
+        manager => "anna.lind\@$Idadmin::Test::Cloud::domain" });
+    is($stack->wait_task($answer->{json}{data}{taskId}, seconds => 40)->{state}, 'done',
+        "with $what: done");
     ok($cloud->user($answer->{json}{data}{userPrincipalName}), 'in the directory');
     my $check = $stack->worker->run('--check', 'acme');
-    like($check->{out}, $certificate ? qr/ok\s+token: .*certificate/ : qr/ok\s+token: .*client secret/, 'the doctor gets a token that way') or diag $check->{out}, $check->{err};
+    like($check->{out}, $certificate ? qr/ok\s+token: .*certificate/
+        : qr/ok\s+token: .*client secret/, 'the doctor gets a token that way')
+        or diag $check->{out}, $check->{err};
     my @heads = heads();
-    is_deeply([grep { $_ !~ $to } @heads], [], scalar(@heads) . ' connections, all of them to be passed through');
-    is_deeply([grep {/authorization|bearer|client_|assertion|cookie/i} @heads], [], 'which tell the proxy nothing of ours');
+    is_deeply([grep { $_ !~ $to } @heads], [],
+        scalar(@heads) . ' connections, all of them to be passed through');
+    is_deeply([grep {/authorization|bearer|client_|assertion|cookie/i} @heads], [],
+        'which tell the proxy nothing of ours');
 }
 
 # No way past it: a proxy that refuses or is away holds the directory, with a reason that names it.
 $stack->worker->expect_log(qr/IDA03(?:14|15|21)|IDA0503/);
-for my $case ([407, qr/proxy asks for credentials/], [403, qr/proxy refuses/], [undef, qr/\b$port\b|connect/i]) {
+for my $case ([407, qr/proxy asks for credentials/], [403, qr/proxy refuses/],
+    [undef, qr/\b$port\b|connect/i]) {
     my ($status, $reason) = @$case;
     if ($status) { start_proxy($status) }
     else         { Idadmin::Test::stop_daemon($proxy); $proxy = undef }
-    # A document applied anew makes the worker look at once, hold or not; kept connections end with it.
+    # A document applied anew makes the worker look at once, hold or not; kept connections end with
+    # it.
     $stack->worker->stop;
     $stack->worker->start;
     $stack->ctl('sync', 'acme', '--wait');
     my ($held, $row);
-    ok(wait_until(30, sub { ($row) = $stack->sql("SELECT hold_reason FROM directory_state WHERE tenant_id = 'acme'"); $held = $row && $row->[0] ? $row->[0] : ''; $held =~ $reason }), 'held: ' . ($status // 'away')) or diag $held;
+    ok(wait_until(30, sub { ($row) =
+        $stack->sql("SELECT hold_reason FROM directory_state WHERE tenant_id = 'acme'");
+        $held = $row && $row->[0] ? $row->[0] : ''; $held =~ $reason }),
+        'held: ' . ($status // 'away')) or diag $held;
 }
-my $task = $stack->post('/v1/api/user', { firstname => 'Prox', surname => 'Later' })->{json}{data}{taskId};
+my $task = $stack->post('/v1/api/user',
+    { firstname => 'Prox', surname => 'Later' })->{json}{data}{taskId};
 start_proxy();
 $stack->ctl('sync', 'acme', '--wait');
 is($stack->wait_task($task, seconds => 40)->{state}, 'done', 'back again: carried out');

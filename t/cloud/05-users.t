@@ -1,5 +1,6 @@
-# Users, groups and licences of the cloud connector, call by call, against the emulator: what each call makes of an answer that is lost
-# before or after its effect, refused, cut off, a page of some gateway, or older than the last write.
+# Users, groups and licences of the cloud connector, call by call, against the emulator: what each
+# call makes of an answer that is lost before or after its effect, refused, cut off, a page of some
+# gateway, or older than the last write.
 use strict;
 use warnings;
 use utf8;
@@ -20,7 +21,9 @@ my ($to, $from, $pid);
 
 sub start_tool {
     my (%changes) = @_;
-    my $document = spew(tempdir() . '/acme.json', json_text({ companyId => 'acme', name => 'Acme AB', upnDomain => $domain, directories => { cloud => $cloud->document(%changes) } }));
+    my $document = spew(tempdir() . '/acme.json',
+        json_text({ companyId => 'acme', name => 'Acme AB', upnDomain => $domain,
+        directories => { cloud => $cloud->document(%changes) } }));
     $pid = IPC::Open2::open2($from, $to, build_dir() . '/tool/directory_call', $document);
 }
 
@@ -47,11 +50,13 @@ my $people = 0;
 sub person {
     my (%changes) = @_;
     my $n = ++$people;
-    return (firstname => 'Åsa', surname => "Test$n", displayName => "Åsa Test$n", upn => "asa.test$n\@$domain", marker => sprintf('01jmarker%017d', $n), %changes);
+    return (firstname => 'Åsa', surname => "Test$n", displayName => "Åsa Test$n",
+        upn => "asa.test$n\@$domain", marker => sprintf('01jmarker%017d', $n), %changes);
 }
 
 sub fault { my (@rules) = @_; $cloud->control(clearFaults => JSON::PP::true(), faults => [@rules]) }
-sub calm  { $cloud->control(clearFaults => JSON::PP::true(), settings => { lag => {}, photoNeedsMailbox => 0, banPasswords => 0 }) }
+sub calm  { $cloud->control(clearFaults => JSON::PP::true(),
+    settings => { lag => {}, photoNeedsMailbox => 0, banPasswords => 0 }) }
 sub late  { my (%lag) = @_; $cloud->control(settings => { lag => \%lag }) }
 sub now_ms { return int(Time::HiRes::time() * 1000) }
 sub id_of { my ($upn) = @_; return $cloud->user($upn)->{id} }
@@ -66,28 +71,39 @@ sub until_done {
         push @classes, $answer->{class};
         last if $answer->{class} !~ /^(?:not visible yet|answer lost|not reachable|asks to slow down)$/;
         $arguments{sentAt} = $begun if $name eq 'create';
-        select undef, undef, undef, $answer->{class} eq 'asks to slow down' ? $answer->{retryAfter} : 0.2;
+        select undef, undef, undef, $answer->{class} eq 'asks to slow down' ? $answer->{retryAfter}
+            : 0.2;
     }
     return ($answer, @classes);
 }
 
-$cloud->control(create => { type => 'user', properties => { userPrincipalName => "scoped.admin\@$domain", displayName => 'Scoped', mailNickname => 'scoped', accountEnabled => JSON::PP::true(), _privileged => 1 } });
+$cloud->control(create => { type => 'user',
+    properties => { userPrincipalName => "scoped.admin\@$domain", displayName => 'Scoped',
+    mailNickname => 'scoped', accountEnabled => JSON::PP::true(), _privileged => 1 } });
 start_tool();
 
 subtest 'create: what stands in the directory' => sub {
-    my %p = person(middleName => 'Maria', jobTitle => 'Säljare', department => 'Sales', company => 'Acme AB', office => 'Malmö 3', city => 'Malmö', country => 'SE', streetAddress => 'Storgatan 1',
-        postalCode => '211 34', preferredLanguage => 'sv-SE', employeeId => 'E1', mail => "asa.mail\@$domain");
+    my %p = person(middleName => 'Maria', jobTitle => 'Säljare', department => 'Sales',
+        company => 'Acme AB', office => 'Malmö 3', city => 'Malmö', country => 'SE',
+        streetAddress => 'Storgatan 1',
+        postalCode => '211 34', preferredLanguage => 'sv-SE', employeeId => 'E1',
+        mail => "asa.mail\@$domain");
     my $answer = call(create => %p);
     is($answer->{class}, 'ok', 'created') or diag $answer->{message};
     my $user = $cloud->user($p{upn});
-    my %want = (givenName => 'Åsa', surname => $p{surname}, displayName => $p{displayName}, jobTitle => 'Säljare', department => 'Sales', companyName => 'Acme AB', officeLocation => 'Malmö 3',
-        city => 'Malmö', country => 'SE', usageLocation => 'SE', streetAddress => 'Storgatan 1', postalCode => '211 34', preferredLanguage => 'sv-SE', employeeId => 'E1', mail => $p{mail},
+    my %want = (givenName => 'Åsa', surname => $p{surname}, displayName => $p{displayName},
+        jobTitle => 'Säljare', department => 'Sales', companyName => 'Acme AB',
+        officeLocation => 'Malmö 3',
+        city => 'Malmö', country => 'SE', usageLocation => 'SE', streetAddress => 'Storgatan 1',
+        postalCode => '211 34', preferredLanguage => 'sv-SE', employeeId => 'E1', mail => $p{mail},
         mailNickname => 'asa.test1', userPrincipalName => $p{upn});
     is_deeply({ map { $_ => $user->{$_} } keys %want }, \%want, 'every property');
     is($user->{onPremisesExtensionAttributes}{extensionAttribute15}, $p{marker}, 'the marker');
     ok($user->{accountEnabled}, 'enabled');
     is($answer->{user}{id}, $user->{id}, 'the ID is the one of the answer');
-    is($answer->{user}{$_->[0]}, $_->[1], "the cache is told $_->[0]") for [department => 'Sales'], [company => 'Acme AB'], [office => 'Malmö 3'], [employeeId => 'E1'], [mail => $p{mail}];
+    is($answer->{user}{$_->[0]}, $_->[1], "the cache is told $_->[0]")
+        for [department => 'Sales'], [company => 'Acme AB'], [office => 'Malmö 3'],
+        [employeeId => 'E1'], [mail => $p{mail}];
     cmp_ok(abs($answer->{user}{createdAt} - now_ms()), '<', 60_000, 'and when it was made');
     like($answer->{warning}, qr/middleName/, 'what has no place is told');
     my %plain = person(accountEnabled => JSON::PP::false(), country => 'Kingdom of Sweden');
@@ -95,7 +111,8 @@ subtest 'create: what stands in the directory' => sub {
     my $bare = $cloud->user($plain{upn});
     ok(!$bare->{accountEnabled}, 'disabled from the beginning');
     is($bare->{usageLocation}, undef, 'a country in words is no usage location');
-    ok(!exists $bare->{department} || !defined $bare->{department}, 'what was not given is not sent');
+    ok(!exists $bare->{department} || !defined $bare->{department},
+        'what was not given is not sent');
 };
 
 subtest 'create: names that somebody has' => sub {
@@ -106,7 +123,8 @@ subtest 'create: names that somebody has' => sub {
     like($answer->{message}, qr/Bo Ek/, 'and who has it');
     is($cloud->user("bo.ek\@$domain")->{givenName}, 'Bo', 'who is left alone');
     my $secondary = call(create => person(upn => "ceo\@$domain"));
-    is("$secondary->{class} $secondary->{field}", 'name or value taken upn', 'a further address of somebody');
+    is("$secondary->{class} $secondary->{field}", 'name or value taken upn',
+        'a further address of somebody');
     my $group = call(create => person(upn => "news\@$domain"));
     is("$group->{class} $group->{field}", 'name or value taken upn', 'the address of a group');
     like($group->{message}, qr/News list/, 'which is named');
@@ -115,12 +133,14 @@ subtest 'create: names that somebody has' => sub {
     is("$mail->{class} $mail->{field}", 'name or value taken mail', 'a mail address: the mail');
     is($cloud->user($mail{upn}), undef, 'and nothing was made');
     my $developers = call(create => person(upn => "maildevelopers\@$domain"));
-    is($developers->{class}, 'ok', 'the nickname of a mail-enabled group is numbered') or diag $developers->{message};
+    is($developers->{class}, 'ok', 'the nickname of a mail-enabled group is numbered')
+        or diag $developers->{message};
     is($cloud->user("maildevelopers\@$domain")->{mailNickname}, 'maildevelopers2', 'from 2');
     my %again = person();
     call(create => %again);
     $cloud->control(remove => $again{upn});
-    is(call(create => %again, marker => 'm' x 26)->{class}, 'ok', 'a name that was soft-deleted is free');
+    is(call(create => %again, marker => 'm' x 26)->{class}, 'ok',
+        'a name that was soft-deleted is free');
 };
 
 subtest 'create: passwords' => sub {
@@ -132,7 +152,8 @@ subtest 'create: passwords' => sub {
     calm();
     my $secrets = $cloud->secrets;
     my %seen;
-    is(scalar(grep { $seen{$_}++ && $_ ne 'First-Passw0rd-of-24-char' } @{ $secrets->{password} }), 0, 'each one new');
+    is(scalar(grep { $seen{$_}++ && $_ ne 'First-Passw0rd-of-24-char' } @{ $secrets->{password} }),
+        0, 'each one new');
 };
 
 subtest 'create: the answer is lost' => sub {
@@ -141,14 +162,16 @@ subtest 'create: the answer is lost' => sub {
             my %p = person();
             fault({ method => '^POST$', path => '^/users$', do => $do, when => $when, count => 1 });
             my ($answer, @classes) = until_done(create => %p);
-            like($answer->{class}, qr/^(?:ok|was so already)$/, "$do $when the effect: done (@classes)") or diag $answer->{message};
+            like($answer->{class}, qr/^(?:ok|was so already)$/,
+                "$do $when the effect: done (@classes)") or diag $answer->{message};
             is($answer->{user}{id}, id_of($p{upn}), 'with the right ID');
             is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'made once');
         }
     }
     calm();
     my %p = person();
-    fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 }, { method => '^GET$', path => '^/users/', do => 'status', status => 503, count => 2 });
+    fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 },
+        { method => '^GET$', path => '^/users/', do => 'status', status => 503, count => 2 });
     my $answer = call(create => %p);
     isnt($answer->{class}, 'ok', 'looking fails too: not said to be done');
     ok(!$answer->{user}, 'no ID');
@@ -162,51 +185,69 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
     late(read => 2500);
     fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 });
     my $first = call(create => %p);
-    is($first->{class}, 'not visible yet', 'a lost answer and a late replica: wait') or diag $first->{message};
+    is($first->{class}, 'not visible yet', 'a lost answer and a late replica: wait')
+        or diag $first->{message};
     my ($answer, @classes) = until_done(create => %p, sentAt => now_ms() - 1000);
     is($answer->{class}, 'was so already', "then adopted (@classes)");
     is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'made once');
     calm();
-    # The same, and nobody is shown for longer than the directory should take: never sent under another name.
+    # The same, and nobody is shown for longer than the directory should take: never sent under
+    # another name.
     my %hidden_ours = person();
     fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 });
     late(read => 600_000);
     call(create => %hidden_ours);
     for my $again (1, 2) {
         my $unknown = call(create => %hidden_ours, sentAt => now_ms() - 16 * 60_000);
-        is($unknown->{class}, 'answer lost', 'a quarter of an hour later: nobody knows') or diag $unknown->{message};
+        is($unknown->{class}, 'answer lost', 'a quarter of an hour later: nobody knows')
+            or diag $unknown->{message};
         like($unknown->{message}, qr/Look who has the name/, 'and says what to do');
     }
     calm();
-    is(call(create => %hidden_ours, sentAt => now_ms() - 16 * 60_000)->{class}, 'was so already', 'until it is seen');
+    is(call(create => %hidden_ours, sentAt => now_ms() - 16 * 60_000)->{class}, 'was so already',
+        'until it is seen');
     is($cloud->counters->{createdByMarker}{ $hidden_ours{marker} }, 1, 'made once');
     # Renamed by somebody before we saw it.
     my %renamed = person();
-    fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 }, { method => '^GET$', path => '^/users/', do => 'status', status => 503, count => 4 });
+    fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 },
+        { method => '^GET$', path => '^/users/', do => 'status', status => 503, count => 4 });
     call(create => %renamed);
     fault();
-    $cloud->control(change => { key => $renamed{upn}, properties => { userPrincipalName => "other.name\@$domain", mail => "other.name\@$domain", proxyAddresses => ["SMTP:other.name\@$domain"] } });
+    $cloud->control(change => { key => $renamed{upn},
+        properties => { userPrincipalName => "other.name\@$domain", mail => "other.name\@$domain",
+        proxyAddresses => ["SMTP:other.name\@$domain"] } });
     my $found = call(create => %renamed, sentAt => now_ms() - 1000);
-    is($found->{class}, 'was so already', 'an account of ours under another name is found by its marker') or diag $found->{message};
+    is($found->{class}, 'was so already',
+        'an account of ours under another name is found by its marker') or diag $found->{message};
     is($found->{user}{upn}, "other.name\@$domain", 'as it is called now');
     is($cloud->counters->{createdByMarker}{ $renamed{marker} }, 1, 'made once');
-    # Somebody took the name a moment ago and is not seen either. Nothing of ours was sent: a conflict, which says that nobody was seen.
+    # Somebody took the name a moment ago and is not seen either. Nothing of ours was sent: a
+    # conflict, which says that nobody was seen.
     my %other = person();
-    $cloud->control(create => { type => 'user', properties => { userPrincipalName => $other{upn}, displayName => 'Somebody', mailNickname => 'x', accountEnabled => JSON::PP::true() } });
+    $cloud->control(create => { type => 'user',
+        properties => { userPrincipalName => $other{upn}, displayName => 'Somebody',
+        mailNickname => 'x', accountEnabled => JSON::PP::true() } });
     late(read => 2500);
     my $conflict = call(create => %other);
-    is("$conflict->{class} $conflict->{field}", 'name or value taken upn', 'a name taken by nobody to be seen');
+    is("$conflict->{class} $conflict->{field}", 'name or value taken upn',
+        'a name taken by nobody to be seen');
     ok($conflict->{unseen}, 'says so');
-    is(call(create => %other, sentAt => now_ms() - 1000)->{class}, 'not visible yet', 'it may be ours when something was sent before: wait');
+    is(call(create => %other, sentAt => now_ms() - 1000)->{class}, 'not visible yet',
+        'it may be ours when something was sent before: wait');
     my ($seen, @waits) = until_done(create => %other, sentAt => now_ms() - 1000);
-    is("$seen->{class} $seen->{field}", 'name or value taken upn', "until it is seen that it is not ours (@waits)");
+    is("$seen->{class} $seen->{field}", 'name or value taken upn',
+        "until it is seen that it is not ours (@waits)");
     ok(!$seen->{unseen}, 'which is told');
     calm();
-    $cloud->control(create => { type => 'orgContact', properties => { displayName => 'Contact', proxyAddresses => ["SMTP:hidden.one\@$domain"] } });
+    $cloud->control(create => { type => 'orgContact',
+        properties => { displayName => 'Contact',
+        proxyAddresses => ["SMTP:hidden.one\@$domain"] } });
     my %hidden = person(upn => "hidden.one\@$domain");
     my $contact = call(create => %hidden);
-    ok($contact->{class} eq 'name or value taken' && $contact->{unseen}, 'the address of something that is never shown');
-    is(call(create => %hidden, sentAt => now_ms() - 16 * 60_000)->{class}, 'answer lost', 'may be ours for ever, once something was sent');
+    ok($contact->{class} eq 'name or value taken' && $contact->{unseen},
+        'the address of something that is never shown');
+    is(call(create => %hidden, sentAt => now_ms() - 16 * 60_000)->{class}, 'answer lost',
+        'may be ours for ever, once something was sent');
 };
 
 subtest 'create: refused for good' => sub {
@@ -229,10 +270,12 @@ subtest 'find' => sub {
     my $guest = call(find => upn => "partner_other.example#EXT#\@$domain");
     is($guest->{class}, 'ok', 'a guest, whose UPN has to be encoded');
     ok($guest->{user}{guest}, 'is one');
-    is_deeply([sort @{ call(find => upn => "eva.berg\@$domain")->{user}{addresses} }], ["ceo\@$domain", "eva.berg\@$domain"], 'all addresses');
+    is_deeply([sort @{ call(find => upn => "eva.berg\@$domain")->{user}{addresses} }],
+        ["ceo\@$domain", "eva.berg\@$domain"], 'all addresses');
     fault({ method => '^GET$', do => 'reset', count => 1 });
     is(call(find => upn => "bo.ek\@$domain")->{class}, 'ok', 'a lost answer is asked for again');
-    fault({ method => '^GET$', path => '^/users/', do => 'status', status => 404, error => { code => 'Request_ResourceNotFound' }, count => 1 });
+    fault({ method => '^GET$', path => '^/users/', do => 'status', status => 404,
+        error => { code => 'Request_ResourceNotFound' }, count => 1 });
     is(call(find => upn => "bo.ek\@$domain")->{class}, 'ok', 'one 404 alone is not believed');
     calm();
 };
@@ -246,25 +289,31 @@ subtest 'manager' => sub {
     is(call(setManager => id => $id, manager => "anna.lind\@$domain")->{class}, 'ok', 'again');
     my $missing = call(setManager => id => $id, manager => "nobody.here\@$domain");
     is("$missing->{class} $missing->{field}", 'not found manager', 'a manager who is not there');
-    my $gone = call(setManager => id => '00000000-0000-4000-8000-000000000000', manager => "anna.lind\@$domain");
+    my $gone = call(setManager => id => '00000000-0000-4000-8000-000000000000',
+        manager => "anna.lind\@$domain");
     is($gone->{class}, 'not found', 'a user who is not there');
     is($gone->{field}, undef, 'is not the manager');
     for my $when ('before', 'after') {
         fault({ method => '^PUT$', path => 'manager', do => 'reset', when => $when, count => 1 });
-        is(call(setManager => id => $id, manager => "bo.ek\@$domain")->{class}, 'ok', "lost $when the effect: done");
+        is(call(setManager => id => $id, manager => "bo.ek\@$domain")->{class}, 'ok',
+            "lost $when the effect: done");
     }
     is(call(setManager => id => $id)->{class}, 'ok', 'cleared');
     is($cloud->user($id)->{manager}, undef, 'in the directory');
     is(call(setManager => id => $id)->{class}, 'was so already', 'again');
     call(setManager => id => $id, manager => "bo.ek\@$domain");
     fault({ method => '^DELETE$', path => 'manager', do => 'reset', when => 'after', count => 1 });
-    like(call(setManager => id => $id)->{class}, qr/^(?:ok|was so already)$/, 'a lost answer: done');
+    like(call(setManager => id => $id)->{class}, qr/^(?:ok|was so already)$/,
+        'a lost answer: done');
     is($cloud->user($id)->{manager}, undef, 'in the directory');
-    is(call(setManager => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found', 'nobody has no manager either');
+    is(call(setManager => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found',
+        'nobody has no manager either');
     late(read => 1500);
     my $fresh = call(create => person())->{user}{id};
-    my %classes = map { call(setManager => id => $fresh, manager => "bo.ek\@$domain")->{class} => 1 } 1 .. 3;
-    is_deeply([grep { !/^(?:not found|not visible yet)$/ } keys %classes], [], 'a user of a moment ago: not found or not visible');
+    my %classes = map { call(setManager => id => $fresh,
+        manager => "bo.ek\@$domain")->{class} => 1 } 1 .. 3;
+    is_deeply([grep { !/^(?:not found|not visible yet)$/ } keys %classes], [],
+        'a user of a moment ago: not found or not visible');
     calm();
 };
 
@@ -275,55 +324,80 @@ subtest 'reports' => sub {
     my @team = map { call(create => person())->{user}{id} } 1 .. 3;
     call(setManager => id => $_, manager => $cloud->user($boss)->{userPrincipalName}) for @team;
     fault({ method => '^GET$', path => 'directReports', do => 'reset', count => 1 });
-    is_deeply([sort @{ call(reports => id => $boss)->{ids} }], [sort @team], 'three, though the first answer was lost');
+    is_deeply([sort @{ call(reports => id => $boss)->{ids} }], [sort @team],
+        'three, though the first answer was lost');
     calm();
-    is(call(reports => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found', 'of one who is not there');
+    is(call(reports => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found',
+        'of one who is not there');
 };
 
 subtest 'new values' => sub {
     my %p = person(jobTitle => 'Säljare', office => 'Malmö 3', country => 'SE');
     my $id = call(create => %p)->{user}{id};
-    my %new = (firstname => 'Åsa-Maria', surname => 'Öst', displayName => 'Åsa-Maria Öst', jobTitle => 'Chef', department => 'Sales', company => 'Acme AB', city => 'Lund', country => 'DK',
-        streetAddress => 'Torget 2', postalCode => '222 22', preferredLanguage => 'da-DK', employeeId => 'E2', office => undef);
+    my %new = (firstname => 'Åsa-Maria', surname => 'Öst', displayName => 'Åsa-Maria Öst',
+        jobTitle => 'Chef', department => 'Sales', company => 'Acme AB', city => 'Lund',
+        country => 'DK',
+        streetAddress => 'Torget 2', postalCode => '222 22', preferredLanguage => 'da-DK',
+        employeeId => 'E2', office => undef);
     my $answer = call(update => id => $id, values => \%new);
     is($answer->{class}, 'ok', 'changed') or diag $answer->{message};
     my $user = $cloud->user($id);
-    my %want = (givenName => 'Åsa-Maria', surname => 'Öst', displayName => 'Åsa-Maria Öst', jobTitle => 'Chef', department => 'Sales', companyName => 'Acme AB', city => 'Lund', country => 'DK', usageLocation => 'DK',
-        streetAddress => 'Torget 2', postalCode => '222 22', preferredLanguage => 'da-DK', employeeId => 'E2', officeLocation => undef, userPrincipalName => $p{upn});
-    is_deeply({ map { $_ => $user->{$_} } keys %want }, \%want, 'every property, one cleared, the UPN as it was');
-    is($user->{onPremisesExtensionAttributes}{extensionAttribute15}, $p{marker}, 'the marker stands');
-    is_deeply([@{ $answer->{user} }{qw(displayName department company office employeeId enabled)}], ['Åsa-Maria Öst', 'Sales', 'Acme AB', undef, 'E2', $answer->{user}{enabled}], 'the cache is told');
+    my %want = (givenName => 'Åsa-Maria', surname => 'Öst', displayName => 'Åsa-Maria Öst',
+        jobTitle => 'Chef', department => 'Sales', companyName => 'Acme AB', city => 'Lund',
+        country => 'DK', usageLocation => 'DK',
+        streetAddress => 'Torget 2', postalCode => '222 22', preferredLanguage => 'da-DK',
+        employeeId => 'E2', officeLocation => undef, userPrincipalName => $p{upn});
+    is_deeply({ map { $_ => $user->{$_} } keys %want }, \%want,
+        'every property, one cleared, the UPN as it was');
+    is($user->{onPremisesExtensionAttributes}{extensionAttribute15}, $p{marker},
+        'the marker stands');
+    is_deeply([@{ $answer->{user} }{qw(displayName department company office employeeId enabled)}],
+        ['Åsa-Maria Öst', 'Sales', 'Acme AB', undef, 'E2', $answer->{user}{enabled}],
+        'the cache is told');
     is(call(update => id => $id, values => \%new)->{class}, 'was so already', 'again');
-    is(call(update => id => $id, values => { country => undef, middleName => undef })->{class}, 'ok', 'a country cleared');
-    is_deeply([@{ $cloud->user($id) }{qw(country usageLocation)}], [undef, 'DK'], 'licences keep their place');
-    is(call(update => id => $id, values => { country => 'Kingdom of Sweden' })->{class}, 'ok', 'a country in words');
+    is(call(update => id => $id, values => { country => undef, middleName => undef })->{class},
+        'ok', 'a country cleared');
+    is_deeply([@{ $cloud->user($id) }{qw(country usageLocation)}], [undef, 'DK'],
+        'licences keep their place');
+    is(call(update => id => $id, values => { country => 'Kingdom of Sweden' })->{class}, 'ok',
+        'a country in words');
     is($cloud->user($id)->{usageLocation}, 'DK', 'is no place of use');
     for my $enabled (0, 1) {
         my $state = $enabled ? JSON::PP::true() : JSON::PP::false();
-        is(call(update => id => $id, values => {}, enabled => $state)->{class}, 'ok', $enabled ? 'enabled' : 'disabled');
+        is(call(update => id => $id, values => {}, enabled => $state)->{class}, 'ok', $enabled
+            ? 'enabled' : 'disabled');
         is($cloud->user($id)->{accountEnabled} ? 1 : 0, $enabled, 'in the directory');
     }
     my $none = call(update => id => $id, values => { middleName => 'Maria' });
-    is("$none->{class} $none->{field}", 'value refused middleName', 'what has no place is refused by name');
+    is("$none->{class} $none->{field}", 'value refused middleName',
+        'what has no place is refused by name');
     my $empty = call(update => id => $id, values => { displayName => undef });
-    is("$empty->{class} $empty->{field}", 'value refused displayName', 'a display name cannot be empty');
+    is("$empty->{class} $empty->{field}", 'value refused displayName',
+        'a display name cannot be empty');
     my $long = call(update => id => $id, values => { department => 'x' x 65 });
-    is("$long->{class} $long->{field}", 'value refused department', 'the directory\'s refusal by our name');
+    is("$long->{class} $long->{field}", 'value refused department',
+        'the directory\'s refusal by our name');
     for my $when ('before', 'after') {
         fault({ method => '^PATCH$', do => 'reset', when => $when, count => 1 });
-        is(call(update => id => $id, values => { department => "Lost $when" })->{class}, 'ok', "lost $when the effect: done");
+        is(call(update => id => $id, values => { department => "Lost $when" })->{class}, 'ok',
+            "lost $when the effect: done");
         is($cloud->user($id)->{department}, "Lost $when", 'in the directory');
     }
     fault({ method => '^PATCH$', do => 'status', status => 503, count => 50 });
-    is(call(update => id => $id, values => { department => 'Storm' })->{class}, 'answer lost', 'a storm: nobody says it was done');
+    is(call(update => id => $id, values => { department => 'Storm' })->{class}, 'answer lost',
+        'a storm: nobody says it was done');
     calm();
     late(read => 60_000);
-    is(call(update => id => id_of("per.lundin\@$domain"), values => { department => 'Late' })->{class}, 'ok', 'a write is final, whatever late replicas show');
+    is(call(update => id => id_of("per.lundin\@$domain"),
+        values => { department => 'Late' })->{class}, 'ok',
+        'a write is final, whatever late replicas show');
     calm();
     my $synced = call(update => id => id_of("syn.kad\@$domain"), values => { department => 'X' });
-    is($synced->{class}, 'mastered in another directory', 'an account of the on-premises directory');
+    is($synced->{class}, 'mastered in another directory',
+        'an account of the on-premises directory');
     like($synced->{message}, qr/change it on-premises/, 'is to be changed there');
-    is(call(update => id => '00000000-0000-4000-8000-000000000000', values => { department => 'X' })->{class}, 'not found', 'nobody');
+    is(call(update => id => '00000000-0000-4000-8000-000000000000',
+        values => { department => 'X' })->{class}, 'not found', 'nobody');
 };
 
 subtest 'a new password' => sub {
@@ -331,7 +405,8 @@ subtest 'a new password' => sub {
     my $password = 'Another-Passw0rd-of-24-ch';
     is(call(setPassword => id => $id, password => $password)->{class}, 'ok', 'set');
     my $user = $cloud->user($id);
-    is_deeply([@$user{qw(passwords mustChange)}], [1, 1], 'in the directory, to be changed at the next sign-in');
+    is_deeply([@$user{qw(passwords mustChange)}], [1, 1],
+        'in the directory, to be changed at the next sign-in');
     ok((grep { $_ eq $password } @{ $cloud->secrets->{password} }), 'the one that was told');
     fault({ method => '^PATCH$', do => 'reset', when => 'after', count => 1 });
     is(call(setPassword => id => $id, password => $password)->{class}, 'ok', 'a lost answer: set');
@@ -341,10 +416,13 @@ subtest 'a new password' => sub {
     is("$banned->{class} $banned->{field}", 'value refused password', 'one that is refused');
     unlike($banned->{message}, qr/\Q$password\E/, 'is not in the message');
     calm();
-    is(call(setPassword => id => '00000000-0000-4000-8000-000000000000', password => $password)->{class}, 'not found', 'nobody');
+    is(call(setPassword => id => '00000000-0000-4000-8000-000000000000',
+        password => $password)->{class}, 'not found', 'nobody');
     my $admin = call(setPassword => id => id_of("scoped.admin\@$domain"), password => $password);
-    is($admin->{class}, 'not allowed to the service account', 'an administrator of a unit, whose role no list of memberships shows');
-    like($admin->{message}, qr/User-PasswordProfile\.ReadWrite\.All.*directory role/, 'what it needs');
+    is($admin->{class}, 'not allowed to the service account',
+        'an administrator of a unit, whose role no list of memberships shows');
+    like($admin->{message}, qr/User-PasswordProfile\.ReadWrite\.All.*directory role/,
+        'what it needs');
 };
 
 subtest 'photo' => sub {
@@ -357,11 +435,14 @@ subtest 'photo' => sub {
     is(call(setPhoto => %put)->{class}, 'ok', '204 is as good');
     fault({ method => '^PUT$', path => 'photo', do => 'reset', when => 'after', count => 1 });
     is(call(setPhoto => %put)->{class}, 'ok', 'lost: sent again');
-    $cloud->control(settings => { photoNeedsMailbox => 1 }, change => { key => $id, properties => { mail => undef } });
+    $cloud->control(settings => { photoNeedsMailbox => 1 },
+        change => { key => $id, properties => { mail => undef } });
     is(call(setPhoto => %put)->{class}, 'not visible yet', 'no mailbox yet: wait');
     calm();
-    my $large = call(setPhoto => id => $id, photo => MIME::Base64::encode_base64(Idadmin::Test::Photo::jpeg(200_000), ''));
-    is("$large->{class} $large->{field}", 'value refused profilePhoto', 'too large for a user without a mailbox');
+    my $large = call(setPhoto => id => $id,
+        photo => MIME::Base64::encode_base64(Idadmin::Test::Photo::jpeg(200_000), ''));
+    is("$large->{class} $large->{field}", 'value refused profilePhoto',
+        'too large for a user without a mailbox');
 };
 
 subtest 'disable and sessions' => sub {
@@ -382,9 +463,11 @@ subtest 'disable and sessions' => sub {
     is(call(disable => id => $storm)->{class}, 'answer lost', 'a storm: nobody says it was done');
     ok($cloud->user($storm)->{accountEnabled}, 'it was not');
     calm();
-    is(call(disable => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found', 'nobody');
+    is(call(disable => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found',
+        'nobody');
     my $synced = call(disable => id => id_of("syn.kad\@$domain"));
-    is($synced->{class}, 'mastered in another directory', 'an account of the on-premises directory');
+    is($synced->{class}, 'mastered in another directory',
+        'an account of the on-premises directory');
     like($synced->{message}, qr/disable it on-premises/, 'is to be disabled there');
     my $admin = call(disable => id => id_of("scoped.admin\@$domain"));
     is($admin->{class}, 'not allowed to the service account', 'an administrator of a unit');
@@ -398,39 +481,58 @@ subtest 'disable and sessions' => sub {
     $cloud->control(settings => { revokeStatus => 204 });
     is(call(revokeSessions => id => $id)->{class}, 'ok', '204 is as good');
     $cloud->control(revoke => ['User.RevokeSessions.All', 'User.ReadWrite.All']);
-    like(call(revokeSessions => id => $id)->{message}, qr/User\.RevokeSessions\.All/, 'a missing permission is named');
+    like(call(revokeSessions => id => $id)->{message}, qr/User\.RevokeSessions\.All/,
+        'a missing permission is named');
     $cloud->control(grant => ['User.RevokeSessions.All', 'User.ReadWrite.All']);
 };
 
 # Every change of an account that is never changed, and what it would have come to.
 subtest 'guarded accounts' => sub {
-    my %id = map { ($_ => id_of("$_\@$domain")) } qw(root.admin eva.berg johan.asberg rut.sandell greta.dahl);
-    my ($staff, $sales, $unit) = map { $cloud->group($_)->{id} } 'All staff', 'Sales team', 'Stockholm';
-    $cloud->control(create => { type => 'group', properties => { displayName => 'Help desk', groupTypes => [], securityEnabled => JSON::PP::true(), mailEnabled => JSON::PP::false(), isAssignableToRole => JSON::PP::true() }, members => [$id{'johan.asberg'}] });
-    $cloud->control(member => { group => 'User Administrator', object => $cloud->group('Help desk')->{id}, in => 1 });
+    my %id = map { ($_ => id_of("$_\@$domain")) } qw(root.admin eva.berg johan.asberg rut.sandell
+        greta.dahl);
+    my ($staff, $sales, $unit) = map { $cloud->group($_)->{id} } 'All staff', 'Sales team',
+        'Stockholm';
+    $cloud->control(create => { type => 'group',
+        properties => { displayName => 'Help desk', groupTypes => [],
+        securityEnabled => JSON::PP::true(), mailEnabled => JSON::PP::false(),
+        isAssignableToRole => JSON::PP::true() }, members => [$id{'johan.asberg'}] });
+    $cloud->control(member => { group => 'User Administrator',
+        object => $cloud->group('Help desk')->{id}, in => 1 });
     stop_tool();
     start_tool(protectedAccounts => ["EVA.Berg\@$domain", uc $id{'rut.sandell'}]);
-    my $role = qr/holds the directory role User Administrator: accounts of administrators are never changed/;
-    for my $case (['root.admin', $role], ['johan.asberg', $role], ['eva.berg', qr/EVA\.Berg\S+ is one of protectedAccounts: it is never changed/], ['rut.sandell', qr/is one of protectedAccounts/]) {
+    my $role =
+        qr/holds the directory role User Administrator: accounts of administrators are never changed/;
+    for my $case (['root.admin', $role], ['johan.asberg', $role],
+        ['eva.berg', qr/EVA\.Berg\S+ is one of protectedAccounts: it is never changed/],
+        ['rut.sandell', qr/is one of protectedAccounts/]) {
         my ($name, $why) = @$case;
         my $id = $id{$name};
         my $before = json_text($cloud->user($id));
-        for my $change ([disable => ()], [revokeSessions => ()], [update => values => { jobTitle => 'x' }], [update => values => {}, enabled => JSON::PP::true()], [setManager => manager => "bo.ek\@$domain"], [setManager => manager => undef],
-            [setPhoto => photo => MIME::Base64::encode_base64(Idadmin::Test::Photo::jpeg(2000), '')], [setPassword => password => 'An0ther-Passw0rd-of-24'], [removeMember => group => $staff], [setLicenses => add => ['EMS'], remove => ['*']]) {
+        for my $change ([disable => ()], [revokeSessions => ()],
+            [update => values => { jobTitle => 'x' }],
+            [update => values => {}, enabled => JSON::PP::true()],
+            [setManager => manager => "bo.ek\@$domain"], [setManager => manager => undef],
+            [setPhoto => photo => MIME::Base64::encode_base64(Idadmin::Test::Photo::jpeg(2000),
+            '')], [setPassword => password => 'An0ther-Passw0rd-of-24'],
+            [removeMember => group => $staff], [setLicenses => add => ['EMS'], remove => ['*']]) {
             my ($call, %arguments) = @$change;
             my $answer = call($call => id => $id, %arguments);
             is($answer->{class}, 'protected account', "$name: $call is refused");
             like($answer->{message}, $why, 'with the reason');
         }
         my $added = call(addMembers => group => $sales, ids => [$id, $id{'greta.dahl'}]);
-        is_deeply($added->{each}, ['protected account', $name eq 'root.admin' ? 'ok' : 'was so already'], "$name: put into no group, who came along is");
+        is_deeply($added->{each},
+            ['protected account', $name eq 'root.admin' ? 'ok' : 'was so already'],
+            "$name: put into no group, who came along is");
         like($added->{message}, $why, 'with the reason');
         is(json_text($cloud->user($id)), $before, "$name is as before");
     }
     is(call(disable => id => id_of("bo.ek\@$domain"))->{class}, 'ok', 'others are changed');
-    $cloud->control(faults => { path => '/transitiveMemberOf', do => 'status', status => 403, error => { code => 'Authorization_RequestDenied', message => 'no' } });
+    $cloud->control(faults => { path => '/transitiveMemberOf', do => 'status', status => 403,
+        error => { code => 'Authorization_RequestDenied', message => 'no' } });
     my $unknown = call(disable => id => $id{'greta.dahl'});
-    is($unknown->{class}, 'not allowed to the service account', 'who cannot be looked at is not changed');
+    is($unknown->{class}, 'not allowed to the service account',
+        'who cannot be looked at is not changed');
     like($unknown->{message}, qr/GroupMember\.Read\.All/, 'and the permission is named');
     calm();
     ok($cloud->user($id{'greta.dahl'})->{accountEnabled}, 'really');
@@ -441,44 +543,58 @@ subtest 'guarded accounts' => sub {
 subtest 'memberships' => sub {
     my $karin = id_of("karin.hedlund\@$domain");
     my $groups = call(memberships => id => $karin)->{groups};
-    my %want = ('All staff' => undef, Engineering => undef, 'Mobile staff' => undef, 'Synced staff' => qr/on-premises/, 'Mail developers' => qr/Exchange/, 'News list' => qr/Exchange/,
-        'Role holders' => qr/role-assignable/, Restricted => qr/restricted/, Stockholm => qr/administrative unit/);
+    my %want = ('All staff' => undef, Engineering => undef, 'Mobile staff' => undef,
+        'Synced staff' => qr/on-premises/, 'Mail developers' => qr/Exchange/,
+        'News list' => qr/Exchange/,
+        'Role holders' => qr/role-assignable/, Restricted => qr/restricted/,
+        Stockholm => qr/administrative unit/);
     is_deeply([sort keys %$groups], [sort keys %want], 'all groups');
     for my $name (sort keys %want) {
-        if ($want{$name}) { like($groups->{$name}{retained}, $want{$name}, "$name is kept, with the reason") }
+        if ($want{$name}) { like($groups->{$name}{retained}, $want{$name},
+            "$name is kept, with the reason") }
         else              { is($groups->{$name}{retained}, undef, "$name can be left") }
     }
-    like(call(memberships => id => id_of("bo.ek\@$domain"))->{groups}{'Everyone in sales'}{retained}, qr/rule.*Sales/, 'a dynamic group, with its rule');
-    is(call(memberships => id => id_of("root.admin\@$domain"))->{groups}{'User Administrator'}{retained} =~ /directory role/ ? 1 : 0, 1, 'a directory role');
-    is(call(memberships => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found', 'nobody');
+    like(call(memberships => id =>
+        id_of("bo.ek\@$domain"))->{groups}{'Everyone in sales'}{retained}, qr/rule.*Sales/,
+        'a dynamic group, with its rule');
+    is(call(memberships => id =>
+        id_of("root.admin\@$domain"))->{groups}{'User Administrator'}{retained} =~ /directory role/
+        ? 1 : 0, 1, 'a directory role');
+    is(call(memberships => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found',
+        'nobody');
 
     my $staff = $groups->{'All staff'}{id};
     is(call(removeMember => id => $karin, group => $staff)->{class}, 'ok', 'left');
-    is(scalar(grep { $_ eq 'All staff' } @{ $cloud->user($karin)->{groups} }), 0, 'in the directory');
+    is(scalar(grep { $_ eq 'All staff' } @{ $cloud->user($karin)->{groups} }), 0,
+        'in the directory');
     is(call(removeMember => id => $karin, group => $staff)->{class}, 'was so already', 'again');
     is($cloud->user($karin)->{accountEnabled} ? 1 : 0, 1, 'the user is still there');
     for my $when ('before', 'after') {
         my ($group) = $when eq 'before' ? 'Engineering' : 'Mobile staff';
         fault({ method => '^DELETE$', do => 'reset', when => $when, count => 1 });
-        like(call(removeMember => id => $karin, group => $groups->{$group}{id})->{class}, qr/^(?:ok|was so already)$/, "lost $when the effect: done");
+        like(call(removeMember => id => $karin, group => $groups->{$group}{id})->{class},
+            qr/^(?:ok|was so already)$/, "lost $when the effect: done");
     }
     late(list => 2000);
     my $lars = id_of("lars.moberg\@$domain");
     is(call(removeMember => id => $lars, group => $staff)->{class}, 'ok', 'left');
-    is(call(removeMember => id => $lars, group => $staff)->{class}, 'not visible yet', 'a list that still shows it: not settled');
+    is(call(removeMember => id => $lars, group => $staff)->{class}, 'not visible yet',
+        'a list that still shows it: not settled');
     my ($settled) = until_done(removeMember => id => $lars, group => $staff);
     is($settled->{class}, 'was so already', 'until it does not');
     calm();
     my $synced = call(removeMember => id => $karin, group => $groups->{'Synced staff'}{id});
     is($synced->{class}, 'value refused', 'a synced group refuses');
     is($cloud->counters->{deletedThroughGroup}, 0, 'nobody was deleted through a group');
-    is(call(removeMember => id => "$karin/x", group => $staff)->{class}, 'value refused', 'what is no ID makes no address');
+    is(call(removeMember => id => "$karin/x", group => $staff)->{class}, 'value refused',
+        'what is no ID makes no address');
 
     # What the list does not show but the cache knows is asked for.
     my %new = person();
     my $id = call(create => %new)->{user}{id};
     call(addMembers => group => $staff, ids => [$id]);
-    fault({ method => '^GET$', path => '/memberOf', do => 'status', status => 200, body => '{"value":[]}' });
+    fault({ method => '^GET$', path => '/memberOf', do => 'status', status => 200,
+        body => '{"value":[]}' });
     my $asked = call(memberships => id => $id, candidates => [$staff, $groups->{Stockholm}{id}]);
     is_deeply([keys %{ $asked->{groups} }], ['All staff'], 'a membership that the list hides');
     calm();
@@ -486,7 +602,10 @@ subtest 'memberships' => sub {
 
 subtest 'pages of memberships' => sub {
     my $id = call(create => person())->{user}{id};
-    $cloud->control(create => [map { { type => 'group', properties => { displayName => "Many $_", groupTypes => [], securityEnabled => JSON::PP::true(), mailEnabled => JSON::PP::false() }, members => [$id] } } 1 .. 1100]);
+    $cloud->control(create => [map {
+        { type => 'group', properties => { displayName => "Many $_", groupTypes => [],
+        securityEnabled => JSON::PP::true(), mailEnabled => JSON::PP::false() },
+        members => [$id] } } 1 .. 1100]);
     my $answer = call(memberships => id => $id);
     is(scalar(keys %{ $answer->{groups} }), 1100, 'more than one page') or diag $answer->{message};
 };
@@ -501,19 +620,23 @@ subtest 'joining groups' => sub {
     is($cloud->requests('PATCH /groups/{group}'), 3, 'in twenties');
     my @more = map { call(create => person())->{user}{id} } 1 .. 3;
     $answer = call(addMembers => group => $group, ids => [$ids[0], @more, $ids[1]]);
-    is_deeply($answer->{each}, ['was so already', 'ok', 'ok', 'ok', 'was so already'], 'some are members already');
-    is(call(addMembers => group => $group, ids => [$ids[0]])->{class}, 'was so already', 'one who is a member');
+    is_deeply($answer->{each}, ['was so already', 'ok', 'ok', 'ok', 'was so already'],
+        'some are members already');
+    is(call(addMembers => group => $group, ids => [$ids[0]])->{class}, 'was so already',
+        'one who is a member');
     fault({ method => '^PATCH$', do => 'reset', when => 'after', count => 1 });
     my @lost = map { call(create => person())->{user}{id} } 1 .. 3;
     $answer = call(addMembers => group => $group, ids => \@lost);
     like($answer->{class}, qr/^(?:ok|was so already)$/, 'a lost answer: done');
     calm();
-    $answer = call(addMembers => group => $group, ids => [@more, '00000000-0000-4000-8000-000000000000']);
+    $answer = call(addMembers => group => $group,
+        ids => [@more, '00000000-0000-4000-8000-000000000000']);
     is($answer->{each}[3], 'not found', 'one who is not there') or diag json_text($answer);
     is($answer->{class}, 'not found', 'is the answer');
     $answer = call(addMembers => group => $cloud->group('Synced staff')->{id}, ids => [$more[0]]);
     is($answer->{class}, 'value refused', 'a synced group');
-    my @outside = grep { my $id = $_; !grep { $_ eq 'Finance' } @{ $cloud->user($id)->{groups} } } @ids, @more, @lost;
+    my @outside = grep { my $id = $_;
+        !grep { $_ eq 'Finance' } @{ $cloud->user($id)->{groups} } } @ids, @more, @lost;
     is_deeply(\@outside, [], 'all stand in the directory');
 };
 
@@ -523,30 +646,37 @@ subtest 'licences' => sub {
     is(call(setLicenses => id => $id, add => ['EMS'])->{class}, 'ok', 'given by part number');
     is_deeply(call(find => id => $id)->{user}{licenses}, ['EMS'], 'and shown so');
     is(call(setLicenses => id => $id, add => ['EMS'])->{class}, 'was so already', 'again');
-    fault({ method => '^POST$', path => 'assignLicense', do => 'reset', when => 'after', count => 1 });
-    is(call(setLicenses => id => $id, add => ['SPE_E3'], remove => ['EMS'])->{class}, 'ok', 'exchanged, though the answer was lost');
+    fault({ method => '^POST$', path => 'assignLicense', do => 'reset', when => 'after',
+        count => 1 });
+    is(call(setLicenses => id => $id, add => ['SPE_E3'], remove => ['EMS'])->{class}, 'ok',
+        'exchanged, though the answer was lost');
     is_deeply(call(find => id => $id)->{user}{licenses}, ['SPE_E3'], 'rightly');
     calm();
     my $none = call(setLicenses => id => $id, add => ['SPE_E5']);
     is("$none->{class} $none->{field}", 'value refused licenses', 'none left');
     like($none->{message}, qr/available licenses/, 'says so');
-    like(call(setLicenses => id => $id, add => ['NO_SUCH'])->{message}, qr/no licence NO_SUCH/, 'one that is not bought');
+    like(call(setLicenses => id => $id, add => ['NO_SUCH'])->{message}, qr/no licence NO_SUCH/,
+        'one that is not bought');
     my $place = call(setLicenses => id => call(create => person())->{user}{id}, add => ['EMS']);
     is("$place->{class} $place->{field}", 'value refused country', 'without a country');
     my $inherited = call(setLicenses => id => id_of("lars.moberg\@$domain"), remove => ['EMS']);
     is($inherited->{class}, 'value refused', 'from a group');
     like($inherited->{message}, qr/group/, 'says so');
-    is(call(setLicenses => id => $id, remove => ['EMS'])->{class}, 'was so already', 'one that the user has not');
+    is(call(setLicenses => id => $id, remove => ['EMS'])->{class}, 'was so already',
+        'one that the user has not');
     my $lars = id_of("lars.moberg\@$domain");
-    is_deeply([sort @{ call(find => id => $lars)->{user}{licenses} }], ['EMS', 'SPE_E3'], 'a direct one beside that of a group');
-    fault({ method => '^POST$', path => 'assignLicense', do => 'reset', when => 'after', count => 1 });
+    is_deeply([sort @{ call(find => id => $lars)->{user}{licenses} }], ['EMS', 'SPE_E3'],
+        'a direct one beside that of a group');
+    fault({ method => '^POST$', path => 'assignLicense', do => 'reset', when => 'after',
+        count => 1 });
     my $all = call(setLicenses => id => $lars, remove => ['*']);
     is($all->{class}, 'ok', 'all direct ones are taken, though the answer was lost');
     is_deeply(call(find => id => $lars)->{user}{licenses}, ['EMS'], 'not the one of the group');
     like($all->{message}, qr/EMS \(group \w[\w ]+\)/, 'which is named with its group');
     calm();
     is(call(setLicenses => id => $lars, remove => ['*'])->{class}, 'was so already', 'again');
-    is(call(setLicenses => id => $id, remove => ['*'])->{message}, undef, 'nothing is kept: nothing is said');
+    is(call(setLicenses => id => $id, remove => ['*'])->{message}, undef,
+        'nothing is kept: nothing is said');
 
     # Assigned a moment ago, which no read shows yet: what goes is asked of the directory itself.
     my $late = call(create => person(country => 'SE'))->{user}{id};
@@ -555,7 +685,8 @@ subtest 'licences' => sub {
     for my $remove (['EMS'], ['*', 'EMS', 'NO_SUCH', 'SPE_E3']) {
         is(call(setLicenses => id => $late, add => ['EMS'])->{class}, 'ok', 'given');
         $cloud->control(settings => { lag => { read => 1000 } });
-        is(call(setLicenses => id => $late, remove => $remove)->{class}, 'ok', "@$remove: taken though it is not shown");
+        is(call(setLicenses => id => $late, remove => $remove)->{class}, 'ok',
+            "@$remove: taken though it is not shown");
         is_deeply([$direct->()], [], 'as the directory says');
         $cloud->control(settings => { lag => {} });
         is(call(setLicenses => id => $late, remove => $remove)->{class}, 'was so already', 'again');
@@ -563,7 +694,8 @@ subtest 'licences' => sub {
 };
 
 subtest 'throttled' => sub {
-    fault({ method => '^POST$', path => '^/users$', do => 'status', status => 429, retryAfter => 1, count => 1 });
+    fault({ method => '^POST$', path => '^/users$', do => 'status', status => 429, retryAfter => 1,
+        count => 1 });
     my %p = person();
     my $answer = call(create => %p);
     is($answer->{class}, 'asks to slow down', 'told');

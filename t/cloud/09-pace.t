@@ -1,7 +1,9 @@
-# Below the cloud directory's published limits by our own pace: a crowd of joiners, the limits switched on in the emulator, one worker
-# and two. Not one request is refused, and the rate stays near what the limit allows.
+# Below the cloud directory's published limits by our own pace: a crowd of joiners, the limits
+# switched on in the emulator, one worker and two. Not one request is refused, and the rate stays
+# near what the limit allows.
 #
-# IDADMIN_PACE_CREATES (200), IDADMIN_PACE_WORKERS (1): 4500 go on for longer than the limit's window of 150 s.
+# IDADMIN_PACE_CREATES (200), IDADMIN_PACE_WORKERS (1): 4500 go on for longer than the limit's
+# window of 150 s.
 use strict;
 use warnings;
 use Test::More;
@@ -25,7 +27,8 @@ $stack->{worker} = $stack->new_worker(options => ['--threads', 8]);
 $stack->wait_synced;
 $_->stop for $stack->worker;
 
-$stack->httpd->expect_log(qr/IDA0105/);                             # no worker cleans the log while thousands are queued
+# no worker cleans the log while thousands are queued
+$stack->httpd->expect_log(qr/IDA0105/);
 # All due when the workers begin.
 my $each = int($creates / 4);
 in_parallel(4, sub {
@@ -41,18 +44,23 @@ my @workers = map { $stack->new_worker(options => ['--threads', 8]) } 1 .. $work
 my $begun = Time::HiRes::time();
 my $sum   = 4 * $each;
 my @seen;                                                           # [seconds, made]
-wait_until(60 + $sum / 10, sub { push @seen, [Time::HiRes::time() - $begun, $cloud->counters->{created}]; Time::HiRes::sleep(0.5); $seen[-1][1] >= $sum });
+wait_until(60 + $sum / 10, sub { push @seen,
+    [Time::HiRes::time() - $begun, $cloud->counters->{created}]; Time::HiRes::sleep(0.5);
+    $seen[-1][1] >= $sum });
 my $counters = $cloud->counters;
 is($counters->{created}, $sum, 'all are made');
 is($counters->{sent429}, 0, 'without one request that was refused');
-cmp_ok($counters->{limitsPeak}{writes}, '<=', 1, sprintf 'the fullest span of the limit held %.1f %%', 100 * $counters->{limitsPeak}{writes});
+cmp_ok($counters->{limitsPeak}{writes}, '<=', 1,
+    sprintf 'the fullest span of the limit held %.1f %%', 100 * $counters->{limitsPeak}{writes});
 
 # Steady: after what may go at once has gone.
 my ($from) = grep { $_->[1] >= 0.5 * $sum } @seen;
 my $rate = ($seen[-1][1] - $from->[1]) / ($seen[-1][0] - $from->[0]);
 # Slow programs leave of the first allowance what then goes at once.
-cmp_ok($rate, '<=', $limit, sprintf '%d workers: %.2f a second in the second half, the limit is %d', $workers, $rate, $limit) if $quiet;
-my $least = $creates >= 2000 ? 0.9 : 0.7;                            # a short run measures the beginning and the neighbours too
+cmp_ok($rate, '<=', $limit, sprintf '%d workers: %.2f a second in the second half, the limit is %d',
+    $workers, $rate, $limit) if $quiet;
+# a short run measures the beginning and the neighbours too
+my $least = $creates >= 2000 ? 0.9 : 0.7;
 cmp_ok($rate, '>=', $least * $limit, sprintf 'and at least %d %% of it', 100 * $least) if $quiet;
 note(sprintf '%d made in %.1f s', $sum, $seen[-1][0]);
 $_->stop for @workers;

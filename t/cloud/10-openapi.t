@@ -1,5 +1,6 @@
-# The connector's whole traffic against an OpenAPI description of the directory's API, named by GRAPH_OPENAPI (JSON): a small session of
-# joiners, leavers, syncs, licences and the doctor's report, with a secret and with a certificate, is recorded and each exchange checked.
+# The connector's whole traffic against an OpenAPI description of the directory's API, named by
+# GRAPH_OPENAPI (JSON): a small session of joiners, leavers, syncs, licences and the doctor's
+# report, with a secret and with a certificate, is recorded and each exchange checked.
 use strict;
 use warnings;
 use utf8;
@@ -13,35 +14,74 @@ use Test::More;
 
 my $description = {
     components => { schemas => {
-        person => { type => 'object', required => ['name'], additionalProperties => JSON::PP::false(), properties => { name => { type => 'string', maxLength => 5, pattern => '^[a-z]+$' },
-            age => { type => 'integer', minimum => 0, nullable => JSON::PP::true() }, tags => { type => 'array', maxItems => 2, items => { type => 'string', enum => ['a', 'b'] } },
-            boss => { anyOf => [{ '$ref' => '#/components/schemas/person' }, { type => 'object', nullable => JSON::PP::true() }] } } },
-        named => { allOf => [{ '$ref' => '#/components/schemas/person' }, { type => 'object', required => ['age'] }] },
+        person => { type => 'object', required => ['name'],
+            additionalProperties => JSON::PP::false(),
+            properties => { name => { type => 'string', maxLength => 5, pattern => '^[a-z]+$' },
+            age => { type => 'integer', minimum => 0, nullable => JSON::PP::true() },
+            tags => { type => 'array', maxItems => 2,
+            items => { type => 'string', enum => ['a', 'b'] } },
+            boss => { anyOf => [{ '$ref' => '#/components/schemas/person' },
+            { type => 'object', nullable => JSON::PP::true() }] } } },
+        named => { allOf => [{ '$ref' => '#/components/schemas/person' },
+        { type => 'object', required => ['age'] }] },
     } },
     paths => {
-        '/people/{id}' => { get => { parameters => [{ name => '$top', in => 'query', schema => { type => 'integer', maximum => 9 } }, { name => '$select', in => 'query', schema => { type => 'array', items => { type => 'string', enum => ['name'] } } }],
-            responses => { 200 => { content => { 'application/json' => { schema => { '$ref' => '#/components/schemas/person' } } } }, '4XX' => { description => 'no' } } } },
-        '/people/me' => { post => { requestBody => { required => JSON::PP::true(), content => { 'application/json' => { schema => { '$ref' => '#/components/schemas/named' } } } }, responses => { 204 => { description => 'done' } } } },
+        '/people/{id}' => { get => {
+            parameters => [{ name => '$top', in => 'query',
+            schema => { type => 'integer', maximum => 9 } },
+            { name => '$select', in => 'query',
+            schema => { type => 'array', items => { type => 'string', enum => ['name'] } } }],
+            responses => { 200 => {
+            content => { 'application/json' => {
+            schema => { '$ref' => '#/components/schemas/person' } } } },
+            '4XX' => { description => 'no' } } } },
+        '/people/me' => { post => {
+        requestBody => { required => JSON::PP::true(),
+        content => { 'application/json' => {
+        schema => { '$ref' => '#/components/schemas/named' } } } },
+        responses => { 204 => { description => 'done' } } } },
     },
 };
 
 subtest 'the checker finds what is wrong' => sub {
     my $api = Idadmin::Test::OpenApi->new($description);
-    my %get  = (method => 'GET', path => '/v1.0/people/1', query => '', requestHeaders => {}, status => 200, responseType => 'application/json', responseBody => '{"name":"x"}');
-    my %post = (method => 'POST', path => '/v1.0/people/me', query => '', requestHeaders => { 'content-type' => 'application/json' }, status => 204, requestBody => '{"name":"x","age":3}');
+    my %get  = (method => 'GET', path => '/v1.0/people/1', query => '', requestHeaders => {},
+        status => 200, responseType => 'application/json', responseBody => '{"name":"x"}');
+    my %post = (method => 'POST', path => '/v1.0/people/me', query => '',
+        requestHeaders => { 'content-type' => 'application/json' }, status => 204,
+        requestBody => '{"name":"x","age":3}');
     for my $case (
-        ['right', { %get }, undef], ['right with options', { %get, query => '%24top=3&$select=name' }, undef], ['right with a body', { %post }, undef], ['null where it may be', { %post, requestBody => '{"name":"x","age":null,"boss":null}' }, undef],
+        ['right', { %get }, undef],
+            ['right with options', { %get, query => '%24top=3&$select=name' }, undef],
+            ['right with a body', { %post }, undef],
+            ['null where it may be',
+            { %post, requestBody => '{"name":"x","age":null,"boss":null}' }, undef],
         ['nested', { %post, requestBody => '{"name":"x","age":1,"boss":{"name":"y"}}' }, undef],
-        ['unknown path', { %get, path => '/v1.0/animals' }, qr/path is not/], ['unknown method', { %get, method => 'PUT' }, qr/method is not/],
-        ['unknown parameter', { %get, query => '$skip=3' }, qr/\$skip is not in/], ['number too large', { %get, query => '$top=10' }, qr/above 9/], ['no number', { %get, query => '$top=x' }, qr/must be integer/],
-        ['unknown choice', { %get, query => '$select=name,age' }, qr/"age" is none/], ['a body nobody wants', { %get, requestBody => '{}' }, qr/a body that is not/],
-        ['missing body', { %post, requestBody => undef }, qr/body is missing/], ['other type', { %post, requestHeaders => { 'content-type' => 'text/plain' } }, qr/content type text\/plain/],
-        ['missing member', { %post, requestBody => '{"name":"x"}' }, qr/age: is required/], ['missing inside a reference', { %post, requestBody => '{"age":1}' }, qr/name: is required/],
-        ['unknown member', { %post, requestBody => '{"name":"x","age":1,"x":1}' }, qr/\.x: is not in/], ['wrong type', { %post, requestBody => '{"name":"x","age":"1"}' }, qr/is string, must be integer/],
-        ['too long', { %post, requestBody => '{"name":"abcdef","age":1}' }, qr/longer than 5/], ['pattern', { %post, requestBody => '{"name":"A","age":1}' }, qr/does not match/],
-        ['items', { %post, requestBody => '{"name":"x","age":1,"tags":["a","c"]}' }, qr/tags\[1\].*none/], ['too many', { %post, requestBody => '{"name":"x","age":1,"tags":["a","b","a"]}' }, qr/more than 2/],
-        ['null where it may not be', { %post, requestBody => '{"name":null,"age":1}' }, qr/null is not/], ['no JSON', { %post, requestBody => '{' }, qr/is no JSON/],
-        ['unknown status', { %get, status => 302 }, qr/status 302/], ['wrong answer', { %get, responseBody => '{"age":1}' }, qr/status 200: answer\.name/]) {
+        ['unknown path', { %get, path => '/v1.0/animals' }, qr/path is not/],
+        ['unknown method', { %get, method => 'PUT' }, qr/method is not/],
+        ['unknown parameter', { %get, query => '$skip=3' }, qr/\$skip is not in/],
+        ['number too large', { %get, query => '$top=10' }, qr/above 9/],
+        ['no number', { %get, query => '$top=x' }, qr/must be integer/],
+        ['unknown choice', { %get, query => '$select=name,age' }, qr/"age" is none/],
+        ['a body nobody wants', { %get, requestBody => '{}' }, qr/a body that is not/],
+        ['missing body', { %post, requestBody => undef }, qr/body is missing/],
+        ['other type', { %post, requestHeaders => { 'content-type' => 'text/plain' } },
+        qr/content type text\/plain/],
+        ['missing member', { %post, requestBody => '{"name":"x"}' }, qr/age: is required/],
+        ['missing inside a reference', { %post, requestBody => '{"age":1}' },
+        qr/name: is required/],
+        ['unknown member', { %post, requestBody => '{"name":"x","age":1,"x":1}' },
+        qr/\.x: is not in/], ['wrong type', { %post, requestBody => '{"name":"x","age":"1"}' },
+        qr/is string, must be integer/],
+        ['too long', { %post, requestBody => '{"name":"abcdef","age":1}' }, qr/longer than 5/],
+        ['pattern', { %post, requestBody => '{"name":"A","age":1}' }, qr/does not match/],
+        ['items', { %post, requestBody => '{"name":"x","age":1,"tags":["a","c"]}' },
+        qr/tags\[1\].*none/], ['too many',
+        { %post, requestBody => '{"name":"x","age":1,"tags":["a","b","a"]}' }, qr/more than 2/],
+        ['null where it may not be', { %post, requestBody => '{"name":null,"age":1}' },
+        qr/null is not/], ['no JSON', { %post, requestBody => '{' }, qr/is no JSON/],
+        ['unknown status', { %get, status => 302 }, qr/status 302/],
+        ['wrong answer', { %get, responseBody => '{"age":1}' }, qr/status 200: answer\.name/]) {
         my ($name, $line, $want) = @$case;
         my @wrong = $api->exchange($line);
         $want ? like(join("\n", @wrong), $want, $name) : is_deeply(\@wrong, [], $name);
@@ -49,12 +89,14 @@ subtest 'the checker finds what is wrong' => sub {
 };
 
 subtest 'the traffic' => sub {
-    if (my $reason = !$ENV{GRAPH_OPENAPI} ? 'GRAPH_OPENAPI names no OpenAPI description' : Idadmin::Test::Cloud->skip_reason) {
+    if (my $reason = !$ENV{GRAPH_OPENAPI} ? 'GRAPH_OPENAPI names no OpenAPI description'
+        : Idadmin::Test::Cloud->skip_reason) {
         plan(skip_all => $reason);
     }
     my $api     = Idadmin::Test::OpenApi->load($ENV{GRAPH_OPENAPI});
     my $traffic = tempdir() . '/traffic';
-    my $stack   = Idadmin::Test::Stack->new(engine => 'sqlite', worker => 0, cloud => { settings => { deltaUsers => 10, deltaMembers => 15 } });
+    my $stack   = Idadmin::Test::Stack->new(engine => 'sqlite', worker => 0,
+        cloud => { settings => { deltaUsers => 10, deltaMembers => 15 } });
     my $cloud   = $stack->cloud;
     my $domain  = $stack->domain;
     $cloud->control(record => $traffic);
@@ -62,18 +104,30 @@ subtest 'the traffic' => sub {
     $stack->wait_synced;
 
     my @joiners = map { $stack->post('/v1/api/user', $_)->{json}{data} } (
-        { firstname => 'Åsa', surname => 'Öberg', jobTitle => 'Säljare', department => 'Sales', company => 'Acme AB', office => 'Malmö 3', city => 'Malmö', country => 'se', streetAddress => 'Storgatan 1', postalCode => '211 34',
-            preferredLanguage => 'sv-SE', employeeId => 'E77', manager => "anna.lind\@$domain", profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(20_000)) },
-        { firstname => 'Eva', surname => 'Berg' }, { firstname => 'Nina', surname => 'Nu', accountEnabled => JSON::PP::false() });
+        { firstname => 'Åsa', surname => 'Öberg', jobTitle => 'Säljare', department => 'Sales',
+            company => 'Acme AB', office => 'Malmö 3', city => 'Malmö', country => 'se',
+            streetAddress => 'Storgatan 1', postalCode => '211 34',
+            preferredLanguage => 'sv-SE', employeeId => 'E77', manager => "anna.lind\@$domain",
+            profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(20_000)) },
+        { firstname => 'Eva', surname => 'Berg' },
+        { firstname => 'Nina', surname => 'Nu', accountEnabled => JSON::PP::false() });
     $stack->wait_task($_->{taskId}) for @joiners;
-    my @leavers = map { $stack->delete('/v1/api/user', { userPrincipalName => "$_\@$domain", time => '00:00' })->{json}{data}{taskId} } qw(karin.hedlund bo.ek);
+    my @leavers = map { $stack->delete('/v1/api/user',
+        { userPrincipalName => "$_\@$domain",
+        time => '00:00' })->{json}{data}{taskId} } qw(karin.hedlund bo.ek);
     $stack->wait_task($_) for @leavers;
     $cloud->control(expireTokens => JSON::PP::true());
     $cloud->control(member => { group => 'Finance', object => "rut.sandell\@$domain", in => 1 });
     $stack->ctl_ok('sync', 'acme', '--wait');
     # Somebody who was away for long and is back: everything about him is asked for.
-    $cloud->control(create => [{ type => 'user', properties => { userPrincipalName => "back.again\@$domain", displayName => 'Back Again', mailNickname => 'back.again', accountEnabled => JSON::PP::true(), createdDateTime => '2020-01-01T00:00:00Z' },
-        memberOf => ['Finance'], manager => "eva.berg\@$domain" }, { type => 'orgContact', properties => { displayName => 'Contact', proxyAddresses => ["SMTP:con.tact\@$domain"] } }]);
+    $cloud->control(create => [{ type => 'user',
+        properties => { userPrincipalName => "back.again\@$domain", displayName => 'Back Again',
+        mailNickname => 'back.again', accountEnabled => JSON::PP::true(),
+        createdDateTime => '2020-01-01T00:00:00Z' },
+        memberOf => ['Finance'], manager => "eva.berg\@$domain" },
+        { type => 'orgContact',
+        properties => { displayName => 'Contact',
+        proxyAddresses => ["SMTP:con.tact\@$domain"] } }]);
     $stack->ctl_ok('sync', 'acme', '--wait');
     $cloud->control(expireDeltaLinks => JSON::PP::true());
     $stack->worker->expect_log(qr/IDA05\d\d/);    # an expired link may be told
@@ -81,7 +135,9 @@ subtest 'the traffic' => sub {
     is($stack->worker->run('--check', 'acme')->{exit}, 0, 'the doctor finds all well');
 
     # Each call of the connector that the tasks above did not lead to; with a certificate.
-    my $document = spew(tempdir() . '/acme.json', json_text($stack->tenant_document(directories => { cloud => $stack->cloud_document(certificate => 1) })));
+    my $document = spew(tempdir() . '/acme.json',
+        json_text($stack->tenant_document(directories => {
+        cloud => $stack->cloud_document(certificate => 1) })));
     my $pid = IPC::Open2::open2(my $from, my $to, build_dir() . '/tool/directory_call', $document);
     my $call = sub {
         my ($name, %arguments) = @_;
@@ -91,15 +147,24 @@ subtest 'the traffic' => sub {
     };
     my $id = $cloud->user($joiners[0]{userPrincipalName})->{id};
     my %done = (
-        createAgain => $call->(create => upn => "again.asa\@$domain", firstname => 'Asa', surname => 'Again', displayName => 'Asa Again', marker => '01jmarker' . '0' x 17, sentAt => (time - 5) * 1000),
-        addMembers => $call->(addMembers => group => $cloud->group('CRM admins')->{id}, ids => [map { $cloud->user($_->{userPrincipalName})->{id} } @joiners]),
+        createAgain => $call->(create => upn => "again.asa\@$domain", firstname => 'Asa',
+            surname => 'Again', displayName => 'Asa Again', marker => '01jmarker' . '0' x 17,
+            sentAt => (time - 5) * 1000),
+        addMembers => $call->(addMembers => group => $cloud->group('CRM admins')->{id},
+        ids => [map { $cloud->user($_->{userPrincipalName})->{id} } @joiners]),
         addMember => $call->(addMembers => group => $cloud->group('Finance')->{id}, ids => [$id]),
-        memberships => $call->(memberships => id => $id, candidates => [map { $cloud->group($_)->{id} } 'All staff', 'Engineering']),
-        takenName => $call->(create => upn => "con.tact\@$domain", firstname => 'Con', surname => 'Tact', displayName => 'Con Tact', marker => '01jmarker' . '1' x 17),
+        memberships => $call->(memberships => id => $id,
+        candidates => [map { $cloud->group($_)->{id} } 'All staff', 'Engineering']),
+        takenName => $call->(create => upn => "con.tact\@$domain", firstname => 'Con',
+        surname => 'Tact', displayName => 'Con Tact', marker => '01jmarker' . '1' x 17),
         setLicenses => $call->(setLicenses => id => $id, add => ['SPE_E3'], remove => []),
         removeLicenses => $call->(setLicenses => id => $id, remove => ['*']),
-        inheritedLicenses => $call->(setLicenses => id => $cloud->user("lars.moberg\@$domain")->{id}, remove => ['*']),
-        update => $call->(update => id => $id, values => { displayName => 'Åsa Öst', surname => 'Öst', jobTitle => undef, department => 'Finance', country => 'DK', preferredLanguage => 'da-DK' }, enabled => JSON::PP::true()),
+        inheritedLicenses => $call->(setLicenses => id =>
+        $cloud->user("lars.moberg\@$domain")->{id}, remove => ['*']),
+        update => $call->(update => id => $id,
+        values => { displayName => 'Åsa Öst', surname => 'Öst', jobTitle => undef,
+        department => 'Finance', country => 'DK', preferredLanguage => 'da-DK' },
+        enabled => JSON::PP::true()),
         setPassword => $call->(setPassword => id => $id, password => 'Another-Passw0rd-of-24-ch'),
         setManager => $call->(setManager => id => $id, manager => "bo.ek\@$domain"),
         clearManager => $call->(setManager => id => $id),
@@ -116,17 +181,26 @@ subtest 'the traffic' => sub {
     my @wrong = map { $api->exchange($_) } @lines;
     my %count;
     $count{$_}++ for @wrong;
-    is(scalar keys %count, 0, scalar(@lines) . ' exchanges are as described') or diag join "\n", map {"$count{$_} times $_"} (sort keys %count)[0 .. (keys %count > 30 ? 29 : keys(%count) - 1)];
+    is(scalar keys %count, 0, scalar(@lines) . ' exchanges are as described') or diag join "\n",
+        map {"$count{$_} times $_"} (sort keys %count)[0 .. (keys %count > 30 ? 29
+        : keys(%count) - 1)];
     my $used = $api->used;
     note join "\n", map {"$used->{$_} times $_"} sort keys %$used;
-    for my $must ('POST /{tenant}/oauth2/v2.0/token', 'POST /users', 'PATCH /users/{user-id}', 'PUT /users/{user-id}/manager/$ref', 'PUT /users/{user-id}/photo/$value', 'POST /users/{user-id}/revokeSignInSessions',
-        'GET /users/{user-id}/memberOf', 'DELETE /groups/{group-id}/members/{directoryObject-id}/$ref', 'PATCH /groups/{group-id}', 'POST /users/{user-id}/assignLicense', 'GET /users/delta', 'GET /groups/delta', 'GET /users', 'GET /subscribedSkus',
-        'DELETE /users/{user-id}/manager/$ref', 'GET /users/{user-id}/directReports', 'GET /groups/{group-id}',
+    for my $must ('POST /{tenant}/oauth2/v2.0/token', 'POST /users', 'PATCH /users/{user-id}',
+        'PUT /users/{user-id}/manager/$ref', 'PUT /users/{user-id}/photo/$value',
+        'POST /users/{user-id}/revokeSignInSessions',
+        'GET /users/{user-id}/memberOf',
+        'DELETE /groups/{group-id}/members/{directoryObject-id}/$ref', 'PATCH /groups/{group-id}',
+        'POST /users/{user-id}/assignLicense', 'GET /users/delta', 'GET /groups/delta',
+        'GET /users', 'GET /subscribedSkus',
+        'DELETE /users/{user-id}/manager/$ref', 'GET /users/{user-id}/directReports',
+        'GET /groups/{group-id}',
         'POST /groups/{group-id}/members/$ref', 'POST /users/{user-id}/checkMemberGroups') {
         ok($used->{$must}, "$must was among them");
     }
     ok((grep { ($_->{requestBody} // '') =~ /client_assertion=/ } @lines), 'a certificate too');
-    is($done{$_}{class}, $was{$_} // 'ok', "the call $_") or diag $done{$_}{message} for sort keys %done;
+    is($done{$_}{class}, $was{$_} // 'ok', "the call $_") or diag $done{$_}{message}
+        for sort keys %done;
     is($cloud->counters->{internalErrors} // 0, 0, 'the emulator had no failure of its own');
     $stack->stop;
 };

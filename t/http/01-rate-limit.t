@@ -1,5 +1,6 @@
-# Rate limits over a real httpd with several children: exactly the limit in any 60 seconds, also across a graceful restart and killed children;
-# company, address and failures; what callers are told; one audit record for the refusals of a minute.
+# Rate limits over a real httpd with several children: exactly the limit in any 60 seconds, also
+# across a graceful restart and killed children; company, address and failures; what callers are
+# told; one audit record for the refusals of a minute.
 use strict;
 use warnings;
 use Test::More;
@@ -11,7 +12,8 @@ use Idadmin::Test::Stack;
 my $stack = Idadmin::Test::Stack->new(
     slapd => 0, worker => 0,
     tenant => { rateLimits => { company => '5000/60s' } },
-    httpd  => { children => 3, threads => 16, rate_limits => { failures => '3/60s' }, locations => <<'CONF' },
+    httpd  => { children => 3, threads => 16, rate_limits => { failures => '3/60s' },
+    locations => <<'CONF' },
 <Location "/v1/api">
     SetHandler idadmin-rest
     AuthType IdAdmin
@@ -31,7 +33,8 @@ subtest 'what callers are told' => sub {
     my $answer = $stack->get($target, key => 'small');
     is $answer->{status}, 200, 'the first of three';
     is $answer->{headers}{'ratelimit-policy'}, '"key";q=3;w=60, "company";q=5000;w=60', 'policies';
-    like $answer->{headers}{ratelimit}, qr/^"key";r=2;t=6[01], "company";r=4999;t=6[01]$/, 'what is left of them';
+    like $answer->{headers}{ratelimit}, qr/^"key";r=2;t=6[01], "company";r=4999;t=6[01]$/,
+        'what is left of them';
     is $stack->get($target, key => 'small')->{status}, 200, 'the second';
     is $stack->get($target, key => 'small')->{status}, 200, 'the third';
     my $client = $httpd->client;
@@ -40,16 +43,19 @@ subtest 'what callers are told' => sub {
     is $refused->{json}{error}{code}, 'RATE_LIMIT_EXCEEDED', 'code';
     my $wait = $refused->{headers}{'retry-after'};
     like $wait, qr/^(?:5[5-9]|6[01])$/, 'Retry-After';
-    is $refused->{json}{error}{message}, "Rate limit exceeded. Retry after $wait seconds.", 'message';
+    is $refused->{json}{error}{message}, "Rate limit exceeded. Retry after $wait seconds.",
+        'message';
     like $refused->{headers}{ratelimit}, qr/^"key";r=0;t=\d+,/, 'nothing left';
     is $refused->{headers}{'content-type'}, 'application/json; charset=utf-8', 'JSON';
-    is $stack->get('/v1/api/nothing', key => 'small', client => $client)->{status}, 429, 'the limit comes before the path';
+    is $stack->get('/v1/api/nothing', key => 'small', client => $client)->{status}, 429,
+        'the limit comes before the path';
     is $client->connections, 1, 'the connection stays open';
     is $stack->get($target, key => 'full')->{status}, 200, 'another key goes on';
 };
 
 subtest 'a short period' => sub {
-    is join(' ', map { $stack->get($target, key => 'short')->{status} } 1 .. 6), '200 200 200 200 200 429', 'five in three seconds';
+    is join(' ', map { $stack->get($target, key => 'short')->{status} } 1 .. 6),
+        '200 200 200 200 200 429', 'five in three seconds';
     my $answer = $stack->get($target, key => 'short');
     cmp_ok $answer->{headers}{'retry-after'}, '<=', 4, 'and a short wait';
     Time::HiRes::sleep($answer->{headers}{'retry-after'} + 0.05);
@@ -59,14 +65,16 @@ subtest 'a short period' => sub {
 subtest 'failures' => sub {
     my @bad = ('X-Api-User' => 'nobody');
     my $client = $httpd->client;
-    my @status = map { $client->request(GET => $target, headers => [$stack->headers('read', @bad)])->{status} } 1 .. 5;
+    my @status = map { $client->request(GET => $target,
+        headers => [$stack->headers('read', @bad)])->{status} } 1 .. 5;
     is "@status", '401 401 401 429 429', 'failed credentials of one address are limited';
     is $stack->get($target, client => $client)->{status}, 200, 'good ones pass all the same';
     is $client->connections, 1, 'on one connection';
 };
 $httpd->expect_log(qr/IDA0210/);
 
-# 32 connections ask without pause; in the middle of it a graceful restart, then children are killed.
+# 32 connections ask without pause; in the middle of it a graceful restart, then children are
+# killed.
 subtest 'exactly 120 in 60 seconds' => sub {
     my $seconds = 66;
     my $begin   = Time::HiRes::time();
@@ -87,9 +95,11 @@ subtest 'exactly 120 in 60 seconds' => sub {
             my $before = Time::HiRes::time();
             my $answer = eval { $stack->get($target, key => 'limited', client => $client) };
             my $after = Time::HiRes::time();
-            if    (!$answer)                  { $client->close; $other{lost}++; Time::HiRes::sleep(0.05) }
+            if    (!$answer)                  { $client->close; $other{lost}++;
+                Time::HiRes::sleep(0.05) }
             elsif ($answer->{status} == 200)  { push @admitted, [$before, $after] }
-            else                              { $other{ $answer->{status} }++; Time::HiRes::sleep(0.05) }
+            else                              { $other{ $answer->{status} }++;
+                Time::HiRes::sleep(0.05) }
         }
         return [\@admitted, \%other];
     });
@@ -103,7 +113,9 @@ subtest 'exactly 120 in 60 seconds' => sub {
         $most = $inside if $inside > $most;
     }
     my $lost = delete $other{lost} // 0;
-    is join(' ', sort keys %other), '429', 'the rest was refused (' . ($other{429} // 0) . " refused, $lost lost with killed children)";
+    is join(' ', sort keys %other), '429',
+        'the rest was refused (' . ($other{429} // 0)
+        . " refused, $lost lost with killed children)";
     cmp_ok $most, '<=', 120, 'never more than 120 in any 60 seconds';
     # An answer lost with its child was counted but not seen by us.
     cmp_ok $most + $lost, '>=', 120, 'and 120 were reached';
@@ -121,11 +133,13 @@ subtest 'one record a minute' => sub {
     is $record->{outcome}, 'RATE_LIMIT_EXCEEDED', 'outcome';
     is json_data($record->{parameters})->{count}, 2, 'that counts them';
     is $record->{label}, 'Small ones', 'label';
-    is scalar(grep { $_->{outcome} eq 'RATE_LIMIT_EXCEEDED' && $_->{actor} eq 'hr-small' } spooled()), 1, 'only one';
+    is scalar(grep { $_->{outcome} eq 'RATE_LIMIT_EXCEEDED' && $_->{actor} eq 'hr-small' }
+        spooled()), 1, 'only one';
 };
 
 sub spooled {
-    return map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool . '/*.audit';
+    return map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool
+        . '/*.audit';
 }
 
 $stack->stop;

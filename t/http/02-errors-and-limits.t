@@ -1,4 +1,5 @@
-# What bad requests get: status, code, JSON and headers in every phase; bodies at the edge of 6 MB; connections that stay open; HTTP/2; ErrorDocument.
+# What bad requests get: status, code, JSON and headers in every phase; bodies at the edge of 6 MB;
+# connections that stay open; HTTP/2; ErrorDocument.
 use strict;
 use warnings;
 use Test::More;
@@ -10,7 +11,9 @@ use Idadmin::Test::Tls ();
 my $rest = qq{    SetHandler idadmin-rest\n    AuthType IdAdmin\n};
 my $stack = Idadmin::Test::Stack->new(
     slapd => 0, worker => 0,
-    httpd => { tls => 1, server => 'LoadModule rewrite_module /usr/lib/apache2/modules/mod_rewrite.so', rate_limits => { failures => 'off' }, locations => <<"CONF" },
+    httpd => { tls => 1, server =>
+    'LoadModule rewrite_module /usr/lib/apache2/modules/mod_rewrite.so',
+    rate_limits => { failures => 'off' }, locations => <<"CONF" },
 <Location "/v1/api">
 $rest    Require valid-user
 </Location>
@@ -68,11 +71,13 @@ subtest 'credentials' => sub {
     my $text;
     my @cases;
     for my $name (sort keys %good) {
-        push @cases, ["$name missing", [map { $_ eq $name ? () : ($_ => $good{$_}) } sort keys %good]];
+        push @cases, ["$name missing",
+            [map { $_ eq $name ? () : ($_ => $good{$_}) } sort keys %good]];
         push @cases, ["$name empty",   [%good, $name => '']];
         push @cases, ["$name doubled", [%good, $name => $good{$name}]];
         push @cases, ["$name doubled, once empty", [%good, $name => '']] if $name eq 'X-Api-Key';
-        push @cases, ["$name wrong",   [%good, $name => ($good{$name} =~ s/.\z/$& eq 'x' ? 'y' : 'x'/er)]];
+        push @cases, ["$name wrong",
+            [%good, $name => ($good{$name} =~ s/.\z/$& eq 'x' ? 'y' : 'x'/er)]];
         push @cases, ["$name long",    [%good, $name => 'x' x 4000]];
     }
     for my $case (@cases) {
@@ -86,7 +91,8 @@ subtest 'credentials' => sub {
         like $answer->{headers}{'www-authenticate'}, qr/^IdAdmin realm="[^"]+"$/, 'challenge';
     }
     is $client->connections, 1, 'all on one connection';
-    is $stack->get('/v1/api/tasks', client => $client)->{status}, 200, 'and good credentials after them';
+    is $stack->get('/v1/api/tasks', client => $client)->{status}, 200,
+        'and good credentials after them';
 };
 $httpd->expect_log(qr/IDA0210/);
 
@@ -107,7 +113,8 @@ subtest 'method and path' => sub {
     }
     error_is($stack->get('/v1/api/nothing', client => $client), 404, 'NOT_FOUND', 'unknown path');
     error_is($stack->get('/v1/api/user/../none', client => $client), 404, 'NOT_FOUND', 'with dots');
-    error_is($client->request(GET => '/v1/api/nothing'), 401, 'UNAUTHORIZED', 'an unknown path tells nothing without credentials');
+    error_is($client->request(GET => '/v1/api/nothing'), 401, 'UNAUTHORIZED',
+        'an unknown path tells nothing without credentials');
     my $options = $client->request(OPTIONS => '/v1/api/user');
     is $options->{status}, 204, 'OPTIONS';
     is $options->{body}, '', 'no body';
@@ -121,7 +128,10 @@ subtest 'method and path' => sub {
 
 subtest 'bodies' => sub {
     my $client = $httpd->client;
-    my $post   = sub { my ($body, %how) = @_; $stack->call(POST => '/v1/api/user', body => $body, headers => { 'Content-Type' => $how{type} // 'application/json' }, client => $client, %how) };
+    my $post   = sub { my ($body, %how) = @_;
+        $stack->call(POST => '/v1/api/user', body => $body,
+        headers => { 'Content-Type' => $how{type} // 'application/json' }, client => $client,
+        %how) };
     error_is($post->('{}', type => 'text/plain'), 415, 'UNSUPPORTED_MEDIA_TYPE', 'another type');
     error_is($post->('{}', type => ''), 415, 'UNSUPPORTED_MEDIA_TYPE', 'no type');
     error_is($post->('{}'), 400, 'BAD_REQUEST', 'required fields missing');
@@ -132,21 +142,28 @@ subtest 'bodies' => sub {
         my $name = @$how ? 'chunked' : 'with Content-Length';
         error_is($post->("{}$padding", @$how), 400, 'BAD_REQUEST', "6 MB $name are read");
         error_is($post->("{}$padding ", @$how), 413, 'PAYLOAD_TOO_LARGE', "one byte more $name");
-        error_is($post->("{}$padding ", @$how, type => 'text/plain'), 415, 'UNSUPPORTED_MEDIA_TYPE', "415 comes before 413 $name");
-        error_is($stack->call(POST => '/v1/api/user', key => 'read', body => "{}$padding ", client => $client, @$how), 403, 'FORBIDDEN', "403 before both $name");
+        error_is($post->("{}$padding ", @$how, type => 'text/plain'), 415, 'UNSUPPORTED_MEDIA_TYPE',
+            "415 comes before 413 $name");
+        error_is($stack->call(POST => '/v1/api/user', key => 'read', body => "{}$padding ",
+            client => $client, @$how), 403, 'FORBIDDEN', "403 before both $name");
     }
     my $empty = $stack->delete('/v1/api/user', undef, client => $client);
     error_is($empty, 400, 'BAD_REQUEST', 'DELETE without a body');
-    like $empty->{json}{error}{message}, qr/userPrincipalName.*proxies/, 'names the field and the proxies';
-    error_is($stack->delete('/v1/api/user', { userPrincipalName => 'x@y.example' }, client => $client), 503, 'SERVICE_UNAVAILABLE', 'DELETE with a body is read');
-    is $stack->get('/v1/api/tasks', client => $client)->{status}, 200, 'a good request after all these';
+    like $empty->{json}{error}{message}, qr/userPrincipalName.*proxies/,
+        'names the field and the proxies';
+    error_is($stack->delete('/v1/api/user', { userPrincipalName => 'x@y.example' },
+        client => $client), 503, 'SERVICE_UNAVAILABLE', 'DELETE with a body is read');
+    is $stack->get('/v1/api/tasks', client => $client)->{status}, 200,
+        'a good request after all these';
     is $client->connections, 1, 'all on one connection';
 };
 
 subtest 'many large bodies at once' => sub {
     my @answers = in_parallel(12, sub {
         my $body = '{"firstname":"' . 'x' x 6_000_000 . '"}';
-        return $stack->call(POST => '/v1/api/user', body => $body, headers => { 'Content-Type' => 'application/json' }, client => $httpd->client)->{status};
+        return $stack->call(POST => '/v1/api/user', body => $body,
+            headers => { 'Content-Type' => 'application/json' },
+            client => $httpd->client)->{status};
     });
     is scalar(grep { $_ == 400 || $_ == 503 } @answers), 12, "all are answered (@answers)";
     cmp_ok scalar(grep { $_ == 400 } @answers), '>=', 8, 'a slow machine may put off a few';
@@ -157,91 +174,122 @@ $httpd->expect_log(qr/IDA0230/);
 subtest 'Require and ErrorDocument' => sub {
     error_is($stack->get('/other/v1/api/tasks'), 403, 'FORBIDDEN', 'a company that is not named');
     ok $stack->get('/other/v1/api/tasks')->{headers}{ratelimit}, 'with its limits';
-    error_is($stack->get('/write/v1/api/tasks', key => 'read'), 403, 'FORBIDDEN', 'a read-only key where write is required');
+    error_is($stack->get('/write/v1/api/tasks', key => 'read'), 403, 'FORBIDDEN',
+        'a read-only key where write is required');
     is $stack->get('/write/v1/api/tasks', key => 'full')->{status}, 200, 'a full key there';
     my $own = $httpd->client->request(GET => '/own/v1/api/tasks');
     is $own->{status}, 401, 'the status stays';
     is $own->{body}, 'words of the administrator', 'the words are the administrator\'s';
     ok $own->{headers}{'www-authenticate'}, 'the challenge stays';
-    error_is($httpd->client->request(GET => '/open/v1/api/tasks'), 500, 'INTERNAL_ERROR', 'a Location without authentication serves nothing');
+    error_is($httpd->client->request(GET => '/open/v1/api/tasks'), 500, 'INTERNAL_ERROR',
+        'a Location without authentication serves nothing');
     ok $httpd->log_has(qr/IDA0211.*AuthType IdAdmin/), 'and the log names what is missing';
 };
 $httpd->expect_log(qr/AH01631/, qr/IDA0211/);
 
 subtest 'a refusal of another module' => sub {
-    my $last = sub { my ($record) = reverse map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } sort glob $stack->spool . '/*.audit'; return $record };
-    for my $case ([403, 'FORBIDDEN'], [413, 'PAYLOAD_TOO_LARGE'], [404, 'NOT_FOUND'], [406, 'NOT_ACCEPTABLE'], [400, 'BAD_REQUEST']) {
+    my $last = sub { my ($record) = reverse map { json_data($_) }
+        map { slurp($_) =~ /\x1e([^\n]*)\n/g } sort glob $stack->spool . '/*.audit';
+        return $record };
+    for my $case ([403, 'FORBIDDEN'], [413, 'PAYLOAD_TOO_LARGE'], [404, 'NOT_FOUND'],
+        [406, 'NOT_ACCEPTABLE'], [400, 'BAD_REQUEST']) {
         my ($status, $code) = @$case;
         my $answer = $stack->get("/walled/v1/api/tasks?wall=$status", client => $httpd->client);
         error_is $answer, $status, $code, "status $status";
-        like $answer->{json}{error}{message}, qr/^The server refused this request with status $status before the service carried it out\. .*logs/, 'in words that claim no reason';
+        like $answer->{json}{error}{message},
+            qr/^The server refused this request with status $status before the service carried it out\. .*logs/, 'in words that claim no reason';
         is $last->()->{detail}, $answer->{json}{error}{message}, 'and so says its record';
         is $last->()->{outcome}, $code, 'with the code';
     }
-    my $tool = $stack->call(POST => '/walled/mcp', key => 'read', body => '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', client => $httpd->client,
-        headers => { 'Content-Type' => 'application/json', Accept => 'application/json, text/event-stream' });
+    my $tool = $stack->call(POST => '/walled/mcp', key => 'read',
+        body => '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', client => $httpd->client,
+        headers => { 'Content-Type' => 'application/json',
+        Accept => 'application/json, text/event-stream' });
     is $tool->{status}, 403, 'at the MCP address';
-    like $tool->{json}{error}{message}, qr/^The server refused this request with status 403/, 'the same';
-    like $stack->get('/other/v1/api/tasks')->{json}{error}{message}, qr/Require.*do not admit this API user/, 'a Require is named';
+    like $tool->{json}{error}{message}, qr/^The server refused this request with status 403/,
+        'the same';
+    like $stack->get('/other/v1/api/tasks')->{json}{error}{message},
+        qr/Require.*do not admit this API user/, 'a Require is named';
 };
 
 subtest 'HTTP/2' => sub {
     my $key = $stack->key('full');
-    my @curl = ('curl', '-sS', '--http2', '--cacert', Idadmin::Test::Tls::files()->{ca}, '-H', "X-Company-ID: $key->{companyId}",
-        '-H', "X-Api-User: $key->{username}", '-H', "X-Api-Key: $key->{apiKey}", '-w', "\n%{http_code} %{http_version}");
+    my @curl = ('curl', '-sS', '--http2', '--cacert', Idadmin::Test::Tls::files()->{ca}, '-H',
+        "X-Company-ID: $key->{companyId}",
+        '-H', "X-Api-User: $key->{username}", '-H', "X-Api-Key: $key->{apiKey}", '-w',
+        "\n%{http_code} %{http_version}");
     my $h2 = sub { my $result = run_command([@curl, @_]); return $result->{out} . $result->{err} };
     my $url = $httpd->tls_url;
     like $h2->("$url/v1/api/tasks"), qr/"items".*\n200 2$/s, 'GET';
     like $h2->('-X', 'DELETE', "$url/v1/api/user"), qr/proxies.*\n400 2$/s, 'DELETE without a body';
-    like $h2->('-X', 'DELETE', '-H', 'Content-Type: application/json', '-d', '{"userPrincipalName":"x@y.example"}', "$url/v1/api/user"), qr/SERVICE_UNAVAILABLE.*\n503 2$/s, 'DELETE with a body';
+    like $h2->('-X', 'DELETE', '-H', 'Content-Type: application/json', '-d',
+        '{"userPrincipalName":"x@y.example"}', "$url/v1/api/user"),
+        qr/SERVICE_UNAVAILABLE.*\n503 2$/s, 'DELETE with a body';
     like $h2->('-X', 'PUT', "$url/v1/api/user"), qr/METHOD_NOT_ALLOWED.*\n405 2$/s, 'PUT';
-    like $h2->('-H', 'X-Api-User: twice', "$url/v1/api/tasks"), qr/UNAUTHORIZED.*\n401 2$/s, 'a doubled header';
+    like $h2->('-H', 'X-Api-User: twice', "$url/v1/api/tasks"), qr/UNAUTHORIZED.*\n401 2$/s,
+        'a doubled header';
     my $large = spew(tempdir() . '/large.json', '{}' . ' ' x ($limit - 1));
-    like $h2->('-H', 'Content-Type: application/json', '--data-binary', "\@$large", "$url/v1/api/user"), qr/PAYLOAD_TOO_LARGE.*\n413 2$/s, '6 MB and a byte';
+    like $h2->('-H', 'Content-Type: application/json', '--data-binary', "\@$large",
+        "$url/v1/api/user"), qr/PAYLOAD_TOO_LARGE.*\n413 2$/s, '6 MB and a byte';
 };
 
 subtest 'OpenAPI' => sub {
     my $answer = $httpd->client->request(GET => '/v1/openapi.json');
     is $answer->{status}, 200, 'without a key';
     like $answer->{json}{openapi}, qr/^3\.1/, 'version';
-    error_is($httpd->client->request(POST => '/v1/openapi.json'), 405, 'METHOD_NOT_ALLOWED', 'only to be read');
+    error_is($httpd->client->request(POST => '/v1/openapi.json'), 405, 'METHOD_NOT_ALLOWED',
+        'only to be read');
 };
 
 subtest 'records and notes' => sub {
     my $key = $stack->key('full')->{apiKey};
-    my $all = join '', slurp($httpd->error_log), slurp($httpd->access_log), map { slurp($_) } glob $stack->spool . '/*.audit';
+    my $all = join '', slurp($httpd->error_log), slurp($httpd->access_log),
+        map { slurp($_) } glob $stack->spool . '/*.audit';
     unlike $all, qr/\Q$key\E/, 'no key in any log or record';
-    like slurp($httpd->access_log), qr/op=task\.list company=nordic user=hr-read/, 'notes of the access log';
-    my @records = map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool . '/*.audit';
+    like slurp($httpd->access_log), qr/op=task\.list company=nordic user=hr-read/,
+        'notes of the access log';
+    my @records = map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool
+        . '/*.audit';
     my %outcomes = map { $_->{outcome} => 1 } @records;
-    is join(' ', sort grep { $outcomes{$_} } qw(ok NOT_FOUND FORBIDDEN UNSUPPORTED_MEDIA_TYPE PAYLOAD_TOO_LARGE BAD_REQUEST SERVICE_UNAVAILABLE)),
-        'BAD_REQUEST FORBIDDEN NOT_FOUND PAYLOAD_TOO_LARGE SERVICE_UNAVAILABLE UNSUPPORTED_MEDIA_TYPE ok', 'every authenticated answer has its record';
+    is join(' ', sort grep { $outcomes{$_} } qw(ok NOT_FOUND FORBIDDEN UNSUPPORTED_MEDIA_TYPE
+        PAYLOAD_TOO_LARGE BAD_REQUEST SERVICE_UNAVAILABLE)),
+        'BAD_REQUEST FORBIDDEN NOT_FOUND PAYLOAD_TOO_LARGE SERVICE_UNAVAILABLE '
+        . 'UNSUPPORTED_MEDIA_TYPE ok', 'every authenticated answer has its record';
 };
 
 subtest 'keys of networks' => sub {
-    my $here = $stack->create_key(here => 'net-here', 'read-only', '--from', '192.0.2.0/24,127.0.0.0/8');
-    my $there = $stack->create_key(there => 'net-there', 'full', '--from', '192.0.2.0/24,2001:db8::/32');
+    my $here = $stack->create_key(here => 'net-here', 'read-only', '--from',
+        '192.0.2.0/24,127.0.0.0/8');
+    my $there = $stack->create_key(there => 'net-there', 'full', '--from',
+        '192.0.2.0/24,2001:db8::/32');
     is $stack->get('/v1/api/tasks', key => 'here')->{status}, 200, 'a key within its networks';
     my $elsewhere = $stack->get('/v1/api/tasks', key => 'there');
     error_is($elsewhere, 401, 'UNAUTHORIZED', 'from elsewhere it is refused');
-    my $wrong = $stack->get('/v1/api/tasks', key => { %{ $stack->key('there') }, apiKey => $here->{apiKey} });
-    is_deeply [@$wrong{qw(status body)}], [@$elsewhere{qw(status body)}], 'in the words of a wrong key';
+    my $wrong = $stack->get('/v1/api/tasks',
+        key => { %{ $stack->key('there') }, apiKey => $here->{apiKey} });
+    is_deeply [@$wrong{qw(status body)}], [@$elsewhere{qw(status body)}],
+        'in the words of a wrong key';
     ok $httpd->log_has(qr/IDA0210: credentials refused \(address not allowed for this key\), company "nordic", user "net-there", from 127\.0\.0\.1/, 2), 'the error log has the reason';
 };
 
 subtest 'spool away' => sub {
     rename $stack->spool, $stack->spool . '.away' or die $!;
-    $httpd->graceful; # new children: an open segment outlives its directory until its minute is over
+    # new children: an open segment outlives its directory until its minute is over
+    $httpd->graceful;
     my $answer;
-    ok wait_until(15, sub { $answer = $stack->get('/v1/api/tasks', client => $httpd->client); $answer->{status} == 503 }), 'no record, no answer';
+    ok wait_until(15, sub { $answer = $stack->get('/v1/api/tasks', client => $httpd->client);
+        $answer->{status} == 503 }), 'no record, no answer';
     error_is($answer, 503, 'SERVICE_UNAVAILABLE', 'which is');
     ok $answer->{headers}{'retry-after'}, 'Retry-After';
     ok $httpd->log_has(qr/IDA0220/), 'the log says why';
-    is scalar(grep { $stack->get('/v1/api/tasks', client => $httpd->client)->{status} == 503 } 1 .. 40), 40, 'so it goes for many requests, over all children';
+    is scalar(grep { $stack->get('/v1/api/tasks',
+        client => $httpd->client)->{status} == 503 } 1 .. 40), 40,
+        'so it goes for many requests, over all children';
     my $lines = () = slurp($httpd->error_log) =~ /IDA0220/g;
     cmp_ok $lines, '<=', 2, "which the log says once a minute ($lines lines)";
     rename $stack->spool . '.away', $stack->spool or die $!;
-    ok wait_until(3, sub { $stack->get('/v1/api/tasks', client => $httpd->client)->{status} == 200 }), 'back again';
+    ok wait_until(3, sub { $stack->get('/v1/api/tasks',
+        client => $httpd->client)->{status} == 200 }), 'back again';
 };
 $httpd->expect_log(qr/IDA0220/);
 
@@ -252,7 +300,8 @@ subtest 'without a schema' => sub {
     mkdir $dir or die $!;
     chmod 0777, $dir;
     my $empty = Idadmin::Test::Httpd->new(store => "sqlite3:$dir/idadmin.db", spool => $dir);
-    my $answer = $empty->client->request(GET => '/v1/api/tasks', headers => [$stack->headers('read')]);
+    my $answer = $empty->client->request(GET => '/v1/api/tasks',
+        headers => [$stack->headers('read')]);
     error_is($answer, 503, 'SERVICE_UNAVAILABLE', 'httpd starts and answers 503');
     ok $answer->{headers}{'retry-after'}, 'Retry-After';
     ok $empty->log_has(qr/IDA0110.*idadminctl schema upgrade/, 2), 'the log names the command';
@@ -261,13 +310,22 @@ subtest 'without a schema' => sub {
 };
 
 subtest 'directives' => sub {
-    my $try = sub { Idadmin::Test::Httpd->new(start => 0, store => 'sqlite3:/tmp/none.db', spool => '/tmp', server => $_[0])->configtest };
-    for my $case (['IdAdminRateLimit key 0/60s', qr/IdAdminRateLimit key/], ['IdAdminRateLimit ip 1/60s', qr/key, company, address or failures/],
-        ['IdAdminRateTable 5', qr/IdAdminRateTable/], ['IdAdminAuditSpool relative/path', qr/IdAdminAuditSpool/], ['IdAdminStore mysql:x', qr/IdAdminStore/],
-        ["<VirtualHost *:81>\nIdAdminRateLimit key off\n</VirtualHost>", qr/IdAdminRateLimit.*not/], ["<Location /x>\nRequire idadmin-scope all\n</Location>", qr/idadmin-scope/],
-        ['IdAdminStore "pgsql:host=db dbname=x password=geheim"', qr/IdAdminStore: holds a password, and \S+ can be read by everybody.*passfile=PATH.*chmod o=/],
-        ['IdAdminStore sqlite3:relative.db', qr/IdAdminStore .*from \/ on/], ["<Location /x>\nRequire idadmin-company a b\@c\n</Location>", qr/idadmin-company: "b\@c"/],
-        (map { ["<Location /x>\nIdAdminAllowOrigin $_\n</Location>", qr/IdAdminAllowOrigin "\Q$_\E"/] } 'https://*.example', 'https://x:0', 'https://x:99999', 'https://x:443', 'https://x/'))
+    my $try = sub { Idadmin::Test::Httpd->new(start => 0, store => 'sqlite3:/tmp/none.db',
+        spool => '/tmp', server => $_[0])->configtest };
+    for my $case (['IdAdminRateLimit key 0/60s', qr/IdAdminRateLimit key/],
+        ['IdAdminRateLimit ip 1/60s', qr/key, company, address or failures/],
+        ['IdAdminRateTable 5', qr/IdAdminRateTable/],
+        ['IdAdminAuditSpool relative/path', qr/IdAdminAuditSpool/],
+        ['IdAdminStore mysql:x', qr/IdAdminStore/],
+        ["<VirtualHost *:81>\nIdAdminRateLimit key off\n</VirtualHost>", qr/IdAdminRateLimit.*not/],
+        ["<Location /x>\nRequire idadmin-scope all\n</Location>", qr/idadmin-scope/],
+        ['IdAdminStore "pgsql:host=db dbname=x password=geheim"',
+        qr/IdAdminStore: holds a password, and \S+ can be read by everybody.*passfile=PATH.*chmod o=/],
+        ['IdAdminStore sqlite3:relative.db', qr/IdAdminStore .*from \/ on/],
+        ["<Location /x>\nRequire idadmin-company a b\@c\n</Location>", qr/idadmin-company: "b\@c"/],
+        (map { ["<Location /x>\nIdAdminAllowOrigin $_\n</Location>",
+        qr/IdAdminAllowOrigin "\Q$_\E"/] } 'https://*.example', 'https://x:0', 'https://x:99999',
+        'https://x:443', 'https://x/'))
     {
         my $result = $try->($case->[0]);
         isnt $result->{exit}, 0, "refused: $case->[0]" =~ s/\n/ /gr;
@@ -275,7 +333,9 @@ subtest 'directives' => sub {
         unlike $result->{err}, qr/geheim/, 'without a password';
     }
     is $try->('IdAdminRateLimit company 10/1h')->{exit}, 0, 'a good one';
-    is $try->("<Location /x>\nIdAdminAllowOrigin https://[::1]:8443 http://localhost:6274 https://sub.example\nRequire idadmin-company a b.c\n</Location>")->{exit}, 0, 'good ones of a Location';
+    is $try->("<Location /x>\nIdAdminAllowOrigin https://[::1]:8443 http://localhost:6274 "
+        . "https://sub.example\nRequire idadmin-company a b.c\n</Location>")->{exit}, 0,
+        'good ones of a Location';
 };
 
 done_testing();

@@ -1,5 +1,7 @@
-# What HTTP allows and callers do: order of the checks, pipelining behind refused requests, chunk extensions, Expect, HTTP/1.0, slow and broken
-# bodies, odd paths and headers, filters and ErrorDocuments of the administrator's, keys of every sort, restarts under load, a store that is away.
+# What HTTP allows and callers do: order of the checks, pipelining behind refused requests, chunk
+# extensions, Expect, HTTP/1.0, slow and broken bodies, odd paths and headers, filters and
+# ErrorDocuments of the administrator's, keys of every sort, restarts under load, a store that is
+# away.
 use strict;
 use warnings;
 use utf8;
@@ -14,7 +16,10 @@ use Time::HiRes ();
 my $rest  = qq{    SetHandler idadmin-rest\n    AuthType IdAdmin\n};
 my $stack = Idadmin::Test::Stack->new(
     slapd => 0, worker => 0,
-    httpd => { tls => 1, rate_limits => { failures => 'off' }, server => join("\n", map {"LoadModule ${_}_module /usr/lib/apache2/modules/mod_$_.so"} qw(deflate sed)), locations => <<"CONF" },
+    httpd => { tls => 1, rate_limits => { failures => 'off' },
+    server => join("\n",
+    map {"LoadModule ${_}_module /usr/lib/apache2/modules/mod_$_.so"} qw(deflate sed)),
+    locations => <<"CONF" },
 <Location "/v1/api">
 $rest    Require valid-user
 </Location>
@@ -60,7 +65,8 @@ $rest    Require valid-user
     Require valid-user
 </Location>
 CONF
-    keys => { legacy => ['hr-legacy', 'legacy'], ends => ['hr-ends', 'full', '--expires', '2030-01-01'],
+    keys => { legacy => ['hr-legacy', 'legacy'],
+        ends => ['hr-ends', 'full', '--expires', '2030-01-01'],
         many => ['hr-many', 'read-only', '--rate-limit', '1000000/60s'] },
 );
 my $httpd = $stack->httpd;
@@ -69,7 +75,8 @@ my $limit = 6291456;
 
 sub error_is {
     my ($answer, $status, $code, $name) = @_;
-    ok $answer->{status} == $status && ($answer->{json}{error}{code} // '') eq $code, $name or diag "$answer->{status} $answer->{body}";
+    ok $answer->{status} == $status && ($answer->{json}{error}{code} // '') eq $code, $name
+        or diag "$answer->{status} $answer->{body}";
 }
 
 sub head {
@@ -79,33 +86,50 @@ sub head {
 }
 
 # Records of the spool, those of now.
-sub records { return map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool . '/*.audit' }
+sub records { return map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool
+    . '/*.audit' }
 
 subtest 'order of the checks' => sub {
     my $client = $httpd->client;
     my $bad    = { $stack->headers('full', 'X-Api-User' => 'nobody') };
-    my $post   = sub { my ($headers, $target, %how) = @_; $client->request(POST => $target, headers => { %$headers, 'Content-Type' => 'text/plain' }, %how) };
+    my $post   = sub { my ($headers, $target, %how) = @_;
+        $client->request(POST => $target, headers => { %$headers, 'Content-Type' => 'text/plain' },
+        %how) };
     my ($full, $read) = ({ $stack->headers('full') }, { $stack->headers('read') });
     $httpd->reconfigure(rate_limits => { failures => 'off', address => '1/60s' });
     $httpd->graceful;
     $client->close;
     $client->request(GET => '/v1/api/tasks');
-    error_is $client->request(PUT => '/v1/api/user', body => 'x'), 405, 'METHOD_NOT_ALLOWED', '405 before the address limit';
-    error_is $post->($bad, '/v1/api/user', body => '{}'), 429, 'RATE_LIMIT_EXCEEDED', 'the address limit before credentials';
+    error_is $client->request(PUT => '/v1/api/user', body => 'x'), 405, 'METHOD_NOT_ALLOWED',
+        '405 before the address limit';
+    error_is $post->($bad, '/v1/api/user', body => '{}'), 429, 'RATE_LIMIT_EXCEEDED',
+        'the address limit before credentials';
     my $refused = $client->request(OPTIONS => '/v1/api/user');
     is $refused->{status}, 429, 'also for OPTIONS';
-    is $refused->{json}{error}{message}, "Rate limit exceeded. Retry after $refused->{headers}{'retry-after'} seconds.", 'with its message';
+    is $refused->{json}{error}{message},
+        "Rate limit exceeded. Retry after $refused->{headers}{'retry-after'} seconds.",
+        'with its message';
     $httpd->reconfigure(rate_limits => { failures => 'off', address => '100000/60s' });
     $httpd->graceful;
     $client->close;
-    error_is $post->($bad, '/v1/api/nothing', body => '{}'), 401, 'UNAUTHORIZED', 'credentials before the path';
-    error_is $post->($read, '/v1/api/nothing', body => '{}'), 404, 'NOT_FOUND', 'the path before rights';
-    error_is $post->($read, '/v1/api/user', body => '{}'), 403, 'FORBIDDEN', 'rights before the media type';
-    error_is $post->($full, '/v1/api/user', body => 'x' x ($limit + 1)), 415, 'UNSUPPORTED_MEDIA_TYPE', 'the media type before the size';
-    for my $answer ($post->($read, '/v1/api/nothing', body => '{}'), $post->($full, '/v1/api/user', body => '{}'), $stack->post('/v1/api/user', {}, client => $client),
-        $stack->get('/v1/api/tasks', client => $client), $stack->call(HEAD => '/v1/api/tasks', client => $client)) {
-        like $answer->{headers}{'ratelimit-policy'} // '', qr/^"key";q=\d+;w=60, "address";q=100000;w=60$/, "RateLimit-Policy on $answer->{status}";
-        like $answer->{headers}{ratelimit} // '', qr/^"key";r=\d+;t=\d+, "address";r=\d+;t=\d+$/, 'RateLimit';
+    error_is $post->($bad, '/v1/api/nothing', body => '{}'), 401, 'UNAUTHORIZED',
+        'credentials before the path';
+    error_is $post->($read, '/v1/api/nothing', body => '{}'), 404, 'NOT_FOUND',
+        'the path before rights';
+    error_is $post->($read, '/v1/api/user', body => '{}'), 403, 'FORBIDDEN',
+        'rights before the media type';
+    error_is $post->($full, '/v1/api/user', body => 'x' x ($limit + 1)), 415,
+        'UNSUPPORTED_MEDIA_TYPE', 'the media type before the size';
+    for my $answer ($post->($read, '/v1/api/nothing', body => '{}'),
+        $post->($full, '/v1/api/user', body => '{}'),
+        $stack->post('/v1/api/user', {}, client => $client),
+        $stack->get('/v1/api/tasks', client => $client),
+        $stack->call(HEAD => '/v1/api/tasks', client => $client)) {
+        like $answer->{headers}{'ratelimit-policy'} // '',
+            qr/^"key";q=\d+;w=60, "address";q=100000;w=60$/,
+            "RateLimit-Policy on $answer->{status}";
+        like $answer->{headers}{ratelimit} // '', qr/^"key";r=\d+;t=\d+, "address";r=\d+;t=\d+$/,
+            'RateLimit';
     }
 };
 $httpd->expect_log(qr/IDA0210/);
@@ -121,25 +145,37 @@ subtest 'TRACE echoes nothing' => sub {
 
 subtest 'pipelining behind refused requests' => sub {
     my $client = $httpd->client;
-    my $json   = sub { my ($body, @more) = @_; head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => length $body, @more) . $body };
-    my $chunks = sub { my ($text) = @_; head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Transfer-Encoding' => 'chunked') . $text };
-    $client->send_raw($json->('{') . head('PUT /v1/api/user HTTP/1.1') . head('GET /v1/api/none HTTP/1.1')
-            . $chunks->("2;name=value;other=\"quoted\"\r\n{}\r\n0\r\nX-Trailer: yes\r\n\r\n") . head('DELETE /v1/api/user HTTP/1.1')
-            . head('GET /v1/api/tasks HTTP/1.1', 'Content-Length' => 5) . '12345' . head('OPTIONS /v1/api/user HTTP/1.1') . head('GET /v1/api/tasks HTTP/1.1'));
+    my $json   = sub { my ($body, @more) = @_;
+        head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json',
+        'Content-Length' => length $body, @more) . $body };
+    my $chunks = sub { my ($text) = @_;
+        head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json',
+        'Transfer-Encoding' => 'chunked') . $text };
+    $client->send_raw($json->('{') . head('PUT /v1/api/user HTTP/1.1')
+        . head('GET /v1/api/none HTTP/1.1')
+            . $chunks->("2;name=value;other=\"quoted\"\r\n{}\r\n0\r\nX-Trailer: yes\r\n\r\n")
+                . head('DELETE /v1/api/user HTTP/1.1')
+            . head('GET /v1/api/tasks HTTP/1.1', 'Content-Length' => 5) . '12345'
+                . head('OPTIONS /v1/api/user HTTP/1.1') . head('GET /v1/api/tasks HTTP/1.1'));
     my @status = map { $client->read_answer->{status} } 1 .. 8;
     is "@status", '400 405 404 400 400 200 204 200', 'each request has its answer, in order';
     is $client->connections, 1, 'on one connection';
 };
 
 subtest 'a stranger\'s body is not waited for' => sub {
-    my %strange = ($stack->headers('full'), 'X-Api-Key' => 'ida_wrong', 'Content-Type' => 'application/json');
-    for my $case (['wrong key', 401, 'POST /v1/api/user', %strange], ['wrong method', 405, 'PUT /v1/api/user', %strange], ['nothing is there', 404, 'POST /.well-known/oauth-x', %strange],
-        ['OPTIONS', 204, 'OPTIONS /v1/api/user'], ['no key needed', 200, 'GET /v1/openapi.json'], ['a key that is none, at the MCP address', 401, 'POST /mcp', %strange]) {
+    my %strange = ($stack->headers('full'), 'X-Api-Key' => 'ida_wrong',
+        'Content-Type' => 'application/json');
+    for my $case (['wrong key', 401, 'POST /v1/api/user', %strange],
+        ['wrong method', 405, 'PUT /v1/api/user', %strange],
+        ['nothing is there', 404, 'POST /.well-known/oauth-x', %strange],
+        ['OPTIONS', 204, 'OPTIONS /v1/api/user'], ['no key needed', 200, 'GET /v1/openapi.json'],
+        ['a key that is none, at the MCP address', 401, 'POST /mcp', %strange]) {
         my ($name, $status, $line, %headers) = @$case;
         for my $length (100_000, undef) {
             my $client = $httpd->client;
             my $start  = Time::HiRes::time();
-            $client->send_raw(head("$line HTTP/1.1", %headers, defined $length ? ('Content-Length' => $length) : ('Transfer-Encoding' => 'chunked')) . '{');
+            $client->send_raw(head("$line HTTP/1.1", %headers, defined $length
+                ? ('Content-Length' => $length) : ('Transfer-Encoding' => 'chunked')) . '{');
             my $way = defined $length ? 'announced' : 'chunked';
             my $answer = $client->read_answer;
             is $answer->{status}, $status, "$name, $way";
@@ -148,16 +184,26 @@ subtest 'a stranger\'s body is not waited for' => sub {
         }
     }
     my $client = $httpd->client;
-    is $client->request(POST => '/v1/api/user', headers => {%strange})->{status}, 401, 'a refused request without a body';
-    is $client->request(GET => '/v1/api/tasks', headers => { $stack->headers('full') })->{status}, 200, 'and a good one behind it';
+    is $client->request(POST => '/v1/api/user', headers => {%strange})->{status}, 401,
+        'a refused request without a body';
+    is $client->request(GET => '/v1/api/tasks', headers => { $stack->headers('full') })->{status},
+        200, 'and a good one behind it';
     is $client->connections, 1, 'on one connection';
-    my @strangers = map { my $client = $httpd->client; $client->send_raw(head('POST /v1/api/user HTTP/1.1', %strange, 'Content-Length' => 100_000) . '{'); $client } 1 .. 100;
-    cmp_ok $stack->get('/v1/api/tasks', client => $httpd->client)->{seconds}, '<', 5 * Idadmin::Test::slowness(), 'more of them than there are threads keep nobody waiting';
+    my @strangers = map { my $client = $httpd->client;
+        $client->send_raw(head('POST /v1/api/user HTTP/1.1', %strange, 'Content-Length' => 100_000)
+        . '{'); $client } 1 .. 100;
+    cmp_ok $stack->get('/v1/api/tasks', client => $httpd->client)->{seconds}, '<',
+        5 * Idadmin::Test::slowness(), 'more of them than there are threads keep nobody waiting';
     $_->close for @strangers;
-    # Over HTTP/2 as well. curl waits for its own input, and may lose an answer that comes before its body has gone: the access log says when it was refused.
+    # Over HTTP/2 as well. curl waits for its own input, and may lose an answer that comes before
+    # its body has gone: the access log says when it was refused.
     for my $length ('', '-H "Content-Length: 100000"') {
-        Idadmin::Test::run_command(['sh', '-c', "sleep 6 | curl -sSk --http2 -T - -X POST -o /dev/null $length -H 'X-Api-Key: none' " . $httpd->tls_url . '/v1/api/user']);
-        my ($took) = wait_until(5, sub { slurp($httpd->access_log) =~ m{.*"POST /v1/api/user HTTP/2\.0" 401 \d+ (\d+) }s && $1 });
+        Idadmin::Test::run_command(['sh', '-c',
+            "sleep 6 | curl -sSk --http2 -T - -X POST -o /dev/null $length -H 'X-Api-Key: none' "
+            . $httpd->tls_url . '/v1/api/user']);
+        my ($took) = wait_until(5,
+            sub { slurp($httpd->access_log) =~ m{.*"POST /v1/api/user HTTP/2\.0" 401 \d+ (\d+) }s
+            && $1 });
         cmp_ok $took, '<', 4_000_000, sprintf 'over HTTP/2, at once (%.3f s)', $took / 1e6;
     }
 };
@@ -165,21 +211,27 @@ subtest 'a stranger\'s body is not waited for' => sub {
 subtest 'slow uploads of one key leave room for the others' => sub {
     my @slow = map {
         my $client = $httpd->client;
-        $client->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => 6_000_000) . '{' . ' ' x 200_000);
+        $client->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json',
+            'Content-Length' => 6_000_000) . '{' . ' ' x 200_000);
         $client;
     } 1 .. 40;    # more than there are places
     Time::HiRes::sleep(1);
     my $body    = '{}' . ' ' x 6_000_000;
     my %json    = (body => $body, headers => { 'Content-Type' => 'application/json' });
-    my @answers = map { $stack->call(POST => '/v1/api/user', %json, key => 'ends', client => $httpd->client)->{status} } 1 .. 6;
+    my @answers = map { $stack->call(POST => '/v1/api/user', %json, key => 'ends',
+        client => $httpd->client)->{status} } 1 .. 6;
     is "@answers", '400 400 400 400 400 400', 'of another key';
     # httpd has started children beside the busy ones, and these have room.
-    my $own = wait_until(60, sub { my $one = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client); $one->{status} == 503 && $one });
+    my $own = wait_until(60, sub {
+        my $one = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client);
+        $one->{status} == 503 && $one });
     error_is $own, 503, 'SERVICE_UNAVAILABLE', 'the same key waits, and is put off';
     like $own->{body}, qr/of this key/, 'with the reason';
     is $own->{headers}{'retry-after'}, 5, 'and when to come again';
     $_->close for @slow;
-    my $after = wait_until(20, sub { my $again = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client); $again->{status} == 400 && $again });
+    my $after = wait_until(20,
+        sub { my $again = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client);
+        $again->{status} == 400 && $again });
     ok $after, 'until they have gone';
 };
 $httpd->expect_log(qr/IDA0230/);
@@ -187,7 +239,8 @@ $httpd->expect_log(qr/IDA0230/);
 subtest 'bodies that are slow, announced or broken' => sub {
     my $client = $httpd->client;
     my $body   = '{"firstname":"A"}';
-    $client->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => length $body));
+    $client->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json',
+        'Content-Length' => length $body));
     for my $piece (split /(?<=.{4})/, $body) { Time::HiRes::sleep(0.05); $client->send_raw($piece) }
     like $client->read_answer->{body}, qr/surname: is required/, 'a slow body is read to its end';
     my %json = ('Content-Type' => 'application/json', Expect => '100-continue');
@@ -197,38 +250,50 @@ subtest 'bodies that are slow, announced or broken' => sub {
     $client->_take_line;
     $client->send_raw($body);
     error_is $client->read_answer, 400, 'BAD_REQUEST', 'and then the request';
-    for my $case ([413, 'PAYLOAD_TOO_LARGE', 'POST', 'full', %json], [403, 'FORBIDDEN', 'POST', 'read', %json], [415, 'UNSUPPORTED_MEDIA_TYPE', 'POST', 'full', %json, 'Content-Type' => 'text/plain'],
+    for my $case ([413, 'PAYLOAD_TOO_LARGE', 'POST', 'full', %json],
+        [403, 'FORBIDDEN', 'POST', 'read', %json],
+        [415, 'UNSUPPORTED_MEDIA_TYPE', 'POST', 'full', %json, 'Content-Type' => 'text/plain'],
         [405, 'METHOD_NOT_ALLOWED', 'PUT', 'full', %json]) {
         my ($status, $code, $method, $key, %more) = @$case;
         my $own = $httpd->client;
-        $own->send_raw(head("$method /v1/api/user HTTP/1.1", $stack->headers($key), %more, 'Content-Length' => $limit + 1));
+        $own->send_raw(head("$method /v1/api/user HTTP/1.1", $stack->headers($key), %more,
+            'Content-Length' => $limit + 1));
         my $line = $own->_take_line;
-        like $line, qr{^HTTP/1.1 $status }, "refused with $status before a byte of the body is asked for";
+        like $line, qr{^HTTP/1.1 $status },
+            "refused with $status before a byte of the body is asked for";
     }
     for my $broken ("zz\r\n{}\r\n0\r\n\r\n", "-1\r\n", "ffffffffffffffffff\r\n") {
         my $before = records();
         my $own = $httpd->client;
-        $own->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Transfer-Encoding' => 'chunked') . $broken);
+        $own->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json',
+            'Transfer-Encoding' => 'chunked') . $broken);
         my $answer = $own->read_answer;
-        ok $answer->{status} == 400 || $answer->{status} == 413, "a broken chunk: $answer->{status}";
+        ok $answer->{status} == 400 || $answer->{status} == 413,
+            "a broken chunk: $answer->{status}";
         is $answer->{headers}{'content-type'}, 'application/json; charset=utf-8', 'in JSON';
         like $answer->{json}{error}{message}, qr/chunks/, 'that says so';
         my @new = (records())[$before .. records() - 1];
-        is_deeply [map { $_->{outcome} } @new], [$answer->{json}{error}{code}], 'and one record of the audit says the same';
+        is_deeply [map { $_->{outcome} } @new], [$answer->{json}{error}{code}],
+            'and one record of the audit says the same';
     }
     for my $how ([], [chunked => 1]) {
         my $before = records();
-        my $large = $stack->call(POST => '/small/v1/api/user', body => '{}' . ' ' x 200, headers => { 'Content-Type' => 'application/json' }, client => $httpd->client, @$how);
+        my $large = $stack->call(POST => '/small/v1/api/user', body => '{}' . ' ' x 200,
+            headers => { 'Content-Type' => 'application/json' }, client => $httpd->client, @$how);
         error_is $large, 413, 'PAYLOAD_TOO_LARGE', "LimitRequestBody @$how";
-        like $large->{body}, qr/larger than this server is set up to take/, 'is told so, not as the 6 MB of the service';
-        is_deeply [map { $_->{outcome} } (records())[$before .. records() - 1]], ['PAYLOAD_TOO_LARGE'], 'and is one record of the audit';
+        like $large->{body}, qr/larger than this server is set up to take/,
+            'is told so, not as the 6 MB of the service';
+        is_deeply [map { $_->{outcome} } (records())[$before .. records() - 1]],
+            ['PAYLOAD_TOO_LARGE'], 'and is one record of the audit';
     }
     my $cut = $httpd->client;
-    $cut->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => 100) . '{"firstname":"Cut","surname":"Off"}');
+    $cut->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json',
+        'Content-Length' => 100) . '{"firstname":"Cut","surname":"Off"}');
     $cut->close;
     is $stack->get('/v1/api/tasks')->{json}{data}{totalCount}, 0, 'nothing of a cut body is queued';
     my $short = $httpd->client;
-    $short->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json', 'Content-Length' => 100) . '{}');
+    $short->send_raw(head('POST /v1/api/user HTTP/1.1', 'Content-Type' => 'application/json',
+        'Content-Length' => 100) . '{}');
     shutdown $short->{socket}, 1;
     my $answer = $short->read_answer;
     error_is $answer, 400, 'BAD_REQUEST', 'a body that ends early';
@@ -242,13 +307,15 @@ subtest 'HTTP/1.0' => sub {
     my $answer = $client->read_answer;
     is $answer->{status}, 200, 'GET';
     is ref $answer->{json}{data}{items}, 'ARRAY', 'with its body';
-    $client->send_raw(head('POST /v1/api/user HTTP/1.0', 'Content-Type' => 'application/json', 'Content-Length' => 2) . '{}');
+    $client->send_raw(head('POST /v1/api/user HTTP/1.0', 'Content-Type' => 'application/json',
+        'Content-Length' => 2) . '{}');
     error_is $client->read_answer, 400, 'BAD_REQUEST', 'POST';
 };
 
 subtest 'odd paths, queries and headers' => sub {
     my $client = $httpd->client;
-    my $get    = sub { my ($target, @headers) = @_; $client->request(GET => $target, headers => [$stack->headers('read'), @headers]) };
+    my $get    = sub { my ($target, @headers) = @_;
+        $client->request(GET => $target, headers => [$stack->headers('read'), @headers]) };
     is $get->('/v1/api/user%2Fx')->{status}, 404, 'an encoded slash';
     is $get->('/v1/api/user%00')->{status} =~ /^40[04]$/, 1, 'an encoded NUL';
     is $get->('/v1/api/' . 'x' x 9000)->{status}, 414, 'a path that is too long';
@@ -259,18 +326,26 @@ subtest 'odd paths, queries and headers' => sub {
     error_is $many, 400, 'BAD_REQUEST', 'a thousand unknown parameters';
     cmp_ok length $many->{body}, '<', 10_000, 'are answered in few words';
     like $many->{json}{error}{message}, qr/and 1200 more faults$/, 'that count them';
-    for my $query ('=x', '&&&', '?', 'limit=%31', 'limit=+5', 'limit=5&limit=5', 'state=queued%00', "limit=1;state=x", 'state', 'cursor=%F0%9F%98%80') {
+    for my $query ('=x', '&&&', '?', 'limit=%31', 'limit=+5', 'limit=5&limit=5', 'state=queued%00',
+        "limit=1;state=x", 'state', 'cursor=%F0%9F%98%80') {
         my $answer = $get->("/v1/api/tasks?$query");
-        ok $answer->{status} == 200 || $answer->{status} == 400 && $answer->{json}{error}{message}, "query $query: $answer->{status}";
+        ok $answer->{status} == 200 || $answer->{status} == 400 && $answer->{json}{error}{message},
+            "query $query: $answer->{status}";
     }
     my %good = $stack->headers('read');
-    for my $case (['X-Company-ID' => "n\xc3\xb6rdic"], ['X-Api-User' => "hr\tread"], ['X-Api-User' => 'a,b'], ['X-Api-Key' => "\xff" x 40], ['X-Api-Key' => $good{'X-Api-Key'} . ' x']) {
+    for my $case (['X-Company-ID' => "n\xc3\xb6rdic"], ['X-Api-User' => "hr\tread"],
+        ['X-Api-User' => 'a,b'], ['X-Api-Key' => "\xff" x 40],
+        ['X-Api-Key' => $good{'X-Api-Key'} . ' x']) {
         my $answer = $client->request(GET => '/v1/api/tasks', headers => { %good, @$case });
         error_is $answer, 401, 'UNAUTHORIZED', "strange bytes in $case->[0]";
     }
-    my $type = $client->request(POST => '/v1/api/user', headers => { $stack->headers('full'), 'Content-Type' => "application/json; charset=\"\xc3\xa5\"" }, body => '{}');
+    my $type = $client->request(POST => '/v1/api/user',
+        headers => { $stack->headers('full'),
+        'Content-Type' => "application/json; charset=\"\xc3\xa5\"" }, body => '{}');
     error_is $type, 400, 'BAD_REQUEST', 'strange bytes in a parameter of the type';
-    is $get->('/v1/api/tasks', Accept => 'text/html', 'Accept-Encoding' => 'gzip')->{headers}{'content-type'}, 'application/json; charset=utf-8', 'JSON whatever Accept says';
+    is $get->('/v1/api/tasks', Accept => 'text/html',
+        'Accept-Encoding' => 'gzip')->{headers}{'content-type'}, 'application/json; charset=utf-8',
+        'JSON whatever Accept says';
     for my $target ('/v1/api/tasks', '/v1/openapi.json') {
         my $answer = $get->($target, Range => 'bytes=0-5,7-9', 'Request-Range' => 'bytes=0-5');
         is $answer->{status}, 200, "$target is not cut to a range";
@@ -284,16 +359,20 @@ subtest 'odd paths, queries and headers' => sub {
 subtest 'filters and ErrorDocuments of the administrator' => sub {
     my $client = $httpd->client;
     for my $target ('/packed/v1/api/tasks', '/packed/v1/api/none') {
-        my $answer = $stack->get($target, client => $client, headers => { 'Accept-Encoding' => 'gzip' });
+        my $answer = $stack->get($target, client => $client,
+            headers => { 'Accept-Encoding' => 'gzip' });
         is $answer->{headers}{'content-encoding'}, 'gzip', "$target is packed";
         require Compress::Zlib;
         ok json_data(Compress::Zlib::memGunzip($answer->{body})), 'and unpacks to JSON';
     }
-    error_is $stack->post('/packed/v1/api/user', {}, client => $client, headers => {}), 400, 'BAD_REQUEST', 'without Accept-Encoding it is not';
+    error_is $stack->post('/packed/v1/api/user', {}, client => $client, headers => {}), 400,
+        'BAD_REQUEST', 'without Accept-Encoding it is not';
     my $longer = sub { # a body that httpd's filters make longer than the request says
         my ($lines) = @_;
-        my $body = '{"firstname":"A"' . join('', map { qq{,\n"$_":"} . 'q' x 100 . '"' } 1 .. $lines) . '}';
-        return $stack->call(POST => '/longer/v1/api/user', client => $client, body => $body, headers => { 'Content-Type' => 'application/json' });
+        my $body = '{"firstname":"A"'
+            . join('', map { qq{,\n"$_":"} . 'q' x 100 . '"' } 1 .. $lines) . '}';
+        return $stack->call(POST => '/longer/v1/api/user', client => $client, body => $body,
+            headers => { 'Content-Type' => 'application/json' });
     };
     for my $time (1 .. 2) {
         my $answer = $longer->(1000);
@@ -303,14 +382,17 @@ subtest 'filters and ErrorDocuments of the administrator' => sub {
     error_is $longer->(20_000), 413, 'PAYLOAD_TOO_LARGE', 'and not beyond the limit';
     is $client->connections, 1, 'on one connection';
     my $before = records();
-    error_is $stack->get('/own/v1/api/tasks', client => $client), 403, 'FORBIDDEN', 'Require refused, where only 403 has an ErrorDocument';
+    error_is $stack->get('/own/v1/api/tasks', client => $client), 403, 'FORBIDDEN',
+        'Require refused, where only 403 has an ErrorDocument';
     my $page = $stack->get('/page/v1/api/tasks', client => $client);
     is $page->{status}, 403, 'a page for 403';
     is $page->{body}, "page of the administrator\n", 'is shown';
-    wait_until(5, sub { records() - $before >= 2 });    # the page's record is written in the log phase, after the answer
+    # the page's record is written in the log phase, after the answer
+    wait_until(5, sub { records() - $before >= 2 });
     is scalar(records()) - $before, 2, 'each refusal has one record';
     is((records())[-1]{outcome}, 'FORBIDDEN', 'with its outcome');
-    is $client->request(PUT => '/page/v1/api/tasks', body => 'x')->{body}, "page of the administrator\n", 'a page for 405';
+    is $client->request(PUT => '/page/v1/api/tasks', body => 'x')->{body},
+        "page of the administrator\n", 'a page for 405';
 };
 $httpd->expect_log(qr/AH01631/);
 
@@ -318,56 +400,72 @@ subtest 'OpenAPI behind credentials' => sub {
     my $client = $httpd->client;
     my $before = records();
     is $stack->get('/guarded/v1/openapi.json', client => $client)->{status}, 200, 'with a key';
-    error_is $client->request(GET => '/guarded/v1/openapi.json'), 401, 'UNAUTHORIZED', 'without one';
-    is $client->request(OPTIONS => '/v1/openapi.json')->{headers}{allow}, 'GET, HEAD, OPTIONS', 'OPTIONS';
+    error_is $client->request(GET => '/guarded/v1/openapi.json'), 401, 'UNAUTHORIZED',
+        'without one';
+    is $client->request(OPTIONS => '/v1/openapi.json')->{headers}{allow}, 'GET, HEAD, OPTIONS',
+        'OPTIONS';
     my $head = $client->request(HEAD => '/v1/openapi.json');
-    is $head->{headers}{'content-length'}, length $client->request(GET => '/v1/openapi.json')->{body}, 'HEAD';
+    is $head->{headers}{'content-length'},
+        length $client->request(GET => '/v1/openapi.json')->{body}, 'HEAD';
     is scalar(records()) - $before, 1, 'one record';
 };
 
 subtest 'keys' => sub {
     is $stack->get('/v1/api/tasks', key => 'legacy')->{status}, 200, 'a legacy key reads';
     error_is $stack->post('/v1/api/user', {}, key => 'legacy'), 400, 'BAD_REQUEST', 'and may write';
-    error_is $stack->post('/v1/api/user', {}, key => 'read'), 403, 'FORBIDDEN', 'a read-only one may not';
+    error_is $stack->post('/v1/api/user', {}, key => 'read'), 403, 'FORBIDDEN',
+        'a read-only one may not';
     is $stack->get('/v1/api/tasks', key => 'ends')->{status}, 200, 'a key before its end';
     $stack->sql(q{UPDATE api_key SET expires_at = 1000 WHERE username = 'hr-ends'});
     my $answer;
-    ok wait_until(2.3, sub { $answer = $stack->get('/v1/api/tasks', key => 'ends'); $answer->{status} == 401 }), 'an expired key stops within two seconds';
-    is $answer->{body}, $httpd->client->request(GET => '/v1/api/tasks')->{body}, 'with the words that all get';
+    ok wait_until(2.3, sub { $answer = $stack->get('/v1/api/tasks', key => 'ends');
+        $answer->{status} == 401 }), 'an expired key stops within two seconds';
+    is $answer->{body}, $httpd->client->request(GET => '/v1/api/tasks')->{body},
+        'with the words that all get';
     $stack->apply_tenant($stack->tenant_document(modules => { publicApi => JSON::PP::false() }));
-    ok wait_until(5, sub { $answer = $stack->get('/v1/api/tasks'); $answer->{status} == 403 }), 'a module switched off holds within five seconds';
+    ok wait_until(5, sub { $answer = $stack->get('/v1/api/tasks'); $answer->{status} == 403 }),
+        'a module switched off holds within five seconds';
     like $answer->{json}{error}{message}, qr/Public API module is not enabled/, 'named';
     $stack->apply_tenant($stack->tenant_document);
     $stack->apply_tenant($stack->tenant_document(modules => { publicApi => JSON::PP::true() }));
     ok wait_until(5, sub { $stack->get('/v1/api/tasks')->{status} == 200 }), 'and on again';
     $stack->ctl_ok('key', 'delete', 'nordic', 'hr-legacy');
-    ok wait_until(2.3, sub { $stack->get('/v1/api/tasks', key => 'legacy')->{status} == 401 }), 'a deleted key stops within two seconds';
+    ok wait_until(2.3, sub { $stack->get('/v1/api/tasks', key => 'legacy')->{status} == 401 }),
+        'a deleted key stops within two seconds';
 };
 
 subtest 'HTTP/2' => sub {
     my %headers = $stack->headers('full');
     my $h2 = sub {
         my @how = @_;
-        my $result = run_command(['curl', '-sS', '--http2', '--cacert', Idadmin::Test::Tls::files()->{ca}, (map { ('-H', "$_: $headers{$_}") } sort keys %headers), '-w', "\n%{http_code}", @how]);
+        my $result = run_command(['curl', '-sS', '--http2', '--cacert',
+            Idadmin::Test::Tls::files()->{ca},
+            (map { ('-H', "$_: $headers{$_}") } sort keys %headers), '-w', "\n%{http_code}", @how]);
         return $result->{out} . $result->{err};
     };
     my $url  = $httpd->tls_url . '/v1/api/user';
     my $file = spew(tempdir() . '/body.json', '{}');
-    like $h2->('-T', $file, '-X', 'POST', '-H', 'Content-Length:', '-H', 'Content-Type: text/plain', $url), qr/UNSUPPORTED.*\n415$/s, 'a body of unknown length: its type is looked at';
-    like $h2->('-T', $file, '-X', 'DELETE', '-H', 'Content-Length:', '-H', 'Content-Type: application/json', $url), qr/userPrincipalName: is required"?.*\n400$/s, 'and it is read';
+    like $h2->('-T', $file, '-X', 'POST', '-H', 'Content-Length:', '-H', 'Content-Type: text/plain',
+        $url), qr/UNSUPPORTED.*\n415$/s, 'a body of unknown length: its type is looked at';
+    like $h2->('-T', $file, '-X', 'DELETE', '-H', 'Content-Length:', '-H',
+        'Content-Type: application/json', $url), qr/userPrincipalName: is required"?.*\n400$/s,
+        'and it is read';
     like $h2->('-X', 'OPTIONS', $url), qr/^\n204$/, 'OPTIONS';
     my $head = $h2->('-I', $httpd->tls_url . '/v1/api/tasks');
     like $head, qr/content-length: \d+.*\n200$/s, 'HEAD';
     like $head, qr/ratelimit: "key";r=/, 'with its limits';
     %headers = $stack->headers('read');
-    my @mcp = ('-H', 'Content-Type: application/json', '-H', 'Accept: application/json, text/event-stream', '-w', "\n%{http_version} %{http_code}");
-    like $h2->(@mcp, '-d', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_workflows","arguments":{}}}', $httpd->tls_url . '/mcp'), qr/"structuredContent":\{"items":.*\n2 200$/s, 'an MCP call';
+    my @mcp = ('-H', 'Content-Type: application/json', '-H',
+        'Accept: application/json, text/event-stream', '-w', "\n%{http_version} %{http_code}");
+    like $h2->(@mcp, '-d',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_workflows","arguments":{}}}', $httpd->tls_url . '/mcp'), qr/"structuredContent":\{"items":.*\n2 200$/s, 'an MCP call';
     like $h2->(@mcp, '-X', 'GET', $httpd->tls_url . '/mcp'), qr/\n2 405$/, 'which only POST may be';
 };
 
 # Each request on a connection of its own: none may be refused or left without an answer.
 subtest 'graceful restarts under load lose no request' => sub {
-    $httpd->expect_log(qr/AH03490/) if Idadmin::Test::slowness() > 1;    # instrumented children are slow to leave, beside the new ones
+    # instrumented children are slow to leave, beside the new ones
+    $httpd->expect_log(qr/AH03490/) if Idadmin::Test::slowness() > 1;
     my $end     = Time::HiRes::time() + 12;
     my $trouble = fork // die "fork: $!\n";
     if (!$trouble) {
@@ -378,7 +476,8 @@ subtest 'graceful restarts under load lose no request' => sub {
     for my $result (in_parallel(6, sub {
         my %mine;
         while (Time::HiRes::time() < $end) {
-            my $answer = eval { $stack->get('/v1/api/tasks', key => 'many', client => $httpd->client, close => 1) };
+            my $answer = eval {
+                $stack->get('/v1/api/tasks', key => 'many', client => $httpd->client, close => 1) };
             $mine{ $answer ? $answer->{status} : "lost: $@" }++;
             Time::HiRes::sleep(0.005);
         }
@@ -392,25 +491,32 @@ subtest 'graceful restarts under load lose no request' => sub {
 subtest 'a full disk below the spool' => sub {
     my $small = $stack->spool . '.small';
     mkdir $small or die $!;
-    my $mounted = $> == 0 && !run_command(['mount', '-t', 'tmpfs', '-o', 'size=32k,mode=0777', 'none', $small])->{exit};
+    my $mounted = $> == 0 && !run_command(['mount', '-t', 'tmpfs', '-o', 'size=32k,mode=0777',
+        'none', $small])->{exit};
     plan skip_all => 'no small file system can be mounted here' if !$mounted;
     my $ok = eval {
         $httpd->reconfigure(spool => $small)->graceful;
         my $client = $httpd->client;
         my ($answer, $good) = (undef, 0);
-        ok wait_until(20, sub { $answer = $stack->get('/v1/api/tasks', key => 'many', client => $client); $good++ if $answer->{status} == 200; $answer->{status} == 503 }), "after $good records: no record, no answer";
+        ok wait_until(20, sub {
+            $answer = $stack->get('/v1/api/tasks', key => 'many', client => $client);
+            $good++ if $answer->{status} == 200; $answer->{status} == 503 }),
+            "after $good records: no record, no answer";
         error_is $answer, 503, 'SERVICE_UNAVAILABLE', 'that is';
         ok $answer->{headers}{'retry-after'}, 'Retry-After';
         like $answer->{json}{error}{message}, qr/cannot record/, 'and says what is wrong';
         my $whole = () = join('', map { slurp($_) } glob "$small/*.audit") =~ /\x1e[^\n\x1e]*\n/g;
         cmp_ok $whole, '>=', $good, 'each answer that left has its whole record';
         unlink glob "$small/*.audit";
-        ok wait_until(65, sub { $stack->get('/v1/api/tasks', key => 'many', client => $client)->{status} == 200 }), 'goes on by itself when there is room';
+        ok wait_until(65, sub {
+            $stack->get('/v1/api/tasks', key => 'many', client => $client)->{status} == 200 }),
+            'goes on by itself when there is room';
         1;
     };
     diag $@ if !$ok;
     $httpd->reconfigure(spool => $stack->spool)->graceful;
-    wait_until(10, sub { !run_command(['umount', $small])->{exit} }) or run_command(['umount', '-l', $small]);
+    wait_until(10, sub { !run_command(['umount', $small])->{exit} })
+        or run_command(['umount', '-l', $small]);
     ok $ok, 'to the end';
 };
 $httpd->expect_log(qr/IDA0220/);
@@ -429,7 +535,8 @@ subtest 'SQLite store away' => sub {
     unlike $answer->{body}, qr/\.db|sqlite/i, 'no inner details';
     cmp_ok $answer->{seconds}, '<', 1, 'at once';
     chmod 0660, $file or die $!;
-    ok wait_until(3, sub { $own->get('/v1/api/tasks')->{status} == 200 }), 'and good again by itself';
+    ok wait_until(3, sub { $own->get('/v1/api/tasks')->{status} == 200 }),
+        'and good again by itself';
     $httpd->expect_log(qr/IDA01\d\d/);
     $own->stop;
 };
@@ -438,13 +545,15 @@ subtest 'PostgreSQL away' => sub {
     my $skip = Idadmin::Test::PostgreSQL->skip_reason;
     plan skip_all => $skip if $skip;
     my $server = Idadmin::Test::PostgreSQL->new;
-    my $own    = Idadmin::Test::Stack->new(engine => 'postgresql', postgresql => $server, slapd => 0, worker => 0);
+    my $own    = Idadmin::Test::Stack->new(engine => 'postgresql', postgresql => $server,
+        slapd => 0, worker => 0);
     my $get    = sub { $own->get('/v1/api/tasks', @_) };
     is $get->()->{status}, 200, 'before';
     $server->stop;
     my ($answer, $slowest) = (undef, 0);
     ok wait_until(5, sub { $answer = $get->(); $answer->{status} == 503 }), 'stopped: 503';
-    for (1 .. 10) { $answer = $get->(); $slowest = $answer->{seconds} if $answer->{seconds} > $slowest }
+    for (1 .. 10) { $answer = $get->(); $slowest = $answer->{seconds}
+        if $answer->{seconds} > $slowest }
     error_is $answer, 503, 'SERVICE_UNAVAILABLE', 'in JSON';
     ok $answer->{headers}{'retry-after'}, 'Retry-After';
     unlike $answer->{body}, qr/socket|connection|postgres|127/i, 'no inner details';
@@ -452,7 +561,8 @@ subtest 'PostgreSQL away' => sub {
     $server->start;
     ok wait_until(5, sub { $get->()->{status} == 200 }), 'and good again by itself';
     # A child tries once a second: one may have tried just before.
-    ok wait_until(5, sub { !grep { $_ != 200 } map { $get->(client => $own->httpd->client)->{status} } 1 .. 30 }), 'on every child';
+    ok wait_until(5, sub { !grep { $_ != 200 }
+        map { $get->(client => $own->httpd->client)->{status} } 1 .. 30 }), 'on every child';
     $own->httpd->expect_log(qr/IDA01\d\d/);
     $own->stop;
 };

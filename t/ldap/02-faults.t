@@ -1,5 +1,6 @@
-# Tenants beside each other while the directory of one misbehaves (a scripted peer): its trouble is told in its own class, nothing of its cache is lost, and
-# the others are served in time. The faults one by one: t/unit/ldap/faults.c.
+# Tenants beside each other while the directory of one misbehaves (a scripted peer): its trouble is
+# told in its own class, nothing of its cache is lost, and the others are served in time. The faults
+# one by one: t/unit/ldap/faults.c.
 use strict;
 use warnings;
 use Test::More;
@@ -14,15 +15,23 @@ $ENV{ASAN_OPTIONS} = join ':', grep { length } $ENV{ASAN_OPTIONS} // '', 'fast_u
 my $slower = Idadmin::Test::slowness();
 
 my @faults = (
-    ['a black hole before TLS', { rules => [{ on => 'connect', do => 'silence' }] }, qr/not reachable/],
-    ['a busy server', { rules => [{ on => 'search', do => 'result', code => 51 }] }, qr/not reachable.*busy/],
-    ['a certificate that has run out', { certificate => 'expired' }, qr/cannot be used: .*TLS was refused.*caFile/],
-    ['a certificate of another authority', { certificate => 'unknownCa' }, qr/cannot be used: .*TLS was refused.*caFile/],
-    ['refused credentials', { rules => [{ on => 'bind', do => 'result', code => 49 }] }, qr/refuses the service account/],
-    ['a notice of disconnection in mid-answer', { rules => [{ on => 'page', after => 5, do => 'notice' }] }, qr/not reachable/],
+    ['a black hole before TLS', { rules => [{ on => 'connect', do => 'silence' }] },
+        qr/not reachable/],
+    ['a busy server', { rules => [{ on => 'search', do => 'result', code => 51 }] },
+    qr/not reachable.*busy/],
+    ['a certificate that has run out', { certificate => 'expired' },
+    qr/cannot be used: .*TLS was refused.*caFile/],
+    ['a certificate of another authority', { certificate => 'unknownCa' },
+    qr/cannot be used: .*TLS was refused.*caFile/],
+    ['refused credentials', { rules => [{ on => 'bind', do => 'result', code => 49 }] },
+    qr/refuses the service account/],
+    ['a notice of disconnection in mid-answer',
+    { rules => [{ on => 'page', after => 5, do => 'notice' }] }, qr/not reachable/],
 );
 
-sub row { my ($stack, $id) = @_; return (grep { $_->{companyId} eq $id } @{ $stack->ctl_ok('status', '--json')->{directories} })[0] }
+sub row { my ($stack, $id) = @_;
+    return (grep { $_->{companyId} eq $id } @{
+    $stack->ctl_ok('status', '--json')->{directories} })[0] }
 
 for_each_engine {
     my ($engine) = @_;
@@ -30,8 +39,11 @@ for_each_engine {
     my $stack = Idadmin::Test::Stack->new(engine => $engine);
     my $peer = Idadmin::Test::LdapPeer->new(users => 30);
     $stack->worker->expect_log(qr/IDA0[345]/);
-    $stack->apply_tenant($stack->tenant_document(companyId => 'peer', name => 'Peer AB', upnDomain => 'peer.example', emailDomain => 'peer.example', directories => { onPremises => $peer->document }));
-    ok(wait_until(20, sub { (row($stack, 'peer')->{users} // 0) == 30 }), 'two tenants, two authorities, one worker: both are synchronised');
+    $stack->apply_tenant($stack->tenant_document(companyId => 'peer', name => 'Peer AB',
+        upnDomain => 'peer.example', emailDomain => 'peer.example',
+        directories => { onPremises => $peer->document }));
+    ok(wait_until(20, sub { (row($stack, 'peer')->{users} // 0) == 30 }),
+        'two tenants, two authorities, one worker: both are synchronised');
     my $number = 0;
     for my $fault (@faults) {
         my ($name, $script, $told) = @$fault;
@@ -39,34 +51,43 @@ for_each_engine {
         $peer->script(%$script)->start;
         $stack->ctl('sync', 'peer');
         my ($slowest, $row) = (0);
-        # As long as it lasts until the trouble is told, and at least once, somebody joins the other company.
+        # As long as it lasts until the trouble is told, and at least once, somebody joins the other
+        # company.
         my $known = wait_until(30, sub {
             my $start = Time::HiRes::time();
-            my $answer = $stack->post('/v1/api/user', { firstname => 'Joiner', surname => 'Number' . ++$number });
+            my $answer = $stack->post('/v1/api/user',
+                { firstname => 'Joiner', surname => 'Number' . ++$number });
             $stack->wait_task($answer->{json}{data}{taskId}, seconds => 20);
             my $took = Time::HiRes::time() - $start;
             $slowest = $took if $took > $slowest;
             $row = row($stack, 'peer');
             return ($row->{held} // '') =~ $told;
         });
-        ok($known, "$name: the directory is held, and the reason tells the class") or diag(Idadmin::Test::json_text($row));
-        cmp_ok($slowest, '<', 5 * $slower, sprintf '%s: the other tenant is served meanwhile (%.2f s)', $name, $slowest);
+        ok($known, "$name: the directory is held, and the reason tells the class")
+            or diag(Idadmin::Test::json_text($row));
+        cmp_ok($slowest, '<', 5 * $slower,
+            sprintf '%s: the other tenant is served meanwhile (%.2f s)', $name, $slowest);
         is($row->{users}, 30, "$name: nothing of the cache is lost");
         $peer->script;
         my $synced = $stack->ctl('sync', 'peer', '--wait');
         is($synced->{exit}, 0, "$name: over, synchronised again") or diag($synced->{err});
         is(row($stack, 'peer')->{held}, undef, "$name: nothing is held any more");
     }
-    # Values that libldap would end the process over. The control is one of a sync that reads everything.
-    for my $odd (['an empty value in a DN', { with => [['uid=person0002', 'manager', 'dc=x,cn=']] }, 0], ['a control without its value', { bare => { state => 'absent' } }, 1]) {
+    # Values that libldap would end the process over. The control is one of a sync that reads
+    # everything.
+    for my $odd (['an empty value in a DN', { with => [['uid=person0002', 'manager', 'dc=x,cn=']] },
+        0], ['a control without its value', { bare => { state => 'absent' } }, 1]) {
         my ($name, $script, $exit) = @$odd;
         my $worker = $stack->worker->pid;
         $stack->ctl_ok('cache', 'reset', 'peer');
         $peer->script(%$script);
         my $synced = $stack->ctl('sync', 'peer', '--wait');
-        is($synced->{exit}, $exit, "$name: " . ($exit ? 'the sync fails' : 'the sync goes through')) or diag($synced->{err});
-        my $answer = $stack->post('/v1/api/user', { firstname => 'Joiner', surname => 'Number' . ++$number });
-        is($stack->wait_task($answer->{json}{data}{taskId}, seconds => 20)->{state}, 'done', "$name: the other tenant is served");
+        is($synced->{exit}, $exit, "$name: " . ($exit ? 'the sync fails' : 'the sync goes through'))
+            or diag($synced->{err});
+        my $answer = $stack->post('/v1/api/user',
+            { firstname => 'Joiner', surname => 'Number' . ++$number });
+        is($stack->wait_task($answer->{json}{data}{taskId}, seconds => 20)->{state}, 'done',
+            "$name: the other tenant is served");
         ok($stack->worker->running && $stack->worker->pid == $worker, "$name: by the same worker");
         $peer->script;
         is($stack->ctl('sync', 'peer', '--wait')->{exit}, 0, "$name: over, synchronised again");

@@ -1,5 +1,5 @@
-# The main job in a real Active Directory (Samba): posted to httpd, carried out by the worker, proved by binds of the people concerned; accounts
-# that nobody may touch; the doctor's report.
+# The main job in a real Active Directory (Samba): posted to httpd, carried out by the worker,
+# proved by binds of the people concerned; accounts that nobody may touch; the doctor's report.
 use strict;
 use warnings;
 use utf8;
@@ -26,37 +26,52 @@ sub hired_and_gone {
     my $login = lc "$first.Åkesson" =~ s/Å/a/r;
     my $upn   = "$login\@$domain";
     my $photo = Idadmin::Test::Photo::jpeg(20_000);
-    my $answer = $stack->post('/v1/api/user', { firstname => $first, surname => 'Åkesson', jobTitle => 'Säljare', department => 'Sales', country => 'SE',
+    my $answer = $stack->post('/v1/api/user',
+        { firstname => $first, surname => 'Åkesson', jobTitle => 'Säljare', department => 'Sales',
+        country => 'SE',
         manager => "anna.lind\@$domain", profilePhoto => Idadmin::Test::Photo::base64($photo) });
     is($answer->{status}, 200, "$first is posted") or diag($answer->{body});
     is($answer->{json}{data}{userPrincipalName}, $upn, 'the reserved UPN');
     my $task = $stack->wait_task($answer->{json}{data}{taskId});
-    is_deeply(outcomes($task), { createAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'the task is done');
+    is_deeply(outcomes($task),
+        { createAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'the task is done');
     my $entry = entry($login);
-    my %want = (cn => "$first Åkesson", sn => 'Åkesson', userprincipalname => $upn, mail => $upn, title => 'Säljare', c => 'SE', useraccountcontrol => 512,
+    my %want = (cn => "$first Åkesson", sn => 'Åkesson', userprincipalname => $upn, mail => $upn,
+        title => 'Säljare', c => 'SE', useraccountcontrol => 512,
         manager => "CN=Anna Lind,$Idadmin::Test::Samba::people");
-    is_deeply({ map { $_ => $entry->{$_}[0] } keys %want }, { map { $_ => Encode::encode_utf8($want{$_}) } keys %want }, 'the entry has what was posted');
+    is_deeply({ map { $_ => $entry->{$_}[0] } keys %want },
+        { map { $_ => Encode::encode_utf8($want{$_}) } keys %want },
+        'the entry has what was posted');
     ok(($entry->{thumbnailphoto}[0] // '') eq $photo, 'and the photo, byte for byte');
     my $user = $stack->get_user($upn);
     is($user->{status}, 200, 'the new user is looked up at once') or diag($user->{body});
     is($user->{json}{data}{user}{jobTitle}, 'Säljare', 'with what was posted');
 
-    # Nobody knows the initial password, and it would have to be changed: the help desk gives out another.
+    # Nobody knows the initial password, and it would have to be changed: the help desk gives out
+    # another.
     isnt($samba->bind_code($login), 0, 'nobody signs in with a password that was not given out');
     $samba->set_password($entry->{dn}, Idadmin::Test::Samba::user_password($login));
     is($samba->bind_code($login), 0, 'the new user signs in');
-    $samba->modify("dn: " . Idadmin::Test::Samba::group_dn($_) . "\nchangetype: modify\nadd: member\nmember: $entry->{dn}\n") for 'All staff', 'Sales team';
+    $samba->modify("dn: " . Idadmin::Test::Samba::group_dn($_)
+        . "\nchangetype: modify\nadd: member\nmember: $entry->{dn}\n")
+        for 'All staff', 'Sales team';
 
-    $answer = $stack->post('/v1/api/user/offboard', { userPrincipalName => $upn, date => (wall(time))[0], time => '00:00' });
+    $answer = $stack->post('/v1/api/user/offboard',
+        { userPrincipalName => $upn, date => (wall(time))[0], time => '00:00' });
     is($answer->{status}, 200, 'offboarded') or diag($answer->{body});
     $task = $stack->wait_task($answer->{json}{data}{taskId});
-    is_deeply(outcomes($task), { disableAccount => 'done', revokeSessions => 'skipped', revokeMemberships => 'done', verify => 'done' }, 'each step is done');
+    is_deeply(outcomes($task),
+        { disableAccount => 'done', revokeSessions => 'skipped', revokeMemberships => 'done',
+        verify => 'done' }, 'each step is done');
     is($samba->bind_code($login), 49, 'the bind fails');
     like($samba->bind_text($login), qr/data 533/, 'because the account is disabled');
     is(entry($login)->{useraccountcontrol}[0], 514, 'one bit says so');
     is(entry($login)->{memberof}, undef, 'it is in no group');
-    like(json_text($task->{warnings}), qr/Domain Users.*primary group/, 'the primary group is reported, as it cannot be left');
-    ok(wait_until(10, sub { ($stack->get("/v1/api/user/details?user=$upn")->{json}{data}{user}{status} // '') eq 'disabled' }), 'the look-up says disabled');
+    like(json_text($task->{warnings}), qr/Domain Users.*primary group/,
+        'the primary group is reported, as it cannot be left');
+    ok(wait_until(10,
+        sub { ($stack->get("/v1/api/user/details?user=$upn")->{json}{data}{user}{status}
+        // '') eq 'disabled' }), 'the look-up says disabled');
 }
 
 sub untouchable {
@@ -64,9 +79,11 @@ sub untouchable {
     $stack->worker->expect_log(qr/IDA0317 .*(?:old\.admin|per\.lundin).*never changed/);
     for (['old.admin', qr/adminCount/], ['per.lundin', qr/protectedAccounts/]) {
         my ($login, $why) = @$_;
-        my $answer = $stack->post('/v1/api/user/offboard', { userPrincipalName => "$login\@$domain", date => (wall(time))[0], time => '00:00' });
+        my $answer = $stack->post('/v1/api/user/offboard',
+            { userPrincipalName => "$login\@$domain", date => (wall(time))[0], time => '00:00' });
         is($answer->{status}, 200, "$login is offboarded") or diag($answer->{body});
-        my $task = $stack->wait_task($answer->{json}{data}{taskId}, states => [qw(failed done attention)]);
+        my $task = $stack->wait_task($answer->{json}{data}{taskId},
+            states => [qw(failed done attention)]);
         is($task->{state}, 'failed', 'the task fails at once');
         like($task->{error} // json_text($task), $why, 'with the reason');
         is(entry($login)->{useraccountcontrol}[0], 512, 'and the account is as it was');
@@ -77,9 +94,11 @@ sub untouchable {
 sub seen {
     my ($stack, $login) = @_;
     $samba->add_user($login, title => 'Trainee');
-    ok(wait_until(15, sub { $stack->get_user("$login\@$domain")->{status} == 200 }), 'an account made by hand is seen');
+    ok(wait_until(15, sub { $stack->get_user("$login\@$domain")->{status} == 200 }),
+        'an account made by hand is seen');
     $samba->delete_entry(Idadmin::Test::Samba::user_dn($login));
-    ok(wait_until(15, sub { $stack->get_user("$login\@$domain")->{status} == 404 }), 'and its deletion');
+    ok(wait_until(15, sub { $stack->get_user("$login\@$domain")->{status} == 404 }),
+        'and its deletion');
 }
 
 for_each_engine {
@@ -93,7 +112,8 @@ for_each_engine {
     if ($round == 1) {
         my $report = $stack->worker->run('--check', 'nordic');
         is($report->{exit}, 0, '--check: nothing to mend') or diag($report->{out}, $report->{err});
-        like($report->{out}, qr/$_/, "a line about $_") for 'creating accounts', 'changing accounts', 'DirSync', 'password policy', 'clock';
+        like($report->{out}, qr/$_/, "a line about $_")
+            for 'creating accounts', 'changing accounts', 'DirSync', 'password policy', 'clock';
     }
     unlike($stack->worker->log_text, qr/IDA04/, 'the worker has nothing to complain of');
     $stack->stop;

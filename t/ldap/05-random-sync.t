@@ -1,4 +1,5 @@
-# Random changes of a directory while workers are killed and the server is restarted: in the end the cache is what the directory holds.
+# Random changes of a directory while workers are killed and the server is restarted: in the end the
+# cache is what the directory holds.
 #   IDADMIN_SCRIPT_OPS=5000   changes, on both engines; without it a few hundred, on SQLite
 #   IDADMIN_SEED=N            the script of another day again
 use strict;
@@ -13,18 +14,27 @@ use Time::HiRes ();
 
 my $changes = $ENV{IDADMIN_SCRIPT_OPS};
 my $seed = $ENV{IDADMIN_SEED} // ($changes ? time % 100_000 : 4711);
-my %samba = (directory => 'onPremises', company => 'nordic', at_once => 1, skip => \&Idadmin::Test::Samba::skip_reason, source => sub { $_[0]->slapd });
+my %samba = (directory => 'onPremises', company => 'nordic', at_once => 1,
+    skip => \&Idadmin::Test::Samba::skip_reason, source => sub { $_[0]->slapd });
 
 my %backends = (
     Samba    => { %samba, usual => 200, stack => sub { (slapd => Idadmin::Test::Samba->new) } },
-    SambaUsn => { %samba, backend => 'Samba', stack => sub { (slapd => Idadmin::Test::Samba->new(account => 'reader')) },
-        later => sub { $_[0]->sql(q{UPDATE cache.sync_state SET tokens = replace(tokens, '"scanned":"', '"scanned":"-')}) } },    # deletions show every ten minutes
+    SambaUsn => { %samba, backend => 'Samba',
+    stack => sub { (slapd => Idadmin::Test::Samba->new(account => 'reader')) },
+        # deletions show every ten minutes
+        later => sub {
+            $_[0]->sql(q{UPDATE cache.sync_state SET tokens = replace(tokens, '"scanned":"', '"scanned":"-')}) } },
     # Without lastbind nothing but the changes themselves moves slapd's contextCSN on.
-    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 400, at_once => 1, stack => { slapd => { lastbind => 0 } }, source => sub { $_[0]->slapd } },
-    Cloud => { directory => 'cloud', company => 'acme', usual => 250, stack => { cloud => { keep => 1, settings => { deltaUsers => 50, deltaMembers => 50, deltaReplay => 8 } } }, source => sub { $_[0]->cloud } },
+    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 400, at_once => 1,
+        stack => { slapd => { lastbind => 0 } }, source => sub { $_[0]->slapd } },
+    Cloud => { directory => 'cloud', company => 'acme', usual => 250,
+    stack => { cloud => { keep => 1,
+    settings => { deltaUsers => 50, deltaMembers => 50, deltaReplay => 8 } } },
+    source => sub { $_[0]->cloud } },
 );
 
-# What a worker that was killed held is free after a minute without a heartbeat; that minute is other tests' business.
+# What a worker that was killed held is free after a minute without a heartbeat; that minute is
+# other tests' business.
 sub free_leases { my ($stack) = @_; $stack->sql('UPDATE directory_state SET sync_owner = NULL') }
 
 sub text_of { my ($state) = @_; return join "\n", map {"$_ $state->{$_}"} sort keys %$state }
@@ -38,7 +48,8 @@ sub compare {
         for my $time (qw(once twice thrice)) {
             $how->{later}->($stack) if $how->{later};
             my $synced = $stack->ctl('sync', $how->{company}, '--wait');
-            is($synced->{exit}, 0, "$name: synced $time") or diag($synced->{out}, $synced->{err}, substr $stack->worker->log_text, -3000);
+            is($synced->{exit}, 0, "$name: synced $time")
+                or diag($synced->{out}, $synced->{err}, substr $stack->worker->log_text, -3000);
         }
         my $before = text_of($want);
         $want = $backend->truth;
@@ -51,32 +62,41 @@ sub compare {
 # What the first sync of a new worker makes of the directory; $meanwhile is done until it is over.
 sub first_sync {
     my ($stack, $how, $meanwhile) = @_;
-    my $completed = sub { my ($row) = $stack->sql("SELECT completed_at FROM cache.sync_state WHERE directory = '$how->{directory}'"); return $row->[0] };
+    my $completed = sub { my ($row) =
+        $stack->sql("SELECT completed_at FROM cache.sync_state WHERE directory = "
+        . "'$how->{directory}'"); return $row->[0] };
     free_leases($stack);
     $how->{later}->($stack) if $how->{later};
     my $was = $completed->();
     $stack->worker->start;
-    wait_until(60, sub { $meanwhile->(); $completed->() != $was }) or die 'no first sync: ' . substr($stack->worker->log_text, -3000) . "\n";
+    wait_until(60, sub { $meanwhile->(); $completed->() != $was })
+        or die 'no first sync: ' . substr($stack->worker->log_text, -3000) . "\n";
     return cache_of($stack, $how->{directory});
 }
 
 # Without links, which the server itself may change in silence.
 sub entries_alone {
     my ($state) = @_;
-    return { map { ($_ => $state->{$_} =~ s/\|manager=[^|]*\|/|/r =~ s/\|\d+(?:\|(?:user|group) [^|]*)*\z//r) } keys %$state };
+    return {
+        map {
+        ($_ => $state->{$_} =~ s/\|manager=[^|]*\|/|/r =~ s/\|\d+(?:\|(?:user|group) [^|]*)*\z//r) }
+        keys %$state };
 }
 
-# The server ends or is killed right after changes: the first sync after that is held against the directory.
+# The server ends or is killed right after changes: the first sync after that is held against the
+# directory.
 sub restarted {
     my ($stack, $backend, $script, $how, $name) = @_;
     $stack->worker->stop;
     $script->run(5);
     $backend->restart;
     my $cache = first_sync($stack, $how, sub { });
-    return same_in_both(entries_alone($backend->truth), entries_alone($cache), "$name: the first sync after a restart");
+    return same_in_both(entries_alone($backend->truth), entries_alone($cache),
+        "$name: the first sync after a restart");
 }
 
-# Everything is read while the directory changes: whoever is there before and after is there in between.
+# Everything is read while the directory changes: whoever is there before and after is there in
+# between.
 sub read_meanwhile {
     my ($stack, $backend, $script, $how, $name) = @_;
     my $before = $backend->truth;
@@ -93,13 +113,17 @@ sub life {
     my ($engine, $kind) = @_;
     my $how = $backends{$kind};
     my $start = Time::HiRes::time();
-    my $stack = Idadmin::Test::Stack->new(engine => $engine, httpd => 0, sync => 0, tenant => {}, %{ ref $how->{stack} eq 'CODE' ? { $how->{stack}->() } : $how->{stack} });
+    my $stack = Idadmin::Test::Stack->new(engine => $engine, httpd => 0, sync => 0, tenant => {},
+        %{ ref $how->{stack} eq 'CODE' ? { $how->{stack}->() } : $how->{stack} });
     my $document = $stack->ctl_ok('tenant', 'show', $how->{company}, '--json');
     $document->{directories}{ $how->{directory} }{deletionGuard} = '100%';
-    $document->{directories}{ $how->{directory} }{syncInterval} = '2s';    # longer than refint takes, which tells nobody
+    # longer than refint takes, which tells nobody
+    $document->{directories}{ $how->{directory} }{syncInterval} = '2s';
     $stack->apply_tenant($document);
-    wait_until(20, sub { $stack->ctl('sync', $how->{company}, '--wait')->{exit} == 0 }) or die "no first sync\n";
-    my $backend = ('Idadmin::Test::RandomScript::' . ($how->{backend} // $kind))->new($how->{source}->($stack));
+    wait_until(20, sub { $stack->ctl('sync', $how->{company}, '--wait')->{exit} == 0 })
+        or die "no first sync\n";
+    my $backend = ('Idadmin::Test::RandomScript::'
+        . ($how->{backend} // $kind))->new($how->{source}->($stack));
     my $script = Idadmin::Test::RandomScript->new($backend, $seed);
     $stack->worker->expect_log(qr/IDA0[345]/);    # a server that is away is told
     my $whole = $changes // $how->{usual} // 200;
@@ -124,7 +148,8 @@ sub life {
         my $name = "$kind, seed $seed, after $script->{done} changes";
         if ($round % 3 == 0) {
             $restarts++;
-            $how->{at_once} ? restarted($stack, $backend, $script, $how, $name) || last : $backend->restart;
+            $how->{at_once} ? restarted($stack, $backend, $script, $how, $name)
+                || last : $backend->restart;
         }
         elsif ($round % 3 == 1 && $how->{at_once}) {
             read_meanwhile($stack, $backend, $script, $how, $name) or last;
@@ -135,10 +160,13 @@ sub life {
         }
     }
     cmp_ok($script->{refused}, '<', $script->{done} / 5, 'most changes were taken');
-    diag(sprintf '%s on %s, seed %d: %d changes (%d refused), %d kills, %d restarts, compared %d times, %.1f s', $kind, $engine, $seed, $script->{done}, $script->{refused}, $kills, $restarts, $compared,
+    diag(sprintf '%s on %s, seed %d: %d changes (%d refused), %d kills, %d restarts, compared %d '
+        . 'times, %.1f s', $kind, $engine, $seed, $script->{done}, $script->{refused}, $kills,
+        $restarts, $compared,
         Time::HiRes::time() - $start);
     note($script->told);
-    my ($row) = grep { $_->{companyId} eq $how->{company} } @{ $stack->ctl_ok('status', '--json')->{directories} };
+    my ($row) = grep { $_->{companyId} eq $how->{company} } @{
+        $stack->ctl_ok('status', '--json')->{directories} };
     ok(!$row->{error}, 'the last sync ended well');
     $stack->stop;
     $stack->slapd->stop if $stack->slapd;
@@ -146,9 +174,11 @@ sub life {
 
 for_each_engine {
     my ($engine) = @_;
-    plan(skip_all => 'with IDADMIN_SCRIPT_OPS only') if $engine ne 'sqlite' && !$changes && !$ENV{IDADMIN_ENGINE};
+    plan(skip_all => 'with IDADMIN_SCRIPT_OPS only')
+        if $engine ne 'sqlite' && !$changes && !$ENV{IDADMIN_ENGINE};
     for my $kind ($ENV{IDADMIN_SCRIPT_BACKEND} // sort keys %backends) {
-        my $how = $backends{$kind} // die "no back-end $kind: " . join(' ', sort keys %backends) . "\n";
+        my $how = $backends{$kind}
+            // die "no back-end $kind: " . join(' ', sort keys %backends) . "\n";
         next if !$how->{usual} && !$changes && !$ENV{IDADMIN_SCRIPT_BACKEND};
         my $reason = $how->{skip} && $how->{skip}->();
         require('Idadmin/Test/RandomScript/' . ($how->{backend} // $kind) . '.pm');

@@ -1,5 +1,6 @@
-# The eleven read operations over REST, and that MCP gives the same: shapes, filters, paging to the end under random limits, access with its source,
-# hygiene, audit, governance by idadminctl, refusals that name the argument, tenants that cannot see each other.
+# The eleven read operations over REST, and that MCP gives the same: shapes, filters, paging to the
+# end under random limits, access with its source, hygiene, audit, governance by idadminctl,
+# refusals that name the argument, tenants that cannot see each other.
 use strict;
 use warnings;
 use utf8;
@@ -13,7 +14,8 @@ use Test::More;
 my $stack;
 my $d = 'nordic.example';
 
-sub esc { my ($text) = @_; $text = Encode::encode('UTF-8', $text); $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ge; return $text }
+sub esc { my ($text) = @_; $text = Encode::encode('UTF-8', $text);
+    $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ge; return $text }
 
 # read_op('/users', { query => 'x' }, key => ...) -> the answer
 sub read_op {
@@ -48,39 +50,53 @@ sub searching {
     like($all->{asOf}, qr/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, 'asOf is a time');
     cmp_ok($all->{totalCount}, '>=', 30, 'the seeded and the generated');
     my ($eva) = grep { $_->{userPrincipalName} eq "eva.berg\@$d" } @{ $all->{items} };
-    is(members($eva), 'department displayName id jobTitle lastSignInAt status userPrincipalName userType', 'members of a row');
+    is(members($eva),
+        'department displayName id jobTitle lastSignInAt status userPrincipalName userType',
+        'members of a row');
     is("$eva->{status} $eva->{userType}", 'active member', 'an active member');
     my @order = map { lc $_->{displayName} } @{ $all->{items} };
     is($order[0], 'anna lind', 'by display name');
 
-    is(names(data('/users', { query => 'ber ev' })), 'Eva Berg', 'every word begins a word, in any order');
-    is(names(data('/users', { query => 'SJOBERG' })), 'Carin Sjöberg', 'case and accents do not matter');
+    is(names(data('/users', { query => 'ber ev' })), 'Eva Berg',
+        'every word begins a word, in any order');
+    is(names(data('/users', { query => 'SJOBERG' })), 'Carin Sjöberg',
+        'case and accents do not matter');
     is(names(data('/users', { query => 'öqv' })), 'Maria Öqvist', 'written with them neither');
     is(names(data('/users', { query => 'erg' })), '', 'the middle of a word is no beginning');
     is(names(data('/users', { query => "bo.ek\@$d" })), 'Bo Ek', 'a UPN');
-    is(data('/users', { query => 'nordic' })->{totalCount}, $all->{totalCount}, 'words of addresses count');
-    is(data('/users', { query => '%' x 3 . 'a' })->{totalCount}, data('/users', { query => 'a' })->{totalCount}, 'signs before a word do not matter, nor mean anything');
+    is(data('/users', { query => 'nordic' })->{totalCount}, $all->{totalCount},
+        'words of addresses count');
+    is(data('/users', { query => '%' x 3 . 'a' })->{totalCount},
+        data('/users', { query => 'a' })->{totalCount},
+        'signs before a word do not matter, nor mean anything');
     is(data('/users', { department => 'sales' })->{totalCount}, 5, 'a department, in any case');
     is(data('/users', { department => 'sal' })->{totalCount}, 0, 'by its whole name');
-    is(data('/users', { department => 'Sales', query => 'bo' })->{totalCount}, 1, 'filters together');
+    is(data('/users', { department => 'Sales', query => 'bo' })->{totalCount}, 1,
+        'filters together');
     is(data('/users', { status => 'active' })->{totalCount}, $all->{totalCount}, 'all are active');
     is(data('/users', { status => $_ })->{totalCount}, 0, "none is $_") for qw(disabled guest);
-    is(data('/users', { lastSignInBefore => '2026-01-01' })->{totalCount}, $all->{totalCount}, 'who never signed in signed in before');
+    is(data('/users', { lastSignInBefore => '2026-01-01' })->{totalCount}, $all->{totalCount},
+        'who never signed in signed in before');
     is(data('/users', { lastSignInAfter => '2020-01-01' })->{totalCount}, 0, 'and not after');
 
     refused('/users', { limit => $_ }, 400, qr/limit.*1 to 200/, "limit $_") for 0, 201, 'x';
-    is(scalar @{ data('/users', { limit => $_ })->{items} }, $_ > $all->{totalCount} ? $all->{totalCount} : $_, "limit $_") for 1, 200;
+    is(scalar @{ data('/users', { limit => $_ })->{items} }, $_ > $all->{totalCount}
+        ? $all->{totalCount} : $_, "limit $_") for 1, 200;
     refused('/users', { status => 'gone' }, 400, qr/status/, 'an unknown status');
     refused('/users', { query => '!!' }, 400, qr/query/, 'a query of signs');
     refused('/users', { query => 'a b c d e f g h i' }, 400, qr/query/, 'nine words');
     refused('/users', { lastSignInBefore => 'yesterday' }, 400, qr/lastSignInBefore/, 'no date');
-    refused('/users', { lastSignInBefore => '2026-11-21T09:30:00 02:00' }, 400, qr/in a query a \+ is written %2B/, 'an offset whose + became a blank');
+    refused('/users', { lastSignInBefore => '2026-11-21T09:30:00 02:00' }, 400,
+        qr/in a query a \+ is written %2B/, 'an offset whose + became a blank');
     refused('/users', { cursor => 'AAAA' }, 400, qr/cursor/, 'a cursor of nobody');
     my $cursor = data('/users', { limit => 3 })->{nextCursor};
-    refused('/users', { cursor => $cursor, query => 'a' }, 400, qr/cursor/, 'a cursor of other filters');
+    refused('/users', { cursor => $cursor, query => 'a' }, 400, qr/cursor/,
+        'a cursor of other filters');
     refused('/workflows', { cursor => $cursor }, 400, qr/cursor/, 'a cursor of another list');
-    refused('/users', { cursor => substr($cursor, 0, -2) . 'AA' }, 400, qr/cursor/, 'an altered cursor');
-    is(scalar @{ data('/users', { cursor => $cursor, limit => 7 })->{items} }, 7, 'the limit may change from page to page');
+    refused('/users', { cursor => substr($cursor, 0, -2) . 'AA' }, 400, qr/cursor/,
+        'an altered cursor');
+    is(scalar @{ data('/users', { cursor => $cursor, limit => 7 })->{items} }, 7,
+        'the limit may change from page to page');
 }
 
 sub one_user {
@@ -88,18 +104,24 @@ sub one_user {
     is($user->{displayName}, 'Eva Berg', 'by UPN in any case');
     is_deeply($user->{directories}, ['onPremises'], 'directories');
     is($user->{manager}, undef, 'no manager is null');
-    is(members($user->{signInActivity}), 'lastNonInteractiveSignInAt lastSignInAt lastSuccessfulSignInAt', 'sign-in activity');
-    is(data('/user/details', { user => $user->{id} })->{user}{userPrincipalName}, "eva.berg\@$d", 'by ID');
+    is(members($user->{signInActivity}),
+        'lastNonInteractiveSignInAt lastSignInAt lastSuccessfulSignInAt', 'sign-in activity');
+    is(data('/user/details', { user => $user->{id} })->{user}{userPrincipalName}, "eva.berg\@$d",
+        'by ID');
     my $bo = data('/user/details', { user => "bo.ek\@$d" })->{user};
     is($bo->{manager}{displayName}, 'Anna Lind', 'a manager has a name');
     is(members($bo->{manager}), 'displayName id userPrincipalName', 'and UPN and ID');
-    refused('/user/details', { user => 'Eva Berg' }, 404, qr/^user: .*Did you mean "Eva Berg" \(eva\.berg\@\Q$d\E\)/, 'a name is no ID, but leads on');
+    refused('/user/details', { user => 'Eva Berg' }, 404,
+        qr/^user: .*Did you mean "Eva Berg" \(eva\.berg\@\Q$d\E\)/,
+        'a name is no ID, but leads on');
     refused('/user/details', {}, 400, qr/user: is required/, 'nobody named');
-    my $fields = $stack->get("/v1/api/user?userPrincipalName=bo.ek\@$d&fields=id,manager,status")->{json}{data}{user};
+    my $fields =
+        $stack->get("/v1/api/user?userPrincipalName=bo.ek\@$d&fields=id,manager,status")->{json}{data}{user};
     is($fields->{id}, $bo->{id}, 'fields of the simple look-up');
 }
 
-sub row_for { my ($list, $upn) = @_; return (grep { $_->{user}{userPrincipalName} eq "$upn\@$d" } @{ $list->{items} })[0] // {} }
+sub row_for { my ($list, $upn) = @_;
+    return (grep { $_->{user}{userPrincipalName} eq "$upn\@$d" } @{ $list->{items} })[0] // {} }
 sub via { return join '>', map { $_->{name} } @{ $_[0]{via} // [] } }
 
 sub access {
@@ -107,7 +129,8 @@ sub access {
     is(members($list), 'asOf items nextCursor totalCount user', 'the list and its subject');
     my %by = map { $_->{resource}{name} => $_ } @{ $list->{items} };
     is(members($by{'CRM admins'}), 'grantedAt grantedBy resource source via', 'members of a row');
-    is("$by{'CRM admins'}{source} $by{'Sales team'}{source} $by{'All staff'}{source}", 'iga_request role_template direct', 'sources');
+    is("$by{'CRM admins'}{source} $by{'Sales team'}{source} $by{'All staff'}{source}",
+        'iga_request role_template direct', 'sources');
     is($by{'CRM admins'}{grantedBy}{name}, 'CRM administration', 'the service that was asked for');
     is($by{'CRM admins'}{grantedBy}{type}, 'accessRequest', 'by a request');
     like($by{'CRM admins'}{grantedAt}, qr/^20\d\d-/, 'and since when');
@@ -115,11 +138,15 @@ sub access {
     is($by{'Sales team'}{grantedAt}, undef, 'whose time is not known');
     is($by{'All staff'}{grantedBy}, undef, 'nothing granted what was given directly');
     is(via($by{'VPN'}), 'CRM admins>Tools', 'nested over two groups');
-    is("$by{VPN}{source} $by{VPN}{grantedBy}{name}", 'iga_request CRM administration', 'with the source of the first membership');
+    is("$by{VPN}{source} $by{VPN}{grantedBy}{name}", 'iga_request CRM administration',
+        'with the source of the first membership');
     is(via($by{'Ring'}), 'CRM admins>Tools>VPN', 'and on, in a ring that ends');
-    is_deeply([map { scalar @{ $_->{via} } ? 1 : 0 } @{ $list->{items} }], [sort map { scalar @{ $_->{via} } ? 1 : 0 } @{ $list->{items} }], 'direct ones first');
-    is(data('/user/access', { user => "bo.ek\@$d", source => 'role_template' })->{totalCount}, 1, 'by source');
-    refused('/user/access', { user => "bo.ek\@$d", source => 'magic' }, 400, qr/source/, 'an unknown source');
+    is_deeply([map { scalar @{ $_->{via} } ? 1 : 0 } @{ $list->{items} }],
+        [sort map { scalar @{ $_->{via} } ? 1 : 0 } @{ $list->{items} }], 'direct ones first');
+    is(data('/user/access', { user => "bo.ek\@$d", source => 'role_template' })->{totalCount}, 1,
+        'by source');
+    refused('/user/access', { user => "bo.ek\@$d", source => 'magic' }, 400, qr/source/,
+        'an unknown source');
     refused('/user/access', { user => 'nobody' }, 404, qr/^user:/, 'an unknown user');
 
     my $group = data('/resource/access', { resource => 'vpn' });
@@ -128,11 +155,13 @@ sub access {
     is(row_for($group, 'bo.ek')->{source}, 'iga_request', 'the same source');
     is(row_for($group, 'anna.lind')->{source}, 'direct', 'a colleague who was put there');
     is(data('/resource/access', { resource => $group->{resource}{id} })->{totalCount}, 2, 'by ID');
-    is(data('/resource/access', { resource => uc $group->{resource}{id} })->{resource}{id}, $group->{resource}{id}, 'in capitals too');
+    is(data('/resource/access', { resource => uc $group->{resource}{id} })->{resource}{id},
+        $group->{resource}{id}, 'in capitals too');
     my $bo = $list->{user}{id};
     is(data('/user/access', { user => uc $bo })->{user}{id}, $bo, "so is a person's");
     is(data('/user/details', { user => uc $bo })->{user}{id}, $bo, 'everywhere');
-    is(data('/resource/access', { resource => 'VPN', source => 'direct' })->{totalCount}, 1, 'by source');
+    is(data('/resource/access', { resource => 'VPN', source => 'direct' })->{totalCount}, 1,
+        'by source');
     refused('/resource/access', { resource => 'nothing' }, 404, qr/^resource:/, 'an unknown group');
 }
 
@@ -140,16 +169,19 @@ sub hygiene {
     my $report = data('/hygiene');
     is(members($report), 'sections staleAfterDays', 'the report');
     is($report->{staleAfterDays}, 90, 'the tenant\'s threshold');
-    is(members($report->{sections}), 'accountsWithoutManager emptyGroups inactiveGuests staleAccounts', 'four sections');
+    is(members($report->{sections}),
+        'accountsWithoutManager emptyGroups inactiveGuests staleAccounts', 'four sections');
     my $s = $report->{sections};
     ok(!$s->{inactiveGuests}{available}, 'no guests without a cloud directory');
     like($s->{inactiveGuests}{reason}, qr/cloud/, 'and why');
     is($s->{staleAccounts}{count}, 0, 'nobody is stale in a young directory');
     is($s->{staleAccounts}{note}, undef, 'no note, as this directory records sign-ins');
-    is_deeply([map { $_->{displayName} } @{ $s->{accountsWithoutManager}{items} }], ['Eva Berg'], 'one has no manager');
+    is_deeply([map { $_->{displayName} } @{ $s->{accountsWithoutManager}{items} }], ['Eva Berg'],
+        'one has no manager');
     is_deeply([map { $_->{name} } @{ $s->{emptyGroups}{items} }], ['Empty'], 'one group is empty');
     is($s->{emptyGroups}{count}, 1, 'counted');
-    is(members(data('/hygiene', { sections => 'emptyGroups,staleAccounts' })->{sections}), 'emptyGroups staleAccounts', 'some sections');
+    is(members(data('/hygiene', { sections => 'emptyGroups,staleAccounts' })->{sections}),
+        'emptyGroups staleAccounts', 'some sections');
     is(data('/hygiene', { staleDays => 3650 })->{staleAfterDays}, 3650, 'another threshold');
     refused('/hygiene', { staleDays => $_ }, 400, qr/staleDays/, "staleDays $_") for 0, 3651;
     refused('/hygiene', { sections => 'magic' }, 400, qr/sections/, 'an unknown section');
@@ -164,13 +196,16 @@ sub page_through {
         my ($cursor, %seen, @rows);
         my $limit = 1 + int rand 40;
         do {
-            my $answer = read_op($path, { %$arguments, limit => $round % 3 ? $limit : 1 + int rand 40, ($cursor ? (cursor => $cursor) : ()) });
+            my $answer = read_op($path,
+                { %$arguments, limit => $round % 3 ? $limit : 1 + int rand 40,
+                ($cursor ? (cursor => $cursor) : ()) });
             $answer->{status} == 200 or return fail("$path: $answer->{body}");
             my ($items, $next, $total) = $rows_of->($answer->{json}{data});
             push @rows, map { json_text($_) } @$items;
             $cursor = $next;
             @rows <= $total or return fail("$path: more rows than totalCount");
-            return fail("$path: $total counted, " . @rows . ' listed') if !$cursor && @rows != $total;
+            return fail("$path: $total counted, " . @rows . ' listed')
+                if !$cursor && @rows != $total;
         } while ($cursor);
         return fail("$path: a row came twice") if grep { $seen{$_}++ } @rows;
         my $all = join "\n", @rows;
@@ -191,10 +226,15 @@ sub paging {
     page_through('/role-templates', {}, $list, 10);
     page_through('/workflows', {}, $list, 5);
     page_through('/audit', { category => 'portal' }, $list, 20);
-    page_through('/approvals', {}, sub { return ([map { { %$_, ageDays => 0 } } @{ $_[0]{items} }], @{ $_[0] }{qw(nextCursor totalCount)}) }, 10);
-    page_through('/role-template', { roleTemplate => 'Wide' }, sub { return ($_[0]{roleTemplate}{groups}, $_[0]{nextCursor}, 60) }, 10);
+    page_through('/approvals', {},
+        sub { return ([map { { %$_, ageDays => 0 } } @{ $_[0]{items} }],
+        @{ $_[0] }{qw(nextCursor totalCount)}) }, 10);
+    page_through('/role-template', { roleTemplate => 'Wide' },
+        sub { return ($_[0]{roleTemplate}{groups}, $_[0]{nextCursor}, 60) }, 10);
     page_through('/workflow/runs', { workflow => 'Joiner' }, $list, 5);
-    page_through('/hygiene', { sections => 'accountsWithoutManager' }, sub { my $s = $_[0]{sections}{accountsWithoutManager}; return @$s{qw(items nextCursor count)} }, 5);
+    page_through('/hygiene', { sections => 'accountsWithoutManager' },
+        sub { my $s = $_[0]{sections}{accountsWithoutManager};
+        return @$s{qw(items nextCursor count)} }, 5);
 }
 
 sub governance {
@@ -204,61 +244,88 @@ sub governance {
     is($sales->{groups}[0]{name}, 'Sales team', 'its groups have names');
     ok($sales->{groups}[0]{id}, 'and IDs');
     my $one = data('/role-template', { roleTemplate => $sales->{id} })->{roleTemplate};
-    is(members($one), 'assignedUserCount description groups id licenseCount licenses name', 'members of one template');
+    is(members($one), 'assignedUserCount description groups id licenseCount licenses name',
+        'members of one template');
     is("$one->{licenseCount} $one->{assignedUserCount}", '2 1', 'licences and people');
     is($one->{groups}[0]{kind}, 'security', 'kinds');
     is($one->{groups}[1]{id}, undef, 'a group that the directory does not have has no ID');
-    refused('/role-template', { roleTemplate => 'none' }, 404, qr/^roleTemplate:/, 'an unknown template');
-    $stack->wait_task($stack->ctl_ok('role', 'assign', 'nordic', 'Template 1', "bo.ek\@$d", '--json')->{tasks}[0]);
-    like($stack->ctl('role', 'assign', 'nordic', 'Template 1', "bo.ek\@$d")->{out}, qr/it was before.*nothing to do/s, 'assigned twice: said');
+    refused('/role-template', { roleTemplate => 'none' }, 404, qr/^roleTemplate:/,
+        'an unknown template');
+    $stack->wait_task($stack->ctl_ok('role', 'assign', 'nordic', 'Template 1', "bo.ek\@$d",
+        '--json')->{tasks}[0]);
+    like($stack->ctl('role', 'assign', 'nordic', 'Template 1', "bo.ek\@$d")->{out},
+        qr/it was before.*nothing to do/s, 'assigned twice: said');
     is(scalar @{ $stack->ctl_ok('role', 'list', 'nordic', "BO.ek\@$d", '--json') }, 2, 'listed');
-    $stack->wait_task($stack->ctl_ok('role', 'unassign', 'nordic', 'Template 1', "bo.ek\@$d", '--json')->{tasks}[0]);
-    is($stack->ctl('role', 'unassign', 'nordic', 'Template 1', "bo.ek\@$d")->{exit}, 1, 'unassigned twice is refused');
-    is($stack->ctl('role', 'assign', 'nordic', 'none', "bo.ek\@$d")->{exit}, 1, 'an unknown template is refused');
-    is($stack->ctl('role', 'assign', 'nordic', 'Wide', "nobody\@$d")->{exit}, 1, 'nobody gets nothing');
+    $stack->wait_task($stack->ctl_ok('role', 'unassign', 'nordic', 'Template 1', "bo.ek\@$d",
+        '--json')->{tasks}[0]);
+    is($stack->ctl('role', 'unassign', 'nordic', 'Template 1', "bo.ek\@$d")->{exit}, 1,
+        'unassigned twice is refused');
+    is($stack->ctl('role', 'assign', 'nordic', 'none', "bo.ek\@$d")->{exit}, 1,
+        'an unknown template is refused');
+    is($stack->ctl('role', 'assign', 'nordic', 'Wide', "nobody\@$d")->{exit}, 1,
+        'nobody gets nothing');
 
     my $open = data('/approvals');
     is($open->{totalCount}, 3, 'what is open');
     my $first = $open->{items}[0];
-    is(members($first), 'ageDays eligibleApprovers id justification requestedAt requester service', 'members of a request');
+    is(members($first), 'ageDays eligibleApprovers id justification requestedAt requester service',
+        'members of a request');
     is($first->{requester}{displayName}, 'Carin Sjöberg', 'who asks');
-    is("$first->{service} $first->{ageDays} $first->{justification}", 'CRM administration 0 quarter end', 'for what, since when, why');
-    is_deeply([map { $_->{displayName} } @{ $first->{eligibleApprovers} }], ['Eva Berg'], 'people who may decide; nobody who is not there');
+    is("$first->{service} $first->{ageDays} $first->{justification}",
+        'CRM administration 0 quarter end', 'for what, since when, why');
+    is_deeply([map { $_->{displayName} } @{ $first->{eligibleApprovers} }], ['Eva Berg'],
+        'people who may decide; nobody who is not there');
     my $refused = $stack->ctl('request', 'approve', 'nordic', $first->{id}, '--by', "bo.ek\@$d");
     is($refused->{exit}, 1, 'somebody else may not approve');
     like($refused->{err}, qr/no approver/, 'and is told so');
-    is($stack->ctl('request', 'approve', 'nordic', $first->{id}, '--by', "ghost\@$d")->{exit}, 1, 'an approver who is not there neither');
+    is($stack->ctl('request', 'approve', 'nordic', $first->{id}, '--by', "ghost\@$d")->{exit}, 1,
+        'an approver who is not there neither');
     is($stack->ctl('request', 'approve', 'nordic', $first->{id})->{exit}, 2, 'without --by: usage');
-    is($stack->ctl('request', 'create', 'nordic', 'CRM administration', "carin.sjoberg\@$d")->{exit}, 1, 'asked twice is refused');
-    my $denied = $stack->ctl_ok('request', 'deny', 'nordic', $first->{id}, '--by', "eva.berg\@$d", '--json');
+    is($stack->ctl('request', 'create', 'nordic', 'CRM administration',
+        "carin.sjoberg\@$d")->{exit}, 1, 'asked twice is refused');
+    my $denied = $stack->ctl_ok('request', 'deny', 'nordic', $first->{id}, '--by', "eva.berg\@$d",
+        '--json');
     is("$denied->{state} $denied->{decidedBy}", "denied eva.berg\@$d", 'denied');
-    is($stack->ctl('request', 'approve', 'nordic', $first->{id}, '--by', "eva.berg\@$d")->{exit}, 1, 'decided is decided');
+    is($stack->ctl('request', 'approve', 'nordic', $first->{id}, '--by', "eva.berg\@$d")->{exit}, 1,
+        'decided is decided');
     is(data('/approvals')->{totalCount}, 2, 'and no longer open');
 
     my $flows = data('/workflows');
-    is(join(' ', map {"$_->{name}/$_->{trigger}/$_->{actionCount}"} @{ $flows->{items} }), 'Joiner/userCreate/2 Leaver/userDelete/1', 'workflows by name');
+    is(join(' ', map {"$_->{name}/$_->{trigger}/$_->{actionCount}"} @{ $flows->{items} }),
+        'Joiner/userCreate/2 Leaver/userDelete/1', 'workflows by name');
     ok($flows->{items}[0]{active} && !$flows->{items}[1]{active}, 'active and not');
     my $runs = data('/workflow/runs', { workflow => 'Joiner' });
     is($runs->{workflow}{name}, 'Joiner', 'runs of one');
     is($runs->{totalCount}, 1, 'one for each event');
-    is(members($runs->{items}[0]), 'actions event finishedAt id startedAt status', 'members of a run');
+    is(members($runs->{items}[0]), 'actions event finishedAt id startedAt status',
+        'members of a run');
     is($runs->{items}[0]{event}{type}, 'userCreate', 'what began it');
-    is(join(' ', map {"$_->{position} $_->{status} " . ($_->{error} // '-')} @{ $runs->{items}[0]{actions} }), '1 done - 2 failed no mail server', 'each action');
-    is(members($runs->{items}[0]{actions}[0]), 'error finishedAt position startedAt status type', 'with its members');
-    is(data('/workflow/runs', { workflow => 'Joiner', from => '2099-01-01' })->{totalCount}, 0, 'from');
-    refused('/workflow/runs', { workflow => 'Joiner', from => '2026-11-02', to => '2026-11-01' }, 400, qr/^from: must not be after to/, 'from after to');
-    refused('/audit', { from => '2026-11-01T10:00:01Z', to => '2026-11-01T10:00:00Z' }, 400, qr/^from: must not be after to/, 'of the audit log too');
-    is(data('/audit', { from => '2026-11-01', to => '2026-11-01' })->{totalCount}, 0, 'nothing is between an instant and itself');
+    is(join(' ', map {"$_->{position} $_->{status} "
+        . ($_->{error} // '-')} @{ $runs->{items}[0]{actions} }),
+        '1 done - 2 failed no mail server', 'each action');
+    is(members($runs->{items}[0]{actions}[0]), 'error finishedAt position startedAt status type',
+        'with its members');
+    is(data('/workflow/runs', { workflow => 'Joiner', from => '2099-01-01' })->{totalCount}, 0,
+        'from');
+    refused('/workflow/runs', { workflow => 'Joiner', from => '2026-11-02', to => '2026-11-01' },
+        400, qr/^from: must not be after to/, 'from after to');
+    refused('/audit', { from => '2026-11-01T10:00:01Z', to => '2026-11-01T10:00:00Z' }, 400,
+        qr/^from: must not be after to/, 'of the audit log too');
+    is(data('/audit', { from => '2026-11-01', to => '2026-11-01' })->{totalCount}, 0,
+        'nothing is between an instant and itself');
     is(data('/workflow/runs', { workflow => 'Joiner', to => '2099-01-01' })->{totalCount}, 1, 'to');
     refused('/workflow/runs', { workflow => 'none' }, 404, qr/^workflow:/, 'an unknown workflow');
     my $id = $flows->{items}[0]{id};
     my $document = $stack->tenant_document(%{ tenant() });
     $document->{workflows}[0]{name} = 'Welcome';
     $stack->apply_tenant($document);
-    is(data('/workflow/runs', { workflow => 'Joiner' })->{totalCount}, 1, 'history stays under the former name');
-    is(data('/workflow/runs', { workflow => 'Welcome' })->{totalCount}, 0, 'and does not come under the new one');
+    is(data('/workflow/runs', { workflow => 'Joiner' })->{totalCount}, 1,
+        'history stays under the former name');
+    is(data('/workflow/runs', { workflow => 'Welcome' })->{totalCount}, 0,
+        'and does not come under the new one');
     $stack->apply_tenant($stack->tenant_document(%{ tenant() }));
-    is(data('/role-template', { roleTemplate => 'Sales' })->{roleTemplate}{assignedUserCount}, 1, 'assignments outlive a document applied again');
+    is(data('/role-template', { roleTemplate => 'Sales' })->{roleTemplate}{assignedUserCount}, 1,
+        'assignments outlive a document applied again');
 }
 
 # Whole seconds are written without milliseconds.
@@ -268,18 +335,28 @@ sub audit {
     my $log;
     wait_until(10, sub {
         $log = data('/audit', { actor => 'hr-read', category => 'api', limit => 5 });
-        return grep { $_->{action} eq 'users.search' } @{ data('/audit', { actor => 'HR-read', limit => 200 })->{items} };
+        return grep { $_->{action} eq 'users.search' } @{
+            data('/audit', { actor => 'HR-read', limit => 200 })->{items} };
     });
-    is(members($log->{items}[0]), 'action actor address at category detail endpoint id label outcome parameters target', 'members of a record');
-    is((grep { $_->{actor} ne 'hr-read' || $_->{category} ne 'api' } @{ $log->{items} })[0], undef, 'actor and category hold');
+    is(members($log->{items}[0]),
+        'action actor address at category detail endpoint id label outcome parameters target',
+        'members of a record');
+    is((grep { $_->{actor} ne 'hr-read' || $_->{category} ne 'api' } @{ $log->{items} })[0], undef,
+        'actor and category hold');
     my @all = @{ data('/audit', { limit => 200 })->{items} };
     is_deeply([map { at($_) } @all], [reverse sort map { at($_) } @all], 'newest first');
-    my ($search) = grep { $_->{action} eq 'users.search' && $_->{parameters}{department} } @{ data('/audit', { actor => 'hr-read', limit => 200 })->{items} };
+    my ($search) = grep { $_->{action} eq 'users.search'
+        && $_->{parameters}{department} } @{ data('/audit',
+        { actor => 'hr-read', limit => 200 })->{items} };
     is(ref $search->{parameters}, 'HASH', 'parameters are an object');
     my $middle = at($all[ @all / 2 ]);
-    is((grep { at($_) lt $middle } @{ data('/audit', { from => $middle, limit => 200 })->{items} })[0], undef, 'from is inclusive');
-    is((grep { at($_) ge $middle } @{ data('/audit', { to => $middle, limit => 200 })->{items} })[0], undef, 'to is exclusive');
-    my ($assigned) = grep { $_->{action} eq 'role.assign' } @{ data('/audit', { category => 'portal', limit => 200 })->{items} };
+    is((grep { at($_) lt $middle } @{
+        data('/audit', { from => $middle, limit => 200 })->{items} })[0], undef,
+        'from is inclusive');
+    is((grep { at($_) ge $middle } @{
+        data('/audit', { to => $middle, limit => 200 })->{items} })[0], undef, 'to is exclusive');
+    my ($assigned) = grep { $_->{action} eq 'role.assign' } @{
+        data('/audit', { category => 'portal', limit => 200 })->{items} };
     is($assigned->{target}, "bo.ek\@$d", 'what administrators do is there');
     refused('/audit', { category => 'magic' }, 400, qr/category/, 'an unknown category');
     my $body = read_op('/audit', { limit => 200 })->{body};
@@ -290,10 +367,14 @@ sub audit {
 sub twins {
     my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
     my %calls = (
-        search_users => ['/users', { query => 'bo' }], get_user => ['/user/details', { user => "bo.ek\@$d" }],
-        get_user_access => ['/user/access', { user => "bo.ek\@$d" }], get_resource_access => ['/resource/access', { resource => 'VPN' }],
-        get_hygiene_report => ['/hygiene', {}], list_role_templates => ['/role-templates', {}], get_role_template => ['/role-template', { roleTemplate => 'Sales' }],
-        list_pending_approvals => ['/approvals', {}], list_workflows => ['/workflows', {}], get_workflow_runs => ['/workflow/runs', { workflow => 'Joiner' }],
+        search_users => ['/users', { query => 'bo' }],
+            get_user => ['/user/details', { user => "bo.ek\@$d" }],
+        get_user_access => ['/user/access', { user => "bo.ek\@$d" }],
+        get_resource_access => ['/resource/access', { resource => 'VPN' }],
+        get_hygiene_report => ['/hygiene', {}], list_role_templates => ['/role-templates', {}],
+        get_role_template => ['/role-template', { roleTemplate => 'Sales' }],
+        list_pending_approvals => ['/approvals', {}], list_workflows => ['/workflows', {}],
+        get_workflow_runs => ['/workflow/runs', { workflow => 'Joiner' }],
         get_audit_log => ['/audit', { category => 'portal', limit => 20 }],
     );
     for my $tool (sort keys %calls) {
@@ -304,107 +385,155 @@ sub twins {
         delete @$_{qw(asOf nextCursor)} for $rest, $said->{data};
         is_deeply($said->{data}, $rest, "$tool gives what GET $path gives");
     }
-    like($mcp->call(get_user => { user => 'nobody' })->{failed}, qr/^user: .*search_users/, 'a tool error leads to the sibling');
+    like($mcp->call(get_user => { user => 'nobody' })->{failed}, qr/^user: .*search_users/,
+        'a tool error leads to the sibling');
 }
 
-# A second tenant over the same directory server but without its people: whatever the first one knows does not exist for it.
+# A second tenant over the same directory server but without its people: whatever the first one
+# knows does not exist for it.
 sub isolation {
-    my $document = $stack->tenant_document(companyId => 'island', name => 'Island', roleTemplates => undef, workflows => undef, accessCatalog => undef,
-        modules => { publicApi => JSON::PP::true(), accessGovernance => JSON::PP::false() }, directories => { onPremises => $stack->directory_document(userBase => 'ou=services,dc=nordic,dc=example',
-            groupBase => 'ou=services,dc=nordic,dc=example', createIn => 'ou=services,dc=nordic,dc=example', placeholderMember => undef) });
+    my $document = $stack->tenant_document(companyId => 'island', name => 'Island',
+        roleTemplates => undef, workflows => undef, accessCatalog => undef,
+        modules => { publicApi => JSON::PP::true(), accessGovernance => JSON::PP::false() },
+        directories => { onPremises =>
+        $stack->directory_document(userBase => 'ou=services,dc=nordic,dc=example',
+            groupBase => 'ou=services,dc=nordic,dc=example',
+            createIn => 'ou=services,dc=nordic,dc=example', placeholderMember => undef) });
     delete $document->{directories}{onPremises}{placeholderMember};
     $stack->apply_tenant($document);
-    my $key = $stack->ctl_ok('key', 'create', 'island', 'island-read', '--access', 'read-only', '--rate-limit', '6000/60s', '--json');
-    wait_until(30, sub { read_op('/users', {}, key => $key)->{status} == 200 }) or return fail('the second tenant is not synchronised');
+    my $key = $stack->ctl_ok('key', 'create', 'island', 'island-read', '--access', 'read-only',
+        '--rate-limit', '6000/60s', '--json');
+    wait_until(30, sub { read_op('/users', {}, key => $key)->{status} == 200 })
+        or return fail('the second tenant is not synchronised');
     my $eva = data('/user/details', { user => "eva.berg\@$d" })->{user};
     my $group = data('/resource/access', { resource => 'VPN' })->{resource}{id};
     my $template = data('/role-templates')->{items}[0]{id};
     is(data('/users', { query => 'eva' }, key => $key)->{totalCount}, 0, 'search finds nobody');
-    for my $case (['/user/details', user => $eva->{id}], ['/user/details', user => "eva.berg\@$d"], ['/user/access', user => $eva->{id}], ['/resource/access', resource => $group],
-        ['/resource/access', resource => 'VPN'], ['/role-template', roleTemplate => $template], ['/role-template', roleTemplate => 'Sales'], ['/workflow/runs', workflow => 'Joiner']) {
+    for my $case (['/user/details', user => $eva->{id}], ['/user/details', user => "eva.berg\@$d"],
+        ['/user/access', user => $eva->{id}], ['/resource/access', resource => $group],
+        ['/resource/access', resource => 'VPN'], ['/role-template', roleTemplate => $template],
+        ['/role-template', roleTemplate => 'Sales'], ['/workflow/runs', workflow => 'Joiner']) {
         my ($path, $name, $value) = @$case;
-        refused($path, { $name => $value }, 404, qr/^$name: (?!.*Eva)/, "$path of the other tenant's $name", key => $key);
+        refused($path, { $name => $value }, 404, qr/^$name: (?!.*Eva)/,
+            "$path of the other tenant's $name", key => $key);
     }
-    is(data($_, {}, key => $key)->{totalCount}, 0, "$_ is empty") for '/role-templates', '/workflows';
+    is(data($_, {}, key => $key)->{totalCount}, 0, "$_ is empty")
+        for '/role-templates', '/workflows';
     is(data('/audit', { actor => 'hr-read' }, key => $key)->{totalCount}, 0, 'nor its audit log');
     my $empty = data('/hygiene', {}, key => $key)->{sections};
-    is($empty->{emptyGroups}{count} + $empty->{accountsWithoutManager}{count}, 0, 'nor its hygiene');
+    is($empty->{emptyGroups}{count} + $empty->{accountsWithoutManager}{count}, 0,
+        'nor its hygiene');
     for my $path ('/users', '/audit', '/role-templates') {
         my $cursor = data($path, { limit => 1 })->{nextCursor};
-        refused($path, { limit => 1, cursor => $cursor }, 400, qr/cursor/, "$path with the other tenant's cursor", key => $key);
+        refused($path, { limit => 1, cursor => $cursor }, 400, qr/cursor/,
+            "$path with the other tenant's cursor", key => $key);
     }
-    refused('/approvals', {}, 403, qr/access governance module/, 'without the module: named, not an empty list', key => $key);
+    refused('/approvals', {}, 403, qr/access governance module/,
+        'without the module: named, not an empty list', key => $key);
     my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $key);
-    like($mcp->call('list_pending_approvals')->{failed}, qr/access governance module is required/, 'by the tool too');
+    like($mcp->call('list_pending_approvals')->{failed}, qr/access governance module is required/,
+        'by the tool too');
     my $denied = $stack->ctl('request', 'create', 'island', 'x', 'y@z');
     like($denied->{err}, qr/access governance module/, 'and by idadminctl');
 }
 
-# `cache reset` while the directory is away. httpd remembers for some seconds that the tenant is synchronised: nobody must be told meanwhile that
-# somebody is not there.
+# `cache reset` while the directory is away. httpd remembers for some seconds that the tenant is
+# synchronised: nobody must be told meanwhile that somebody is not there.
 sub emptied {
     $stack->worker->stop;
     $stack->worker->expect_log(qr/IDA0315/);
     $stack->slapd->stop;
     $stack->ctl_ok('cache', 'reset', 'nordic');
-    read_op('/users', { limit => 1 }, client => $stack->httpd->client) for 1 .. 12;    # other children remember, too
+    # other children remember, too
+    read_op('/users', { limit => 1 }, client => $stack->httpd->client) for 1 .. 12;
     $stack->worker->start;
-    ok(wait_until(20, sub { !grep { $_->[0] } $stack->sql("SELECT count(*) FROM cache.directory_user WHERE tenant_id = 'nordic'") }), 'the worker empties the cache');
-    $stack->sql('DROP INDEX cache.directory_user_list') if $stack->engine eq 'sqlite';    # as a first load does
+    ok(wait_until(20, sub { !grep {
+        $_->[0] } $stack->sql("SELECT count(*) FROM cache.directory_user WHERE tenant_id = "
+        . "'nordic'") }), 'the worker empties the cache');
+    # as a first load does
+    $stack->sql('DROP INDEX cache.directory_user_list') if $stack->engine eq 'sqlite';
     my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
     for (1 .. 4) {
         my $client = $stack->httpd->client;
-        my @answers = ($stack->get_user("eva.berg\@$d", client => $client), (map { read_op($_->[0], $_->[1], client => $client) } ['/users'], ['/user/access', { user => 'x' }],
-            ['/resource/access', { resource => 'VPN' }], ['/hygiene'], ['/approvals']), $stack->delete('/v1/api/user', { userPrincipalName => "eva.berg\@$d" }, client => $client),
+        my @answers = ($stack->get_user("eva.berg\@$d", client => $client),
+            (map { read_op($_->[0], $_->[1], client => $client) } ['/users'],
+            ['/user/access', { user => 'x' }],
+            ['/resource/access', { resource => 'VPN' }], ['/hygiene'], ['/approvals']),
+            $stack->delete('/v1/api/user', { userPrincipalName => "eva.berg\@$d" },
+            client => $client),
             $stack->post('/v1/api/user', { firstname => 'A', surname => 'B' }, client => $client));
-        is(join(' ', map { $_->{status} } @answers), '503 ' x 7 . '503', 'nothing is said of anybody');
-        like($mcp->call(@$_)->{failed}, qr/not yet synchronised/, "$_->[0] says why") for ['search_users'], ['get_user', { user => "eva.berg\@$d" }], ['get_hygiene_report'];
+        is(join(' ', map { $_->{status} } @answers), '503 ' x 7 . '503',
+            'nothing is said of anybody');
+        like($mcp->call(@$_)->{failed}, qr/not yet synchronised/, "$_->[0] says why")
+            for ['search_users'], ['get_user', { user => "eva.berg\@$d" }], ['get_hygiene_report'];
     }
 }
 
 sub tenant {
     return {
         roleTemplates => [
-            { name => 'Sales', description => 'who sells', groups => ['Sales team', 'Not there'], licenses => ['SPE_E3', 'VISIO'] },
+            { name => 'Sales', description => 'who sells', groups => ['Sales team', 'Not there'],
+                licenses => ['SPE_E3', 'VISIO'] },
             { name => 'Wide', groups => [map { sprintf 'Group %05d', $_ } 1 .. 60] },
             map { { name => "Template $_", groups => ['Finance'] } } 1 .. 12,
         ],
         workflows => [
-            { name => 'Joiner', trigger => 'userCreate', active => JSON::PP::true(), actions => [{ type => 'addToGroup', group => 'All staff' }, { type => 'sendEmail', to => '{manager}', subject => 'x', body => 'y' }] },
-            { name => 'Leaver', trigger => 'userDelete', active => JSON::PP::false(), actions => [{ type => 'removeLicenses' }] },
+            { name => 'Joiner', trigger => 'userCreate', active => JSON::PP::true(),
+                actions => [{ type => 'addToGroup', group => 'All staff' },
+                { type => 'sendEmail', to => '{manager}', subject => 'x', body => 'y' }] },
+            { name => 'Leaver', trigger => 'userDelete', active => JSON::PP::false(),
+            actions => [{ type => 'removeLicenses' }] },
         ],
         accessCatalog => [
-            { service => 'CRM administration', group => 'CRM admins', approvers => ["eva.berg\@$d", "ghost\@$d"] },
+            { service => 'CRM administration', group => 'CRM admins',
+                approvers => ["eva.berg\@$d", "ghost\@$d"] },
             { service => 'Finance', group => 'Finance', approvers => ["eva.berg\@$d"] },
         ],
     };
 }
 
-my @people = map { "member: uid=$_,ou=people,dc=nordic,dc=example" } 'greta.dahl', 'henrik.falk', map { sprintf 'user%05d', $_ } 1 .. 12;
-sub group_entry { my ($name, @members) = @_; return "dn: cn=$name,ou=groups,dc=nordic,dc=example\nobjectClass: groupOfNames\ncn: $name\n" . join("\n", @members) . "\n\n" }
+my @people = map { "member: uid=$_,ou=people,dc=nordic,dc=example" } 'greta.dahl', 'henrik.falk',
+    map { sprintf 'user%05d', $_ } 1 .. 12;
+sub group_entry { my ($name, @members) = @_;
+    return "dn: cn=$name,ou=groups,dc=nordic,dc=example\nobjectClass: groupOfNames\ncn: $name\n"
+    . join("\n", @members) . "\n\n" }
 sub inner { return "member: cn=$_[0],ou=groups,dc=nordic,dc=example" }
-my $ldif = group_entry('Tools', inner('CRM admins')) . group_entry('VPN', inner('Tools')) . group_entry('Ring', inner('VPN'), inner('Ring2')) . group_entry('Ring2', inner('Ring'))
-    . group_entry('Everything', inner('All staff'), inner('VPN'), @people) . group_entry('Empty', 'member: cn=placeholder,ou=groups,dc=nordic,dc=example');
+my $ldif = group_entry('Tools', inner('CRM admins')) . group_entry('VPN', inner('Tools'))
+    . group_entry('Ring', inner('VPN'), inner('Ring2')) . group_entry('Ring2', inner('Ring'))
+    . group_entry('Everything', inner('All staff'), inner('VPN'), @people)
+        . group_entry('Empty', 'member: cn=placeholder,ou=groups,dc=nordic,dc=example');
 
 for_each_stack {
     ($stack) = @_;
     for my $who ('carin.sjoberg', 'david.holm', 'elin.strand') {
-        $stack->ctl_ok('request', 'create', 'nordic', 'CRM administration', "$who\@$d", '--justification', $who =~ /carin/ ? 'quarter end' : 'x');
+        $stack->ctl_ok('request', 'create', 'nordic', 'CRM administration', "$who\@$d",
+            '--justification', $who =~ /carin/ ? 'quarter end' : 'x');
     }
-    my $bo = $stack->ctl_ok('request', 'create', 'nordic', 'CRM administration', "bo.ek\@$d", '--json');
-    my $approved = $stack->ctl_ok('request', 'approve', 'nordic', $bo->{id}, '--by', "EVA.berg\@$d", '--json');
+    my $bo = $stack->ctl_ok('request', 'create', 'nordic', 'CRM administration', "bo.ek\@$d",
+        '--json');
+    my $approved = $stack->ctl_ok('request', 'approve', 'nordic', $bo->{id}, '--by', "EVA.berg\@$d",
+        '--json');
     is($approved->{state}, 'approved', 'approved by an approver, in any case');
-    is($stack->wait_task($approved->{taskId})->{steps}[0]{outcome}, 'already', 'carried out by a task');
+    is($stack->wait_task($approved->{taskId})->{steps}[0]{outcome}, 'already',
+        'carried out by a task');
     $stack->worker->expect_log(qr/IDA0317.*Not there/);
     my $assigned = $stack->ctl_ok('role', 'assign', 'nordic', 'Sales', "bo.ek\@$d", '--json');
     is_deeply($assigned->{notGranted}, ['SPE_E3', 'VISIO'], 'what nobody can give is said');
-    is($stack->wait_task($assigned->{tasks}[0], states => ['failed'])->{steps}[1]{detail}, 'There is no group Not there.', 'and what is not there');
+    is($stack->wait_task($assigned->{tasks}[0], states => ['failed'])->{steps}[1]{detail},
+        'There is no group Not there.', 'and what is not there');
     # A run as the worker records it; how workflows are carried out is not this file's affair.
-    $stack->sql("INSERT INTO workflow_run (id, tenant_id, workflow, event_type, task_id, upn, started_at, finished_at, status) VALUES"
-            . " ('run1', 'nordic', 'Joiner', 'userCreate', 'task1', 'new\@$d', 1795000000000, 1795000001000, 'failed')");
-    $stack->sql("INSERT INTO workflow_run_action (run_id, position, type, status, started_at, finished_at, error) VALUES"
-            . " ('run1', 1, 'addToGroup', 'done', 1795000000000, 1795000000500, NULL), ('run1', 2, 'sendEmail', 'failed', 1795000000500, 1795000001000, 'no mail server')");
-    subtest $_->[0] => $_->[1] for ['search_users' => \&searching], ['get_user' => \&one_user], ['access' => \&access], ['hygiene' => \&hygiene],
-        ['governance' => \&governance], ['audit' => \&audit], ['paging' => \&paging], ['twins' => \&twins], ['isolation' => \&isolation], ['emptied' => \&emptied];
+    $stack->sql("INSERT INTO workflow_run (id, tenant_id, workflow, event_type, task_id, upn, "
+        . "started_at, finished_at, status) VALUES"
+            . " ('run1', 'nordic', 'Joiner', 'userCreate', 'task1', 'new\@$d', 1795000000000, "
+                . "1795000001000, 'failed')");
+    $stack->sql("INSERT INTO workflow_run_action (run_id, position, type, status, started_at, "
+        . "finished_at, error) VALUES"
+            . " ('run1', 1, 'addToGroup', 'done', 1795000000000, 1795000000500, NULL), ('run1', "
+                . "2, 'sendEmail', 'failed', 1795000000500, 1795000001000, 'no mail server')");
+    subtest $_->[0] => $_->[1]
+        for ['search_users' => \&searching], ['get_user' => \&one_user], ['access' => \&access],
+        ['hygiene' => \&hygiene],
+        ['governance' => \&governance], ['audit' => \&audit], ['paging' => \&paging],
+        ['twins' => \&twins], ['isolation' => \&isolation], ['emptied' => \&emptied];
 } slapd => { users => 30, groups => 60, ldif => $ldif }, tenant => tenant();
 done_testing();

@@ -1,6 +1,7 @@
-# No write function of the store can be reached from a read operation. Seen in the machine code: from what an operation's table
-# entry points to, along every call, every address taken and every table of addresses, to everything that could run. On x86-64
-# with binutils; elsewhere the part that asks the databases (unit/store/read_only) stands alone.
+# No write function of the store can be reached from a read operation. Seen in the machine code:
+# from what an operation's table entry points to, along every call, every address taken and every
+# table of addresses, to everything that could run. On x86-64 with binutils; elsewhere the part that
+# asks the databases (unit/store/read_only) stands alone.
 use strict;
 use warnings;
 use Idadmin::Test;
@@ -10,15 +11,20 @@ my $archive = build_dir() . '/libidadmin.a';
 my $headers = run_command(['objdump', '-f', $archive]);
 plan(skip_all => 'objdump is not here') if $headers->{exit};
 plan(skip_all => 'not a build for x86-64') if $headers->{out} !~ /elf64-x86-64/;
-plan(skip_all => 'instrumented code calls through tables of its own') if build_config()->{sanitizers};
+plan(skip_all => 'instrumented code calls through tables of its own')
+    if build_config()->{sanitizers};
 
-# -- the graph: "object:symbol" for what is static, "symbol" for what is global -----------------------------------------
+# -- the graph: "object:symbol" for what is static, "symbol" for what is global
+# -----------------------------------------
 
 my (%symbols, %global, %edges, %calls_of);    # object -> section -> [[address, size, node]...]
 for my $line (split /\n/, run_command(['objdump', '-t', $archive])->{out}) {
     our $object;
     if ($line =~ /^(\S+\.o):\s+file format/) { $object = $1; next }
-    my ($address, $scope, $type, $section, $size, $name) = $line =~ /^([0-9a-f]{16}) (.)....(.)(?:.)? (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\S+)$/ or next;
+    my ($address, $scope, $type, $section, $size,
+        $name) =
+        $line =~ /^([0-9a-f]{16}) (.)....(.)(?:.)? (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\S+)$/
+        or next;
     next if $section =~ /^\*/ || $name =~ /^\./ || hex($size) == 0;
     my $node = $scope eq 'g' ? $name : "$object:$name";
     $global{$name} = 1 if $scope eq 'g';
@@ -37,16 +43,22 @@ sub node_at {
 sub target {
     my ($object, $word) = @_;
     my ($name, $offset) = $word =~ /^(.+?)(?:([+-]0x[0-9a-f]+))?$/;
-    my $number = !defined $offset ? 0 : $offset =~ /^-/ ? -hex(substr $offset, 3) : hex(substr $offset, 3);
+    my $number = !defined $offset ? 0 : $offset =~ /^-/ ? -hex(substr $offset, 3)
+        : hex(substr $offset, 3);
     return node_at($object, $name, $number) if $name =~ /^\./;
-    return $global{$name} ? $name : exists $symbols{$object} && grep({ $_->[2] eq "$object:$name" } map {@$_} values %{ $symbols{$object} }) ? "$object:$name" : $name;
+    return $global{$name} ? $name
+        : exists $symbols{$object}
+        && grep({ $_->[2] eq "$object:$name" } map {@$_} values %{ $symbols{$object} })
+        ? "$object:$name" : $name;
 }
 
 {
     my ($object, $function);
-    for my $line (split /\n/, run_command(['objdump', '-dr', '--no-show-raw-insn', $archive], timeout => 120)->{out}) {
+    for my $line (split /\n/, run_command(['objdump', '-dr', '--no-show-raw-insn', $archive],
+        timeout => 120)->{out}) {
         if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = $1 }
-        elsif ($line =~ /^[0-9a-f]+ <([^>]+)>:$/)        { $function = target($object, $1 =~ s/\.cold$//r) }
+        elsif ($line =~ /^[0-9a-f]+ <([^>]+)>:$/)        {
+            $function = target($object, $1 =~ s/\.cold$//r) }
         elsif ($line =~ /R_X86_64_\w+\s+(\S+)/) {
             my $word = $1;
             # relative to the instruction's end, four bytes behind the field
@@ -54,13 +66,16 @@ sub target {
             my $to = target($object, $word);
             $edges{$function}{$to} = 1 if defined $to;
         }
-        elsif ($line =~ /<([^>]+)>$/) { my $to = target($object, $1 =~ s/\+0x[0-9a-f]+$//r =~ s/\.cold$//r); $edges{$function}{$to} = 1 if defined $to && $to ne $function }
+        elsif ($line =~ /<([^>]+)>$/) {
+            my $to = target($object, $1 =~ s/\+0x[0-9a-f]+$//r =~ s/\.cold$//r);
+            $edges{$function}{$to} = 1 if defined $to && $to ne $function }
     }
     my $section;
     for my $line (split /\n/, run_command(['objdump', '-r', $archive])->{out}) {
         if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = $1 }
         elsif ($line =~ /^RELOCATION RECORDS FOR \[(\S+)\]:/)  { $section = $1 }
-        elsif ($section && $section =~ /^\.data|^\.rodata/ && $line =~ /^([0-9a-f]{16}) R_X86_64_64\s+(\S+)/) {
+        elsif ($section && $section =~ /^\.data|^\.rodata/
+            && $line =~ /^([0-9a-f]{16}) R_X86_64_64\s+(\S+)/) {
             my ($from, $to) = (node_at($object, $section, hex $1), target($object, $2));
             $edges{$from}{$to} = 1 if defined $from && defined $to;
         }
@@ -71,8 +86,9 @@ sub reached {
     my (@roots) = @_;
     my %way = map { ($_ => '') } @roots;
     while (defined(my $node = shift @roots)) {
-        # A group of writers runs what it is asked to in a transaction of its connection and does nothing else: what it is asked
-        # to is in the graph by its own address. (Reads have connections without a group; this is the door at its side.)
+        # A group of writers runs what it is asked to in a transaction of its connection and does
+        # nothing else: what it is asked to is in the graph by its own address. (Reads have
+        # connections without a group; this is the door at its side.)
         next if $node eq 'store_group_run';
         for my $next (sort keys %{ $edges{$node} // {} }) {
             next if exists $way{$next};
@@ -90,15 +106,18 @@ sub way_to {
     return join ' -> ', @path;
 }
 
-# -- what writes, and what reads ----------------------------------------------------------------------------------------------
+# -- what writes, and what reads
+# ----------------------------------------------------------------------------------------------
 
-my @writers = qw(store_write store_transaction db_begin db_schema_begin db_schema_set_version db_schema_wipe store_schema_upgrade);
+my @writers = qw(store_write store_transaction db_begin db_schema_begin db_schema_set_version
+    db_schema_wipe store_schema_upgrade);
 my (%reads, %writes);
 for my $file (glob src_dir() . '/core/op_*.c') {
     my $code = slurp($file);
     while ($code =~ /^const ida_operation (ida_op_\w+) = \{(.*?)^\};/msg) {
         my ($symbol, $entry) = ($1, $2);
-        $entry =~ /IDA_SCOPE_WRITE/ ? ($writes{$symbol} = 1) : ($reads{$symbol} = ($entry =~ /\.tool = "(\w+)"/ ? $1 : ''));
+        $entry =~ /IDA_SCOPE_WRITE/ ? ($writes{$symbol} = 1)
+            : ($reads{$symbol} = ($entry =~ /\.tool = "(\w+)"/ ? $1 : ''));
     }
 }
 is(scalar(grep {length} values %reads), 11, 'the eleven tools are found among the reads');
@@ -119,7 +138,8 @@ for my $symbol (sort keys %reads) {
 
 # What is asked through the reading functions is a SELECT, so that these are no other door.
 my %text;
-my $table = run_command([split(' ', $ENV{CC} // 'cc'), '-E', '-P', '-I', src_dir(), src_dir() . '/schema/statements.c'])->{out};
+my $table = run_command([split(' ', $ENV{CC} // 'cc'), '-E', '-P', '-I', src_dir(),
+    src_dir() . '/schema/statements.c'])->{out};
 $text{$1} = $2 while $table =~ /\{\s*"(\w+)",\s*(?:"\w*"\s*)+,\s*"[\s"]*(\w+)/g;
 cmp_ok(scalar keys %text, '>', 100, 'statements');
 my $asked = 0;
@@ -130,7 +150,8 @@ for my $file (glob src_dir() . '/core/*.c') {
         my @names = $what =~ /STMT_(\w+)/g;
         $asked += @names;
         for my $name (@names) {
-            fail("$file: $name is read, and is no SELECT but $text{$name}") if ($text{$name} // '?') !~ /^(?:SELECT|WITH)$/i;
+            fail("$file: $name is read, and is no SELECT but $text{$name}")
+                if ($text{$name} // '?') !~ /^(?:SELECT|WITH)$/i;
         }
     }
 }

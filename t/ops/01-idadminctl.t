@@ -1,4 +1,5 @@
-# idadminctl as administrators use it: what each command prints, refuses and changes; exit statuses; the audit record of every action.
+# idadminctl as administrators use it: what each command prints, refuses and changes; exit statuses;
+# the audit record of every action.
 use strict;
 use warnings;
 use utf8;
@@ -31,7 +32,8 @@ sub usage {
 sub help_and_usage {
     my $all = ctl('--help');
     is($all->{exit}, 0, '--help');
-    my @commands = $all->{out} =~ /^  ((?:schema|tenant|key|user|task|audit|cache|sync|status)(?: [a-z]+)?)(?= [A-Z\[]| *$)/mg;
+    my @commands =
+        $all->{out} =~ /^  ((?:schema|tenant|key|user|task|audit|cache|sync|status)(?: [a-z]+)?)(?= [A-Z\[]| *$)/mg;
     is(scalar @commands, 23, 'lists every command');
     for my $command (@commands) {
         my $help = ctl(split(/ /, $command), '--help');
@@ -47,49 +49,71 @@ sub help_and_usage {
     usage(ctl('key', 'create', 'nordic'), qr/ID USERNAME/, 'too few arguments');
     usage(ctl('task', 'list', 'nordic', '--state', 'odd'), qr/--state must be/, 'bad state');
     usage(ctl('task', 'list', 'nordic', '--limit', '0'), qr/--limit must be/, 'bad limit');
-    usage(ctl('task', 'list', 'nordic', '--limit', '5x'), qr/--limit must be/, 'a limit with something behind it');
-    usage(ctl('audit', 'list', 'nordic', @$_), qr/--limit must be 1 to 200, --before/, "audit list @$_") for ['--limit', '5x'], ['--limit', '201'], ['--before', 'abc'], ['--before', '0'];
-    usage(ctl('request', 'list', 'nordic', '--limit', '2.5'), qr/--limit must be/, 'bad limit of requests');
+    usage(ctl('task', 'list', 'nordic', '--limit', '5x'), qr/--limit must be/,
+        'a limit with something behind it');
+    usage(ctl('audit', 'list', 'nordic', @$_), qr/--limit must be 1 to 200, --before/,
+        "audit list @$_") for ['--limit', '5x'], ['--limit', '201'], ['--before', 'abc'],
+        ['--before', '0'];
+    usage(ctl('request', 'list', 'nordic', '--limit', '2.5'), qr/--limit must be/,
+        'bad limit of requests');
     usage(ctl('taks', '--help'), qr/no command taks/, 'help of a misspelt command');
     usage(ctl('task', 'lits', '--help'), qr/task wants one of its commands/, 'of a misspelt verb');
-    usage(ctl('audit', 'list', 'nordic', '--category', 'x'), qr/--category must be/, 'bad category');
+    usage(ctl('audit', 'list', 'nordic', '--category', 'x'), qr/--category must be/,
+        'bad category');
     usage(ctl('audit', 'list', 'nordic', '--from', '2026-02-30'), qr/--from/, 'bad date');
-    usage(ctl('audit', 'list', 'nordic', '--from', '2026-03-02', '--to', '2026-03-01'), qr/--from must not be after --to/, 'from after to');
+    usage(ctl('audit', 'list', 'nordic', '--from', '2026-03-02', '--to', '2026-03-01'),
+        qr/--from must not be after --to/, 'from after to');
 }
 
 sub tenants {
     my $document = $stack->tenant_document(seatLimit => 50);
     my $again = ctl('tenant', 'apply', '-', '--json', { stdin => json_text($document) });
-    is_deeply([map { $_->{member} } @{ $again->{json}{changes} }], ['seatLimit'], 'apply prints what changed');
-    is_deeply($again->{json}{changes}[0], { member => 'seatLimit', before => undef, after => 50 }, 'with the values');
+    is_deeply([map { $_->{member} } @{ $again->{json}{changes} }], ['seatLimit'],
+        'apply prints what changed');
+    is_deeply($again->{json}{changes}[0], { member => 'seatLimit', before => undef, after => 50 },
+        'with the values');
     ok(!$again->{json}{created}, 'the tenant was there');
-    is_deeply(ctl('tenant', 'apply', '-', '--json', { stdin => json_text($document) })->{json}{changes}, [], 'the same again changes nothing');
-    like(ctl('tenant', 'apply', '-', { stdin => '{"companyId":"nordic","seatLimit":null}' })->{out}, qr/seatLimit: 50 -> \(absent\)/, 'null unsets, the rest stays');
+    is_deeply(ctl('tenant', 'apply', '-', '--json',
+        { stdin => json_text($document) })->{json}{changes}, [], 'the same again changes nothing');
+    like(ctl('tenant', 'apply', '-', { stdin => '{"companyId":"nordic","seatLimit":null}' })->{out},
+        qr/seatLimit: 50 -> \(absent\)/, 'null unsets, the rest stays');
     my $show = ctl('tenant', 'show', 'nordic');
     is($show->{json}{name}, 'Nordic AB', 'show prints the document');
     ok(!exists $show->{json}{seatLimit}, 'without what was unset');
     like(ctl('tenant', 'list')->{out}, qr/^nordic +Nordic AB +onPremises/m, 'list');
 
     my $before = ctl('tenant', 'show', 'nordic')->{out};
-    refused(ctl('tenant', 'apply', '-', { stdin => json_text({ %$document, seatLimit => -3, brake => { offboardingsPerHour => 'x' } }) }), qr/seatLimit.*brake/, 'bad members');
-    refused(ctl('tenant', 'apply', '-', { stdin => json_text({ %$document, colour => 'red' }) }), qr/colour/, 'unknown member');
-    refused(ctl('tenant', 'apply', '-', { stdin => '{"companyId":"nordic","name":"a","name":"b"}' }), qr/name/, 'doubled member');
+    refused(ctl('tenant', 'apply', '-',
+        { stdin => json_text({ %$document, seatLimit => -3,
+        brake => { offboardingsPerHour => 'x' } }) }), qr/seatLimit.*brake/, 'bad members');
+    refused(ctl('tenant', 'apply', '-', { stdin => json_text({ %$document, colour => 'red' }) }),
+        qr/colour/, 'unknown member');
+    refused(ctl('tenant', 'apply', '-',
+        { stdin => '{"companyId":"nordic","name":"a","name":"b"}' }), qr/name/, 'doubled member');
     refused(ctl('tenant', 'apply', '-', { stdin => 'no json' }), qr/JSON|line/i, 'no JSON');
     refused(ctl('tenant', 'apply', '/nonexistent/file'), qr/No such file/, 'no file');
     my $open = secret_file('open.password', "x\n");
     chmod 0644, $open;
     my $loose = $stack->tenant_document;
     $loose->{directories}{onPremises}{bindPasswordFile} = $open;
-    refused(ctl('tenant', 'apply', '-', { stdin => json_text($loose) }), qr/bindPasswordFile.*open\.password/, 'a secret that others can read');
-    my $hook = sub { return { %{ $stack->tenant_document }, workflows => [{ name => 'Call', trigger => 'userCreate', actions => [{ type => 'callWebhook', url => 'https://x.example', secretFile => $_[0] }] }] } };
-    for my $case ([short => "whsec_dG9vIHNob3J0\n"], [plain => "secret\n"], [words => "whsec_" . 'A' x 44 . " other\n"], [blank => "\n"]) {
+    refused(ctl('tenant', 'apply', '-', { stdin => json_text($loose) }),
+        qr/bindPasswordFile.*open\.password/, 'a secret that others can read');
+    my $hook = sub { return { %{ $stack->tenant_document },
+        workflows => [{ name => 'Call', trigger => 'userCreate',
+        actions => [{ type => 'callWebhook', url => 'https://x.example',
+        secretFile => $_[0] }] }] } };
+    for my $case ([short => "whsec_dG9vIHNob3J0\n"], [plain => "secret\n"],
+        [words => "whsec_" . 'A' x 44 . " other\n"], [blank => "\n"]) {
         my $file = secret_file("hook.$case->[0]." . $stack->engine, $case->[1]);
-        refused(ctl('tenant', 'apply', '-', { stdin => json_text($hook->($file)) }), qr/workflows\[0\]\.actions\[0\]\.secretFile: .*\Q$file\E.*(?:24 to 64|no secret)/, "a webhook secret that never works ($case->[0])");
+        refused(ctl('tenant', 'apply', '-', { stdin => json_text($hook->($file)) }),
+            qr/workflows\[0\]\.actions\[0\]\.secretFile: .*\Q$file\E.*(?:24 to 64|no secret)/,
+            "a webhook secret that never works ($case->[0])");
     }
     is(ctl('tenant', 'show', 'nordic')->{out}, $before, 'no refused document changed anything');
     refused(ctl('tenant', 'show', 'nobody'), qr/no tenant nobody/, 'unknown tenant');
 
-    my $file = spew(tempdir() . '/second.json', json_text($stack->tenant_document(companyId => 'second', name => 'Zweite ÖBB')));
+    my $file = spew(tempdir() . '/second.json',
+        json_text($stack->tenant_document(companyId => 'second', name => 'Zweite ÖBB')));
     chmod 0644, $file;
     my $made = ctl('tenant', 'apply', $file);
     is($made->{exit}, 0, 'a second tenant from a file') or diag($made->{err});
@@ -97,22 +121,31 @@ sub tenants {
 }
 
 sub keys_of_a_tenant {
-    my $made = ctl('key', 'create', 'nordic', 'hr-2', '--access', 'full', '--label', Encode::encode_utf8('Löner'), '--rate-limit', '10/60s', '--expires', '2031-05-06', '--json');
+    my $made = ctl('key', 'create', 'nordic', 'hr-2', '--access', 'full', '--label',
+        Encode::encode_utf8('Löner'), '--rate-limit', '10/60s', '--expires', '2031-05-06',
+        '--json');
     is($made->{exit}, 0, 'key create') or diag($made->{err});
-    is_deeply([sort keys %{ $made->{json} }], [qw(accessLevel apiKey companyId label mcpSecret username)], 'members of its answer');
+    is_deeply([sort keys %{ $made->{json} }],
+        [qw(accessLevel apiKey companyId label mcpSecret username)], 'members of its answer');
     like($made->{json}{apiKey}, qr/^ida_[0-9A-Za-z]{36,}$/, 'a key');
     is($made->{json}{mcpSecret}, "nordic:hr-2:$made->{json}{apiKey}", 'and the secret made of it');
     is($made->{json}{label}, 'Löner', 'label');
-    my ($row) = grep { $_->{username} eq 'hr-2' } @{ ctl('key', 'list', 'nordic', '--json')->{json} };
+    my ($row) = grep { $_->{username} eq 'hr-2' } @{
+        ctl('key', 'list', 'nordic', '--json')->{json} };
     is($row->{rateLimit}, '10/60s', 'its own rate');
     like($row->{expiresAt}, qr/^2031-05-05T22:00:00Z$/, 'ends as the day begins in Stockholm');
-    my $of = sub { my ($name) = @_; return (grep { $_->{username} eq $name } @{ ctl('key', 'list', 'nordic', '--json')->{json} })[0] };
+    my $of = sub { my ($name) = @_;
+        return (grep { $_->{username} eq $name } @{
+        ctl('key', 'list', 'nordic', '--json')->{json} })[0] };
     is_deeply([@$row{qw(from lastUsedAt)}], [undef, undef], 'used from anywhere, and not yet');
-    my $used = $stack->create_key(used => 'hr-Used', 'read-only', '--from', '127.0.0.0/8,2001:DB8::/32');
+    my $used = $stack->create_key(used => 'hr-Used', 'read-only', '--from',
+        '127.0.0.0/8,2001:DB8::/32');
     is($stack->get('/v1/api/tasks', key => 'used')->{status}, 200, 'a key is used');
     my $before = time;
-    ok(wait_until(10, sub { $of->('hr-Used')->{lastUsedAt} }), 'key list tells when it was used last');
-    my $said = Time::Piece->strptime($of->('hr-Used')->{lastUsedAt} =~ s/(?:\.\d+)?Z$//r, '%Y-%m-%dT%H:%M:%S')->epoch;
+    ok(wait_until(10, sub { $of->('hr-Used')->{lastUsedAt} }),
+        'key list tells when it was used last');
+    my $said = Time::Piece->strptime($of->('hr-Used')->{lastUsedAt} =~ s/(?:\.\d+)?Z$//r,
+        '%Y-%m-%dT%H:%M:%S')->epoch;
     cmp_ok(abs($said - $before), '<=', 10, 'which was now');
     is($of->('hr-Used')->{from}, '127.0.0.0/8,2001:db8::/32', 'and from where it may be used');
     is($of->('hr-2')->{lastUsedAt}, undef, 'of another one nothing');
@@ -124,56 +157,84 @@ sub keys_of_a_tenant {
     unlike($list, qr/ida_/, 'the list shows no key');
     like($list, qr/^hr-2 +full +L/m, 'but the API user');
     for my $change (['disable', 'disabled'], ['enable', 'enabled'], ['delete', 'deleted']) {
-        like(ctl('key', $change->[0], 'nordic', 'hr-2')->{out}, qr/hr-2 of nordic: $change->[1]/, "key $change->[0]");
+        like(ctl('key', $change->[0], 'nordic', 'hr-2')->{out}, qr/hr-2 of nordic: $change->[1]/,
+            "key $change->[0]");
     }
     refused(ctl('key', 'delete', 'nordic', 'hr-2'), qr/no API user hr-2/, 'a key that is gone');
-    refused(ctl('key', 'create', 'nordic', 'hr-full', '--access', 'full'), qr/already.*rotation/, 'a username twice');
-    refused(ctl('key', 'create', 'nobody', 'x', '--access', 'full'), qr/no tenant nobody/, 'a key of no tenant');
-    refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--expires', '2020-01-01'), qr/begun already/, 'expired at birth');
-    refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--expires', '2031-02-29'), qr/no day/, 'no such day');
-    refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--label', 'a' x 101), qr/100/, 'label of 101 characters');
-    is(ctl('key', 'create', 'nordic', 'long', '--access', 'legacy', '--label', Encode::encode_utf8('ä' x 100))->{exit}, 0, 'label of 100 characters');
-    refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--from', $_->[0]), $_->[1], "--from $_->[0]") for ['10.0.0.0/8,', qr/--from: "" is no network/], ['host.example', qr/is no network/], ['10.1.2.3/8', qr/did you mean 10\.0\.0\.0\/8/];
+    refused(ctl('key', 'create', 'nordic', 'hr-full', '--access', 'full'), qr/already.*rotation/,
+        'a username twice');
+    refused(ctl('key', 'create', 'nobody', 'x', '--access', 'full'), qr/no tenant nobody/,
+        'a key of no tenant');
+    refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--expires', '2020-01-01'),
+        qr/begun already/, 'expired at birth');
+    refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--expires', '2031-02-29'),
+        qr/no day/, 'no such day');
+    refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--label', 'a' x 101), qr/100/,
+        'label of 101 characters');
+    is(ctl('key', 'create', 'nordic', 'long', '--access', 'legacy', '--label',
+        Encode::encode_utf8('ä' x 100))->{exit}, 0, 'label of 100 characters');
+    refused(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--from', $_->[0]), $_->[1],
+        "--from $_->[0]") for ['10.0.0.0/8,', qr/--from: "" is no network/],
+        ['host.example', qr/is no network/], ['10.1.2.3/8', qr/did you mean 10\.0\.0\.0\/8/];
     usage(ctl('key', 'create', 'nordic', 'x'), qr/--access/, 'no access level');
-    usage(ctl('key', 'create', 'nordic', 'x', '--access', 'some'), qr/--access/, 'unknown access level');
+    usage(ctl('key', 'create', 'nordic', 'x', '--access', 'some'), qr/--access/,
+        'unknown access level');
     usage(ctl('key', 'create', 'nordic', 'x y', '--access', 'full'), qr/username/, 'bad username');
-    usage(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--rate-limit', 'fast'), qr/--rate-limit/, 'bad rate');
+    usage(ctl('key', 'create', 'nordic', 'x', '--access', 'full', '--rate-limit', 'fast'),
+        qr/--rate-limit/, 'bad rate');
 }
 
 sub tasks {
-    my @ids = map { $stack->post('/v1/api/user', { firstname => $_, surname => 'Later', date => '2031-01-02' })->{json}{data}{taskId} } qw(One Two Three);
+    my @ids = map { $stack->post('/v1/api/user',
+        { firstname => $_, surname => 'Later',
+        date => '2031-01-02' })->{json}{data}{taskId} } qw(One Two Three);
     my $list = ctl('task', 'list', 'nordic', '--json')->{json};
     is_deeply([map { $_->{id} } @$list], [reverse @ids], 'task list, newest first');
-    is_deeply([map { $_->{id} } @{ ctl('task', 'list', 'nordic', '--json', '--limit', 1, '--before', $ids[2])->{json} }], [$ids[1]], 'a page of it');
-    like(ctl('task', 'list', 'nordic', '--limit', 1)->{out}, qr/1 of 3; --before $ids[2]/, 'says how to go on');
+    is_deeply([map { $_->{id} } @{
+        ctl('task', 'list', 'nordic', '--json', '--limit', 1, '--before', $ids[2])->{json} }],
+        [$ids[1]], 'a page of it');
+    like(ctl('task', 'list', 'nordic', '--limit', 1)->{out}, qr/1 of 3; --before $ids[2]/,
+        'says how to go on');
     my $cut = ctl('task', 'list', 'nordic', '--limit', 1, '--json');
-    is_deeply([map { $_->{id} } @{ $cut->{json} }], [$ids[2]], 'with --json the document is a list all the same');
-    like($cut->{err}, qr/^idadminctl: 1 of 3; --before $ids[2] goes on\.$/m, 'and standard error says that it was cut');
-    is(ctl('task', 'list', 'nordic', '--limit', 3, '--json')->{err}, '', 'nothing is said of a whole one');
+    is_deeply([map { $_->{id} } @{ $cut->{json} }], [$ids[2]],
+        'with --json the document is a list all the same');
+    like($cut->{err}, qr/^idadminctl: 1 of 3; --before $ids[2] goes on\.$/m,
+        'and standard error says that it was cut');
+    is(ctl('task', 'list', 'nordic', '--limit', 3, '--json')->{err}, '',
+        'nothing is said of a whole one');
     is_deeply(ctl('task', 'list', 'nordic', '--json', '--state', 'done')->{json}, [], 'by state');
-    is(scalar @{ ctl('task', 'list', 'nordic', '--json', '--user', "two.later\@$domain")->{json} }, 1, 'by person');
+    is(scalar @{ ctl('task', 'list', 'nordic', '--json', '--user', "two.later\@$domain")->{json} },
+        1, 'by person');
     my $show = ctl('task', 'show', 'nordic', $ids[0]);
     like($show->{out}, qr/^User +one\.later\@/m, 'task show');
     like($show->{out}, qr/^createAccount +- /m, 'with its steps');
-    is(ctl('task', 'cancel', 'nordic', $ids[0], '--json')->{json}{state}, 'cancelled', 'task cancel');
+    is(ctl('task', 'cancel', 'nordic', $ids[0], '--json')->{json}{state}, 'cancelled',
+        'task cancel');
     refused(ctl('task', 'cancel', 'nordic', $ids[0]), qr/cancelled before/, 'cancelled twice');
     refused(ctl('task', 'retry', 'nordic', $ids[1]), qr/queued/, 'retry of a queued one');
-    refused(ctl('task', 'release', 'nordic', $ids[1]), qr/queued/, 'release of one the brake does not hold');
+    refused(ctl('task', 'release', 'nordic', $ids[1]), qr/queued/,
+        'release of one the brake does not hold');
     refused(ctl('task', 'show', 'nordic', 'nonsense'), qr/no task nonsense/, 'unknown task');
     refused(ctl('task', 'show', 'second', $ids[1]), qr/no task/, 'a task of another tenant');
-    my $moved = ctl('task', 'reschedule', 'nordic', $ids[1], '2031-07-01', '02:30', '--json')->{json};
-    is($moved->{scheduledAtUtc}, '2031-07-01T00:30:00Z', 'task reschedule, local time of the tenant');
-    refused(ctl('task', 'reschedule', 'nordic', $ids[1], '2031-07-32', '02:30'), qr/date/, 'to no day');
+    my $moved = ctl('task', 'reschedule', 'nordic', $ids[1], '2031-07-01', '02:30',
+        '--json')->{json};
+    is($moved->{scheduledAtUtc}, '2031-07-01T00:30:00Z',
+        'task reschedule, local time of the tenant');
+    refused(ctl('task', 'reschedule', 'nordic', $ids[1], '2031-07-32', '02:30'), qr/date/,
+        'to no day');
     usage(ctl('task', 'release', 'nordic'), qr/TASK or --all-braked/, 'release of nothing');
-    is_deeply(ctl('task', 'release', 'nordic', '--all-braked', '--json')->{json}, { released => [] }, 'release --all-braked with none held');
+    is_deeply(ctl('task', 'release', 'nordic', '--all-braked', '--json')->{json},
+        { released => [] }, 'release --all-braked with none held');
 }
 
 sub looking {
     my $user = ctl('user', 'show', 'nordic', "ANNA.LIND\@$domain", '--json')->{json};
     is($user->{displayName}, 'Anna Lind', 'user show, any case');
     is($user->{manager}, "eva.berg\@$domain", 'with manager');
-    is_deeply([sort map { $_->{name} } grep { $_->{kind} ne 'dynamic' } @{ $user->{groups} }], ['All staff', 'CRM admins', 'Sales team'], 'and groups');
-    like(ctl('user', 'show', 'nordic', "carin.sjoberg\@$domain")->{out}, qr/Sj\xc3\xb6berg/, 'for people');
+    is_deeply([sort map { $_->{name} } grep { $_->{kind} ne 'dynamic' } @{ $user->{groups} }],
+        ['All staff', 'CRM admins', 'Sales team'], 'and groups');
+    like(ctl('user', 'show', 'nordic', "carin.sjoberg\@$domain")->{out}, qr/Sj\xc3\xb6berg/,
+        'for people');
     refused(ctl('user', 'show', 'nordic', "nobody\@$domain"), qr/no user nobody/, 'unknown user');
     my $status = ctl('status', '--json')->{json};
     is(scalar @{ $status->{workers} }, 1, 'status: one worker');
@@ -185,18 +246,26 @@ sub looking {
     is($sync->{json}{directories}[0]{users}, 20, 'tells of the users');
     is(ctl('sync', 'nordic')->{exit}, 0, 'sync without waiting');
     like(ctl('cache', 'reset', 'nordic')->{out}, qr/will empty the cache/, 'cache reset');
-    ok(wait_until(10, sub { my ($row) = $stack->sql("SELECT full_at, run FROM cache.sync_state WHERE tenant_id = 'nordic'"); $row && $row->[0] > 0 && !grep { $_->[0] } $stack->sql("SELECT sync_requested_at FROM directory_state WHERE tenant_id = 'nordic'") }),
+    ok(wait_until(10, sub { my ($row) =
+        $stack->sql("SELECT full_at, run FROM cache.sync_state WHERE tenant_id = 'nordic'");
+        $row && $row->[0] > 0 && !grep {
+        $_->[0] } $stack->sql("SELECT sync_requested_at FROM directory_state WHERE tenant_id = "
+        . "'nordic'") }),
         'the worker syncs anew');
-    is(ctl('user', 'show', 'nordic', "anna.lind\@$domain")->{exit}, 0, 'and people are known again');
+    is(ctl('user', 'show', 'nordic', "anna.lind\@$domain")->{exit}, 0,
+        'and people are known again');
 }
 
 # Every action above is in the record, with the operating system's user as its actor.
 sub audited {
     my $records;
-    my %wanted = ('tenant.apply' => 4, 'key.create' => 6, 'key.disable' => 1, 'key.enable' => 1, 'key.delete' => 3, 'task.cancel' => 1, 'task.reschedule' => 1, 'sync.request' => 2, 'cache.reset' => 1);
+    my %wanted = ('tenant.apply' => 4, 'key.create' => 6, 'key.disable' => 1, 'key.enable' => 1,
+        'key.delete' => 3, 'task.cancel' => 1, 'task.reschedule' => 1, 'sync.request' => 2,
+        'cache.reset' => 1);
     my $portal = sub {
         my %count;
-        $records = ctl('audit', 'list', 'nordic', '--category', 'portal', '--limit', 200, '--json')->{json};
+        $records = ctl('audit', 'list', 'nordic', '--category', 'portal', '--limit', 200,
+            '--json')->{json};
         $count{ $_->{action} }++ for @$records;
         return \%count;
     };
@@ -205,7 +274,8 @@ sub audited {
     my $id    = Idadmin::Test::runtime_user() // $>;
     my $actor = getpwuid($id) // "uid $id";
     is_deeply([grep { $_->{actor} ne $actor } @$records], [], "its actor is $actor");
-    my ($create) = grep { ($_->{target} // '') eq 'hr-2' && $_->{action} eq 'key.create' } @$records;
+    my ($create) = grep { ($_->{target} // '') eq 'hr-2'
+        && $_->{action} eq 'key.create' } @$records;
     is($create->{endpoint}, 'idadminctl key create', 'endpoint');
     is($create->{parameters}{label}, 'Löner', 'parameters');
     unlike(json_text($records), qr/ida_[0-9A-Za-z]/, 'no key in any of them');
@@ -213,22 +283,28 @@ sub audited {
     is($verify->{exit}, 0, 'audit verify');
     ok($verify->{json}{whole}, 'the chain is whole');
     my @lines = split /\n/, ctl('audit', 'export', 'nordic')->{out};
-    is(scalar @lines, $verify->{json}{records}, 'audit export: a line a record') or diag(scalar @lines);
+    is(scalar @lines, $verify->{json}{records}, 'audit export: a line a record')
+        or diag(scalar @lines);
     is(json_data($lines[0])->{id}, scalar @lines, 'newest first');
-    is(scalar @{ ctl('audit', 'export', 'nordic', '--json')->{json} }, scalar @lines, '--json makes one array of it');
+    is(scalar @{ ctl('audit', 'export', 'nordic', '--json')->{json} }, scalar @lines,
+        '--json makes one array of it');
     my $page = ctl('audit', 'list', 'nordic', '--json', '--limit', 2, '--before', 3)->{json};
     is_deeply([map { $_->{id} } @$page], [2, 1], 'pages');
-    is_deeply(ctl('audit', 'list', 'nordic', '--json', '--to', '2020-01-01')->{json}, [], 'by time');
-    is_deeply([grep { $_->{actor} ne 'hr-full' } @{ ctl('audit', 'list', 'nordic', '--json', '--actor', 'HR-full')->{json} }], [], 'by actor');
+    is_deeply(ctl('audit', 'list', 'nordic', '--json', '--to', '2020-01-01')->{json}, [],
+        'by time');
+    is_deeply([grep { $_->{actor} ne 'hr-full' } @{
+        ctl('audit', 'list', 'nordic', '--json', '--actor', 'HR-full')->{json} }], [], 'by actor');
 }
 
-# A node died and left its spool; its records are read once, however often the command runs. A chain that somebody changed is found out.
+# A node died and left its spool; its records are read once, however often the command runs. A chain
+# that somebody changed is found out.
 sub spool_and_tampering {
     my $dir = tempdir() . '/dead-spool.' . $stack->engine;
     mkdir $dir;
     Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir);
     $stack->worker->stop;
-    ok(wait_until(5, sub { $stack->get_user("eva.berg\@$domain")->{status} == 200 }), 'a read whose record waits in the spool');
+    ok(wait_until(5, sub { $stack->get_user("eva.berg\@$domain")->{status} == 200 }),
+        'a read whose record waits in the spool');
     my @segments = glob($stack->spool . '/*.audit');
     cmp_ok(scalar @segments, '>=', 1, 'the spool holds a segment');
     for my $segment (@segments) {
@@ -244,9 +320,13 @@ sub spool_and_tampering {
     like($first->{err}, qr/IDA0600/, 'and says so');
     my $count = ctl('audit', 'verify', 'nordic', '--json')->{json}{records};
     $stack->worker->start;    # ingests the same records from the spool itself
-    ok(wait_until(10, sub { my ($rows) = $stack->sql("SELECT count(*) FROM audit.record WHERE tenant_id = 'nordic'"); $rows->[0] >= $count }), 'the worker goes on');
+    ok(wait_until(10, sub { my ($rows) =
+        $stack->sql("SELECT count(*) FROM audit.record WHERE tenant_id = 'nordic'");
+        $rows->[0] >= $count }), 'the worker goes on');
     Time::HiRes::sleep(1.5);
-    my ($twice) = $stack->sql("SELECT count(*) FROM (SELECT rid FROM audit.record WHERE tenant_id = 'nordic' GROUP BY rid HAVING count(*) > 1) x");
+    my ($twice) =
+        $stack->sql("SELECT count(*) FROM (SELECT rid FROM audit.record WHERE tenant_id = "
+        . "'nordic' GROUP BY rid HAVING count(*) > 1) x");
     is($twice->[0], 0, 'no record came twice');
     is(ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain is whole after both');
     refused(ctl('audit', 'ingest', '/nonexistent'), qr/No such file/, 'no spool');
@@ -277,17 +357,22 @@ subtest 'no store' => sub {
     my $dir = tempdir() . '/none';
     mkdir $dir;
     Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir);
-    my $run = sub { return Idadmin::Test::run_command([Idadmin::Test::program('idadminctl'), @_, '--config', '/dev/null'], user => Idadmin::Test::runtime_user(),
+    my $run = sub { return Idadmin::Test::run_command([Idadmin::Test::program('idadminctl'), @_,
+        '--config', '/dev/null'], user => Idadmin::Test::runtime_user(),
         env => { IDADMIN_STORE => "sqlite3:$dir/idadmin.db" }) };
     refused($run->('status'), qr/idadminctl schema upgrade/, 'status');
     my $made = $run->('schema', 'upgrade', '--json');
     is($made->{exit}, 0, 'schema upgrade, the store from the environment');
-    is(json_data($made->{out})->{sealKey}, "$dir/idadmin.key", 'makes the seal key beside the store');
+    is(json_data($made->{out})->{sealKey}, "$dir/idadmin.key",
+        'makes the seal key beside the store');
     is((stat "$dir/idadmin.key")[2] & 07777, 0400, 'for its owner alone');
-    is_deeply(json_data($run->('schema', 'upgrade', '--json')->{out})->{steps}, [], 'a second time there is nothing to do');
+    is_deeply(json_data($run->('schema', 'upgrade', '--json')->{out})->{steps}, [],
+        'a second time there is nothing to do');
     like($run->('tenant', 'list')->{out}, qr/no tenant yet/, 'an empty store says so');
     refused($run->('tenant', 'list', '--store', 'mysql:x'), qr/store/, 'a DSN that is none');
-    refused($run->('tenant', 'list', '--store', 'pgsql:host=db password=geheim'), qr/command line: store: holds a password, which everybody.*passfile=PATH/, 'a password on the command line');
+    refused($run->('tenant', 'list', '--store', 'pgsql:host=db password=geheim'),
+        qr/command line: store: holds a password, which everybody.*passfile=PATH/,
+        'a password on the command line');
 };
 
 done_testing();

@@ -1,4 +1,5 @@
-# idadmin-worker as a program: options, signals, --once, --check, settings that nobody sealed, and what a stop leaves behind.
+# idadmin-worker as a program: options, signals, --once, --check, settings that nobody sealed, and
+# what a stop leaves behind.
 use strict;
 use warnings;
 use Digest::SHA ();
@@ -14,18 +15,25 @@ my $domain = $Idadmin::Test::Slapd::domain;
 my $slow = Idadmin::Test::slowness();
 my ($stack, $gate);
 
-sub state_of { my ($id) = @_; my ($row) = $stack->sql("SELECT state, attempts, error FROM task WHERE id = '$id'"); return $row }
+sub state_of { my ($id) = @_; my ($row) =
+    $stack->sql("SELECT state, attempts, error FROM task WHERE id = '$id'"); return $row }
 sub outcomes { my ($task) = @_; return { map { $_->{name} => $_->{outcome} } @{ $task->{steps} } } }
-sub queue { my ($first, %more) = @_; return $stack->post('/v1/api/user', { firstname => $first, surname => 'Signal', %more })->{json}{data}{taskId} }
+sub queue { my ($first, %more) = @_;
+    return $stack->post('/v1/api/user',
+    { firstname => $first, surname => 'Signal', %more })->{json}{data}{taskId} }
 
 sub options {
     my $worker = $stack->new_worker(start => 0);
     like($worker->run('--version')->{out}, qr/^idadmin-worker \d+\.\d+/, '--version');
     my $help = $worker->run('--help');
     is($help->{exit}, 0, '--help');
-    like($help->{out}, qr/--$_\b/, "--help tells of --$_") for qw(config once check store spool seal-key threads stop-timeout smtp-url smtp-from smtp-user smtp-password-file smtp-ca-file log-level version);
-    for my $case (['--nonsense', 2, qr/unknown option/], ['--threads', 2, qr/value is wanted/], ['argument', 2, qr/no arguments/], ['--threads=0', 1, qr/threads: must be/],
-        ['--stop-timeout=9h', 1, qr/stop_timeout: must be/], ['--store=mysql:x', 1, qr/store/], ['--config=/nonexistent', 1, qr/No such file/]) {
+    like($help->{out}, qr/--$_\b/, "--help tells of --$_")
+        for qw(config once check store spool seal-key threads stop-timeout smtp-url smtp-from
+        smtp-user smtp-password-file smtp-ca-file log-level version);
+    for my $case (['--nonsense', 2, qr/unknown option/], ['--threads', 2, qr/value is wanted/],
+        ['argument', 2, qr/no arguments/], ['--threads=0', 1, qr/threads: must be/],
+        ['--stop-timeout=9h', 1, qr/stop_timeout: must be/], ['--store=mysql:x', 1, qr/store/],
+        ['--config=/nonexistent', 1, qr/No such file/]) {
         my $result = $worker->run($case->[0]);
         is($result->{exit}, $case->[1], "$case->[0]: exit $case->[1]");
         like($result->{err}, $case->[2], 'and why');
@@ -34,24 +42,29 @@ sub options {
 
 sub ends_when_asked {
     my $worker = $stack->worker;
-    ok(wait_until(5, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker'); $row->[0] == 1 }), 'the worker is seen');
+    ok(wait_until(5, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
+        $row->[0] == 1 }), 'the worker is seen');
     my $start = Time::HiRes::time();
     is($worker->stop('TERM'), 0, 'TERM: exit 0');
     cmp_ok(Time::HiRes::time() - $start, '<', 3 * $slow, 'at once when idle');
     is_deeply([$stack->sql('SELECT count(*) FROM worker')], [[0]], 'and is seen no more');
     $worker->start;
-    ok(wait_until(5, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker'); $row->[0] == 1 }), 'started again');
+    ok(wait_until(5, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
+        $row->[0] == 1 }), 'started again');
     like($stack->ctl('status')->{out}, qr/STATE.*running/s, 'status: a worker runs');
     is($worker->stop('KILL'), 9, 'killed');
-    $stack->sql('UPDATE directory_state SET sync_owner = NULL');    # it may have been in a sync, which others leave alone for a lease
+    # it may have been in a sync, which others leave alone for a lease
+    $stack->sql('UPDATE directory_state SET sync_owner = NULL');
     $stack->sql('UPDATE worker SET seen_at = seen_at - 31000');
-    like($stack->ctl('status')->{out}, qr/silent.*No worker runs on this store/s, 'status: it is silent, and what that means');
+    like($stack->ctl('status')->{out}, qr/silent.*No worker runs on this store/s,
+        'status: it is silent, and what that means');
     $worker->start;
     ok(wait_until(5, sub { $stack->ctl('status')->{out} =~ /running/ }), 'started once more');
     is($worker->stop('INT'), 0, 'INT: exit 0');
 }
 
-# A directory that does not answer in the middle of a step: the step in hand may take its time, the process does not take more than its own.
+# A directory that does not answer in the middle of a step: the step in hand may take its time, the
+# process does not take more than its own.
 sub ends_in_the_middle {
     my $worker = $stack->new_worker(options => ['--stop-timeout', '24s']);
     $worker->expect_log(qr/IDA0315|IDA0321|IDA0332|IDA0503/);
@@ -68,11 +81,13 @@ sub ends_in_the_middle {
     $stack->slapd->thaw;
     $worker->start;
     is($stack->wait_task($id, seconds => 60)->{state}, 'done', 'the next worker does it');
-    is(scalar $stack->slapd->search('(uid=middle.signal*)', base => $Idadmin::Test::Slapd::people), 1, 'once');
+    is(scalar $stack->slapd->search('(uid=middle.signal*)', base => $Idadmin::Test::Slapd::people),
+        1, 'once');
     is($worker->stop, 0, 'and ends');
 }
 
-# Between two steps: the step in hand is finished and written down, the rest is given back at once, however much stop time is left.
+# Between two steps: the step in hand is finished and written down, the rest is given back at once,
+# however much stop time is left.
 sub ends_between_steps {
     my $worker = $stack->new_worker;
     $worker->expect_log(qr/IDA0321/);
@@ -85,8 +100,10 @@ sub ends_between_steps {
     my $start = Time::HiRes::time();
     is($worker->stop, 0, 'exit 0');
     cmp_ok(Time::HiRes::time() - $start, '<', 3 * $slow, 'at once after the step');
-    is_deeply([@{ state_of($id) }[0, 1]], ['queued', 0], 'the rest of the task is given back, no try is counted');
-    is_deeply([@{ outcomes($stack->task($id)) }{qw(createAccount setManager setPhoto)}], ['done', undef, undef], 'the step in hand was finished and written down');
+    is_deeply([@{ state_of($id) }[0, 1]], ['queued', 0],
+        'the rest of the task is given back, no try is counted');
+    is_deeply([@{ outcomes($stack->task($id)) }{qw(createAccount setManager setPhoto)}],
+        ['done', undef, undef], 'the step in hand was finished and written down');
     $worker->start;
     is(outcomes($stack->wait_task($id))->{setManager}, 'done', 'the next worker goes on there');
     is($worker->stop, 0, 'and ends');
@@ -105,7 +122,8 @@ sub zone_rules_change {
     is($stack->task($id)->{scheduledAtUtc}, '2031-07-01T03:00:00Z', 'to the noon of those rules');
     is($worker->stop, 0, 'the worker ends');
     $worker = $stack->new_worker;
-    ok(wait_until(10, sub { $stack->task($id)->{scheduledAtUtc} eq '2031-07-01T10:00:00Z' }), 'and back');
+    ok(wait_until(10, sub { $stack->task($id)->{scheduledAtUtc} eq '2031-07-01T10:00:00Z' }),
+        'and back');
     is($worker->stop, 0, 'the worker ends');
     $stack->ctl_ok('task', 'cancel', 'nordic', $_) for $id, $now;
 }
@@ -140,9 +158,11 @@ sub once {
     is_deeply([map { state_of($_)->[0] } @ids], [('done') x @ids], 'everything due is done');
     is(state_of($later)->[0], 'queued', 'and nothing else');
     is($stack->get_user("stranger.new\@$domain")->{status}, 200, 'the directory was synced');
-    my $waiting = sub { my ($row) = $stack->sql('SELECT count(*) FROM audit_outbox'); return $row->[0] };
+    my $waiting = sub { my ($row) = $stack->sql('SELECT count(*) FROM audit_outbox');
+        return $row->[0] };
     is($waiting->(), 0, 'the outbox is empty');
-    cmp_ok(scalar @{ $stack->ctl('audit', 'list', 'nordic', '--actor', 'worker', '--limit', 200, '--json')->{json} }, '>', 6, 'what was done is in the record');
+    cmp_ok(scalar @{ $stack->ctl('audit', 'list', 'nordic', '--actor', 'worker', '--limit', 200,
+        '--json')->{json} }, '>', 6, 'what was done is in the record');
     $stack->slapd->stop;
     $result = $worker->run('--once');
     is($result->{exit}, 1, '--once with the directory away: exit 1');
@@ -159,7 +179,8 @@ sub check {
     unlike($good->{out} . $good->{err}, qr/service-Passw0rd/, 'without secrets');
     is($worker->run('--check', 'nobody')->{exit}, 1, 'unknown tenant: exit 1');
     my $document = $stack->tenant_document;
-    $document->{directories}{onPremises}{bindPasswordFile} = Idadmin::Test::secret_file("wrong.password." . $stack->engine, "wrong\n");
+    $document->{directories}{onPremises}{bindPasswordFile} =
+        Idadmin::Test::secret_file("wrong.password." . $stack->engine, "wrong\n");
     $stack->apply_tenant($document);
     my $bad = $worker->run('--check', 'nordic');
     is($bad->{exit}, 1, 'a wrong password: exit 1');
@@ -167,88 +188,121 @@ sub check {
     $stack->apply_tenant($stack->tenant_document);
 }
 
-# A password file that can never be read is told at the start, not when a mail is due; a webhook's secret by --check.
+# A password file that can never be read is told at the start, not when a mail is due; a webhook's
+# secret by --check.
 sub secrets_at_start {
     my ($name) = ($stack->engine);
-    my @mail = ('--smtp-url', 'smtps://mail.nordic.example', '--smtp-from', 'x@nordic.example', '--smtp-user', 'x', '--smtp-password-file');
+    my @mail = ('--smtp-url', 'smtps://mail.nordic.example', '--smtp-from', 'x@nordic.example',
+        '--smtp-user', 'x', '--smtp-password-file');
     my $open = Idadmin::Test::secret_file("open.smtp.$name", "secret\n");
     chmod 0644, $open;
-    for my $case ([missing => '/nonexistent/smtp', qr/No such file/], [open => $open, qr/read by others/], [empty => Idadmin::Test::secret_file("empty.smtp.$name", ''), qr/is empty/]) {
+    for my $case ([missing => '/nonexistent/smtp', qr/No such file/],
+        [open => $open, qr/read by others/],
+        [empty => Idadmin::Test::secret_file("empty.smtp.$name", ''), qr/is empty/]) {
         for my $way (['--once'], ['--check', 'nordic']) {
             my $result = $stack->new_worker(start => 0, options => [@mail, $case->[1]])->run(@$way);
-            is($result->{exit}, 1, "smtp_password_file $case->[0]: exit 1 (@$way)") or diag($result->{out}, $result->{err});
+            is($result->{exit}, 1, "smtp_password_file $case->[0]: exit 1 (@$way)")
+                or diag($result->{out}, $result->{err});
             like($result->{err}, qr/smtp_password_file \Q$case->[1]\E.*$case->[2]/, 'and why');
         }
     }
     my $secret = Idadmin::Test::secret_file("hook.$name", 'whsec_' . 'A' x 44 . "\n");
-    $stack->apply_tenant($stack->tenant_document(workflows => [{ name => 'Call', trigger => 'userCreate', active => JSON::PP::false(), actions => [{ type => 'callWebhook', url => 'https://x.example', secretFile => $secret }] }]));
+    $stack->apply_tenant($stack->tenant_document(workflows =>
+        [{ name => 'Call', trigger => 'userCreate', active => JSON::PP::false(),
+        actions => [{ type => 'callWebhook', url => 'https://x.example',
+        secretFile => $secret }] }]));
     my $worker = $stack->new_worker(start => 0);
-    is($worker->run('--check', 'nordic')->{exit}, 0, '--check with a good secret') or diag(explain($worker->run('--check', 'nordic')));
+    is($worker->run('--check', 'nordic')->{exit}, 0, '--check with a good secret')
+        or diag(explain($worker->run('--check', 'nordic')));
     spew($secret, "whsec_c2hvcnQ=\n");
     my $bad = $worker->run('--check', 'nordic');
     is($bad->{exit}, 1, '--check with one that can never work: exit 1');
-    like($bad->{out}, qr/FAIL  files of secrets: workflows\[0\]\.actions\[0\]\.secretFile: .*24 to 64/, 'the report names it');
+    like($bad->{out},
+        qr/FAIL  files of secrets: workflows\[0\]\.actions\[0\]\.secretFile: .*24 to 64/,
+        'the report names it');
     $stack->apply_tenant({ companyId => 'nordic', workflows => undef });
 }
 
-# Whoever can write the store through httpd cannot send the directory's password elsewhere: the changed address is never called.
+# Whoever can write the store through httpd cannot send the directory's password elsewhere: the
+# changed address is never called.
 sub seal {
     my ($document) = map { $_->[0] } $stack->sql("SELECT document FROM tenant WHERE id = 'nordic'");
     my $trap = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5, Proto => 'tcp');
     my $port = $trap->sockport;
-    (my $forged = $document) =~ s{ldaps://127\.0\.0\.1:\d+}{ldaps://127.0.0.1:$port} or die "no URL in $document";
+    (my $forged = $document) =~ s{ldaps://127\.0\.0\.1:\d+}{ldaps://127.0.0.1:$port}
+        or die "no URL in $document";
     $forged =~ s/'/''/g;
-    $stack->sql("UPDATE tenant SET document = '$forged', revision = revision + 1 WHERE id = 'nordic'");
+    $stack->sql("UPDATE tenant SET document = '$forged', revision = revision + 1 WHERE id = "
+        . "'nordic'");
     my $worker = $stack->new_worker;
     $worker->expect_log(qr/IDA0301/, qr/IDA0314/);
     my $id = queue('Forged');
-    # Of a directory that the synchronisation found first, and holds, the task is not begun: the answer tells the hold's reason.
-    ok(wait_until(30, sub { (state_of($id)->[2] // eval { $stack->task($id)->{error} } // '') =~ /not sealed/ }), 'the task waits and says that the settings are not sealed') or diag(explain(state_of($id)));
+    # Of a directory that the synchronisation found first, and holds, the task is not begun: the
+    # answer tells the hold's reason.
+    ok(wait_until(30, sub { (state_of($id)->[2] // eval { $stack->task($id)->{error} }
+        // '') =~ /not sealed/ }), 'the task waits and says that the settings are not sealed')
+        or diag(explain(state_of($id)));
     is(state_of($id)->[1], 0, 'no try is counted');
     ok($worker->log_has(qr/IDA0301.*nordic/, 5), 'the log tells the administrator');
     $trap->blocking(0);
     ok(!$trap->accept, 'nobody called the forged address');
     $stack->apply_tenant($stack->tenant_document);
-    is($stack->wait_task($id, seconds => 30)->{state}, 'done', 'sealed again by tenant apply: done');
+    is($stack->wait_task($id, seconds => 30)->{state}, 'done',
+        'sealed again by tenant apply: done');
     $worker->stop;
 }
 
-sub stored { my ($row) = $stack->sql("SELECT document, seal, revision FROM tenant WHERE id = 'nordic'"); return $row }
+sub stored {
+    my ($row) = $stack->sql("SELECT document, seal, revision FROM tenant WHERE id = 'nordic'");
+    return $row }
 
 sub put_back {
     my ($document, $seal, $revision) = @_;
     s/'/''/g for $document;
-    $stack->sql("UPDATE tenant SET document = '$document', seal = '$seal', revision = $revision WHERE id = 'nordic'");
+    $stack->sql("UPDATE tenant SET document = '$document', seal = '$seal', revision = $revision "
+        . "WHERE id = 'nordic'");
 }
 
 sub apply { return $stack->ctl('tenant', 'apply', '-', { stdin => json_text($_[0]) }) }
 
-# A forged address is not sealed with the rest of the document when somebody applies a harmless one over it.
+# A forged address is not sealed with the rest of the document when somebody applies a harmless one
+# over it.
 sub laundering {
     my ($good, $seal, $revision) = @{ stored() };
-    (my $forged = $good) =~ s{ldaps://127\.0\.0\.1:\d+}{ldaps://evil.example:636} or die "no URL in $good";
+    (my $forged = $good) =~ s{ldaps://127\.0\.0\.1:\d+}{ldaps://evil.example:636}
+        or die "no URL in $good";
     put_back($forged, $seal, $revision + 1);
     my $harmless = apply({ companyId => 'nordic', seatLimit => 77 });
-    is($harmless->{exit}, 1, 'a harmless document over a forged one is refused') or diag($harmless->{out});
-    like($harmless->{err}, qr/not sealed.*apply the full document.*directories/, 'with the reason and what to do');
+    is($harmless->{exit}, 1, 'a harmless document over a forged one is refused')
+        or diag($harmless->{out});
+    like($harmless->{err}, qr/not sealed.*apply the full document.*directories/,
+        'with the reason and what to do');
     is_deeply(stored(), [$forged, $seal, $revision + 1], 'nothing was changed');
 
-    my $full = $stack->ctl('tenant', 'apply', '-', '--json', { stdin => json_text($stack->tenant_document) });
+    my $full = $stack->ctl('tenant', 'apply', '-', '--json',
+        { stdin => json_text($stack->tenant_document) });
     is($full->{exit}, 0, 'the full document is taken') or diag($full->{err});
     my %told = map { $_->{member} => [$_->{before}, $_->{after}] } @{ $full->{json}{changes} };
     my $wanted = $stack->tenant_document->{directories}{onPremises};
-    is_deeply($told{'directories.onPremises.urls'}, [['ldaps://evil.example:636'], $wanted->{urls}], 'the forged member is shown with the right one');
-    is_deeply([grep { !$told{"directories.onPremises.$_"} } sort keys %$wanted], [], 'and every other one of the directory');
-    is_deeply($told{'directories.onPremises.bindDn'}, [($wanted->{bindDn}) x 2], 'as it was and as it is');
+    is_deeply($told{'directories.onPremises.urls'}, [['ldaps://evil.example:636'], $wanted->{urls}],
+        'the forged member is shown with the right one');
+    is_deeply([grep { !$told{"directories.onPremises.$_"} } sort keys %$wanted], [],
+        'and every other one of the directory');
+    is_deeply($told{'directories.onPremises.bindDn'}, [($wanted->{bindDn}) x 2],
+        'as it was and as it is');
     like($full->{json}{notTakenOver}, qr/not sealed/, 'and why');
     cmp_ok(stored()->[2], '>', $revision + 1, 'under a new revision');
-    ok(!$stack->ctl('tenant', 'show', 'nordic')->{json}{seatLimit}, 'without anything of the document before');
-    is(apply({ companyId => 'nordic', seatLimit => 77 })->{exit}, 0, 'then a document of some members is taken again');
+    ok(!$stack->ctl('tenant', 'show', 'nordic')->{json}{seatLimit},
+        'without anything of the document before');
+    is(apply({ companyId => 'nordic', seatLimit => 77 })->{exit}, 0,
+        'then a document of some members is taken again');
     put_back($forged, $seal, $revision + 1);
-    like(apply($stack->tenant_document)->{out}, qr/^  directories\.onPremises\.urls: \["ldaps:\/\/evil\.example:636"\] -> .*^  directories\.onPremises\.userBase: .* \(the same\)$/ms, 'people read it too');
+    like(apply($stack->tenant_document)->{out},
+        qr/^  directories\.onPremises\.urls: \["ldaps:\/\/evil\.example:636"\] -> .*^  directories\.onPremises\.userBase: .* \(the same\)$/ms, 'people read it too');
 }
 
-# An old document with its good seal, put back by somebody or by a restored backup, is not served again until a person has looked.
+# An old document with its good seal, put back by somebody or by a restored backup, is not served
+# again until a person has looked.
 sub replay {
     my @old = @{ stored() };
     is(apply({ companyId => 'nordic', seatLimit => 78 })->{exit}, 0, 'a newer document');
@@ -257,7 +311,8 @@ sub replay {
     put_back(@old);
     $worker->expect_log(qr/IDA0350/, qr/IDA0314/);
     $id = queue('Replayed');
-    ok(wait_until(30, sub { ($stack->task($id)->{error} // q()) =~ /older \(revision $old[2]\)/ }), 'the old one is not served, and the task says why') or diag(explain(state_of($id)));
+    ok(wait_until(30, sub { ($stack->task($id)->{error} // q()) =~ /older \(revision $old[2]\)/ }),
+        'the old one is not served, and the task says why') or diag(explain(state_of($id)));
     ok($worker->log_has(qr/IDA0350.*nordic.*older/, 5), 'so does the log');
     like($worker->run('--check', 'nordic')->{out}, qr/FAIL.*older/, '--check too');
     my $harmless = apply({ companyId => 'nordic', name => 'Nordic' });
@@ -272,9 +327,11 @@ sub replay {
 sub sealed_before_revisions {
     my $key = "$stack->{base}/lib/" . ($stack->engine eq 'sqlite' ? 'idadmin.key' : 'seal.key');
     my $document = json_data(stored()->[0]);
-    my $text = JSON::PP->new->canonical->utf8->encode({ companyId => 'nordic', directories => $document->{directories} });
+    my $text = JSON::PP->new->canonical->utf8->encode({ companyId => 'nordic',
+        directories => $document->{directories} });
     chomp(my $digits = slurp($key));
-    my $seal = Digest::SHA::hmac_sha256_hex(join('', map { pack('Q>', length $_) . $_ } 'seal', $text), pack 'H*', $digits);
+    my $seal = Digest::SHA::hmac_sha256_hex(join('', map { pack('Q>', length $_) . $_ } 'seal',
+        $text), pack 'H*', $digits);
     my $revision = stored()->[2];
     $stack->sql("UPDATE tenant SET seal = '$seal' WHERE id = 'nordic'");
     $stack->ctl_ok('schema', 'upgrade');
@@ -283,14 +340,16 @@ sub sealed_before_revisions {
     $stack->ctl_ok('schema', 'upgrade');
     isnt(stored()->[1], $seal, 'where none was seen the seal is made anew');
     is(apply({ companyId => 'nordic', seatLimit => 79 })->{exit}, 0, 'and holds');
-    is_deeply(json_data(slurp("$key.revisions")), { nordic => $revision + 1 }, 'the node knows the newest');
+    is_deeply(json_data(slurp("$key.revisions")), { nordic => $revision + 1 },
+        'the node knows the newest');
     if ($stack->engine ne 'sqlite') {    # whose files lie in the same directory
         unlink "$key.revisions";
         chmod 0550, "$stack->{base}/lib" or die $!;
         my $blind = $stack->new_worker(start => 0)->run('--check', 'nordic');
         chmod 0750, "$stack->{base}/lib" or die $!;
         is($blind->{exit}, 1, 'a node that cannot keep what it has seen serves nothing');
-        like($blind->{out}, qr/FAIL.*seal revisions \Q$key\E\.revisions cannot be written.*directory must be writable/, 'and says what it needs');
+        like($blind->{out},
+            qr/FAIL.*seal revisions \Q$key\E\.revisions cannot be written.*directory must be writable/, 'and says what it needs');
     }
     $stack->apply_tenant($stack->tenant_document(seatLimit => undef));
 }
@@ -298,15 +357,20 @@ sub sealed_before_revisions {
 # A manager who is still to be created: the step waits for the task that makes them.
 sub manager_to_come {
     my $worker = $stack->new_worker;
-    my $boss = $stack->post('/v1/api/user', { firstname => 'Chief', surname => 'Signal', date => '2031-01-01' })->{json}{data};
+    my $boss = $stack->post('/v1/api/user',
+        { firstname => 'Chief', surname => 'Signal', date => '2031-01-01' })->{json}{data};
     my $id = queue('Report', manager => $boss->{userPrincipalName});
-    ok(wait_until(10, sub { (state_of($id)->[2] // '') =~ /Waits for the creation of the manager.*\Q$boss->{taskId}\E/ }), 'the task waits and names the other') or diag(explain(state_of($id)));
+    ok(wait_until(10, sub { (state_of($id)->[2]
+        // '') =~ /Waits for the creation of the manager.*\Q$boss->{taskId}\E/ }),
+        'the task waits and names the other') or diag(explain(state_of($id)));
     cmp_ok(state_of($id)->[1], '>=', 1, 'tries are counted');
     my @then = (localtime(time - 3600))[5, 4, 3];
-    $stack->ctl_ok('task', 'reschedule', 'nordic', $boss->{taskId}, sprintf('%04d-%02d-%02d', $then[0] + 1900, $then[1] + 1, $then[2]), '00:00');
+    $stack->ctl_ok('task', 'reschedule', 'nordic', $boss->{taskId},
+        sprintf('%04d-%02d-%02d', $then[0] + 1900, $then[1] + 1, $then[2]), '00:00');
     my $task = $stack->wait_task($id, seconds => 60);
     is(outcomes($task)->{setManager}, 'done', 'then the manager is set');
-    like($stack->slapd->user('report.signal')->{manager}[0], qr/^uid=chief\.signal,/, 'in the directory');
+    like($stack->slapd->user('report.signal')->{manager}[0], qr/^uid=chief\.signal,/,
+        'in the directory');
     $worker->stop;
 }
 

@@ -1,5 +1,6 @@
-# Worker and httpd's children under users of their own (README, "Install on a real server"): what each can open, really tried under each; readers of the
-# cache when nobody writes it; and a worker that refuses to start where httpd's user could get at its secrets.
+# Worker and httpd's children under users of their own (README, "Install on a real server"): what
+# each can open, really tried under each; readers of the cache when nobody writes it; and a worker
+# that refuses to start where httpd's user could get at its secrets.
 use strict;
 use warnings;
 use utf8;
@@ -14,7 +15,8 @@ plan skip_all => 'only root can run worker and httpd as two users' if $>;
 my (undef, undef, $web_uid, $web_gid) = getpwnam $web_user;
 my $eva = 'eva.berg@nordic.example';
 
-# What a user can do: r and w by open(2), d (delete or replace) by rename, c by making a journal beside it, which SQLite would roll back into the file.
+# What a user can do: r and w by open(2), d (delete or replace) by rename, c by making a journal
+# beside it, which SQLite would roll back into the file.
 my $probe = <<'PERL';
 use Fcntl;
 my ($path) = @ARGV;
@@ -30,7 +32,8 @@ PERL
 
 sub can {
     my ($user, $path) = @_;
-    my $result = run_command(['env', '-u', 'PERL5LIB', $^X, '-e', $probe, $path], user => $user);    # the checkout may be closed to that user
+    # the checkout may be closed to that user
+    my $result = run_command(['env', '-u', 'PERL5LIB', $^X, '-e', $probe, $path], user => $user);
     die "$path: $result->{err}" if $result->{exit};
     return $result->{out};
 }
@@ -39,9 +42,12 @@ subtest 'who can open what' => sub {
     my $stack = Idadmin::Test::Stack->new(engine => 'sqlite');
     is($stack->get_user($eva)->{status}, 200, 'served');
     my $lib  = "$stack->{base}/lib";
-    my $task = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
-    is($stack->wait_task($task)->{state}, 'done', 'what httpd\'s user wrote the worker\'s user carries out');
-    ok(wait_until(5, sub { grep { ($_->{action} // '') eq 'user.create' } @{ $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and has in the audit');
+    my $task = $stack->post('/v1/api/user',
+        { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
+    is($stack->wait_task($task)->{state}, 'done',
+        'what httpd\'s user wrote the worker\'s user carries out');
+    ok(wait_until(5, sub { grep { ($_->{action} // '') eq 'user.create' } @{
+        $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and has in the audit');
     my %expected = (                         # worker, httpd
         'idadmin.db'           => ['rwdc', 'rw'],
         'idadmin.db-wal'       => ['rwdc', 'rw'],
@@ -50,11 +56,14 @@ subtest 'who can open what' => sub {
         'idadmin.key'          => ['rdc',  ''],
         'idadmin.key.revisions' => ['rwdc', ''],
         'idadmin.key.revisions' => ['rwdc', ''],
-        map({ ("idadmin-$_.db" => ['rwdc', 'r'], "idadmin-$_.db-wal" => ['rwdc', 'r'], "idadmin-$_.db-shm" => ['rwdc', 'r'], "idadmin-$_.db.gate" => ['rwdc', '']) } qw(cache audit)),
+        map({ ("idadmin-$_.db" => ['rwdc', 'r'], "idadmin-$_.db-wal" => ['rwdc', 'r'],
+        "idadmin-$_.db-shm" => ['rwdc', 'r'], "idadmin-$_.db.gate" => ['rwdc', '']) } qw(cache
+        audit)),
         '../bind.password'     => ['rwdc', ''],
     );
     $stack->worker->stop;
-    is_deeply([sort map { s{.*/}{}r } glob "$lib/*"], [sort grep { !/\// } keys %expected], 'every file of the store is judged');
+    is_deeply([sort map { s{.*/}{}r } glob "$lib/*"], [sort grep { !/\// } keys %expected],
+        'every file of the store is judged');
     for my $name (sort keys %expected) {
         is(can($worker_user, "$lib/$name"), $expected{$name}[0], "the worker's user and $name");
         is(can($web_user, "$lib/$name"), $expected{$name}[1], "httpd's user and $name");
@@ -68,16 +77,22 @@ subtest 'who can open what' => sub {
     $stack->stop;
 };
 
-# The readers' side of SQLite's write-ahead log is a file that httpd's user cannot write: with a worker, without one, after its death, beside checkpoints.
+# The readers' side of SQLite's write-ahead log is a file that httpd's user cannot write: with a
+# worker, without one, after its death, beside checkpoints.
 subtest 'readers without a writer' => sub {
     my $stack = Idadmin::Test::Stack->new(engine => 'sqlite');
     my $lib   = "$stack->{base}/lib";
-    my $reads = sub { my ($what) = @_; is($stack->get_user($eva, client => $stack->httpd->client)->{status}, 200, "read $what") for 1 .. 3 };
+    my $reads = sub { my ($what) = @_;
+        is($stack->get_user($eva, client => $stack->httpd->client)->{status}, 200, "read $what")
+        for 1 .. 3 };
     my $joins = sub {
         my ($first) = @_;
-        my $task = $stack->post('/v1/api/user', { firstname => $first, surname => 'Ny' })->{json}{data}{taskId};
+        my $task = $stack->post('/v1/api/user',
+            { firstname => $first, surname => 'Ny' })->{json}{data}{taskId};
         $stack->wait_task($task);
-        is($stack->get_user(lc($first) . '.ny@nordic.example', client => $stack->httpd->client)->{status}, 200, "$first, whom the worker just made, is seen");
+        is($stack->get_user(lc($first) . '.ny@nordic.example',
+            client => $stack->httpd->client)->{status}, 200,
+            "$first, whom the worker just made, is seen");
     };
     $reads->('beside a worker');
     $joins->('Ada');
@@ -102,25 +117,30 @@ subtest 'readers without a writer' => sub {
         Time::HiRes::sleep(0.002);
         my $status = $stack->get_user($eva)->{status};
         $count++;
-        push @bad, $status if $status != 200 && $status != 503;    # 503: not synchronised yet, after the reset
+        # 503: not synchronised yet, after the reset
+        push @bad, $status if $status != 200 && $status != 503;
     }
     is_deeply(\@bad, [], "$count reads while the cache is made anew $resets times");
     $stack->ctl_ok('sync', 'nordic', '--wait');
     $stack->wait_synced;
     $joins->('Cia');
     ok(!$stack->httpd->log_has(qr/IDA01\d\d/), 'nothing was wrong with the store in any of this');
-    # Nobody has the store open, and somebody looks into the cache with sqlite3: as the last one to leave it takes the log away.
+    # Nobody has the store open, and somebody looks into the cache with sqlite3: as the last one to
+    # leave it takes the log away.
     $stack->httpd->stop;
     $stack->worker->stop;
-    my $look = run_command(['sqlite3', "$lib/idadmin-cache.db", 'select count(*) from directory_user'], user => $worker_user);
+    my $look = run_command(['sqlite3', "$lib/idadmin-cache.db",
+        'select count(*) from directory_user'], user => $worker_user);
     is($look->{exit}, 0, 'somebody looks into the cache with sqlite3') or diag $look->{err};
     ok(!-e "$lib/idadmin-cache.db-wal", 'the log of the cache is gone');
     $stack->httpd->expect_log(qr/IDA0102|IDA0110/);
     $stack->httpd->start;
-    is($stack->get_user($eva, client => $stack->httpd->client)->{status}, 503, 'then httpd cannot read before the worker has been there');
+    is($stack->get_user($eva, client => $stack->httpd->client)->{status}, 503,
+        'then httpd cannot read before the worker has been there');
     ok($stack->httpd->log_has(qr/idadmin-cache\.db.*start idadmin-worker/), 'and says so');
     $stack->worker->start;
-    ok(wait_until(10, sub { $stack->get_user($eva, client => $stack->httpd->client)->{status} == 200 }), 'whose start heals it');
+    ok(wait_until(10, sub { $stack->get_user($eva,
+        client => $stack->httpd->client)->{status} == 200 }), 'whose start heals it');
     is(can($web_user, "$lib/idadmin-cache.db-wal"), 'r', 'with a log that is the worker\'s');
     $stack->stop;
 };
@@ -128,57 +148,80 @@ subtest 'readers without a writer' => sub {
 # What root makes belongs to the worker's user all the same.
 subtest 'root makes the store' => sub {
     my $dir = Idadmin::Test::make_layout(store => tempdir() . '/byroot');
-    my $ctl = sub { return run_command([Idadmin::Test::program('idadminctl'), @_, '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db"]) };
+    my $ctl = sub { return run_command([Idadmin::Test::program('idadminctl'), @_, '--config',
+        '/dev/null', '--store', "sqlite3:$dir/idadmin.db"]) };
     my $made = $ctl->('schema', 'upgrade');
     is($made->{exit}, 0, 'schema upgrade by root') or diag $made->{err};
     is($ctl->('tenant', 'list')->{exit}, 0, 'tenant list by root');
     my @files = grep { !/\.\.?$/ } glob "$dir/*";
     cmp_ok(scalar @files, '>=', 10, scalar(@files) . ' files');
-    is_deeply([map {s{.*/}{}r} grep { my @s = stat; $s[4] != $worker_user || $s[5] != $worker_user } @files], [], 'all of them are the worker\'s');
-    my $mine = run_command([Idadmin::Test::program('idadminctl'), 'status', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db"], user => $worker_user);
+    is_deeply([map {s{.*/}{}r}
+        grep { my @s = stat; $s[4] != $worker_user || $s[5] != $worker_user } @files], [],
+        'all of them are the worker\'s');
+    my $mine = run_command([Idadmin::Test::program('idadminctl'), 'status', '--config', '/dev/null',
+        '--store', "sqlite3:$dir/idadmin.db"], user => $worker_user);
     is($mine->{exit}, 0, 'who can use it') or diag $mine->{err};
     my $spool = Idadmin::Test::make_layout(spool => tempdir() . '/spool-byroot');
     is($ctl->('audit', 'ingest', $spool)->{exit}, 0, 'audit ingest by root');
-    my $theirs = run_command([Idadmin::Test::program('idadminctl'), 'audit', 'ingest', $spool, '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db"], user => $worker_user);
+    my $theirs = run_command([Idadmin::Test::program('idadminctl'), 'audit', 'ingest', $spool,
+        '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db"], user => $worker_user);
     is($theirs->{exit}, 0, 'leaves the spool to the worker\'s user') or diag $theirs->{err};
     my $pg = tempdir() . '/etc';
     mkdir $pg;
-    my $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner', 'nobody']);
+    my $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config',
+        '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner',
+        'nobody']);
     is($named->{exit}, 0, '--owner') or diag $named->{err};
     is(getpwuid((stat "$pg/seal.key")[4]), 'nobody', 'gives the seal key to the one who is named');
-    $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config', '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner', 'nobody-such']);
+    $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config',
+        '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner',
+        'nobody-such']);
     is($named->{exit}, 1, 'nobody such');
     like($named->{err}, qr/no user nobody-such/, 'is said');
 };
 
-# The samples for systemd make what README's table says, and the demo's and the tests' directories are the same.
+# The samples for systemd make what README's table says, and the demo's and the tests' directories
+# are the same.
 subtest 'samples make users and directories' => sub {
-    my ($sysusers, $tmpfiles) = map { Idadmin::Test::program_path("systemd-$_") // (grep {-x} "/bin/systemd-$_")[0] } qw(sysusers tmpfiles);
+    my ($sysusers, $tmpfiles) = map { Idadmin::Test::program_path("systemd-$_")
+        // (grep {-x} "/bin/systemd-$_")[0] } qw(sysusers tmpfiles);
     plan skip_all => 'systemd is not installed' if !$sysusers || !$tmpfiles;
     my $root = tempdir() . '/root';
     mkdir $_ or die $! for $root, "$root/etc", "$root/samples";
-    spew("$root/etc/passwd", "root:x:0:0::/root:/bin/sh\nwww-data:x:33:33::/var/www:/usr/sbin/nologin\n");
+    spew("$root/etc/passwd",
+        "root:x:0:0::/root:/bin/sh\nwww-data:x:33:33::/var/www:/usr/sbin/nologin\n");
     spew("$root/etc/group", "root:x:0:\nwww-data:x:33:\n");
     for my $name (qw(idadmin.sysusers idadmin.tmpfiles)) {
-        spew("$root/samples/$name", slurp(Idadmin::Test::src_dir() . "/conf/$name") =~ s{\@localstatedir\@}{/var}gr =~ s{\@sysconfdir\@}{/etc}gr);
+        spew("$root/samples/$name",
+            slurp(Idadmin::Test::src_dir()
+            . "/conf/$name") =~ s{\@localstatedir\@}{/var}gr =~ s{\@sysconfdir\@}{/etc}gr);
     }
-    is(run_command([$sysusers, "--root=$root", "$root/samples/idadmin.sysusers"])->{exit}, 0, 'systemd-sysusers');
+    is(run_command([$sysusers, "--root=$root", "$root/samples/idadmin.sysusers"])->{exit}, 0,
+        'systemd-sysusers');
     my ($uid, $gid) = slurp("$root/etc/passwd") =~ /^idadmin:x:(\d+):(\d+):/m;
     like(slurp("$root/etc/group"), qr/^idadmin:x:$gid:www-data$/m, 'httpd\'s user is in the group');
-    is(run_command([$tmpfiles, "--root=$root", '--create', "$root/samples/idadmin.tmpfiles"])->{exit}, 0, 'systemd-tmpfiles');
-    my %made = map { my @s = stat "$root$_"; ($_ => sprintf '%d:%d %04o', @s[4, 5], $s[2] & 07777) } qw(/var/lib/idadmin /var/lib/idadmin/spool /etc/idadmin /etc/idadmin/secrets);
-    is_deeply(\%made, { '/var/lib/idadmin' => "$uid:$gid 2750", '/var/lib/idadmin/spool' => "$uid:$gid 2770", '/etc/idadmin' => '0:0 0755', '/etc/idadmin/secrets' => "$uid:$gid 0700" },
+    is(run_command([$tmpfiles, "--root=$root", '--create',
+        "$root/samples/idadmin.tmpfiles"])->{exit}, 0, 'systemd-tmpfiles');
+    my %made = map { my @s = stat "$root$_";
+        ($_ => sprintf '%d:%d %04o', @s[4, 5], $s[2] & 07777) } qw(/var/lib/idadmin
+        /var/lib/idadmin/spool /etc/idadmin /etc/idadmin/secrets);
+    is_deeply(\%made, { '/var/lib/idadmin' => "$uid:$gid 2750",
+        '/var/lib/idadmin/spool' => "$uid:$gid 2770", '/etc/idadmin' => '0:0 0755',
+        '/etc/idadmin/secrets' => "$uid:$gid 0700" },
         'owners and modes');
     my $readme = slurp(Idadmin::Test::src_dir() . '/README.md');
     like($readme, qr{^ *\| `/var/lib/idadmin` \| idadmin:idadmin 2750 }m, 'as README tells them');
     like($readme, qr{^ *\| `/var/lib/idadmin/spool` \| idadmin:idadmin 2770 }m, 'spool too');
     my $base = tempdir();
-    is_deeply([map { sprintf '%04o', (stat Idadmin::Test::make_layout($_ => "$base/layout-$_"))[2] & 07777 } qw(store spool)], [qw(2750 2770)], 'the tests\' own are like these');
+    is_deeply([map { sprintf '%04o',
+        (stat Idadmin::Test::make_layout($_ => "$base/layout-$_"))[2] & 07777 } qw(store spool)],
+        [qw(2750 2770)], 'the tests\' own are like these');
 };
 
 # Each way to a secret, and the sentence that names it.
 subtest 'refusals' => sub {
-    my $stack  = Idadmin::Test::Stack->new(engine => 'sqlite', httpd => 0, worker => { start => 0 }, sync => 0);
+    my $stack  = Idadmin::Test::Stack->new(engine => 'sqlite', httpd => 0, worker => { start => 0 },
+        sync => 0);
     my $worker = $stack->worker;
     my $lib    = "$stack->{base}/lib";
     my $starts = sub {
@@ -192,25 +235,33 @@ subtest 'refusals' => sub {
         is($result->{exit}, 1, "refuses to start: $what");
         like($result->{err}, qr/IDA0360.*$pattern/, 'and says why');
     };
-    my $root = sub { my ($mode, $uid, $gid, $path) = @_; chown $uid, $gid, $path or die $!; chmod $mode, $path or die $! };
+    my $root = sub { my ($mode, $uid, $gid, $path) = @_; chown $uid, $gid, $path or die $!;
+        chmod $mode, $path or die $! };
     $starts->('as documented');
     my ($key, $secret) = ("$lib/idadmin.key", "$stack->{base}/bind.password");
-    for my $case ([0440, $worker_user, $worker_user, 'the common group may read it'], [0440, $worker_user, $web_gid, 'the group of httpd\'s user may'],
-        [0400, $web_uid, $worker_user, 'it is that user\'s own'], [0420, $worker_user, $worker_user, 'the common group may write it']) {
+    for my $case ([0440, $worker_user, $worker_user, 'the common group may read it'],
+        [0440, $worker_user, $web_gid, 'the group of httpd\'s user may'],
+        [0400, $web_uid, $worker_user, 'it is that user\'s own'],
+        [0420, $worker_user, $worker_user, 'the common group may write it']) {
         my ($mode, $uid, $gid, $words) = @$case;
-        for my $file ([$key, qr/seal_key: \Q$key\E can be/], [$secret, qr/bindPasswordFile: \Q$secret\E can be/]) {
+        for my $file ([$key, qr/seal_key: \Q$key\E can be/],
+            [$secret, qr/bindPasswordFile: \Q$secret\E can be/]) {
             $root->($mode, $uid, $gid, $file->[0]);
             $refuses->("$words ($file->[0])", $file->[1]);
             $root->(0400, $worker_user, $worker_user, $file->[0]);
         }
     }
     chmod 02770, $lib;
-    $refuses->('a directory in which httpd\'s user replaces the key', qr/seal_key: .* can be replaced by .* write the directory \Q$lib\E/);
+    $refuses->('a directory in which httpd\'s user replaces the key',
+        qr/seal_key: .* can be replaced by .* write the directory \Q$lib\E/);
     chmod 03770, $lib;
     $starts->('a sticky one keeps it from that');
     chmod 02750, $lib;
-    my $acl = pack('V (vvV)5', 2, 1, 4, 0xffffffff, 2, 4, $web_uid, 4, 0, 0xffffffff, 16, 4, 0xffffffff, 32, 0, 0xffffffff);
-    my $set = run_command(['python3', '-c', 'import os,sys; os.setxattr(sys.argv[1], "system.posix_acl_access", bytes.fromhex(sys.argv[2]))', $key, unpack 'H*', $acl]);
+    my $acl = pack('V (vvV)5', 2, 1, 4, 0xffffffff, 2, 4, $web_uid, 4, 0, 0xffffffff, 16, 4,
+        0xffffffff, 32, 0, 0xffffffff);
+    my $set = run_command(['python3', '-c',
+        'import os,sys; os.setxattr(sys.argv[1], "system.posix_acl_access", '
+        . 'bytes.fromhex(sys.argv[2]))', $key, unpack 'H*', $acl]);
   SKIP: {
         skip "no access control lists here: $set->{err}", 4 if $set->{exit};
         is(can($web_user, $key), 'r', 'a list lets httpd\'s user read it');
@@ -218,7 +269,8 @@ subtest 'refusals' => sub {
         chmod 0600, $key;
         is(can($web_user, $key), '', 'its mask takes that back');
         $starts->('a masked list');
-        run_command(['python3', '-c', 'import os,sys; os.removexattr(sys.argv[1], "system.posix_acl_access")', $key]);
+        run_command(['python3', '-c',
+            'import os,sys; os.removexattr(sys.argv[1], "system.posix_acl_access")', $key]);
     }
     my $ca = "$stack->{base}/ca.pem";
     spew($ca, slurp(Idadmin::Test::Tls::files()->{ca}));
@@ -228,21 +280,26 @@ subtest 'refusals' => sub {
     $starts->('authorities that everybody reads');
     $root->(0664, $worker_user, $worker_user, $ca);
     $refuses->('authorities that httpd\'s user writes', qr/caFile: \Q$ca\E can be written/);
-    is($stack->ctl('tenant', 'apply', '-', { stdin => json_text($document) })->{exit}, 1, 'nor is a document with them taken');
+    is($stack->ctl('tenant', 'apply', '-', { stdin => json_text($document) })->{exit}, 1,
+        'nor is a document with them taken');
     $root->(0644, $worker_user, $worker_user, $ca);
     my $mail = secret_file("$stack->{base}/mail.password", "x\n");
     $root->(0640, $worker_user, $worker_user, $mail);
-    $refuses->('the password of mail', qr/smtp_password_file/, '--smtp-user', 'identity', '--smtp-password-file', $mail);
+    $refuses->('the password of mail', qr/smtp_password_file/, '--smtp-user', 'identity',
+        '--smtp-password-file', $mail);
     my $link = "$stack->{base}/open";
     mkdir $link;
     $root->(0777, $worker_user, $worker_user, $link);
     symlink $key, "$link/seal.key";
-    $refuses->('a link in a directory of everybody', qr/seal_key: .* can be replaced/, '--seal-key', "$link/seal.key");
+    $refuses->('a link in a directory of everybody', qr/seal_key: .* can be replaced/, '--seal-key',
+        "$link/seal.key");
 
     my $same = run_command($worker->command('--once'), user => $web_user);
     is($same->{exit}, 1, 'a worker under httpd\'s user refuses to start');
     like($same->{err}, qr/IDA0360.*both run as www-data/, 'and says why');
-    my $upgrade = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config', '/dev/null', '--store', "sqlite3:$stack->{base}/spool/x.db"], user => $web_user);
+    my $upgrade = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade',
+        '--config', '/dev/null', '--store', "sqlite3:$stack->{base}/spool/x.db"],
+        user => $web_user);
     is($upgrade->{exit}, 1, 'nor does it make a seal key');
     ok(!-e "$stack->{base}/spool/x.key", 'indeed');
 
@@ -251,13 +308,19 @@ subtest 'refusals' => sub {
     is($unknown->{exit}, 0, 'an unknown user of httpd refuses nothing');
     like($unknown->{err}, qr/IDA0361.*nobody-such.*web_user/, 'but is said');
 
-    like($worker->run('--check', 'nordic')->{out}, qr/^  ok    users: httpd's www-data can neither read nor replace the seal key/m, '--check tells of the users');
-    like($worker->run('--check', 'nordic', '--web-user', 'nobody-such')->{out}, qr/^  ok    users: there is no nobody-such/m, 'or that there is none');
+    like($worker->run('--check', 'nordic')->{out},
+        qr/^  ok    users: httpd's www-data can neither read nor replace the seal key/m,
+        '--check tells of the users');
+    like($worker->run('--check', 'nordic', '--web-user', 'nobody-such')->{out},
+        qr/^  ok    users: there is no nobody-such/m, 'or that there is none');
 
-    # A running worker: the secret is judged whenever it is read, and a new configuration before it holds.
+    # A running worker: the secret is judged whenever it is read, and a new configuration before it
+    # holds.
     $worker->expect_log(qr/IDA0314/);
     $root->(0440, $worker_user, $worker_user, $secret);
-    is($stack->ctl('tenant', 'apply', '-', { stdin => json_text({ companyId => 'nordic', name => 'N' }) })->{exit}, 1, 'tenant apply refuses it');
+    is($stack->ctl('tenant', 'apply', '-',
+        { stdin => json_text({ companyId => 'nordic', name => 'N' }) })->{exit}, 1,
+        'tenant apply refuses it');
     $root->(0400, $worker_user, $worker_user, $secret);
     $worker->start;
     ok($worker->log_has(qr/started as/, 10), 'runs');
@@ -275,7 +338,8 @@ subtest 'refusals' => sub {
     $root->(0640, $worker_user, $worker_user, $mail);
     spew($conf, "smtp_user = identity\nsmtp_password_file = $mail\n");
     $reloading->signal('HUP');
-    ok($reloading->log_has(qr/IDA0330.*smtp_password_file.*can be read by httpd's user/, 10), 'a new one that opens a secret is not taken');
+    ok($reloading->log_has(qr/IDA0330.*smtp_password_file.*can be read by httpd's user/, 10),
+        'a new one that opens a secret is not taken');
     $root->(0400, $worker_user, $worker_user, $mail);
     $reloading->signal('HUP');
     ok($reloading->log_has(qr/configuration was read again/, 10), 'closed, it is');
@@ -283,19 +347,22 @@ subtest 'refusals' => sub {
     $stack->stop;
 };
 
-# The same where the store is PostgreSQL: the seal key lies by itself, and httpd's group is that of the spool.
+# The same where the store is PostgreSQL: the seal key lies by itself, and httpd's group is that of
+# the spool.
 subtest 'PostgreSQL' => sub {
     my $reason = Idadmin::Test::PostgreSQL->skip_reason;
     plan skip_all => $reason if $reason;
     my $stack = Idadmin::Test::Stack->new(engine => 'postgresql');
-    my $task  = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
+    my $task  = $stack->post('/v1/api/user',
+        { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
     is($stack->wait_task($task)->{state}, 'done', 'two users, one store');
     my ($key, $secret) = ($stack->{seal_key}, "$stack->{base}/bind.password");
     is(can($web_user, $_), '', "httpd's user and $_") for $key, $secret;
     for my $file ($key, $secret) {
         chmod 0440, $file;
         my $result = $stack->worker->run('--once');
-        is($result->{exit}, 1, "a worker refuses to start where the group of the spool may read $file");
+        is($result->{exit}, 1,
+            "a worker refuses to start where the group of the spool may read $file");
         like($result->{err}, qr/IDA0360.*\Q$file\E can be read/, 'and says so');
         chmod 0400, $file;
     }

@@ -1,4 +1,5 @@
-# The worker under the system call filter of the unit file that is shipped: whatever it does on a real server it does here under the very lines, and nothing kills it.
+# The worker under the system call filter of the unit file that is shipped: whatever it does on a
+# real server it does here under the very lines, and nothing kills it.
 use strict;
 use warnings;
 use utf8;
@@ -12,9 +13,11 @@ use Idadmin::Test::Times qw(outcomes);
 use Idadmin::Test::Webhook ();
 use Idadmin::Test::Workflows qw(act workflow);
 
-my $skip = Idadmin::Test::Confined::skip_reason() || Idadmin::Test::Smtp->skip_reason || Idadmin::Test::Cloud->skip_reason;
+my $skip = Idadmin::Test::Confined::skip_reason() || Idadmin::Test::Smtp->skip_reason
+    || Idadmin::Test::Cloud->skip_reason;
 plan(skip_all => $skip) if $skip;
-plan(skip_all => 'instrumented programs make system calls of their own') if Idadmin::Test::build_config()->{sanitizers};
+plan(skip_all => 'instrumented programs make system calls of their own')
+    if Idadmin::Test::build_config()->{sanitizers};
 
 my $unit   = src_dir() . '/conf/idadmin-worker.service';
 my @prefix = Idadmin::Test::Confined::prefix($unit);
@@ -27,33 +30,46 @@ subtest 'the filter holds' => sub {
     for my $name (qw(ptrace mount chroot setuid fchown sched_setscheduler)) {
         is($try->("syscall($number{$name}, 0, 0, 0, 0, 0)")->{signal}, 31, "$name: SIGSYS");
     }
-    like($try->("use Socket; socket my \$s, 17, SOCK_RAW, 0 or print \$!")->{out}, qr/Address family not supported/, 'no packet sockets');
-    is($try->("print syscall($number{mmap}, 0, 4096, 7, 0x22, -1, 0)")->{out}, -1, 'no memory that is written and executed');
+    like($try->("use Socket; socket my \$s, 17, SOCK_RAW, 0 or print \$!")->{out},
+        qr/Address family not supported/, 'no packet sockets');
+    is($try->("print syscall($number{mmap}, 0, 4096, 7, 0x22, -1, 0)")->{out}, -1,
+        'no memory that is written and executed');
     is($set{User}, 'idadmin', 'the unit names the worker\'s user');
-    is_deeply([map { $set{$_} } qw(Group UMask NoNewPrivileges)], ['idadmin', '0007', 'yes'], 'its group, umask and no new privileges');
+    is_deeply([map { $set{$_} } qw(Group UMask NoNewPrivileges)], ['idadmin', '0007', 'yes'],
+        'its group, umask and no new privileges');
 };
 
 for_each_stack {
     my ($stack) = @_;
-    my ($smtp, $hook) = (Idadmin::Test::Smtp->new(auth => { user => 'identity', password => 'm4il-secret' }), Idadmin::Test::Webhook->new);
+    my ($smtp, $hook) = (Idadmin::Test::Smtp->new(auth => { user => 'identity',
+        password => 'm4il-secret' }), Idadmin::Test::Webhook->new);
     unlink glob("$stack->{base}/lib/*.gate"), glob "$stack->{base}/lib/idadmin-cache.db*";
-    my $worker = $stack->new_worker(under => \@prefix, options => [$smtp->options], env => { TZ => 'UTC' });
-    my @joiner = (workflow('Joiner', 'userCreate', act(addToGroup => group => 'Finance'), act(sendEmail => to => '{manager}', subject => 's', body => 'b'),
-        act(sendInitialPassword => to => 'first.line@nordic.example'), act(callWebhook => url => $hook->url('/ok'), secretFile => $hook->secret, allowPrivate => JSON::PP::true())));
+    my $worker = $stack->new_worker(under => \@prefix, options => [$smtp->options],
+        env => { TZ => 'UTC' });
+    my @joiner = (workflow('Joiner', 'userCreate', act(addToGroup => group => 'Finance'),
+        act(sendEmail => to => '{manager}', subject => 's', body => 'b'),
+        act(sendInitialPassword => to => 'first.line@nordic.example'),
+        act(callWebhook => url => $hook->url('/ok'), secretFile => $hook->secret,
+        allowPrivate => JSON::PP::true())));
     $stack->{worker} = $worker;
     ok($worker->log_has(qr/started as/, 10), 'first start') or diag $worker->log_text;
-    ok(-e "$stack->{base}/lib/idadmin-cache.db.gate", 'gates and cache made') if $stack->engine eq 'sqlite';
+    ok(-e "$stack->{base}/lib/idadmin-cache.db.gate", 'gates and cache made')
+        if $stack->engine eq 'sqlite';
     $stack->httpd->start;
     $stack->wait_synced;
     my $acme = $stack->beside_in_the_cloud;
     ok($worker->running, 'first synchronisation of both directories');
     for my $on ($stack, $acme) {
         $on->apply_tenant({ companyId => $on->{company}, workflows => \@joiner });
-        my $queued = $on->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg', manager => 'anna.lind@' . $on->domain, ($on == $acme ? (country => 'SE') : ()) });
+        my $queued = $on->post('/v1/api/user',
+            { firstname => 'Åsa', surname => 'Öberg', manager => 'anna.lind@' . $on->domain,
+            ($on == $acme ? (country => 'SE') : ()) });
         is($queued->{status}, 200, "$on->{company}: queued") or diag $queued->{body};
         my $task = $on->wait_task($queued->{json}{data}{taskId}, seconds => 60);
-        is_deeply([grep { !/^(?:done|skipped|already)$/ } values %{ outcomes($task) }], [], 'a creation with mail, password and webhook') or diag json_text($task);
-        my $left = $on->delete('/v1/api/user', { userPrincipalName => $queued->{json}{data}{userPrincipalName}, time => '00:00' });
+        is_deeply([grep { !/^(?:done|skipped|already)$/ } values %{ outcomes($task) }], [],
+            'a creation with mail, password and webhook') or diag json_text($task);
+        my $left = $on->delete('/v1/api/user',
+            { userPrincipalName => $queued->{json}{data}{userPrincipalName}, time => '00:00' });
         $on->wait_task($left->{json}{data}{taskId}, seconds => 60);
         $on->ctl_ok('cache', 'reset', $on->{company});
         $on->ctl_ok('sync', $on->{company}, '--wait');

@@ -1,4 +1,5 @@
-# Backup and restore by the very commands of README: what it says there is what is run here, under the paths of a stack.
+# Backup and restore by the very commands of README: what it says there is what is run here, under
+# the paths of a stack.
 use strict;
 use warnings;
 use utf8;
@@ -26,10 +27,13 @@ for ($save, $restore) {
 ok($restore =~ s/^systemctl start idadmin-worker apache2$//m, 'README ends with the start');
 sub run_all { my ($script) = @_; return run_command(['/bin/sh', '-e', '-c', $script]) }
 
-my $task = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
+my $task = $stack->post('/v1/api/user',
+    { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
 is($stack->wait_task($task)->{state}, 'done', 'somebody was made');
-ok(wait_until(5, sub { grep { ($_->{action} // '') eq 'user.create' } @{ $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and is in the audit');
-my $later = $stack->post('/v1/api/user', { firstname => 'Bo', surname => 'Ek', date => '2031-01-02' })->{json}{data}{taskId};
+ok(wait_until(5, sub { grep { ($_->{action} // '') eq 'user.create' } @{
+    $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and is in the audit');
+my $later = $stack->post('/v1/api/user',
+    { firstname => 'Bo', surname => 'Ek', date => '2031-01-02' })->{json}{data}{taskId};
 my $saved = run_all($save);
 is($saved->{exit}, 0, 'backup beside httpd and worker') or diag $saved->{err};
 $stack->httpd->stop;
@@ -37,14 +41,17 @@ $stack->worker->stop;
 my $audited = $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records};
 my $restored = run_all($restore);
 is($restored->{exit}, 0, 'restore') or diag $restored->{err};
-is_deeply([map {s{.*/}{}r} sort glob "$lib/*"], [qw(idadmin-audit.db idadmin.db idadmin.key)], 'the store is what was saved');
+is_deeply([map {s{.*/}{}r} sort glob "$lib/*"], [qw(idadmin-audit.db idadmin.db idadmin.key)],
+    'the store is what was saved');
 
 # httpd first: it can make nothing, says so, and serves once the worker has been there.
 $stack->httpd->expect_log(qr/IDA0102|IDA0110/);
 $stack->httpd->start;
-is($stack->get_user('eva.berg@nordic.example', client => $stack->httpd->client)->{status}, 503, 'httpd waits for the worker');
+is($stack->get_user('eva.berg@nordic.example', client => $stack->httpd->client)->{status}, 503,
+    'httpd waits for the worker');
 $stack->worker->start;
-$stack->wait_synced(120);    # a lease of the old worker's, if the backup caught it at a synchronisation, is waited out
+# a lease of the old worker's, if the backup caught it at a synchronisation, is waited out
+$stack->wait_synced(120);
 ok($stack->worker->log_has(qr/the cache was not there and has been made/), 'which makes the cache');
 is($stack->get_user('asa.oberg@nordic.example')->{status}, 200, 'with the people of the directory');
 is($stack->task($task)->{state}, 'done', 'tasks are there');
@@ -52,17 +59,20 @@ is($stack->task($later)->{state}, 'queued', 'those to come too');
 my $verify = $stack->ctl('audit', 'verify', 'nordic', '--json');
 is($verify->{exit}, 0, 'the audit log\'s chain is whole');
 cmp_ok($verify->{json}{records}, '>=', 2, 'with its records');
-my $new = $stack->post('/v1/api/user', { firstname => 'Cia', surname => 'Ny' })->{json}{data}{taskId};
+my $new = $stack->post('/v1/api/user',
+    { firstname => 'Cia', surname => 'Ny' })->{json}{data}{taskId};
 is($stack->wait_task($new)->{state}, 'done', 'and work goes on');
 my $check = $stack->worker->run('--check', 'nordic');
 is($check->{exit}, 0, 'the settings are sealed by the restored key') or diag $check->{out};
 
-# Whoever comes first makes it, not the worker alone; also after a death between the making of the file and of what is in it.
+# Whoever comes first makes it, not the worker alone; also after a death between the making of the
+# file and of what is in it.
 $stack->httpd->stop;
 $stack->worker->stop;
 for my $left ('nothing', 'an empty file') {
     unlink glob "$lib/idadmin-cache.db*";
-    Idadmin::Test::give_to($id, Idadmin::Test::spew("$lib/idadmin-cache.db", '')) if $left ne 'nothing';
+    Idadmin::Test::give_to($id, Idadmin::Test::spew("$lib/idadmin-cache.db", ''))
+        if $left ne 'nothing';
     chmod 0640, "$lib/idadmin-cache.db";
     my $status = $stack->ctl('status', '--json');
     is($status->{exit}, 0, "idadminctl where of the cache there is $left") or diag $status->{err};

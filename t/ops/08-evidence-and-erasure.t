@@ -1,4 +1,5 @@
-# What is told about a leaver and how it is proven; and how a person's data goes out of the store without breaking what proves the rest.
+# What is told about a leaver and how it is proven; and how a person's data goes out of the store
+# without breaking what proves the rest.
 use strict;
 use warnings;
 use utf8;
@@ -10,32 +11,47 @@ use Idadmin::Test::Stack;
 my $d = $Idadmin::Test::Slapd::domain;
 my ($stack, $upn, $boss);
 
-sub api { my ($path, %arguments) = @_; return $stack->get("/v1/api$path?" . join '&', map { "$_=" . Idadmin::Test::Stack::_escape(Encode::encode_utf8($arguments{$_})) } sort keys %arguments) }
+sub api { my ($path, %arguments) = @_;
+    return $stack->get("/v1/api$path?" . join '&',
+    map { "$_=" . Idadmin::Test::Stack::_escape(Encode::encode_utf8($arguments{$_})) }
+    sort keys %arguments) }
 sub evidence { my ($who) = @_; return $stack->ctl('evidence', 'nordic', $who // $upn, '--json') }
 
 # Once the last read is in the log, all before it are.
 sub settle {
     my $mark = 'mark' . ++our $marks;
     api('/users', query => $mark);
-    ok(wait_until(15, sub { grep { ($_->{parameters}{query} // '') eq $mark } @{ $stack->ctl_ok('audit', 'list', 'nordic', '--limit', '200', '--json') } }), 'all is recorded');
-    ok(wait_until(15, sub { !grep { $_->[0] } $stack->sql('SELECT count(*) FROM audit_outbox') }), 'also what comes by the other way');
+    ok(wait_until(15, sub { grep { ($_->{parameters}{query} // '') eq $mark } @{
+        $stack->ctl_ok('audit', 'list', 'nordic', '--limit', '200', '--json') } }),
+        'all is recorded');
+    ok(wait_until(15, sub { !grep { $_->[0] } $stack->sql('SELECT count(*) FROM audit_outbox') }),
+        'also what comes by the other way');
 }
 
 sub life {
-    my $answer = $stack->post('/v1/api/user', { firstname => 'Zsófia', surname => 'Quixote-Brandt', jobTitle => 'Quartermaster', date => undef, manager => "eva.berg\@$d" },
+    my $answer = $stack->post('/v1/api/user',
+        { firstname => 'Zsófia', surname => 'Quixote-Brandt', jobTitle => 'Quartermaster',
+        date => undef, manager => "eva.berg\@$d" },
         headers => { 'Idempotency-Key' => 'hire-1' });
     $upn = $answer->{json}{data}{userPrincipalName};
     is($upn, "zsofia.quixote-brandt\@$d", 'somebody of whom there is but one');
     $stack->wait_task($answer->{json}{data}{taskId});
-    $boss = $stack->post('/v1/api/user', { firstname => 'Under', surname => 'Ling', manager => $upn });
+    $boss = $stack->post('/v1/api/user',
+        { firstname => 'Under', surname => 'Ling', manager => $upn });
     $stack->wait_task($boss->{json}{data}{taskId});
-    $stack->wait_task($_) for @{ $stack->ctl_ok('role', 'assign', 'nordic', 'Seller', $upn, '--json')->{tasks} };
-    my $asked = $stack->ctl_ok('request', 'create', 'nordic', 'Finance reports', $upn, '--justification', 'Zsófia Quixote-Brandt counts', '--json');
-    $stack->wait_task($stack->ctl_ok('request', 'approve', 'nordic', $asked->{id}, '--by', "eva.berg\@$d", '--json')->{taskId});
-    my $other = $stack->ctl_ok('request', 'create', 'nordic', 'Finance reports', "sten.vik\@$d", '--justification', "as $upn has it", '--json');
+    $stack->wait_task($_) for @{
+        $stack->ctl_ok('role', 'assign', 'nordic', 'Seller', $upn, '--json')->{tasks} };
+    my $asked = $stack->ctl_ok('request', 'create', 'nordic', 'Finance reports', $upn,
+        '--justification', 'Zsófia Quixote-Brandt counts', '--json');
+    $stack->wait_task($stack->ctl_ok('request', 'approve', 'nordic', $asked->{id}, '--by',
+        "eva.berg\@$d", '--json')->{taskId});
+    my $other = $stack->ctl_ok('request', 'create', 'nordic', 'Finance reports', "sten.vik\@$d",
+        '--justification', "as $upn has it", '--json');
     api('/users', query => 'quixote zsofia');
     api('/user/details', user => $upn);
-    is($stack->post('/v1/api/user', { firstname => 'Zsófia', surname => 'Quixote-Brandt', country => 'x' x 200 })->{status}, 400, 'a refused request with the name');
+    is($stack->post('/v1/api/user',
+        { firstname => 'Zsófia', surname => 'Quixote-Brandt', country => 'x' x 200 })->{status},
+        400, 'a refused request with the name');
     is(evidence()->{exit}, 1, 'who was never offboarded has no evidence');
     $answer = $stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' });
     return $stack->wait_task($answer->{json}{data}{taskId});
@@ -50,24 +66,36 @@ sub proof {
     ok($document->{complete}, 'complete') or diag explain $document->{notProven};
     my ($leave) = @{ $document->{offboardings} };
     is($leave->{id}, $task->{id}, 'by which task');
-    is_deeply([map {"$_->{name} $_->{outcome}"} @{ $leave->{steps} }], [map {"$_->{name} $_->{outcome}"} @{ $task->{steps} }], 'what was revoked');
-    like((grep { $_->{name} eq 'revokeMemberships' } @{ $leave->{steps} })[0]{detail}, qr/Sales team/, 'in words');
+    is_deeply([map {"$_->{name} $_->{outcome}"} @{ $leave->{steps} }],
+        [map {"$_->{name} $_->{outcome}"} @{ $task->{steps} }], 'what was revoked');
+    like((grep { $_->{name} eq 'revokeMemberships' } @{ $leave->{steps} })[0]{detail},
+        qr/Sales team/, 'in words');
     for my $step (@{ $leave->{steps} }) {
-        my ($row) = $stack->sql("SELECT hash FROM audit.record WHERE tenant_id = 'nordic' AND seq = $step->{proof}{seq}");
+        my ($row) =
+            $stack->sql("SELECT hash FROM audit.record WHERE tenant_id = 'nordic' AND seq = "
+            . "$step->{proof}{seq}");
         is($row->[0], $step->{proof}{hash}, "$step->{name}: its record");
     }
-    is_deeply([sort map { $_->{action} } @{ $document->{grantsEnded} }], ['request.end', 'role.unassign'], 'granted access that ended');
+    is_deeply([sort map { $_->{action} } @{ $document->{grantsEnded} }],
+        ['request.end', 'role.unassign'], 'granted access that ended');
     ok($document->{chain}{whole}, 'the chain was walked');
-    ok(!$document->{now}{accountEnabled} && !@{ $document->{now}{memberships} }, 'as the directory is now');
-    like($stack->ctl('evidence', 'nordic', $upn)->{out}, qr/disableAccount\s+done.*whole.*nothing has come back/s, 'for people');
+    ok(!$document->{now}{accountEnabled} && !@{ $document->{now}{memberships} },
+        'as the directory is now');
+    like($stack->ctl('evidence', 'nordic', $upn)->{out},
+        qr/disableAccount\s+done.*whole.*nothing has come back/s, 'for people');
 
-    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::group_dn('CRM admins') . "\nchangetype: modify\nadd: member\nmember: " . Idadmin::Test::Slapd::user_dn('zsofia.quixote-brandt') . "\n");
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::group_dn('CRM admins')
+        . "\nchangetype: modify\nadd: member\nmember: "
+        . Idadmin::Test::Slapd::user_dn('zsofia.quixote-brandt') . "\n");
     $stack->ctl_ok('sync', 'nordic', '--wait');
     $document = evidence()->{json};
     ok(!$document->{complete}, 'somebody put the leaver back into a group');
-    like("@{ $document->{notProven} }", qr/still shows the membership of CRM admins \(direct\)/, 'and that is said');
+    like("@{ $document->{notProven} }", qr/still shows the membership of CRM admins \(direct\)/,
+        'and that is said');
     my $seq = $leave->{steps}[0]{proof}{seq};
-    my $touch = sub { $stack->sql("UPDATE audit.record SET outcome = '$_[0]' WHERE tenant_id = 'nordic' AND seq = $seq") };
+    my $touch = sub {
+        $stack->sql("UPDATE audit.record SET outcome = '$_[0]' WHERE tenant_id = 'nordic' AND seq "
+        . "= $seq") };
     $touch->('OK');
     $told = evidence();
     is($told->{exit}, 1, 'a record that was tampered with');
@@ -88,7 +116,9 @@ sub bytes_of_store {
         return join '', map { slurp($_) } glob "$stack->{base}/lib/idadmin*.db*";
     }
     my $all = '';
-    for my $table ($stack->sql("SELECT table_schema || '.' || table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')")) {
+    for my $table ($stack->sql("SELECT table_schema || '.' || table_name FROM "
+        . "information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN "
+        . "('pg_catalog', 'information_schema')")) {
         $all .= join "\n", map { $_->[0] } $stack->sql("SELECT CAST(x AS TEXT) FROM $table->[0] x");
     }
     return $all;
@@ -97,31 +127,57 @@ sub bytes_of_store {
 sub found {
     my $bytes = bytes_of_store();
     $bytes = Encode::encode_utf8($bytes) if utf8::is_utf8($bytes);
-    return grep { index(lc $bytes, lc Encode::encode_utf8($_)) >= 0 } $upn, 'zsofia', 'Zsófia', 'quixote', 'Quartermaster';
+    return grep { index(lc $bytes, lc Encode::encode_utf8($_)) >= 0 } $upn, 'zsofia', 'Zsófia',
+        'quixote', 'Quartermaster';
 }
 
-# Every column of text there is, by whether a person's data may come to stand in it. A new one has to be added to one of the lists, and to
-# core/store_erase*.c if it is the first.
+# Every column of text there is, by whether a person's data may come to stand in it. A new one has
+# to be added to one of the lists, and to core/store_erase*.c if it is the first.
 my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @columns } (
-    'access_grant user_id', 'access_request person upn user_id justification approvers decided_by', 'audit_outbox record', 'idempotency key answer', 'reservation address',
-    'role_assignment person upn user_id assigned_by', 'task person object_id upn mail display_name employee_id progress warnings error marker', 'task_payload payload', 'task_step detail',
-    'user_lock person', 'workflow_run upn', 'workflow_run_action error', 'cache.address address owner_id',
-    'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname department department_key search_key job_title company office city country employee_id manager_id'
-        . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id', 'cache.staging id item sub digest', 'cache.unresolved_member dn_key',
-    'audit.record actor actor_key label target endpoint parameters detail address salt personal_hash');
-# Words and IDs of the service's own, and what administrators write: tenants, groups, workflows, templates, API users. A tenant document that
-# names the person is said to do so.
+    'access_grant user_id', 'access_request person upn user_id justification approvers decided_by',
+        'audit_outbox record', 'idempotency key answer', 'reservation address',
+    'role_assignment person upn user_id assigned_by',
+    'task person object_id upn mail display_name employee_id progress warnings error marker',
+    'task_payload payload', 'task_step detail',
+    'user_lock person', 'workflow_run upn', 'workflow_run_action error',
+    'cache.address address owner_id',
+    'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname '
+    . 'department department_key search_key job_title company office city country employee_id '
+    . 'manager_id'
+        . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id',
+            'cache.staging id item sub digest', 'cache.unresolved_member dn_key',
+    'audit.record actor actor_key label target endpoint parameters detail address salt '
+    . 'personal_hash');
+# Words and IDs of the service's own, and what administrators write: tenants, groups, workflows,
+# templates, API users. A tenant document that names the person is said to do so.
 my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @columns } (
-    'access_grant tenant_id directory kind item source source_id name state task_id', 'access_request tenant_id id service group_name group_id state task_id',
-    'access_service tenant_id name group_name approvers', 'api_key tenant_id username key_hash access_level label rate_limit allowed_from', 'audit_outbox rid tenant_id',
-    'directory_state tenant_id directory hold_reason sync_owner', 'idempotency tenant_id username method path request_hash location task_id', 'reservation tenant_id task_id',
-    'role_assignment tenant_id template_id task_id', 'role_template tenant_id id name description groups licenses', 'setting name value',
-    'task id tenant_id type state directory wall_date wall_time zone lease_owner username label', 'task_membership task_id directory group_id group_name retained restored_by', 'task_payload task_id',
-    'task_step task_id name outcome', 'tenant id document seal', 'user_lock tenant_id task_id', 'worker id host version', 'workflow tenant_id id name trigger_type actions',
-    'workflow_run id tenant_id workflow event_type task_id status', 'workflow_run_action run_id type status', 'cache.address tenant_id directory', 'cache.counter tenant_id name',
-    'cache.directory_group tenant_id directory id name name_key kind description dn dn_key rule stamp digest', 'cache.directory_user tenant_id directory licenses', 'cache.entry tenant_id directory', 'cache.index_aside name of_table definition figures',
-    'cache.staging tenant_id directory kind op', 'cache.sync_state tenant_id directory tokens binding error stopped', 'cache.unresolved_member tenant_id directory group_id',
-    'audit.chain tenant_id hash first_hash', 'audit.record tenant_id rid category outcome action hash', 'audit.spool_position spool segment');
+    'access_grant tenant_id directory kind item source source_id name state task_id',
+        'access_request tenant_id id service group_name group_id state task_id',
+    'access_service tenant_id name group_name approvers',
+    'api_key tenant_id username key_hash access_level label rate_limit allowed_from',
+    'audit_outbox rid tenant_id',
+    'directory_state tenant_id directory hold_reason sync_owner',
+    'idempotency tenant_id username method path request_hash location task_id',
+    'reservation tenant_id task_id',
+    'role_assignment tenant_id template_id task_id',
+    'role_template tenant_id id name description groups licenses', 'setting name value',
+    'task id tenant_id type state directory wall_date wall_time zone lease_owner username label',
+    'task_membership task_id directory group_id group_name retained restored_by',
+    'task_payload task_id',
+    'task_step task_id name outcome', 'tenant id document seal', 'user_lock tenant_id task_id',
+    'worker id host version', 'workflow tenant_id id name trigger_type actions',
+    'workflow_run id tenant_id workflow event_type task_id status',
+    'workflow_run_action run_id type status', 'cache.address tenant_id directory',
+    'cache.counter tenant_id name',
+    'cache.directory_group tenant_id directory id name name_key kind description dn dn_key rule '
+    . 'stamp digest', 'cache.directory_user tenant_id directory licenses',
+    'cache.entry tenant_id directory', 'cache.index_aside name of_table definition figures',
+    'cache.staging tenant_id directory kind op',
+    'cache.sync_state tenant_id directory tokens binding error stopped',
+    'cache.unresolved_member tenant_id directory group_id',
+    'audit.chain tenant_id hash first_hash',
+    'audit.record tenant_id rid category outcome action hash',
+    'audit.spool_position spool segment');
 
 sub columns_of_schema {
     my %all;
@@ -139,45 +195,74 @@ sub columns_of_schema {
 sub columns_with_the_person {
     my %columns;
     for (columns_of_schema()) { push @{ $columns{$1} }, $2 if /^(.+)\.(.+)$/ }
-    my @queries = map { my $table = $_; map { "SELECT '$table.$_' WHERE EXISTS (SELECT 1 FROM $table WHERE lower($_) LIKE '%quixote%')" } @{ $columns{$table} } } sort keys %columns;
+    my @queries = map { my $table = $_;
+        map {
+        "SELECT '$table.$_' WHERE EXISTS (SELECT 1 FROM $table WHERE lower($_) LIKE "
+        . "'%quixote%')" } @{ $columns{$table} } } sort keys %columns;
     return map { $_->[0] } $stack->sql(join ' UNION ALL ', @queries);
 }
 
-is_deeply([columns_of_schema()], [sort keys %personal, keys %impersonal], 'each column of text of the schema is judged');
+is_deeply([columns_of_schema()], [sort keys %personal, keys %impersonal],
+    'each column of text of the schema is judged');
 
 sub erasure {
-    refused(qr/directory onPremises still has.*Delete the account.*sync nordic/, 'while the account is there');
-    my $later = $stack->delete('/v1/api/user', { userPrincipalName => $upn, date => '2031-01-01' })->{json}{data}{taskId};
-    refused(qr/Task \Q$later\E of this person is queued: let it end, or cancel it/, 'while a task is queued');
-    is($stack->call(DELETE => "/v1/api/task?id=$later", headers => { 'Idempotency-Key' => "stay-$upn" })->{status}, 200, 'cancelled under a key that names the person');
-    is_deeply([sort map { $_->[0] } $stack->sql('SELECT key FROM idempotency')], ['hire-1', "stay-$upn"], 'both answers are kept');
-    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('zsofia.quixote-brandt') . "\nchangetype: delete\n");
+    refused(qr/directory onPremises still has.*Delete the account.*sync nordic/,
+        'while the account is there');
+    my $later = $stack->delete('/v1/api/user',
+        { userPrincipalName => $upn, date => '2031-01-01' })->{json}{data}{taskId};
+    refused(qr/Task \Q$later\E of this person is queued: let it end, or cancel it/,
+        'while a task is queued');
+    is($stack->call(DELETE => "/v1/api/task?id=$later",
+        headers => { 'Idempotency-Key' => "stay-$upn" })->{status}, 200,
+        'cancelled under a key that names the person');
+    is_deeply([sort map { $_->[0] } $stack->sql('SELECT key FROM idempotency')],
+        ['hire-1', "stay-$upn"], 'both answers are kept');
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('zsofia.quixote-brandt')
+        . "\nchangetype: delete\n");
     $stack->ctl_ok('sync', 'nordic', '--wait');
     settle();
     cmp_ok(scalar(my @before = found()), '>=', 4, 'before: found');
     my @columns = columns_with_the_person();
-    is_deeply([grep { !$personal{$_} } @columns], [], 'where the person stands is known as such a place');
+    is_deeply([grep { !$personal{$_} } @columns], [],
+        'where the person stands is known as such a place');
     cmp_ok(scalar @columns, '>=', 12, 'and those are many');
     my $whole = $stack->ctl_ok('audit', 'verify', 'nordic', '--json');
-    my $outcomes = sub { [map { join ' ', map { $_ // '-' } @$_ } $stack->sql("SELECT seq, at, category, outcome, hash FROM audit.record WHERE tenant_id = 'nordic' AND seq <= $whole->{records} ORDER BY seq")] };
+    my $outcomes = sub { [map { join ' ',
+        map { $_
+        // '-' } @$_ } $stack->sql("SELECT seq, at, category, outcome, hash FROM audit.record "
+        . "WHERE tenant_id = 'nordic' AND seq <= $whole->{records} ORDER BY seq")] };
     my $chain = $outcomes->();
     my $erased = $stack->ctl('erase', 'nordic', $upn, '--compact', '--json');
     is($erased->{exit}, 0, 'erased') or diag $erased->{err};
-    cmp_ok($erased->{json}{$_}, '>', 0, "$_: $erased->{json}{$_}") for qw(tasks requests mentions workflowRuns auditRecords);
-    like("@{ $erased->{json}{stays} }", qr/directories are not touched.*backups/s, 'what stays is said');
+    cmp_ok($erased->{json}{$_}, '>', 0, "$_: $erased->{json}{$_}")
+        for qw(tasks requests mentions workflowRuns auditRecords);
+    like("@{ $erased->{json}{stays} }", qr/directories are not touched.*backups/s,
+        'what stays is said');
     is_deeply([columns_with_the_person()], [], 'after: no column has the person');
-    is_deeply([found()], [], 'nothing is found in any file or table') or diag explain [grep { @{ $_->[1] } } map { my $t = $_->[0]; [$t, [grep {/quixote/i} map { join ' ', map { $_ // '' } @$_ } $stack->sql("SELECT * FROM $t")]] }
-        map { [$_] } qw(task task_payload task_step access_request role_assignment access_grant workflow_run idempotency audit_outbox reservation cache.directory_user cache.address audit.record)];
-    is_deeply($outcomes->(), $chain, 'the records are in their places, with their times, categories and outcomes');
+    is_deeply([found()], [], 'nothing is found in any file or table')
+        or diag explain [grep { @{ $_->[1] } }
+        map { my $t = $_->[0];
+        [$t, [grep {/quixote/i}
+        map { join ' ', map { $_ // '' } @$_ } $stack->sql("SELECT * FROM $t")]] }
+        map { [$_] } qw(task task_payload task_step access_request role_assignment access_grant
+            workflow_run idempotency audit_outbox reservation cache.directory_user cache.address
+            audit.record)];
+    is_deeply($outcomes->(), $chain,
+        'the records are in their places, with their times, categories and outcomes');
     ok($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{whole}, 'the chain is whole');
     settle();
-    my ($record) = grep { ($_->{action} // '') eq 'person.erase' } @{ $stack->ctl_ok('audit', 'list', 'nordic', '--category', 'portal', '--json') };
-    ok($record && !defined $record->{target} && $record->{parameters}{tasks} > 0, 'the erasure is recorded without saying whose');
-    is($stack->task($boss->{json}{data}{taskId})->{steps}[0]{outcome}, 'done', 'others keep their tasks');
+    my ($record) = grep { ($_->{action} // '') eq 'person.erase' } @{
+        $stack->ctl_ok('audit', 'list', 'nordic', '--category', 'portal', '--json') };
+    ok($record && !defined $record->{target} && $record->{parameters}{tasks} > 0,
+        'the erasure is recorded without saying whose');
+    is($stack->task($boss->{json}{data}{taskId})->{steps}[0]{outcome}, 'done',
+        'others keep their tasks');
     is($stack->get_user("under.ling\@$d")->{status}, 200, 'and their place in the cache');
-    my ($asked) = grep { $_->{requester} eq "sten.vik\@$d" } @{ $stack->ctl_ok('request', 'list', 'nordic', '--json') };
+    my ($asked) = grep { $_->{requester} eq "sten.vik\@$d" } @{
+        $stack->ctl_ok('request', 'list', 'nordic', '--json') };
     is($asked->{justification}, 'as erased has it', 'mentions are taken out of their texts');
-    is($stack->ctl_ok('erase', 'nordic', $upn, '--json')->{auditRecords}, 0, 'once more: nothing is left to erase');
+    is($stack->ctl_ok('erase', 'nordic', $upn, '--json')->{auditRecords}, 0,
+        'once more: nothing is left to erase');
     is(evidence()->{exit}, 1, 'and there is no evidence any more');
 }
 
@@ -189,8 +274,12 @@ for_each_stack {
     subtest 'erasure' => \&erasure;
 } slapd => {}, tenant => {
     roleTemplates => [{ name => 'Seller', groups => ['Sales team'] }],
-    workflows => [{ name => 'Joiner', trigger => 'userCreate', actions => [{ type => 'addToGroup', group => 'All staff' }] },
-        { name => 'Leaver', trigger => 'userDelete', actions => [{ type => 'unassignRoleTemplates' }, { type => 'transferReports', to => '{manager}' }] }],
-    accessCatalog => [{ service => 'Finance reports', group => 'Finance', approvers => ["eva.berg\@$d"] }],
+    workflows => [{ name => 'Joiner', trigger => 'userCreate',
+    actions => [{ type => 'addToGroup', group => 'All staff' }] },
+        { name => 'Leaver', trigger => 'userDelete',
+        actions => [{ type => 'unassignRoleTemplates' },
+        { type => 'transferReports', to => '{manager}' }] }],
+    accessCatalog => [{ service => 'Finance reports', group => 'Finance',
+    approvers => ["eva.berg\@$d"] }],
 };
 done_testing();

@@ -1,5 +1,6 @@
-# The main job over the whole stack: posted to httpd, carried out in slapd at the asked minute, looked up, offboarded. What counts is what the directory
-# holds afterwards, and that no step says more than that.
+# The main job over the whole stack: posted to httpd, carried out in slapd at the asked minute,
+# looked up, offboarded. What counts is what the directory holds afterwards, and that no step says
+# more than that.
 use strict;
 use warnings;
 use utf8;
@@ -17,59 +18,87 @@ my $stack;
 # What the directory holds before and after the minute.
 sub at_the_minute {
     my $posted = post_ahead($stack, $domain, company => 'Nordic AB');
-    is(scalar $stack->slapd->search('(uid=asa.oberg*)', base => $Idadmin::Test::Slapd::people), 0, 'and the directory has nobody new');
+    is(scalar $stack->slapd->search('(uid=asa.oberg*)', base => $Idadmin::Test::Slapd::people), 0,
+        'and the directory has nobody new');
     is($stack->slapd->bind_code('bo.ek'), 0, 'a leaver can still sign in');
 
     my @done = wait_on_time($stack, $posted);
 
-    is_deeply(outcomes($done[0]), { createAccount => 'done', setManager => 'done', setPhoto => 'done' }, 'true outcomes of a joiner');
+    is_deeply(outcomes($done[0]),
+        { createAccount => 'done', setManager => 'done', setPhoto => 'done' },
+        'true outcomes of a joiner');
     my $entry = $stack->slapd->user('asa.oberg');
-    my %want = (givenname => 'Åsa', sn => 'Öberg', displayname => 'Åsa Öberg', cn => 'Åsa Öberg', mail => "asa.oberg\@$domain", title => 'Säljare', o => 'Nordic AB', l => 'Malmö',
-        physicaldeliveryofficename => 'Malmö 3', street => 'Storgatan 1', postalcode => '211 34', preferredlanguage => 'sv-SE', manager => 'uid=anna.lind,ou=people,dc=nordic,dc=example');
-    is_deeply({ map { $_ => $entry->{$_}[0] } keys %want }, { map { $_ => Encode::encode_utf8($want{$_}) } keys %want }, 'the entry has every attribute');
+    my %want = (givenname => 'Åsa', sn => 'Öberg', displayname => 'Åsa Öberg', cn => 'Åsa Öberg',
+        mail => "asa.oberg\@$domain", title => 'Säljare', o => 'Nordic AB', l => 'Malmö',
+        physicaldeliveryofficename => 'Malmö 3', street => 'Storgatan 1', postalcode => '211 34',
+        preferredlanguage => 'sv-SE', manager => 'uid=anna.lind,ou=people,dc=nordic,dc=example');
+    is_deeply({ map { $_ => $entry->{$_}[0] } keys %want },
+        { map { $_ => Encode::encode_utf8($want{$_}) } keys %want },
+        'the entry has every attribute');
     ok($entry->{jpegphoto}[0] eq $posted->{photo}, 'and the photo, byte for byte');
     is($entry->{pwdaccountlockedtime}, undef, 'and is enabled');
     like($entry->{userpassword}[0], qr/^\{/, 'with a hashed password');
-    my %uids = map { $_->{uid}[0] => 1 } $stack->slapd->search('(sn=Öberg)', base => $Idadmin::Test::Slapd::people);
-    is_deeply([sort keys %uids], [sort 'asa.oberg', map {"asa.oberg$_"} 2 .. 15], 'fifteen of the name, numbered from 2');
-    is($stack->get_user("asa.oberg\@$domain")->{json}{data}{user}{jobTitle}, 'Säljare', 'the look-up finds the new user at once');
+    my %uids = map { $_->{uid}[0] => 1 } $stack->slapd->search('(sn=Öberg)',
+        base => $Idadmin::Test::Slapd::people);
+    is_deeply([sort keys %uids], [sort 'asa.oberg', map {"asa.oberg$_"} 2 .. 15],
+        'fifteen of the name, numbered from 2');
+    is($stack->get_user("asa.oberg\@$domain")->{json}{data}{user}{jobTitle}, 'Säljare',
+        'the look-up finds the new user at once');
 
     my $leaver = $done[15];
     my $outcomes = outcomes($leaver);
-    is_deeply($outcomes, { disableAccount => 'done', revokeSessions => 'skipped', revokeMemberships => 'done', verify => 'done' }, 'true outcomes of a leaver');
-    is($stack->slapd->user('bo.ek')->{pwdaccountlockedtime}[0], '000001010000Z', 'the account is disabled');
+    is_deeply($outcomes, { disableAccount => 'done', revokeSessions => 'skipped',
+        revokeMemberships => 'done', verify => 'done' }, 'true outcomes of a leaver');
+    is($stack->slapd->user('bo.ek')->{pwdaccountlockedtime}[0], '000001010000Z',
+        'the account is disabled');
     is($stack->slapd->bind_code('bo.ek'), 49, 'and cannot sign in');
-    is_deeply([map { grep {/uid=bo\.ek,/} $stack->slapd->members($_) } 'All staff', 'Sales team', 'CRM admins'], [], 'and is out of every group');
-    like(json_text($leaver->{warnings}), qr/Everyone in sales/, 'the dynamic group is reported, not removed');
+    is_deeply([map { grep {/uid=bo\.ek,/} $stack->slapd->members($_) } 'All staff', 'Sales team',
+        'CRM admins'], [], 'and is out of every group');
+    like(json_text($leaver->{warnings}), qr/Everyone in sales/,
+        'the dynamic group is reported, not removed');
     is($stack->get_user("bo.ek\@$domain", )->{status}, 200, 'a leaver can still be looked up');
-    my $again = $stack->delete('/v1/api/user', { userPrincipalName => "bo.ek\@$domain", date => (wall(time))[0], time => '00:00' });
+    my $again = $stack->delete('/v1/api/user',
+        { userPrincipalName => "bo.ek\@$domain", date => (wall(time))[0], time => '00:00' });
     my $repeat = $stack->wait_task($again->{json}{data}{taskId});
-    is(outcomes($repeat)->{disableAccount}, 'already', 'a disabled user again: a task whose steps say already');
+    is(outcomes($repeat)->{disableAccount}, 'already',
+        'a disabled user again: a task whose steps say already');
     is(outcomes($repeat)->{revokeMemberships}, 'already', 'each of them');
 }
 
-# The last member of a groupOfNames cannot simply go: the placeholder takes the place and never shows.
+# The last member of a groupOfNames cannot simply go: the placeholder takes the place and never
+# shows.
 sub last_member {
-    $stack->slapd->modify("dn: cn=Lonely,ou=groups,dc=nordic,dc=example\nchangetype: add\nobjectClass: groupOfNames\ncn: Lonely\nmember: uid=sten.vik,ou=people,dc=nordic,dc=example\n");
-    my $task = $stack->wait_task($stack->delete('/v1/api/user', { userPrincipalName => "sten.vik\@$domain", time => '00:00' })->{json}{data}{taskId});
-    is_deeply([$stack->slapd->members('Lonely')], [$Idadmin::Test::Slapd::filler], 'only the placeholder is left');
+    $stack->slapd->modify("dn: cn=Lonely,ou=groups,dc=nordic,dc=example\nchangetype: "
+        . "add\nobjectClass: groupOfNames\ncn: Lonely\nmember: "
+        . "uid=sten.vik,ou=people,dc=nordic,dc=example\n");
+    my $task = $stack->wait_task($stack->delete('/v1/api/user',
+        { userPrincipalName => "sten.vik\@$domain", time => '00:00' })->{json}{data}{taskId});
+    is_deeply([$stack->slapd->members('Lonely')], [$Idadmin::Test::Slapd::filler],
+        'only the placeholder is left');
     is(outcomes($task)->{revokeMemberships}, 'done', 'the membership is gone');
 }
 
 sub now_and_disabled {
     my $start = Time::HiRes::time();
-    my $answer = $stack->post('/v1/api/user', { firstname => 'Nina', surname => 'Nu', accountEnabled => JSON::PP::false() });
+    my $answer = $stack->post('/v1/api/user',
+        { firstname => 'Nina', surname => 'Nu', accountEnabled => JSON::PP::false() });
     my $task = $stack->wait_task($answer->{json}{data}{taskId});
-    note(sprintf 'a creation for now was done %.3f s after the request', Time::HiRes::time() - $start);
-    is_deeply(outcomes($task), { createAccount => 'done', setManager => 'skipped', setPhoto => 'skipped' }, 'no manager, no photo: skipped');
+    note(sprintf 'a creation for now was done %.3f s after the request',
+        Time::HiRes::time() - $start);
+    is_deeply(outcomes($task),
+        { createAccount => 'done', setManager => 'skipped', setPhoto => 'skipped' },
+        'no manager, no photo: skipped');
     ok(step($task, 'setManager')->{detail}, 'with the reason');
-    is($stack->slapd->user('nina.nu')->{pwdaccountlockedtime}[0], '000001010000Z', 'accountEnabled false creates it disabled');
+    is($stack->slapd->user('nina.nu')->{pwdaccountlockedtime}[0], '000001010000Z',
+        'accountEnabled false creates it disabled');
 }
 
-# Somebody else takes the name between queueing and the minute: the next candidate, told in task and step.
+# Somebody else takes the name between queueing and the minute: the next candidate, told in task and
+# step.
 sub name_taken_meanwhile {
     my ($date, $time) = wall(time + 3600);
-    my $queued = $stack->post('/v1/api/user', { firstname => 'Taken', surname => 'Name', date => $date, time => $time })->{json}{data};
+    my $queued = $stack->post('/v1/api/user',
+        { firstname => 'Taken', surname => 'Name', date => $date, time => $time })->{json}{data};
     is($queued->{userPrincipalName}, "taken.name\@$domain", 'reserved');
     $stack->slapd->add_user('taken.name', sn => 'Other');
     $stack->ctl_ok('task', 'reschedule', 'nordic', $queued->{taskId}, wall(time - 120));
@@ -82,46 +111,66 @@ sub name_taken_meanwhile {
 # The manager is a queued creation of the same minute.
 sub manager_from_queue {
     my ($date, $time) = wall(time + 3600);
-    my $boss = $stack->post('/v1/api/user', { firstname => 'New', surname => 'Boss', date => $date, time => $time })->{json}{data};
-    my $junior = $stack->post('/v1/api/user', { firstname => 'New', surname => 'Junior', manager => $boss->{userPrincipalName}, date => $date, time => $time })->{json}{data};
+    my $boss = $stack->post('/v1/api/user',
+        { firstname => 'New', surname => 'Boss', date => $date, time => $time })->{json}{data};
+    my $junior = $stack->post('/v1/api/user',
+        { firstname => 'New', surname => 'Junior', manager => $boss->{userPrincipalName},
+        date => $date, time => $time })->{json}{data};
     $stack->ctl_ok('task', 'reschedule', 'nordic', $junior->{taskId}, wall(time - 120));
-    ok(wait_until(10, sub { my $t = $stack->task($junior->{taskId}); $t->{state} eq 'queued' && $t->{attempts} > 0 }), 'the manager is not there yet: the task waits');
+    ok(wait_until(10, sub { my $t = $stack->task($junior->{taskId});
+        $t->{state} eq 'queued' && $t->{attempts} > 0 }),
+        'the manager is not there yet: the task waits');
     like($stack->task($junior->{taskId})->{error}, qr/new\.boss/, 'with a readable reason');
     $stack->ctl_ok('task', 'reschedule', 'nordic', $boss->{taskId}, wall(time - 120));
     $stack->wait_task($boss->{taskId});
-    is(outcomes($stack->wait_task($junior->{taskId}, seconds => 60))->{setManager}, 'done', 'once the manager exists the step is done');
-    is($stack->slapd->user('new.junior')->{manager}[0], 'uid=new.boss,ou=people,dc=nordic,dc=example', 'in the directory too');
+    is(outcomes($stack->wait_task($junior->{taskId}, seconds => 60))->{setManager}, 'done',
+        'once the manager exists the step is done');
+    is($stack->slapd->user('new.junior')->{manager}[0],
+        'uid=new.boss,ou=people,dc=nordic,dc=example', 'in the directory too');
 }
 
 # Changes that others make in the directory reach the look-up.
 sub changes_arrive {
-    $stack->slapd->modify("dn: uid=rut.sandell,ou=people,dc=nordic,dc=example\nchangetype: modify\nreplace: title\ntitle: Chief of people\n");
-    ok(wait_until(10, sub { ($stack->get_user("rut.sandell\@$domain")->{json}{data}{user}{jobTitle} // '') eq 'Chief of people' }), 'a change is seen');
+    $stack->slapd->modify("dn: uid=rut.sandell,ou=people,dc=nordic,dc=example\nchangetype: "
+        . "modify\nreplace: title\ntitle: Chief of people\n");
+    ok(wait_until(10, sub { ($stack->get_user("rut.sandell\@$domain")->{json}{data}{user}{jobTitle}
+        // '') eq 'Chief of people' }), 'a change is seen');
     $stack->slapd->add_user('by.hand', givenName => 'By', sn => 'Hand');
-    ok(wait_until(10, sub { $stack->get_user("by.hand\@$domain")->{status} == 200 }), 'an entry made by hand is seen');
-    $stack->slapd->modify("dn: uid=by.hand,ou=people,dc=nordic,dc=example\nchangetype: modrdn\nnewrdn: uid=by.head\ndeleteoldrdn: 1\n");
+    ok(wait_until(10, sub { $stack->get_user("by.hand\@$domain")->{status} == 200 }),
+        'an entry made by hand is seen');
+    $stack->slapd->modify("dn: uid=by.hand,ou=people,dc=nordic,dc=example\nchangetype: "
+        . "modrdn\nnewrdn: uid=by.head\ndeleteoldrdn: 1\n");
     $stack->slapd->delete_entry('uid=by.head,ou=people,dc=nordic,dc=example');
-    ok(wait_until(10, sub { $stack->get_user("by.hand\@$domain")->{status} == 404 }), 'and its end, after a rename too');
+    ok(wait_until(10, sub { $stack->get_user("by.hand\@$domain")->{status} == 404 }),
+        'and its end, after a rename too');
 }
 
 sub audit {
     my $items;
     ok(wait_until(5, sub {
         $items = $stack->ctl_ok('audit', 'list', 'nordic', '--limit', 200, '--json');
-        my %kinds = map { ("@$_" => 1) } $stack->sql("SELECT DISTINCT action, category FROM audit.record WHERE tenant_id = 'nordic'"); # a list is one page
-        $kinds{'user.create api'} && $kinds{'user.get api'} && $kinds{'task.step workflow'} && @$items;
+        # a list is one page
+        my %kinds = map { ("@$_" =>
+            1) } $stack->sql("SELECT DISTINCT action, category FROM audit.record WHERE tenant_id "
+            . "= 'nordic'");
+        $kinds{'user.create api'} && $kinds{'user.get api'} && $kinds{'task.step workflow'}
+            && @$items;
     }), 'audit records are readable within 5 s');
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'and the chain is whole');
     my $text = json_text($items);
-    unlike($text, qr/\/9j\/|service-Passw0rd|ida_[0-9A-Za-z]{20}/, 'no photo, password or key in it');
+    unlike($text, qr/\/9j\/|service-Passw0rd|ida_[0-9A-Za-z]{20}/,
+        'no photo, password or key in it');
 }
 
 for_each_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine);
-    my %parts = (at_the_minute => \&at_the_minute, last_member => \&last_member, now_and_disabled => \&now_and_disabled, name_taken_meanwhile => \&name_taken_meanwhile,
-        manager_from_queue => \&manager_from_queue, changes_arrive => \&changes_arrive, audit => \&audit);
-    subtest($_ => $parts{$_}) for qw(at_the_minute last_member now_and_disabled name_taken_meanwhile manager_from_queue changes_arrive audit);
+    my %parts = (at_the_minute => \&at_the_minute, last_member => \&last_member,
+        now_and_disabled => \&now_and_disabled, name_taken_meanwhile => \&name_taken_meanwhile,
+        manager_from_queue => \&manager_from_queue, changes_arrive => \&changes_arrive,
+        audit => \&audit);
+    subtest($_ => $parts{$_}) for qw(at_the_minute last_member now_and_disabled name_taken_meanwhile
+        manager_from_queue changes_arrive audit);
     is($stack->worker->stop, 0, 'the worker ends cleanly');
     $stack->stop;
 };

@@ -1,6 +1,7 @@
-# kill -9 of workers, with two of them, and of httpd children under load: at random, and for certain in the middle of every step, both before a write was carried
-# out and after it, unheard. No task lost, none doubled, no audit record lost, and what a dead worker held is taken over within lease and call limit. A worker
-# that stood still meanwhile touches nothing when it wakes.
+# kill -9 of workers, with two of them, and of httpd children under load: at random, and for certain
+# in the middle of every step, both before a write was carried out and after it, unheard. No task
+# lost, none doubled, no audit record lost, and what a dead worker held is taken over within lease
+# and call limit. A worker that stood still meanwhile touches nothing when it wakes.
 use strict;
 use warnings;
 use Test::More;
@@ -22,15 +23,18 @@ my $photo  = Idadmin::Test::Photo::jpeg(3000);
 my $slow   = Idadmin::Test::slowness();
 my %prepared;          # by engine: what waits for its takeover
 
-sub open_tasks { my ($stack, @states) = @_; my $in = join ', ', map {"'$_'"} @states; my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ($in)"); return $row->[0] }
+sub open_tasks { my ($stack, @states) = @_; my $in = join ', ', map {"'$_'"} @states;
+    my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ($in)"); return $row->[0] }
 
-# Children and workers are killed at random while requests come in and are worked on; a request whose connection died may or may not have been queued.
+# Children and workers are killed at random while requests come in and are worked on; a request
+# whose connection died may or may not have been queued.
 sub at_random {
     my ($stack) = @_;
     my $joiners = 120;
     my @leavers = map { sprintf 'user%05d', $_ } 1 .. 60;
     my @workers = ($stack->worker, $stack->new_worker);
-    $_->expect_log(qr/IDA0/) for @workers;    # take-overs and lost leases are reported; that is what happens here
+    # take-overs and lost leases are reported; that is what happens here
+    $_->expect_log(qr/IDA0/) for @workers;
 
     my $killer = fork // die "fork: $!";
     if (!$killer) {
@@ -41,10 +45,14 @@ sub at_random {
         my ($index) = @_;
         my @mine;
         for my $n (1 .. $joiners / 6) {
-            my $answer = eval { $stack->post('/v1/api/user', { firstname => "J$index", surname => "N$n", manager => "eva.berg\@$domain" }) };
+            my $answer = eval {
+                $stack->post('/v1/api/user',
+                { firstname => "J$index", surname => "N$n", manager => "eva.berg\@$domain" }) };
             push @mine, $answer->{json}{data}{taskId} if $answer && $answer->{status} == 200;
             my $uid = $leavers[$index * 10 + ($n - 1) % 10];
-            my $left = $n <= 10 ? eval { $stack->delete('/v1/api/user', { userPrincipalName => "$uid\@$domain", time => '00:00' }) } : undef;
+            my $left = $n <= 10
+                ? eval { $stack->delete('/v1/api/user',
+                { userPrincipalName => "$uid\@$domain", time => '00:00' }) } : undef;
             push @mine, $left->{json}{data}{taskId} if $left && $left->{status} == 200;
         }
         return \@mine;
@@ -65,9 +73,15 @@ sub at_random {
     note(open_tasks($stack, 'running') . ' tasks were left running');
     # A killed probe of a held directory keeps others off it for 45 s.
     ok(wait_until(50, sub { !open_tasks($stack, 'queued') }), 'the survivors do what is queued')
-        or diag(join "\n", map { join ' ', map { $_ // '-' } @$_ } $stack->sql("SELECT t.upn, t.error, t.next_at, h.hold_reason, h.hold_until FROM task t LEFT JOIN directory_state h ON h.tenant_id = t.tenant_id WHERE t.state = 'queued' LIMIT 5"));
+        or diag(join "\n", map { join ' ',
+            map { $_
+            // '-' } @$_ } $stack->sql("SELECT t.upn, t.error, t.next_at, h.hold_reason, "
+            . "h.hold_until FROM task t LEFT JOIN directory_state h ON h.tenant_id = t.tenant_id "
+            . "WHERE t.state = 'queued' LIMIT 5"));
     my $pids = join ', ', map { $_->pid } @workers;
-    ok(wait_until(20, sub { my ($row) = $stack->sql("SELECT count(*) FROM worker WHERE pid IN ($pids)"); $row->[0] == @workers }), 'and are up');
+    ok(wait_until(20, sub { my ($row) =
+        $stack->sql("SELECT count(*) FROM worker WHERE pid IN ($pids)"); $row->[0] == @workers }),
+        'and are up');
     return (\@ids, @workers);
 }
 
@@ -90,61 +104,87 @@ member: uid=eva.berg,$people
 
 LDIF
 
-# The first write of each step, for one person each. `landed`: the directory carries it out after its caller is dead; `lost`: it never does.
+# The first write of each step, for one person each. `landed`: the directory carries it out after
+# its caller is dead; `lost`: it never does.
 my @points = (
     ['userCreate', 'createAccount', '^ADD\\b(?s:.*)^dn: uid=%s,'],
     ['userCreate', 'createAccount', '^MODIFY\\b(?s:.*)^dn: uid=%s,(?s:.*)userPassword', 'password'],
     ['userCreate', 'setManager',    '^MODIFY\\b(?s:.*)^dn: uid=%s,(?s:.*): manager$'],
     ['userCreate', 'setPhoto',      '^MODIFY\\b(?s:.*)^dn: uid=%s,(?s:.*): jpegPhoto$'],
-    ['userDelete', 'disableAccount',    '^MODIFY\\b(?s:.*)^dn: uid=%s,(?s:.*): pwdAccountLockedTime$'],
+    ['userDelete', 'disableAccount',
+    '^MODIFY\\b(?s:.*)^dn: uid=%s,(?s:.*): pwdAccountLockedTime$'],
     ['userDelete', 'revokeMemberships', '^MODIFY\\b(?s:.*)^dn: cn=(?s:.*)^member: uid=%s,'],
 );
 my @leavers = qw(bo.ek carin.sjoberg david.holm elin.strand greta.dahl henrik.falk);
 
-# Workers are killed inside an action of a workflow too: one person each for a membership, a mail and a webhook.
+# Workers are killed inside an action of a workflow too: one person each for a membership, a mail
+# and a webhook.
 my @actors  = qw(acts.group held.mail acts.hook);
 my $no_mail = Idadmin::Test::Smtp->skip_reason;
 my $hook    = Idadmin::Test::Webhook->new;
-$loner .= join '', map {"dn: uid=$_,$people\nobjectClass: inetOrgPerson\nuid: $_\ncn: $_\nsn: $_\nmail: $_\@$domain\n\n"} @actors;
+$loner .= join '',
+    map {"dn: uid=$_,$people\nobjectClass: inetOrgPerson\nuid: $_\ncn: $_\nsn: $_\nmail: "
+    . "$_\@$domain\n\n"} @actors;
 
 # Whom the actions of an engine's stack reach.
 sub outside {
     my ($engine) = @_;
     my $path = "/hang-once?$engine";
-    return { smtp => $no_mail ? undef : Idadmin::Test::Smtp->new(tls => ''), path => $path, workflow => { name => 'Mover', trigger => 'userUpdate', actions => [{ type => 'addToGroup', group => 'Engineering' },
-        { type => 'sendEmail', to => '{userPrincipalName}', subject => 's', body => 'b' }, { type => 'callWebhook', url => $hook->url($path), secretFile => $hook->secret, allowPrivate => JSON::PP::true() }] } };
+    return { smtp => $no_mail ? undef : Idadmin::Test::Smtp->new(tls => ''), path => $path,
+        workflow => { name => 'Mover', trigger => 'userUpdate',
+        actions => [{ type => 'addToGroup', group => 'Engineering' },
+        { type => 'sendEmail', to => '{userPrincipalName}', subject => 's', body => 'b' },
+        { type => 'callWebhook', url => $hook->url($path), secretFile => $hook->secret,
+        allowPrivate => JSON::PP::true() }] } };
 }
 
-sub mail_options { my ($out) = @_; return $out->{smtp} ? $out->{smtp}->options(from => 'identity@nordic.example') : () }
+sub mail_options { my ($out) = @_;
+    return $out->{smtp} ? $out->{smtp}->options(from => 'identity@nordic.example') : () }
 
 sub queue_actors {
     my ($stack, $gate) = @_;
     return if $no_mail;
-    $gate->hold('killed in an action' => '(?m)^MODIFY\\b(?s:.*)^dn: cn=Engineering,(?s:.*)uid=acts\\.group,');
-    return map { my $answer = $stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => "$_\@$domain", city => 'Lund' }); is($answer->{status}, 200, "$_ is queued"); { name => $_, id => $answer->{json}{data}{taskId} } } @actors;
+    $gate->hold('killed in an action' =>
+        '(?m)^MODIFY\\b(?s:.*)^dn: cn=Engineering,(?s:.*)uid=acts\\.group,');
+    return map { my $answer = $stack->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => "$_\@$domain", city => 'Lund' });
+        is($answer->{status}, 200, "$_ is queued");
+        { name => $_, id => $answer->{json}{data}{taskId} } } @actors;
 }
 
 # Who waits where is told by the other side: the directory, the mail server, the receiver.
 sub actors_wait {
     my ($stack, $gate, $out, @acts) = @_;
-    ok(wait_until(15, sub { grep({ $_ eq 'killed in an action' } $gate->waiting) && $out->{smtp}->mail("held.mail\@$domain") && $hook->calls($out->{path}) }), 'and each action') if @acts;
-    is(step_in_hand($stack, $acts[$_]), 'running Mover/' . ('1 addToGroup', '2 sendEmail', '3 callWebhook')[$_], $acts[$_]{name}) for 0 .. $#acts;
+    ok(wait_until(15, sub { grep({ $_ eq 'killed in an action' } $gate->waiting)
+        && $out->{smtp}->mail("held.mail\@$domain") && $hook->calls($out->{path}) }),
+        'and each action') if @acts;
+    is(step_in_hand($stack, $acts[$_]),
+        'running Mover/' . ('1 addToGroup', '2 sendEmail', '3 callWebhook')[$_], $acts[$_]{name})
+        for 0 .. $#acts;
 }
 
-# What was done and recorded is not done again; what was under way is done once more under the same ID.
+# What was done and recorded is not done again; what was under way is done once more under the same
+# ID.
 sub actions_are_right {
     my ($stack, $out, @acts) = @_;
     for my $act (@acts) {
         my $upn  = "$act->{name}\@$domain";
         my $task = $stack->task($act->{id});
-        is_deeply([$task->{state}, map { $_->{outcome} } @{ $task->{steps} }[1 .. 3]], ['done', $act->{name} eq 'acts.group' ? 'already' : 'done', 'done', 'done'], "$upn: each action is done") or diag(Idadmin::Test::json_text($task));
+        is_deeply([$task->{state}, map { $_->{outcome} } @{ $task->{steps} }[1 .. 3]],
+            ['done', $act->{name} eq 'acts.group' ? 'already' : 'done', 'done', 'done'],
+            "$upn: each action is done") or diag(Idadmin::Test::json_text($task));
         run_of($stack, 'Mover', $task, 'done');
         my @mails = map { $_->{headers}{'message-id'} } $out->{smtp}->mail($upn);
-        my @calls = grep { $_->{json}{data}{user}{userPrincipalName} eq $upn } $hook->calls($out->{path});
-        is_deeply([scalar(grep {/^uid=\Q$act->{name}\E,/} $stack->slapd->members('Engineering')), scalar @mails, scalar @calls],
-            [1, $act->{name} eq 'held.mail' ? 2 : 1, $act->{name} eq 'acts.hook' ? 2 : 1], 'a member once; told again only what nobody knew the end of');
+        my @calls = grep {
+            $_->{json}{data}{user}{userPrincipalName} eq $upn } $hook->calls($out->{path});
+        is_deeply([scalar(grep {/^uid=\Q$act->{name}\E,/} $stack->slapd->members('Engineering')),
+            scalar @mails, scalar @calls],
+            [1, $act->{name} eq 'held.mail' ? 2 : 1, $act->{name} eq 'acts.hook' ? 2 : 1],
+            'a member once; told again only what nobody knew the end of');
         is_deeply([grep { $_ ne $mails[0] } @mails], [], 'under the same Message-ID');
-        is_deeply([grep { $_->{headers}{'webhook-id'} ne $calls[0]{headers}{'webhook-id'} || $_->{body} ne $calls[0]{body} || !$_->{signed} } @calls], [], 'and webhook-id, with the same words');
+        is_deeply([grep { $_->{headers}{'webhook-id'} ne $calls[0]{headers}{'webhook-id'}
+            || $_->{body} ne $calls[0]{body} || !$_->{signed} } @calls], [],
+            'and webhook-id, with the same words');
     }
 }
 
@@ -152,7 +192,9 @@ sub queue_point {
     my ($stack, $type, $uid) = @_;
     my ($first, $last) = split /\./, $uid;
     my $answer = $type eq 'userCreate'
-        ? $stack->post('/v1/api/user', { firstname => ucfirst $first, surname => ucfirst $last, manager => "anna.lind\@$domain", profilePhoto => Idadmin::Test::Photo::base64($photo) })
+        ? $stack->post('/v1/api/user',
+            { firstname => ucfirst $first, surname => ucfirst $last,
+            manager => "anna.lind\@$domain", profilePhoto => Idadmin::Test::Photo::base64($photo) })
         : $stack->delete('/v1/api/user', { userPrincipalName => "$uid\@$domain", time => '00:00' });
     is($answer->{status}, 200, "$uid is queued") or diag($answer->{body});
     return $answer->{json}{data}{taskId};
@@ -165,9 +207,12 @@ sub make_points {
     for my $point (@points) {
         my ($type, $step, $pattern, $name) = @$point;
         for my $how (qw(landed lost)) {
-            next if $prefix eq 'stopped' && "$step $how" !~ /^(?:createAccount landed|setManager lost|disableAccount landed|revokeMemberships lost)$/ || $prefix eq 'stopped' && $name;
-            my $uid = $type eq 'userCreate' ? "$prefix." . lc(($name // $step) . $how) : shift @free;
-            push @cases, { name => "$prefix in " . ($name // $step) . ", the write is $how", uid => $uid, type => $type, step => $step, how => $how };
+            next if $prefix eq 'stopped'
+                && "$step $how" !~ /^(?:createAccount landed|setManager lost|disableAccount landed|revokeMemberships lost)$/ || $prefix eq 'stopped' && $name;
+            my $uid = $type eq 'userCreate' ? "$prefix." . lc(($name // $step) . $how)
+                : shift @free;
+            push @cases, { name => "$prefix in " . ($name // $step) . ", the write is $how",
+                uid => $uid, type => $type, step => $step, how => $how };
             $gate->hold($cases[-1]{name}, '(?m)' . sprintf $pattern, quotemeta $uid);
             $cases[-1]{id} = queue_point($stack, $type, $uid);
         }
@@ -177,21 +222,27 @@ sub make_points {
 
 sub step_in_hand {
     my ($stack, $case) = @_;
-    my ($row) = $stack->sql("SELECT t.state, s.name FROM task t JOIN task_step s ON s.task_id = t.id WHERE t.id = '$case->{id}' AND s.outcome IS NULL ORDER BY s.position LIMIT 1");
+    my ($row) =
+        $stack->sql("SELECT t.state, s.name FROM task t JOIN task_step s ON s.task_id = t.id "
+        . "WHERE t.id = '$case->{id}' AND s.outcome IS NULL ORDER BY s.position LIMIT 1");
     return $row ? "$row->[0] $row->[1]" : 'none';
 }
 
-# On a slow machine the first calls wait for more than three seconds before the last task is claimed: the hold that the workers put on the silent directory is
-# taken off again.
+# On a slow machine the first calls wait for more than three seconds before the last task is
+# claimed: the hold that the workers put on the silent directory is taken off again.
 sub all_wait {
     my ($stack, $gate, @cases) = @_;
     my $looks = 0;
-    ok(wait_until(15, sub { $stack->sql('UPDATE directory_state SET hold_reason = NULL, hold_until = 0') if ++$looks % 20 == 0; my %waits = map { $_ => 1 } $gate->waiting; !grep { !$waits{ $_->{name} } } @cases }), 'each task waits in its call')
+    ok(wait_until(15,
+        sub { $stack->sql('UPDATE directory_state SET hold_reason = NULL, hold_until = 0')
+        if ++$looks % 20 == 0; my %waits = map { $_ => 1 } $gate->waiting;
+        !grep { !$waits{ $_->{name} } } @cases }), 'each task waits in its call')
         or diag("waiting: " . join('; ', $gate->waiting));
     is(step_in_hand($stack, $_), "running $_->{step}", $_->{name}) for @cases;
 }
 
-# One worker is stopped (not killed) in the middle of its calls, another one is killed in the middle of each step.
+# One worker is stopped (not killed) in the middle of its calls, another one is killed in the middle
+# of each step.
 sub in_each_step {
     my ($stack, $gate, $out) = @_;
     my @stopped_cases = make_points($stack, $gate, 'stopped');
@@ -202,7 +253,8 @@ sub in_each_step {
     $gate->release($_->{name}, $_->{how}) for @stopped_cases;
 
     my @cases = make_points($stack, $gate, 'killed');
-    my $loner = { name => 'killed in verify', uid => 'solo.member', type => 'userDelete', step => 'verify', how => 'lost' };
+    my $loner = { name => 'killed in verify', uid => 'solo.member', type => 'userDelete',
+        step => 'verify', how => 'lost' };
     $gate->hold(sync => '(?m)^SEARCH\b(?s:.*)^filter: \(objectClass=inetOrgPerson\)$');
     $gate->hold(before => '(?m)^MODIFY\\b(?s:.*)^dn: cn=Solo,');
     $loner->{id} = queue_point($stack, 'userDelete', 'solo.member');
@@ -211,9 +263,13 @@ sub in_each_step {
     $victim->expect_log(qr/IDA0/);
     all_wait($stack, $gate, @cases);
     actors_wait($stack, $gate, $out, @acts);
-    ok(wait_until(10, sub { grep { $_ eq 'before' } $gate->waiting }), 'and the loner before its last step');
-    # Looks for the person by ID come in several steps: they are let through up to the one of `verify`.
-    for (my $before = 'before', my $look = 1; $look < 9 && step_in_hand($stack, $loner) ne 'running verify'; $before = "look $look", $look++) {
+    ok(wait_until(10, sub { grep { $_ eq 'before' } $gate->waiting }),
+        'and the loner before its last step');
+    # Looks for the person by ID come in several steps: they are let through up to the one of
+    # `verify`.
+    for (my $before = 'before', my $look = 1;
+        $look < 9 && step_in_hand($stack, $loner) ne 'running verify';
+        $before = "look $look", $look++) {
         $loner->{name} = "look $look";
         $gate->hold($loner->{name}, '^SEARCH\\b(?s:.*)entryUUID=');
         $gate->release($before => 'landed');
@@ -222,7 +278,9 @@ sub in_each_step {
     push @cases, $loner;
     all_wait($stack, $gate, @cases);
     # Once begun it stays so: the gate holds its search.
-    ok(wait_until(20, sub { my ($owner) = $stack->sql("SELECT sync_owner FROM directory_state WHERE tenant_id = 'nordic' AND directory = 'onPremises'"); $owner->[0] }),
+    ok(wait_until(20, sub { my ($owner) =
+        $stack->sql("SELECT sync_owner FROM directory_state WHERE tenant_id = 'nordic' AND "
+        . "directory = 'onPremises'"); $owner->[0] }),
         'and a worker that is or will be dead is in a sync');
     $victim->kill9;
     $gate->release($_->{name}, $_->{how}) for @cases;
@@ -242,7 +300,8 @@ sub directory_is_right {
     if ($case->{type} eq 'userCreate') {
         is($entries[0]{manager}[0], "uid=anna.lind,$people", 'with its manager');
         ok(($entries[0]{jpegphoto}[0] // '') eq $photo, 'and its photo');
-        is($stack->slapd->client('ldapwhoami', [], bind => [$entries[0]{dn}, 'guess'])->{exit}, 49, 'and a password');
+        is($stack->slapd->client('ldapwhoami', [], bind => [$entries[0]{dn}, 'guess'])->{exit}, 49,
+            'and a password');
         ok($entries[0]{userpassword}, 'which is set');
     }
     else {
@@ -250,25 +309,40 @@ sub directory_is_right {
         is($entries[0]{memberof}, undef, 'in no group');
         is($outcome{verify}, 'done', 'verified');
     }
-    is($outcome{ $case->{step} }, $case->{how} eq 'landed' ? 'already' : 'done', 'the step says what was found') if $case->{step} =~ /^(?:setManager|setPhoto|disableAccount)$/;
+    is($outcome{ $case->{step} }, $case->{how} eq 'landed' ? 'already' : 'done',
+        'the step says what was found')
+        if $case->{step} =~ /^(?:setManager|setPhoto|disableAccount)$/;
 }
 
 sub nothing_lost {
     my ($stack, $ids) = @_;
     my %state = map { $_->[0] => $_->[1] } $stack->sql('SELECT id, state FROM task');
-    is_deeply([grep { ($state{$_} // 'lost') ne 'done' } @$ids], [], 'every task that was promised is done');
-    my ($creates) = map { $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE type = 'userCreate' AND upn LIKE 'j%.n%'");
+    is_deeply([grep { ($state{$_} // 'lost') ne 'done' } @$ids], [],
+        'every task that was promised is done');
+    my ($creates) = map {
+        $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE type = 'userCreate' AND upn LIKE "
+        . "'j%.n%'");
     my @entries = $stack->slapd->search('(uid=j*.n*)', base => $people);
-    is(scalar(@entries), $creates, 'one entry a creation') or diag(join ' ', sort map { $_->{uid}[0] } @entries);
-    is(scalar(grep { ($_->{manager}[0] // '') !~ /^uid=eva\.berg,/ } @entries), 0, 'each with its manager');
-    my %left = map { $_->[0] => 1 } $stack->sql("SELECT person FROM task WHERE type = 'userDelete'");
-    my @still = grep { $left{"$_->{uid}[0]\@$domain"} && (!$_->{pwdaccountlockedtime} || $_->{memberof}) } $stack->slapd->search('(uid=user000*)', base => $people);
+    is(scalar(@entries), $creates, 'one entry a creation')
+        or diag(join ' ', sort map { $_->{uid}[0] } @entries);
+    is(scalar(grep { ($_->{manager}[0] // '') !~ /^uid=eva\.berg,/ } @entries), 0,
+        'each with its manager');
+    my %left = map { $_->[0] =>
+        1 } $stack->sql("SELECT person FROM task WHERE type = 'userDelete'");
+    my @still = grep { $left{"$_->{uid}[0]\@$domain"}
+        && (!$_->{pwdaccountlockedtime} || $_->{memberof}) } $stack->slapd->search('(uid=user000*)',
+        base => $people);
     is_deeply([map { $_->{uid}[0] } @still], [], 'every leaver is disabled and in no group');
-    my ($held) = $stack->sql("SELECT (SELECT count(*) FROM user_lock), (SELECT count(*) FROM reservation), (SELECT coalesce(sum(seats_held), 0) FROM tenant)");
-    is_deeply($held, ['0', '0', '0'], 'no lock, reservation or seat is left behind') or diag("@$held");
+    my ($held) =
+        $stack->sql("SELECT (SELECT count(*) FROM user_lock), (SELECT count(*) FROM reservation), "
+        . "(SELECT coalesce(sum(seats_held), 0) FROM tenant)");
+    is_deeply($held, ['0', '0', '0'], 'no lock, reservation or seat is left behind')
+        or diag("@$held");
     my ($records) = ([0]);
     ok(wait_until(10, sub {
-        ($records) = $stack->sql("SELECT count(*) FROM audit.record WHERE action IN ('user.create', 'user.delete', 'user.update') AND outcome = 'ok' AND category = 'api'");
+        ($records) =
+            $stack->sql("SELECT count(*) FROM audit.record WHERE action IN ('user.create', "
+            . "'user.delete', 'user.update') AND outcome = 'ok' AND category = 'api'");
         $records->[0] == keys %state;
     }), 'one audit record a task: ' . keys %state) or diag("$records->[0] records");
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain is whole');
@@ -278,35 +352,50 @@ sub nothing_lost {
 for_each_engine {
     my ($engine) = @_;
     my ($gate, $out) = (Idadmin::Test::Gate->new, outside($engine));
-    my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { users => 60, groups => 10, ldif => $loner, $gate->slapd_options }, httpd => { children => 3 }, worker => { options => [mail_options($out)] }, tenant => { workflows => [$out->{workflow}] });
+    my $stack = Idadmin::Test::Stack->new(engine => $engine,
+        slapd => { users => 60, groups => 10, ldif => $loner, $gate->slapd_options },
+        httpd => { children => 3 }, worker => { options => [mail_options($out)] },
+        tenant => { workflows => [$out->{workflow}] });
     $stack->httpd->expect_log(qr/exit signal Killed|children are killed successively/);
     my ($ids, @workers) = at_random($stack);
     is($_->stop, 0, 'a worker ends cleanly') for @workers;
     my ($sleeper, $acts, @cases) = in_each_step($stack, $gate, $out);
     $workers[0]->start;
-    $prepared{$engine} = { stack => $stack, gate => $gate, ids => $ids, worker => $workers[0], sleeper => $sleeper, cases => \@cases, out => $out, acts => $acts, since => Time::HiRes::time() };
+    $prepared{$engine} = { stack => $stack, gate => $gate, ids => $ids, worker => $workers[0],
+        sleeper => $sleeper, cases => \@cases, out => $out, acts => $acts,
+        since => Time::HiRes::time() };
 };
 
 for_each_engine {
     my ($engine) = @_;
     my $now = $prepared{$engine} or BAIL_OUT("$engine was not prepared");
     my $stack = $now->{stack};
-    ok(wait_until($lease + $call + 15, sub { !open_tasks($stack, 'queued', 'running') }), 'everything that was left is taken over');
-    my ($last) = map { $_->[0] / 1000 - $now->{since} } $stack->sql('SELECT max(finished_at) FROM task');
-    cmp_ok($last, '<', ($lease + $call) * ($slow > 1 ? 2 : 1), sprintf 'within lease and call limit (%.0f s)', $last);
+    ok(wait_until($lease + $call + 15, sub { !open_tasks($stack, 'queued', 'running') }),
+        'everything that was left is taken over');
+    my ($last) = map {
+        $_->[0] / 1000 - $now->{since} } $stack->sql('SELECT max(finished_at) FROM task');
+    cmp_ok($last, '<', ($lease + $call) * ($slow > 1 ? 2 : 1),
+        sprintf 'within lease and call limit (%.0f s)', $last);
     directory_is_right($stack, $_) for @{ $now->{cases} };
     actions_are_right($stack, $now->{out}, @{ $now->{acts} });
 
-    is($stack->ctl('sync', 'nordic', '--wait', '--timeout', '60s')->{exit}, 0, 'and so is the sync');
+    is($stack->ctl('sync', 'nordic', '--wait', '--timeout', '60s')->{exit}, 0,
+        'and so is the sync');
 
     my ($before) = map { $_->[0] } (reverse $now->{gate}->writes)[0];
     $now->{sleeper}->signal('CONT');
-    ok($now->{sleeper}->log_has(qr/IDA03(?:00|10|13|25)/, 10), 'the worker that stood still sees that its tasks are taken');
-    ok(wait_until(10, sub { my $log = $now->{sleeper}->log_text; my %let = map { $_ => 1 } $log =~ /IDA03(?:00|10|13|25).*?task (\w+)/g; !grep { !$let{ $_->{id} } } grep { $_->{name} =~ /^stopped/ } @{ $now->{cases} } }), 'all of them');
+    ok($now->{sleeper}->log_has(qr/IDA03(?:00|10|13|25)/, 10),
+        'the worker that stood still sees that its tasks are taken');
+    ok(wait_until(10, sub { my $log = $now->{sleeper}->log_text;
+        my %let = map { $_ => 1 } $log =~ /IDA03(?:00|10|13|25).*?task (\w+)/g;
+        !grep { !$let{ $_->{id} } } grep { $_->{name} =~ /^stopped/ } @{ $now->{cases} } }),
+        'all of them');
     Time::HiRes::sleep(1);
-    is_deeply([grep { $_->[3] =~ /,ou=(?:people|groups),/ } $now->{gate}->writes(after => $before)], [], 'and touches the directory no more');
+    is_deeply([grep { $_->[3] =~ /,ou=(?:people|groups),/ } $now->{gate}->writes(after => $before)],
+        [], 'and touches the directory no more');
     is(open_tasks($stack, 'queued', 'running', 'failed', 'attention'), 0, 'nor the queue');
-    nothing_lost($stack, [@{ $now->{ids} }, map { $_->{id} } @{ $now->{cases} }, @{ $now->{acts} }]);
+    nothing_lost($stack, [@{ $now->{ids} }, map { $_->{id} } @{ $now->{cases} },
+        @{ $now->{acts} }]);
     is($now->{sleeper}->stop, 0, 'it ends cleanly');
     is($now->{worker}->stop, 0, 'as the other does');
     $stack->stop;

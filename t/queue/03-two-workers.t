@@ -1,5 +1,5 @@
-# Two workers on one store share what is due, each task carried out once; and a PostgreSQL that crashes in the middle of it is waited for by workers and httpd,
-# which go on by themselves.
+# Two workers on one store share what is due, each task carried out once; and a PostgreSQL that
+# crashes in the middle of it is waited for by workers and httpd, which go on by themselves.
 use strict;
 use warnings;
 use Test::More;
@@ -11,13 +11,18 @@ use Time::HiRes ();
 my $domain = $Idadmin::Test::Slapd::domain;
 my $people = $Idadmin::Test::Slapd::people;
 
-sub open_tasks { my ($stack) = @_; my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ('queued', 'running')"); return $row->[0] }
+sub open_tasks { my ($stack) = @_;
+    my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ('queued', 'running')");
+    return $row->[0] }
 
 sub queue_many {
     my ($stack, $prefix, $each) = @_;
     return map {@$_} in_parallel(4, sub {
         my ($index) = @_;
-        return [map { my $answer = $stack->post('/v1/api/user', { firstname => "$prefix$index", surname => "N$_" }); $answer->{status} == 200 ? $answer->{json}{data}{taskId} : "status $answer->{status}" } 1 .. $each];
+        return [map { my $answer = $stack->post('/v1/api/user',
+            { firstname => "$prefix$index", surname => "N$_" });
+            $answer->{status} == 200 ? $answer->{json}{data}{taskId}
+            : "status $answer->{status}" } 1 .. $each];
     });
 }
 
@@ -25,9 +30,13 @@ sub once_each {
     my ($stack, $prefix, @ids) = @_;
     my %state = map { $_->[0] => $_->[1] } $stack->sql('SELECT id, state FROM task');
     is_deeply([grep { ($state{$_} // 'lost') ne 'done' } @ids], [], 'each is done');
-    is(scalar(my @entries = $stack->slapd->search("(uid=$prefix*.n*)", base => $people)), scalar @ids, 'one entry each');
-    my ($held) = $stack->sql('SELECT (SELECT count(*) FROM user_lock), (SELECT count(*) FROM reservation), (SELECT coalesce(sum(seats_held), 0) FROM tenant)');
-    is_deeply($held, ['0', '0', '0'], 'no lock, reservation or seat is left behind') or diag("@$held");
+    is(scalar(my @entries = $stack->slapd->search("(uid=$prefix*.n*)", base => $people)),
+        scalar @ids, 'one entry each');
+    my ($held) =
+        $stack->sql('SELECT (SELECT count(*) FROM user_lock), (SELECT count(*) FROM reservation), '
+        . '(SELECT coalesce(sum(seats_held), 0) FROM tenant)');
+    is_deeply($held, ['0', '0', '0'], 'no lock, reservation or seat is left behind')
+        or diag("@$held");
 }
 
 sub shared_work {
@@ -43,7 +52,8 @@ sub shared_work {
     cmp_ok($shares[$_], '>', 10, 'and each worker had its share') for 0, 1;
 }
 
-# An immediate shutdown is a crash: connections break in the middle of transactions, what was committed must be there afterwards.
+# An immediate shutdown is a crash: connections break in the middle of transactions, what was
+# committed must be there afterwards.
 sub crash {
     my ($stack, $server, @workers) = @_;
     $stack->stand_still(@workers);    # so that there is work left to be in the middle of
@@ -57,17 +67,22 @@ sub crash {
     ok($refused->{headers}{'retry-after'}, 'with Retry-After');
     Time::HiRes::sleep(1.5);
     $server->start;
-    ok(wait_until(10, sub { $stack->get_user("eva.berg\@$domain")->{status} == 200 }), 'httpd goes on by itself');
-    ok(wait_until(90, sub { !open_tasks($stack) }), 'the workers too') or diag($stack->worker->log_text);
+    ok(wait_until(10, sub { $stack->get_user("eva.berg\@$domain")->{status} == 200 }),
+        'httpd goes on by itself');
+    ok(wait_until(90, sub { !open_tasks($stack) }), 'the workers too')
+        or diag($stack->worker->log_text);
     once_each($stack, 'c', @ids);
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain of records is whole');
-    ok(wait_until(10, sub { my ($row) = $stack->sql("SELECT count(*) FROM audit.record WHERE action = 'user.create' AND outcome = 'ok' AND parameters LIKE '%\"c_\"%'"); $row->[0] == @ids }), 'with every request');
+    ok(wait_until(10, sub { my ($row) =
+        $stack->sql("SELECT count(*) FROM audit.record WHERE action = 'user.create' AND outcome = "
+        . "'ok' AND parameters LIKE '%\"c_\"%'"); $row->[0] == @ids }), 'with every request');
 }
 
 for_each_engine {
     my ($engine) = @_;
     my $server = $engine eq 'postgresql' ? Idadmin::Test::PostgreSQL->new : undef;
-    my $stack = Idadmin::Test::Stack->new(engine => $engine, ($server ? (postgresql => $server) : ()));
+    my $stack = Idadmin::Test::Stack->new(engine => $engine,
+        ($server ? (postgresql => $server) : ()));
     my $second = $stack->new_worker;
     subtest shared_work => sub { shared_work($stack, $second) };
     if ($server) {

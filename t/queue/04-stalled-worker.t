@@ -1,5 +1,6 @@
-# A worker that stands still in the middle of putting a joiner into groups, and wakes when the joiner was taken over and has left again: it must
-# leave no access behind. Stopped while its write is in the server and lands, while it is lost, while it only looks and would write next, and in the
+# A worker that stands still in the middle of putting a joiner into groups, and wakes when the
+# joiner was taken over and has left again: it must leave no access behind. Stopped while its write
+# is in the server and lands, while it is lost, while it only looks and would write next, and in the
 # cloud after the effect whose answer never came.
 use strict;
 use warnings;
@@ -20,37 +21,51 @@ my $stall  = $ENV{IDADMIN_STALL_SECONDS} // 0;          # stand still for at lea
 my @groups = ('CRM admins', 'Finance', 'Engineering');
 my %prepared;
 
-my $workflow = { name => 'Joiner', trigger => 'userCreate', actions => [map { { type => 'addToGroup', group => $_ } } @groups] };
+my $workflow = { name => 'Joiner', trigger => 'userCreate',
+    actions => [map { { type => 'addToGroup', group => $_ } } @groups] };
 
 sub row { my ($on, $statement) = @_; my ($row) = $on->sql($statement); return $row // [] }
-sub in_hand { my ($on, $id) = @_; return join ' ', @{ row($on, "SELECT t.state, s.name FROM task t JOIN task_step s ON s.task_id = t.id WHERE t.id = '$id' AND s.outcome IS NULL ORDER BY s.position LIMIT 1") } }
+sub in_hand { my ($on, $id) = @_;
+    return join ' ', @{ row($on,
+    "SELECT t.state, s.name FROM task t JOIN task_step s ON s.task_id = t.id WHERE t.id = '$id' "
+    . "AND s.outcome IS NULL ORDER BY s.position LIMIT 1") } }
 
 sub join_now {
     my ($on, $surname) = @_;
     my $answer = $on->post('/v1/api/user', { firstname => 'Stalled', surname => $surname });
     is($answer->{status}, 200, "$surname is queued") or diag $answer->{body};
-    return { name => $surname, on => $on, id => $answer->{json}{data}{taskId}, upn => $answer->{json}{data}{userPrincipalName} };
+    return { name => $surname, on => $on, id => $answer->{json}{data}{taskId},
+        upn => $answer->{json}{data}{userPrincipalName} };
 }
 
-# A task at a time, until it waits in the call that its hold is for. The hold that the worker puts on the silent directory is taken off again.
+# A task at a time, until it waits in the call that its hold is for. The hold that the worker puts
+# on the silent directory is taken off again.
 sub until_it_waits {
     my ($case, $waits) = @_;
     my ($looks, $there) = (0);
-    wait_until(30, sub { $case->{on}->sql('UPDATE directory_state SET hold_reason = NULL, hold_until = 0') if ++$looks % 20 == 0; $there = $waits->() });
-    ok($there, "$case->{name} waits in its call") or diag(json_text($case->{on}->task($case->{id})));
-    like(in_hand($case->{on}, $case->{id}), qr{^running Joiner/\d addToGroup$}, 'in the middle of its groups');
+    wait_until(30,
+        sub { $case->{on}->sql('UPDATE directory_state SET hold_reason = NULL, hold_until = 0')
+        if ++$looks % 20 == 0; $there = $waits->() });
+    ok($there, "$case->{name} waits in its call")
+        or diag(json_text($case->{on}->task($case->{id})));
+    like(in_hand($case->{on}, $case->{id}), qr{^running Joiner/\d addToGroup$},
+        'in the middle of its groups');
 }
 
 sub prepare {
     my ($engine) = @_;
     my $gate  = Idadmin::Test::Gate->new;
-    my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { $gate->slapd_options }, tenant => { workflows => [$workflow] });
+    my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { $gate->slapd_options },
+        tenant => { workflows => [$workflow] });
     my $other = $stack->beside_in_the_cloud(tenant => { workflows => [$workflow] });
     $stack->worker->stop;
     my $sleeper = $stack->new_worker(options => ['--threads', 8]);
     $sleeper->expect_log(qr/IDA0/);
-    my $engineering = $stack->slapd->entry("cn=Engineering,$Idadmin::Test::Slapd::groups")->{entryuuid}[0];
-    my @holds = (['landed', 'landed', '(?m)^MODIFY\\b(?s:.*)^dn: cn=CRM admins,(?s:.*)uid=stalled\\.landed,'], ['lost', 'lost', '(?m)^MODIFY\\b(?s:.*)^dn: cn=Finance,(?s:.*)uid=stalled\\.lost,'],
+    my $engineering =
+        $stack->slapd->entry("cn=Engineering,$Idadmin::Test::Slapd::groups")->{entryuuid}[0];
+    my @holds = (['landed', 'landed',
+        '(?m)^MODIFY\\b(?s:.*)^dn: cn=CRM admins,(?s:.*)uid=stalled\\.landed,'],
+        ['lost', 'lost', '(?m)^MODIFY\\b(?s:.*)^dn: cn=Finance,(?s:.*)uid=stalled\\.lost,'],
         ['looking', 'landed', "^SEARCH\\b(?s:.*)\Q$engineering\E"]);
     my @cases;
     for my $hold (@holds) {
@@ -60,16 +75,19 @@ sub prepare {
         until_it_waits($cases[-1], sub { grep { $_ eq $name } $gate->waiting });
     }
     my $before = $other->cloud->requests('POST /groups/{id}/members/$ref');
-    $other->cloud->control(faults => { method => '^POST$', path => '^/groups/[^/]+/members', do => 'hang', when => 'after', count => 1 });
+    $other->cloud->control(faults => { method => '^POST$', path => '^/groups/[^/]+/members',
+        do => 'hang', when => 'after', count => 1 });
     push @cases, join_now($other, 'Cloud');
-    until_it_waits($cases[-1], sub { @{ ($other->cloud->user($cases[-1]{upn}) // {})->{groups} // [] } });
+    until_it_waits($cases[-1],
+        sub { @{ ($other->cloud->user($cases[-1]{upn}) // {})->{groups} // [] } });
     $stack->stand_still($sleeper);
     my $since = Time::HiRes::time();
     $gate->release($_->{hold}, $_->{how}) for grep { $_->{hold} } @cases;
     $other->cloud->control(release => JSON::PP::true(), clearFaults => JSON::PP::true());
     my $taker = $stack->new_worker;
     $taker->expect_log(qr/IDA0/);
-    $prepared{$engine} = { stack => $stack, other => $other, gate => $gate, sleeper => $sleeper, taker => $taker, cases => \@cases, since => $since };
+    $prepared{$engine} = { stack => $stack, other => $other, gate => $gate, sleeper => $sleeper,
+        taker => $taker, cases => \@cases, since => $since };
 }
 
 sub wakes {
@@ -78,19 +96,28 @@ sub wakes {
     my @cases = @{ $now->{cases} };
     for my $case (@cases) {
         my $task = $case->{on}->wait_task($case->{id}, seconds => $lease + $call + 15);
-        is_deeply([@{ outcomes($task) }{ map { "Joiner/$_ addToGroup" } 1 .. 3 }], [map { $_ eq 'done' ? 'done' : 'already' } @{ outcomes($task) }{ map { "Joiner/$_ addToGroup" } 1 .. 3 }], "$case->{name}: taken over, in every group");
-        my $left = $case->{on}->delete('/v1/api/user', { userPrincipalName => $case->{upn}, time => '00:00' });
-        is($case->{on}->wait_task($left->{json}{data}{taskId})->{state}, 'done', 'and has left again') or diag $left->{body};
+        is_deeply([@{ outcomes($task) }{ map { "Joiner/$_ addToGroup" } 1 .. 3 }],
+            [map { $_ eq 'done' ? 'done'
+            : 'already' } @{ outcomes($task) }{ map { "Joiner/$_ addToGroup" } 1 .. 3 }],
+            "$case->{name}: taken over, in every group");
+        my $left = $case->{on}->delete('/v1/api/user',
+            { userPrincipalName => $case->{upn}, time => '00:00' });
+        is($case->{on}->wait_task($left->{json}{data}{taskId})->{state}, 'done',
+            'and has left again') or diag $left->{body};
     }
-    Time::HiRes::sleep($now->{since} + $stall - Time::HiRes::time()) if $now->{since} + $stall > Time::HiRes::time();
+    Time::HiRes::sleep($now->{since} + $stall - Time::HiRes::time())
+        if $now->{since} + $stall > Time::HiRes::time();
     note(sprintf 'stood still for %.0f s', Time::HiRes::time() - $now->{since});
     my ($before) = map { $_->[0] } (reverse $gate->writes)[0];
     my $posts = $other->cloud->requests('POST /groups/{id}/members/$ref');
     $sleeper->signal('CONT');
-    ok(wait_until(20, sub { my $log = $sleeper->log_text; my %let = map { $_ => 1 } $log =~ /IDA03(?:00|10|13|25).*?task (\w+)/g; !grep { !$let{ $_->{id} } } @cases }), 'the worker that stood still lets go of each')
+    ok(wait_until(20, sub { my $log = $sleeper->log_text;
+        my %let = map { $_ => 1 } $log =~ /IDA03(?:00|10|13|25).*?task (\w+)/g;
+        !grep { !$let{ $_->{id} } } @cases }), 'the worker that stood still lets go of each')
         or diag($sleeper->log_text);
     Time::HiRes::sleep(1);
-    is_deeply([grep { $_->[3] =~ /,ou=(?:people|groups),/ } $gate->writes(after => $before)], [], 'and writes nothing more on-premises');
+    is_deeply([grep { $_->[3] =~ /,ou=(?:people|groups),/ } $gate->writes(after => $before)], [],
+        'and writes nothing more on-premises');
     is($other->cloud->requests('POST /groups/{id}/members/$ref'), $posts, 'nor in the cloud');
     for my $case (@cases) {
         if ($case->{hold}) {
@@ -110,7 +137,8 @@ sub wakes {
     $stack->stop;
 }
 
-# Both engines are brought to the point where the leases must run out; then they wait at the same time.
+# Both engines are brought to the point where the leases must run out; then they wait at the same
+# time.
 for_each_engine { prepare(@_) };
 for_each_engine { wakes($prepared{ $_[0] } // BAIL_OUT("$_[0] was not prepared")) };
 

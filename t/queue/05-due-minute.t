@@ -1,6 +1,7 @@
-# Many tasks due in the same minute of a directory that nobody paces: how late each begins. IDADMIN_DUE_TASKS=1000 says how many (default
-# 30), IDADMIN_DUE_SPREAD=60 over how many seconds (default 0: all at the same instant), IDADMIN_DUE_THREADS=16 by how many threads,
-# IDADMIN_ALONE=1 that nothing else runs and the limit of a second is insisted on.
+# Many tasks due in the same minute of a directory that nobody paces: how late each begins.
+# IDADMIN_DUE_TASKS=1000 says how many (default 30), IDADMIN_DUE_SPREAD=60 over how many seconds
+# (default 0: all at the same instant), IDADMIN_DUE_THREADS=16 by how many threads, IDADMIN_ALONE=1
+# that nothing else runs and the limit of a second is insisted on.
 use strict;
 use warnings;
 use Test::More;
@@ -16,14 +17,17 @@ my $domain  = $Idadmin::Test::Slapd::domain;
 
 for_each_engine {
     my ($engine) = @_;
-    my $stack = Idadmin::Test::Stack->new(engine => $engine, worker => { options => ['--threads', $threads] });
+    my $stack = Idadmin::Test::Stack->new(engine => $engine,
+        worker => { options => ['--threads', $threads] });
     my ($date, $time) = wall(time + 86_400);
     my @statuses = in_parallel(4, sub {
         my ($part) = @_;
         my %seen;
         for my $n (grep { $_ % 4 == $part } 0 .. $count - 1) {
             my %person = $n % 2 ? () : (jobTitle => "Number $n");
-            $seen{ $stack->post('/v1/api/user', { firstname => 'Due', surname => "Number$n", date => $date, time => $time, %person })->{status} }++;
+            $seen{ $stack->post('/v1/api/user',
+                { firstname => 'Due', surname => "Number$n", date => $date, time => $time,
+                %person })->{status} }++;
         }
         return \%seen;
     });
@@ -33,20 +37,29 @@ for_each_engine {
 
     # That minute begins in a moment.
     my $due = int(Time::HiRes::time() * 1000) + 2500;
-    my $at = "$due + (SELECT count(*) FROM task o WHERE o.id < task.id) * " . int($spread * 1000 / $count);
-    $stack->sql("UPDATE task SET due_at = $at, next_at = $at, wall_fixed = 0 WHERE state = 'queued'");
+    my $at = "$due + (SELECT count(*) FROM task o WHERE o.id < task.id) * "
+        . int($spread * 1000 / $count);
+    $stack->sql("UPDATE task SET due_at = $at, next_at = $at, wall_fixed = 0 WHERE state = "
+        . "'queued'");
     cmp_ok(Time::HiRes::time() * 1000, '<', $due, 'all are queued in time');
-    ok(wait_until(30 + $spread + $count / 10, sub { !grep { $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'") }), 'all are done');
-    my @late = sort { $a <=> $b } map { $_->[0] / 1000 } $stack->sql('SELECT started_at - due_at FROM task');
+    ok(wait_until(30 + $spread + $count / 10,
+        sub { !grep { $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'") }),
+        'all are done');
+    my @late = sort { $a <=> $b }
+        map { $_->[0] / 1000 } $stack->sql('SELECT started_at - due_at FROM task');
     my ($end) = map { ($_->[0] - $due) / 1000 } $stack->sql('SELECT max(finished_at) FROM task');
     my %at = map { ($_ => $late[ int(@late * $_ / 100 + 0.999) - 1 ]) } 50, 90, 99;
-    diag(sprintf '%s: %d tasks within %d s, %d threads: begun p50 %.3f, p90 %.3f, p99 %.3f, last %.3f s after their instants; all done %.3f s after the first instant', $engine, $count, $spread, $threads,
+    diag(sprintf '%s: %d tasks within %d s, %d threads: begun p50 %.3f, p90 %.3f, p99 %.3f, last '
+        . '%.3f s after their instants; all done %.3f s after the first instant', $engine, $count,
+        $spread, $threads,
         @at{50, 90, 99}, $late[-1], $end);
     cmp_ok($late[0], '>=', 0, 'none begins before its instant');
     my $limit = ($ENV{IDADMIN_ALONE} ? 1 : 4) * Idadmin::Test::slowness();
-    $limit *= $count / 30 if $count > 30 && !$spread; # more of them at one instant wait for each other
+    # more of them at one instant wait for each other
+    $limit *= $count / 30 if $count > 30 && !$spread;
     cmp_ok($at{99}, '<=', $limit, "99 of 100 begin within $limit s");
-    is(scalar $stack->slapd->search('(uid=due.number*)', base => $Idadmin::Test::Slapd::people), $count, 'each is in the directory');
+    is(scalar $stack->slapd->search('(uid=due.number*)', base => $Idadmin::Test::Slapd::people),
+        $count, 'each is in the directory');
     is($stack->worker->stop, 0, 'the worker ends cleanly');
     $stack->stop;
 };

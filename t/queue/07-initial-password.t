@@ -1,5 +1,5 @@
-# A directory whose policy refuses every password: the account exists and nobody can sign in to it, so the task keeps seat and names, says so, and a retry
-# finishes the same account.
+# A directory whose policy refuses every password: the account exists and nobody can sign in to it,
+# so the task keeps seat and names, says so, and a retry finishes the same account.
 use strict;
 use warnings;
 use Test::More;
@@ -10,15 +10,19 @@ my $domain = $Idadmin::Test::Slapd::domain;
 
 sub policy {
     my ($stack, $lines) = @_;
-    $stack->slapd->modify("dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\nchangetype: modify\n$lines\n");
+    $stack->slapd->modify("dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\nchangetype: "
+        . "modify\n$lines\n");
 }
 
 for_each_engine {
     my ($engine) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => $engine);
     $stack->worker->expect_log(qr/IDA0317/);
-    policy($stack, "replace: pwdMinLength\npwdMinLength: 200\n-\nreplace: pwdCheckQuality\npwdCheckQuality: 2");
-    my $id = $stack->post('/v1/api/user', { firstname => 'Pia', surname => 'Policy' })->{json}{data}{taskId};
+    policy($stack,
+        "replace: pwdMinLength\npwdMinLength: 200\n-\nreplace: pwdCheckQuality\npwdCheckQuality: "
+        . "2");
+    my $id = $stack->post('/v1/api/user',
+        { firstname => 'Pia', surname => 'Policy' })->{json}{data}{taskId};
     my $task = $stack->wait_task($id, states => ['failed']);
     is($task->{state}, 'failed', 'refused for good');
     like($task->{error}, qr/uid=pia\.policy,.* exists/, 'the error says that the account exists');
@@ -30,7 +34,8 @@ for_each_engine {
     $stack->ctl_ok('task', 'retry', 'nordic', $id);
     $task = $stack->wait_task($id);
     is($task->{state}, 'done', 'retried: done');
-    is(scalar(my @all = $stack->slapd->search('(sn=Policy)', base => $Idadmin::Test::Slapd::people)), 1, 'the same account');
+    is(scalar(my @all = $stack->slapd->search('(sn=Policy)',
+        base => $Idadmin::Test::Slapd::people)), 1, 'the same account');
     is($all[0]{entryuuid}[0], $entry->{entryuuid}[0], 'with its ID');
     like($all[0]{userpassword}[0], qr/^\{/, 'and a hashed password');
     $stack->stop;

@@ -1,6 +1,7 @@
-# Workflows as they run: a joiner, a changed person and a leaver with every type of action, in an on-premises and in a cloud directory, with a
-# real mail server and a receiver of webhooks. What counts is what directory, mailbox and receiver hold afterwards, that each step says that and
-# no more, and that get_workflow_runs tells the same as the task.
+# Workflows as they run: a joiner, a changed person and a leaver with every type of action, in an
+# on-premises and in a cloud directory, with a real mail server and a receiver of webhooks. What
+# counts is what directory, mailbox and receiver hold afterwards, that each step says that and no
+# more, and that get_workflow_runs tells the same as the task.
 use strict;
 use warnings;
 use utf8;
@@ -19,31 +20,42 @@ plan(skip_all => $skip) if $skip;
 
 my $people = $Idadmin::Test::Slapd::people;
 my ($true, $false) = (JSON::PP::true(), JSON::PP::false());
-my ($smtp, $hook) = (Idadmin::Test::Smtp->new(auth => { user => 'identity', password => 'm4il-secret' }), Idadmin::Test::Webhook->new);
+my ($smtp, $hook) = (Idadmin::Test::Smtp->new(auth => { user => 'identity',
+    password => 'm4il-secret' }), Idadmin::Test::Webhook->new);
 my ($stack, $other, $nordic, $acme);
 
-sub call_hook { my ($path, %more) = @_; return act(callWebhook => url => $hook->url($path), secretFile => $hook->secret, allowPrivate => $true, %more) }
+sub call_hook { my ($path, %more) = @_;
+    return act(callWebhook => url => $hook->url($path), secretFile => $hook->secret,
+    allowPrivate => $true, %more) }
 
-sub apply { my ($on, @workflows) = @_; $on->apply_tenant({ companyId => $on->{company}, workflows => \@workflows }) }
+sub apply { my ($on, @workflows) = @_;
+    $on->apply_tenant({ companyId => $on->{company}, workflows => \@workflows }) }
 
 sub on { my ($id, @workflows) = @_; return company($stack, $id, \@workflows) }
 
 sub queue {
     my ($on, $what, %payload) = @_;
-    my $answer = $what eq 'join' ? $on->post('/v1/api/user', \%payload) : $on->delete('/v1/api/user', { time => '00:00', %payload });
+    my $answer = $what eq 'join' ? $on->post('/v1/api/user', \%payload)
+        : $on->delete('/v1/api/user', { time => '00:00', %payload });
     is($answer->{status}, 200, "$what is queued") or diag $answer->{body};
     return $answer->{json}{data};
 }
 
 sub join_now { my ($on, %payload) = @_; return queue($on, 'join', %payload) }
-sub leave_now { my ($on, $upn, %more) = @_; return queue($on, leave => userPrincipalName => $upn, %more)->{taskId} }
+sub leave_now { my ($on, $upn, %more) = @_;
+    return queue($on, leave => userPrincipalName => $upn, %more)->{taskId} }
 
 sub joiner_actions {
     my ($group) = @_;
     return (
-        act(addToGroup => group => $group), act(addToGroup => group => 'Finance'), act(removeFromGroup => group => 'Finance'), act(assignRoleTemplate => roleTemplate => 'Developer'),
+        act(addToGroup => group => $group), act(addToGroup => group => 'Finance'),
+            act(removeFromGroup => group => 'Finance'),
+            act(assignRoleTemplate => roleTemplate => 'Developer'),
         act(setAttribute => attribute => 'office', value => 'Hus {surname:1}, {department}'),
-        act(sendEmail => to => '{manager}', subject => 'Välkommen {firstname:2} {displayName}', body => "Hej {manager}!\n{displayName} ({jobTitle}, {department}) börjar {date} {time}.\n.\nFrån {companyName} {nothing"),
+        act(sendEmail => to => '{manager}', subject => 'Välkommen {firstname:2} {displayName}',
+        body =>
+        "Hej {manager}!\n{displayName} ({jobTitle}, {department}) börjar {date} {time}.\n.\nFrån "
+        . "{companyName} {nothing"),
         act(sendInitialPassword => to => 'first.line@nordic.example'), call_hook('/ok'),
     );
 }
@@ -55,21 +67,31 @@ sub joiner {
     my $domain = $on->domain;
     my $before = () = $smtp->mail('first.line@nordic.example');
     my ($manager) = mails_of($on);
-    my $queued = join_now($on, firstname => 'Åsa', surname => "Öberg$tag", jobTitle => 'Säljare', department => 'Försäljning', manager => $manager, ($on->{company} eq 'acme' ? (country => 'SE') : ()));
+    my $queued = join_now($on, firstname => 'Åsa', surname => "Öberg$tag", jobTitle => 'Säljare',
+        department => 'Försäljning', manager => $manager,
+        ($on->{company} eq 'acme' ? (country => 'SE') : ()));
     my $task = $on->wait_task($queued->{taskId}, seconds => 60);
     my $upn = $queued->{userPrincipalName};
-    is_deeply(outcomes($task), { createAccount => 'done', setManager => 'done', setPhoto => 'skipped', map { $_ => 'done' } 'Joiner/1 addToGroup', 'Joiner/2 addToGroup', 'Joiner/3 removeFromGroup',
-        'Joiner/4 assignRoleTemplate', 'Joiner/5 setAttribute', 'Joiner/6 sendEmail', 'Joiner/7 sendInitialPassword', 'Joiner/8 callWebhook' }, 'every action is done') or diag(json_text($task));
+    is_deeply(outcomes($task),
+        { createAccount => 'done', setManager => 'done', setPhoto => 'skipped',
+        map { $_ => 'done' } 'Joiner/1 addToGroup', 'Joiner/2 addToGroup',
+        'Joiner/3 removeFromGroup',
+        'Joiner/4 assignRoleTemplate', 'Joiner/5 setAttribute', 'Joiner/6 sendEmail',
+        'Joiner/7 sendInitialPassword', 'Joiner/8 callWebhook' }, 'every action is done')
+        or diag(json_text($task));
     is_deeply($task->{warnings}, [], 'without a warning');
     run_of($on, 'Joiner', $task, 'done');
 
     my ($mail) = (reverse $smtp->mail($manager))[0];
     my $h = $mail->{headers};
     is($h->{subject}, "Välkommen Ås Åsa Öberg$tag", 'the manager has a mail: subject');
-    like($mail->{body}, qr/^Hej Anna Lind!\nÅsa Öberg$tag \(Säljare, Försäljning\) börjar \d{4}-\d\d-\d\d \d\d:\d\d\.\n\.\nFrån (?:Nordic|Acme) AB \{nothing\n$/, 'body, line for line');
-    is_deeply([@$h{qw(to auto-submitted content-type)}], ["<$manager>", 'auto-generated', 'text/plain; charset=UTF-8'], 'headers');
+    like($mail->{body},
+        qr/^Hej Anna Lind!\nÅsa Öberg$tag \(Säljare, Försäljning\) börjar \d{4}-\d\d-\d\d \d\d:\d\d\.\n\.\nFrån (?:Nordic|Acme) AB \{nothing\n$/, 'body, line for line');
+    is_deeply([@$h{qw(to auto-submitted content-type)}],
+        ["<$manager>", 'auto-generated', 'text/plain; charset=UTF-8'], 'headers');
     is($h->{from}, 'Identity Sërvice <identity@nordic.example>', 'the sender with a name');
-    like($h->{'message-id'}, qr/^<idadmin\.\Q$task->{id}\E\.\d+\@nordic\.example>$/, 'Message-ID of task and step');
+    like($h->{'message-id'}, qr/^<idadmin\.\Q$task->{id}\E\.\d+\@nordic\.example>$/,
+        'Message-ID of task and step');
     like($h->{date}, qr/^\w{3}, \d\d? \w{3} \d{4} \d\d:\d\d:\d\d \+0000$/, 'date');
     ok($mail->{tls} && $mail->{user} eq 'identity', 'over TLS, signed in');
     unlike($mail->{raw}, qr/[^\x01-\x7f]|[^\r]\n|.{79}/, 'no line is long or not ASCII');
@@ -80,13 +102,20 @@ sub joiner {
     ok($password, 'which it holds') or diag($passwords[-1]{body});
     my ($call) = (reverse $hook->calls('/ok'))[0];
     ok($call->{signed}, 'the receiver finds the signature right');
-    like($call->{headers}{'webhook-id'}, qr/^msg_\Q$task->{id}\E_\d+$/, 'webhook-id of task and step');
+    like($call->{headers}{'webhook-id'}, qr/^msg_\Q$task->{id}\E_\d+$/,
+        'webhook-id of task and step');
     is($call->{headers}{'content-type'}, 'application/json', 'JSON');
     is($call->{json}{type}, 'userCreate', 'what happened');
     my $data = $call->{json}{data};
-    is_deeply([@$data{qw(companyId taskId workflow action)}], [$on->{company}, $task->{id}, 'Joiner', 8], 'why');
-    is_deeply({ %{ $data->{user} }, id => undef, mail => undef }, { id => undef, userPrincipalName => $upn, mail => undef, displayName => "Åsa Öberg$tag", firstname => 'Åsa', middleName => undef, surname => "Öberg$tag",
-        department => 'Försäljning', jobTitle => 'Säljare', companyName => $on->{company} eq 'acme' ? 'Acme AB' : 'Nordic AB', manager => { userPrincipalName => $manager, displayName => 'Anna Lind', mail => $manager } }, 'to whom');
+    is_deeply([@$data{qw(companyId taskId workflow action)}],
+        [$on->{company}, $task->{id}, 'Joiner', 8], 'why');
+    is_deeply({ %{ $data->{user} }, id => undef, mail => undef },
+        { id => undef, userPrincipalName => $upn, mail => undef, displayName => "Åsa Öberg$tag",
+        firstname => 'Åsa', middleName => undef, surname => "Öberg$tag",
+        department => 'Försäljning', jobTitle => 'Säljare', companyName => $on->{company} eq 'acme'
+        ? 'Acme AB' : 'Nordic AB',
+        manager => { userPrincipalName => $manager, displayName => 'Anna Lind',
+        mail => $manager } }, 'to whom');
     ok($data->{user}{id} && $data->{user}{mail}, 'with ID and mail address');
     return ($upn, $password, $task);
 }
@@ -95,132 +124,186 @@ sub joiner_on_premises {
     my ($upn, $password) = joiner($stack, 'p');
     my ($uid) = $upn =~ /^(.*)\@/;
     my $entry = $stack->slapd->user($uid);
-    is_deeply([sort @{ $entry->{memberof} }], [map {"cn=$_,$Idadmin::Test::Slapd::groups"} 'All staff', 'Engineering'], 'the directory: in the groups of action and template');
-    is(Encode::decode_utf8($entry->{physicaldeliveryofficename}[0] // $entry->{roomnumber}[0]), 'Hus Ö, Försäljning', 'the attribute is set');
+    is_deeply([sort @{ $entry->{memberof} }],
+        [map {"cn=$_,$Idadmin::Test::Slapd::groups"} 'All staff', 'Engineering'],
+        'the directory: in the groups of action and template');
+    is(Encode::decode_utf8($entry->{physicaldeliveryofficename}[0] // $entry->{roomnumber}[0]),
+        'Hus Ö, Försäljning', 'the attribute is set');
     is($stack->slapd->bind_code($uid, $password), 0, 'and the password is the one that was sent');
     is($stack->slapd->user($uid)->{pwdreset}[0], 'TRUE', 'to be changed at the first sign-in');
-    unlike(join('', map { join ' ', map { $_ // '' } @$_ } $stack->sql('SELECT * FROM task'), $stack->sql('SELECT * FROM task_step'), $stack->sql('SELECT * FROM audit_outbox'), $stack->sql('SELECT * FROM audit.record')),
+    unlike(join('', map { join ' ', map { $_ // '' } @$_ } $stack->sql('SELECT * FROM task'),
+        $stack->sql('SELECT * FROM task_step'), $stack->sql('SELECT * FROM audit_outbox'),
+        $stack->sql('SELECT * FROM audit.record')),
         qr/\Q$password\E/, 'nothing keeps it');
     unlike($stack->worker->log_text, qr/\Q$password\E/, 'no log either');
     my $access = $stack->get("/v1/api/user/access?user=$upn")->{json}{data}{items};
-    is_deeply([map {"$_->{resource}{name} $_->{source}"} @$access], ['All staff direct', 'Engineering role_template'], 'where it comes from is told');
+    is_deeply([map {"$_->{resource}{name} $_->{source}"} @$access],
+        ['All staff direct', 'Engineering role_template'], 'where it comes from is told');
     return $upn;
 }
 
 sub joiner_in_the_cloud {
     my ($upn, $password) = joiner($other, 'c');
     my $user = $other->cloud->user($upn);
-    is_deeply($user->{groups}, ['All staff', 'Engineering'], 'the directory: in the groups of action and template');
-    is_deeply([map { $_->{skuId} } @{ $user->{assignedLicenses} }], ['05e9a617-0261-4cee-bb44-138d3ef5d965'], 'with the licence of the template');
+    is_deeply($user->{groups}, ['All staff', 'Engineering'],
+        'the directory: in the groups of action and template');
+    is_deeply([map { $_->{skuId} } @{ $user->{assignedLicenses} }],
+        ['05e9a617-0261-4cee-bb44-138d3ef5d965'], 'with the licence of the template');
     is($user->{officeLocation}, 'Hus Ö, Försäljning', 'the attribute is set');
-    my ($secret) = grep { $_->{userPrincipalName} eq $upn } @{ $other->cloud->secrets->{users} // [] };
+    my ($secret) = grep { $_->{userPrincipalName} eq $upn } @{ $other->cloud->secrets->{users}
+        // [] };
     ok(!$secret || $secret->{password} eq $password, 'and the password is the one that was sent');
     return $upn;
 }
 
 sub leaver_actions {
     my ($path, @more) = @_;
-    return (act('removeLicenses'), act('unassignRoleTemplates'), act(setAttribute => attribute => 'office', value => ''), act('transferReports'), @more,
-        act(addToGroup => group => 'Finance'), act(sendEmail => to => '{manager}', subject => '{displayName} leaves', body => '{jobTitle} {department}'), call_hook($path));
+    return (act('removeLicenses'), act('unassignRoleTemplates'),
+        act(setAttribute => attribute => 'office', value => ''), act('transferReports'), @more,
+        act(addToGroup => group => 'Finance'),
+        act(sendEmail => to => '{manager}', subject => '{displayName} leaves',
+        body => '{jobTitle} {department}'), call_hook($path));
 }
 
 sub leaver_on_premises {
     my ($upn) = @_;
     my $task = $stack->wait_task(leave_now($stack, $upn), seconds => 60);
-    my %want = (disableAccount => 'done', revokeSessions => 'skipped', revokeMemberships => 'done', 'Leaver/2 unassignRoleTemplates' => 'done', 'Leaver/1 removeLicenses' => 'skipped', 'Leaver/3 setAttribute' => 'done',
-        'Leaver/4 transferReports' => 'already', 'Leaver/5 moveTo' => 'done', 'Leaver/6 addToGroup' => 'done', 'Leaver/7 sendEmail' => 'done', 'Leaver/8 callWebhook' => 'done', verify => 'done');
+    my %want = (disableAccount => 'done', revokeSessions => 'skipped', revokeMemberships => 'done',
+        'Leaver/2 unassignRoleTemplates' => 'done', 'Leaver/1 removeLicenses' => 'skipped',
+        'Leaver/3 setAttribute' => 'done',
+        'Leaver/4 transferReports' => 'already', 'Leaver/5 moveTo' => 'done',
+        'Leaver/6 addToGroup' => 'done', 'Leaver/7 sendEmail' => 'done',
+        'Leaver/8 callWebhook' => 'done', verify => 'done');
     my $got = outcomes($task);
     is_deeply($got, \%want, 'every action of a leaver') or diag(json_text($task));
-    like(step($task, 'Leaver/1 removeLicenses')->{detail}, qr/no licences/, 'what makes no sense here says why');
+    like(step($task, 'Leaver/1 removeLicenses')->{detail}, qr/no licences/,
+        'what makes no sense here says why');
     run_of($stack, 'Leaver', $task, 'done');
     my ($uid) = $upn =~ /^(.*)\@/;
     my ($entry) = $stack->slapd->search("(uid=$uid)");
     is($entry->{dn}, "uid=$uid,ou=former,$people", 'moved');
     is($entry->{pwdaccountlockedtime}[0], '000001010000Z', 'disabled');
-    is_deeply($entry->{memberof}, ["cn=Finance,$Idadmin::Test::Slapd::groups"], 'in the group of the workflow alone');
-    like(step($task, 'verify')->{detail}, qr/Finance/, 'which the last look leaves alone, and names');
+    is_deeply($entry->{memberof}, ["cn=Finance,$Idadmin::Test::Slapd::groups"],
+        'in the group of the workflow alone');
+    like(step($task, 'verify')->{detail}, qr/Finance/,
+        'which the last look leaves alone, and names');
     ok(!$entry->{physicaldeliveryofficename} && !$entry->{roomnumber}, 'the attribute is cleared');
-    my $boss = $stack->wait_task(leave_now($stack, "johan.asberg\@nordic.example", jobTitle => 'Adviser'), seconds => 60);
+    my $boss = $stack->wait_task(leave_now($stack, "johan.asberg\@nordic.example",
+        jobTitle => 'Adviser'), seconds => 60);
     is(outcomes($boss)->{'Leaver/4 transferReports'}, 'done', 'reports of a leaver');
-    like(step($boss, 'Leaver/4 transferReports')->{detail}, qr/5 reports now report to eva\.berg/, 'are told');
-    is($stack->slapd->user('karin.hedlund')->{manager}[0], "uid=eva.berg,$people", 'and report to the next');
-    is((reverse $smtp->mail('eva.berg@nordic.example'))[0]{body}, "Adviser Engineering\n", 'values of the request go before those of the directory');
+    like(step($boss, 'Leaver/4 transferReports')->{detail}, qr/5 reports now report to eva\.berg/,
+        'are told');
+    is($stack->slapd->user('karin.hedlund')->{manager}[0], "uid=eva.berg,$people",
+        'and report to the next');
+    is((reverse $smtp->mail('eva.berg@nordic.example'))[0]{body}, "Adviser Engineering\n",
+        'values of the request go before those of the directory');
 }
 
 sub leaver_in_the_cloud {
     my ($upn) = @_;
     my $task = $other->wait_task(leave_now($other, $upn), seconds => 60);
     my $got = outcomes($task);
-    is($got->{"Leaver/$_"}, 'done', "Leaver/$_") for '1 removeLicenses', '3 setAttribute', '5 addToGroup', '6 sendEmail', '7 callWebhook';
+    is($got->{"Leaver/$_"}, 'done', "Leaver/$_")
+        for '1 removeLicenses', '3 setAttribute', '5 addToGroup', '6 sendEmail', '7 callWebhook';
     is($got->{verify}, 'done', 'verified');
     run_of($other, 'Leaver', $task, 'done');
     my $user = $other->cloud->user($upn);
-    is_deeply([$user->{groups}, $user->{assignedLicenses}, $user->{officeLocation}], [['Finance'], [], undef], 'no licence, no attribute, in the group of the workflow alone');
+    is_deeply([$user->{groups}, $user->{assignedLicenses}, $user->{officeLocation}],
+        [['Finance'], [], undef], 'no licence, no attribute, in the group of the workflow alone');
     ok(!$user->{accountEnabled}, 'disabled');
     my $boss = $other->wait_task(leave_now($other, "johan.asberg\@acme.example"), seconds => 60);
-    is(outcomes($boss)->{'Leaver/4 transferReports'}, 'done', 'reports of a leaver') or diag(json_text($boss));
-    is($other->cloud->user("maria.oqvist\@acme.example")->{manager}, "eva.berg\@acme.example", 'report to the next');
+    is(outcomes($boss)->{'Leaver/4 transferReports'}, 'done', 'reports of a leaver')
+        or diag(json_text($boss));
+    is($other->cloud->user("maria.oqvist\@acme.example")->{manager}, "eva.berg\@acme.example",
+        'report to the next');
 }
 
 # A changed person: the workflow of the update follows it, with the new values.
 sub changed_person {
     my ($on, $name) = @_;
     my $upn = "$name\@" . $on->domain;
-    my $answer = $on->call(PATCH => '/v1/api/user', json => { userPrincipalName => $upn, department => 'Nya avdelningen', jobTitle => 'Chef' });
+    my $answer = $on->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => $upn, department => 'Nya avdelningen', jobTitle => 'Chef' });
     is($answer->{status}, 200, 'an update is queued') or diag $answer->{body};
     my $task = $on->wait_task($answer->{json}{data}{taskId}, seconds => 60);
-    is_deeply([@{ outcomes($task) }{ 'updateAccount', map {"Mover/$_"} '1 sendEmail', '2 setAttribute', '3 callWebhook' }], [('done') x 4], 'its actions follow') or diag(json_text($task));
+    is_deeply([@{ outcomes($task) }{ 'updateAccount', map {"Mover/$_"} '1 sendEmail',
+        '2 setAttribute', '3 callWebhook' }], [('done') x 4], 'its actions follow')
+        or diag(json_text($task));
     run_of($on, 'Mover', $task, 'done');
-    is((reverse $smtp->mail('hr@nordic.example'))[0]{headers}{subject}, "$upn: Chef, Nya avdelningen", 'the mail knows the new values');
+    is((reverse $smtp->mail('hr@nordic.example'))[0]{headers}{subject},
+        "$upn: Chef, Nya avdelningen", 'the mail knows the new values');
     my ($call) = (reverse $hook->calls('/ok?mover'))[0];
-    is_deeply([$call->{json}{type}, @{ $call->{json}{data}{user} }{qw(userPrincipalName jobTitle department)}], ['userUpdate', $upn, 'Chef', 'Nya avdelningen'], 'so does the receiver');
+    is_deeply([$call->{json}{type},
+        @{ $call->{json}{data}{user} }{qw(userPrincipalName jobTitle department)}],
+        ['userUpdate', $upn, 'Chef', 'Nya avdelningen'], 'so does the receiver');
 }
 
-sub mover { return workflow('Mover', 'userUpdate', act(sendEmail => to => 'hr@nordic.example', subject => '{userPrincipalName}: {jobTitle}, {department}', body => 'x'), act(setAttribute => attribute => 'office', value => '{department}'), call_hook('/ok?mover')) }
+sub mover { return workflow('Mover', 'userUpdate',
+    act(sendEmail => to => 'hr@nordic.example',
+    subject => '{userPrincipalName}: {jobTitle}, {department}', body => 'x'),
+    act(setAttribute => attribute => 'office', value => '{department}'), call_hook('/ok?mover')) }
 
-# What never passes is given up after twelve tries of its own; what nobody knows the end of is `unknown`, and the task waits for a human.
+# What never passes is given up after twelve tries of its own; what nobody knows the end of is
+# `unknown`, and the task waits for a human.
 sub given_up {
     my $domain = $stack->domain;
-    my $stack = on(givenup => workflow('Stubborn', 'userCreate', act(sendEmail => to => "busy99\@$domain", subject => 's', body => 'b'), act(sendEmail => to => "lost\@$domain", subject => 's', body => 'b', continueOnError => $false), call_hook('/ok?after')));
+    my $stack = on(givenup => workflow('Stubborn', 'userCreate',
+        act(sendEmail => to => "busy99\@$domain", subject => 's', body => 'b'),
+        act(sendEmail => to => "lost\@$domain", subject => 's', body => 'b',
+        continueOnError => $false), call_hook('/ok?after')));
     $stack->wait_synced;
     $stack->worker->expect_log(qr/IDA0318/);
     my $id = join_now($stack, firstname => 'Stub', surname => 'Born')->{taskId};
     for my $round ([1, 11], [12, 22]) {
         my ($from, $to) = @$round;
-        ok(wait_until(20, sub { my $task = $stack->task($id); $task->{state} eq 'queued' && $task->{attempts} == $from }), "it waits after $from tries");
-        $stack->sql("UPDATE task SET attempts = $to, next_at = 0 WHERE id = '$id' AND state = 'queued'");
+        ok(wait_until(20, sub { my $task = $stack->task($id);
+            $task->{state} eq 'queued' && $task->{attempts} == $from }),
+            "it waits after $from tries");
+        $stack->sql("UPDATE task SET attempts = $to, next_at = 0 WHERE id = '$id' AND state = "
+            . "'queued'");
     }
     my $task = $stack->wait_task($id, states => ['attention'], seconds => 60);
     my %got = %{ outcomes($task) };
-    is_deeply([@got{'Stubborn/1 sendEmail', 'Stubborn/2 sendEmail', 'Stubborn/3 callWebhook'}], [qw(failed unknown skipped)], 'each ends as what it is') or diag(json_text($task));
-    like(step($task, 'Stubborn/1 sendEmail')->{detail}, qr/^given up after 12 tries: .*451 4\.3\.0/, 'the first says how often it was tried');
-    like($task->{error}, qr{^Stubborn/2 sendEmail: given up after 12 tries: .*whose answer is lost}, 'the task says what is unknown');
+    is_deeply([@got{'Stubborn/1 sendEmail', 'Stubborn/2 sendEmail', 'Stubborn/3 callWebhook'}],
+        [qw(failed unknown skipped)], 'each ends as what it is') or diag(json_text($task));
+    like(step($task, 'Stubborn/1 sendEmail')->{detail}, qr/^given up after 12 tries: .*451 4\.3\.0/,
+        'the first says how often it was tried');
+    like($task->{error}, qr{^Stubborn/2 sendEmail: given up after 12 tries: .*whose answer is lost},
+        'the task says what is unknown');
     is(scalar(my @calls = $hook->calls('/ok?after')), 0, 'and the rest was left out');
     run_of($stack, 'Stubborn', $task, 'failed');
     my ($first, @same) = map { $_->{headers}{'message-id'} } $smtp->mail("lost\@$domain");
     ok(@same && !grep({ $_ ne $first } @same), 'a mail that was sent again has one ID');
     # Cancelled between two tries: what has not ended never will.
     my $other = join_now($stack, firstname => 'Can', surname => 'Celled')->{taskId};
-    ok(wait_until(20, sub { my $t = $stack->task($other); $t->{state} eq 'queued' && $t->{attempts} }), 'another one waits');
+    ok(wait_until(20, sub { my $t = $stack->task($other);
+        $t->{state} eq 'queued' && $t->{attempts} }), 'another one waits');
     $stack->ctl_ok('task', 'cancel', 'givenup', $other);
-    my ($run) = grep { $_->{event}{taskId} eq $other } @{ $stack->get('/v1/api/workflow/runs?workflow=Stubborn')->{json}{data}{items} };
-    is_deeply([$run->{status}, map { $_->{status} } @{ $run->{actions} }], [('cancelled') x 4], 'cancelled, its run is too');
+    my ($run) = grep { $_->{event}{taskId} eq $other } @{
+        $stack->get('/v1/api/workflow/runs?workflow=Stubborn')->{json}{data}{items} };
+    is_deeply([$run->{status}, map { $_->{status} } @{ $run->{actions} }], [('cancelled') x 4],
+        'cancelled, its run is too');
 }
 
 # Who was offboarded while a joiner's mail waited: the joiner goes no further, and its run says so.
 sub left_meanwhile {
     my $domain = $stack->domain;
-    my $stack = on(hasty => workflow('Slow', 'userCreate', act(addToGroup => group => 'Finance'), act(sendEmail => to => "busy99\@$domain", subject => 's', body => 'b'), call_hook('/ok?hasty')));
+    my $stack = on(hasty => workflow('Slow', 'userCreate', act(addToGroup => group => 'Finance'),
+        act(sendEmail => to => "busy99\@$domain", subject => 's', body => 'b'),
+        call_hook('/ok?hasty')));
     $stack->worker->expect_log(qr/IDA0317 task \S+ \(userCreate hasty\.leaver/);
     $stack->wait_synced;
     my $queued = join_now($stack, firstname => 'Hasty', surname => 'Leaver');
-    ok(wait_until(20, sub { my $t = $stack->task($queued->{taskId}); $t->{state} eq 'queued' && $t->{attempts} }), 'a joiner waits');
+    ok(wait_until(20, sub { my $t = $stack->task($queued->{taskId});
+        $t->{state} eq 'queued' && $t->{attempts} }), 'a joiner waits');
     $stack->wait_task(leave_now($stack, $queued->{userPrincipalName}));
     $stack->sql("UPDATE task SET next_at = 0 WHERE id = '$queued->{taskId}' AND state = 'queued'");
     my $task = $stack->wait_task($queued->{taskId}, states => ['failed']);
     like($task->{error}, qr/was offboarded by task/, 'who left stays out');
-    is_deeply([map { outcomes($task)->{"Slow/$_"} } '1 addToGroup', '2 sendEmail', '3 callWebhook'], [qw(done skipped skipped)], 'what was left to do is not done');
-    like(step($task, 'Slow/2 sendEmail')->{detail}, qr/^not carried out: .*was offboarded by task/, 'and says why');
+    is_deeply([map { outcomes($task)->{"Slow/$_"} } '1 addToGroup', '2 sendEmail', '3 callWebhook'],
+        [qw(done skipped skipped)], 'what was left to do is not done');
+    like(step($task, 'Slow/2 sendEmail')->{detail}, qr/^not carried out: .*was offboarded by task/,
+        'and says why');
     run_of($stack, 'Slow', $task, 'failed');
     told_alike($stack, $task);
     is(scalar(my @calls = $hook->calls('/ok?hasty')), 0, 'nobody was called');
@@ -229,228 +312,358 @@ sub left_meanwhile {
 # Refusals of the cloud directory.
 sub cloud_failures {
     my $on = bless { %$other, keys => {}, client => {} }, ref $other;
-    $on->apply_tenant($on->tenant_document(companyId => 'cumulus', workflows => [workflow('Failing', 'userCreate', act(addToGroup => group => 'Everyone in sales'), act(addToGroup => group => 'Synced staff'),
-        act(assignRoleTemplate => roleTemplate => 'Broke'), act('removeLicenses'), act(setAttribute => attribute => 'shoeSize', value => '42'), act(moveTo => container => 'OU=Staff,DC=acme,DC=example'), act('transferReports'),
-        act(sendInitialPassword => to => 'first.line@nordic.example'))], roleTemplates => [{ name => 'Broke', groups => [], licenses => ['SPE_E5'] }]));
+    $on->apply_tenant($on->tenant_document(companyId => 'cumulus',
+        workflows => [workflow('Failing', 'userCreate',
+        act(addToGroup => group => 'Everyone in sales'), act(addToGroup => group => 'Synced staff'),
+        act(assignRoleTemplate => roleTemplate => 'Broke'), act('removeLicenses'),
+        act(setAttribute => attribute => 'shoeSize', value => '42'),
+        act(moveTo => container => 'OU=Staff,DC=acme,DC=example'), act('transferReports'),
+        act(sendInitialPassword => to => 'first.line@nordic.example'))],
+        roleTemplates => [{ name => 'Broke', groups => [], licenses => ['SPE_E5'] }]));
     my $upn = "eva.berg\@" . $on->domain;
     $on->{company} = 'cumulus';
     $on->create_key(full => 'hr-full', 'full');
     $on->create_key(read => 'hr-read', 'read-only');
     ok(wait_until(30, sub { $on->get_user($upn)->{status} == 200 }), 'a tenant in the cloud');
-    $on->cloud->control(faults => { method => '^PATCH$', path => '^/users/[^/]+$', do => 'status', status => 403, error => { code => 'Authorization_RequestDenied' } });
+    $on->cloud->control(faults => { method => '^PATCH$', path => '^/users/[^/]+$', do => 'status',
+        status => 403, error => { code => 'Authorization_RequestDenied' } });
     $on->worker->expect_log(qr/IDA0316/);
     my $before = () = $smtp->mail('first.line@nordic.example');
-    my $task = $on->wait_task(join_now($on, firstname => 'Cloud', surname => 'Fail', country => 'SE')->{taskId}, seconds => 60);
+    my $task = $on->wait_task(join_now($on, firstname => 'Cloud', surname => 'Fail',
+        country => 'SE')->{taskId}, seconds => 60);
     $on->cloud->control(clearFaults => $true);
-    my @want = (['1 addToGroup', 'failed', qr/rule|dynamic/i], ['2 addToGroup', 'failed', qr/on-premises/], ['3 assignRoleTemplate', 'failed', qr/SPE_E5/], ['4 removeLicenses', 'already', qr/none/],
-        ['5 setAttribute', 'failed', qr/shoeSize/], ['6 moveTo', 'skipped', qr/no containers/], ['7 transferReports', 'already', qr/nobody/], ['8 sendInitialPassword', 'failed', qr/PasswordProfile/]);
+    my @want = (['1 addToGroup', 'failed', qr/rule|dynamic/i],
+        ['2 addToGroup', 'failed', qr/on-premises/], ['3 assignRoleTemplate', 'failed', qr/SPE_E5/],
+        ['4 removeLicenses', 'already', qr/none/],
+        ['5 setAttribute', 'failed', qr/shoeSize/], ['6 moveTo', 'skipped', qr/no containers/],
+        ['7 transferReports', 'already', qr/nobody/],
+        ['8 sendInitialPassword', 'failed', qr/PasswordProfile/]);
     for my $want (@want) {
         my $step = step($task, "Failing/$want->[0]");
         is($step->{outcome}, $want->[1], $step->{name});
         like($step->{detail}, $want->[2], 'with the reason');
     }
-    is(scalar(my @mails = $smtp->mail('first.line@nordic.example')), $before, 'no mail tells of a password that was not set');
+    is(scalar(my @mails = $smtp->mail('first.line@nordic.example')), $before,
+        'no mail tells of a password that was not set');
     run_of($on, 'Failing', $task, 'doneWithWarnings');
 }
 
-# A password is told to whom the request or, of who comes back, the directory named before it; never to whom a change of the person names.
+# A password is told to whom the request or, of who comes back, the directory named before it; never
+# to whom a change of the person names.
 sub whose_password {
     my $domain = $stack->domain;
     my ($anna, $johan, $eva) = map {"$_\@$domain"} qw(anna.lind johan.asberg eva.berg);
     my $to = sub { scalar(my @mails = $smtp->mail($_[0])) };
-    my $on = on(keeper => workflow('Welcome', 'userCreate', { type => 'sendInitialPassword', to => '{manager}', subject => 'Password of {userPrincipalName}' }));
+    my $on = on(keeper => workflow('Welcome', 'userCreate',
+        { type => 'sendInitialPassword', to => '{manager}',
+        subject => 'Password of {userPrincipalName}' }));
     $on->wait_synced;
-    my $refused = $on->ctl('tenant', 'apply', '-', { stdin => json_text({ companyId => 'keeper', workflows => [map { workflow("On $_", $_, act(sendInitialPassword => to => '{manager}')) } qw(userUpdate userDelete)] }) });
+    my $refused = $on->ctl('tenant', 'apply', '-',
+        { stdin => json_text({ companyId => 'keeper',
+        workflows => [map { workflow("On $_", $_,
+        act(sendInitialPassword => to => '{manager}')) } qw(userUpdate userDelete)] }) });
     is($refused->{exit}, 1, 'no update and no offboarding may have the action');
-    like($refused->{err}, qr/workflows\[$_\]\.actions\[0\]\.type: can be used with the trigger userCreate alone/, 'as is said') for 0, 1;
+    like($refused->{err},
+        qr/workflows\[$_\]\.actions\[0\]\.type: can be used with the trigger userCreate alone/,
+        'as is said') for 0, 1;
 
     my $before = $to->($anna);
-    my $queued = join_now($on, firstname => 'Vera', surname => 'Kept', employeeId => 'K-1', manager => $anna);
+    my $queued = join_now($on, firstname => 'Vera', surname => 'Kept', employeeId => 'K-1',
+        manager => $anna);
     my $upn = $queued->{userPrincipalName};
     $on->wait_task($queued->{taskId});
     is($to->($anna), $before + 1, 'a creation tells the manager it names');
     my %seen = map { ($_ => $to->($_)) } $anna, $johan, $eva;
 
-    my $change = $on->call(PATCH => '/v1/api/user', json => { userPrincipalName => $upn, manager => $johan, date => '2030-01-01' })->{json}{data}{taskId};
-    ok(!grep({/sendInitialPassword/} map { $_->{name} } @{ $on->task($change)->{steps} }), 'a change of the person has no such step');
-    $on->sql("INSERT INTO task_step (task_id, position, name) SELECT '$change', 9, 'Welcome/1 sendInitialPassword'");
+    my $change = $on->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => $upn, manager => $johan,
+        date => '2030-01-01' })->{json}{data}{taskId};
+    ok(!grep({/sendInitialPassword/} map { $_->{name} } @{ $on->task($change)->{steps} }),
+        'a change of the person has no such step');
+    $on->sql("INSERT INTO task_step (task_id, position, name) SELECT '$change', 9, 'Welcome/1 "
+        . "sendInitialPassword'");
     $on->sql("UPDATE task SET next_at = 0, due_at = 0 WHERE id = '$change'");
     $stack->worker->expect_log(qr/IDA0317 task \S+ \(userUpdate vera\.kept/);
     my $task = $on->wait_task($change, states => ['failed']);
     is($task->{steps}[0]{outcome}, 'done', 'however one comes to be there, the manager is set');
-    like($task->{error}, qr/only for an account that the task makes or brings back: that of \Q$upn\E was left as it is/, 'the password is not');
+    like($task->{error},
+        qr/only for an account that the task makes or brings back: that of \Q$upn\E was left as it is/, 'the password is not');
     is($to->($johan), $seen{$johan}, 'and nobody is told one');
 
     $on->wait_task(leave_now($on, $upn));
-    my $back = join_now($on, firstname => 'Vera', surname => 'Kept', employeeId => 'K-1', manager => $eva, rehire => 'restore');
+    my $back = join_now($on, firstname => 'Vera', surname => 'Kept', employeeId => 'K-1',
+        manager => $eva, rehire => 'restore');
     $task = $on->wait_task($back->{taskId}, seconds => 60);
-    is_deeply([@{ outcomes($task) }{qw(setManager), 'Welcome/1 sendInitialPassword'}], ['done', 'done'], 'who comes back has another manager, and a password') or diag(json_text($task));
-    is_deeply([map { $to->($_) - $seen{$_} } $anna, $johan, $eva], [0, 1, 0], 'told to the manager that the directory showed before');
+    is_deeply([@{ outcomes($task) }{qw(setManager), 'Welcome/1 sendInitialPassword'}],
+        ['done', 'done'], 'who comes back has another manager, and a password')
+        or diag(json_text($task));
+    is_deeply([map { $to->($_) - $seen{$_} } $anna, $johan, $eva], [0, 1, 0],
+        'told to the manager that the directory showed before');
     my ($password) = (reverse $smtp->mail($johan))[0]{body} =~ /^(\S{32})$/m;
     is($stack->slapd->bind_code($upn =~ /^(.*)\@/, $password), 0, 'which is the one that counts');
     run_of($on, 'Welcome', $task, 'done');
 }
 
-# The manager's creation is cancelled: who waits for it is named, and when they come all but the manager is done.
+# The manager's creation is cancelled: who waits for it is named, and when they come all but the
+# manager is done.
 sub manager_gone {
     my $domain = $stack->domain;
-    my $on = on(leaderless => workflow('Arrival', 'userCreate', act(addToGroup => group => 'Finance'), act(sendEmail => to => '{manager}', subject => '{displayName}', body => 'b', continueOnError => $false)));
+    my $on = on(leaderless => workflow('Arrival', 'userCreate',
+        act(addToGroup => group => 'Finance'),
+        act(sendEmail => to => '{manager}', subject => '{displayName}', body => 'b',
+        continueOnError => $false)));
     $on->wait_synced;
     my ($date, $time) = Idadmin::Test::Times::wall(time + 3600);
     my %later = (date => $date, time => $time);
-    my ($boss, $other) = map { join_now($on, firstname => 'Boss', surname => $_, %later) } 'One', 'Two';
-    my $junior = join_now($on, firstname => 'Left', surname => 'Alone', manager => uc $boss->{userPrincipalName}, profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(2000)), %later);
-    my $change = $on->call(PATCH => '/v1/api/user', json => { userPrincipalName => "bo.ek\@$domain", manager => $boss->{userPrincipalName}, %later })->{json}{data};
+    my ($boss, $other) = map { join_now($on, firstname => 'Boss', surname => $_, %later) } 'One',
+        'Two';
+    my $junior = join_now($on, firstname => 'Left', surname => 'Alone',
+        manager => uc $boss->{userPrincipalName},
+        profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(2000)), %later);
+    my $change = $on->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => "bo.ek\@$domain", manager => $boss->{userPrincipalName},
+        %later })->{json}{data};
     my $shown = $on->ctl('task', 'cancel', 'leaderless', $other->{taskId});
     is($shown->{exit}, 0, 'a creation is cancelled');
     unlike($shown->{out}, qr/manager/, 'nobody waits for that one');
     my $answer = $on->call(DELETE => "/v1/api/task?id=$boss->{taskId}");
     is($answer->{status}, 200, 'a manager is cancelled') or diag $answer->{body};
-    like($answer->{json}{data}{message}, qr/would have created the manager of .*\Q$_->{userPrincipalName}\E \(task \Q$_->{taskId}\E\)/, 'which names who waits') for $junior, $change;
+    like($answer->{json}{data}{message},
+        qr/would have created the manager of .*\Q$_->{userPrincipalName}\E \(task \Q$_->{taskId}\E\)/, 'which names who waits') for $junior, $change;
 
     $stack->worker->expect_log(qr/IDA0317 task \S+ \(user(?:Create left\.alone|Update bo\.ek)/);
-    my $now = sub { $on->ctl_ok('task', 'reschedule', 'leaderless', $_[0]{taskId}, Idadmin::Test::Times::wall(time - 120)); return $on->wait_task($_[0]{taskId}, states => ['failed'], seconds => 60) };
+    my $now = sub { $on->ctl_ok('task', 'reschedule', 'leaderless', $_[0]{taskId},
+        Idadmin::Test::Times::wall(time - 120));
+        return $on->wait_task($_[0]{taskId}, states => ['failed'], seconds => 60) };
     my $task = $now->($junior);
-    is_deeply(outcomes($task), { createAccount => 'done', setManager => 'failed', setPhoto => 'done', 'Arrival/1 addToGroup' => 'done', 'Arrival/2 sendEmail' => 'failed' }, 'all other steps run') or diag(json_text($task));
-    like($task->{error}, qr/^setManager: The manager \S+ was not found in the directory\. Give the person a manager/i, 'the task fails, and says why');
+    is_deeply(outcomes($task),
+        { createAccount => 'done', setManager => 'failed', setPhoto => 'done',
+        'Arrival/1 addToGroup' => 'done', 'Arrival/2 sendEmail' => 'failed' },
+        'all other steps run') or diag(json_text($task));
+    like($task->{error},
+        qr/^setManager: The manager \S+ was not found in the directory\. Give the person a manager/i, 'the task fails, and says why');
     run_of($on, 'Arrival', $task, 'failed');
-    is($on->call(PATCH => '/v1/api/user', json => { userPrincipalName => $junior->{userPrincipalName}, manager => "anna.lind\@$domain" })->{status}, 200, 'somebody gives her a manager');
-    ok(wait_until(20, sub { ($stack->slapd->user('left.alone')->{manager}[0] // '') =~ /^uid=anna\.lind,/ }), 'who is in the directory');
+    is($on->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => $junior->{userPrincipalName},
+        manager => "anna.lind\@$domain" })->{status}, 200, 'somebody gives her a manager');
+    ok(wait_until(20, sub { ($stack->slapd->user('left.alone')->{manager}[0]
+        // '') =~ /^uid=anna\.lind,/ }), 'who is in the directory');
     my $before = () = $smtp->mail("anna.lind\@$domain");
     is($on->post("/v1/api/task/retry?id=$junior->{taskId}")->{status}, 200, 'it is tried again');
     $task = $on->wait_task($junior->{taskId}, seconds => 60);
-    is_deeply([$task->{error}, @{ outcomes($task) }{qw(setManager), 'Arrival/2 sendEmail'}], [undef, 'already', 'done'], 'and done') or diag(json_text($task));
-    like(step($task, 'setManager')->{detail}, qr/^anna\.lind\S+, by a later change than the request, which named boss\.one/i, 'with the manager she has now');
+    is_deeply([$task->{error}, @{ outcomes($task) }{qw(setManager), 'Arrival/2 sendEmail'}],
+        [undef, 'already', 'done'], 'and done') or diag(json_text($task));
+    like(step($task, 'setManager')->{detail},
+        qr/^anna\.lind\S+, by a later change than the request, which named boss\.one/i,
+        'with the manager she has now');
     is(scalar(my @mails = $smtp->mail("anna.lind\@$domain")) - $before, 1, 'who is told');
 
     $task = $now->($change);
     is(outcomes($task)->{setManager}, 'failed', 'a change to the same manager fails too');
-    like($task->{error}, qr/was not found in the directory\. Retry the task once the manager exists/, 'and says so');
+    like($task->{error},
+        qr/was not found in the directory\. Retry the task once the manager exists/, 'and says so');
 }
 
 sub templates { return [{ name => 'Developer', groups => ['Engineering'], licenses => [@_] }] }
 
-# Each failure mode of each action: the outcome, words of the reason, and the task goes on with a warning.
+# Each failure mode of each action: the outcome, words of the reason, and the task goes on with a
+# warning.
 sub failures {
     my $domain = $stack->domain;
     my $no_secret = secret_file('empty.secret', slurp($hook->secret));
     my @cases = (
-        [addToGroup => { group => 'No such group' }, qr/no group "No such group"/], [addToGroup => { group => 'Everyone in sales' }, qr/rule|dynamic|member/i],
+        [addToGroup => { group => 'No such group' }, qr/no group "No such group"/],
+            [addToGroup => { group => 'Everyone in sales' }, qr/rule|dynamic|member/i],
         [removeFromGroup => { group => 'No such group' }, qr/no group/],
-        [setAttribute => { attribute => 'shoeSize', value => '42' }, qr/shoeSize/], [setAttribute => { attribute => 'manager', value => 'nobody@nordic.example' }, qr/manager nobody\@nordic\.example was not found/],
-        [moveTo => { container => "ou=nowhere,$people" }, qr/no container/], [moveTo => { container => $Idadmin::Test::Slapd::groups }, qr/userBase/],
-        [sendEmail => { to => '{manager}', subject => 's', body => 'b' }, qr/manager, but \S+ has none/], [sendEmail => { to => "refused\@$domain", subject => 's', body => 'b' }, qr/550 5\.1\.1 No such mailbox/],
-        [sendEmail => { to => "unknown\@$domain", subject => 's', body => 'b' }, qr/551 5\.7\.1/], [sendEmail => { to => "å\@$domain", subject => 's', body => 'b' }, qr/ASCII/],
+        [setAttribute => { attribute => 'shoeSize', value => '42' }, qr/shoeSize/],
+        [setAttribute => { attribute => 'manager', value => 'nobody@nordic.example' },
+        qr/manager nobody\@nordic\.example was not found/],
+        [moveTo => { container => "ou=nowhere,$people" }, qr/no container/],
+        [moveTo => { container => $Idadmin::Test::Slapd::groups }, qr/userBase/],
+        [sendEmail => { to => '{manager}', subject => 's', body => 'b' },
+        qr/manager, but \S+ has none/],
+        [sendEmail => { to => "refused\@$domain", subject => 's', body => 'b' },
+        qr/550 5\.1\.1 No such mailbox/],
+        [sendEmail => { to => "unknown\@$domain", subject => 's', body => 'b' }, qr/551 5\.7\.1/],
+        [sendEmail => { to => "å\@$domain", subject => 's', body => 'b' }, qr/ASCII/],
         [sendInitialPassword => { to => "refused\@$domain" }, qr/550/],
-        [callWebhook => { url => $hook->url('/status/410') }, qr/gone for good \(status 410\)/], [callWebhook => { url => $hook->url('/status/404') }, qr/status 404/],
-        [callWebhook => { url => $hook->url('/redirect') }, qr/redirect/], [callWebhook => { url => $hook->url('/ok?private'), allowPrivate => $false }, qr/address 127\.0\.0\.1.*allowPrivate/],
-        [callWebhook => { url => $hook->tls_url('/ok?rebound') =~ s/127\.0\.0\.1/localhost/r, allowPrivate => $false }, qr/address (?:127\.0\.0\.1|::1).*allowPrivate/],
-        [callWebhook => { url => $hook->url('/ok?secret'), secretFile => $no_secret }, qr/secretFile.*24 to 64/],
+        [callWebhook => { url => $hook->url('/status/410') }, qr/gone for good \(status 410\)/],
+        [callWebhook => { url => $hook->url('/status/404') }, qr/status 404/],
+        [callWebhook => { url => $hook->url('/redirect') }, qr/redirect/],
+        [callWebhook => { url => $hook->url('/ok?private'), allowPrivate => $false },
+        qr/address 127\.0\.0\.1.*allowPrivate/],
+        [callWebhook => { url => $hook->tls_url('/ok?rebound') =~ s/127\.0\.0\.1/localhost/r,
+        allowPrivate => $false }, qr/address (?:127\.0\.0\.1|::1).*allowPrivate/],
+        [callWebhook => { url => $hook->url('/ok?secret'), secretFile => $no_secret },
+        qr/secretFile.*24 to 64/],
     );
-    my $stack = on(failing => workflow('Failing', 'userCreate', (map { $_->[0] eq 'callWebhook' ? act(callWebhook => secretFile => $hook->secret, allowPrivate => $true, %{ $_->[1] }) : act($_->[0], %{ $_->[1] }) } @cases),
-        call_hook('/big'), call_hook('/ok', url => $hook->tls_url('/ok?tls'), caFile => Idadmin::Test::Tls::files()->{ca}), act('removeLicenses'), act('transferReports')));
+    my $stack = on(failing => workflow('Failing', 'userCreate',
+        (map { $_->[0] eq 'callWebhook'
+        ? act(callWebhook => secretFile => $hook->secret, allowPrivate => $true, %{ $_->[1] })
+        : act($_->[0], %{ $_->[1] }) } @cases),
+        call_hook('/big'), call_hook('/ok', url => $hook->tls_url('/ok?tls'),
+        caFile => Idadmin::Test::Tls::files()->{ca}), act('removeLicenses'),
+        act('transferReports')));
     $stack->wait_synced;
     spew($no_secret, "whsec_dG9vIHNob3J0\n");    # apply would have refused it
-    my $task = $stack->wait_task(join_now($stack, firstname => 'Fail', surname => 'Ing')->{taskId}, seconds => 60);
+    my $task = $stack->wait_task(join_now($stack, firstname => 'Fail', surname => 'Ing')->{taskId},
+        seconds => 60);
     my $n = 0;
     for my $case (@cases) {
         my $step = step($task, 'Failing/' . ++$n . " $case->[0]");
         is($step->{outcome}, 'failed', "$step->{name} has failed");
         like($step->{detail}, $case->[2], 'and says why');
-        ok((grep { index($_, "$step->{name}: $step->{detail}") == 0 } @{ $task->{warnings} }), 'which is a warning of the task');
+        ok((grep { index($_, "$step->{name}: $step->{detail}") == 0 } @{ $task->{warnings} }),
+            'which is a warning of the task');
     }
-    is_deeply([map { step($task, 'Failing/' . ++$n . " $_")->{outcome} } qw(callWebhook callWebhook removeLicenses transferReports)], [qw(done done skipped already)],
-        'an endless answer after a 200 is one; TLS with an authority of its own; no licences; no reports');
+    is_deeply([map { step($task, 'Failing/' . ++$n . " $_")->{outcome} } qw(callWebhook callWebhook
+        removeLicenses transferReports)], [qw(done done skipped already)],
+        'an endless answer after a 200 is one; TLS with an authority of its own; no licences; no '
+        . 'reports');
     run_of($stack, 'Failing', $task, 'doneWithWarnings');
-    is_deeply([map { scalar(my @calls = $hook->calls($_)) } '/status/410', '/status/404', '/redirect', '/ok?private', '/ok?rebound', '/ok?secret', '/ok?tls'], [1, 1, 1, 0, 0, 0, 1], 'what is for good was called once, what may not be called never');
+    is_deeply([map { scalar(my @calls = $hook->calls($_)) } '/status/410', '/status/404',
+        '/redirect', '/ok?private', '/ok?rebound', '/ok?secret', '/ok?tls'], [1, 1, 1, 0, 0, 0, 1],
+        'what is for good was called once, what may not be called never');
 }
 
 # What passes: waits, is tried again, and is one thing for who receives it.
 sub transient {
     my $domain = $stack->domain;
-    my $stack = on(patient => workflow('Patient', 'userCreate', act(sendEmail => to => "busy1\@$domain", subject => 'Busy', body => 'b', continueOnError => $false), call_hook('/busy/1/429'), call_hook('/drop'),
+    my $stack = on(patient => workflow('Patient', 'userCreate',
+        act(sendEmail => to => "busy1\@$domain", subject => 'Busy', body => 'b',
+        continueOnError => $false), call_hook('/busy/1/429'), call_hook('/drop'),
         act(sendInitialPassword => to => "busy1.password\@$domain")));
     $stack->wait_synced;
     my $queued = join_now($stack, firstname => 'Pat', surname => 'Ient');
     my $seen;
-    ok(wait_until(20, sub { $seen = $stack->task($queued->{taskId}); $seen->{state} eq 'queued' && $seen->{attempts} }), 'the task waits');
+    ok(wait_until(20, sub { $seen = $stack->task($queued->{taskId});
+        $seen->{state} eq 'queued' && $seen->{attempts} }), 'the task waits');
     like($seen->{error}, qr/451 4\.3\.0 Come back later/, 'and says for what');
-    my ($run) = grep { $_->{event}{taskId} eq $queued->{taskId} } @{ $stack->get('/v1/api/workflow/runs?workflow=Patient')->{json}{data}{items} };
-    is_deeply([$run->{status}, $run->{actions}[0]{status}, $run->{actions}[1]{status}], ['running', 'waiting', 'pending'], 'so does its run');
+    my ($run) = grep { $_->{event}{taskId} eq $queued->{taskId} } @{
+        $stack->get('/v1/api/workflow/runs?workflow=Patient')->{json}{data}{items} };
+    is_deeply([$run->{status}, $run->{actions}[0]{status}, $run->{actions}[1]{status}],
+        ['running', 'waiting', 'pending'], 'so does its run');
     my $task;
     $task = $stack->wait_task($queued->{taskId}, seconds => 60, states => ['done', 'failed']);
-    is_deeply(outcomes($task), { createAccount => 'done', setManager => 'skipped', setPhoto => 'skipped', 'Patient/1 sendEmail' => 'done', 'Patient/2 callWebhook' => 'done', 'Patient/3 callWebhook' => 'done',
-        'Patient/4 sendInitialPassword' => 'done' }, 'in the end all is done') or diag(json_text($task));
+    is_deeply(outcomes($task),
+        { createAccount => 'done', setManager => 'skipped', setPhoto => 'skipped',
+        'Patient/1 sendEmail' => 'done', 'Patient/2 callWebhook' => 'done',
+        'Patient/3 callWebhook' => 'done',
+        'Patient/4 sendInitialPassword' => 'done' }, 'in the end all is done')
+        or diag(json_text($task));
     is($task->{attempts}, 4, 'after a counted try each');
     is(scalar(my @mails = $smtp->mail("busy1\@$domain")), 1, 'what is done is not done again');
     for my $path ('/busy/1/429', '/drop') {
         my @calls = $hook->calls($path);
         is(scalar @calls, 2, "$path was called twice");
-        ok($calls[0]{headers}{'webhook-id'} eq $calls[1]{headers}{'webhook-id'} && $calls[0]{body} eq $calls[1]{body} && $calls[0]{signed} && $calls[1]{signed}, 'with one ID and one body');
+        ok($calls[0]{headers}{'webhook-id'} eq $calls[1]{headers}{'webhook-id'}
+            && $calls[0]{body} eq $calls[1]{body} && $calls[0]{signed} && $calls[1]{signed},
+            'with one ID and one body');
     }
     my ($uid) = $queued->{userPrincipalName} =~ /^(.*)\@/;
     my ($mail) = $smtp->mail("busy1.password\@$domain");
-    is($stack->slapd->bind_code($uid, ($mail->{body} =~ /(\S{32})$/m)[0]), 0, 'the password that arrived is the one that counts');
+    is($stack->slapd->bind_code($uid, ($mail->{body} =~ /(\S{32})$/m)[0]), 0,
+        'the password that arrived is the one that counts');
     run_of($stack, 'Patient', $task, 'done');
 }
 
-# Without continueOnError a failure ends the workflow, not what is done, not other workflows, not the last look at a leaver; retry goes on with what is left.
+# Without continueOnError a failure ends the workflow, not what is done, not other workflows, not
+# the last look at a leaver; retry goes on with what is left.
 sub broken_off {
     my $domain = $stack->domain;
     $stack->worker->expect_log(qr/IDA0317/);
-    my @first = (act(addToGroup => group => 'Finance'), { type => 'addToGroup', group => 'Made later' }, act(addToGroup => group => 'CRM admins'));
-    my $stack = on(broken => workflow('A/1 b', 'userDelete', @first), workflow('Second', 'userDelete', call_hook('/ok?second')), { %{ workflow('Off', 'userDelete', act('removeLicenses')) }, active => $false });
+    my @first = (act(addToGroup => group => 'Finance'),
+        { type => 'addToGroup', group => 'Made later' }, act(addToGroup => group => 'CRM admins'));
+    my $stack = on(broken => workflow('A/1 b', 'userDelete', @first),
+        workflow('Second', 'userDelete', call_hook('/ok?second')),
+        { %{ workflow('Off', 'userDelete', act('removeLicenses')) }, active => $false });
     $stack->wait_synced;
     my $id = leave_now($stack, "ida.wall\@$domain");
     my $task = $stack->wait_task($id, states => ['failed'], seconds => 60);
-    is_deeply(outcomes($task), { disableAccount => 'done', revokeSessions => 'skipped', revokeMemberships => 'done', 'A/1 b/1 addToGroup' => 'done', 'A/1 b/2 addToGroup' => 'failed', 'A/1 b/3 addToGroup' => 'skipped',
-        'Second/1 callWebhook' => 'done', verify => 'done' }, 'the workflow ends, the rest does not') or diag(json_text($task));
-    like($task->{error}, qr{^A/1 b/2 addToGroup: .*no group "Made later"}, 'the task has failed and says where');
-    like(step($task, 'A/1 b/3 addToGroup')->{detail}, qr{because A/1 b/2 addToGroup failed}, 'what was left out says why');
-    is_deeply($stack->slapd->user('ida.wall')->{memberof}, ["cn=Finance,$Idadmin::Test::Slapd::groups"], 'what was done stays');
+    is_deeply(outcomes($task),
+        { disableAccount => 'done', revokeSessions => 'skipped', revokeMemberships => 'done',
+        'A/1 b/1 addToGroup' => 'done', 'A/1 b/2 addToGroup' => 'failed',
+        'A/1 b/3 addToGroup' => 'skipped',
+        'Second/1 callWebhook' => 'done', verify => 'done' },
+        'the workflow ends, the rest does not') or diag(json_text($task));
+    like($task->{error}, qr{^A/1 b/2 addToGroup: .*no group "Made later"},
+        'the task has failed and says where');
+    like(step($task, 'A/1 b/3 addToGroup')->{detail}, qr{because A/1 b/2 addToGroup failed},
+        'what was left out says why');
+    is_deeply($stack->slapd->user('ida.wall')->{memberof},
+        ["cn=Finance,$Idadmin::Test::Slapd::groups"], 'what was done stays');
     run_of($stack, 'A/1 b', $task, 'failed');
     run_of($stack, 'Second', $task, 'done');
-    $stack->slapd->modify("dn: cn=Made later,$Idadmin::Test::Slapd::groups\nchangetype: add\nobjectClass: groupOfNames\ncn: Made later\nmember: $Idadmin::Test::Slapd::filler\n");
+    $stack->slapd->modify("dn: cn=Made later,$Idadmin::Test::Slapd::groups\nchangetype: "
+        . "add\nobjectClass: groupOfNames\ncn: Made later\nmember: "
+        . "$Idadmin::Test::Slapd::filler\n");
     $stack->ctl_ok('sync', 'broken', '--wait');
     $stack->ctl_ok('task', 'retry', 'broken', $id);
     $task = $stack->wait_task($id, seconds => 60);
-    is_deeply([@{ outcomes($task) }{map {"A/1 b/$_ addToGroup"} 1 .. 3}], ['done', 'done', 'done'], 'a retry carries out what was left') or diag(json_text($task));
+    is_deeply([@{ outcomes($task) }{map {"A/1 b/$_ addToGroup"} 1 .. 3}], ['done', 'done', 'done'],
+        'a retry carries out what was left') or diag(json_text($task));
     is(scalar(my @calls = $hook->calls('/ok?second')), 1, 'and nothing twice');
     is($task->{error}, undef, 'then the task is done');
     run_of($stack, 'A/1 b', $task, 'done');
 }
 
-# The document changes while a task waits: an action that is not the one that was queued is not carried out.
+# The document changes while a task waits: an action that is not the one that was queued is not
+# carried out.
 sub changed_meanwhile {
-    my $stack = on(changed => workflow('Gone', 'userCreate', act('removeLicenses')), workflow('Turned', 'userCreate', act(addToGroup => group => 'Finance')), workflow('Other', 'userCreate', act('removeLicenses')));
+    my $stack = on(changed => workflow('Gone', 'userCreate', act('removeLicenses')),
+        workflow('Turned', 'userCreate', act(addToGroup => group => 'Finance')),
+        workflow('Other', 'userCreate', act('removeLicenses')));
     $stack->wait_synced;
     my ($date, $time) = Idadmin::Test::Times::wall(time + 3600);
-    my $queued = join_now($stack, firstname => 'Chan', surname => 'Ged', date => $date, time => $time);
-    apply($stack, { %{ workflow('Turned', 'userCreate', act(addToGroup => group => 'Finance')) }, active => $false }, workflow('Other', 'userCreate', act(addToGroup => group => 'Finance')));
-    $stack->ctl_ok('task', 'reschedule', 'changed', $queued->{taskId}, Idadmin::Test::Times::wall(time - 120));
+    my $queued = join_now($stack, firstname => 'Chan', surname => 'Ged', date => $date,
+        time => $time);
+    apply($stack, { %{ workflow('Turned', 'userCreate', act(addToGroup => group => 'Finance')) },
+        active => $false }, workflow('Other', 'userCreate', act(addToGroup => group => 'Finance')));
+    $stack->ctl_ok('task', 'reschedule', 'changed', $queued->{taskId},
+        Idadmin::Test::Times::wall(time - 120));
     my $task = $stack->wait_task($queued->{taskId}, seconds => 60);
-    is_deeply([map { step($task, $_)->{outcome} } 'Gone/1 removeLicenses', 'Turned/1 addToGroup', 'Other/1 removeLicenses'], [('skipped') x 3], 'skipped');
-    like(step($task, 'Gone/1 removeLicenses')->{detail}, qr/no workflow of this name any more/, 'one is gone');
+    is_deeply([map { step($task, $_)->{outcome} } 'Gone/1 removeLicenses', 'Turned/1 addToGroup',
+        'Other/1 removeLicenses'], [('skipped') x 3], 'skipped');
+    like(step($task, 'Gone/1 removeLicenses')->{detail}, qr/no workflow of this name any more/,
+        'one is gone');
     like(step($task, 'Turned/1 addToGroup')->{detail}, qr/not active any more/, 'one is off');
     like(step($task, 'Other/1 removeLicenses')->{detail}, qr/changed since/, 'one is another');
-    is_deeply($task->{warnings}, ['Other/1 removeLicenses: not carried out: the workflow was changed since the task was queued'], 'of a workflow that still stands that is a warning');
-    run_of($stack, @$_) for ['Gone', $task, 'done'], ['Turned', $task, 'done'], ['Other', $task, 'doneWithWarnings'];
+    is_deeply($task->{warnings},
+        ['Other/1 removeLicenses: not carried out: the workflow was changed since the task was '
+        . 'queued'], 'of a workflow that still stands that is a warning');
+    run_of($stack, @$_) for ['Gone', $task, 'done'], ['Turned', $task, 'done'],
+        ['Other', $task, 'doneWithWarnings'];
     told_alike($stack, $task);
 }
 
 sub refused_at_apply {
-    my $refused = $stack->ctl('tenant', 'apply', '-', { stdin => json_text({ companyId => 'nordic', workflows => [workflow('Bad', 'userDelete', act(sendEmail => to => '{manager}', subject => '{nonsense}', body => 'x'),
-        act(assignRoleTemplate => roleTemplate => 'Developer'), act(callWebhook => url => 'http://example.com/', secretFile => $hook->secret))] }) });
+    my $refused = $stack->ctl('tenant', 'apply', '-',
+        { stdin => json_text({ companyId => 'nordic',
+        workflows => [workflow('Bad', 'userDelete',
+        act(sendEmail => to => '{manager}', subject => '{nonsense}', body => 'x'),
+        act(assignRoleTemplate => roleTemplate => 'Developer'),
+        act(callWebhook => url => 'http://example.com/', secretFile => $hook->secret))] }) });
     is($refused->{exit}, 1, 'refused');
-    like($refused->{err}, $_, "$_") for qr/actions\[0\]\.subject: has the unknown placeholder \{nonsense\}/, qr/actions\[1\]\.type: cannot be used with the trigger userDelete/, qr/actions\[2\]\.url: must begin with https/;
+    like($refused->{err}, $_, "$_")
+        for qr/actions\[0\]\.subject: has the unknown placeholder \{nonsense\}/,
+        qr/actions\[1\]\.type: cannot be used with the trigger userDelete/,
+        qr/actions\[2\]\.url: must begin with https/;
 }
 
 for_each_engine {
     my ($engine) = @_;
     my $full = $engine eq 'sqlite' || $ENV{IDADMIN_ENGINE};
-    $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { ldif => "dn: ou=former,$people\nobjectClass: organizationalUnit\nou: former\n\n" }, worker => { options => ['--threads', 4, $smtp->options] },
-        tenant => { roleTemplates => templates(), workflows => [workflow('Joiner', 'userCreate', joiner_actions('All staff')), workflow('Leaver', 'userDelete', leaver_actions('/ok', act(moveTo => container => "ou=former,$people"))), mover()] });
-    $other = $stack->beside_in_the_cloud(tenant => { roleTemplates => templates('SPE_E3'), workflows => [workflow('Joiner', 'userCreate', joiner_actions('All staff')), workflow('Leaver', 'userDelete', leaver_actions('/ok')), mover()] });
+    $stack = Idadmin::Test::Stack->new(engine => $engine,
+        slapd => {
+        ldif => "dn: ou=former,$people\nobjectClass: organizationalUnit\nou: former\n\n" },
+        worker => { options => ['--threads', 4, $smtp->options] },
+        tenant => { roleTemplates => templates(),
+        workflows => [workflow('Joiner', 'userCreate', joiner_actions('All staff')),
+        workflow('Leaver', 'userDelete',
+        leaver_actions('/ok', act(moveTo => container => "ou=former,$people"))), mover()] });
+    $other = $stack->beside_in_the_cloud(tenant => { roleTemplates => templates('SPE_E3'),
+        workflows => [workflow('Joiner', 'userCreate', joiner_actions('All staff')),
+        workflow('Leaver', 'userDelete', leaver_actions('/ok')), mover()] });
     my (@upns);
     subtest(joiner_on_premises => sub { $upns[0] = joiner_on_premises() });
     subtest(joiner_in_the_cloud => sub { $upns[1] = joiner_in_the_cloud() });

@@ -1,5 +1,6 @@
-# Mail and webhooks, call by call: over a real mail server with every kind of encryption and sign-in, and a receiver that answers, refuses,
-# redirects, breaks off, never ends and stays silent. What passes is tried again, what does not is not, and nobody is reached who may not be.
+# Mail and webhooks, call by call: over a real mail server with every kind of encryption and
+# sign-in, and a receiver that answers, refuses, redirects, breaks off, never ends and stays silent.
+# What passes is tried again, what does not is not, and nobody is reached who may not be.
 use strict;
 use warnings;
 use utf8;
@@ -29,45 +30,72 @@ my %mail = (to => 'eva.berg@nordic.example', subject => 'Hej', body => 'Text', i
 sub send_mail {
     my ($server, $changes, %settings) = @_;
     my %options = ref $server ? $server->options(from => 'identity@nordic.example') : ();
-    return call(mail => { %mail, %$changes }, (map { (s/^--//r =~ tr/-/_/r => $options{$_}) } keys %options), %settings);
+    return call(mail => { %mail, %$changes },
+        (map { (s/^--//r =~ tr/-/_/r => $options{$_}) } keys %options), %settings);
 }
 
-sub is_end { my ($got, $outcome, $detail, $name) = @_; is($got->{outcome}, $outcome, $name) or diag($got->{detail}); like($got->{detail}, $detail, 'and says so') }
+sub is_end { my ($got, $outcome, $detail, $name) = @_;
+    is($got->{outcome}, $outcome, $name) or diag($got->{detail});
+    like($got->{detail}, $detail, 'and says so') }
 
 subtest 'mail: ways' => sub {
     my %auth   = (user => 'identity', password => 'pass "word\\ =1');
     my $signed = Idadmin::Test::Smtp->new(tls => 'starttls', auth => \%auth);
     my $direct = Idadmin::Test::Smtp->new(tls => 'smtps', auth => \%auth);
     my $clear  = Idadmin::Test::Smtp->new(tls => '');
-    is_end(send_mail($signed, {}), 'done', qr/accepted by the mail server 127\.0\.0\.1:\d+: 250 2\.0\.0 Taken over$/, 'STARTTLS and sign-in');
+    is_end(send_mail($signed, {}), 'done',
+        qr/accepted by the mail server 127\.0\.0\.1:\d+: 250 2\.0\.0 Taken over$/,
+        'STARTTLS and sign-in');
     is_end(send_mail($direct, {}), 'done', qr/250/, 'smtps and sign-in');
     is_end(send_mail($clear, {}), 'done', qr/250/, 'to loopback in clear');
-    is_deeply([map { my ($mail) = $_->mail; [$mail->{tls} ? 1 : 0, $mail->{user}] } $signed, $direct, $clear], [[1, 'identity'], [1, 'identity'], [0, undef]], 'as the server sees it');
-    is_end(send_mail($clear, {}, smtp_ca_file => $ca), 'refused', qr/no STARTTLS; mail is not sent in clear/, 'a server without STARTTLS where encryption is wanted');
-    is_end(send_mail($clear, {}, smtp_user => 'x', smtp_password_file => secret_file('x.password', "x\n")), 'refused', qr/no STARTTLS/, 'no password goes in clear');
-    is_end(send_mail($signed, {}, smtp_ca_file => secret_file('other.pem', slurp(other_authority()))), 'later', qr/cannot be used: .*certificate.*check smtp_ca_file/i, 'another authority');
-    is_end(send_mail($signed, {}, smtp_password_file => secret_file('wrong.password', "wrong\n")), 'refused', qr/535/, 'a wrong password');
+    is_deeply([map { my ($mail) = $_->mail; [$mail->{tls} ? 1 : 0, $mail->{user}] } $signed,
+        $direct, $clear], [[1, 'identity'], [1, 'identity'], [0, undef]], 'as the server sees it');
+    is_end(send_mail($clear, {}, smtp_ca_file => $ca), 'refused',
+        qr/no STARTTLS; mail is not sent in clear/,
+        'a server without STARTTLS where encryption is wanted');
+    is_end(send_mail($clear, {}, smtp_user => 'x',
+        smtp_password_file => secret_file('x.password', "x\n")), 'refused', qr/no STARTTLS/,
+        'no password goes in clear');
+    is_end(send_mail($signed, {},
+        smtp_ca_file => secret_file('other.pem', slurp(other_authority()))), 'later',
+        qr/cannot be used: .*certificate.*check smtp_ca_file/i, 'another authority');
+    is_end(send_mail($signed, {}, smtp_password_file => secret_file('wrong.password', "wrong\n")),
+        'refused', qr/535/, 'a wrong password');
     my $open = secret_file('open.password', "open\n");
     chmod 0644, $open;
-    is_end(send_mail($signed, {}, smtp_password_file => $open), 'refused', qr/smtp_password_file .* can be read by others/, 'a password that others can read');
-    is_end(send_mail($signed, {}, smtp_password_file => undef), 'refused', qr/smtp_password_file is not/, 'a user without a password');
+    is_end(send_mail($signed, {}, smtp_password_file => $open), 'refused',
+        qr/smtp_password_file .* can be read by others/, 'a password that others can read');
+    is_end(send_mail($signed, {}, smtp_password_file => undef), 'refused',
+        qr/smtp_password_file is not/, 'a user without a password');
     is_end(send_mail(undef, {}), 'refused', qr/No mail server is configured/, 'no mail server');
-    is_end(send_mail(undef, {}, smtp_url => 'smtp://127.0.0.1:' . free_port(), smtp_from => 'a@b.example'), 'later', qr/cannot be used: .*(?:refused|connect)/i, 'nobody listens');
+    is_end(send_mail(undef, {}, smtp_url => 'smtp://127.0.0.1:' . free_port(),
+        smtp_from => 'a@b.example'), 'later', qr/cannot be used: .*(?:refused|connect)/i,
+        'nobody listens');
     is(scalar(my @sent = $clear->mail), 1, 'what was refused was not sent');
 };
 
 subtest 'mail: answers' => sub {
     my $server = Idadmin::Test::Smtp->new(tls => '');
-    is_end(send_mail($server, { to => 'refused@nordic.example' }), 'refused', qr/550 5\.1\.1 .*\(RCPT failed/, 'no such mailbox');
-    is_end(send_mail($server, { to => 'refused@nordic.example' }, smtp_from => 'refused@nordic.example'), 'refused', qr/553 5\.1\.8 .*\(MAIL failed/, 'a sender that is not taken: no word of the recipient');
-    is_end(send_mail($server, {}, smtp_from => 'busy1@nordic.example'), 'later', qr/450 4\.1\.8 .*\(MAIL failed/, 'a sender that is not taken now');
-    is_end(send_mail($server, { to => 'unknown@nordic.example' }), 'refused', qr/551 5\.7\.1/, 'refused after the text');
+    is_end(send_mail($server, { to => 'refused@nordic.example' }), 'refused',
+        qr/550 5\.1\.1 .*\(RCPT failed/, 'no such mailbox');
+    is_end(send_mail($server, { to => 'refused@nordic.example' },
+        smtp_from => 'refused@nordic.example'), 'refused', qr/553 5\.1\.8 .*\(MAIL failed/,
+        'a sender that is not taken: no word of the recipient');
+    is_end(send_mail($server, {}, smtp_from => 'busy1@nordic.example'), 'later',
+        qr/450 4\.1\.8 .*\(MAIL failed/, 'a sender that is not taken now');
+    is_end(send_mail($server, { to => 'unknown@nordic.example' }), 'refused', qr/551 5\.7\.1/,
+        'refused after the text');
     is_end(send_mail($server, { to => 'busy1@nordic.example' }), 'later', qr/451 4\.3\.0/, 'busy');
     is_end(send_mail($server, { to => 'busy1@nordic.example' }), 'done', qr/250/, 'later no more');
-    is_end(send_mail($server, { to => 'lost@nordic.example' }), 'lost', qr/whose answer is lost/, 'taken, but nobody heard');
-    is_end(send_mail($server, { to => "eva\@x.example>\r\nRCPT TO:<eve\@evil.example" }), 'refused', qr/one mail address/, 'a recipient with more in it');
-    my $body = join "\n", 'Åäö ' x 50, '.', '..', '.dot', 'trailing   ', "\ttab", 'From here', '= equals =3D', 'x' x 300, '';
-    is_end(send_mail($server, { to => 'form@nordic.example', subject => "Sübject\r\nX-Evil: 1 " . 'ö' x 90, body => $body, secret => "user\nsecret.=\n" }), 'done', qr/250/, 'a text of all kinds');
+    is_end(send_mail($server, { to => 'lost@nordic.example' }), 'lost', qr/whose answer is lost/,
+        'taken, but nobody heard');
+    is_end(send_mail($server, { to => "eva\@x.example>\r\nRCPT TO:<eve\@evil.example" }), 'refused',
+        qr/one mail address/, 'a recipient with more in it');
+    my $body = join "\n", 'Åäö ' x 50, '.', '..', '.dot', 'trailing   ', "\ttab", 'From here',
+        '= equals =3D', 'x' x 300, '';
+    is_end(send_mail($server, { to => 'form@nordic.example',
+        subject => "Sübject\r\nX-Evil: 1 " . 'ö' x 90, body => $body,
+        secret => "user\nsecret.=\n" }), 'done', qr/250/, 'a text of all kinds');
     my ($mail) = $server->mail('form@nordic.example');
     is($mail->{body}, "$body\n\nuser\nsecret.=\n\n", 'arrives as it is');
     is($mail->{headers}{subject}, 'Sübject  X-Evil: 1 ' . 'ö' x 90, 'the subject is one line');
@@ -77,27 +105,40 @@ subtest 'mail: answers' => sub {
 
 sub other_authority {
     my $file = tempdir() . '/other.pem.made';
-    run_command(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', 2, '-subj', '/CN=another', '-keyout', '/dev/null', '-out', $file]);
+    run_command(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
+        'ec_paramgen_curve:prime256v1', '-nodes', '-days', 2, '-subj', '/CN=another', '-keyout',
+        '/dev/null', '-out', $file]);
     return $file;
 }
 
 my $hook = Idadmin::Test::Webhook->new;
-sub call_hook { my ($url, %changes) = @_; return call(webhook => { url => $url =~ /^\// ? $hook->url($url) : $url, secretFile => $hook->secret, id => 'msg_1', body => '{"type":"åäö"}', allowPrivate => JSON::PP::true(), %changes }) }
+sub call_hook { my ($url, %changes) = @_;
+    return call(webhook => { url => $url =~ /^\// ? $hook->url($url) : $url,
+    secretFile => $hook->secret, id => 'msg_1', body => '{"type":"åäö"}',
+    allowPrivate => JSON::PP::true(), %changes }) }
 
 subtest 'webhook' => sub {
     # The silent one in the meantime.
     my ($silent, $heard, $over) = tool();
-    my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'tcp', Listen => 5) or die "$!\n";
-    $silent->({ webhook => { url => 'http://127.0.0.1:' . $mute->sockport . '/', secretFile => $hook->secret, id => 'msg_2', body => '{}', allowPrivate => JSON::PP::true() } });
+    my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'tcp', Listen => 5)
+        or die "$!\n";
+    $silent->({ webhook => { url => 'http://127.0.0.1:' . $mute->sockport . '/',
+        secretFile => $hook->secret, id => 'msg_2', body => '{}',
+        allowPrivate => JSON::PP::true() } });
     is_end(call_hook('/ok'), 'done', qr/status 200/, 'answered');
     my ($call) = $hook->calls('/ok');
     ok($call->{signed}, 'signed');
     is_end(call_hook("/status/$_"), 'done', qr/status $_/, "status $_") for 201, 204;
-    is_end(call_hook("/status/$_"), 'refused', qr/status $_/, "status $_") for 304, 400, 401, 404, 410;
-    is_end(call_hook("/status/$_"), 'later', qr/status $_/, "status $_") for 408, 425, 429, 500, 503;
-    is_end(call_hook("/short/$_->[0]"), $_->[1], qr/\(status $_->[0]\)$/, "an answer that breaks off after its status $_->[0]") for [200, 'done'], [404, 'refused'], [503, 'later'];
+    is_end(call_hook("/status/$_"), 'refused', qr/status $_/, "status $_")
+        for 304, 400, 401, 404, 410;
+    is_end(call_hook("/status/$_"), 'later', qr/status $_/, "status $_")
+        for 408, 425, 429, 500, 503;
+    is_end(call_hook("/short/$_->[0]"), $_->[1], qr/\(status $_->[0]\)$/,
+        "an answer that breaks off after its status $_->[0]")
+        for [200, 'done'], [404, 'refused'], [503, 'later'];
     is_end(call_hook('/late'), 'done', qr/status 200/, 'an answer that takes its time');
-    is_end(call_hook('https://nobody.invalid/'), 'later', qr/cannot be reached: .*(?:resolve|nobody\.invalid)/i, 'a name that nobody has');
+    is_end(call_hook('https://nobody.invalid/'), 'later',
+        qr/cannot be reached: .*(?:resolve|nobody\.invalid)/i, 'a name that nobody has');
     my $slow = call_hook('/busy/1/429');
     is("$slow->{outcome} $slow->{retryAfter}", 'later 1000', 'Retry-After is heard');
     is_end(call_hook('/redirect'), 'refused', qr/redirect/, 'a redirect');
@@ -106,13 +147,20 @@ subtest 'webhook' => sub {
     my $big = call_hook('/big');
     is($big->{outcome}, 'done', 'an endless answer after its status');
     cmp_ok($big->{ms}, '<', 5000, 'is not listened to');
-    is_end(call_hook('http://127.0.0.1:' . free_port() . '/'), 'later', qr/cannot be reached/, 'nobody listens');
-    is_end(call_hook($hook->tls_url('/ok?tls')), 'later', qr/certificate.*check caFile of the action/i, 'TLS of an unknown authority');
-    is_end(call_hook($hook->tls_url('/ok?tls'), caFile => $ca), 'done', qr/200/, 'of one that is named');
-    for my $url ($hook->url('/never'), $hook->tls_url('/never'), map { $hook->tls_url('/never') =~ s/127\.0\.0\.1/$_/r } 'localhost', '[::ffff:127.0.0.1]', '[::1]', '0.0.0.0', '2130706433', '0x7f.1', '127.1') {
-        is_end(call_hook($url, allowPrivate => JSON::PP::false(), caFile => $ca), 'refused', qr/is at the address \S+, which is not of the public internet.*nothing was sent/, $url);
+    is_end(call_hook('http://127.0.0.1:' . free_port() . '/'), 'later', qr/cannot be reached/,
+        'nobody listens');
+    is_end(call_hook($hook->tls_url('/ok?tls')), 'later',
+        qr/certificate.*check caFile of the action/i, 'TLS of an unknown authority');
+    is_end(call_hook($hook->tls_url('/ok?tls'), caFile => $ca), 'done', qr/200/,
+        'of one that is named');
+    for my $url ($hook->url('/never'), $hook->tls_url('/never'),
+        map { $hook->tls_url('/never') =~ s/127\.0\.0\.1/$_/r } 'localhost', '[::ffff:127.0.0.1]',
+        '[::1]', '0.0.0.0', '2130706433', '0x7f.1', '127.1') {
+        is_end(call_hook($url, allowPrivate => JSON::PP::false(), caFile => $ca), 'refused',
+            qr/is at the address \S+, which is not of the public internet.*nothing was sent/, $url);
     }
-    is_end(call_hook('http://0.0.0.0:1/'), 'refused', qr/http:\/\/ is for this machine alone/, 'http elsewhere');
+    is_end(call_hook('http://0.0.0.0:1/'), 'refused', qr/http:\/\/ is for this machine alone/,
+        'http elsewhere');
     is(scalar(my @never = $hook->calls('/never')), 0, 'nobody was reached who may not be');
     is_end(call_hook('/ok', secretFile => '/nonexistent'), 'refused', qr/secretFile/, 'no secret');
     my $never = $heard->();

@@ -1,5 +1,6 @@
-# A mail server that takes connections and says nothing: some mails find out, the others wait without a thread each, other work goes on, and when
-# it speaks again every mail goes out once. The engine has no part in it: one is enough.
+# A mail server that takes connections and says nothing: some mails find out, the others wait
+# without a thread each, other work goes on, and when it speaks again every mail goes out once. The
+# engine has no part in it: one is enough.
 use strict;
 use warnings;
 use utf8;
@@ -15,11 +16,15 @@ plan(skip_all => $skip) if $skip;
 my $count   = 10;
 my $threads = 2;
 my $smtp    = Idadmin::Test::Smtp->new(tls => '', start => 0);
-my $mute    = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $smtp->{port}, Proto => 'tcp', Listen => 64, ReuseAddr => 1, Blocking => 0) or die "$!\n";
+my $mute    = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $smtp->{port},
+    Proto => 'tcp', Listen => 64, ReuseAddr => 1, Blocking => 0) or die "$!\n";
 my $stack   = Idadmin::Test::Stack->new(
     engine => 'sqlite',
-    worker => { options => ['--threads', $threads, $smtp->options(from => 'identity@nordic.example')] },
-    tenant => { workflows => [{ name => 'Hello', trigger => 'userCreate', actions => [{ type => 'sendEmail', to => '{userPrincipalName}', subject => 'Hello', body => 'Hello' }] }] });
+    worker => { options => ['--threads', $threads,
+    $smtp->options(from => 'identity@nordic.example')] },
+    tenant => { workflows => [{ name => 'Hello', trigger => 'userCreate',
+    actions => [{ type => 'sendEmail', to => '{userPrincipalName}', subject => 'Hello',
+    body => 'Hello' }] }] });
 my (@held, @tasks);
 sub connections { while (my $one = $mute->accept) { push @held, $one } return scalar @held }
 
@@ -30,18 +35,28 @@ for my $n (1 .. $count) {
 }
 ok(wait_until(40, sub { $stack->worker->log_has(qr/IDA0326/) }), 'the silence is told');
 $stack->worker->expect_log(qr/IDA0326/);
-my $waits = sub { grep { ($stack->task($_->{taskId})->{error} // '') =~ /Waits for the mail server, which did not answer/ } @tasks };
-ok(wait_until(20, sub { connections(); $waits->() >= $count - 2 * $threads - 1 }), 'those who did not find out themselves wait, and say for what');
-is_deeply([grep { $_->{state} ne 'queued' && $_->{state} ne 'running' } map { $stack->task($_->{taskId}) } @tasks], [], 'nothing is said to be done or failed');
-is_deeply([grep { $_->{attempts} > 2 } map { $stack->task($_->{taskId}) } @tasks], [], 'waiting is not counted as trying');
-cmp_ok(connections(), '<=', 2 * $threads + 2, 'only some tried: the threads that were there, and one now and then');
-my $update = $stack->call('PATCH', '/v1/api/user', json => { userPrincipalName => "sten.vik\@$Idadmin::Test::Slapd::domain", jobTitle => 'Tester' });
-is($stack->wait_task($update->{json}{data}{taskId})->{state}, 'done', 'other work is not kept waiting');
+my $waits = sub { grep { ($stack->task($_->{taskId})->{error}
+    // '') =~ /Waits for the mail server, which did not answer/ } @tasks };
+ok(wait_until(20, sub { connections(); $waits->() >= $count - 2 * $threads - 1 }),
+    'those who did not find out themselves wait, and say for what');
+is_deeply([grep { $_->{state} ne 'queued' && $_->{state} ne 'running' }
+    map { $stack->task($_->{taskId}) } @tasks], [], 'nothing is said to be done or failed');
+is_deeply([grep { $_->{attempts} > 2 } map { $stack->task($_->{taskId}) } @tasks], [],
+    'waiting is not counted as trying');
+cmp_ok(connections(), '<=', 2 * $threads + 2,
+    'only some tried: the threads that were there, and one now and then');
+my $update = $stack->call('PATCH', '/v1/api/user',
+    json => { userPrincipalName => "sten.vik\@$Idadmin::Test::Slapd::domain",
+    jobTitle => 'Tester' });
+is($stack->wait_task($update->{json}{data}{taskId})->{state}, 'done',
+    'other work is not kept waiting');
 
 close $_ for @held, $mute;
 $smtp->start;
-is($stack->wait_task($_->{taskId}, seconds => 60)->{state}, 'done', "$_->{userPrincipalName}: done") for @tasks;
-is_deeply([sort map { $_->{to}[0] } $smtp->mail], [sort map { $_->{userPrincipalName} } @tasks], 'every mail went out once');
+is($stack->wait_task($_->{taskId}, seconds => 60)->{state}, 'done', "$_->{userPrincipalName}: done")
+    for @tasks;
+is_deeply([sort map { $_->{to}[0] } $smtp->mail], [sort map { $_->{userPrincipalName} } @tasks],
+    'every mail went out once');
 is($stack->worker->stop, 0, 'the worker ends cleanly');
 $stack->stop;
 $smtp->stop;

@@ -1,5 +1,6 @@
-# REST as an HR platform meets it: look-up, creation, offboarding, tasks; every field, default, warning and refusal. No worker runs here but for the
-# first synchronisation, so that what is queued stays queued and can be looked at.
+# REST as an HR platform meets it: look-up, creation, offboarding, tasks; every field, default,
+# warning and refusal. No worker runs here but for the first synchronisation, so that what is queued
+# stays queued and can be looked at.
 use strict;
 use warnings;
 use utf8;
@@ -31,7 +32,8 @@ sub create {
 
 sub refused {
     my ($answer, $status, $code, $pattern, $name) = @_;
-    ok($answer->{status} == $status && ($answer->{json}{error}{code} // '') eq $code && ($answer->{json}{error}{message} // '') =~ $pattern, $name)
+    ok($answer->{status} == $status && ($answer->{json}{error}{code} // '') eq $code
+        && ($answer->{json}{error}{message} // '') =~ $pattern, $name)
         or diag("$answer->{status} $answer->{body}");
     is_deeply([sort keys %{ $answer->{json} }], ['error'], "$name: an error body and nothing else");
 }
@@ -41,60 +43,97 @@ sub count_tasks { return $stack->get('/v1/api/tasks?limit=1')->{json}{data}{tota
 sub look_up {
     my $eva = $stack->get_user('eva.berg@nordic.example');
     is($eva->{status}, 200, 'a known user is found');
-    is_deeply($eva->{json}, { data => { user => { userPrincipalName => 'eva.berg@nordic.example', displayName => 'Eva Berg', givenName => 'Eva', surname => 'Berg',
-        department => 'Management', jobTitle => 'Chief executive' } } }, 'with the fields of the specification');
+    is_deeply($eva->{json}, { data => {
+        user => { userPrincipalName => 'eva.berg@nordic.example', displayName => 'Eva Berg',
+        givenName => 'Eva', surname => 'Berg',
+        department => 'Management', jobTitle => 'Chief executive' } } },
+        'with the fields of the specification');
     is($eva->{headers}{'content-type'}, 'application/json; charset=utf-8', 'content type');
     is($eva->{headers}{'cache-control'}, 'no-store', 'not to be cached');
     is($stack->get_user('EVA.Berg@Nordic.Example')->{status}, 200, 'case does not matter');
-    is($stack->get_user('maria.oqvist@nordic.example')->{json}{data}{user}{surname}, 'Öqvist', 'UTF-8 comes through');
-    my $fields = $stack->get('/v1/api/user?userPrincipalName=anna.lind%40nordic.example&fields=manager,directories,status,mail,accountEnabled');
-    is($fields->{json}{data}{user}{manager}{userPrincipalName}, 'eva.berg@nordic.example', 'fields= adds the manager');
+    is($stack->get_user('maria.oqvist@nordic.example')->{json}{data}{user}{surname}, 'Öqvist',
+        'UTF-8 comes through');
+    my $fields =
+        $stack->get('/v1/api/user?userPrincipalName=anna.lind%40nordic.example&fields=manager,directories,status,mail,accountEnabled');
+    is($fields->{json}{data}{user}{manager}{userPrincipalName}, 'eva.berg@nordic.example',
+        'fields= adds the manager');
     is_deeply($fields->{json}{data}{user}{directories}, ['onPremises'], 'and the directories');
     is($fields->{json}{data}{user}{status}, 'active', 'and the status');
-    refused($stack->get('/v1/api/user'), 400, 'BAD_REQUEST', qr/userPrincipalName: is required/, 'no parameter');
-    refused($stack->get('/v1/api/user?userPrincipalName='), 400, 'BAD_REQUEST', qr/userPrincipalName/, 'an empty one');
-    refused($stack->get('/v1/api/user?userPrincipalName=a%40b&userPrincipalName=c%40d'), 400, 'BAD_REQUEST', qr/userPrincipalName: is given more than once/, 'a doubled one');
-    refused($stack->get('/v1/api/user?userPrincipalName=a%40b&colour=red'), 400, 'BAD_REQUEST', qr/colour: is no parameter/, 'an unknown one');
-    refused($stack->get('/v1/api/user?userPrincipalName=%ff'), 400, 'BAD_REQUEST', qr/UTF-8/, 'broken UTF-8');
-    refused($stack->get('/v1/api/user?userPrincipalName=a%4'), 400, 'BAD_REQUEST', qr/percent-encoded/, 'a broken escape');
-    refused($stack->get('/v1/api/user?userPrincipalName=eva.berg%40nordic.example&fields=shoeSize'), 400, 'BAD_REQUEST', qr/fields/, 'an unknown field');
-    refused($stack->get_user('nobody@nordic.example'), 404, 'NOT_FOUND', qr/nobody\@nordic\.example/, 'an unknown user');
-    refused($stack->get_user("eva.berg\@nordic.example' OR 1=1 --"), 404, 'NOT_FOUND', qr/./, 'SQL in a UPN is only a strange UPN');
+    refused($stack->get('/v1/api/user'), 400, 'BAD_REQUEST', qr/userPrincipalName: is required/,
+        'no parameter');
+    refused($stack->get('/v1/api/user?userPrincipalName='), 400, 'BAD_REQUEST',
+        qr/userPrincipalName/, 'an empty one');
+    refused($stack->get('/v1/api/user?userPrincipalName=a%40b&userPrincipalName=c%40d'), 400,
+        'BAD_REQUEST', qr/userPrincipalName: is given more than once/, 'a doubled one');
+    refused($stack->get('/v1/api/user?userPrincipalName=a%40b&colour=red'), 400, 'BAD_REQUEST',
+        qr/colour: is no parameter/, 'an unknown one');
+    refused($stack->get('/v1/api/user?userPrincipalName=%ff'), 400, 'BAD_REQUEST', qr/UTF-8/,
+        'broken UTF-8');
+    refused($stack->get('/v1/api/user?userPrincipalName=a%4'), 400, 'BAD_REQUEST',
+        qr/percent-encoded/, 'a broken escape');
+    refused($stack->get('/v1/api/user?userPrincipalName=eva.berg%40nordic.example&fields=shoeSize'),
+        400, 'BAD_REQUEST', qr/fields/, 'an unknown field');
+    refused($stack->get_user('nobody@nordic.example'), 404, 'NOT_FOUND',
+        qr/nobody\@nordic\.example/, 'an unknown user');
+    refused($stack->get_user("eva.berg\@nordic.example' OR 1=1 --"), 404, 'NOT_FOUND', qr/./,
+        'SQL in a UPN is only a strange UPN');
 }
 
 sub create_fields {
     my $before = count_tasks();
-    my $answer = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg', middleName => 'Maria', jobTitle => 'Säljare', department => 'Sales', company => 'Nordic AB',
-        office => 'Malmö 3', city => 'Malmö', country => 'se', streetAddress => "Storgatan 1\nEntré B", postalCode => '211 34', preferredLanguage => 'sv-SE',
-        accountEnabled => JSON::PP::true(), manager => 'Anna.Lind@nordic.example', employeeId => 'E-4711',
-        profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(102_400)), date => '2027-03-01', time => '09:00', shoeSize => 38 });
-    is($answer->{status}, 200, 'a creation with every field is taken') or return diag($answer->{body});
+    my $answer = $stack->post('/v1/api/user',
+        { firstname => 'Åsa', surname => 'Öberg', middleName => 'Maria', jobTitle => 'Säljare',
+        department => 'Sales', company => 'Nordic AB',
+        office => 'Malmö 3', city => 'Malmö', country => 'se',
+        streetAddress => "Storgatan 1\nEntré B", postalCode => '211 34',
+        preferredLanguage => 'sv-SE',
+        accountEnabled => JSON::PP::true(), manager => 'Anna.Lind@nordic.example',
+        employeeId => 'E-4711',
+        profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(102_400)),
+        date => '2027-03-01', time => '09:00', shoeSize => 38 });
+    is($answer->{status}, 200, 'a creation with every field is taken')
+        or return diag($answer->{body});
     my $data = $answer->{json}{data};
-    is_deeply([sort keys %$data], [sort qw(message taskId userPrincipalName mail scheduledAt scheduledAtUtc warnings)], 'members of the answer');
+    is_deeply([sort keys %$data],
+        [sort qw(message taskId userPrincipalName mail scheduledAt scheduledAtUtc warnings)],
+        'members of the answer');
     is($data->{userPrincipalName}, 'asa.oberg@nordic.example', 'generated UPN');
     is($data->{mail}, 'asa.oberg@nordic.example', 'generated mail');
     is($data->{scheduledAt}, '2027-03-01T09:00:00+01:00', 'local time with offset');
     is($data->{scheduledAtUtc}, '2027-03-01T08:00:00Z', 'UTC');
-    like($data->{message}, qr/queued.*2027-03-01 09:00 Europe\/Stockholm \(2027-03-01T08:00:00Z\)/s, 'the message says when, local and UTC');
-    is(scalar @{ $data->{warnings} }, 1, 'one warning') && like($data->{warnings}[0], qr/shoeSize/, 'about the unknown member, by name');
-    like($answer->{headers}{location} // '', qr{/v1/api/task\?id=\Q$data->{taskId}\E$}, 'Location names the task');
+    like($data->{message}, qr/queued.*2027-03-01 09:00 Europe\/Stockholm \(2027-03-01T08:00:00Z\)/s,
+        'the message says when, local and UTC');
+    is(scalar @{ $data->{warnings} }, 1, 'one warning')
+        && like($data->{warnings}[0], qr/shoeSize/, 'about the unknown member, by name');
+    like($answer->{headers}{location} // '', qr{/v1/api/task\?id=\Q$data->{taskId}\E$},
+        'Location names the task');
     is(count_tasks(), $before + 1, 'one task more');
     my $task = $stack->get("/v1/api/task?id=$data->{taskId}")->{json}{data}{task};
     is($task->{state}, 'queued', 'it is queued');
     is($task->{type}, 'userCreate', 'of its type');
     is_deeply($task->{requestedBy}, { username => 'hr-full', label => '' }, 'who asked for it');
-    is_deeply([map { $_->{name} } @{ $task->{steps} }], [qw(createAccount setManager setPhoto)], 'its steps are known');
-    is_deeply([grep {defined} map { $_->{outcome} } @{ $task->{steps} }], [], 'none of them is said to be done');
+    is_deeply([map { $_->{name} } @{ $task->{steps} }], [qw(createAccount setManager setPhoto)],
+        'its steps are known');
+    is_deeply([grep {defined} map { $_->{outcome} } @{ $task->{steps} }], [],
+        'none of them is said to be done');
     is($task->{scheduledAtUtc}, $data->{scheduledAtUtc}, 'same instant in the task');
     my $twin = create(firstname => 'Åsa', surname => 'Öberg', date => '2027-03-01');
-    is($twin->{json}{data}{userPrincipalName}, 'asa.oberg2@nordic.example', 'a second one of the name is numbered');
+    is($twin->{json}{data}{userPrincipalName}, 'asa.oberg2@nordic.example',
+        'a second one of the name is numbered');
     is($twin->{json}{data}{scheduledAtUtc}, '2027-02-28T23:00:00Z', 'a date alone means 00:00');
-    is(create(firstname => 'Eva', surname => 'Berg', date => '2027-03-01')->{json}{data}{userPrincipalName}, 'eva.berg2@nordic.example', 'as is one of a user of the directory');
-    my $odd = create(firstname => 'Odd', surname => 'Country', country => 'Sverige', date => '2027-03-01');
-    like(json_text($odd->{json}{data}{warnings}), qr/country/, 'a country in words is kept with a warning');
-    is_deeply(create(firstname => 'Nu', surname => 'Ll', middleName => undef, jobTitle => '', department => '  ', manager => '', profilePhoto => undef, date => '2027-03-01')->{json}{data}{warnings}, [],
+    is(create(firstname => 'Eva', surname => 'Berg',
+        date => '2027-03-01')->{json}{data}{userPrincipalName}, 'eva.berg2@nordic.example',
+        'as is one of a user of the directory');
+    my $odd = create(firstname => 'Odd', surname => 'Country', country => 'Sverige',
+        date => '2027-03-01');
+    like(json_text($odd->{json}{data}{warnings}), qr/country/,
+        'a country in words is kept with a warning');
+    is_deeply(create(firstname => 'Nu', surname => 'Ll', middleName => undef, jobTitle => '',
+        department => '  ', manager => '', profilePhoto => undef,
+        date => '2027-03-01')->{json}{data}{warnings}, [],
         'null, empty and blank mean absent');
-    my $queued_manager = create(firstname => 'Junior', surname => 'Late', manager => 'asa.oberg@nordic.example', date => '2027-04-01');
+    my $queued_manager = create(firstname => 'Junior', surname => 'Late',
+        manager => 'asa.oberg@nordic.example', date => '2027-04-01');
     is($queued_manager->{status}, 200, 'a manager may be a queued creation');
 }
 
@@ -102,72 +141,125 @@ sub create_refusals {
     my $before = count_tasks();
     my $long = sub { 'x' x $_[0] };
     my @cases = (
-        ['no names',           {},                                                qr/firstname: is required.*surname: is required/s],
+        ['no names',           {},
+            qr/firstname: is required.*surname: is required/s],
         ['no surname',         { firstname => 'A' },                              qr/surname/],
         ['blank first name',   { firstname => ' ', surname => 'B' },              qr/firstname/],
-        ['UPN given',          { firstname => 'A', surname => 'B', userPrincipalName => 'a@b' }, qr/userPrincipalName/],
+        ['UPN given',          { firstname => 'A', surname => 'B', userPrincipalName => 'a@b' },
+        qr/userPrincipalName/],
         ['mail given',         { firstname => 'A', surname => 'B', mail => 'a@b' }, qr/mail/],
-        ['number for a name',  { firstname => 1, surname => 'B' },                qr/firstname.*string/s],
-        ['text for a boolean', { firstname => 'A', surname => 'B', accountEnabled => 'yes' }, qr/accountEnabled/],
-        ['long first name',    { firstname => $long->(65), surname => 'B' },      qr/firstname.*64/s],
-        ['long job title',     { firstname => 'A', surname => 'B', jobTitle => $long->(129) }, qr/jobTitle.*128/s],
-        ['long department',    { firstname => 'A', surname => 'B', department => $long->(65) }, qr/department.*64/s],
-        ['long company',       { firstname => 'A', surname => 'B', company => $long->(65) }, qr/company.*64/s],
-        ['long office',        { firstname => 'A', surname => 'B', office => $long->(129) }, qr/office.*128/s],
-        ['long street',        { firstname => 'A', surname => 'B', streetAddress => $long->(1025) }, qr/streetAddress.*1024/s],
-        ['long postal code',   { firstname => 'A', surname => 'B', postalCode => $long->(41) }, qr/postalCode.*40/s],
-        ['long employee ID',   { firstname => 'A', surname => 'B', employeeId => $long->(17) }, qr/employeeId.*16/s],
-        ['language',           { firstname => 'A', surname => 'B', preferredLanguage => 'sv_SE!' }, qr/preferredLanguage/],
-        ['photo not base64',   { firstname => 'A', surname => 'B', profilePhoto => '****' }, qr/profilePhoto/],
-        ['photo no picture',   { firstname => 'A', surname => 'B', profilePhoto => 'aGVq' }, qr/profilePhoto/],
-        ['photo too large',    { firstname => 'A', surname => 'B', profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(102_401)) }, qr/profilePhoto.*102/s],
-        ['no such manager',    { firstname => 'A', surname => 'B', manager => 'nobody@nordic.example' }, qr/manager.*nobody/s],
-        ['no such day',        { firstname => 'A', surname => 'B', date => '2027-02-30' }, qr/date/],
-        ['date in words',      { firstname => 'A', surname => 'B', date => 'tomorrow' }, qr/date.*YYYY-MM-DD/s],
+        ['number for a name',  { firstname => 1, surname => 'B' },
+        qr/firstname.*string/s],
+        ['text for a boolean', { firstname => 'A', surname => 'B', accountEnabled => 'yes' },
+        qr/accountEnabled/],
+        ['long first name',    { firstname => $long->(65), surname => 'B' },
+        qr/firstname.*64/s],
+        ['long job title',     { firstname => 'A', surname => 'B', jobTitle => $long->(129) },
+        qr/jobTitle.*128/s],
+        ['long department',    { firstname => 'A', surname => 'B', department => $long->(65) },
+        qr/department.*64/s],
+        ['long company',       { firstname => 'A', surname => 'B', company => $long->(65) },
+        qr/company.*64/s],
+        ['long office',        { firstname => 'A', surname => 'B', office => $long->(129) },
+        qr/office.*128/s],
+        ['long street',        { firstname => 'A', surname => 'B', streetAddress => $long->(1025) },
+        qr/streetAddress.*1024/s],
+        ['long postal code',   { firstname => 'A', surname => 'B', postalCode => $long->(41) },
+        qr/postalCode.*40/s],
+        ['long employee ID',   { firstname => 'A', surname => 'B', employeeId => $long->(17) },
+        qr/employeeId.*16/s],
+        ['language',           { firstname => 'A', surname => 'B', preferredLanguage => 'sv_SE!' },
+        qr/preferredLanguage/],
+        ['photo not base64',   { firstname => 'A', surname => 'B', profilePhoto => '****' },
+        qr/profilePhoto/],
+        ['photo no picture',   { firstname => 'A', surname => 'B', profilePhoto => 'aGVq' },
+        qr/profilePhoto/],
+        ['photo too large',    { firstname => 'A', surname => 'B',
+        profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(102_401)) },
+        qr/profilePhoto.*102/s],
+        ['no such manager',    { firstname => 'A', surname => 'B',
+        manager => 'nobody@nordic.example' }, qr/manager.*nobody/s],
+        ['no such day',        { firstname => 'A', surname => 'B', date => '2027-02-30' },
+        qr/date/],
+        ['date in words',      { firstname => 'A', surname => 'B', date => 'tomorrow' },
+        qr/date.*YYYY-MM-DD/s],
         ['no such time',       { firstname => 'A', surname => 'B', time => '24:00' }, qr/time/],
-        ['seconds',            { firstname => 'A', surname => 'B', time => '10:00:00' }, qr/time.*HH:mm/s],
-        ['long past',          { firstname => 'A', surname => 'B', date => '2024-01-01' }, qr/date.*366/s],
-        ['far future',         { firstname => 'A', surname => 'B', date => '2040-01-01' }, qr/date.*10 years/s],
-        ['blank after a date', { firstname => 'A', surname => 'B', date => '2027-02-20 ' }, qr/date.*YYYY-MM-DD/s],
-        ['blank before a time', { firstname => 'A', surname => 'B', time => ' 10:00' }, qr/time.*HH:mm/s],
-        ['dry run in the body', { firstname => 'A', surname => 'B', dryRun => JSON::PP::true() }, qr/dryRun: is a parameter of the query \(\?dryRun=true\)/],
-        ['emoji only',         { firstname => '😀', surname => '🎉' },            qr/firstname|surname/],
+        ['seconds',            { firstname => 'A', surname => 'B', time => '10:00:00' },
+        qr/time.*HH:mm/s],
+        ['long past',          { firstname => 'A', surname => 'B', date => '2024-01-01' },
+        qr/date.*366/s],
+        ['far future',         { firstname => 'A', surname => 'B', date => '2040-01-01' },
+        qr/date.*10 years/s],
+        ['blank after a date', { firstname => 'A', surname => 'B', date => '2027-02-20 ' },
+        qr/date.*YYYY-MM-DD/s],
+        ['blank before a time', { firstname => 'A', surname => 'B', time => ' 10:00' },
+        qr/time.*HH:mm/s],
+        ['dry run in the body', { firstname => 'A', surname => 'B', dryRun => JSON::PP::true() },
+        qr/dryRun: is a parameter of the query \(\?dryRun=true\)/],
+        ['emoji only',         { firstname => '😀', surname => '🎉' },
+        qr/firstname|surname/],
     );
-    push @cases, ['other case', { firstName => 'A', surname => 'B' }, qr/firstname: is required; firstName: is not known: it is written "firstname"/],
-        ['line separator', { firstname => "A\x{2028}B", surname => 'B' }, qr/firstname: must not hold control characters or line breaks/];
+    push @cases, ['other case', { firstName => 'A', surname => 'B' },
+        qr/firstname: is required; firstName: is not known: it is written "firstname"/],
+        ['line separator', { firstname => "A\x{2028}B", surname => 'B' },
+        qr/firstname: must not hold control characters or line breaks/];
     for my $case (@cases) {
-        refused($stack->post('/v1/api/user', $case->[1]), 400, 'BAD_REQUEST', $case->[2], "creation refused: $case->[0]");
+        refused($stack->post('/v1/api/user', $case->[1]), 400, 'BAD_REQUEST', $case->[2],
+            "creation refused: $case->[0]");
     }
-    refused($stack->post('/v1/api/user', { firstname => 'A', surname => 'B', date => '2027-02-30', time => '9', preferredLanguage => '?' }), 400, 'BAD_REQUEST',
+    refused($stack->post('/v1/api/user',
+        { firstname => 'A', surname => 'B', date => '2027-02-30', time => '9',
+        preferredLanguage => '?' }), 400, 'BAD_REQUEST',
         qr/(?=.*date)(?=.*time)(?=.*preferredLanguage)/s, 'every fault is named at once');
-    for my $case (['no object', '[1]'], ['no JSON', '{"firstname":'], ['doubled member', '{"firstname":"A","firstname":"B","surname":"C"}'], ['trailing bytes', '{"firstname":"A","surname":"B"} x'],
-        ['broken UTF-8', qq({"firstname":"\xff","surname":"B"})], ['too deep', '{"a":' . '[' x 40 . ']' x 40 . '}'], ['NUL', '{"firstname":"A\u0000B","surname":"C"}']) {
-        refused($stack->call(POST => '/v1/api/user', body => $case->[1], headers => { 'Content-Type' => 'application/json' }), 400, 'BAD_REQUEST', qr/./, "body: $case->[0]");
+    for my $case (['no object', '[1]'], ['no JSON', '{"firstname":'],
+        ['doubled member', '{"firstname":"A","firstname":"B","surname":"C"}'],
+        ['trailing bytes', '{"firstname":"A","surname":"B"} x'],
+        ['broken UTF-8', qq({"firstname":"\xff","surname":"B"})],
+        ['too deep', '{"a":' . '[' x 40 . ']' x 40 . '}'],
+        ['NUL', '{"firstname":"A\u0000B","surname":"C"}']) {
+        refused($stack->call(POST => '/v1/api/user', body => $case->[1],
+            headers => { 'Content-Type' => 'application/json' }), 400, 'BAD_REQUEST', qr/./,
+            "body: $case->[0]");
     }
-    refused($stack->post('/v1/api/user?dry=1', { firstname => 'A', surname => 'B' }), 400, 'BAD_REQUEST', qr/dry/, 'query parameter on a POST');
-    my $told = $stack->post('/v1/api/user?dryRun=true', { firstname => 'A', surname => 'B', jobtitle => 'Cook', ProfilePhoto => 'x', shoeSize => 44 })->{json}{data}{warnings};
-    is_deeply([sort @$told], ['unknown member "ProfilePhoto" was ignored: it is written "profilePhoto"', 'unknown member "jobtitle" was ignored: it is written "jobTitle"',
-        'unknown member "shoeSize" was ignored'], 'a name in other letters is told as it is written');
+    refused($stack->post('/v1/api/user?dry=1', { firstname => 'A', surname => 'B' }), 400,
+        'BAD_REQUEST', qr/dry/, 'query parameter on a POST');
+    my $told = $stack->post('/v1/api/user?dryRun=true',
+        { firstname => 'A', surname => 'B', jobtitle => 'Cook', ProfilePhoto => 'x',
+        shoeSize => 44 })->{json}{data}{warnings};
+    is_deeply([sort @$told],
+        ['unknown member "ProfilePhoto" was ignored: it is written "profilePhoto"',
+        'unknown member "jobtitle" was ignored: it is written "jobTitle"',
+        'unknown member "shoeSize" was ignored'],
+        'a name in other letters is told as it is written');
     is(count_tasks(), $before, 'nothing of all that was queued');
 }
 
 sub names_and_zones {
-    my %upn = ('Łukasz|Żółć' => 'lukasz.zolc', 'Đặng|Văn' => 'dang.van', 'Pat|O\'Neil' => 'pat.oneil', 'Jean-Luc|van der Berg' => 'jean-luc.vanderberg', 'Иван|Петров' => qr/^ivan\.petrov$/,
+    my %upn = ('Łukasz|Żółć' => 'lukasz.zolc', 'Đặng|Văn' => 'dang.van',
+        'Pat|O\'Neil' => 'pat.oneil', 'Jean-Luc|van der Berg' => 'jean-luc.vanderberg',
+        'Иван|Петров' => qr/^ivan\.petrov$/,
         '王|小明' => qr/^[a-z]+\.[a-z]+$/, 'محمد|علي' => qr/^[a-z]+\.[a-z]+$/);
     for my $name (sort keys %upn) {
         my ($first, $last) = split /\|/, $name;
         my $answer = create(firstname => $first, surname => $last, date => '2027-06-01');
         my ($local) = ($answer->{json}{data}{userPrincipalName} // '') =~ /^(.*)\@nordic\.example$/;
-        ref $upn{$name} ? like($local // '', $upn{$name}, "$name: " . ($local // $answer->{body})) : is($local, $upn{$name}, "$name: " . ($local // $answer->{body}));
+        ref $upn{$name} ? like($local // '', $upn{$name}, "$name: " . ($local // $answer->{body}))
+            : is($local, $upn{$name}, "$name: " . ($local // $answer->{body}));
     }
-    is(create(date => '2027-03-28', time => '02:30')->{json}{data}{scheduledAtUtc}, '2027-03-28T01:00:00Z', 'the skipped hour: first valid instant after it');
-    is(create(date => '2027-10-31', time => '02:30')->{json}{data}{scheduledAtUtc}, '2027-10-31T00:30:00Z', 'the doubled hour: the first');
+    is(create(date => '2027-03-28', time => '02:30')->{json}{data}{scheduledAtUtc},
+        '2027-03-28T01:00:00Z', 'the skipped hour: first valid instant after it');
+    is(create(date => '2027-10-31', time => '02:30')->{json}{data}{scheduledAtUtc},
+        '2027-10-31T00:30:00Z', 'the doubled hour: the first');
     my $now = create(firstname => 'Now', surname => 'Here');
-    cmp_ok(abs(_epoch($now->{json}{data}{scheduledAtUtc}) - time), '<', 5, 'neither date nor time: now');
-    my $past = create(firstname => 'Past', surname => 'Here', date => stockholm('%Y-%m-%d', time - 86400 * 3), time => '08:00');
-    like($past->{json}{data}{message}, qr/passed.*now/s, 'a past instant runs now, and the message says so');
+    cmp_ok(abs(_epoch($now->{json}{data}{scheduledAtUtc}) - time), '<', 5,
+        'neither date nor time: now');
+    my $past = create(firstname => 'Past', surname => 'Here',
+        date => stockholm('%Y-%m-%d', time - 86400 * 3), time => '08:00');
+    like($past->{json}{data}{message}, qr/passed.*now/s,
+        'a past instant runs now, and the message says so');
     my $time_only = create(firstname => 'Time', surname => 'Only', time => '23:59');
-    like($time_only->{json}{data}{scheduledAt}, qr/^\Q@{[ stockholm('%Y-%m-%d') ]}\ET23:59:00/, 'time alone: today');
+    like($time_only->{json}{data}{scheduledAt}, qr/^\Q@{[ stockholm('%Y-%m-%d') ]}\ET23:59:00/,
+        'time alone: today');
 }
 
 sub _epoch {
@@ -178,27 +270,43 @@ sub _epoch {
 }
 
 sub offboarding {
-    my $answer = $stack->delete('/v1/api/user', { userPrincipalName => 'Bo.Ek@nordic.example', date => '2027-05-31' });
+    my $answer = $stack->delete('/v1/api/user',
+        { userPrincipalName => 'Bo.Ek@nordic.example', date => '2027-05-31' });
     is($answer->{status}, 200, 'an offboarding is queued') or diag($answer->{body});
-    is($answer->{json}{data}{scheduledAt}, '2027-05-31T17:00:00+02:00', 'at 17:00 when no time is given, also with a date');
+    is($answer->{json}{data}{scheduledAt}, '2027-05-31T17:00:00+02:00',
+        'at 17:00 when no time is given, also with a date');
     my $id = $answer->{json}{data}{taskId};
-    is_deeply([map { $_->{name} } @{ $stack->task($id)->{steps} }], [qw(disableAccount revokeSessions revokeMemberships verify)], 'its steps');
-    my $again = $stack->delete('/v1/api/user', { userPrincipalName => 'bo.ek@nordic.example', date => '2027-06-30', time => '12:00' });
+    is_deeply([map { $_->{name} } @{ $stack->task($id)->{steps} }],
+        [qw(disableAccount revokeSessions revokeMemberships verify)], 'its steps');
+    my $again = $stack->delete('/v1/api/user',
+        { userPrincipalName => 'bo.ek@nordic.example', date => '2027-06-30', time => '12:00' });
     is($again->{json}{data}{taskId}, $id, 'a second DELETE moves that task');
     like($again->{json}{data}{message}, qr/moved/, 'and says so');
     is($stack->task($id)->{scheduledAt}, '2027-06-30T12:00:00+02:00', 'the task has the new time');
-    my $twin = $stack->post('/v1/api/user/offboard', { userPrincipalName => 'carin.sjoberg@nordic.example', date => '2027-06-30', firstname => 'Carin', surname => 'S', jobTitle => 'X', department => 'Y' });
+    my $twin = $stack->post('/v1/api/user/offboard',
+        { userPrincipalName => 'carin.sjoberg@nordic.example', date => '2027-06-30',
+        firstname => 'Carin', surname => 'S', jobTitle => 'X', department => 'Y' });
     is($twin->{status}, 200, 'the POST twin does the same') or diag($twin->{body});
-    my $today = $stack->delete('/v1/api/user', { userPrincipalName => 'david.holm@nordic.example' });
-    like($today->{json}{data}{scheduledAt}, qr/^\Q@{[ stockholm('%Y-%m-%d') ]}\ET17:00:00/, 'no date: today at 17:00');
+    my $today = $stack->delete('/v1/api/user',
+        { userPrincipalName => 'david.holm@nordic.example' });
+    like($today->{json}{data}{scheduledAt}, qr/^\Q@{[ stockholm('%Y-%m-%d') ]}\ET17:00:00/,
+        'no date: today at 17:00');
     my $before = count_tasks();
-    refused($stack->delete('/v1/api/user', {}), 400, 'BAD_REQUEST', qr/userPrincipalName: is required/, 'no userPrincipalName');
-    refused($stack->delete('/v1/api/user'), 400, 'BAD_REQUEST', qr/userPrincipalName.*prox/s, 'a dropped body: the message says what may have happened');
-    refused($stack->delete('/v1/api/user', { userPrincipalName => 'nobody@nordic.example' }), 404, 'NOT_FOUND', qr/nobody/, 'an unknown user');
-    refused($stack->delete('/v1/api/user', { userPrincipalName => 'eva.berg@nordic.example', time => '5pm' }), 400, 'BAD_REQUEST', qr/time/, 'a bad time');
+    refused($stack->delete('/v1/api/user', {}), 400, 'BAD_REQUEST',
+        qr/userPrincipalName: is required/, 'no userPrincipalName');
+    refused($stack->delete('/v1/api/user'), 400, 'BAD_REQUEST', qr/userPrincipalName.*prox/s,
+        'a dropped body: the message says what may have happened');
+    refused($stack->delete('/v1/api/user', { userPrincipalName => 'nobody@nordic.example' }), 404,
+        'NOT_FOUND', qr/nobody/, 'an unknown user');
+    refused($stack->delete('/v1/api/user',
+        { userPrincipalName => 'eva.berg@nordic.example', time => '5pm' }), 400, 'BAD_REQUEST',
+        qr/time/, 'a bad time');
     my $queued = create(firstname => 'Not', surname => 'Yet', date => '2027-07-01');
-    refused($stack->delete('/v1/api/user', { userPrincipalName => 'not.yet@nordic.example' }), 404, 'NOT_FOUND', qr/\Q$queued->{json}{data}{taskId}\E/, 'a creation still queued: the task to cancel is named');
-    refused($stack->delete('/v1/api/user', { userPrincipalName => 'eva.berg@nordic.example' }, key => 'read'), 403, 'FORBIDDEN', qr/read-only/, 'a read-only key');
+    refused($stack->delete('/v1/api/user', { userPrincipalName => 'not.yet@nordic.example' }), 404,
+        'NOT_FOUND', qr/\Q$queued->{json}{data}{taskId}\E/,
+        'a creation still queued: the task to cancel is named');
+    refused($stack->delete('/v1/api/user', { userPrincipalName => 'eva.berg@nordic.example' },
+        key => 'read'), 403, 'FORBIDDEN', qr/read-only/, 'a read-only key');
     is(count_tasks(), $before + 1, 'only the creation was queued');
 }
 
@@ -207,87 +315,122 @@ sub tasks {
     is($all->{totalCount}, scalar @{ $all->{items} }, 'all tasks on one page');
     my (%seen, $cursor, $pages);
     do {
-        my $page = $stack->get('/v1/api/tasks?limit=7' . ($cursor ? '&cursor=' . Idadmin::Test::Stack::_escape($cursor) : ''))->{json}{data};
+        my $page = $stack->get('/v1/api/tasks?limit=7'
+            . ($cursor ? '&cursor=' . Idadmin::Test::Stack::_escape($cursor) : ''))->{json}{data};
         $seen{ $_->{id} }++ for @{ $page->{items} };
         $cursor = $page->{nextCursor};
         $pages++;
     } while ($cursor && $pages < 50);
-    is_deeply([sort keys %seen], [sort map { $_->{id} } @{ $all->{items} }], "paged to the end: each task");
+    is_deeply([sort keys %seen], [sort map { $_->{id} } @{ $all->{items} }],
+        "paged to the end: each task");
     is(scalar(grep { $_ > 1 } values %seen), 0, 'and each once');
     my $first = $stack->get('/v1/api/tasks?limit=1')->{json}{data}{nextCursor};
-    refused($stack->get("/v1/api/tasks?limit=1&state=queued&cursor=" . Idadmin::Test::Stack::_escape($first)), 400, 'BAD_REQUEST', qr/cursor/, 'a cursor for other filters');
-    refused($stack->get('/v1/api/tasks?cursor=AAAA'), 400, 'BAD_REQUEST', qr/cursor/, 'a forged cursor');
-    refused($stack->get('/v1/api/tasks?limit=0'), 400, 'BAD_REQUEST', qr/limit.*1 to 200/s, 'limit 0');
+    refused($stack->get("/v1/api/tasks?limit=1&state=queued&cursor="
+        . Idadmin::Test::Stack::_escape($first)), 400, 'BAD_REQUEST', qr/cursor/,
+        'a cursor for other filters');
+    refused($stack->get('/v1/api/tasks?cursor=AAAA'), 400, 'BAD_REQUEST', qr/cursor/,
+        'a forged cursor');
+    refused($stack->get('/v1/api/tasks?limit=0'), 400, 'BAD_REQUEST', qr/limit.*1 to 200/s,
+        'limit 0');
     refused($stack->get('/v1/api/tasks?limit=201'), 400, 'BAD_REQUEST', qr/limit/, 'limit 201');
     is($stack->get('/v1/api/tasks?limit=200')->{status}, 200, 'limit 200');
-    refused($stack->get('/v1/api/tasks?state=lost'), 400, 'BAD_REQUEST', qr/state.*queued/s, 'an unknown state');
+    refused($stack->get('/v1/api/tasks?state=lost'), 400, 'BAD_REQUEST', qr/state.*queued/s,
+        'an unknown state');
     is($stack->get('/v1/api/tasks?type=userDelete&userPrincipalName=BO.ek%40nordic.example')->{json}{data}{totalCount}, 1, 'filters');
-    my $id = create(firstname => 'Cancel', surname => 'Me', date => '2027-07-01')->{json}{data}{taskId};
+    my $id = create(firstname => 'Cancel', surname => 'Me',
+        date => '2027-07-01')->{json}{data}{taskId};
     my $cancelled = $stack->delete("/v1/api/task?id=$id");
-    is($cancelled->{json}{data}{task}{state}, 'cancelled', 'a queued task can be cancelled') or diag($cancelled->{body});
+    is($cancelled->{json}{data}{task}{state}, 'cancelled', 'a queued task can be cancelled')
+        or diag($cancelled->{body});
     refused($stack->delete("/v1/api/task?id=$id"), 409, 'CONFLICT', qr/cancelled/, 'not twice');
-    is(create(firstname => 'Cancel', surname => 'Me', date => '2027-07-01')->{json}{data}{userPrincipalName}, 'cancel.me@nordic.example', 'its name is free again');
-    refused($stack->delete('/v1/api/task?id=nothing'), 404, 'NOT_FOUND', qr/nothing/, 'an unknown task');
-    refused($stack->get('/v1/api/task?id=nothing'), 404, 'NOT_FOUND', qr/nothing/, 'an unknown task');
-    refused($stack->delete("/v1/api/task?id=$id", undef, key => 'read'), 403, 'FORBIDDEN', qr/read-only/, 'a read-only key cancels nothing');
+    is(create(firstname => 'Cancel', surname => 'Me',
+        date => '2027-07-01')->{json}{data}{userPrincipalName}, 'cancel.me@nordic.example',
+        'its name is free again');
+    refused($stack->delete('/v1/api/task?id=nothing'), 404, 'NOT_FOUND', qr/nothing/,
+        'an unknown task');
+    refused($stack->get('/v1/api/task?id=nothing'), 404, 'NOT_FOUND', qr/nothing/,
+        'an unknown task');
+    refused($stack->delete("/v1/api/task?id=$id", undef, key => 'read'), 403, 'FORBIDDEN',
+        qr/read-only/, 'a read-only key cancels nothing');
 }
 
 sub seats {
-    my $used = 20 + scalar grep { $_->{type} eq 'userCreate' && $_->{state} eq 'queued' } @{ $stack->get('/v1/api/tasks?limit=200')->{json}{data}{items} };
+    my $used = 20 + scalar grep { $_->{type} eq 'userCreate'
+        && $_->{state} eq 'queued' } @{ $stack->get('/v1/api/tasks?limit=200')->{json}{data}{items} };
     $stack->apply_tenant($stack->tenant_document(seatLimit => $used + 1));
     my $limit = $used + 1;
     sleep 3;    # a tenant change holds within 5 s; asked below until it does
     my $last = create(firstname => 'Last', surname => 'Seat', date => '2027-08-01');
     is($last->{status}, 200, 'the last seat is given') or diag($last->{body});
     my $over;
-    wait_until(5, sub { $over = create(firstname => 'Over', surname => 'Seat', date => '2027-08-01'); $over->{status} != 200 });
-    refused($over, 403, 'FORBIDDEN', qr/seat limit.*\d+ of $limit/s, 'beyond it: 403 with used and limit');
-    is(create(firstname => 'Off', surname => 'Seat', accountEnabled => JSON::PP::false(), date => '2027-08-01')->{status}, 200, 'a disabled account takes no seat');
+    wait_until(5, sub { $over = create(firstname => 'Over', surname => 'Seat',
+        date => '2027-08-01'); $over->{status} != 200 });
+    refused($over, 403, 'FORBIDDEN', qr/seat limit.*\d+ of $limit/s,
+        'beyond it: 403 with used and limit');
+    is(create(firstname => 'Off', surname => 'Seat', accountEnabled => JSON::PP::false(),
+        date => '2027-08-01')->{status}, 200, 'a disabled account takes no seat');
     $stack->delete("/v1/api/task?id=$last->{json}{data}{taskId}");
-    is(create(firstname => 'Next', surname => 'Seat', date => '2027-08-01')->{status}, 200, 'a cancelled creation frees its seat');
-    $stack->apply_tenant($stack->tenant_document(seatLimit => undef, modules => { publicApi => JSON::PP::false() }));
+    is(create(firstname => 'Next', surname => 'Seat', date => '2027-08-01')->{status}, 200,
+        'a cancelled creation frees its seat');
+    $stack->apply_tenant($stack->tenant_document(seatLimit => undef,
+        modules => { publicApi => JSON::PP::false() }));
     my $off;
-    wait_until(6, sub { $off = $stack->get_user('eva.berg@nordic.example'); $off->{status} != 200 });
+    wait_until(6, sub { $off = $stack->get_user('eva.berg@nordic.example');
+        $off->{status} != 200 });
     refused_plain($off, 403, qr/Public API module/, 'the module switched off is named');
     $stack->apply_tenant($stack->tenant_document(modules => { publicApi => JSON::PP::true() }));
-    ok(wait_until(6, sub { $stack->get_user('eva.berg@nordic.example')->{status} == 200 }), 'and on again');
+    ok(wait_until(6, sub { $stack->get_user('eva.berg@nordic.example')->{status} == 200 }),
+        'and on again');
 }
 
 sub refused_plain {
     my ($answer, $status, $pattern, $name) = @_;
-    ok($answer->{status} == $status && ($answer->{json}{error}{message} // '') =~ $pattern, $name) or diag("$answer->{status} $answer->{body}");
+    ok($answer->{status} == $status && ($answer->{json}{error}{message} // '') =~ $pattern, $name)
+        or diag("$answer->{status} $answer->{body}");
 }
 
 sub document {
     my $answer = $stack->httpd->client->request(GET => '/v1/openapi.json');
     is($answer->{status}, 200, 'the OpenAPI document needs no key');
     is($answer->{json}{openapi}, '3.1.0', 'OpenAPI 3.1');
-    my ($update, $delete) = map { $answer->{json}{paths}{'/v1/api/user'}{$_}{requestBody}{content}{'application/json'}{schema}{properties} } qw(patch delete);
-    is_deeply([map { $_->{type} } @$update{qw(firstname jobTitle profilePhoto)}], ['string', ['string', 'null'], ['string', 'null']], 'null clears what a PATCH may clear');
-    is_deeply([map { $_->{maxLength} } @$delete{qw(firstname surname jobTitle department)}], [64, 64, 128, 64], 'limits of an offboarding as they are');
-    for my $door (['/v1/api/user', qw(get post delete)], ['/v1/api/user/offboard', 'post'], ['/v1/api/task', qw(get delete)], ['/v1/api/tasks', 'get']) {
+    my ($update, $delete) = map {
+        $answer->{json}{paths}{'/v1/api/user'}{$_}{requestBody}{content}{'application/json'}{schema}{properties} } qw(patch delete);
+    is_deeply([map { $_->{type} } @$update{qw(firstname jobTitle profilePhoto)}],
+        ['string', ['string', 'null'], ['string', 'null']], 'null clears what a PATCH may clear');
+    is_deeply([map { $_->{maxLength} } @$delete{qw(firstname surname jobTitle department)}],
+        [64, 64, 128, 64], 'limits of an offboarding as they are');
+    for my $door (['/v1/api/user', qw(get post delete)], ['/v1/api/user/offboard', 'post'],
+        ['/v1/api/task', qw(get delete)], ['/v1/api/tasks', 'get']) {
         my ($path, @methods) = @$door;
         ok($answer->{json}{paths}{$path}{$_}, "$_ $path is described") for @methods;
     }
     my @references = $answer->{body} =~ m{"#/components/schemas/(\w+)"}g;
-    is_deeply([grep { !$answer->{json}{components}{schemas}{$_} } @references], [], 'every reference leads somewhere');
-    is_deeply([sort @{ $answer->{json}{paths}{'/v1/api/user'}{post}{requestBody}{content}{'application/json'}{schema}{required} }], [qw(firstname surname)], 'required members');
+    is_deeply([grep { !$answer->{json}{components}{schemas}{$_} } @references], [],
+        'every reference leads somewhere');
+    is_deeply([sort @{
+        $answer->{json}{paths}{'/v1/api/user'}{post}{requestBody}{content}{'application/json'}{schema}{required} }], [qw(firstname surname)], 'required members');
 }
 
 for_each_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine, worker => 0);
     my $early = $stack->get_user('eva.berg@nordic.example');
-    refused($early, 503, 'SERVICE_UNAVAILABLE', qr/not yet synchronised/, 'before the first synchronisation users would be guesses');
+    refused($early, 503, 'SERVICE_UNAVAILABLE', qr/not yet synchronised/,
+        'before the first synchronisation users would be guesses');
     cmp_ok($early->{headers}{'retry-after'}, '>', 0, 'with Retry-After');
-    refused($stack->post('/v1/api/user', { firstname => 'A', surname => 'B' }), 503, 'SERVICE_UNAVAILABLE', qr/not yet synchronised/, 'and nothing can be queued');
-    refused($stack->post('/v1/api/user', { firstname => 'A' }), 400, 'BAD_REQUEST', qr/surname/, 'a bad payload is told first');
+    refused($stack->post('/v1/api/user', { firstname => 'A', surname => 'B' }), 503,
+        'SERVICE_UNAVAILABLE', qr/not yet synchronised/, 'and nothing can be queued');
+    refused($stack->post('/v1/api/user', { firstname => 'A' }), 400, 'BAD_REQUEST', qr/surname/,
+        'a bad payload is told first');
     my $worker = $stack->new_worker;
     $stack->wait_synced;
     is($worker->stop, 0, 'synchronised; the worker has stopped');
-    my %parts = (look_up => \&look_up, create_fields => \&create_fields, create_refusals => \&create_refusals, names_and_zones => \&names_and_zones, offboarding => \&offboarding,
+    my %parts = (look_up => \&look_up, create_fields => \&create_fields,
+        create_refusals => \&create_refusals, names_and_zones => \&names_and_zones,
+        offboarding => \&offboarding,
         tasks => \&tasks, seats => \&seats, document => \&document);
-    subtest($_ => $parts{$_}) for qw(look_up create_fields create_refusals names_and_zones offboarding tasks seats document);
+    subtest($_ => $parts{$_}) for qw(look_up create_fields create_refusals names_and_zones
+        offboarding tasks seats document);
     $stack->stop;
 };
 

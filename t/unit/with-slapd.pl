@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# A real slapd (or with samba => 1 a Samba domain controller) for the C tests: started with the options of the arguments, then each line of input is perl evaluated with the server in $s; its value
-# comes back as one line. Ends, and stops the server, when its input ends.
+# A real slapd (or with samba => 1 a Samba domain controller) for the C tests: started with the
+# options of the arguments, then each line of input is perl evaluated with the server in $s; its
+# value comes back as one line. Ends, and stops the server, when its input ends.
 use strict;
 use warnings;
 use FindBin ();

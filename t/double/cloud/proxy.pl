@@ -1,7 +1,9 @@
 #!/usr/bin/perl
-# A web proxy that passes connections through (CONNECT), as companies have one between their servers and the world. For tests.
+# A web proxy that passes connections through (CONNECT), as companies have one between their servers
+# and the world. For tests.
 #
-#   proxy.pl PORT LOG [STATUS]     writes the head of each request to LOG as a JSON line; with STATUS it refuses each with that status
+#   proxy.pl PORT LOG [STATUS]     writes the head of each request to LOG as a JSON line; with
+#                                  STATUS it refuses each with that status
 use strict;
 use warnings;
 use Mojo::IOLoop;
@@ -16,7 +18,8 @@ sub tunnel {
     Mojo::IOLoop->client({ address => $host, port => $to_port }, sub {
         my ($loop, $error, $to) = @_;
         if ($error) {
-            $from->write("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", sub { $_[0]->close_gracefully });
+            $from->write("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n",
+                sub { $_[0]->close_gracefully });
             return;
         }
         for my $pair ([$from, $to], [$to, $from]) {
@@ -41,7 +44,9 @@ Mojo::IOLoop->server({ address => '127.0.0.1', port => $port }, sub {
         my ($host, $to_port) = $head =~ /\ACONNECT ([^:\s]+):(\d+) HTTP/;
         if ($status || !$host) {
             my $say = $status // 405;
-            $from->write("HTTP/1.1 $say Refused\r\n" . ($say == 407 ? "Proxy-Authenticate: Basic realm=\"proxy\"\r\n" : '') . "Content-Length: 0\r\nConnection: close\r\n\r\n",
+            $from->write("HTTP/1.1 $say Refused\r\n"
+                . ($say == 407 ? "Proxy-Authenticate: Basic realm=\"proxy\"\r\n" : '')
+                . "Content-Length: 0\r\nConnection: close\r\n\r\n",
                 sub { $_[0]->close_gracefully });
             return;
         }

@@ -1,26 +1,43 @@
 #!/usr/bin/perl
-# A scripted LDAP server for tests: speaks the protocol well enough to be believed, and does what no real server does on demand. One process a connection.
+# A scripted LDAP server for tests: speaks the protocol well enough to be believed, and does what no
+# real server does on demand. One process a connection.
 #
-#   peer.pl CONFIG.json      { sites: [[port, tlsPort], ...], directory (of its files), certificates: { good: {cert, key}, ... }, dialect, users, groups, sync, password }
-# On `port` LDAP with StartTLS, on `tlsPort` LDAPS; sites show the same content, each with a script of its own. Written to the directory: "log" (a line per
-# connection and request), read from it: "script.SITE.json", before every connection and every request, so that what is open changes its ways too:
+#   peer.pl CONFIG.json      { sites: [[port, tlsPort], ...], directory (of its files),
+#                            certificates: { good: {cert, key}, ... }, dialect, users, groups, sync,
+#                            password }
+# On `port` LDAP with StartTLS, on `tlsPort` LDAPS; sites show the same content, each with a script
+# of its own. Written to the directory: "log" (a line per connection and request), read from it:
+# "script.SITE.json", before every connection and every request, so that what is open changes its
+# ways too:
 #
-#   { certificate: "good"|...,  range: 1500 (own value ranges),  stuck: 1 (always the first of them),  page: { most: N (cut silently), refuse: N (code `code` for more), total: N } , references: [urls],
-#     bare: { CONTROL: "absent"|"empty" } (the value of each such control or part of an answer, by its name in Message.pm),  with: [[REGEX of a DN, attribute, values...]] (shown beside what it has),
+#   { certificate: "good"|...,  range: 1500 (own value ranges),  stuck: 1 (always the first of
+#                               them),  page: { most: N (cut silently), refuse: N (code `code` for
+#                               more), total: N } , references: [urls],
+#     bare: { CONTROL: "absent"|"empty" } (the value of each such control or part of an answer, by
+#     its name in Message.pm),  with: [[REGEX of a DN, attribute, values...]] (shown beside what it
+#     has),
 #     cookieless: 1 (content synchronisation ends without a cookie),
 #     rules: [ RULE, ... ] }      the first rule that matches is carried out
-#   RULE: { on: connect|handshake|bind|startTls|search|page|modify|add|delete|compare|extended|idle|any, filter: REGEX of the filter, dn: REGEX, after: N entries,
+#   RULE: { on:
+#   connect|handshake|bind|startTls|search|page|modify|add|delete|compare|extended|idle|any, filter:
+#   REGEX of the filter, dn: REGEX, after: N entries,
 #           skip: N matches, count: N matches, do: ... }
 #     result      code, text, referral                          in place of the answer's end
 #     close reset                                               the connection; reset: RST
 #     silence                                                   takes everything, says nothing more
-#     notice      code, text, oid, stay: 1                      Notice of Disconnection (or of another name), then close (or not)
-#     nameless    oid, tag                                      a part of the answer whose object identifier is empty (or this, or tagged like this)
-#     garbage huge feed                                         bytes that are no LDAP; a message of 2 GB announced; and 64 MB a second of it
-#     references entries                                        to other servers, and of the first person, without end
+#     notice      code, text, oid, stay: 1                      Notice of Disconnection (or of
+#                 another name), then close (or not)
+#     nameless    oid, tag                                      a part of the answer whose object
+#                 identifier is empty (or this, or tagged like this)
+#     garbage huge feed                                         bytes that are no LDAP; a message of
+#     2 GB announced; and 64 MB a second of it
+#     references entries                                        to other servers, and of the first
+#     person, without end
 #     foreign                                                   the answer bears another message ID
-#     drip        ms                                            from now on one byte each ms, below TLS
-#     cut         bytes                                         below TLS: so many bytes more, then reset
+#     drip        ms                                            from now on one byte each ms, below
+#                 TLS
+#     cut         bytes                                         below TLS: so many bytes more, then
+#                 reset
 #     stall       bytes                                         so many bytes more, then nothing
 #     sleep       ms                                            and goes on as if nothing were
 #   idle: { on: idle, ms, do: close|reset|notice }              when nothing was asked for so long
@@ -32,7 +49,8 @@ use IO::Select ();
 use IO::Socket::INET ();
 use IO::Socket::SSL ();
 use JSON::PP ();
-use LdapPeer::Ber qw(tlv octets integer enumerated boolean sequence set_of elements number header_length);
+use LdapPeer::Ber qw(tlv octets integer enumerated boolean sequence set_of elements number
+    header_length);
 use LdapPeer::Content ();
 use LdapPeer::Message ();
 use POSIX ();
@@ -45,9 +63,11 @@ my $dir = $config->{directory};
 my $content = LdapPeer::Content->new($config, "$dir/content");
 my %oid = %LdapPeer::Message::oid;
 my ($script, $script_seen) = ({}, '');
-my ($name, $site, $wire, %open);    # of this process: its number, its site, the process below TLS, its streams
+# of this process: its number, its site, the process below TLS, its streams
+my ($name, $site, $wire, %open);
 
-sub slurp { my ($file) = @_; open my $in, '<:raw', $file or die "$file: $!\n"; local $/; return <$in> // '' }
+sub slurp { my ($file) = @_; open my $in, '<:raw', $file or die "$file: $!\n"; local $/;
+    return <$in> // '' }
 
 sub note {
     my ($text) = @_;
@@ -82,14 +102,17 @@ sub rule_for {
     for my $n (0 .. $#$rules) {
         my $rule = $rules->[$n];
         next if $rule->{on} ne $on && !($rule->{on} eq 'any' && $request);
-        next if defined $rule->{filter} && !($request && $request->{filter} && LdapPeer::Message::filter_text($request->{filter}) =~ /$rule->{filter}/i);
+        next if defined $rule->{filter}
+            && !($request && $request->{filter}
+            && LdapPeer::Message::filter_text($request->{filter}) =~ /$rule->{filter}/i);
         next if defined $rule->{dn} && !($request && ($request->{dn} // '') =~ /$rule->{dn}/i);
         return $rule if counted($n, $rule);
     }
     return undef;
 }
 
-# -- ends ------------------------------------------------------------------------------------------------------------
+# -- ends
+# ------------------------------------------------------------
 
 sub finish {
     my ($how) = @_;
@@ -104,7 +127,8 @@ sub silence {
     note('silent');
     while (1) {
         my $bytes = '';
-        my $got = $open{tls} ? $open{tls}->sysread($bytes, 65536) : sysread $open{stream}, $bytes, 65536;
+        my $got = $open{tls} ? $open{tls}->sysread($bytes, 65536) : sysread $open{stream}, $bytes,
+            65536;
         finish('close') if defined $got ? $got == 0 : !$!{EINTR} && !$!{EAGAIN};
     }
 }
@@ -113,15 +137,18 @@ sub put {
     my ($bytes) = @_;
     my $at = 0;
     while ($at < length $bytes) {
-        my $sent = $open{tls} ? $open{tls}->syswrite($bytes, length($bytes) - $at, $at) : syswrite $open{stream}, $bytes, length($bytes) - $at, $at;
+        my $sent = $open{tls} ? $open{tls}->syswrite($bytes, length($bytes) - $at, $at)
+            : syswrite $open{stream}, $bytes, length($bytes) - $at, $at;
         finish('close') if !$sent;
         $at += $sent;
     }
 }
 
-# -- the wire below TLS: a process of its own that can drip, cut and stall ---------------------------------------------
+# -- the wire below TLS: a process of its own that can drip, cut and stall
+# ---------------------------------------------
 
-sub order { my ($text) = @_; syswrite $wire->{orders}, "$text\n"; sysread $wire->{answers}, my $done, 1 }
+sub order { my ($text) = @_; syswrite $wire->{orders}, "$text\n";
+    sysread $wire->{answers}, my $done, 1 }
 
 sub wire_begin {
     my ($socket) = @_;
@@ -152,9 +179,11 @@ sub wire_run {
                 my ($what, $number) = $line =~ /^(\w)(\d*)/;
                 if    ($what eq 'D') { $drip = $number }
                 elsif ($what eq 'X' || $what eq 'S') { ($left, $then) = ($number, $what) }
-                elsif ($what eq 'R') { setsockopt $socket, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0; syswrite $told, '.'; return }
+                elsif ($what eq 'R') { setsockopt $socket, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0;
+                    syswrite $told, '.'; return }
                 elsif ($what eq 'C') {    # what is on its way goes out first
-                    while (IO::Select->new($inner)->can_read(0)) { sysread($inner, $pending, 65536, length $pending) or last }
+                    while (IO::Select->new($inner)->can_read(0)) {
+                        sysread($inner, $pending, 65536, length $pending) or last }
                     syswrite $socket, $pending if !$drip && !defined $left;
                     syswrite $told, '.';
                     return;
@@ -187,35 +216,54 @@ sub wire_run {
     }
 }
 
-# -- faults ----------------------------------------------------------------------------------------------------------
+# -- faults
+# ------------------------------------------------------------
 
 # Carries a rule out. Returns when the answer is to go on; with 1 when it is finished.
 sub carry_out {
     my ($rule, $request) = @_;
     my $do = $rule->{do};
     note("fault $do");
-    if    ($do eq 'result') { put(LdapPeer::Message::result($request, $rule->{code}, $rule->{text} // '', ($rule->{referral} ? (referral => $rule->{referral}) : ()))); return 1 }
+    if    ($do eq 'result') { put(LdapPeer::Message::result($request, $rule->{code},
+        $rule->{text} // '', ($rule->{referral} ? (referral => $rule->{referral}) : ())));
+        return 1 }
     elsif ($do eq 'close' || $do eq 'reset') { finish($do) }
     elsif ($do eq 'silence') { silence() }
-    elsif ($do eq 'notice') { put(LdapPeer::Message::notice($rule->{code} // 52, $rule->{text} // 'the server is going down', $rule->{oid})); $rule->{stay} ? silence() : finish('close') }
-    elsif ($do eq 'nameless') { put($request->{name} eq 'search' ? LdapPeer::Message::intermediate($request, $rule->{oid} // '', 'x', $rule->{tag}) : LdapPeer::Message::result($request, 0, '', name => '')); return $request->{name} ne 'search' }
+    elsif ($do eq 'notice') { put(LdapPeer::Message::notice($rule->{code} // 52,
+        $rule->{text} // 'the server is going down', $rule->{oid}));
+        $rule->{stay} ? silence() : finish('close') }
+    elsif ($do eq 'nameless') {
+        put($request->{name} eq 'search'
+        ? LdapPeer::Message::intermediate($request, $rule->{oid} // '', 'x', $rule->{tag})
+        : LdapPeer::Message::result($request, 0, '', name => ''));
+        return $request->{name} ne 'search' }
     elsif ($do eq 'garbage') { put(join '', map { chr(($_ * 73 + 41) % 256) } 0 .. 499); silence() }
     elsif ($do eq 'huge') { put("\x30\x84\x7f\xff\xff\xff" . "\x02\x01\x01" x 100); silence() }
-    elsif ($do eq 'feed') { put("\x30\x84\x7f\xff\xff\xff"); put("\x04\x82\x03\xe8" . 'x' x 1000) while 1 }
-    elsif ($do eq 'references') { my $some = LdapPeer::Message::reference($request, 'ldap://elsewhere.example/') x 1000; put($some) while 1 }
-    elsif ($do eq 'entries') { my $some = LdapPeer::Message::entry($request, $content->person_dn(1), attributes($content->with->{entries}{ lc $content->person_dn(1) }, $request)) x 1000; put($some) while 1 }
-    elsif ($do eq 'drip' || $do eq 'cut' || $do eq 'stall') { order({ drip => 'D', cut => 'X', stall => 'S' }->{$do} . ($rule->{ms} // $rule->{bytes} // 100)) }
+    elsif ($do eq 'feed') { put("\x30\x84\x7f\xff\xff\xff"); put("\x04\x82\x03\xe8" . 'x' x 1000)
+        while 1 }
+    elsif ($do eq 'references') {
+        my $some = LdapPeer::Message::reference($request, 'ldap://elsewhere.example/') x 1000;
+        put($some) while 1 }
+    elsif ($do eq 'entries') {
+        my $some = LdapPeer::Message::entry($request, $content->person_dn(1),
+        attributes($content->with->{entries}{ lc $content->person_dn(1) }, $request)) x 1000;
+        put($some) while 1 }
+    elsif ($do eq 'drip' || $do eq 'cut'
+        || $do eq 'stall') { order({ drip => 'D', cut => 'X', stall => 'S' }->{$do}
+        . ($rule->{ms} // $rule->{bytes} // 100)) }
     elsif ($do eq 'sleep') { Time::HiRes::sleep($rule->{ms} / 1000) }
     elsif ($do eq 'foreign') { $request->{id} += 1000 }
     elsif ($do ne 'nothing') { die "unknown order $do\n" }
     return 0;
 }
 
-# -- requests --------------------------------------------------------------------------------------------------------
+# -- requests
+# ------------------------------------------------------------
 
 sub uuid_set { return tlv(0xa3, boolean(1), set_of(map { octets($_) } @_)) }
 
-# The entries as [entry, attributes, controls...], the code of the end with its text, and the controls of the end.
+# The entries as [entry, attributes, controls...], the code of the end with its text, and the
+# controls of the end.
 sub answer_of {
     my ($request) = @_;
     my $page = script()->{page} // {};
@@ -229,9 +277,13 @@ sub answer_of {
         my $state = $content->with;
         my (undef, $old) = map { $_->[1] } elements((elements($value))[0][1]);
         my ($from) = ($old // '') =~ /^csn=(\d+)$/;
-        my @entries = map { [$_, undef, [$oid{state}, sequence(enumerated($from ? 2 : 1), octets($_->{uuid}))]] } grep { !$from || $_->{version} > $from } @$found;
-        my @gone = $from ? map { $_->{uuid} } grep { $_->{version} > $from } @{ $state->{gone} } : ();
-        push @entries, [undef, LdapPeer::Message::intermediate($request, $oid{info}, uuid_set(@gone))] if @gone;
+        my @entries = map { [$_, undef,
+            [$oid{state}, sequence(enumerated($from ? 2 : 1), octets($_->{uuid}))]] }
+            grep { !$from || $_->{version} > $from } @$found;
+        my @gone = $from ? map { $_->{uuid} } grep { $_->{version} > $from } @{ $state->{gone} }
+            : ();
+        push @entries, [undef,
+            LdapPeer::Message::intermediate($request, $oid{info}, uuid_set(@gone))] if @gone;
         my @cookie = script()->{cookieless} ? () : octets("csn=$state->{version}");
         return (\@entries, 0, '', [$oid{done}, sequence(@cookie, $from ? boolean(1) : ())]);
     }
@@ -239,35 +291,45 @@ sub answer_of {
         my $state = $content->with;
         my (undef, undef, $old) = map { $_->[1] } elements((elements($value))[0][1]);
         my ($from) = ($old // '') =~ /^usn=(\d+)$/;
-        my @entries = map { [$content->changed($_, $from), undef] } grep { !$from || $_->{version} > $from } @$found;
-        push @entries, map { [$content->tombstone($_), undef] } grep { $from && $_->{version} > $from } @{ $state->{gone} };
-        return (\@entries, 0, '', [$oid{dirsync}, sequence(integer(0), integer(0), octets("usn=$state->{version}"))]);
+        my @entries = map { [$content->changed($_, $from), undef] }
+            grep { !$from || $_->{version} > $from } @$found;
+        push @entries, map { [$content->tombstone($_), undef] }
+            grep { $from && $_->{version} > $from } @{ $state->{gone} };
+        return (\@entries, 0, '',
+            [$oid{dirsync}, sequence(integer(0), integer(0), octets("usn=$state->{version}"))]);
     }
     if (defined($value = $request->{controls}{ $oid{paged} })) {
         my ($size, $cookie) = map { $_->[1] } elements((elements($value))[0][1]);
         my ($at, $asked) = ($cookie || 0, number($size));
-        return ([], $page->{code} // 11, 'illegal pagedResults page size') if $page->{refuse} && $asked > $page->{refuse} && !$page->{after};
+        return ([], $page->{code} // 11, 'illegal pagedResults page size')
+            if $page->{refuse} && $asked > $page->{refuse} && !$page->{after};
         my $most = $page->{most} && $asked > $page->{most} ? $page->{most} : $asked;
         my $end = $at + $most < @$found ? $at + $most : @$found;
         # In mid-page: some entries first, and then the limit.
         if ($page->{refuse} && $asked > $page->{refuse} && $end > $at + $page->{after}) {
-            return ([map { [$_, undef] } @$found[$at .. $at + $page->{after} - 1]], $page->{code} // 4, 'administrative limit');
+            return ([map { [$_, undef] } @$found[$at .. $at + $page->{after} - 1]],
+                $page->{code} // 4, 'administrative limit');
         }
         if ($page->{total} && $end > $page->{total}) {
-            return ([map { [$_, undef] } @$found[$at .. $page->{total} - 1]], $page->{code} // 4, 'size limit');
+            return ([map { [$_, undef] } @$found[$at .. $page->{total} - 1]], $page->{code} // 4,
+                'size limit');
         }
-        return ([map { [$_, undef] } @$found[$at .. $end - 1]], 0, '', [$oid{paged}, sequence(integer(0), octets($end < @$found ? $end : ''))]);
+        return ([map { [$_, undef] } @$found[$at .. $end - 1]], 0, '',
+            [$oid{paged}, sequence(integer(0), octets($end < @$found ? $end : ''))]);
     }
     my $limit = $request->{limit};
-    return ([map { [$_, undef] } @$found[0 .. $limit - 1]], 4, 'size limit') if $limit && @$found > $limit;
+    return ([map { [$_, undef] } @$found[0 .. $limit - 1]], 4, 'size limit')
+        if $limit && @$found > $limit;
     return ([map { [$_, undef] } @$found], 0, '');
 }
 
 # What is shown of an entry.
 sub attributes {
     my ($entry, $request) = @_;
-    my @more = map { my (undef, @attribute) = @$_; [shift @attribute, \@attribute] } grep { $entry->{dn} =~ /$_->[0]/i } @{ script()->{with} // [] };
-    return [@{ $content->shown($entry, $request->{attributes}, script()->{range} // 0, script()->{stuck}) }, @more];
+    my @more = map { my (undef, @attribute) = @$_; [shift @attribute, \@attribute] }
+        grep { $entry->{dn} =~ /$_->[0]/i } @{ script()->{with} // [] };
+    return [@{ $content->shown($entry, $request->{attributes}, script()->{range} // 0,
+        script()->{stuck}) }, @more];
 }
 
 # The new entry, to whoever asked to see it (RFC 4527).
@@ -275,7 +337,9 @@ sub post_read {
     my ($request) = @_;
     my $value = $request->{controls}{ $oid{postRead} } // return ();
     my $entry = $content->with->{entries}{ lc $request->{dn} } // return ();
-    return [$oid{postRead}, LdapPeer::Message::shown($entry->{dn}, attributes($entry, { attributes => [map { $_->[1] } elements((elements($value))[0][1])] }))];
+    return [$oid{postRead}, LdapPeer::Message::shown($entry->{dn},
+        attributes($entry, { attributes => [map { $_->[1] }
+        elements((elements($value))[0][1])] }))];
 }
 
 sub search {
@@ -291,13 +355,15 @@ sub search {
             return if carry_out($rule, $request);
             undef $rule;
         }
-        $bytes .= $entry ? LdapPeer::Message::entry($request, $entry->{dn}, attributes($entry, $request), @with) : $raw;
+        $bytes .= $entry ? LdapPeer::Message::entry($request, $entry->{dn},
+            attributes($entry, $request), @with) : $raw;
         $sent++;
         if (length $bytes > 60_000) { put($bytes); $bytes = '' }
     }
     put($bytes);
     return if $rule && carry_out($rule, $request);
-    put(LdapPeer::Message::reference($request, $_)) for $request->{scope} == 2 ? @{ script()->{references} // [] } : ();
+    put(LdapPeer::Message::reference($request, $_))
+        for $request->{scope} == 2 ? @{ script()->{references} // [] } : ();
     put(LdapPeer::Message::result($request, $code, $text, controls => \@controls));
 }
 
@@ -305,39 +371,52 @@ sub answer {
     my ($request) = @_;
     my $kind = $request->{name};
     $kind = 'startTls' if $kind eq 'extended' && $request->{oid} eq $oid{startTls};
-    $kind = 'page' if $kind eq 'search' && grep { defined $request->{controls}{ $oid{$_} } } qw(paged sync dirsync);
+    $kind = 'page' if $kind eq 'search'
+        && grep { defined $request->{controls}{ $oid{$_} } } qw(paged sync dirsync);
     LdapPeer::Message::bare(script()->{bare});
-    note("$kind " . ($request->{dn} // '') . ($request->{filter} ? ' ' . LdapPeer::Message::filter_text($request->{filter}) =~ s/[^\x20-\x7e]/?/gr : ''));
+    note("$kind " . ($request->{dn} // '')
+        . ($request->{filter} ? ' '
+        . LdapPeer::Message::filter_text($request->{filter}) =~ s/[^\x20-\x7e]/?/gr : ''));
     finish('close') if $kind eq 'unbind';
     return if $kind eq 'abandon';
-    my $rule = rule_for($kind, $request) // ($kind eq 'page' ? rule_for('search', $request) : undef);
+    my $rule = rule_for($kind, $request)
+        // ($kind eq 'page' ? rule_for('search', $request) : undef);
     return search($request, $rule) if $kind eq 'search' || $kind eq 'page';
-    # A write is done before its answer is lost, as in life, unless it is refused or the rule says `before`.
+    # A write is done before its answer is lost, as in life, unless it is refused or the rule says
+    # `before`.
     my $lost = $rule && $rule->{do} ne 'result' && !$rule->{before};
     return if $rule && !$lost && carry_out($rule, $request);
     my $code = 0;
-    if    ($kind eq 'bind')   { $code = ($request->{password} // '') eq $config->{password} ? 0 : 49 }
+    if    ($kind eq 'bind')   { $code = ($request->{password} // '') eq $config->{password} ? 0
+        : 49 }
     elsif ($kind eq 'modify') { $code = $content->modify($request->{dn}, $request->{changes}) }
     elsif ($kind eq 'add')    { $code = $content->add($request->{dn}, $request->{attributes}) }
     elsif ($kind eq 'delete') { $code = $content->remove($request->{dn}) }
     elsif ($kind eq 'compare') {
         my $entry = $content->with->{entries}{ lc $request->{dn} };
-        $code = !$entry ? 32 : (grep { lc eq lc $request->{value} } @{ ($entry->{attributes}{ lc $request->{attribute} } // [0, []])->[1] }) ? 6 : 5;
+        $code = !$entry ? 32 : (grep { lc eq lc $request->{value} } @{
+            ($entry->{attributes}{ lc $request->{attribute} } // [0, []])->[1] }) ? 6 : 5;
     }
     elsif ($kind ne 'startTls' && $kind ne 'extended') { $code = 53 }
     return if $lost && carry_out($rule, $request);
-    put(LdapPeer::Message::result($request, $code, '', controls => [$kind eq 'add' && !$code ? post_read($request) : ()]));
+    put(LdapPeer::Message::result($request, $code, '',
+        controls => [$kind eq 'add' && !$code ? post_read($request) : ()]));
     protect() if $kind eq 'startTls';
 }
 
-# -- connections -----------------------------------------------------------------------------------------------------
+# -- connections
+# ------------------------------------------------------------
 
 sub protect {
-    my $files = $config->{certificates}{ script()->{certificate} // 'good' } or die "no certificate\n";
+    my $files = $config->{certificates}{ script()->{certificate} // 'good' }
+        or die "no certificate\n";
     my $rule = rule_for('handshake');
     carry_out($rule, undef) if $rule;
-    $open{tls} = IO::Socket::SSL->start_SSL($open{stream}, SSL_server => 1, SSL_cert_file => $files->{cert}, SSL_key_file => $files->{key}, SSL_verify_mode => IO::Socket::SSL::SSL_VERIFY_NONE());
-    if (!$open{tls}) { note('handshake failed ' . ($IO::Socket::SSL::SSL_ERROR // '')); finish('close') }
+    $open{tls} = IO::Socket::SSL->start_SSL($open{stream}, SSL_server => 1,
+        SSL_cert_file => $files->{cert}, SSL_key_file => $files->{key},
+        SSL_verify_mode => IO::Socket::SSL::SSL_VERIFY_NONE());
+    if (!$open{tls}) { note('handshake failed ' . ($IO::Socket::SSL::SSL_ERROR // ''));
+        finish('close') }
     note('protected');
 }
 
@@ -346,10 +425,14 @@ sub next_message {
     my $idle = (grep { $_->{on} eq 'idle' } @{ script()->{rules} // [] })[0];
     while (1) {
         my ($tag, $head, $length) = header_length($open{input});
-        return substr $open{input}, 0, $head + $length, '' if $tag && length $open{input} >= $head + $length;
+        return substr $open{input}, 0, $head + $length, ''
+            if $tag && length $open{input} >= $head + $length;
         my $pending = $open{tls} && $open{tls}->pending;
-        if ($idle && !$pending && $open{bound} && !IO::Select->new($open{stream})->can_read($idle->{ms} / 1000)) { carry_out($idle, undef) }
-        my $got = $open{tls} ? $open{tls}->sysread($open{input}, 65536, length $open{input}) : sysread $open{stream}, $open{input}, 65536, length $open{input};
+        if ($idle && !$pending && $open{bound}
+            && !IO::Select->new($open{stream})->can_read($idle->{ms} / 1000)) { carry_out($idle,
+            undef) }
+        my $got = $open{tls} ? $open{tls}->sysread($open{input}, 65536, length $open{input})
+            : sysread $open{stream}, $open{input}, 65536, length $open{input};
         finish('gone') if !$got;
     }
 }
@@ -362,7 +445,8 @@ sub serve {
     setsockopt $socket, IPPROTO_TCP, TCP_NODELAY, 1;
     %open = (socket => $socket, stream => $socket, input => '');
     if (my $rule = rule_for('connect')) { carry_out($rule, undef) }
-    $open{stream} = wire_begin($socket) if grep { $_->{do} =~ /^(?:drip|cut|stall)$/ } @{ script()->{rules} // [] };
+    $open{stream} = wire_begin($socket)
+        if grep { $_->{do} =~ /^(?:drip|cut|stall)$/ } @{ script()->{rules} // [] };
     bless $open{stream}, 'IO::Socket::INET' if $wire;
     protect() if $tls;
     while (1) {
@@ -374,7 +458,9 @@ sub serve {
 }
 
 $SIG{CHLD} = 'IGNORE';
-my @listen = map { IO::Socket::INET->new(LocalAddr => $config->{address} // '127.0.0.1', LocalPort => $_, Proto => 'tcp', Listen => 64, ReuseAddr => 1) // die "port $_: $!\n" } map {@$_} @{ $config->{sites} };
+my @listen = map { IO::Socket::INET->new(LocalAddr => $config->{address} // '127.0.0.1',
+    LocalPort => $_, Proto => 'tcp', Listen => 64, ReuseAddr => 1) // die "port $_: $!\n" }
+    map {@$_} @{ $config->{sites} };
 my $select = IO::Select->new(@listen);
 my $count = 0;
 while (1) {

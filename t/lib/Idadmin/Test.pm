@@ -1,9 +1,10 @@
 package Idadmin::Test;
-# What every test needs: where build and sources are, a temporary directory, ports, processes that surely end, polling,
-# parallel callers, and the loop over both database engines.
+# What every test needs: where build and sources are, a temporary directory, ports, processes that
+# surely end, polling, parallel callers, and the loop over both database engines.
 use strict;
 use warnings;
-use Test::More ();    # loaded first, so that our END block runs before its own and can still fail the test
+# loaded first, so that our END block runs before its own and can still fail the test
+use Test::More ();
 use Cwd ();
 use Exporter 'import';
 use File::Basename ();
@@ -15,10 +16,12 @@ use POSIX ();
 use Storable ();
 use Time::HiRes ();
 
-our @EXPORT = qw(build_dir src_dir build_config tempdir free_port wait_until slurp spew json_text json_data
+our @EXPORT =
+    qw(build_dir src_dir build_config tempdir free_port wait_until slurp spew json_text json_data
     in_parallel run_command for_each_engine secret_file);
 
-# -- places ----------------------------------------------------------------------------------------------------------
+# -- places
+# ------------------------------------------------------------
 
 sub src_dir {
     return $ENV{IDADMIN_SRC} // Cwd::abs_path(File::Basename::dirname(__FILE__) . '/../../..');
@@ -31,17 +34,20 @@ sub build_config {
     our $config;
     if (!$config) {
         my $file = build_dir() . '/config.perl';
-        $config = do $file or die "cannot read $file: " . ($@ || $!) . "; run configure, or set IDADMIN_BUILD\n";
+        $config = do $file or die "cannot read $file: " . ($@ || $!)
+            . "; run configure, or set IDADMIN_BUILD\n";
     }
     return $config;
 }
 
-# One directory a script, removed at its end unless IDADMIN_KEEP is set. Servers under other users may enter it.
+# One directory a script, removed at its end unless IDADMIN_KEEP is set. Servers under other users
+# may enter it.
 sub tempdir {
     our $tempdir;
     if (!$tempdir) {
         my ($name) = File::Basename::basename($0) =~ /^([\w-]+)/;
-        $tempdir = File::Temp->newdir('idadmin-' . ($name // 'test') . '-XXXXXX', TMPDIR => 1, CLEANUP => !$ENV{IDADMIN_KEEP});
+        $tempdir = File::Temp->newdir('idadmin-' . ($name // 'test') . '-XXXXXX', TMPDIR => 1,
+            CLEANUP => !$ENV{IDADMIN_KEEP});
         chmod 0755, "$tempdir";
         mkdir "$tempdir/sanitizer";
         chmod 01777, "$tempdir/sanitizer";
@@ -51,7 +57,8 @@ sub tempdir {
     return "$tempdir";
 }
 
-# Uses this directory, emptied first, instead of a temporary one, and leaves it when the script ends (the demo's run/).
+# Uses this directory, emptied first, instead of a temporary one, and leaves it when the script ends
+# (the demo's run/).
 sub use_directory {
     my ($dir) = @_;
     our $tempdir and die "use_directory comes too late\n";
@@ -65,28 +72,35 @@ sub use_directory {
 }
 
 # Path of an installed program, also where only administrators' shells look; undef: not installed.
-sub program_path { my ($name) = @_; return (grep { -x } map {"$_/$name"} split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/libexec', '/usr/bin')[0] }
+sub program_path { my ($name) = @_;
+    return (grep { -x } map {"$_/$name"} split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/libexec',
+    '/usr/bin')[0] }
 
-# Below the kernel's range for outgoing connections, so that nobody is given it between this look and the server's bind.
+# Below the kernel's range for outgoing connections, so that nobody is given it between this look
+# and the server's bind.
 sub free_port {
     our %taken;
     for (1 .. 1000) {
         my $port = 10000 + int rand 22000;
         next if $taken{$port}++;
-        my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Proto => 'tcp', Listen => 1) or next;
+        my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port,
+            Proto => 'tcp', Listen => 1) or next;
         close $socket;
         return $port;
     }
     die "no free port on 127.0.0.1\n";
 }
 
-# -- users -----------------------------------------------------------------------------------------------------------
+# -- users
+# ------------------------------------------------------------
 
-# As root, worker and idadminctl run as one unprivileged user and httpd's children as another, whose group is that of the first, as on a real
-# server; else all run as ourselves. The first is a number that nobody has: no user needs to be made for a test.
+# As root, worker and idadminctl run as one unprivileged user and httpd's children as another, whose
+# group is that of the first, as on a real server; else all run as ourselves. The first is a number
+# that nobody has: no user needs to be made for a test.
 sub runtime_user {
     return undef if $> != 0;
-    our $runtime_user //= (grep { !defined getpwuid $_ && !defined getgrgid $_ } 64700 .. 64799)[0] // die "no user ID is free\n";
+    our $runtime_user //= (grep { !defined getpwuid $_ && !defined getgrgid $_ } 64700 .. 64799)[0]
+        // die "no user ID is free\n";
     return $runtime_user;
 }
 sub web_user { return $> == 0 ? 'www-data' : undef }
@@ -102,7 +116,8 @@ sub as_user {
     my ($user) = @_;
     return () if !$user || $> != 0;
     my ($uid, $gid) = _ids($user);
-    return ('setpriv', "--reuid=$uid", "--regid=$gid", $user eq web_user() ? '--groups=' . runtime_user() : '--clear-groups', '--');
+    return ('setpriv', "--reuid=$uid", "--regid=$gid", $user eq web_user()
+        ? '--groups=' . runtime_user() : '--clear-groups', '--');
 }
 
 sub give_to {
@@ -111,7 +126,8 @@ sub give_to {
     chown _ids($user), @files or die "chown $user @files: $!\n";
 }
 
-# A directory as the install section of README makes it: 'store' is the worker's, 'spool' is written by both.
+# A directory as the install section of README makes it: 'store' is the worker's, 'spool' is written
+# by both.
 sub make_layout {
     my ($kind, $dir) = @_;
     mkdir $dir or die "$dir: $!\n";
@@ -120,7 +136,8 @@ sub make_layout {
     return $dir;
 }
 
-# A built program; as root a copy, because the checkout may lie where the runtime user cannot go (/root).
+# A built program; as root a copy, because the checkout may lie where the runtime user cannot go
+# (/root).
 sub program {
     my ($name) = @_;
     my $built = build_dir() . "/$name";
@@ -145,7 +162,8 @@ sub secret_file {
     return $file;
 }
 
-# -- files and JSON --------------------------------------------------------------------------------------------------
+# -- files and JSON
+# --------------------------------------------------------------------------------------------------
 
 sub slurp {
     my ($file) = @_;
@@ -166,9 +184,11 @@ my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 sub json_text { return $json->encode($_[0]) }    # data -> UTF-8 bytes
 sub json_data { return $json->decode($_[0]) }    # UTF-8 bytes -> data; dies on bad JSON
 
-# -- waiting and parallel work ---------------------------------------------------------------------------------------
+# -- waiting and parallel work
+# ---------------------------------------------------------------------------------------
 
-# Polls until the block is true and returns its value; undef after $seconds. Sanitizer builds get longer.
+# Polls until the block is true and returns its value; undef after $seconds. Sanitizer builds get
+# longer.
 sub wait_until {
     my ($seconds, $block) = @_;
     $seconds *= slowness();
@@ -181,8 +201,8 @@ sub wait_until {
     }
 }
 
-# Runs $block->($index) in $count processes at once; returns what each returned (a scalar or reference), in order.
-# A process that dies makes the caller die.
+# Runs $block->($index) in $count processes at once; returns what each returned (a scalar or
+# reference), in order. A process that dies makes the caller die.
 sub in_parallel {
     my ($count, $block) = @_;
     my @children;
@@ -207,7 +227,8 @@ sub in_parallel {
         binmode $read;
         my $bytes = do { local $/; <$read> };
         waitpid $pid, 0;
-        my $result = length($bytes // '') ? Storable::thaw($bytes) : { error => "process $pid ended with status $?" };
+        my $result = length($bytes // '') ? Storable::thaw($bytes)
+            : { error => "process $pid ended with status $?" };
         push @errors, $result->{error} if exists $result->{error};
         push @results, $result->{value};
     }
@@ -215,39 +236,47 @@ sub in_parallel {
     return @results;
 }
 
-# -- commands and daemons --------------------------------------------------------------------------------------------
+# -- commands and daemons
+# --------------------------------------------------------------------------------------------
 
-# Every process of a script writes its sanitizer reports into one directory, which is looked at when the script ends: a report
-# counts whatever becomes of the exit status. The caller's own *SAN_OPTIONS hold beside these. httpd is not instrumented: it needs
-# the runtime before everything else, and what its pools keep until its end is no leak.
+# Every process of a script writes its sanitizer reports into one directory, which is looked at when
+# the script ends: a report counts whatever becomes of the exit status. The caller's own
+# *SAN_OPTIONS hold beside these. httpd is not instrumented: it needs the runtime before everything
+# else, and what its pools keep until its end is no leak.
 sub _sanitizer_environment {
     my ($preload) = @_;
     return if !build_config()->{sanitizers};
     my $path = tempdir() . '/sanitizer/report';
     my $common = "log_path=$path:exitcode=99";
-    my $known  = tempdir() . '/leaks.supp';    # a copy: the checkout may lie where the runtime user cannot go
+    # a copy: the checkout may lie where the runtime user cannot go
+    my $known  = tempdir() . '/leaks.supp';
     rename spew("$known.$$", slurp(src_dir() . '/t/lib/leaks.supp')), $known if !-e $known;
     my %options = (
-        ASAN_OPTIONS  => $common . ':abort_on_error=0:detect_odr_violation=0:detect_leaks=' . ($preload ? 0 : 1),
+        ASAN_OPTIONS  => $common . ':abort_on_error=0:detect_odr_violation=0:detect_leaks='
+            . ($preload ? 0 : 1),
         LSAN_OPTIONS  => "suppressions=$known:print_suppressions=0",
         UBSAN_OPTIONS => "$common:print_stacktrace=1",
         TSAN_OPTIONS  => "$common:ignore_noninstrumented_modules=1",
     );
-    my %environment = map { ($_ => join ':', grep {length} $ENV{$_} // '', $options{$_}) } keys %options;
+    my %environment = map { ($_ => join ':', grep {length} $ENV{$_} // '', $options{$_}) }
+        keys %options;
     $environment{LD_PRELOAD} = build_config()->{preload} if $preload;
     return %environment;
 }
 
-# Beside the address sanitizer, that of undefined behaviour heeds no log_path: it writes where errors go.
+# Beside the address sanitizer, that of undefined behaviour heeds no log_path: it writes where
+# errors go.
 sub _keep_report {
     my ($text) = @_;
-    spew(tempdir() . "/sanitizer/errors.$$." . ++our $kept_count, $text) if build_config()->{sanitizers} && $text =~ /^\S+:\d+:\d+: runtime error: /m;
+    spew(tempdir() . "/sanitizer/errors.$$." . ++our $kept_count, $text)
+        if build_config()->{sanitizers} && $text =~ /^\S+:\d+:\d+: runtime error: /m;
 }
 
 # How much longer instrumented programs may take: the one factor of every limit on lateness.
 sub slowness { return build_config()->{sanitizers} ? 5 : 1 }
 
-# run_command(\@argv, user =>, env => {}, preload => 1 for httpd, stdin =>, timeout => 60) -> { exit, signal, out, err }
+# run_command(\@argv, user =>, env => {}, preload => 1 for httpd, stdin =>, timeout => 60) -> {
+# exit, signal, out, err }
 sub run_command {
     my ($argv, %how) = @_;
     my $base = tempdir() . '/command.' . $$ . '.' . ++our $command_count;
@@ -269,7 +298,8 @@ sub run_command {
         $pause *= 1.5 if $pause < 0.05;
     }
     my $status = $?;
-    my $result = { exit => $status >> 8, signal => $status & 127, out => slurp("$base.out"), err => slurp("$base.err") };
+    my $result = { exit => $status >> 8, signal => $status & 127, out => slurp("$base.out"),
+        err => slurp("$base.err") };
     unlink map {"$base.$_"} qw(in out err);
     _keep_report($result->{err});
     return $result;
@@ -285,7 +315,8 @@ sub _become {
         open STDIN,  '<',    $how{in} // '/dev/null' or die "$how{in}: $!\n";
         open STDOUT, $files, $how{out}               or die "$how{out}: $!\n";
         open STDERR, $files, $how{err}               or die "$how{err}: $!\n";
-        delete @ENV{ grep {/^(?:PG|LDAP|IDADMIN_STORE|http_proxy|https_proxy|all_proxy|no_proxy)/i} keys %ENV };
+        delete @ENV{ grep {/^(?:PG|LDAP|IDADMIN_STORE|http_proxy|https_proxy|all_proxy|no_proxy)/i}
+            keys %ENV };
         my %environment = (_sanitizer_environment($how{preload}), %{ $how{env} // {} });
         while (my ($name, $value) = each %environment) {
             if   (defined $value) { $ENV{$name} = $value }
@@ -293,13 +324,15 @@ sub _become {
         }
         chdir($how{cwd} // '/');
         umask($how{umask} // 0022);
-        exec { (as_user($how{user}), @$argv)[0] } as_user($how{user}), @$argv or die "exec $argv->[0]: $!\n";
+        exec { (as_user($how{user}), @$argv)[0] } as_user($how{user}), @$argv
+            or die "exec $argv->[0]: $!\n";
     };
     print STDERR $@;
     POSIX::_exit(127);
 }
 
-# Daemons by process id; whoever is left at the end of the script is stopped, also after die and signals.
+# Daemons by process id; whoever is left at the end of the script is stopped, also after die and
+# signals.
 our %daemons;
 our $owner = $$;
 umask 0022;    # servers under other users read what tests write
@@ -310,7 +343,8 @@ sub daemon {
     my $pid = fork // die "fork: $!\n";
     _become($argv, %how, out => $how{log}, err => $how{log}, append => 1) if !$pid;
     POSIX::setpgid($pid, $pid);
-    $daemons{$pid} = { name => $argv->[0], signal => $how{stop_signal} // 'TERM', log => $how{log} };
+    $daemons{$pid} = { name => $argv->[0], signal => $how{stop_signal} // 'TERM',
+        log => $how{log} };
     return $pid;
 }
 
@@ -349,7 +383,8 @@ sub _sanitizer_reports {
     return map { "sanitizer report $_:\n" . slurp($_) } grep { -s $_ } glob "$tempdir/sanitizer/*";
 }
 
-$SIG{$_} = do { my $number = $_ eq 'INT' ? 2 : $_ eq 'HUP' ? 1 : 15; sub { exit 128 + $number } } for qw(INT TERM HUP);
+$SIG{$_} = do { my $number = $_ eq 'INT' ? 2 : $_ eq 'HUP' ? 1 : 15; sub { exit 128 + $number } }
+    for qw(INT TERM HUP);
 
 END {
     if ($$ == $owner) {
@@ -361,10 +396,11 @@ END {
     }
 }
 
-# -- both engines ----------------------------------------------------------------------------------------------------
+# -- both engines
+# ------------------------------------------------------------
 
-# for_each_engine { my ($engine) = @_; ... }: a subtest on SQLite and one on PostgreSQL, skipped with the reason where that
-# is not installed. IDADMIN_ENGINE=sqlite|postgresql narrows it.
+# for_each_engine { my ($engine) = @_; ... }: a subtest on SQLite and one on PostgreSQL, skipped
+# with the reason where that is not installed. IDADMIN_ENGINE=sqlite|postgresql narrows it.
 sub for_each_engine(&) {
     my ($block) = @_;
     require Idadmin::Test::PostgreSQL;

@@ -1,6 +1,7 @@
 package Idadmin::Test::Gate;
-# A gate in front of slapd's database (overlay sock): an operation that matches a rule waits inside the server until the test lets it go, before anything was
-# written. So a test knows for certain in which directory call a worker is.
+# A gate in front of slapd's database (overlay sock): an operation that matches a rule waits inside
+# the server until the test lets it go, before anything was written. So a test knows for certain in
+# which directory call a worker is.
 use strict;
 use warnings;
 use Idadmin::Test ();
@@ -16,7 +17,8 @@ sub new {
     my ($class) = @_;
     our $count++;
     my $self = bless { path => Idadmin::Test::tempdir() . "/gate$count" }, $class;
-    my $listen = IO::Socket::UNIX->new(Type => Socket::SOCK_STREAM(), Local => $self->{path}, Listen => 128) or die "$self->{path}: $!\n";
+    my $listen = IO::Socket::UNIX->new(Type => Socket::SOCK_STREAM(), Local => $self->{path},
+        Listen => 128) or die "$self->{path}: $!\n";
     my $pid = fork // die "fork: $!\n";
     if (!$pid) {
         $SIG{TERM} = 'DEFAULT';
@@ -31,14 +33,19 @@ sub new {
 # slapd works with as many operations at once as it has threads; each waiting one takes one.
 sub slapd_options {
     my ($self) = @_;
-    return (global => "threads 64\nmoduleload back_sock\n", conf => "overlay sock\nextensions binddn connid\nsocketpath $self->{path}\nsockops search modify add modrdn delete\n");
+    return (global => "threads 64\nmoduleload back_sock\n",
+        conf =>
+        "overlay sock\nextensions binddn connid\nsocketpath $self->{path}\nsockops search modify "
+        . "add modrdn delete\n");
 }
 
-# -- for the test ----------------------------------------------------------------------------------------------------
+# -- for the test
+# ------------------------------------------------------------
 
 sub _ask {
     my ($self, %what) = @_;
-    my $socket = IO::Socket::UNIX->new(Type => Socket::SOCK_STREAM(), Peer => $self->{path}) or die "$self->{path}: $!\n";
+    my $socket = IO::Socket::UNIX->new(Type => Socket::SOCK_STREAM(), Peer => $self->{path})
+        or die "$self->{path}: $!\n";
     print {$socket} 'CONTROL ' . JSON::PP::encode_json(\%what) . "\n\n";
     $socket->flush;
     my $answer = do { local $/; <$socket> };
@@ -46,21 +53,27 @@ sub _ask {
 }
 
 # The first operation whose text (as of slapd-sock(5)) matches waits under this name.
-sub hold { my ($self, $name, $pattern) = @_; return $self->_ask(do => 'hold', name => $name, pattern => "$pattern") }
+sub hold { my ($self, $name, $pattern) = @_;
+    return $self->_ask(do => 'hold', name => $name, pattern => "$pattern") }
 
 # Names of what waits now.
 sub waiting { my ($self) = @_; return @{ $self->_ask(do => 'waiting') } }
 
-# Lets it go: 'landed' carries it out, 'lost' drops it unheard. The rule ends, also when nothing has matched it yet.
-sub release { my ($self, $name, $how) = @_; return $self->_ask(do => 'release', name => $name, how => $how) }
+# Lets it go: 'landed' carries it out, 'lost' drops it unheard. The rule ends, also when nothing has
+# matched it yet.
+sub release { my ($self, $name, $how) = @_;
+    return $self->_ask(do => 'release', name => $name, how => $how) }
 
-# Every write since the start: [number, operation, connection, DN], in order; of one DN pattern, after a number.
+# Every write since the start: [number, operation, connection, DN], in order; of one DN pattern,
+# after a number.
 sub writes {
     my ($self, %of) = @_;
-    return grep { $_->[0] > ($of{after} // 0) && $_->[3] =~ ($of{dn} // qr/./) } @{ $self->_ask(do => 'writes') };
+    return grep { $_->[0] > ($of{after} // 0)
+        && $_->[3] =~ ($of{dn} // qr/./) } @{ $self->_ask(do => 'writes') };
 }
 
-# -- the process between ---------------------------------------------------------------------------------------------
+# -- the process between
+# ---------------------------------------------------------------------------------------------
 
 sub _end { my ($select, $socket) = @_; $select->remove($socket); close $socket }
 
@@ -90,12 +103,14 @@ sub _serve {
             if ($request =~ /^CONTROL (.*)/) {
                 my $what = JSON::PP::decode_json($1);
                 my $answer = [];
-                if    ($what->{do} eq 'hold')    { push @rules, [$what->{name}, qr/$what->{pattern}/] }
+                if    ($what->{do} eq 'hold')    { push @rules,
+                    [$what->{name}, qr/$what->{pattern}/] }
                 elsif ($what->{do} eq 'waiting') { $answer = [sort keys %waiting] }
                 elsif ($what->{do} eq 'writes')  { $answer = \@writes }
                 else  { @rules = grep { $_->[0] ne $what->{name} } @rules }
                 if ($what->{do} eq 'release' and my $held = delete $waiting{ $what->{name} }) {
-                    syswrite $held, $what->{how} eq 'landed' ? "CONTINUE\n" : "RESULT\ncode: 52\ninfo: dropped by the test\n";
+                    syswrite $held, $what->{how} eq 'landed' ? "CONTINUE\n"
+                        : "RESULT\ncode: 52\ninfo: dropped by the test\n";
                     delete $text{$held};
                     _end($select, $held);
                 }
@@ -108,7 +123,8 @@ sub _serve {
             my ($operation) = $request =~ /^(\w+)/;
             my ($dn)        = $request =~ /^dn: (.*)$/m;
             my ($connection) = $request =~ /^connid: (\d+)$/m;
-            push @writes, [scalar(@writes) + 1, $operation, $connection // 0, $dn // ''] if $operation ne 'SEARCH';
+            push @writes, [scalar(@writes) + 1, $operation, $connection // 0, $dn // '']
+                if $operation ne 'SEARCH';
             my ($rule) = grep { !defined $waiting{ $_->[0] } && $request =~ $_->[1] } @rules;
             if ($rule) {
                 @rules = grep { $_ != $rule } @rules;

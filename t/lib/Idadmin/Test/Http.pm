@@ -1,6 +1,7 @@
 package Idadmin::Test::Http;
-# HTTP/1.1 over a raw socket: any method, headers sent as given (doubled, empty, absent), bodies with every method, chunked
-# or with a false length, keep-alive, raw bytes. Deliberately less polite than a client library.
+# HTTP/1.1 over a raw socket: any method, headers sent as given (doubled, empty, absent), bodies
+# with every method, chunked or with a false length, keep-alive, raw bytes. Deliberately less polite
+# than a client library.
 use strict;
 use warnings;
 use IO::Select ();
@@ -11,13 +12,15 @@ use Idadmin::Test ();
 
 sub new {
     my ($class, $port, %how) = @_;
-    return bless { host => $how{host} // '127.0.0.1', port => $port, timeout => $how{timeout} // 30 * Idadmin::Test::slowness(), buffer => '' }, $class;
+    return bless { host => $how{host} // '127.0.0.1', port => $port,
+        timeout => $how{timeout} // 30 * Idadmin::Test::slowness(), buffer => '' }, $class;
 }
 
 sub connect {
     my ($self) = @_;
     $self->close;
-    $self->{socket} = IO::Socket::INET->new(PeerAddr => $self->{host}, PeerPort => $self->{port}, Proto => 'tcp', Timeout => 10)
+    $self->{socket} = IO::Socket::INET->new(PeerAddr => $self->{host}, PeerPort => $self->{port},
+        Proto => 'tcp', Timeout => 10)
         or die "cannot connect to $self->{host}:$self->{port}: $@\n";
     binmode $self->{socket};
     $self->{connections}++;
@@ -33,14 +36,18 @@ sub close {
 # How often this object has connected: 1 after many requests shows that keep-alive held.
 sub connections { return $_[0]{connections} // 0 }
 
-# request($method, $target, headers => [name => value, ...] or {...}, body => $bytes, chunked => $size,
+# request($method, $target, headers => [name => value, ...] or {...}, body => $bytes, chunked =>
+# $size,
 #     content_length => $claimed, host => $name, close => 1)
-# -> { status, reason, version, headers => {lower-case name => value, doubled ones joined by ", "}, all => [[name, value]...],
+# -> { status, reason, version, headers => {lower-case name => value, doubled ones joined by ", "},
+# all => [[name, value]...],
 #      body, json (undef unless the type is JSON), seconds }
 sub request {
     my ($self, $method, $target, %how) = @_;
-    my @headers = ref $how{headers} eq 'HASH' ? map { ($_ => $how{headers}{$_}) } sort keys %{ $how{headers} } : @{ $how{headers} // [] };
-    my $text = "$method $target HTTP/1.1\r\nHost: " . ($how{host} // "$self->{host}:$self->{port}") . "\r\n";
+    my @headers = ref $how{headers} eq 'HASH'
+        ? map { ($_ => $how{headers}{$_}) } sort keys %{ $how{headers} } : @{ $how{headers} // [] };
+    my $text = "$method $target HTTP/1.1\r\nHost: " . ($how{host} // "$self->{host}:$self->{port}")
+        . "\r\n";
     while (my ($name, $value) = splice @headers, 0, 2) {
         $text .= "$name: $value\r\n" if defined $value;
     }
@@ -61,13 +68,15 @@ sub request {
     $text .= "\r\n" . ($body // '');
 
     my $start  = Time::HiRes::time();
-    # A kept connection that the server has closed meanwhile (keep-alive timeout, restart) is replaced. One that breaks after
-    # the request was sent is not: the server may have done the work. Reads alone are sent again then.
+    # A kept connection that the server has closed meanwhile (keep-alive timeout, restart) is
+    # replaced. One that breaks after the request was sent is not: the server may have done the
+    # work. Reads alone are sent again then.
     my $reused = $self->{socket} && !$self->_closed;
     $self->connect if !$reused;
     my $answer = $self->send_raw($text, 1) ? $self->read_answer($method, 1) : undef;
     if (!$answer) {
-        die "connection closed without an answer to $method $target\n" if !$reused || $method !~ /^(?:GET|HEAD|OPTIONS)$/;
+        die "connection closed without an answer to $method $target\n"
+            if !$reused || $method !~ /^(?:GET|HEAD|OPTIONS)$/;
         $self->connect->send_raw($text, 1);
         $answer = $self->read_answer($method);
     }
@@ -76,14 +85,16 @@ sub request {
     return $answer;
 }
 
-# Sends bytes as they are. An early answer (413 while the body is still on its way) is not an error: reading follows.
+# Sends bytes as they are. An early answer (413 while the body is still on its way) is not an error:
+# reading follows.
 sub send_raw {
     my ($self, $bytes, $quiet) = @_;
     $self->connect if !$self->{socket};
     local $SIG{PIPE} = 'IGNORE';
     my $end = Time::HiRes::time() + $self->{timeout};
     for (my $at = 0; $at < length $bytes;) {
-        my $sent = syswrite $self->{socket}, $bytes, 65536 > length($bytes) - $at ? length($bytes) - $at : 65536, $at;
+        my $sent = syswrite $self->{socket}, $bytes, 65536 > length($bytes) - $at
+            ? length($bytes) - $at : 65536, $at;
         if (!defined $sent) {
             return $at > 0 ? 1 : 0 if $quiet;
             die "send: $!\n";
@@ -127,7 +138,8 @@ sub _take_bytes {
     return substr $self->{buffer}, 0, $count, '';
 }
 
-# The next answer on the connection (interim 1xx ones are passed over). With $may_close: undef when nothing came.
+# The next answer on the connection (interim 1xx ones are passed over). With $may_close: undef when
+# nothing came.
 sub read_answer {
     my ($self, $method, $may_close) = @_;
     my $line = $self->_take_line;
@@ -136,27 +148,32 @@ sub read_answer {
         return undef if $may_close;
         die "connection closed without an answer\n";
     }
-    my ($version, $status, $reason) = $line =~ m{^HTTP/(\d\.\d) (\d{3})(?: (.*))?$} or die "not an HTTP answer: $line\n";
+    my ($version, $status, $reason) = $line =~ m{^HTTP/(\d\.\d) (\d{3})(?: (.*))?$}
+        or die "not an HTTP answer: $line\n";
     my (%headers, @all);
     while (defined(my $header = $self->_take_line)) {
         last if $header eq '';
-        my ($name, $value) = $header =~ /^([^:\s]+):[ \t]*(.*?)[ \t]*$/ or die "bad header line: $header\n";
+        my ($name, $value) = $header =~ /^([^:\s]+):[ \t]*(.*?)[ \t]*$/
+            or die "bad header line: $header\n";
         push @all, [$name, $value];
-        $headers{ lc $name } = exists $headers{ lc $name } ? $headers{ lc $name } . ", $value" : $value;
+        $headers{ lc $name } = exists $headers{ lc $name } ? $headers{ lc $name } . ", $value"
+            : $value;
     }
     return $self->read_answer($method, $may_close) if $status < 200;
     my $body = '';
     if (($method // '') eq 'HEAD' || $status == 204 || $status == 304) { }
     elsif (($headers{'transfer-encoding'} // '') =~ /chunked/i) {
         while (1) {
-            my $size = hex(($self->_take_line // die "connection closed inside a chunked body\n") =~ s/;.*//r);
+            my $size = hex(($self->_take_line
+                // die "connection closed inside a chunked body\n") =~ s/;.*//r);
             last if !$size;
             $body .= $self->_take_bytes($size);
             $self->_take_line;
         }
         while (defined(my $trailer = $self->_take_line)) { last if $trailer eq '' }
     }
-    elsif (defined $headers{'content-length'}) { $body = $self->_take_bytes($headers{'content-length'}) }
+    elsif (defined $headers{'content-length'}) {
+        $body = $self->_take_bytes($headers{'content-length'}) }
     else {
         1 while $self->_more;
         $body = $self->{buffer};
@@ -164,8 +181,10 @@ sub read_answer {
     }
     $self->close if ($headers{connection} // '') =~ /close/i || $version eq '1.0';
     my $json;
-    $json = eval { JSON::PP->new->utf8->allow_nonref->decode($body) } if ($headers{'content-type'} // '') =~ m{^application/([\w.-]+\+)?json}i;
-    return { status => $status + 0, reason => $reason // '', version => $version, headers => \%headers, all => \@all, body => $body, json => $json };
+    $json = eval { JSON::PP->new->utf8->allow_nonref->decode($body) }
+        if ($headers{'content-type'} // '') =~ m{^application/([\w.-]+\+)?json}i;
+    return { status => $status + 0, reason => $reason // '', version => $version,
+        headers => \%headers, all => \@all, body => $body, json => $json };
 }
 
 1;

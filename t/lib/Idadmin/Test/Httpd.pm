@@ -1,6 +1,7 @@
 package Idadmin::Test::Httpd;
-# The distribution's httpd with the event MPM and several children, on free ports, with mod_idadmin from the build directory.
-# Its error log is looked at when it stops: a line of warn or worse that the test did not expect fails the test.
+# The distribution's httpd with the event MPM and several children, on free ports, with mod_idadmin
+# from the build directory. Its error log is looked at when it stops: a line of warn or worse that
+# the test did not expect fails the test.
 use strict;
 use warnings;
 use Idadmin::Test ();
@@ -38,7 +39,8 @@ sub skip_reason {
 # new(store => DSN, spool => DIR, ...); further options:
 #   module => 0            without mod_idadmin
 #   rate_limits => {...}   IdAdminRateLimit by kind; company and address are off unless given here
-#   server => TEXT         more server-wide lines         locations => TEXT   instead of the usual Locations
+#   server => TEXT         more server-wide lines         locations => TEXT   instead of the usual
+#                          Locations
 #   tls => 1               also listens with TLS and HTTP/2 on tls_port
 #   log_level => TEXT      [warn idadmin:debug]           children => N [3]   threads => N [25]
 #   start => 0             do not start yet               env => {...}
@@ -76,7 +78,8 @@ sub _load {
     my %builtin = map { $_ => 1 } $self->_builtin;
     return join '', map {
         my $file = "$config->{modules}/mod_$_.so";
-        $builtin{$_} ? '' : -e $file ? "LoadModule ${_}_module $file\n" : die "$file is not there\n";
+        $builtin{$_} ? '' : -e $file ? "LoadModule ${_}_module $file\n"
+            : die "$file is not there\n";
     } @$wanted;
 }
 
@@ -97,10 +100,12 @@ sub _configuration {
     my $workers  = $children * $threads;
     my $limit    = $children + 3;
     my $most     = $limit * $threads;
-    my @modules  = qw(mpm_event authn_core authz_core authz_host authz_user auth_basic authn_file alias mime dir headers setenvif status log_config unixd);
+    my @modules  = qw(mpm_event authn_core authz_core authz_host authz_user auth_basic authn_file
+        alias mime dir headers setenvif status log_config unixd);
     push @modules, qw(socache_shmcb ssl http2) if $self->{tls};
     my $text = "ServerRoot $self->{base}\n" . $self->_load(\@modules);
-    $text .= 'LoadModule idadmin_module ' . Idadmin::Test::build_dir() . "/mod_idadmin.so\n" if $self->{module} // 1;
+    $text .= 'LoadModule idadmin_module ' . Idadmin::Test::build_dir() . "/mod_idadmin.so\n"
+        if $self->{module} // 1;
     $text .= "User $user\nGroup #$group\n" if $user;
     $text .= <<"CONF";
 ServerName 127.0.0.1
@@ -135,7 +140,8 @@ Alias /fixed $self->{base}/htdocs/fixed.json
 CONF
     if ($self->{module} // 1) {
         my %limits = (company => 'off', address => 'off', %{ $self->{rate_limits} // {} });
-        $text .= "IdAdminStore $self->{store}\n" =~ s/^(IdAdminStore )(.* .*)$/$1"$2"/r if defined $self->{store};
+        $text .= "IdAdminStore $self->{store}\n" =~ s/^(IdAdminStore )(.* .*)$/$1"$2"/r
+            if defined $self->{store};
         $text .= "IdAdminAuditSpool $self->{spool}\n" if defined $self->{spool};
         $text .= "IdAdminRateLimit $_ $limits{$_}\n" for sort keys %limits;
         $text .= $self->{locations} // $locations;
@@ -160,7 +166,8 @@ CONF
 
 sub configuration_file { return "$_[0]{base}/httpd.conf" }
 
-# Changes options and writes the configuration anew; holds from the next start or graceful restart on.
+# Changes options and writes the configuration anew; holds from the next start or graceful restart
+# on.
 sub reconfigure {
     my ($self, %how) = @_;
     @$self{ keys %how } = values %how;
@@ -173,7 +180,8 @@ sub configtest {
     my ($self) = @_;
     $self->{$_} //= Idadmin::Test::free_port() for qw(port tls_port);
     $self->reconfigure;
-    return Idadmin::Test::run_command([Idadmin::Test::build_config()->{httpd}, '-f', $self->configuration_file, '-t'],
+    return Idadmin::Test::run_command([Idadmin::Test::build_config()->{httpd}, '-f',
+        $self->configuration_file, '-t'],
         preload => 1);
 }
 
@@ -183,10 +191,13 @@ sub start {
         $self->{$_} //= Idadmin::Test::free_port() for qw(port tls_port);
         $self->reconfigure;
         $self->{generation} = $self->_generations;
-        $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::build_config()->{httpd}, '-DFOREGROUND', '-f', $self->configuration_file],
+        $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::build_config()->{httpd},
+            '-DFOREGROUND', '-f', $self->configuration_file],
             log => "$self->{base}/output", env => $self->{env}, preload => 1);
         Idadmin::Test::wait_until(20, sub {
-            Idadmin::Test::ended($self->{pid}) || ($self->_generations > $self->{generation} && $self->children >= ($self->{children} // 3));
+            Idadmin::Test::ended($self->{pid})
+                || ($self->_generations > $self->{generation}
+                && $self->children >= ($self->{children} // 3));
         });
         if (!Idadmin::Test::ended($self->{pid})) {
             $self->{started} = 1;
@@ -196,7 +207,8 @@ sub start {
         last if Idadmin::Test::slurp("$self->{base}/output") !~ /Address already in use/;
         delete @$self{qw(port tls_port)};
     }
-    die "httpd does not start:\n" . Idadmin::Test::slurp("$self->{base}/output") . (-e $self->error_log ? Idadmin::Test::slurp($self->error_log) : '');
+    die "httpd does not start:\n" . Idadmin::Test::slurp("$self->{base}/output")
+        . (-e $self->error_log ? Idadmin::Test::slurp($self->error_log) : '');
 }
 
 sub stop {
@@ -204,16 +216,18 @@ sub stop {
     return if !$self->{pid};
     $self->_settle;
     my $status = Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'TERM', 30);
-    Test::More::diag("httpd did not stop within its time") if $status && ($status & 127) == 9 && ($signal // '') ne 'KILL';
+    Test::More::diag("httpd did not stop within its time")
+        if $status && ($status & 127) == 9 && ($signal // '') ne 'KILL';
 }
 
-# At TERM the event MPM's main thread looks into the sockets its workers have in hand; when a worker frees one at that moment the
-# child dies of it (close_worker_sockets, 2.4.71), which would look like a fault of the module. So what clients have closed is let
-# come to its end first.
+# At TERM the event MPM's main thread looks into the sockets its workers have in hand; when a worker
+# frees one at that moment the child dies of it (close_worker_sockets, 2.4.71), which would look
+# like a fault of the module. So what clients have closed is let come to its end first.
 sub _settle {
     my ($self) = @_;
     my $closing = sprintf ':%04X [0-9A-F]+:[0-9A-F]{4} 0[4589B] ', $self->{port};
-    Idadmin::Test::wait_until(2, sub { Idadmin::Test::slurp('/proc/net/tcp') !~ /\d+: [0-9A-F]{8}$closing/ });
+    Idadmin::Test::wait_until(2,
+        sub { Idadmin::Test::slurp('/proc/net/tcp') !~ /\d+: [0-9A-F]{8}$closing/ });
     Time::HiRes::sleep(0.1);
 }
 
@@ -261,7 +275,8 @@ sub kill_child {
     return $pid;
 }
 
-# -- logs ------------------------------------------------------------------------------------------------------------
+# -- logs
+# ------------------------------------------------------------
 
 # Lines like this are no surprise in this test.
 sub expect_log { my ($self, @patterns) = @_; push @{ $self->{expected} }, @patterns }
@@ -269,18 +284,23 @@ sub expect_log { my ($self, @patterns) = @_; push @{ $self->{expected} }, @patte
 # Does a line match, also one written within the next $seconds?
 sub log_has {
     my ($self, $pattern, $seconds) = @_;
-    return Idadmin::Test::wait_until($seconds // 0, sub { Idadmin::Test::slurp($self->error_log) =~ $pattern }) ? 1 : 0;
+    return Idadmin::Test::wait_until($seconds // 0,
+        sub { Idadmin::Test::slurp($self->error_log) =~ $pattern }) ? 1 : 0;
 }
 
-# Lines of warn or worse, crashed children, and text that is no httpd line, as far as nobody expected them.
+# Lines of warn or worse, crashed children, and text that is no httpd line, as far as nobody
+# expected them.
 sub unexpected_log {
     my ($self) = @_;
     my @lines = -e $self->error_log ? split /\n/, Idadmin::Test::slurp($self->error_log) : ();
-    push @lines, map {"(stderr) $_"} split /\n/, -e "$self->{base}/output" ? Idadmin::Test::slurp("$self->{base}/output") : '';
+    push @lines, map {"(stderr) $_"} split /\n/, -e "$self->{base}/output"
+        ? Idadmin::Test::slurp("$self->{base}/output") : '';
     my @bad;
     for my $line (@lines) {
-        next if $line =~ /^\s*$/ || $line =~ /^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)\]/ && $line !~ /exit signal (?!Killed|Terminated)/;
-        next if $line =~ /\bAH01882: /; # of the machine: its httpd was built with a newer OpenSSL than it has
+        next if $line =~ /^\s*$/ || $line =~ /^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)\]/
+            && $line !~ /exit signal (?!Killed|Terminated)/;
+        # of the machine: its httpd was built with a newer OpenSSL than it has
+        next if $line =~ /\bAH01882: /;
         next if grep { $line =~ $_ } @{ $self->{expected} };
         push @bad, "httpd log, unexpected: $line";
     }

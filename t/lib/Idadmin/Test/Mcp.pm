@@ -1,6 +1,6 @@
 package Idadmin::Test::Mcp;
-# A client of the MCP address, in the words of either era: revision 2026-07-28 (stateless) or an older one. Everything that a
-# client says by itself can be said differently, or left out by undef.
+# A client of the MCP address, in the words of either era: revision 2026-07-28 (stateless) or an
+# older one. Everything that a client says by itself can be said differently, or left out by undef.
 use strict;
 use warnings;
 use Encode ();
@@ -36,12 +36,14 @@ sub meta {
 # The headers that go with a message; changes by name.
 sub headers {
     my ($self, $message, %changes) = @_;
-    my %headers = ('Content-Type' => 'application/json', Accept => 'application/json, text/event-stream');
+    my %headers = ('Content-Type' => 'application/json',
+        Accept => 'application/json, text/event-stream');
     $headers{Authorization} = "Bearer $self->{key}{mcpSecret}" if $self->{key};
     if ($self->modern) {
         $headers{'MCP-Protocol-Version'} = '2026-07-28';
         $headers{'Mcp-Method'} = $message->{method} if ref $message eq 'HASH';
-        $headers{'Mcp-Name'}   = $message->{params}{name} if ref $message eq 'HASH' && ($message->{method} // '') eq 'tools/call';
+        $headers{'Mcp-Name'}   = $message->{params}{name}
+            if ref $message eq 'HASH' && ($message->{method} // '') eq 'tools/call';
     }
     elsif (ref $message eq 'HASH' && ($message->{method} // '') ne 'initialize') {
         $headers{'MCP-Protocol-Version'} = $self->{era};
@@ -56,18 +58,20 @@ sub post {
     my $changes = delete $how{headers} // {};
     my $method = delete $how{method} // 'POST';
     my $body = ref $message ? Idadmin::Test::json_text($message) : $message;
-    return $self->client->request($method, $self->{path}, body => $body, headers => $self->headers($message, %$changes), %how);
+    return $self->client->request($method, $self->{path}, body => $body,
+        headers => $self->headers($message, %$changes), %how);
 }
 
 # ask($method, $params) -> { status, result, error, ... }
 sub ask {
     my ($self, $method, $params, %how) = @_;
     my $answer = $self->post($self->message($method, $params), %how);
-    return { %$answer, result => ($answer->{json} // {})->{result}, error => ($answer->{json} // {})->{error} };
+    return { %$answer, result => ($answer->{json} // {})->{result},
+        error => ($answer->{json} // {})->{error} };
 }
 
-# A tool: { %answer, data => structuredContent, text, failed => text of a tool error }. Both renderings must be the same JSON,
-# and keep to the schema that tools/list gave.
+# A tool: { %answer, data => structuredContent, text, failed => text of a tool error }. Both
+# renderings must be the same JSON, and keep to the schema that tools/list gave.
 sub call {
     my ($self, $tool, $arguments, %how) = @_;
     my $answer = $self->ask('tools/call', { name => $tool, arguments => $arguments // {} }, %how);
@@ -95,14 +99,22 @@ sub broken {
         my @all = map { broken($_, $value, $where) } @$branches;
         return @all < @$branches || grep({ !defined } @all) ? undef : join ' or ', @all;
     }
-    my %types = (object => ref $value eq 'HASH', array => ref $value eq 'ARRAY', null => !defined $value, boolean => JSON::PP::is_bool($value),
-        string => defined $value && !ref $value, integer => defined $value && !ref $value && $value =~ /^-?\d+$/ && JSON::PP->new->allow_nonref->encode($value) !~ /^"/);
+    my %types = (object => ref $value eq 'HASH', array => ref $value eq 'ARRAY',
+        null => !defined $value, boolean => JSON::PP::is_bool($value),
+        string => defined $value && !ref $value,
+        integer => defined $value && !ref $value && $value =~ /^-?\d+$/
+        && JSON::PP->new->allow_nonref->encode($value) !~ /^"/);
     return "$where is no $schema->{type}" if defined $schema->{type} && !$types{ $schema->{type} };
-    return "$where is none of its words" if $schema->{enum} && !grep { defined $value && $_ eq $value } @{ $schema->{enum} };
+    return "$where is none of its words"
+        if $schema->{enum} && !grep { defined $value && $_ eq $value } @{ $schema->{enum} };
     if (ref $value eq 'HASH') {
-        for my $name (@{ $schema->{required} // [] }) { return "$where lacks $name" if !exists $value->{$name} }
+        for my $name (@{ $schema->{required} // [] }) { return "$where lacks $name"
+            if !exists $value->{$name} }
         for my $name (sort keys %$value) {
-            my $inner = ($schema->{properties} // {})->{$name} // (ref $schema->{additionalProperties} ? $schema->{additionalProperties} : undef) or return $schema->{properties} ? "$where has $name, of which the schema knows nothing" : undef;
+            my $inner = ($schema->{properties} // {})->{$name}
+                // (ref $schema->{additionalProperties} ? $schema->{additionalProperties} : undef)
+                or return $schema->{properties}
+                ? "$where has $name, of which the schema knows nothing" : undef;
             my $fault = broken($inner, $value->{$name}, "$where.$name");
             return $fault if defined $fault;
         }
@@ -118,14 +130,16 @@ sub broken {
 
 sub output_schema {
     my ($self, $tool) = @_;
-    $self->{schemas} //= { map { $_->{name} => $_->{outputSchema} } @{ $self->ask('tools/list', {})->{result}{tools} } };
+    $self->{schemas} //= { map { $_->{name} => $_->{outputSchema} } @{
+        $self->ask('tools/list', {})->{result}{tools} } };
     return $self->{schemas}{$tool} // die "no tool $tool\n";
 }
 
 # The first messages of a client of an older revision.
 sub initialize {
     my ($self) = @_;
-    my $answer = $self->ask(initialize => { protocolVersion => $self->{era}, capabilities => {}, clientInfo => { name => 'idadmin-test', version => '1' } });
+    my $answer = $self->ask(initialize => { protocolVersion => $self->{era}, capabilities => {},
+        clientInfo => { name => 'idadmin-test', version => '1' } });
     $self->post({ jsonrpc => '2.0', method => 'notifications/initialized' });
     return $answer;
 }
@@ -135,7 +149,9 @@ sub pages {
     my ($self, $tool, $arguments, $limit) = @_;
     my (@items, %seen, $cursor);
     do {
-        my $answer = $self->call($tool, { %$arguments, ($limit ? (limit => ref $limit ? $limit->() : $limit) : ()), (defined $cursor ? (cursor => $cursor) : ()) });
+        my $answer = $self->call($tool,
+            { %$arguments, ($limit ? (limit => ref $limit ? $limit->() : $limit) : ()),
+            (defined $cursor ? (cursor => $cursor) : ()) });
         die "$tool: " . ($answer->{failed} // $answer->{body}) . "\n" if !$answer->{data};
         push @items, @{ $answer->{data}{items} };
         $cursor = $answer->{data}{nextCursor};

@@ -1,5 +1,6 @@
 package Idadmin::Test::Minute;
-# Joiners and leavers of one future minute, posted ahead: nothing happens before it, everything at once after it.
+# Joiners and leavers of one future minute, posted ahead: nothing happens before it, everything at
+# once after it.
 use strict;
 use warnings;
 use utf8;
@@ -12,7 +13,8 @@ use Time::HiRes ();
 
 our @EXPORT_OK = qw(post_ahead wait_on_time);
 
-# Fifteen joiners of one name (`more`: further members of their bodies) and four leavers; what was posted.
+# Fifteen joiners of one name (`more`: further members of their bodies) and four leavers; what was
+# posted.
 sub post_ahead {
     my ($stack, $domain, %more) = @_;
     my $due = (int(time / 60) + 1) * 60;
@@ -21,19 +23,25 @@ sub post_ahead {
     my $photo = Idadmin::Test::Photo::jpeg(20_000);
     my (@joiners, @leavers);
     for my $n (1 .. 15) {
-        my $answer = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg', middleName => 'Maria', jobTitle => 'Säljare', department => 'Sales', office => 'Malmö 3',
-            city => 'Malmö', streetAddress => 'Storgatan 1', postalCode => '211 34', preferredLanguage => 'sv-SE', manager => "anna.lind\@$domain", employeeId => "E$n",
-            profilePhoto => Idadmin::Test::Photo::base64($photo), date => $date, time => $time, %more });
+        my $answer = $stack->post('/v1/api/user',
+            { firstname => 'Åsa', surname => 'Öberg', middleName => 'Maria', jobTitle => 'Säljare',
+            department => 'Sales', office => 'Malmö 3',
+            city => 'Malmö', streetAddress => 'Storgatan 1', postalCode => '211 34',
+            preferredLanguage => 'sv-SE', manager => "anna.lind\@$domain", employeeId => "E$n",
+            profilePhoto => Idadmin::Test::Photo::base64($photo), date => $date, time => $time,
+            %more });
         is($answer->{status}, 200, "joiner $n is queued") or diag($answer->{body});
         push @joiners, $answer->{json}{data};
     }
     for my $upn (map {"$_\@$domain"} qw(bo.ek carin.sjoberg karin.hedlund lars.moberg)) {
-        my $answer = $stack->delete('/v1/api/user', { userPrincipalName => $upn, date => $date, time => $time });
+        my $answer = $stack->delete('/v1/api/user',
+            { userPrincipalName => $upn, date => $date, time => $time });
         is($answer->{status}, 200, "leaver $upn is queued") or diag($answer->{body});
         push @leavers, $answer->{json}{data};
     }
     cmp_ok($due - Time::HiRes::time(), '>', 0.5, 'all are queued in time');
-    is_deeply([grep { $stack->task($_->{taskId})->{state} ne 'queued' } @joiners[0, 7], @leavers], [], 'before its minute nothing runs');
+    is_deeply([grep { $stack->task($_->{taskId})->{state} ne 'queued' } @joiners[0, 7], @leavers],
+        [], 'before its minute nothing runs');
     return { due => $due, photo => $photo, joiners => \@joiners, leavers => \@leavers };
 }
 
@@ -41,12 +49,15 @@ sub post_ahead {
 sub wait_on_time {
     my ($stack, $posted) = @_;
     my $due = $posted->{due};
-    my @done = map { $stack->wait_task($_->{taskId}, seconds => $due - time + 30) } @{ $posted->{joiners} }, @{ $posted->{leavers} };
+    my @done = map { $stack->wait_task($_->{taskId}, seconds => $due - time + 30) } @{
+        $posted->{joiners} }, @{ $posted->{leavers} };
     my @late = sort { $a <=> $b } map { epoch($_->{startedAt}) - $due } @done;
     my @ends = sort { $a <=> $b } map { epoch($_->{finishedAt}) - $due } @done;
     cmp_ok($late[0], '>=', 0, 'none began before the minute');
-    note(sprintf 'started %.3f to %.3f s, finished %.3f to %.3f s after the instant', @late[0, -1], @ends[0, -1]);
-    # Alone on the machine (IDADMIN_ALONE=1) a second is the limit; beside other tests that fill both processors it would measure them.
+    note(sprintf 'started %.3f to %.3f s, finished %.3f to %.3f s after the instant', @late[0, -1],
+        @ends[0, -1]);
+    # Alone on the machine (IDADMIN_ALONE=1) a second is the limit; beside other tests that fill
+    # both processors it would measure them.
     my $limit = ($ENV{IDADMIN_ALONE} ? 1 : 4) * Idadmin::Test::slowness();
     cmp_ok($ends[-1], '<=', $limit, "each is done within $limit s after the instant");
     return @done;

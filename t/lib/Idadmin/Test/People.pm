@@ -1,10 +1,12 @@
 package Idadmin::Test::People;
-# Who works at the companies of the tests: the same twenty people on-premises (Slapd.pm) and in the cloud (t/double/cloud).
+# Who works at the companies of the tests: the same twenty people on-premises (Slapd.pm) and in the
+# cloud (t/double/cloud).
 use strict;
 use warnings;
 use utf8;
 
-# Local part, given name, surname, title, department; the first of each department leads it, Eva Berg leads them all.
+# Local part, given name, surname, title, department; the first of each department leads it, Eva
+# Berg leads them all.
 our @people = (
     ['eva.berg',      'Eva',    'Berg',     'Chief executive',     'Management'],
     ['anna.lind',     'Anna',   'Lind',     'Sales manager',       'Sales'],

@@ -1,7 +1,8 @@
 package Idadmin::Test::RandomScript;
-# Random changes of a directory, the same for the same seed: a back-end (RandomScript/*.pm) names its kinds of change with their weights and carries them out;
-# this chooses. A back-end has:
-#   changes        [[name, weight, code], ...]; code->($script) tells false when there is nothing to change just now
+# Random changes of a directory, the same for the same seed: a back-end (RandomScript/*.pm) names
+# its kinds of change with their weights and carries them out; this chooses. A back-end has:
+#   changes        [[name, weight, code], ...]; code->($script) tells false when there is nothing to
+#                  change just now
 #   carry_out      sends what was collected; the number of those that the directory refused
 #   truth          the directory as Mirror compares it, once nothing moves in it any more
 #   restart        the server ends and comes back
@@ -10,7 +11,8 @@ use warnings;
 
 sub new {
     my ($class, $backend, $seed) = @_;
-    my $self = bless { backend => $backend, state => ($seed * 2654435761 + 12345) & 0xffffffff, done => 0, refused => 0, of => {} }, $class;
+    my $self = bless { backend => $backend, state => ($seed * 2654435761 + 12345) & 0xffffffff,
+        done => 0, refused => 0, of => {} }, $class;
     $self->number(2) for 1 .. 10;
     return $self;
 }
@@ -50,6 +52,7 @@ sub run {
 }
 
 # "add 12, rename 3, ..."
-sub told { my ($self) = @_; return join ', ', map {"$_ $self->{of}{$_}"} sort keys %{ $self->{of} } }
+sub told { my ($self) = @_; return join ', ',
+    map {"$_ $self->{of}{$_}"} sort keys %{ $self->{of} } }
 
 1;

@@ -1,7 +1,8 @@
 package Idadmin::Test::Samba;
-# A real Active Directory: a Samba domain controller on an address of its own (its ports are fixed), with TLS, Kerberos and a seeded
-# company: OU=People, OU=Groups, OU=Services. Service account "idadmin": what README asks for and no more; "reader": may only read.
-# The domain is provisioned once per build directory (about ten seconds) and copied for every server.
+# A real Active Directory: a Samba domain controller on an address of its own (its ports are fixed),
+# with TLS, Kerberos and a seeded company: OU=People, OU=Groups, OU=Services. Service account
+# "idadmin": what README asks for and no more; "reader": may only read. The domain is provisioned
+# once per build directory (about ten seconds) and copied for every server.
 use strict;
 use warnings;
 use Encode ();
@@ -31,19 +32,23 @@ sub user_password    { return "Secret-Pw-$_[0]-1" }    # of login name
 my $days = 7;                                            # before passwords of the domain expire
 
 sub skip_reason {
-    return 'a Samba domain controller needs to be root for its ports and file attributes' if $> != 0;
+    return 'a Samba domain controller needs to be root for its ports and file attributes'
+        if $> != 0;
     for my $program (qw(samba samba-tool)) {
         return "$program is not installed" if !Idadmin::Test::program_path($program);
     }
-    return 'the setup files of Samba AD are not installed (samba-ad-provision)' if !-d '/usr/share/samba/setup';
-    return 'python3-samba is not installed' if system('/usr/bin/python3 -c "import samba.samdb" 2>/dev/null') != 0;
+    return 'the setup files of Samba AD are not installed (samba-ad-provision)'
+        if !-d '/usr/share/samba/setup';
+    return 'python3-samba is not installed'
+        if system('/usr/bin/python3 -c "import samba.samdb" 2>/dev/null') != 0;
     return '';
 }
 
 sub user_dn  { return "CN=$_[0],$people" }
 sub group_dn { return "CN=$_[0],$groups" }
 
-# Everything the tests find in a new domain; run once, within one transaction, before any server starts.
+# Everything the tests find in a new domain; run once, within one transaction, before any server
+# starts.
 my $seed = <<'PYTHON';
 import json, sys
 from samba.auth import system_session
@@ -74,7 +79,8 @@ for dn, account, ace in seed['rights']:
 PYTHON
 
 # Rights as in README, "Active Directory".
-my ($user_class, $group_class, $member) = qw(bf967aba-0de6-11d0-a285-00aa003049e2 bf967a9c-0de6-11d0-a285-00aa003049e2 bf9679c0-0de6-11d0-a285-00aa003049e2);
+my ($user_class, $group_class, $member) = qw(bf967aba-0de6-11d0-a285-00aa003049e2
+    bf967a9c-0de6-11d0-a285-00aa003049e2 bf9679c0-0de6-11d0-a285-00aa003049e2);
 my @rights = (
     [$people, $service, "(OA;CI;CCDC;$user_class;;SID)"],
     [$people, $service, "(OA;CIIO;RPWP;;$user_class;SID)"],
@@ -85,24 +91,36 @@ my @rights = (
 );
 
 sub _entries {
-    my @entries = map { { dn => $_, objectClass => 'organizationalUnit' } } $people, "OU=Leavers,$people", $groups, $services;
-    push @entries, { dn => "CN=$_,$services", objectClass => 'user', sAMAccountName => $_, userPrincipalName => "$_\@$dns",
+    my @entries = map { { dn => $_, objectClass => 'organizationalUnit' } } $people,
+        "OU=Leavers,$people", $groups, $services;
+    push @entries, { dn => "CN=$_,$services", objectClass => 'user', sAMAccountName => $_,
+        userPrincipalName => "$_\@$dns",
         userAccountControl => '66048', password => service_password() } for qw(idadmin reader);
     my (%members, %head);
-    for my $person (map { [map { Encode::decode_utf8(Encode::is_utf8($_) ? Encode::encode_utf8($_) : $_) } @$_] } @Idadmin::Test::People::people) {
+    for my $person (map { [map {
+        Encode::decode_utf8(Encode::is_utf8($_) ? Encode::encode_utf8($_)
+        : $_) } @$_] } @Idadmin::Test::People::people) {
         my ($uid, $first, $last, $title, $department) = @$person;
         my $manager = $head{$department} // ($uid eq 'eva.berg' ? undef : user_dn('Eva Berg'));
         $head{$department} //= user_dn("$first $last");
-        push @entries, { dn => user_dn("$first $last"), objectClass => 'user', sAMAccountName => $uid, userPrincipalName => "$uid\@$domain",
-            mail => "$uid\@$domain", displayName => "$first $last", givenName => $first, sn => $last, title => $title, department => $department,
-            company => 'Nordic AB', l => 'Stockholm', userAccountControl => '512', password => user_password($uid), ($manager ? (manager => $manager) : ()) };
-        push @{ $members{$_} }, $entries[-1]{dn} for 'All staff', $department eq 'Sales' ? 'Sales team' : $department;
+        push @entries, { dn => user_dn("$first $last"), objectClass => 'user',
+            sAMAccountName => $uid, userPrincipalName => "$uid\@$domain",
+            mail => "$uid\@$domain", displayName => "$first $last", givenName => $first,
+            sn => $last, title => $title, department => $department,
+            company => 'Nordic AB', l => 'Stockholm', userAccountControl => '512',
+            password => user_password($uid), ($manager ? (manager => $manager) : ()) };
+        push @{ $members{$_} }, $entries[-1]{dn}
+            for 'All staff', $department eq 'Sales' ? 'Sales team' : $department;
         push @{ $members{'CRM admins'} }, $entries[-1]{dn} if $uid =~ /^(?:anna\.lind|bo\.ek)$/;
     }
-    push @entries, { dn => "CN=Old Admin,$people", objectClass => 'user', sAMAccountName => 'old.admin', userPrincipalName => "old.admin\@$domain",
-        displayName => 'Old Admin', adminCount => '1', userAccountControl => '512', password => user_password('old.admin') };
-    push @entries, { dn => group_dn($_), objectClass => 'group', sAMAccountName => $_, member => $members{$_} } for sort keys %members;
-    push @entries, { dn => "CN=Elsewhere,$services", objectClass => 'group', sAMAccountName => 'Elsewhere' };
+    push @entries, { dn => "CN=Old Admin,$people", objectClass => 'user',
+        sAMAccountName => 'old.admin', userPrincipalName => "old.admin\@$domain",
+        displayName => 'Old Admin', adminCount => '1', userAccountControl => '512',
+        password => user_password('old.admin') };
+    push @entries, { dn => group_dn($_), objectClass => 'group', sAMAccountName => $_,
+        member => $members{$_} } for sort keys %members;
+    push @entries, { dn => "CN=Elsewhere,$services", objectClass => 'group',
+        sAMAccountName => 'Elsewhere' };
     my %order = (organizationalUnit => 0, user => 1, group => 2);
     return [sort { $order{ $a->{objectClass} } <=> $order{ $b->{objectClass} } } @entries];
 }
@@ -113,17 +131,23 @@ sub _domain {
     open my $lock, '>>', "$cache.lock" or die "$cache.lock: $!\n";
     flock $lock, Fcntl::LOCK_EX() or die "$cache.lock: $!\n";
     my $json = Idadmin::Test::json_text({ entries => _entries(), rights => \@rights });
-    my $want = Idadmin::Test::run_command([Idadmin::Test::program_path('samba'), '--version'])->{out} . $seed . $json;
-    return $cache if -e "$cache/made-by" && -M _ < $days && Idadmin::Test::slurp("$cache/made-by") eq $want;
+    my $want = Idadmin::Test::run_command([Idadmin::Test::program_path('samba'),
+        '--version'])->{out} . $seed . $json;
+    return $cache if -e "$cache/made-by" && -M _ < $days
+        && Idadmin::Test::slurp("$cache/made-by") eq $want;
     File::Path::remove_tree($cache);
-    my $made = Idadmin::Test::run_command([Idadmin::Test::program_path('samba-tool'), 'domain', 'provision', '--configfile=/dev/null', "--targetdir=$cache", "--realm=$realm",
-        '--domain=EXAMPLE', '--adminpass=' . admin_password(), '--server-role=dc', '--dns-backend=NONE', '--host-name=dc1', '--host-ip=127.0.0.1'], timeout => 300);
+    my $made = Idadmin::Test::run_command([Idadmin::Test::program_path('samba-tool'), 'domain',
+        'provision', '--configfile=/dev/null', "--targetdir=$cache", "--realm=$realm",
+        '--domain=EXAMPLE', '--adminpass=' . admin_password(), '--server-role=dc',
+        '--dns-backend=NONE', '--host-name=dc1', '--host-ip=127.0.0.1'], timeout => 300);
     die "samba-tool domain provision: $made->{out}$made->{err}" if $made->{exit};
     Idadmin::Test::spew("$cache/seed.py",   $seed);
     Idadmin::Test::spew("$cache/seed.json", $json);
-    $made = Idadmin::Test::run_command(['/usr/bin/python3', "$cache/seed.py", $cache, "$cache/seed.json"], timeout => 120);
+    $made = Idadmin::Test::run_command(['/usr/bin/python3', "$cache/seed.py", $cache,
+        "$cache/seed.json"], timeout => 120);
     die "seeding of the domain: $made->{out}$made->{err}" if $made->{exit};
-    $made = Idadmin::Test::run_command([Idadmin::Test::program_path('samba-tool'), 'domain', 'exportkeytab', "$cache/idadmin.keytab", '--principal=idadmin',
+    $made = Idadmin::Test::run_command([Idadmin::Test::program_path('samba-tool'), 'domain',
+        'exportkeytab', "$cache/idadmin.keytab", '--principal=idadmin',
         "--configfile=$cache/etc/smb.conf"], timeout => 120);
     die "samba-tool domain exportkeytab: $made->{out}$made->{err}" if $made->{exit};
     File::Path::remove_tree("$cache/state/sysvol");
@@ -135,7 +159,8 @@ sub _domain {
 sub _free_address {
     for (1 .. 1000) {
         my $address = join '.', 127, 100 + int rand 100, int rand 256, 1 + int rand 254;
-        my @free = map { IO::Socket::INET->new(LocalAddr => $address, LocalPort => $_, Proto => 'tcp', Listen => 1) } 88, 389, 636;
+        my @free = map { IO::Socket::INET->new(LocalAddr => $address, LocalPort => $_,
+            Proto => 'tcp', Listen => 1) } 88, 389, 636;
         return $address if 3 == grep {$_} @free;
     }
     die "no address for a domain controller\n";
@@ -148,8 +173,10 @@ sub new {
     my $domain = _domain();
     system('cp', '-a', $domain, $base) == 0 or die "cannot copy $domain\n";
     my $address = _free_address();
-    my $self = bless { base => $base, log => "$base/log", address => $address, host => 'dc1.' . $dns, %how }, $class;
-    my $tls = Idadmin::Test::Tls::certificate("samba$count", '/CN=' . $self->{host}, "IP:$address,DNS:$self->{host}");
+    my $self = bless { base => $base, log => "$base/log", address => $address,
+        host => 'dc1.' . $dns, %how }, $class;
+    my $tls = Idadmin::Test::Tls::certificate("samba$count", '/CN=' . $self->{host},
+        "IP:$address,DNS:$self->{host}");
     chmod 0600, $tls->{key};
     mkdir "$base/$_" for qw(run state cache);
     Idadmin::Test::spew("$base/etc/smb.conf", <<"CONF");
@@ -195,18 +222,22 @@ CONF
 
 sub start {
     my ($self) = @_;
-    $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::program_path('samba'), '-i', '-s', "$self->{base}/etc/smb.conf", '--no-process-group'], log => $self->{log});
+    $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::program_path('samba'), '-i', '-s',
+        "$self->{base}/etc/smb.conf", '--no-process-group'], log => $self->{log});
     Idadmin::Test::wait_until(60, sub { Idadmin::Test::ended($self->{pid}) || $self->answers });
-    die "samba does not start:\n" . Idadmin::Test::slurp($self->{log}) if Idadmin::Test::ended($self->{pid}) || !$self->answers;
+    die "samba does not start:\n" . Idadmin::Test::slurp($self->{log})
+        if Idadmin::Test::ended($self->{pid}) || !$self->answers;
     # Kerberos knows servers by the name in the address; here that is the IP address itself.
-    $self->modify("dn: CN=DC1,OU=Domain Controllers,$suffix\nchangetype: modify\nadd: servicePrincipalName\nservicePrincipalName: ldap/$self->{address}\n")
+    $self->modify("dn: CN=DC1,OU=Domain Controllers,$suffix\nchangetype: modify\nadd: "
+        . "servicePrincipalName\nservicePrincipalName: ldap/$self->{address}\n")
         if !$self->{named}++;
     return $self;
 }
 
 sub answers {
     my ($self) = @_;
-    my $result = $self->client('ldapsearch', ['-LLL', '-b', '', '-s', 'base', '(objectClass=*)', 'defaultNamingContext']);
+    my $result = $self->client('ldapsearch',
+        ['-LLL', '-b', '', '-s', 'base', '(objectClass=*)', 'defaultNamingContext']);
     return $result->{exit} == 0;
 }
 
@@ -228,9 +259,12 @@ sub document {
     my ($self, %changes) = @_;
     my $account = $self->{account} // 'idadmin';
     return {
-        urls => [$self->ldaps_url], dialect => 'activeDirectory', bind => 'simple', bindDn => "$account\@$dns",
-        bindPasswordFile => Idadmin::Test::secret_file('samba.password', service_password() . "\n"), caFile => $self->ca_file,
-        userBase => $people, groupBase => $groups, protectedAccounts => ["per.lundin\@$domain"], syncInterval => '1s', %{ $self->{document} // {} }, %changes,
+        urls => [$self->ldaps_url], dialect => 'activeDirectory', bind => 'simple',
+            bindDn => "$account\@$dns",
+        bindPasswordFile => Idadmin::Test::secret_file('samba.password', service_password() . "\n"),
+        caFile => $self->ca_file,
+        userBase => $people, groupBase => $groups, protectedAccounts => ["per.lundin\@$domain"],
+        syncInterval => '1s', %{ $self->{document} // {} }, %changes,
     };
 }
 
@@ -238,13 +272,16 @@ sub document {
 sub client {
     my ($self, $program, $arguments, %how) = @_;
     my ($name, $password) = @{ $how{bind} // ["administrator\@$dns", admin_password()] };
-    return Idadmin::Test::run_command([$program, '-x', '-H', $self->ldaps_url, '-D', $name, '-w', $password, '-o', 'ldif-wrap=no', '-o', 'nettimeout=10', @$arguments],
+    return Idadmin::Test::run_command([$program, '-x', '-H', $self->ldaps_url, '-D', $name, '-w',
+        $password, '-o', 'ldif-wrap=no', '-o', 'nettimeout=10', @$arguments],
         stdin => $how{stdin}, env => { LDAPTLS_CACERT => $self->ca_file });
 }
 
 # The rest of the words are those of Slapd.
-sub search { my ($self, $filter, %how) = @_; return Idadmin::Test::Slapd::search($self, $filter, base => $suffix, %how) }
-sub entry  { my ($self, $dn, %how) = @_; return ($self->search('(objectClass=*)', base => $dn, scope => 'base', %how))[0] }
+sub search { my ($self, $filter, %how) = @_;
+    return Idadmin::Test::Slapd::search($self, $filter, base => $suffix, %how) }
+sub entry  { my ($self, $dn, %how) = @_;
+    return ($self->search('(objectClass=*)', base => $dn, scope => 'base', %how))[0] }
 sub modify { goto &Idadmin::Test::Slapd::modify }
 sub delete_entry { my ($self, $dn) = @_; return $self->modify("dn: $dn\nchangetype: delete\n") }
 
@@ -258,41 +295,50 @@ sub members {
 }
 
 # The number of an account or group within the domain.
-sub rid { my ($self, $dn) = @_; return unpack 'V', substr(($self->entry($dn) // die "no entry $dn\n")->{objectsid}[0], -4) }
+sub rid { my ($self, $dn) = @_;
+    return unpack 'V', substr(($self->entry($dn) // die "no entry $dn\n")->{objectsid}[0], -4) }
 
-# Makes a group, in which the account must be, its primary one; the former one becomes a group like others.
+# Makes a group, in which the account must be, its primary one; the former one becomes a group like
+# others.
 sub make_primary {
     my ($self, $dn, $group) = @_;
-    return $self->modify("dn: $dn\nchangetype: modify\nreplace: primaryGroupID\nprimaryGroupID: " . $self->rid($group) . "\n");
+    return $self->modify("dn: $dn\nchangetype: modify\nreplace: primaryGroupID\nprimaryGroupID: "
+        . $self->rid($group) . "\n");
 }
 
-sub password_value { return MIME::Base64::encode_base64(Encode::encode('UTF-16LE', qq{"$_[0]"}), '') }
+sub password_value { return MIME::Base64::encode_base64(Encode::encode('UTF-16LE', qq{"$_[0]"}),
+    '') }
 
 sub set_password {
     my ($self, $dn, $password) = @_;
-    return $self->modify("dn: $dn\nchangetype: modify\nreplace: unicodePwd\nunicodePwd:: " . password_value($password) . "\n");
+    return $self->modify("dn: $dn\nchangetype: modify\nreplace: unicodePwd\nunicodePwd:: "
+        . password_value($password) . "\n");
 }
 
 sub add_user {
     my ($self, $login, %attributes) = @_;
     my $dn = delete $attributes{dn} // user_dn($login);
-    my %all = (objectClass => 'user', sAMAccountName => $login, userPrincipalName => "$login\@$domain", mail => "$login\@$domain", displayName => $login,
+    my %all = (objectClass => 'user', sAMAccountName => $login,
+        userPrincipalName => "$login\@$domain", mail => "$login\@$domain", displayName => $login,
         userAccountControl => 512, %attributes);
-    return $self->modify(Idadmin::Test::Slapd::_entry($dn, changetype => 'add', map { ($_ => $all{$_}) } grep { defined $all{$_} } sort keys %all)
+    return $self->modify(Idadmin::Test::Slapd::_entry($dn, changetype => 'add',
+        map { ($_ => $all{$_}) } grep { defined $all{$_} } sort keys %all)
             =~ s/\n\n\z/"\nunicodePwd:: " . password_value(user_password($login)) . "\n\n"/er);
 }
 
 # Can this user sign in? Returns the LDAP result code (0 = yes, 49 = refused).
 sub bind_code {
     my ($self, $login, $password) = @_;
-    return $self->client('ldapsearch', ['-LLL', '-b', '', '-s', 'base', '(objectClass=*)', 'defaultNamingContext'],
+    return $self->client('ldapsearch',
+        ['-LLL', '-b', '', '-s', 'base', '(objectClass=*)', 'defaultNamingContext'],
         bind => ["EXAMPLE\\$login", $password // user_password($login)])->{exit};
 }
 
 # "data 533" and the like of a refused bind.
 sub bind_text {
     my ($self, $login, $password) = @_;
-    return $self->client('ldapsearch', ['-LLL', '-b', '', '-s', 'base'], bind => ["EXAMPLE\\$login", $password // user_password($login)])->{err};
+    return $self->client('ldapsearch', ['-LLL', '-b', '', '-s', 'base'],
+        bind => ["EXAMPLE\\$login", $password // user_password($login)])->{err};
 }
 
 1;

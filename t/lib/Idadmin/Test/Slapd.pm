@@ -1,6 +1,7 @@
 package Idadmin::Test::Slapd;
-# A real slapd on free ports with TLS, the overlays a careful administrator has, and a seeded company
-# (dc=nordic,dc=example: ou=people, ou=groups). Service account: writes people and groups, manages nothing else.
+# A real slapd on free ports with TLS, the overlays a careful administrator has, and a seeded
+# company (dc=nordic,dc=example: ou=people, ou=groups). Service account: writes people and groups,
+# manages nothing else.
 use strict;
 use warnings;
 use Encode ();
@@ -42,19 +43,23 @@ sub skip_reason {
 sub user_dn  { return "uid=$_[0],$people" }
 sub group_dn { return "cn=$_[0],$groups" }
 
-# new(users => N and groups => M beyond the seed, overlays => [...], conf => "extra database lines", global => "extra global
-#     lines", limits => "that of the service account", ldif => "more entries", nosync => 1, lastbind => 0, start => 0)
+# new(users => N and groups => M beyond the seed, overlays => [...], conf => "extra database lines",
+# global => "extra global
+#     lines", limits => "that of the service account", ldif => "more entries", nosync => 1, lastbind
+#     => 0, start => 0)
 sub new {
     my ($class, %how) = @_;
     my $base = Idadmin::Test::tempdir() . '/slapd' . ++our $count;
     mkdir $base or die "$base: $!\n";
     mkdir "$base/db";
-    my $self = bless { base => $base, log => "$base/log", %how, overlays => $how{overlays} // [@overlays] }, $class;
+    my $self = bless { base => $base, log => "$base/log", %how,
+        overlays => $how{overlays} // [@overlays] }, $class;
     $self->_write_ldif("$base/seed.ldif");
     $self->{port}  = Idadmin::Test::free_port();
     $self->{ports} = Idadmin::Test::free_port();
     $self->_write_conf;
-    my $loaded = Idadmin::Test::run_command([Idadmin::Test::program_path('slapadd'), '-q', '-f', "$base/slapd.conf", '-b', $suffix, '-l', "$base/seed.ldif"], timeout => 600);
+    my $loaded = Idadmin::Test::run_command([Idadmin::Test::program_path('slapadd'), '-q', '-f',
+        "$base/slapd.conf", '-b', $suffix, '-l', "$base/seed.ldif"], timeout => 600);
     die "slapadd: $loaded->{err}" if $loaded->{exit};
     return ($how{start} // 1) ? $self->start : $self;
 }
@@ -70,10 +75,12 @@ sub _write_conf {
         ppolicy  => "overlay ppolicy\nppolicy_default \"cn=default,ou=policies,$suffix\"\n",
         syncprov => "overlay syncprov\nsyncprov-checkpoint 1000 10\nsyncprov-sessionlog 10000\n",
         dynlist  => "overlay dynlist\ndynlist-attrset groupOfURLs memberURL member\n",
-        unique   => "overlay unique\nunique_uri ldap:///$people?mail?sub\nunique_uri ldap:///$people?uid?sub\n",
+        unique   =>
+        "overlay unique\nunique_uri ldap:///$people?mail?sub\nunique_uri ldap:///$people?uid?sub\n",
     );
     my $nosync = $self->{nosync} ? "dbnosync\n" : '';
-    Idadmin::Test::spew("$self->{base}/slapd.conf", join '', <<"CONF", map { $overlay{$_} // die "no overlay $_\n" } @{ $self->{overlays} });
+    my @wanted = map { $overlay{$_} // die "no overlay $_\n" } @{ $self->{overlays} };
+    Idadmin::Test::spew("$self->{base}/slapd.conf", join '', <<"CONF", @wanted);
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
 include /etc/ldap/schema/inetorgperson.schema
@@ -114,8 +121,10 @@ CONF
 
 sub _line {
     my ($name, $value) = @_;
-    return "${name}: $value\n" if $value =~ /^[\x21-\x39\x3b\x3d-\x7e][\x20-\x7e]*$/ && $value !~ / $/;
-    return "${name}:: " . MIME::Base64::encode_base64(Encode::is_utf8($value) ? Encode::encode_utf8($value) : $value, '') . "\n";
+    return "${name}: $value\n"
+        if $value =~ /^[\x21-\x39\x3b\x3d-\x7e][\x20-\x7e]*$/ && $value !~ / $/;
+    return "${name}:: " . MIME::Base64::encode_base64(Encode::is_utf8($value)
+        ? Encode::encode_utf8($value) : $value, '') . "\n";
 }
 
 sub _entry {
@@ -129,20 +138,29 @@ sub _entry {
 
 sub _person {
     my ($self, $uid, $first, $last, $title, $department, $manager, $groups_of) = @_;
-    return _entry(user_dn($uid), objectClass => 'inetOrgPerson', uid => $uid, cn => "$first $last", sn => $last, givenName => $first,
-        displayName => "$first $last", mail => "$uid\@$domain", title => $title, departmentNumber => $department, o => 'Nordic AB',
-        l => 'Stockholm', userPassword => user_password($uid), ($manager ? (manager => user_dn($manager)) : ()),
-        ($self->_has('memberof') && @$groups_of ? (memberOf => [map { group_dn($_) } @$groups_of]) : ()));
+    return _entry(user_dn($uid), objectClass => 'inetOrgPerson', uid => $uid, cn => "$first $last",
+        sn => $last, givenName => $first,
+        displayName => "$first $last", mail => "$uid\@$domain", title => $title,
+        departmentNumber => $department, o => 'Nordic AB',
+        l => 'Stockholm', userPassword => user_password($uid),
+        ($manager ? (manager => user_dn($manager)) : ()),
+        ($self->_has('memberof') && @$groups_of ? (memberOf => [map { group_dn($_) } @$groups_of])
+        : ()));
 }
 
 sub _write_ldif {
     my ($self, $file) = @_;
     open my $out, '>:raw', $file or die "$file: $!\n";
-    print {$out} _entry($suffix, objectClass => ['dcObject', 'organization'], dc => 'nordic', o => 'Nordic AB'),
-        map({ _entry("ou=$_,$suffix", objectClass => 'organizationalUnit', ou => $_) } qw(people groups services policies)),
-        _entry($service, objectClass => ['person'], cn => 'idadmin', sn => 'idadmin', userPassword => service_password());
-    print {$out} _entry("cn=default,ou=policies,$suffix", objectClass => ['person', 'pwdPolicy'], cn => 'default', sn => 'default',
-        pwdAttribute => 'userPassword', pwdLockout => 'TRUE', pwdMaxFailure => 100, pwdLockoutDuration => 60) if $self->_has('ppolicy');
+    print {$out} _entry($suffix, objectClass => ['dcObject', 'organization'], dc => 'nordic',
+        o => 'Nordic AB'),
+        map({ _entry("ou=$_,$suffix", objectClass => 'organizationalUnit', ou => $_) } qw(people
+        groups services policies)),
+        _entry($service, objectClass => ['person'], cn => 'idadmin', sn => 'idadmin',
+        userPassword => service_password());
+    print {$out} _entry("cn=default,ou=policies,$suffix", objectClass => ['person', 'pwdPolicy'],
+        cn => 'default', sn => 'default',
+        pwdAttribute => 'userPassword', pwdLockout => 'TRUE', pwdMaxFailure => 100,
+        pwdLockoutDuration => 60) if $self->_has('ppolicy');
 
     my (%members, %groups_of, %head);
     for my $person (map { [map { Encode::decode_utf8($_) } @$_] } @seed) {
@@ -155,7 +173,8 @@ sub _write_ldif {
         $head{ $person->[4] } //= $person->[0];
         print {$out} $self->_person(@$person, $manager, $groups_of{ $person->[0] } // []);
     }
-    # Generated people user00001... of department "Bulk"; generated groups "Group 00001"... of twenty of them each.
+    # Generated people user00001... of department "Bulk"; generated groups "Group 00001"... of
+    # twenty of them each.
     my ($users, $extra) = ($self->{users} // 0, $self->{groups} // 0);
     for my $n (1 .. $extra) {
         last if !$users;
@@ -168,11 +187,14 @@ sub _write_ldif {
     }
     for my $n (1 .. $users) {
         my $uid = sprintf 'user%05d', $n;
-        print {$out} $self->_person($uid, 'User', sprintf('Number%05d', $n), 'Clerk', 'Bulk', 'eva.berg', $groups_of{$uid} // []);
+        print {$out} $self->_person($uid, 'User', sprintf('Number%05d', $n), 'Clerk', 'Bulk',
+            'eva.berg', $groups_of{$uid} // []);
     }
-    print {$out} _entry(group_dn($_), objectClass => 'groupOfNames', cn => $_, member => [map { user_dn($_) } @{ $members{$_} }])
+    print {$out} _entry(group_dn($_), objectClass => 'groupOfNames', cn => $_,
+        member => [map { user_dn($_) } @{ $members{$_} }])
         for sort keys %members;
-    print {$out} _entry(group_dn('Everyone in sales'), objectClass => 'groupOfURLs', cn => 'Everyone in sales',
+    print {$out} _entry(group_dn('Everyone in sales'), objectClass => 'groupOfURLs',
+        cn => 'Everyone in sales',
         memberURL => "ldap:///$people??sub?(departmentNumber=Sales)");
     print {$out} $self->{ldif} if $self->{ldif};
     close $out or die "$file: $!\n";
@@ -181,23 +203,27 @@ sub _write_ldif {
 sub start {
     my ($self) = @_;
     my $program = Idadmin::Test::program_path('slapd');
-    # Some distributions confine the installed path to /etc/ldap and /var/lib/ldap by AppArmor; a copy is not confined.
+    # Some distributions confine the installed path to /etc/ldap and /var/lib/ldap by AppArmor; a
+    # copy is not confined.
     if (-e '/etc/apparmor.d/usr.sbin.slapd') {
         my $copy = Idadmin::Test::tempdir() . '/bin/slapd';
         system('cp', $program, $copy) == 0 or die "cannot copy $program\n" if !-e $copy;
         $program = $copy;
     }
-    $self->{pid} = Idadmin::Test::daemon([$program, '-d', '0', '-f', "$self->{base}/slapd.conf", '-h', $self->url . '/ ' . $self->ldaps_url . '/'],
+    $self->{pid} = Idadmin::Test::daemon([$program, '-d', '0', '-f', "$self->{base}/slapd.conf",
+        '-h', $self->url . '/ ' . $self->ldaps_url . '/'],
         log => $self->{log});
     Idadmin::Test::wait_until(20, sub { Idadmin::Test::ended($self->{pid}) || $self->answers });
-    die "slapd does not start:\n" . Idadmin::Test::slurp($self->{log}) if Idadmin::Test::ended($self->{pid});
+    die "slapd does not start:\n" . Idadmin::Test::slurp($self->{log})
+        if Idadmin::Test::ended($self->{pid});
     return $self;
 }
 
 sub answers {
     my ($self) = @_;
     for my $port ($self->{port}, $self->{ports}) {
-        IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'tcp', Timeout => 2) or return 0;
+        IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'tcp',
+            Timeout => 2) or return 0;
     }
     return 1;
 }
@@ -214,7 +240,9 @@ sub freeze {
     my ($self) = @_;
     kill STOP => $self->{pid};
     # Every thread has to have stopped; the state is the field behind the name in brackets.
-    Idadmin::Test::wait_until(10, sub { !grep { Idadmin::Test::slurp($_) !~ /\) T / } glob "/proc/$self->{pid}/task/*/stat" });
+    Idadmin::Test::wait_until(10,
+        sub { !grep { Idadmin::Test::slurp($_) !~ /\) T / }
+        glob "/proc/$self->{pid}/task/*/stat" });
 }
 sub thaw   { kill CONT => $_[0]{pid} }
 
@@ -226,15 +254,18 @@ sub ca_file   { return Idadmin::Test::Tls::files()->{ca} }
 sub client {
     my ($self, $program, $arguments, %how) = @_;
     my ($dn, $password) = @{ $how{bind} // [$admin, admin_password()] };
-    return Idadmin::Test::run_command([$program, '-x', '-H', $self->url, '-D', $dn, '-w', $password, '-o', 'ldif-wrap=no', @$arguments],
+    return Idadmin::Test::run_command([$program, '-x', '-H', $self->url, '-D', $dn, '-w', $password,
+        '-o', 'ldif-wrap=no', @$arguments],
         stdin => $how{stdin});
 }
 
-# search($filter, base =>, attributes => [...], scope => 'sub', bind =>) -> entries { dn => ..., lower-case name => [values] };
-# "+" is asked for unless attributes are named. Values are bytes.
+# search($filter, base =>, attributes => [...], scope => 'sub', bind =>) -> entries { dn => ...,
+# lower-case name => [values] }; "+" is asked for unless attributes are named. Values are bytes.
 sub search {
     my ($self, $filter, %how) = @_;
-    my $result = $self->client('ldapsearch', ['-LLL', '-E', 'pr=500/noprompt', '-b', $how{base} // $suffix, '-s', $how{scope} // 'sub', $filter,
+    my $result = $self->client('ldapsearch',
+        ['-LLL', '-E', 'pr=500/noprompt', '-b', $how{base} // $suffix, '-s', $how{scope} // 'sub',
+        $filter,
             @{ $how{attributes} // ['*', '+'] }], bind => $how{bind});
     return () if $result->{exit} == 32;
     die "ldapsearch $filter: $result->{err}" if $result->{exit};
@@ -268,26 +299,30 @@ sub members {
     return @members;
 }
 
-# modify($ldif): LDIF change records (also adds and deletes), as the administrator unless bind is given. Dies unless it worked;
-# with expect => CODE it must end with that LDAP code.
+# modify($ldif): LDIF change records (also adds and deletes), as the administrator unless bind is
+# given. Dies unless it worked; with expect => CODE it must end with that LDAP code.
 sub modify {
     my ($self, $ldif, %how) = @_;
     my $result = $self->client('ldapmodify', [], stdin => $ldif, bind => $how{bind});
     my $want = $how{expect} // 0;
-    die "ldapmodify ended with $result->{exit}, not $want: $result->{err}" if $result->{exit} != $want;
+    die "ldapmodify ended with $result->{exit}, not $want: $result->{err}"
+        if $result->{exit} != $want;
     return $result;
 }
 
 sub add_user {
     my ($self, $uid, %attributes) = @_;
-    my %all = (objectClass => 'inetOrgPerson', uid => $uid, cn => $uid, sn => $uid, mail => "$uid\@$domain", userPassword => user_password($uid), %attributes);
-    return $self->modify(_entry(user_dn($uid), changetype => 'add', map { ($_ => $all{$_}) } sort keys %all));
+    my %all = (objectClass => 'inetOrgPerson', uid => $uid, cn => $uid, sn => $uid,
+        mail => "$uid\@$domain", userPassword => user_password($uid), %attributes);
+    return $self->modify(_entry(user_dn($uid), changetype => 'add',
+        map { ($_ => $all{$_}) } sort keys %all));
 }
 
 # Changes the running server's own settings, e.g. configure(olcReadOnly => 'TRUE') on the database.
 sub configure {
     my ($self, $name, $value) = @_;
-    return $self->modify("dn: olcDatabase={1}mdb,cn=config\nchangetype: modify\nreplace: $name\n$name: $value\n", bind => ['cn=config', admin_password()]);
+    return $self->modify("dn: olcDatabase={1}mdb,cn=config\nchangetype: modify\nreplace: "
+        . "$name\n$name: $value\n", bind => ['cn=config', admin_password()]);
 }
 
 sub delete_entry { my ($self, $dn) = @_; return $self->modify("dn: $dn\nchangetype: delete\n") }
@@ -295,7 +330,8 @@ sub delete_entry { my ($self, $dn) = @_; return $self->modify("dn: $dn\nchangety
 # Can this user sign in? Returns the LDAP result code (0 = yes, 49 = refused).
 sub bind_code {
     my ($self, $uid, $password) = @_;
-    return $self->client('ldapwhoami', [], bind => [user_dn($uid), $password // user_password($uid)])->{exit};
+    return $self->client('ldapwhoami', [],
+        bind => [user_dn($uid), $password // user_password($uid)])->{exit};
 }
 
 1;

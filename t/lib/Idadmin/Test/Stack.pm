@@ -1,5 +1,6 @@
 package Idadmin::Test::Stack;
-# Everything together: store, tenant, keys, slapd or cloud directory, httpd, worker; and requests as an HR platform sends them.
+# Everything together: store, tenant, keys, slapd or cloud directory, httpd, worker; and requests as
+# an HR platform sends them.
 use strict;
 use warnings;
 use Exporter 'import';
@@ -14,7 +15,8 @@ use Time::HiRes ();
 
 our @EXPORT = qw(for_each_stack);
 
-# for_each_stack { my ($stack) = @_; ... } %options: a subtest with a fresh stack on each engine, stopped after it.
+# for_each_stack { my ($stack) = @_; ... } %options: a subtest with a fresh stack on each engine,
+# stopped after it.
 sub for_each_stack(&@) {
     my ($block, %options) = @_;
     &Idadmin::Test::for_each_engine(sub {
@@ -26,11 +28,14 @@ sub for_each_stack(&@) {
 }
 
 # new(engine => 'sqlite'|'postgresql', ...); further options:
-#   slapd  => OBJECT (of Slapd or Samba), {...} for Slapd->new, or 0       tenant => {...} members over the usual document (undef removes), or 0
-#   cloud  => OBJECT or {...} for Cloud->new: the tenant is acme with a cloud directory; with slapd => {...} as well it is nordic with
+#   slapd  => OBJECT (of Slapd or Samba), {...} for Slapd->new, or 0       tenant => {...} members
+#          over the usual document (undef removes), or 0
+#   cloud  => OBJECT or {...} for Cloud->new: the tenant is acme with a cloud directory; with slapd
+#          => {...} as well it is nordic with
 #             both (`directory => {...}` inside changes members of directories.cloud)
 #   httpd  => {...} for Httpd->new, or 0               worker => {...} for Worker->new, or 0
-#   keys   => { name => [username, access, more options...] }, besides full and read; 6000/60s unless --rate-limit is given
+#   keys   => { name => [username, access, more options...] }, besides full and read; 6000/60s
+#          unless --rate-limit is given
 #   sync   => 0   do not wait for the first sync (with a worker it is waited for)
 sub new {
     my ($class, %how) = @_;
@@ -39,7 +44,8 @@ sub new {
     Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $base);
     Idadmin::Test::make_layout(store => "$base/lib");
     Idadmin::Test::make_layout(spool => "$base/spool");
-    my $self = bless { base => $base, spool => "$base/spool", engine => $how{engine} // 'sqlite', keys => {} }, $class;
+    my $self = bless { base => $base, spool => "$base/spool", engine => $how{engine} // 'sqlite',
+        keys => {} }, $class;
     $how{slapd} //= 0 if $how{cloud};
     $self->{company} = $how{cloud} && !$how{slapd} ? 'acme' : 'nordic';
     if ($self->{engine} eq 'sqlite') {
@@ -53,22 +59,28 @@ sub new {
     }
     $self->ctl_ok('schema', 'upgrade');
 
-    $self->{slapd_is_given} = ref $how{slapd} && ref $how{slapd} ne 'HASH';    # by the caller, who stops it: the next stack may use it
-    $self->{slapd} = $self->{slapd_is_given} ? $how{slapd} : Idadmin::Test::Slapd->new(%{ $how{slapd} || {} })
+    # by the caller, who stops it: the next stack may use it
+    $self->{slapd_is_given} = ref $how{slapd} && ref $how{slapd} ne 'HASH';
+    $self->{slapd} = $self->{slapd_is_given} ? $how{slapd}
+        : Idadmin::Test::Slapd->new(%{ $how{slapd} || {} })
         if !defined $how{slapd} || $how{slapd};
     if (my $cloud = $how{cloud}) {
         my %given = ref $cloud eq 'HASH' ? %$cloud : ();
         $self->{cloud_changes} = delete $given{directory};
-        $self->{cloud} = ref $cloud eq 'HASH' ? Idadmin::Test::Cloud->new(($self->{slapd} ? (domains => [$Idadmin::Test::Slapd::domain]) : ()), %given) : $cloud;
+        $self->{cloud} = ref $cloud eq 'HASH'
+            ? Idadmin::Test::Cloud->new(($self->{slapd}
+            ? (domains => [$Idadmin::Test::Slapd::domain]) : ()), %given) : $cloud;
     }
     if (!defined $how{tenant} || $how{tenant}) {
         $self->_begin_tenant(%how);
     }
-    $self->{httpd} = Idadmin::Test::Httpd->new(store => $self->{store}, spool => $self->{spool}, %{ $how{httpd} || {} })
+    $self->{httpd} = Idadmin::Test::Httpd->new(store => $self->{store}, spool => $self->{spool},
+        %{ $how{httpd} || {} })
         if !defined $how{httpd} || $how{httpd};
     if (!defined $how{worker} || $how{worker}) {
         $self->{worker} = $self->new_worker(%{ $how{worker} || {} });
-        $self->wait_synced if ($how{sync} // 1) && ($self->{slapd} || $self->{cloud}) && (!defined $how{tenant} || $how{tenant});
+        $self->wait_synced if ($how{sync} // 1) && ($self->{slapd} || $self->{cloud})
+            && (!defined $how{tenant} || $how{tenant});
     }
     return $self;
 }
@@ -82,10 +94,12 @@ sub worker { return $_[0]{worker} }
 sub engine { return $_[0]{engine} }
 sub key    { my ($self, $name) = @_; return $self->{keys}{$name} // die "no key \"$name\"\n" }
 
-# A further tenant of the same installation, with a cloud directory of its own: a stack that shares store, httpd and worker with this one.
+# A further tenant of the same installation, with a cloud directory of its own: a stack that shares
+# store, httpd and worker with this one.
 sub beside_in_the_cloud {
     my ($self, %how) = @_;
-    my $other = bless { %$self, company => 'acme', keys => {}, client => {}, slapd => undef, cloud => Idadmin::Test::Cloud->new(%{ $how{cloud} || {} }) }, ref $self;
+    my $other = bless { %$self, company => 'acme', keys => {}, client => {}, slapd => undef,
+        cloud => Idadmin::Test::Cloud->new(%{ $how{cloud} || {} }) }, ref $self;
     $other->_begin_tenant(%how);
     return $other->wait_synced;
 }
@@ -101,28 +115,37 @@ sub _begin_tenant {
 # Another worker on the same store (several may run at once).
 sub new_worker {
     my ($self, %how) = @_;
-    return Idadmin::Test::Worker->new(store => $self->{store}, spool => $self->{spool}, seal_key => $self->{seal_key}, %how);
+    return Idadmin::Test::Worker->new(store => $self->{store}, spool => $self->{spool},
+        seal_key => $self->{seal_key}, %how);
 }
 
-# Rows of a statement, the same on both engines (tables of cache and audit written cache.x, audit.x): array references of
-# text, NULL is undef. For looking; what a caller can see should be asserted through REST or idadminctl.
+# Rows of a statement, the same on both engines (tables of cache and audit written cache.x,
+# audit.x): array references of text, NULL is undef. For looking; what a caller can see should be
+# asserted through REST or idadminctl.
 sub sql {
     my ($self, $statement) = @_;
     return $self->{postgresql}->sql($self->{database}, $statement) if $self->{postgresql};
     my $stem = "$self->{base}/lib/idadmin";
-    my $result = Idadmin::Test::run_command(['sqlite3', '-batch', '-bail', '-ascii', '-nullvalue', "\x1d", '-cmd', '.timeout 5000', "$stem.db"],
-        user => Idadmin::Test::runtime_user(), stdin => ".output /dev/null\n.dbconfig no_ckpt_on_close on\n.output stdout\nATTACH '$stem-cache.db' AS cache;\nATTACH '$stem-audit.db' AS audit;\n$statement;\n");
+    my $result = Idadmin::Test::run_command(['sqlite3', '-batch', '-bail', '-ascii', '-nullvalue',
+        "\x1d", '-cmd', '.timeout 5000', "$stem.db"],
+        user => Idadmin::Test::runtime_user(),
+        stdin =>
+        ".output /dev/null\n.dbconfig no_ckpt_on_close on\n.output stdout\nATTACH "
+        . "'$stem-cache.db' AS cache;\nATTACH '$stem-audit.db' AS audit;\n$statement;\n");
     die "sqlite3: $result->{err}\n$statement\n" if $result->{exit};
-    return map { [map { $_ eq "\x1d" ? undef : $_ } split /\x1f/, $_, -1] } split /\x1e/, $result->{out};
+    return map { [map { $_ eq "\x1d" ? undef : $_ } split /\x1f/, $_, -1] } split /\x1e/,
+        $result->{out};
 }
 
-# Stops workers (SIGSTOP) where they keep nobody from the store, as nearly all the time: one that stands still behind the write gate of a SQLite file, or within
-# a transaction of PostgreSQL, would have others wait for it.
+# Stops workers (SIGSTOP) where they keep nobody from the store, as nearly all the time: one that
+# stands still behind the write gate of a SQLite file, or within a transaction of PostgreSQL, would
+# have others wait for it.
 sub stand_still {
     my ($self, @workers) = @_;
     for (1 .. 30) {
         $_->signal('STOP') for @workers;
-        return if Idadmin::Test::wait_until(0.5, sub { $self->{postgresql} ? !$self->_transactions : $self->_gates_free });
+        return if Idadmin::Test::wait_until(0.5,
+            sub { $self->{postgresql} ? !$self->_transactions : $self->_gates_free });
         $_->signal('CONT') for @workers;
         Time::HiRes::sleep(0.05 + rand 0.1);
     }
@@ -141,20 +164,25 @@ sub _gates_free {
 
 sub _transactions {
     my ($self) = @_;
-    my ($row) = $self->sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL");
+    my ($row) =
+        $self->sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+        . "backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL");
     return $row->[0];
 }
 
-# -- idadminctl ------------------------------------------------------------------------------------------------------
+# -- idadminctl
+# ------------------------------------------------------------
 
 # ctl(@arguments) -> { exit, signal, out, err, json }; stdin => TEXT as a last hash reference.
 sub ctl {
     my ($self, @arguments) = @_;
     my %how = ref $arguments[-1] eq 'HASH' ? %{ pop @arguments } : ();
     my $result = Idadmin::Test::run_command(
-        [Idadmin::Test::program('idadminctl'), @arguments, '--config', '/dev/null', '--store', $self->{store}, ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ())],
+        [Idadmin::Test::program('idadminctl'), @arguments, '--config', '/dev/null', '--store',
+            $self->{store}, ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ())],
         user => Idadmin::Test::runtime_user(), timeout => 120, %how);
-    $result->{json} = eval { Idadmin::Test::json_data($result->{out}) } if $result->{out} =~ /^\s*[\[{]/;
+    $result->{json} = eval { Idadmin::Test::json_data($result->{out}) }
+        if $result->{out} =~ /^\s*[\[{]/;
     return $result;
 }
 
@@ -162,23 +190,29 @@ sub ctl {
 sub ctl_ok {
     my ($self, @arguments) = @_;
     my $result = $self->ctl(@arguments);
-    die 'idadminctl ' . join(' ', grep { !ref } @arguments) . " ended with $result->{exit} (signal $result->{signal}):\n$result->{out}$result->{err}"
+    die 'idadminctl ' . join(' ', grep { !ref } @arguments)
+        . " ended with $result->{exit} (signal $result->{signal}):\n$result->{out}$result->{err}"
         if $result->{exit} || $result->{signal};
     return $result->{json};
 }
 
-# The usual document of tenant nordic over this slapd (or acme over this cloud directory), with changed members.
+# The usual document of tenant nordic over this slapd (or acme over this cloud directory), with
+# changed members.
 sub tenant_document {
     my ($self, %changes) = @_;
     my $cloud  = $self->{cloud};
     my $domain = $self->domain;
     my $acme   = $self->{company} eq 'acme';
     my %document = (
-        companyId => $self->{company}, name => $acme ? 'Acme AB' : 'Nordic AB', timeZone => 'Europe/Stockholm',
-        usernameFormat => '{firstname}.{surname}', emailFormat => '{firstname}.{surname}', displayNameFormat => '{firstname} {surname}',
-        upnDomain => $domain, emailDomain => $domain, createUsersIn => $acme ? 'cloud' : 'onPremises',
+        companyId => $self->{company}, name => $acme ? 'Acme AB' : 'Nordic AB',
+            timeZone => 'Europe/Stockholm',
+        usernameFormat => '{firstname}.{surname}', emailFormat => '{firstname}.{surname}',
+        displayNameFormat => '{firstname} {surname}',
+        upnDomain => $domain, emailDomain => $domain, createUsersIn => $acme ? 'cloud'
+        : 'onPremises',
         modules => { publicApi => JSON::PP::true(), accessGovernance => JSON::PP::true() },
-        directories => { ($acme ? () : (onPremises => $self->directory_document)), ($cloud ? (cloud => $self->cloud_document) : ()) },
+        directories => { ($acme ? () : (onPremises => $self->directory_document)),
+        ($cloud ? (cloud => $self->cloud_document) : ()) },
     );
     for my $name (keys %changes) {
         if   (defined $changes{$name}) { $document{$name} = $changes{$name} }
@@ -188,9 +222,11 @@ sub tenant_document {
 }
 
 # Of the tenant's people.
-sub domain { my ($self) = @_; return $self->{company} eq 'acme' ? $Idadmin::Test::Cloud::domain : $Idadmin::Test::Slapd::domain }
+sub domain { my ($self) = @_; return $self->{company} eq 'acme' ? $Idadmin::Test::Cloud::domain
+    : $Idadmin::Test::Slapd::domain }
 
-sub cloud_document { my ($self, %changes) = @_; return $self->{cloud}->document(%{ $self->{cloud_changes} // {} }, %changes) }
+sub cloud_document { my ($self, %changes) = @_;
+    return $self->{cloud}->document(%{ $self->{cloud_changes} // {} }, %changes) }
 
 sub directory_document {
     my ($self, %changes) = @_;
@@ -198,11 +234,16 @@ sub directory_document {
     return $slapd->document(%changes) if $slapd && $slapd->isa('Idadmin::Test::Samba');
     my $url = $slapd ? $slapd->ldaps_url : 'ldaps://127.0.0.1:1';
     return {
-        urls => [$url], startTls => JSON::PP::false(), dialect => 'openLdap', bind => 'simple', bindDn => $Idadmin::Test::Slapd::service,
-        bindPasswordFile => Idadmin::Test::secret_file("$self->{base}/bind.password", Idadmin::Test::Slapd::service_password() . "\n"),
-        caFile => Idadmin::Test::Tls::files()->{ca}, userBase => $Idadmin::Test::Slapd::people, groupBase => $Idadmin::Test::Slapd::groups,
-        createIn => $Idadmin::Test::Slapd::people, upnAttribute => 'mail', markerAttribute => 'employeeType',
-        placeholderMember => $Idadmin::Test::Slapd::filler, protectedAccounts => [$Idadmin::Test::Slapd::service], syncInterval => '1s', %changes,
+        urls => [$url], startTls => JSON::PP::false(), dialect => 'openLdap', bind => 'simple',
+            bindDn => $Idadmin::Test::Slapd::service,
+        bindPasswordFile => Idadmin::Test::secret_file("$self->{base}/bind.password",
+        Idadmin::Test::Slapd::service_password() . "\n"),
+        caFile => Idadmin::Test::Tls::files()->{ca}, userBase => $Idadmin::Test::Slapd::people,
+        groupBase => $Idadmin::Test::Slapd::groups,
+        createIn => $Idadmin::Test::Slapd::people, upnAttribute => 'mail',
+        markerAttribute => 'employeeType',
+        placeholderMember => $Idadmin::Test::Slapd::filler,
+        protectedAccounts => [$Idadmin::Test::Slapd::service], syncInterval => '1s', %changes,
     };
 }
 
@@ -215,23 +256,26 @@ sub apply_tenant {
 sub create_key {
     my ($self, $name, $username, $access, @options) = @_;
     push @options, '--rate-limit', '6000/60s' if !grep { $_ eq '--rate-limit' } @options;
-    my $json = $self->ctl_ok('key', 'create', $self->{company}, $username, '--access', $access, @options, '--json');
+    my $json = $self->ctl_ok('key', 'create', $self->{company}, $username, '--access', $access,
+        @options, '--json');
     $json && $json->{apiKey} or die "idadminctl key create --json gave no apiKey\n";
     return $self->{keys}{$name} = $json;
 }
 
-# -- requests --------------------------------------------------------------------------------------------------------
+# -- requests
+# ------------------------------------------------------------
 
 # The three headers of a key, as a flat list; changes by name, undef leaves one out.
 sub headers {
     my ($self, $key, %changes) = @_;
     $key = $self->key($key) if !ref $key;
-    my %headers = ('X-Company-ID' => $key->{companyId}, 'X-Api-User' => $key->{username}, 'X-Api-Key' => $key->{apiKey}, %changes);
+    my %headers = ('X-Company-ID' => $key->{companyId}, 'X-Api-User' => $key->{username},
+        'X-Api-Key' => $key->{apiKey}, %changes);
     return map { ($_ => $headers{$_}) } grep { defined $headers{$_} } sort keys %headers;
 }
 
-# call($method, $target, key => 'full'|'read'|..., json => DATA or body => BYTES, headers => {...}, client => Http, ...)
-# -> the answer of Http::request. The connection is kept between calls.
+# call($method, $target, key => 'full'|'read'|..., json => DATA or body => BYTES, headers => {...},
+# client => Http, ...) -> the answer of Http::request. The connection is kept between calls.
 sub call {
     my ($self, $method, $target, %how) = @_;
     my %extra = %{ delete $how{headers} // {} };
@@ -245,22 +289,32 @@ sub call {
 }
 
 sub get    { my ($self, $target, %how) = @_; return $self->call(GET => $target, %how) }
-sub post   { my ($self, $target, $json, %how) = @_; return $self->call(POST => $target, json => $json, %how) }
-sub delete { my ($self, $target, $json, %how) = @_; return $self->call(DELETE => $target, (defined $json ? (json => $json) : ()), %how) }
+sub post   { my ($self, $target, $json, %how) = @_;
+    return $self->call(POST => $target, json => $json, %how) }
+sub delete { my ($self, $target, $json, %how) = @_;
+    return $self->call(DELETE => $target, (defined $json ? (json => $json) : ()), %how) }
 
-sub get_user { my ($self, $upn, %how) = @_; return $self->get('/v1/api/user?userPrincipalName=' . _escape($upn), %how) }
-sub task     { my ($self, $id, %how) = @_; my $answer = $self->get('/v1/api/task?id=' . _escape($id), %how); return $answer->{json}{data}{task} }
+sub get_user { my ($self, $upn, %how) = @_;
+    return $self->get('/v1/api/user?userPrincipalName=' . _escape($upn), %how) }
+sub task     { my ($self, $id, %how) = @_;
+    my $answer = $self->get('/v1/api/task?id=' . _escape($id), %how);
+    return $answer->{json}{data}{task} }
 
-sub _escape { my ($text) = @_; $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ge; return $text }
+sub _escape { my ($text) = @_; $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ge;
+    return $text }
 
-# Polls the task over REST until it is in one of the states (done unless named); returns it, or dies showing what it is.
+# Polls the task over REST until it is in one of the states (done unless named); returns it, or dies
+# showing what it is.
 sub wait_task {
     my ($self, $id, %how) = @_;
     die "no task to wait for: nothing was queued\n" if !defined $id;
     my %states = map { $_ => 1 } @{ $how{states} // ['done'] };
     my $task;
-    Idadmin::Test::wait_until($how{seconds} // 30, sub { $task = $self->task($id); $task && $states{ $task->{state} } })
-        or die "task $id is not " . join('|', sort keys %states) . ': ' . Idadmin::Test::json_text($task) . "\n" . ($self->{worker} ? $self->{worker}->log_text : '');
+    Idadmin::Test::wait_until($how{seconds} // 30,
+        sub { $task = $self->task($id); $task && $states{ $task->{state} } })
+        or die "task $id is not " . join('|', sort keys %states) . ': '
+            . Idadmin::Test::json_text($task) . "\n"
+            . ($self->{worker} ? $self->{worker}->log_text : '');
     return $task;
 }
 
@@ -272,8 +326,10 @@ sub wait_synced {
         return $self;
     }
     my $answer;
-    Idadmin::Test::wait_until($seconds // 30, sub { $answer = $self->get_user('eva.berg@' . $self->domain); $answer->{status} == 200 })
-        or die "the directory is not synchronised: $answer->{status} $answer->{body}\n" . ($self->{worker} ? $self->{worker}->log_text : '');
+    Idadmin::Test::wait_until($seconds // 30,
+        sub { $answer = $self->get_user('eva.berg@' . $self->domain); $answer->{status} == 200 })
+        or die "the directory is not synchronised: $answer->{status} $answer->{body}\n"
+            . ($self->{worker} ? $self->{worker}->log_text : '');
     return $self;
 }
 

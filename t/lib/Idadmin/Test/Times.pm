@@ -13,7 +13,8 @@ sub wall {
     my ($seconds) = @_;
     local $ENV{TZ} = 'Europe/Stockholm';
     POSIX::tzset();
-    my @text = (POSIX::strftime('%Y-%m-%d', localtime $seconds), POSIX::strftime('%H:%M', localtime $seconds));
+    my @text = (POSIX::strftime('%Y-%m-%d', localtime $seconds),
+        POSIX::strftime('%H:%M', localtime $seconds));
     delete $ENV{TZ};
     POSIX::tzset();
     return @text;
@@ -22,11 +23,13 @@ sub wall {
 # "2026-11-21T12:00:00.123Z" -> seconds since 1970, with their fraction.
 sub epoch {
     my ($text) = @_;
-    my ($y, $mo, $d, $h, $mi, $s) = ($text // '') =~ /^(\d+)-(\d+)-(\d+)T(\d+):(\d+):([\d.]+)Z$/ or die 'no instant: ' . ($text // 'null') . "\n";
+    my ($y, $mo, $d, $h, $mi, $s) = ($text // '') =~ /^(\d+)-(\d+)-(\d+)T(\d+):(\d+):([\d.]+)Z$/
+        or die 'no instant: ' . ($text // 'null') . "\n";
     return Time::Local::timegm(0, $mi, $h, $d, $mo - 1, $y) + $s;
 }
 
 sub outcomes { my ($task) = @_; return { map { $_->{name} => $_->{outcome} } @{ $task->{steps} } } }
-sub step     { my ($task, $name) = @_; return (grep { $_->{name} eq $name } @{ $task->{steps} })[0] }
+sub step     { my ($task, $name) = @_;
+    return (grep { $_->{name} eq $name } @{ $task->{steps} })[0] }
 
 1;

@@ -1,7 +1,8 @@
 package Idadmin::Test::Webhook;
-# A receiver of webhooks on free ports, in clear and with TLS. The path says what becomes of a call: /ok, /status/N, /busy/K/N (status N the
-# first K times, with Retry-After 1), /short/N (status N, then half an answer), /redirect (302 to /ok), /drop (no answer, the first time),
-# /cut (never one), /late (after 0.3 s), /big (an endless answer), /hang, /hang-once (the first time).
+# A receiver of webhooks on free ports, in clear and with TLS. The path says what becomes of a call:
+# /ok, /status/N, /busy/K/N (status N the first K times, with Retry-After 1), /short/N (status N,
+# then half an answer), /redirect (302 to /ok), /drop (no answer, the first time), /cut (never one),
+# /late (after 0.3 s), /big (an endless answer), /hang, /hang-once (the first time).
 use strict;
 use warnings;
 use Digest::SHA ();
@@ -18,10 +19,13 @@ sub new {
     my $base = Idadmin::Test::tempdir() . '/webhook' . ++our $count;
     mkdir $base or die "$base: $!\n";
     my $key  = join '', map { chr rand 256 } 1 .. 32;
-    my $self = bless { base => $base, key => $key, port => Idadmin::Test::free_port(), tls_port => Idadmin::Test::free_port() }, $class;
-    $self->{secret} = Idadmin::Test::secret_file("$base/secret", 'whsec_' . MIME::Base64::encode_base64($key, '') . "\n");
+    my $self = bless { base => $base, key => $key, port => Idadmin::Test::free_port(),
+        tls_port => Idadmin::Test::free_port() }, $class;
+    $self->{secret} = Idadmin::Test::secret_file("$base/secret",
+        'whsec_' . MIME::Base64::encode_base64($key, '') . "\n");
     for my $port ('port', 'tls_port') {
-        my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $self->{$port}, Proto => 'tcp', Listen => 64, ReuseAddr => 1) or die "webhook: $!\n";
+        my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $self->{$port},
+            Proto => 'tcp', Listen => 64, ReuseAddr => 1) or die "webhook: $!\n";
         my $pid = fork // die "fork: $!\n";
         if (!$pid) {
             $SIG{TERM} = 'DEFAULT';
@@ -39,24 +43,30 @@ sub secret { return $_[0]{secret} }
 sub url     { my ($self, $path) = @_; return "http://127.0.0.1:$self->{port}$path" }
 sub tls_url { my ($self, $path) = @_; return "https://127.0.0.1:$self->{tls_port}$path" }
 
-# Calls of a path (or all), oldest first: path, headers { lower-case }, body, json, signed: 1 when the signature is right by this side's reckoning.
+# Calls of a path (or all), oldest first: path, headers { lower-case }, body, json, signed: 1 when
+# the signature is right by this side's reckoning.
 sub calls {
     my ($self, $path) = @_;
     return () if !-e "$self->{base}/journal";
-    return map { { %$_, json => Idadmin::Test::json_data($_->{body}), signed => $self->_signed($_) } }
-        grep { !defined $path || $_->{path} eq $path } map { JSON::PP::decode_json($_) } split /\n/, Idadmin::Test::slurp("$self->{base}/journal");
+    return map { { %$_, json => Idadmin::Test::json_data($_->{body}),
+        signed => $self->_signed($_) } }
+        grep { !defined $path || $_->{path} eq $path } map { JSON::PP::decode_json($_) } split /\n/,
+            Idadmin::Test::slurp("$self->{base}/journal");
 }
 
 # As the specification of Standard Webhooks tells receivers to.
 sub _signed {
     my ($self, $call) = @_;
-    my ($id, $at, $signatures) = @{ $call->{headers} }{qw(webhook-id webhook-timestamp webhook-signature)};
+    my ($id, $at, $signatures) = @{
+        $call->{headers} }{qw(webhook-id webhook-timestamp webhook-signature)};
     return 0 if abs(time - $at) > 300;
-    my $expected = MIME::Base64::encode_base64(Digest::SHA::hmac_sha256("$id.$at.$call->{body}", $self->{key}), '');
+    my $expected = MIME::Base64::encode_base64(Digest::SHA::hmac_sha256("$id.$at.$call->{body}",
+        $self->{key}), '');
     return scalar grep { $_ eq "v1,$expected" } split / /, $signatures;
 }
 
-# -- the server ------------------------------------------------------------------------------------------------------
+# -- the server
+# ------------------------------------------------------------
 
 sub _serve {
     my ($listen, $tls, $journal) = @_;
@@ -65,7 +75,8 @@ sub _serve {
         if ($tls) {
             require IO::Socket::SSL;
             my $files = Idadmin::Test::Tls::files();
-            $socket = IO::Socket::SSL->start_SSL($socket, SSL_server => 1, SSL_cert_file => $files->{cert}, SSL_key_file => $files->{key}) or next;
+            $socket = IO::Socket::SSL->start_SSL($socket, SSL_server => 1,
+                SSL_cert_file => $files->{cert}, SSL_key_file => $files->{key}) or next;
         }
         my $text = '';
         while ($text !~ /\r\n\r\n/) {
@@ -80,7 +91,8 @@ sub _serve {
         my ($path) = $head =~ /^POST (\S+)/ or next;
         open my $out, '>>', $journal or die "$journal: $!\n";
         $out->autoflush(1);
-        print {$out} JSON::PP->new->ascii->encode({ path => $path, headers => \%headers, body => $body }), "\n";
+        print {$out} JSON::PP->new->ascii->encode({ path => $path, headers => \%headers,
+            body => $body }), "\n";
         close $out;
         _answer($socket, $path, $seen{$path}++);
         close $socket;
@@ -105,7 +117,8 @@ sub _answer {
     }
     select undef, undef, undef, 0.3 if $path eq '/late';
     my $length = $path =~ m{^/short} ? 200 : 2;
-    syswrite $socket, "HTTP/1.1 $status Status\r\n${more}Content-Length: $length\r\nConnection: close\r\n\r\nok";
+    syswrite $socket,
+        "HTTP/1.1 $status Status\r\n${more}Content-Length: $length\r\nConnection: close\r\n\r\nok";
 }
 
 1;

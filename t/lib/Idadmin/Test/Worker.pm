@@ -4,20 +4,24 @@ use strict;
 use warnings;
 use Idadmin::Test ();
 
-# new(store => DSN, spool => DIR, options => ['--threads', 2], seal_key => FILE, env => {...}, start => 0, under => [command that goes before])
+# new(store => DSN, spool => DIR, options => ['--threads', 2], seal_key => FILE, env => {...}, start
+# => 0, under => [command that goes before])
 sub new {
     my ($class, %how) = @_;
     our $count++;
-    my $self = bless { log => Idadmin::Test::tempdir() . "/worker$count.log", expected => [], %how }, $class;
+    my $self = bless { log => Idadmin::Test::tempdir() . "/worker$count.log", expected => [],
+        %how }, $class;
     Idadmin::Test::at_end(sub { $self->unexpected_log });
     return ($how{start} // 1) ? $self->start : $self;
 }
 
 sub command {
     my ($self, @more) = @_;
-    return [@{ $self->{under} // [] }, Idadmin::Test::program('idadmin-worker'), '--config', '/dev/null', '--store', $self->{store}, '--spool', $self->{spool},
+    return [@{ $self->{under} // [] }, Idadmin::Test::program('idadmin-worker'), '--config',
+        '/dev/null', '--store', $self->{store}, '--spool', $self->{spool},
         '--web-user', Idadmin::Test::web_user() // 'nobody',
-        ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ()), @{ $self->{options} // [] }, @more];
+        ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ()), @{ $self->{options} // [] },
+        @more];
 }
 
 sub _how {
@@ -44,7 +48,8 @@ sub stop {
 sub kill9 { my ($self) = @_; return $self->stop('KILL') }
 sub signal { my ($self, $signal) = @_; kill $signal, $self->{pid} }
 
-# Runs the program to its end, e.g. run('--once') or run('--check', 'nordic'): { exit, signal, out, err }.
+# Runs the program to its end, e.g. run('--once') or run('--check', 'nordic'): { exit, signal, out,
+# err }.
 sub run {
     my ($self, @options) = @_;
     my $result = Idadmin::Test::run_command($self->command(@options), $self->_how, timeout => 120);
@@ -63,7 +68,9 @@ sub expect_log { my ($self, @patterns) = @_; push @{ $self->{expected} }, @patte
 # Lines of warn or error (each carries a log id) that the test did not expect.
 sub unexpected_log {
     my ($self) = @_;
-    my @bad = grep { my $line = $_; $line =~ /\bIDA\d{4}\b/ && !grep { $line =~ $_ } @{ $self->{expected} } } split /\n/, $self->log_text;
+    my @bad = grep { my $line = $_;
+        $line =~ /\bIDA\d{4}\b/ && !grep { $line =~ $_ } @{ $self->{expected} } } split /\n/,
+        $self->log_text;
     return map {"worker log, unexpected: $_"} @bad > 20 ? @bad[0 .. 19] : @bad;
 }
 

@@ -1,7 +1,8 @@
 package Cloud::Delta;
-# Delta queries of users and groups. A token is [kind, how, select, from, to, position...]: a full round reads the directory by
-# position and ends with a deltaLink at the journal's end as it was when the round began; a later round reads the journal between
-# two ends. Large groups come in slices of members@delta over several pages.
+# Delta queries of users and groups. A token is [kind, how, select, from, to, position...]: a full
+# round reads the directory by position and ends with a deltaLink at the journal's end as it was
+# when the round began; a later round reads the journal between two ends. Large groups come in
+# slices of members@delta over several pages.
 use strict;
 use warnings;
 use Cloud::Directory;
@@ -19,45 +20,60 @@ sub _delta {
     my $query = $request->{query};
     my $when  = $cloud->late('delta');
     for my $option (qw($top $orderby $expand $search)) {
-        bad_request("Query option '$option' is not supported with delta.") if defined $query->{$option};
+        bad_request("Query option '$option' is not supported with delta.")
+            if defined $query->{$option};
     }
     my ($state, $token);
-    if (defined($token = $query->{'$skiptoken'} // $query->{'$deltatoken'}) && $token ne 'latest' && $token ne '') {
+    if (defined($token = $query->{'$skiptoken'} // $query->{'$deltatoken'}) && $token ne 'latest'
+        && $token ne '') {
         my ($for, $select, $from, $to, $generation, @position) = read_token($token);
         _expired($cloud, $request, $kind) if ($for // '') ne "$kind/delta";
-        _expired($cloud, $request, $kind) if defined $query->{'$deltatoken'} && $generation < $cloud->{delta_generation};
-        if (defined $query->{'$deltatoken'}) { ($from, $to, @position) = (_replayed($cloud, $to), _horizon($cloud, $when), 0, 0) }
-        $state = { select => [split /,/, $select], from => $from, to => $to, position => \@position };
+        _expired($cloud, $request, $kind)
+            if defined $query->{'$deltatoken'} && $generation < $cloud->{delta_generation};
+        if (defined $query->{'$deltatoken'}) {
+            ($from, $to, @position) = (_replayed($cloud, $to), _horizon($cloud, $when), 0, 0) }
+        $state = { select => [split /,/, $select], from => $from, to => $to,
+            position => \@position };
     }
     else {
-        my $select = select_of($request, $kind eq 'user' ? \&user_property : \&group_property) // [$kind eq 'user' ? user_defaults() : (group_defaults(), 'members')];
+        my $select = select_of($request, $kind eq 'user' ? \&user_property : \&group_property)
+            // [$kind eq 'user' ? user_defaults() : (group_defaults(), 'members')];
         my $to = _horizon($cloud, $when);
-        return answer_json(page_body($request, "${kind}s", '', delta => _link($cloud, $request, $kind, deltatoken => $select, $to, $to))) if ($token // '') eq 'latest';
+        return answer_json(page_body($request, "${kind}s", '',
+            delta => _link($cloud, $request, $kind, deltatoken => $select, $to, $to)))
+            if ($token // '') eq 'latest';
         $state = { select => $select, from => -1, to => $to, position => [0, 0] };
     }
     $state->{minimal} = ($request->{headers}{prefer} // '') =~ /return=minimal/;
     $state->{when}    = $when;
-    my ($rows, @next) = $cloud->empty_page ? ('', @{ $state->{position} }) : $state->{from} >= 0 ? _changes($cloud, $kind, $state)
+    my ($rows, @next) = $cloud->empty_page ? ('', @{ $state->{position} }) : $state->{from} >= 0
+        ? _changes($cloud, $kind, $state)
         : $kind eq 'user' ? _all_users($cloud, $state) : _all_groups($cloud, $state);
     my @ends = ($state->{select}, $state->{from}, $state->{to});
     return answer_json(page_body($request, "${kind}s", $rows,
-        @next ? (next => _link($cloud, $request, $kind, skiptoken => @ends, @next)) : (delta => _link($cloud, $request, $kind, deltatoken => @ends))));
+        @next ? (next => _link($cloud, $request, $kind, skiptoken => @ends, @next))
+        : (delta => _link($cloud, $request, $kind, deltatoken => @ends))));
 }
 
 sub _link {
     my ($cloud, $request, $kind, $name, $select, $from, $to, @position) = @_;
-    return "$request->{base}?\$$name=" . make_token("$kind/delta", join(',', @$select), $from, $to, $cloud->{delta_generation}, @position);
+    return "$request->{base}?\$$name="
+        . make_token("$kind/delta", join(',', @$select), $from, $to, $cloud->{delta_generation},
+        @position);
 }
 
 sub _expired {
     my ($cloud, $request, $kind) = @_;
     my $how = $cloud->{settings}{deltaExpiry};
-    refuse(400, 'syncStateNotFound', 'The specified delta token has expired.') if $how eq 'syncStateNotFound';
-    refuse(410, 'resyncRequired', 'Resync required. The sync state is too old.', headers => { Location => "$request->{base}?\$deltatoken=" });
+    refuse(400, 'syncStateNotFound', 'The specified delta token has expired.')
+        if $how eq 'syncStateNotFound';
+    refuse(410, 'resyncRequired', 'Resync required. The sync state is too old.',
+        headers => { Location => "$request->{base}?\$deltatoken=" });
 }
 
 # A round may bring again what earlier ones brought.
-sub _replayed { my ($cloud, $end) = @_; my $from = $end - $cloud->{settings}{deltaReplay}; return $from < 0 ? 0 : $from }
+sub _replayed { my ($cloud, $end) = @_; my $from = $end - $cloud->{settings}{deltaReplay};
+    return $from < 0 ? 0 : $from }
 
 # How much of the journal a (late) replica has.
 sub _horizon {
@@ -68,16 +84,19 @@ sub _horizon {
     return $end;
 }
 
-# -- full rounds -----------------------------------------------------------------------------------------------------
+# -- full rounds
+# ------------------------------------------------------------
 
 sub _user_item {
     my ($cloud, $p, $select) = @_;
     my $row = user_row($cloud, $p, $select, 1);
-    $row->{'manager@delta'} = [{ '@odata.type' => '#microsoft.graph.user', id => $p->{_manager} }] if $p->{_manager} && !$p->{_deleted} && grep { $_ eq 'manager' } @$select;
+    $row->{'manager@delta'} = [{ '@odata.type' => '#microsoft.graph.user', id => $p->{_manager} }]
+        if $p->{_manager} && !$p->{_deleted} && grep { $_ eq 'manager' } @$select;
     return $row;
 }
 
-sub _removed { my ($p) = @_; return { id => $p->{id}, '@removed' => { reason => $p->{_gone} ? 'deleted' : 'changed' } } }
+sub _removed { my ($p) = @_; return { id => $p->{id},
+    '@removed' => { reason => $p->{_gone} ? 'deleted' : 'changed' } } }
 
 sub _all_users {
     my ($cloud, $state) = @_;
@@ -92,7 +111,8 @@ sub _all_users {
         if ($position < $many) {
             my $to = $position + $size - $found - 1;
             $to = $many - 1 if $to >= $many;
-            my $text = $bulk->rows(join('|', 'delta', @{ $state->{select} }), sub { _user_item($cloud, $_[0], $state->{select}) }, $position, $to);
+            my $text = $bulk->rows(join('|', 'delta', @{ $state->{select} }),
+                sub { _user_item($cloud, $_[0], $state->{select}) }, $position, $to);
             if (defined $text) {
                 push @rows, $text;
                 $found += $to - $position + 1;
@@ -100,11 +120,13 @@ sub _all_users {
                 next;
             }
         }
-        my $object = $position < $many ? $directory->object($bulk->id($position)) : $order->[$position - $many];
+        my $object = $position < $many ? $directory->object($bulk->id($position))
+            : $order->[$position - $many];
         $position++;
         my $p = Cloud::Directory::props_at($object, $state->{when}) or next;
         next if $p->{_gone};
-        push @rows, encode_json($p->{_deleted} ? _removed($p) : _user_item($cloud, $p, $state->{select}));
+        push @rows, encode_json($p->{_deleted} ? _removed($p)
+            : _user_item($cloud, $p, $state->{select}));
         $found++;
     }
     return (join(',', @rows), $position < $many + @$order ? ($position, 0) : ());
@@ -121,7 +143,8 @@ sub _all_groups {
     my $names     = join '|', @{ $state->{select} };
     my $key       = "$names|$g|$m|$cloud->{settings}{deltaMembers}";
     if ($bulk and my $kept = $bulk->{slices}{$key}) { return @$kept }
-    my ($room, $left, $clean, @rows) = ($cloud->{settings}{deltaUsers}, $cloud->{settings}{deltaMembers}, 1);
+    my ($room, $left, $clean, @rows) = ($cloud->{settings}{deltaUsers},
+        $cloud->{settings}{deltaMembers}, 1);
     while ($g < @$order && @rows < $room && $left > 0) {
         my $group = $order->[$g];
         my $untouched = $bulk && $bulk->is_clean($group->{id}) && @{ $group->{versions} } == 1;
@@ -135,8 +158,11 @@ sub _all_groups {
         my $ever = $directory->member_count_ever($group->{id});
         my $to = $m + $left - 1;
         $to = $ever - 1 if $to >= $ever;
-        my $entries = $to < $m ? '' : $untouched ? $bulk->slice($group->{id}, $m, $to) : join ',', map { encode_json(_member($directory, $_)) }
-            grep { $directory->is_member($group->{id}, $_, $state->{when}) && !_gone_group($directory, $_, $state->{when}) } map { $directory->member_ever($group->{id}, $_) } $m .. $to;
+        my $entries = $to < $m ? '' : $untouched ? $bulk->slice($group->{id}, $m, $to) : join ',',
+            map { encode_json(_member($directory, $_)) }
+            grep { $directory->is_member($group->{id}, $_, $state->{when})
+                && !_gone_group($directory, $_, $state->{when}) }
+                map { $directory->member_ever($group->{id}, $_) } $m .. $to;
         my $text = encode_json(group_row($p, $state->{select}, 1));
         substr($text, -1) = ',"members@delta":[' . $entries . ']}' if $ever;
         push @rows, $text;
@@ -149,16 +175,20 @@ sub _all_groups {
 }
 
 # A group that was deleted is nobody's member any more.
-sub _gone_group { my ($directory, $id, $when) = @_; my $object = $directory->{objects}{$id}; return $object && $object->{type} eq 'group' && !Cloud::Directory::visible($object, $when) }
+sub _gone_group { my ($directory, $id, $when) = @_; my $object = $directory->{objects}{$id};
+    return $object && $object->{type} eq 'group' && !Cloud::Directory::visible($object, $when) }
 
 sub _member {
     my ($directory, $id) = @_;
-    return { '@odata.type' => '#microsoft.graph.' . ($directory->type_of($id) // 'user'), id => $id };
+    return { '@odata.type' => '#microsoft.graph.' . ($directory->type_of($id) // 'user'),
+        id => $id };
 }
 
-# -- later rounds ----------------------------------------------------------------------------------------------------
+# -- later rounds
+# ------------------------------------------------------------
 
-# The items between two ends of the journal, in the order of the last change; kept, because each page of the round needs them.
+# The items between two ends of the journal, in the order of the last change; kept, because each
+# page of the round needs them.
 sub _collect {
     my ($cloud, $kind, $state) = @_;
     my $key = join '|', $kind, @$state{qw(from to)};
@@ -168,10 +198,12 @@ sub _collect {
     for my $at ($state->{from} .. $state->{to} - 1) {
         my (undef, $what, $id, $detail, $in) = @{ $journal->[$at] };
         if ($what eq $kind) { $names{$id}{$_} = 1 for @$detail; $last{$id} = $at }
-        elsif ($kind eq 'group' && $what eq 'member') { $members{$id}{$detail} = $in; $last{$id} = $at }
+        elsif ($kind eq 'group' && $what eq 'member') { $members{$id}{$detail} = $in;
+            $last{$id} = $at }
     }
     $cloud->{rounds} = {} if keys %{ $cloud->{rounds} // {} } > 50;
-    return $cloud->{rounds}{$key} = [map { [$_, $names{$_} // {}, $members{$_} // {}] } sort { $last{$a} <=> $last{$b} } keys %last];
+    return $cloud->{rounds}{$key} = [map { [$_, $names{$_} // {}, $members{$_} // {}] }
+        sort { $last{$a} <=> $last{$b} } keys %last];
 }
 
 sub _changes {
@@ -190,7 +222,11 @@ sub _changes {
             my $to = $m + $left - 1;
             $to = $#members if $to > $#members;
             $row //= $state->{minimal} ? { id => $id } : group_row($p, $state->{select}, 1);
-            $row->{'members@delta'} = [map { my $e = _member($cloud->{directory}, $_); $e->{'@removed'} = { reason => 'deleted' } if !$members->{$_} || _gone_group($cloud->{directory}, $_, $state->{when}); $e } @members[$m .. $to]];
+            $row->{'members@delta'} =
+                [map { my $e = _member($cloud->{directory}, $_);
+                $e->{'@removed'} = { reason => 'deleted' }
+                if !$members->{$_} || _gone_group($cloud->{directory}, $_, $state->{when});
+                $e } @members[$m .. $to]];
             $left -= $to - $m + 1;
             $m = $to + 1;
         }
@@ -209,11 +245,17 @@ sub _changed_row {
     $changed{manager} = 1 if $names->{_manager};
     my @tracked = grep { $changed{$_} } @{ $state->{select} };
     return undef if !$whole && !@tracked;
-    return group_row($p, $state->{minimal} && !$whole ? ['id', @tracked] : $state->{select}, 1) if $kind eq 'group';
-    my $row = user_row($cloud, $p, $state->{minimal} && !$whole ? ['id', @tracked] : $state->{select}, 1);
+    return group_row($p, $state->{minimal} && !$whole ? ['id', @tracked] : $state->{select}, 1)
+        if $kind eq 'group';
+    my $row = user_row($cloud, $p, $state->{minimal} && !$whole ? ['id', @tracked]
+        : $state->{select}, 1);
     if (grep { $_ eq 'manager' } @{ $state->{select} } and $changed{manager} || $whole) {
-        $row->{'manager@delta'} = $p->{_manager} ? [{ '@odata.type' => '#microsoft.graph.user', id => $p->{_manager} }]
-            : $whole && !$changed{manager} ? [] : [{ '@odata.type' => '#microsoft.graph.user', id => '00000000-0000-0000-0000-000000000000', '@removed' => { reason => 'deleted' } }];
+        $row->{'manager@delta'} = $p->{_manager}
+            ? [{ '@odata.type' => '#microsoft.graph.user', id => $p->{_manager} }]
+            : $whole && !$changed{manager} ? []
+                : [{ '@odata.type' => '#microsoft.graph.user',
+                id => '00000000-0000-0000-0000-000000000000',
+                '@removed' => { reason => 'deleted' } }];
     }
     return $row;
 }

@@ -1,18 +1,22 @@
 package Cloud::Directory;
-# The directory's state: users, groups and other objects with the history that late replicas answer from, memberships, the journal
-# that delta queries read. Knows nothing of HTTP. Times in ms. Bulk users (Cloud::Bulk) become objects when they are written.
+# The directory's state: users, groups and other objects with the history that late replicas answer
+# from, memberships, the journal that delta queries read. Knows nothing of HTTP. Times in ms. Bulk
+# users (Cloud::Bulk) become objects when they are written.
 use strict;
 use warnings;
 use Time::HiRes ();
 
-use constant KEEP_MS => 15 * 60 * 1000;    # history older than this is dropped; no lag may be longer
+# history older than this is dropped; no lag may be longer
+use constant KEEP_MS => 15 * 60 * 1000;
 
 sub new {
     my ($class) = @_;
     return bless {
         objects => {}, order => { user => [], group => [], other => [] },
-        upn => {}, address => {}, immutable => {},    # lower case -> id, of objects that are not deleted
-        edges => {}, of => {}, edge_order => {},      # group -> object -> [[at, in]...], the same by object, order of the first joining
+        # lower case -> id, of objects that are not deleted
+        upn => {}, address => {}, immutable => {},
+        # group -> object -> [[at, in]...], the same by object, order of the first joining
+        edges => {}, of => {}, edge_order => {},
         journal => [], bulk => undef, photos => {}, mail_groups => [], dynamic_groups => [],
         licensed => {},                               # groups that carry licences: id -> 1
     }, $class;
@@ -22,16 +26,20 @@ sub now_ms { return int(Time::HiRes::time() * 1000) }
 
 sub new_id {
     my @r = map { int rand 65536 } 1 .. 8;
-    return sprintf '%04x%04x-%04x-4%03x-%04x-%04x%04x%04x', @r[0 .. 2], $r[3] & 0xfff, 0x8000 | $r[4] & 0x3fff, @r[5 .. 7];
+    return sprintf '%04x%04x-%04x-4%03x-%04x-%04x%04x%04x', @r[0 .. 2], $r[3] & 0xfff,
+        0x8000 | $r[4] & 0x3fff, @r[5 .. 7];
 }
 
-# -- objects ---------------------------------------------------------------------------------------------------------
+# -- objects
+# ------------------------------------------------------------
 
-# add(type => 'user', \%properties, at => ms): the new object. Properties beginning with "_" are ours: _manager, _deleted, ...
+# add(type => 'user', \%properties, at => ms): the new object. Properties beginning with "_" are
+# ours: _manager, _deleted, ...
 sub add {
     my ($self, $type, $properties, %how) = @_;
     my $at = $how{at} // now_ms();
-    my $object = { id => $properties->{id} //= new_id(), type => $type, versions => [[$at, $properties]] };
+    my $object = { id => $properties->{id} //= new_id(), type => $type,
+        versions => [[$at, $properties]] };
     $self->{objects}{ $object->{id} } = $object;
     push @{ $self->{order}{ $type =~ /^(?:user|group)$/ ? $type : 'other' } }, $object;
     push @{ $self->{mail_groups} }, $object    if $type eq 'group' && $properties->{mailEnabled};
@@ -60,7 +68,8 @@ sub props_at {
     return undef;
 }
 
-sub visible { my ($object, $when) = @_; my $p = props_at($object, $when); return $p && !$p->{_deleted} && !$p->{_gone} ? $p : undef }
+sub visible { my ($object, $when) = @_; my $p = props_at($object, $when);
+    return $p && !$p->{_deleted} && !$p->{_gone} ? $p : undef }
 
 # What change() must be told when it is no property: created, deleted, restored, purged.
 sub change {
@@ -85,11 +94,13 @@ sub adopt {
     $self->{bulk}->touched($object->{id});
 }
 
-sub log { my ($self, @entry) = @_; push @{ $self->{journal} }, [@entry]; return scalar @{ $self->{journal} } }
+sub log { my ($self, @entry) = @_; push @{ $self->{journal} }, [@entry];
+    return scalar @{ $self->{journal} } }
 
 sub addresses_of {
     my ($p) = @_;
-    my %all = map { lc($_) => 1 } grep {defined} $p->{mail}, $p->{userPrincipalName}, map {s/^smtp://ir} @{ $p->{proxyAddresses} // [] };
+    my %all = map { lc($_) => 1 } grep {defined} $p->{mail}, $p->{userPrincipalName},
+        map {s/^smtp://ir} @{ $p->{proxyAddresses} // [] };
     return keys %all;
 }
 
@@ -97,14 +108,18 @@ sub index {
     my ($self, $object, $before, $after) = @_;
     my $id = $object->{id};
     if ($before && !$before->{_deleted}) {
-        delete $self->{upn}{ lc $before->{userPrincipalName} } if defined $before->{userPrincipalName};
-        $self->{address}{$_} && $self->{address}{$_} eq $id && delete $self->{address}{$_} for addresses_of($before);
-        delete $self->{immutable}{ $before->{onPremisesImmutableId} } if defined $before->{onPremisesImmutableId};
+        delete $self->{upn}{ lc $before->{userPrincipalName} }
+            if defined $before->{userPrincipalName};
+        $self->{address}{$_} && $self->{address}{$_} eq $id && delete $self->{address}{$_}
+            for addresses_of($before);
+        delete $self->{immutable}{ $before->{onPremisesImmutableId} }
+            if defined $before->{onPremisesImmutableId};
     }
     return if $after->{_deleted} || $after->{_gone};
     $self->{upn}{ lc $after->{userPrincipalName} } = $id if defined $after->{userPrincipalName};
     $self->{address}{$_} //= $id for addresses_of($after);
-    $self->{immutable}{ $after->{onPremisesImmutableId} } = $id if defined $after->{onPremisesImmutableId};
+    $self->{immutable}{ $after->{onPremisesImmutableId} } = $id
+        if defined $after->{onPremisesImmutableId};
 }
 
 # The object that has a UPN now; duplicates (a fault) are several with one UPN, this is the last.
@@ -122,7 +137,8 @@ sub by_address {
     return $self->{bulk} ? $self->{bulk}->by_upn($address) : undef;
 }
 
-# -- memberships -----------------------------------------------------------------------------------------------------
+# -- memberships
+# ------------------------------------------------------------
 
 sub is_member {
     my ($self, $group_id, $id, $when) = @_;
@@ -139,32 +155,38 @@ sub set_member {
     my $events = $self->{edges}{$group_id}{$id};
     if (!$events) {
         $events = $self->{edges}{$group_id}{$id} = $self->{of}{$id}{$group_id} = [];
-        push @{ $self->{edge_order}{$group_id} }, $id if !($self->{bulk} && $self->{bulk}->base_member($group_id, $id));
+        push @{ $self->{edge_order}{$group_id} }, $id
+            if !($self->{bulk} && $self->{bulk}->base_member($group_id, $id));
         $self->{bulk}->group_touched($group_id) if $self->{bulk} && !$how{quiet};
     }
     push @$events, [$at, $in];
     $self->log($at, 'member', $group_id, $id, $in) if !$how{quiet};
     # Licences of a licensed group show at the user.
     if (!$how{quiet} && $self->{licensed}{$group_id} and my $object = $self->object($id)) {
-        $self->change($object, {}, 'assignedLicenses', 'licenseAssignmentStates') if $object->{type} eq 'user';
+        $self->change($object, {}, 'assignedLicenses', 'licenseAssignmentStates')
+            if $object->{type} eq 'user';
     }
     delete $self->{consumed};
 }
 
 # Every ID that ever was a member in order: of the bulk plan, then by joining. For slices.
-sub member_count_ever { my ($self, $group_id) = @_; return $self->base_count($group_id) + @{ $self->{edge_order}{$group_id} // [] } }
-sub base_count { my ($self, $group_id) = @_; return $self->{bulk} ? $self->{bulk}->base_count($group_id) : 0 }
+sub member_count_ever { my ($self, $group_id) = @_;
+    return $self->base_count($group_id) + @{ $self->{edge_order}{$group_id} // [] } }
+sub base_count { my ($self, $group_id) = @_;
+    return $self->{bulk} ? $self->{bulk}->base_count($group_id) : 0 }
 
 sub member_ever {
     my ($self, $group_id, $k) = @_;
     my $base = $self->base_count($group_id);
-    return $k < $base ? $self->{bulk}->base_id($group_id, $k) : $self->{edge_order}{$group_id}[$k - $base];
+    return $k < $base ? $self->{bulk}->base_id($group_id, $k)
+        : $self->{edge_order}{$group_id}[$k - $base];
 }
 
 # Members now (or at $when), as IDs; soft-deleted ones included.
 sub member_ids {
     my ($self, $group_id, $when) = @_;
-    return grep { $self->is_member($group_id, $_, $when) } map { $self->member_ever($group_id, $_) } 0 .. $self->member_count_ever($group_id) - 1;
+    return grep { $self->is_member($group_id, $_, $when) }
+        map { $self->member_ever($group_id, $_) } 0 .. $self->member_count_ever($group_id) - 1;
 }
 
 # Groups (and roles, units) an object is directly in.
@@ -191,10 +213,14 @@ sub closure {
     return @found;
 }
 
-sub transitive_groups_of  { my ($self, $id, $when) = @_; return $self->closure($id, sub { $self->group_ids_of($_[0], $when) }) }
-sub transitive_member_ids { my ($self, $id, $when) = @_; return $self->closure($id, sub { ($self->type_of($_[0]) // '') eq 'group' ? $self->member_ids($_[0], $when) : () }) }
+sub transitive_groups_of  { my ($self, $id, $when) = @_;
+    return $self->closure($id, sub { $self->group_ids_of($_[0], $when) }) }
+sub transitive_member_ids { my ($self, $id, $when) = @_;
+    return $self->closure($id,
+    sub { ($self->type_of($_[0]) // '') eq 'group' ? $self->member_ids($_[0], $when) : () }) }
 
-sub type_of { my ($self, $id) = @_; my $o = $self->{objects}{$id}; return $o ? $o->{type} : $self->{bulk} && defined $self->{bulk}->number($id) ? 'user' : undef }
+sub type_of { my ($self, $id) = @_; my $o = $self->{objects}{$id};
+    return $o ? $o->{type} : $self->{bulk} && defined $self->{bulk}->number($id) ? 'user' : undef }
 
 # Dynamic groups follow their rule: 'user.name -eq "value"' joined by -and.
 sub apply_rules {
@@ -203,7 +229,8 @@ sub apply_rules {
     for my $group (grep { !props($_)->{_deleted} } @{ $self->{dynamic_groups} }) {
         my $fits = !$p->{_gone};
         for my $term (split /\s+-and\s+/i, props($group)->{membershipRule}) {
-            my ($name, $want) = $term =~ /^\(?user\.(\w+)\s+-eq\s+"?([^")]*)"?\)?$/ or do { $fits = 0; next };
+            my ($name, $want) = $term =~ /^\(?user\.(\w+)\s+-eq\s+"?([^")]*)"?\)?$/
+                or do { $fits = 0; next };
             my $is = ref $p->{$name} ? ($p->{$name} ? 'true' : 'false') : $p->{$name} // '';
             $fits = 0 if lc $is ne lc $want;
         }

@@ -17,7 +17,8 @@ sub refuse {
 sub not_found {
     my ($what) = @_;
     refuse(404, 'Request_ResourceNotFound',
-        "Resource '$what' does not exist or one of its queried reference-property objects are not present.");
+        "Resource '$what' does not exist or one of its queried reference-property objects are not "
+        . "present.");
 }
 
 sub bad_request {
@@ -30,17 +31,21 @@ sub bad_request {
 sub conflict {
     my ($property) = @_;
     my $message = "Another object with the same value for property $property already exists.";
-    refuse(400, 'Request_BadRequest', $message, details => [['ObjectConflict', $property, $message]]);
+    refuse(400, 'Request_BadRequest', $message,
+        details => [['ObjectConflict', $property, $message]]);
 }
 
-sub denied { refuse(403, 'Authorization_RequestDenied', $_[0] // 'Insufficient privileges to complete the operation.') }
+sub denied { refuse(403, 'Authorization_RequestDenied',
+    $_[0] // 'Insufficient privileges to complete the operation.') }
 
 sub error_body {
     my ($request, %error) = @_;
-    my %inner = (date => POSIX::strftime('%Y-%m-%dT%H:%M:%S', gmtime), 'request-id' => $request->{request_id},
+    my %inner = (date => POSIX::strftime('%Y-%m-%dT%H:%M:%S', gmtime),
+        'request-id' => $request->{request_id},
         'client-request-id' => $request->{headers}{'client-request-id'} // $request->{request_id});
     my %body = (code => $error{code}, message => $error{message}, innerError => \%inner);
-    $body{details} = [map { { code => $_->[0], target => $_->[1], message => $_->[2] } } @{ $error{details} }] if $error{details};
+    $body{details} = [map { { code => $_->[0], target => $_->[1], message => $_->[2] } } @{
+        $error{details} }] if $error{details};
     return encode_json({ error => \%body });
 }
 

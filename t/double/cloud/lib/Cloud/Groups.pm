@@ -11,7 +11,8 @@ use Cloud::Schema;
 sub read_one {
     my ($cloud, $request, $key) = @_;
     my ($group, $p) = $cloud->group($request, $key);
-    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#groups/\$entity", %{ group_row($p, select_of($request, \&group_property)) } });
+    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#groups/\$entity",
+        %{ group_row($p, select_of($request, \&group_property)) } });
 }
 
 sub members {
@@ -19,7 +20,8 @@ sub members {
     my ($group) = $cloud->group($request, $key);
     my $when = $cloud->late('list');
     my $directory = $cloud->{directory};
-    my @ids = $transitive ? $directory->transitive_member_ids($group->{id}, $when) : $directory->member_ids($group->{id}, $when);
+    my @ids = $transitive ? $directory->transitive_member_ids($group->{id}, $when)
+        : $directory->member_ids($group->{id}, $when);
     return list_related($cloud, $request, \@ids, $cast, $when);
 }
 
@@ -33,21 +35,29 @@ sub owners {
 sub _changeable {
     my ($cloud, $group) = @_;
     my $p = Cloud::Directory::props($group);
-    bad_request('Unable to update the specified properties for on-premises mastered Directory Sync objects or objects currently undergoing migration.') if $p->{onPremisesSyncEnabled};
+    bad_request('Unable to update the specified properties for on-premises mastered Directory '
+        . 'Sync objects or objects currently undergoing migration.') if $p->{onPremisesSyncEnabled};
     my %types = map { $_ => 1 } @{ $p->{groupTypes} // [] };
-    denied('Insufficient privileges to complete the operation. Members of a dynamic group follow its rule.') if $types{DynamicMembership};
-    bad_request('Cannot Update a mail-enabled security groups and or distribution list.') if $p->{mailEnabled} && !$types{Unified};
-    denied() if $p->{isAssignableToRole} && !$cloud->has_permission('RoleManagement.ReadWrite.Directory');
+    denied('Insufficient privileges to complete the operation. Members of a dynamic group follow '
+        . 'its rule.') if $types{DynamicMembership};
+    bad_request('Cannot Update a mail-enabled security groups and or distribution list.')
+        if $p->{mailEnabled} && !$types{Unified};
+    denied() if $p->{isAssignableToRole}
+        && !$cloud->has_permission('RoleManagement.ReadWrite.Directory');
     denied() if $p->{isManagementRestricted};
 }
 
 sub _target {
     my ($cloud, $request, $url) = @_;
-    my ($id) = ($url // '') =~ m{\A\Q$request->{root}\E/(?:directoryObjects|users|groups)/([^/?]+)\z} or bad_request("Invalid URL format specified in payload.");
+    my ($id) = ($url
+        // '') =~ m{\A\Q$request->{root}\E/(?:directoryObjects|users|groups)/([^/?]+)\z}
+        or bad_request("Invalid URL format specified in payload.");
     return $cloud->reference($id);
 }
 
-my $already = "One or more added object references already exist for the following modified properties: 'members'.";
+my $already =
+    "One or more added object references already exist for the following modified properties: "
+    . "'members'.";
 
 sub add_member {
     my ($cloud, $request, $key) = @_;
@@ -67,13 +77,16 @@ sub update {
     my ($group) = $cloud->group($request, $key);
     my $body = $cloud->body($request);
     my $bind = delete $body->{'members@odata.bind'};
-    for my $name (keys %$body) { bad_request("Invalid property '$name'.") if $name !~ /^(?:displayName|description|mailNickname|visibility|\@odata\.type)$/ }
+    for my $name (keys %$body) { bad_request("Invalid property '$name'.")
+        if $name !~ /^(?:displayName|description|mailNickname|visibility|\@odata\.type)$/ }
     if (defined $bind) {
-        bad_request('members@odata.bind must be a collection of at most 20 references.') if ref $bind ne 'ARRAY' || !@$bind || @$bind > 20;
+        bad_request('members@odata.bind must be a collection of at most 20 references.')
+            if ref $bind ne 'ARRAY' || !@$bind || @$bind > 20;
         _changeable($cloud, $group);
         my @objects = map { _target($cloud, $request, $_) } @$bind;
         my %seen;
-        bad_request($already) if grep { $seen{ $_->{id} }++ || $cloud->{directory}->is_member($group->{id}, $_->{id}) } @objects;
+        bad_request($already) if grep { $seen{ $_->{id} }++
+            || $cloud->{directory}->is_member($group->{id}, $_->{id}) } @objects;
         $cloud->{directory}->set_member($group->{id}, $_->{id}, 1) for @objects;
     }
     delete $body->{'@odata.type'};
@@ -91,7 +104,8 @@ sub remove_member {
     return { status => 204 };
 }
 
-# DELETE without /$ref deletes the object itself, as the API does; counted, because nobody should ever do that.
+# DELETE without /$ref deletes the object itself, as the API does; counted, because nobody should
+# ever do that.
 sub remove_object {
     my ($cloud, $request, $key, $id) = @_;
     $cloud->group($request, $key);
@@ -102,7 +116,8 @@ sub remove_object {
 sub by_ids {
     my ($cloud, $request) = @_;
     my $body = $cloud->body($request);
-    bad_request('ids must be a collection of at most 1000.') if ref $body->{ids} ne 'ARRAY' || @{ $body->{ids} } > 1000;
+    bad_request('ids must be a collection of at most 1000.')
+        if ref $body->{ids} ne 'ARRAY' || @{ $body->{ids} } > 1000;
     bad_request("Invalid property.") if grep {!/^(?:ids|types)$/} keys %$body;
     my %types = map { lc($_) => 1 } @{ $body->{types} // [] };
     my $select = select_of($request, sub { user_property(@_) || group_property(@_) });
@@ -114,7 +129,8 @@ sub by_ids {
         my $p = Cloud::Directory::visible($object, $when) or next;
         push @rows, object_row($cloud, $object, $p, $select);
     }
-    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#directoryObjects", value => \@rows });
+    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#directoryObjects",
+        value => \@rows });
 }
 
 1;

@@ -1,30 +1,38 @@
 package Cloud::Limits;
-# The published limits as sliding windows: N units in any span of so many seconds. Refused requests count too, as the API does it,
-# unless countRefused is off.
+# The published limits as sliding windows: N units in any span of so many seconds. Refused requests
+# count too, as the API does it, unless countRefused is off.
 use strict;
 use warnings;
 use Time::HiRes ();
 
 my %defaults = (
-    writes => { count => 3000, seconds => 150, scope => 'Tenant_Application/Write', information => 'WriteLimitExceeded' },
-    units  => { count => 8000, seconds => 10,  scope => 'Tenant_Application/ReadWrite', information => 'ResourceUnitLimitExceeded' },
-    reports => { count => 5, seconds => 10, scope => 'Tenant_Application/Read', information => 'ResourceUnitLimitExceeded' },
+    writes => { count => 3000, seconds => 150, scope => 'Tenant_Application/Write',
+        information => 'WriteLimitExceeded' },
+    units  => { count => 8000, seconds => 10,  scope => 'Tenant_Application/ReadWrite',
+    information => 'ResourceUnitLimitExceeded' },
+    reports => { count => 5, seconds => 10, scope => 'Tenant_Application/Read',
+    information => 'ResourceUnitLimitExceeded' },
 );
 
-sub new { my ($class) = @_; return bless { on => 0, windows => {}, peak => {}, refused => {} }, $class }
+sub new { my ($class) = @_; return bless { on => 0, windows => {}, peak => {}, refused => {} },
+    $class }
 
-# set(undef) switches off; set({ writes => {count, seconds}, units => ..., reports => ..., countRefused => 0, retryAfter => 0 });
-# a name that is absent keeps the published number, 0 leaves that limit out.
+# set(undef) switches off; set({ writes => {count, seconds}, units => ..., reports => ...,
+# countRefused => 0, retryAfter => 0 }); a name that is absent keeps the published number, 0 leaves
+# that limit out.
 sub set {
     my ($self, $how) = @_;
-    %$self = (on => $how ? 1 : 0, windows => {}, peak => {}, refused => {}, countRefused => 1, retryAfter => 1, %{ $how // {} });
+    %$self = (on => $how ? 1 : 0, windows => {}, peak => {}, refused => {}, countRefused => 1,
+        retryAfter => 1, %{ $how // {} });
     for my $name (keys %defaults) {
         my $given = $how->{$name};
-        $self->{windows}{$name} = { %{ $defaults{$name} }, %{ $given // {} }, times => [], sum => 0 } if $how && !(defined $given && !$given);
+        $self->{windows}{$name} = { %{ $defaults{$name} }, %{ $given // {} }, times => [],
+            sum => 0 } if $how && !(defined $given && !$given);
     }
 }
 
-# Charges a request. undef: it may pass; else the window that refuses it and the seconds until there is room.
+# Charges a request. undef: it may pass; else the window that refuses it and the seconds until there
+# is room.
 sub charge {
     my ($self, %units) = @_;
     return (undef, 0) if !$self->{on};
@@ -34,7 +42,8 @@ sub charge {
         my $window = $self->{windows}{$name} or next;
         my $cost   = $units{$name} or next;
         my $times  = $window->{times};
-        $window->{sum} -= shift(@$times)->[1] while @$times && $times->[0][0] <= $now - $window->{seconds};
+        $window->{sum} -= shift(@$times)->[1]
+            while @$times && $times->[0][0] <= $now - $window->{seconds};
         if (!$refused && $window->{sum} + $cost > $window->{count}) {
             ($refused, $wait) = ($window, 1);
             $self->{refused}{$name}++;

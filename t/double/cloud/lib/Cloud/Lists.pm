@@ -1,6 +1,6 @@
 package Cloud::Lists;
-# Pages: of all users or groups by position (bulk users first, then the others in the order of their creation, so that positions
-# stand still), and of relationship collections.
+# Pages: of all users or groups by position (bulk users first, then the others in the order of their
+# creation, so that positions stand still), and of relationship collections.
 use strict;
 use warnings;
 use Cloud::Directory;
@@ -12,13 +12,16 @@ use Mojo::JSON qw(encode_json);
 
 our @EXPORT = qw(list_users list_groups list_deleted list_related count_of answer_json);
 
-sub answer_json { my ($data, $status) = @_; return { status => $status // 200, type => 'json', body => ref $data ? encode_json($data) : $data } }
+sub answer_json { my ($data, $status) = @_;
+    return { status => $status // 200, type => 'json', body => ref $data ? encode_json($data)
+    : $data } }
 
 sub _position {
     my ($cloud, $request, $kind) = @_;
     my $token = $request->{query}{'$skiptoken'} // return 0;
     my ($for, $position, $generation) = read_token($token);
-    refuse(400, 'Directory_ExpiredPageToken', 'The specified page token value has expired and can no longer be included in your request.')
+    refuse(400, 'Directory_ExpiredPageToken',
+        'The specified page token value has expired and can no longer be included in your request.')
         if ($for // '') ne $kind || $generation < $cloud->{page_generation};
     return $position;
 }
@@ -26,11 +29,15 @@ sub _position {
 # The same options, with another $skiptoken, percent-encoded.
 sub _next {
     my ($cloud, $request, $kind, $position) = @_;
-    my %query = (%{ $request->{query} }, '$skiptoken' => make_token($kind, $position, $cloud->{page_generation}));
-    return "$request->{base}?" . join '&', map { _escape($_) . '=' . _escape($query{$_}) } sort keys %query;
+    my %query = (%{ $request->{query} },
+        '$skiptoken' => make_token($kind, $position, $cloud->{page_generation}));
+    return "$request->{base}?" . join '&',
+        map { _escape($_) . '=' . _escape($query{$_}) } sort keys %query;
 }
 
-sub _escape { my ($text) = @_; utf8::encode($text); $text =~ s/([^A-Za-z0-9._~\$',():\/=*-])/sprintf '%%%02X', ord $1/ge; return $text =~ s/=/%3D/gr }
+sub _escape { my ($text) = @_; utf8::encode($text);
+    $text =~ s/([^A-Za-z0-9._~\$',():\/=*-])/sprintf '%%%02X', ord $1/ge;
+    return $text =~ s/=/%3D/gr }
 
 sub _object_at {
     my ($cloud, $type, $position) = @_;
@@ -42,10 +49,12 @@ sub _object_at {
 
 sub _end {
     my ($cloud, $type) = @_;
-    return @{ $cloud->{directory}{order}{$type} } + ($type eq 'user' && $cloud->{directory}{bulk} ? $cloud->{directory}{bulk}{count} : 0);
+    return @{ $cloud->{directory}{order}{$type} } + ($type eq 'user' && $cloud->{directory}{bulk}
+        ? $cloud->{directory}{bulk}{count} : 0);
 }
 
-# A bulk user that became an object stands at its own position, not a second time among the others: only add() puts into order.
+# A bulk user that became an object stands at its own position, not a second time among the others:
+# only add() puts into order.
 sub _page {
     my ($cloud, $request, $type, $known, $row) = @_;
     my $when   = $cloud->late('list');
@@ -57,10 +66,14 @@ sub _page {
         $cloud->needs_sign_in($filter, $request);
         $top = $cloud->{settings}{signInPage} if $top > $cloud->{settings}{signInPage};
     }
-    my $render = sub { my ($p) = @_; my $r = $row->($p, $select); $r->{manager} = _manager($cloud, $p, $expand, $when) if $expand && $p->{_manager}; return $r };
+    my $render = sub { my ($p) = @_; my $r = $row->($p, $select);
+        $r->{manager} = _manager($cloud, $p, $expand, $when)
+        if $expand && $p->{_manager}; return $r };
     if ($filter && $filter->{pin}) {
-        my @rows = map { encode_json($render->($_)) } grep { $filter->{test}->($_) } _pinned($cloud, $type, $filter->{pin}, $when);
-        return page_body($request, "${type}s", join(',', @rows), advanced($request) ? (count => scalar @rows) : ());
+        my @rows = map { encode_json($render->($_)) } grep { $filter->{test}->($_) }
+            _pinned($cloud, $type, $filter->{pin}, $when);
+        return page_body($request, "${type}s", join(',', @rows), advanced($request)
+            ? (count => scalar @rows) : ());
     }
     my $position = _position($cloud, $request, $type);
     my ($end, @rows, $found) = (_end($cloud, $type));
@@ -93,13 +106,16 @@ sub _page {
     return page_body($request, "${type}s", join(',', @rows), %more);
 }
 
-sub _for_filter { my ($cloud, $p) = @_; return $p->{_direct} ? { %$p, assignedLicenses => $cloud->{licenses}->shown($p, 'assignedLicenses') } : $p }
+sub _for_filter { my ($cloud, $p) = @_;
+    return $p->{_direct} ? { %$p,
+    assignedLicenses => $cloud->{licenses}->shown($p, 'assignedLicenses') } : $p }
 
 sub _pinned {
     my ($cloud, $type, $pin, $when) = @_;
     my ($name, $value) = @$pin;
     my $directory = $cloud->{directory};
-    my $object = $name eq 'id' ? $directory->object($value) : $name eq 'userPrincipalName' ? $directory->by_upn($value) : $directory->by_address($value);
+    my $object = $name eq 'id' ? $directory->object($value) : $name eq 'userPrincipalName'
+        ? $directory->by_upn($value) : $directory->by_address($value);
     return () if !$object || $object->{type} ne $type;
     my $p = Cloud::Directory::visible($object, $when) or return ();
     return _for_filter($cloud, $p);
@@ -119,14 +135,17 @@ sub _count {
 sub _expand {
     my ($request) = @_;
     my $text = $request->{query}{'$expand'} // return undef;
-    my ($inner) = $text =~ /\Amanager(?:\(\$select=([\w,]+)\))?\z/ or refuse(400, 'Request_UnsupportedQuery', "Unsupported expand '$text'.");
+    my ($inner) = $text =~ /\Amanager(?:\(\$select=([\w,]+)\))?\z/
+        or refuse(400, 'Request_UnsupportedQuery', "Unsupported expand '$text'.");
     return [defined $inner ? split /,/, $inner : qw(id displayName userPrincipalName)];
 }
 
 sub _manager {
     my ($cloud, $p, $names, $when) = @_;
-    # In a row pattern the ID is a mark and there is no object to read; then the ID is all there is to show.
-    return { '@odata.type' => '#microsoft.graph.user', id => $p->{_manager} } if $p->{_manager} =~ /^</ || "@$names" eq 'id';
+    # In a row pattern the ID is a mark and there is no object to read; then the ID is all there is
+    # to show.
+    return { '@odata.type' => '#microsoft.graph.user', id => $p->{_manager} }
+        if $p->{_manager} =~ /^</ || "@$names" eq 'id';
     my $object = $cloud->{directory}->object($p->{_manager}) or return undef;
     my $row = user_row($cloud, Cloud::Directory::visible($object, $when) // return undef, $names);
     $row->{'@odata.type'} = '#microsoft.graph.user';
@@ -135,7 +154,8 @@ sub _manager {
 
 sub list_users {
     my ($cloud, $request) = @_;
-    return answer_json(_page($cloud, $request, 'user', \&user_property, sub { user_row($cloud, @_) }));
+    return answer_json(_page($cloud, $request, 'user', \&user_property,
+        sub { user_row($cloud, @_) }));
 }
 
 sub list_groups {
@@ -146,23 +166,28 @@ sub list_groups {
 sub list_deleted {
     my ($cloud, $request) = @_;
     my $select = select_of($request, \&user_property);
-    my @gone = grep { $_->{_deleted} && !$_->{_gone} } map { Cloud::Directory::props($_) } grep { $_->{type} eq 'user' } values %{ $cloud->{directory}{objects} };
-    return answer_json(page_body($request, 'directoryObjects/microsoft.graph.user', join ',', map { encode_json(user_row($cloud, $_, $select)) } sort { $a->{id} cmp $b->{id} } @gone));
+    my @gone = grep { $_->{_deleted} && !$_->{_gone} } map { Cloud::Directory::props($_) }
+        grep { $_->{type} eq 'user' } values %{ $cloud->{directory}{objects} };
+    return answer_json(page_body($request, 'directoryObjects/microsoft.graph.user', join ',',
+        map { encode_json(user_row($cloud, $_, $select)) } sort { $a->{id} cmp $b->{id} } @gone));
 }
 
 sub count_of {
     my ($cloud, $request, $type) = @_;
-    refuse(400, 'Request_UnsupportedQuery', '$count needs the header ConsistencyLevel: eventual.') if lc($request->{headers}{consistencylevel} // '') ne 'eventual';
+    refuse(400, 'Request_UnsupportedQuery', '$count needs the header ConsistencyLevel: eventual.')
+        if lc($request->{headers}{consistencylevel} // '') ne 'eventual';
     my $known = $type eq 'user' ? \&user_property : \&group_property;
     $request->{query}{'$count'} = 'true';
-    return { status => 200, type => 'text/plain', body => _count($cloud, $type, filter_of($request, $known), $cloud->late('list')) };
+    return { status => 200, type => 'text/plain',
+        body => _count($cloud, $type, filter_of($request, $known), $cloud->late('list')) };
 }
 
 # A relationship collection: pages of the IDs given. $cast: only objects of that type.
 sub list_related {
     my ($cloud, $request, $ids, $cast, $when) = @_;
     my %query = %{ $request->{query} };
-    refuse(400, 'Request_UnsupportedQuery', 'Casts with other query options need ConsistencyLevel: eventual and $count=true.')
+    refuse(400, 'Request_UnsupportedQuery',
+        'Casts with other query options need ConsistencyLevel: eventual and $count=true.')
         if $cast && (grep {/^\$(?:filter|search|orderby)$/} keys %query) && !advanced($request);
     my $known  = sub { user_property(@_) || group_property(@_) };
     my $select = select_of($request, $known);

@@ -1,6 +1,6 @@
 package Cloud::Query;
-# Query options: $select, $filter (eq ne in startsWith endsWith not and or any), advanced queries, the JSON rows of objects,
-# links with opaque tokens.
+# Query options: $select, $filter (eq ne in startsWith endsWith not and or any), advanced queries,
+# the JSON rows of objects, links with opaque tokens.
 use strict;
 use warnings;
 use Cloud::Directory;
@@ -11,14 +11,16 @@ use Exporter 'import';
 use MIME::Base64 ();
 use Mojo::JSON qw(encode_json);
 
-our @EXPORT = qw(select_of user_row group_row object_row top_of filter_of advanced make_token read_token page_body);
+our @EXPORT = qw(select_of user_row group_row object_row top_of filter_of advanced make_token
+    read_token page_body);
 
 my $secret = join '', map { chr rand 256 } 1 .. 32;
 
 # The key of links, or another one: those of before a restart are good after it.
 sub link_secret { ($secret) = @_ if @_; return $secret }
 
-# Parts are scalars without "|" in them; the links they stand in are followed some thousand times in a benchmark, so no JSON here.
+# Parts are scalars without "|" in them; the links they stand in are followed some thousand times in
+# a benchmark, so no JSON here.
 sub make_token {
     my $text = join '|', @_;
     return MIME::Base64::encode_base64url(Digest::SHA::hmac_sha256($text, $secret) . $text);
@@ -29,7 +31,8 @@ sub read_token {
     my $bytes = MIME::Base64::decode_base64url($token // '');
     return () if length $bytes <= 32;
     my $text = substr $bytes, 32;
-    return Digest::SHA::hmac_sha256($text, $secret) eq substr($bytes, 0, 32) ? split(/\|/, $text, -1) : ();
+    return Digest::SHA::hmac_sha256($text, $secret) eq substr($bytes, 0, 32)
+        ? split(/\|/, $text, -1) : ();
 }
 
 # $select as a list of known names; undef without one.
@@ -39,7 +42,8 @@ sub select_of {
     my @names = split /\s*,\s*/, $text;
     bad_request("Could not find a property named '' on the type.") if !@names;
     for my $name (@names) {
-        refuse(501, 'NotImplemented', "Property '$name' is stored elsewhere.") if $name =~ /^(?:aboutMe|skills|mySite|interests|schools|pastProjects|responsibilities|birthday|hireDate|preferredName)$/;
+        refuse(501, 'NotImplemented', "Property '$name' is stored elsewhere.")
+            if $name =~ /^(?:aboutMe|skills|mySite|interests|schools|pastProjects|responsibilities|birthday|hireDate|preferredName)$/;
         bad_request("Could not find a property named '$name' on the type.") if !$known->($name);
     }
     push @names, 'id' if !grep { $_ eq 'id' } @names;
@@ -49,11 +53,15 @@ sub select_of {
 sub top_of {
     my ($request) = @_;
     my $top = $request->{query}{'$top'} // return 100;
-    refuse(400, 'Request_BadRequest', "Invalid page size specified: '$top'. Must be between 1 and 999 inclusive.") if $top !~ /^\d{1,4}$/ || $top < 1 || $top > 999;
+    refuse(400, 'Request_BadRequest',
+        "Invalid page size specified: '$top'. Must be between 1 and 999 inclusive.")
+        if $top !~ /^\d{1,4}$/ || $top < 1 || $top > 999;
     return $top;
 }
 
-sub advanced { my ($request) = @_; return lc($request->{headers}{consistencylevel} // '') eq 'eventual' && lc($request->{query}{'$count'} // '') eq 'true' }
+sub advanced { my ($request) = @_;
+    return lc($request->{headers}{consistencylevel} // '') eq 'eventual'
+    && lc($request->{query}{'$count'} // '') eq 'true' }
 
 # A user as a hash for JSON. $sparse: properties that were never set are left out (delta), not null.
 sub user_row {
@@ -68,7 +76,8 @@ sub user_row {
         elsif ($name eq 'signInActivity') { }                          # never signed in: absent
         elsif (!$sparse) { $row{$name} = nullable_list($name) ? undef : [] }
     }
-    $row{'@removed'} = { reason => $p->{_gone} ? 'deleted' : 'changed' } if $p->{_deleted} && $sparse;
+    $row{'@removed'} = { reason => $p->{_gone} ? 'deleted' : 'changed' }
+        if $p->{_deleted} && $sparse;
     return \%row;
 }
 
@@ -86,8 +95,10 @@ sub group_row {
 # An item of a relationship collection.
 sub object_row {
     my ($cloud, $object, $p, $select) = @_;
-    my $row = $object->{type} eq 'user' ? user_row($cloud, $p, $select) : $object->{type} eq 'group' ? group_row($p, $select)
-        : { map { ($_ => $p->{$_}) } grep { exists $p->{$_} } @{ $select // [qw(id displayName description)] } };
+    my $row = $object->{type} eq 'user' ? user_row($cloud, $p, $select) : $object->{type} eq 'group'
+        ? group_row($p, $select)
+        : { map { ($_ => $p->{$_}) }
+            grep { exists $p->{$_} } @{ $select // [qw(id displayName description)] } };
     $row->{'@odata.type'} = "#microsoft.graph.$object->{type}";
     return $row;
 }
@@ -102,19 +113,22 @@ sub page_body {
     return "$text,\"value\":[$rows]}";
 }
 
-# -- $filter ---------------------------------------------------------------------------------------------------------
+# -- $filter
+# ------------------------------------------------------------
 
-# filter_of($request, $known): a block over properties and, when the filter pins a name that is indexed, that value:
-# { test => CODE, pin => [property, value] }. undef without $filter.
+# filter_of($request, $known): a block over properties and, when the filter pins a name that is
+# indexed, that value: { test => CODE, pin => [property, value] }. undef without $filter.
 sub filter_of {
     my ($request, $known) = @_;
     my $text = $request->{query}{'$filter'} // return undef;
     my @tokens = $text =~ /\G\s*('(?:[^']|'')*'|[A-Za-z_][\w\/.]*|-?\d[\w:.+-]*|[(),:])/gc;
     unsupported('Invalid filter clause.') if ($text // '') !~ /\G\s*\z/gc;
-    my $parser = { tokens => \@tokens, known => $known, advanced => advanced($request), pin => undef };
+    my $parser = { tokens => \@tokens, known => $known, advanced => advanced($request),
+        pin => undef };
     my $test = _or($parser);
     unsupported('Invalid filter clause.') if @tokens;
-    unsupported('Sorting not supported for current query.') if defined $request->{query}{'$orderby'} && !$parser->{advanced};
+    unsupported('Sorting not supported for current query.')
+        if defined $request->{query}{'$orderby'} && !$parser->{advanced};
     return { test => $test, pin => $parser->{pin} };
 }
 
@@ -152,7 +166,9 @@ sub _and {
     return $left;
 }
 
-sub _needs_advanced { my ($q) = @_; unsupported("Unsupported or invalid query filter clause specified; it needs ConsistencyLevel: eventual and \$count=true.") if !$q->{advanced} }
+sub _needs_advanced { my ($q) = @_;
+    unsupported("Unsupported or invalid query filter clause specified; it needs ConsistencyLevel: "
+    . "eventual and \$count=true.") if !$q->{advanced} }
 
 sub _term {
     my ($q) = @_;
@@ -172,7 +188,8 @@ sub _term {
         _take($q, ',');
         my $value = lc _value(_take($q));
         _take($q, ')');
-        return $ends ? sub { lc($get->($_[0]) // '') =~ /\Q$value\E\z/ } : sub { index(lc($get->($_[0]) // ''), $value) == 0 };
+        return $ends ? sub { lc($get->($_[0]) // '') =~ /\Q$value\E\z/ }
+            : sub { index(lc($get->($_[0]) // ''), $value) == 0 };
     }
     return _any($q, $1) if $token =~ m{^(\w+)/any$};
     my $get = _property($q, $token);
@@ -184,22 +201,26 @@ sub _term {
             $values{ lc _value(_take($q)) } = 1;
             last if _take($q) eq ')';
         }
-        unsupported("Too many child clauses specified in search filter expression containing 'OR' operators: " . keys(%values) . '. Max allowed: 15.') if keys %values > 15;
+        unsupported("Too many child clauses specified in search filter expression containing 'OR' "
+            . "operators: " . keys(%values) . '. Max allowed: 15.') if keys %values > 15;
         return sub { my $is = $get->($_[0]); defined $is && $values{ lc $is } };
     }
     _needs_advanced($q) if $operator eq 'ne';
     unsupported("Unsupported operator '$operator'.") if $operator !~ /^(?:eq|ne|ge|le)$/;
     my $value = _value(_take($q));
-    $q->{pin} //= [$token, $value] if $operator eq 'eq' && $token =~ /^(?:id|userPrincipalName|mail)$/;
+    $q->{pin} //= [$token, $value]
+        if $operator eq 'eq' && $token =~ /^(?:id|userPrincipalName|mail)$/;
     return _compare($get, $operator, $value);
 }
 
 sub _compare {
     my ($get, $operator, $value) = @_;
-    my $is = sub { my $v = $get->($_[0]); return ref $v && ref $v ne 'ARRAY' ? ($v ? 'true' : 'false') : $v };
+    my $is = sub { my $v = $get->($_[0]);
+        return ref $v && ref $v ne 'ARRAY' ? ($v ? 'true' : 'false') : $v };
     return sub { lc($is->($_[0]) // "\0") eq lc($value // "\0") } if $operator eq 'eq';
     return sub { lc($is->($_[0]) // "\0") ne lc($value // "\0") } if $operator eq 'ne';
-    return sub { my $v = $is->($_[0]); defined $v && ($operator eq 'ge' ? $v ge $value : $v le $value) };
+    return sub { my $v = $is->($_[0]);
+        defined $v && ($operator eq 'ge' ? $v ge $value : $v le $value) };
 }
 
 # name/any(x:x eq 'v') and name/any(x:x/member eq v)
@@ -210,7 +231,8 @@ sub _any {
     my $variable = _take($q);
     _take($q, ':');
     my ($first, @rest) = split m{/}, _take($q);
-    unsupported('Invalid filter clause.') if $first ne $variable || @rest > 1 || lc _take($q) ne 'eq';
+    unsupported('Invalid filter clause.')
+        if $first ne $variable || @rest > 1 || lc _take($q) ne 'eq';
     my $value = _value(_take($q));
     _take($q, ')');
     $q->{pin} //= ['mail', $1] if $name eq 'proxyAddresses' && $value =~ /^smtp:(.+)$/i;
@@ -222,7 +244,8 @@ sub _any {
     };
 }
 
-sub _known { my ($q, $name) = @_; bad_request("Could not find a property named '$name' on the type.") if !$q->{known}->($name) }
+sub _known { my ($q, $name) = @_;
+    bad_request("Could not find a property named '$name' on the type.") if !$q->{known}->($name) }
 
 sub _property {
     my ($q, $path) = @_;

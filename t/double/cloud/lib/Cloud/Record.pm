@@ -1,5 +1,6 @@
 package Cloud::Record;
-# The traffic as lines of JSON, without secrets: method, path, query, headers, body of the request; status, headers, body of the answer.
+# The traffic as lines of JSON, without secrets: method, path, query, headers, body of the request;
+# status, headers, body of the answer.
 use strict;
 use warnings;
 use Cloud::Directory;
@@ -20,8 +21,10 @@ sub write {
     my ($self, $request, $path, $answer) = @_;
     my %headers = %{ $request->{headers} };
     $headers{authorization} = 'Bearer removed' if defined $headers{authorization};
-    my %line = (at => Cloud::Directory::now_ms(), method => $request->{method}, path => $path, query => $request->{query_text}, requestHeaders => \%headers,
-        status => $answer->{status}, responseHeaders => $answer->{headers}, ($answer->{fault} ? (fault => $answer->{fault}{do}) : ()));
+    my %line = (at => Cloud::Directory::now_ms(), method => $request->{method}, path => $path,
+        query => $request->{query_text}, requestHeaders => \%headers,
+        status => $answer->{status}, responseHeaders => $answer->{headers},
+        ($answer->{fault} ? (fault => $answer->{fault}{do}) : ()));
     my ($asked, $said) = ($request->{body}, $answer->{body} // '');
     if ($request->{token_of}) {
         $asked =~ s/(client_secret=)[^&]*/$1removed/;
@@ -30,8 +33,10 @@ sub write {
     }
     $asked =~ s/("password"\s*:\s*")(?:[^"\\]|\\.)*/$1removed-Pass1/g;
     $line{requestBody}  = _text($asked, \%headers, \%line, 'request') if length $asked;
-    $line{responseBody} = _text($said, { 'content-type' => $answer->{type} }, \%line, 'response') if length $said;
-    $line{responseType} = $answer->{type} eq 'json' ? 'application/json' : $answer->{type} if length $said;
+    $line{responseBody} = _text($said, { 'content-type' => $answer->{type} }, \%line, 'response')
+        if length $said;
+    $line{responseType} = $answer->{type} eq 'json' ? 'application/json' : $answer->{type}
+        if length $said;
     print { $self->{out} } encode_json(\%line), "\n";
 }
 
@@ -39,7 +44,8 @@ sub write {
 sub _text {
     my ($bytes, $headers, $line, $which) = @_;
     my $text = $bytes;
-    return $text if ($headers->{'content-type'} // '') !~ m{^(?:image/|application/octet)} && utf8::decode($text);
+    return $text if ($headers->{'content-type'} // '') !~ m{^(?:image/|application/octet)}
+        && utf8::decode($text);
     $line->{"${which}Base64"} = Mojo::JSON->true;
     return MIME::Base64::encode_base64($bytes, '');
 }

@@ -1,6 +1,7 @@
 package Cloud::Server;
-# HTTP/1.1 for the emulator on Mojolicious' event loop, by hand: a benchmark's pages must cost little here, and faults need the bare
-# connection. Requests in, answers out with latency, faults of the connection, the record of traffic, the control endpoint.
+# HTTP/1.1 for the emulator on Mojolicious' event loop, by hand: a benchmark's pages must cost
+# little here, and faults need the bare connection. Requests in, answers out with latency, faults of
+# the connection, the record of traffic, the control endpoint.
 use strict;
 use warnings;
 use Cloud::Control;
@@ -17,9 +18,12 @@ sub new {
     my $self = bless { %how, record => Cloud::Record->new, hanging => [] }, $class;
     for my $where (@{ $how{listen} }) {
         my $tls = $where->{cert} ? 1 : 0;
-        Mojo::IOLoop->server({ address => '127.0.0.1', port => $where->{port}, backlog => 1024, ($tls ? (tls => 1, tls_cert => $where->{cert}, tls_key => $where->{key}) : ()) } => sub {
+        Mojo::IOLoop->server({ address => '127.0.0.1', port => $where->{port}, backlog => 1024,
+            ($tls ? (tls => 1, tls_cert => $where->{cert}, tls_key => $where->{key}) : ()) } =>
+            sub {
             my ($loop, $stream) = @_;
-            my $connection = { stream => $stream, scheme => $tls ? 'https' : 'http', buffer => '', busy => 0 };
+            my $connection = { stream => $stream, scheme => $tls ? 'https' : 'http', buffer => '',
+                busy => 0 };
             $stream->timeout(0);
             $stream->on(read => sub { $connection->{buffer} .= $_[1]; $self->_next($connection) });
             $stream->on(close => sub { delete $connection->{stream} });
@@ -37,7 +41,8 @@ sub run {
     Mojo::IOLoop->start;
 }
 
-# -- requests --------------------------------------------------------------------------------------------------------
+# -- requests
+# ------------------------------------------------------------
 
 # Takes whole requests out of the buffer, one at a time: the next when the one before is answered.
 sub _next {
@@ -47,7 +52,8 @@ sub _next {
         $connection->{busy} = 1;
         if (!ref $request) {
             $connection->{close} = 1;
-            $self->_send($connection, { status => 400, type => 'text/plain', body => "$request\n" });
+            $self->_send($connection,
+                { status => 400, type => 'text/plain', body => "$request\n" });
             return;
         }
         $self->_serve($connection, $request);
@@ -61,10 +67,12 @@ sub _parse {
     my $end = index $$buffer, "\r\n\r\n";
     return length $$buffer > MAX_HEAD ? 'The header is too long.' : undef if $end < 0;
     my ($line, @lines) = split /\r\n/, substr $$buffer, 0, $end;
-    my ($method, $target, $version) = ($line // '') =~ m{\A([A-Z]+) (/\S*) HTTP/1\.([01])\z} or return 'This is no HTTP/1.1 request.';
+    my ($method, $target, $version) = ($line // '') =~ m{\A([A-Z]+) (/\S*) HTTP/1\.([01])\z}
+        or return 'This is no HTTP/1.1 request.';
     my %headers;
     for (@lines) {
-        my ($name, $value) = /\A([!-9;-~]+):[ \t]*(.*?)[ \t]*\z/ or return 'A header line is malformed.';
+        my ($name, $value) = /\A([!-9;-~]+):[ \t]*(.*?)[ \t]*\z/
+            or return 'A header line is malformed.';
         $name = lc $name;
         $headers{$name} = exists $headers{$name} ? "$headers{$name}, $value" : $value;
     }
@@ -75,7 +83,8 @@ sub _parse {
         while (1) {
             my $eol = index $$buffer, "\r\n", $at;
             return _wait($connection, \%headers) if $eol < 0;
-            my ($hex) = substr($$buffer, $at, $eol - $at) =~ /\A([0-9a-fA-F]{1,8})(?:;|\z)/ or return 'A chunk is malformed.';
+            my ($hex) = substr($$buffer, $at, $eol - $at) =~ /\A([0-9a-fA-F]{1,8})(?:;|\z)/
+                or return 'A chunk is malformed.';
             my $size = hex $hex;
             return _wait($connection, \%headers) if length $$buffer < $eol + 2 + $size + 2;
             $body .= substr $$buffer, $eol + 2, $size;
@@ -94,12 +103,14 @@ sub _parse {
     $connection->{continued} = 0;
     my ($path, $query) = split /\?/, $target, 2;
     $connection->{close} = 1 if lc($headers{connection} // '') eq 'close' || !$version;
-    return { method => $method, path => $path, query_text => $query // '', headers => \%headers, body => $body };
+    return { method => $method, path => $path, query_text => $query // '', headers => \%headers,
+        body => $body };
 }
 
 sub _wait {
     my ($connection, $headers) = @_;
-    $connection->{stream}->write("HTTP/1.1 100 Continue\r\n\r\n") if lc($headers->{expect} // '') eq '100-continue' && !$connection->{continued}++;
+    $connection->{stream}->write("HTTP/1.1 100 Continue\r\n\r\n")
+        if lc($headers->{expect} // '') eq '100-continue' && !$connection->{continued}++;
     return undef;
 }
 
@@ -113,7 +124,8 @@ sub _serve {
     }
     if    ($path =~ m{\A/v1\.0(/.*)\z})                   { $request->{path} = $1 }
     elsif ($path =~ m{\A/([^/]+)/oauth2/v2\.0/token\z}) { $request->{token_of} = $1 }
-    else  { return $self->_send($connection, { status => 404, type => 'text/html', body => "<html><body>Not found.</body></html>\n" }) }
+    else  { return $self->_send($connection,
+        { status => 404, type => 'text/html', body => "<html><body>Not found.</body></html>\n" }) }
     $request->{root}    = "$origin/v1.0";
     $request->{base}    = "$request->{root}$request->{path}";
     $request->{own_url} = "$origin$path";
@@ -123,27 +135,35 @@ sub _serve {
     my $fault = $answer->{fault};
     my $delay = $fault && $fault->{do} eq 'delay';
     my $ms = $self->{cloud}{settings}{latencyMs} + ($delay ? $fault->{ms} // 1000 : 0);
-    my $act = sub { $fault && !$delay ? $self->_act($connection, $fault, $answer) : $self->_send($connection, $answer) };
+    my $act = sub { $fault && !$delay ? $self->_act($connection, $fault, $answer)
+        : $self->_send($connection, $answer) };
     return $act->() if !$ms;
     Mojo::IOLoop->timer($ms / 1000 => sub { $act->(); $self->_next($connection) });
 }
 
-# -- answers ---------------------------------------------------------------------------------------------------------
+# -- answers
+# ------------------------------------------------------------
 
-my %reason = (200 => 'OK', 201 => 'Created', 204 => 'No Content', 400 => 'Bad Request', 401 => 'Unauthorized', 403 => 'Forbidden', 404 => 'Not Found',
-    405 => 'Method Not Allowed', 410 => 'Gone', 411 => 'Length Required', 413 => 'Payload Too Large', 415 => 'Unsupported Media Type',
-    429 => 'Too Many Requests', 500 => 'Internal Server Error', 501 => 'Not Implemented', 503 => 'Service Unavailable');
-my $json = 'application/json;odata.metadata=minimal;odata.streaming=true;IEEE754Compatible=false;charset=utf-8';
+my %reason = (200 => 'OK', 201 => 'Created', 204 => 'No Content', 400 => 'Bad Request',
+    401 => 'Unauthorized', 403 => 'Forbidden', 404 => 'Not Found',
+    405 => 'Method Not Allowed', 410 => 'Gone', 411 => 'Length Required',
+    413 => 'Payload Too Large', 415 => 'Unsupported Media Type',
+    429 => 'Too Many Requests', 500 => 'Internal Server Error', 501 => 'Not Implemented',
+    503 => 'Service Unavailable');
+my $json =
+    'application/json;odata.metadata=minimal;odata.streaming=true;IEEE754Compatible=false;charset=utf-8';
 
 sub _head {
     my ($self, $answer, $length) = @_;
     my $now = time + $self->{cloud}{settings}{clockAhead};
-    if (($self->{date_of} // 0) != $now) { @$self{qw(date_of date)} = ($now, Mojo::Date->new($now)->to_string) }
+    if (($self->{date_of} // 0) != $now) {
+        @$self{qw(date_of date)} = ($now, Mojo::Date->new($now)->to_string) }
     my $status = $answer->{status};
     my $text = "HTTP/1.1 $status " . ($reason{$status} // 'Other') . "\r\nDate: $self->{date}\r\n";
     my $headers = $answer->{headers} // {};
     $text .= "$_: $headers->{$_}\r\n" for sort keys %$headers;
-    $text .= 'Content-Type: ' . ($answer->{type} eq 'json' ? $json : $answer->{type}) . "\r\n" if defined $answer->{body} && $answer->{type};
+    $text .= 'Content-Type: ' . ($answer->{type} eq 'json' ? $json : $answer->{type}) . "\r\n"
+        if defined $answer->{body} && $answer->{type};
     return $status == 204 ? "$text\r\n" : "${text}Content-Length: $length\r\n\r\n";
 }
 
@@ -158,7 +178,8 @@ sub _send {
     $stream->write($text => sub { $_[0]->close });
 }
 
-# -- faults of the connection ----------------------------------------------------------------------------------------
+# -- faults of the connection
+# ----------------------------------------------------------------------------------------
 
 sub _act {
     my ($self, $connection, $fault, $answer) = @_;

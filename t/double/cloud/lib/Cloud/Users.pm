@@ -18,19 +18,25 @@ sub create {
     my $body = $cloud->body($request);
     check_user_body($body, 1);
     $cloud->check_domain($body->{userPrincipalName});
-    check_password($body->{passwordProfile}, $body->{userPrincipalName}, $cloud->take('banPasswords'));
+    check_password($body->{passwordProfile}, $body->{userPrincipalName},
+        $cloud->take('banPasswords'));
     $cloud->secret(password => $body->{passwordProfile}{password});
     _check_names($cloud, undef, $body);
     my $manager = _reference($cloud, $request, delete $body->{'manager@odata.bind'});
     my %p = %$body;
     delete @p{qw(passwordProfile @odata.type)};
     delete $p{$_} for grep { !defined $p{$_} } keys %p;
-    my $object = $directory->add(user => { %p, createdDateTime => _stamp(), userType => $p{userType} // 'Member', proxyAddresses => defined $p{mail} ? ["SMTP:$p{mail}"] : [],
-        businessPhones => $p{businessPhones} // [], ($manager ? (_manager => $manager->{id}) : ()) });
+    my $object = $directory->add(user => { %p, createdDateTime => _stamp(),
+        userType => $p{userType} // 'Member', proxyAddresses => defined $p{mail} ? ["SMTP:$p{mail}"]
+        : [],
+        businessPhones => $p{businessPhones} // [],
+        ($manager ? (_manager => $manager->{id}) : ()) });
     $cloud->count_created(Cloud::Directory::props($object));
     $directory->apply_rules($object);
-    my $answer = answer_json({ '@odata.context' => "$request->{root}/\$metadata#users/\$entity", %{ user_row($cloud, Cloud::Directory::props($object), undef) } }, 201);
-    $answer->{headers}{Location} = "$request->{root}/directoryObjects/$object->{id}/Microsoft.DirectoryServices.User";
+    my $answer = answer_json({ '@odata.context' => "$request->{root}/\$metadata#users/\$entity",
+        %{ user_row($cloud, Cloud::Directory::props($object), undef) } }, 201);
+    $answer->{headers}{Location} =
+        "$request->{root}/directoryObjects/$object->{id}/Microsoft.DirectoryServices.User";
     return $answer;
 }
 
@@ -38,23 +44,30 @@ sub create {
 sub _check_names {
     my ($cloud, $self, $p) = @_;
     my $directory = $cloud->{directory};
-    my $other = sub { my ($object) = @_; return $object && (!$self || $object->{id} ne $self->{id}) };
+    my $other = sub { my ($object) = @_;
+        return $object && (!$self || $object->{id} ne $self->{id}) };
     if (defined(my $upn = $p->{userPrincipalName})) {
         conflict('userPrincipalName') if $other->($directory->by_upn($upn));
         conflict('proxyAddresses')    if $other->($directory->by_address($upn));
     }
-    conflict('proxyAddresses') if defined $p->{mail} && $other->($directory->by_address($p->{mail}));
-    conflict('onPremisesImmutableId') if defined $p->{onPremisesImmutableId} && $directory->{immutable}{ $p->{onPremisesImmutableId} }
+    conflict('proxyAddresses')
+        if defined $p->{mail} && $other->($directory->by_address($p->{mail}));
+    conflict('onPremisesImmutableId')
+        if defined $p->{onPremisesImmutableId}
+        && $directory->{immutable}{ $p->{onPremisesImmutableId} }
         && $other->({ id => $directory->{immutable}{ $p->{onPremisesImmutableId} } });
     conflict('mailNickname') if defined $p->{mailNickname}
-        && grep { my $g = Cloud::Directory::props($_); !$g->{_deleted} && lc($g->{mailNickname} // '') eq lc $p->{mailNickname} } @{ $directory->{mail_groups} };
+        && grep { my $g = Cloud::Directory::props($_);
+            !$g->{_deleted} && lc($g->{mailNickname}
+            // '') eq lc $p->{mailNickname} } @{ $directory->{mail_groups} };
 }
 
 # The object an @odata.id names, as a late replica sees it.
 sub _reference {
     my ($cloud, $request, $url, $late) = @_;
     return undef if !defined $url;
-    my ($id) = $url =~ m{\A\Q$request->{root}\E/(?:directoryObjects|users)/([^/?]+)\z} or bad_request("Invalid value specified for the reference '$url'.");
+    my ($id) = $url =~ m{\A\Q$request->{root}\E/(?:directoryObjects|users)/([^/?]+)\z}
+        or bad_request("Invalid value specified for the reference '$url'.");
     return $cloud->reference($id);
 }
 
@@ -62,7 +75,8 @@ sub read_one {
     my ($cloud, $request, $key) = @_;
     my $select = select_of($request, \&user_property);
     if (grep { $_ eq 'signInActivity' } @{ $select // [] }) {
-        bad_request("Get By Key only supports UserId and the key has to be a valid Guid.") if $key !~ /\A[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\z/i;
+        bad_request("Get By Key only supports UserId and the key has to be a valid Guid.")
+            if $key !~ /\A[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\z/i;
         $cloud->needs_sign_in(undef, $request);
     }
     my ($user, $p) = $cloud->user($request, $key);
@@ -79,10 +93,13 @@ sub update {
     my $body = $cloud->body($request);
     check_user_body($body, 0);
     my $p = Cloud::Directory::props($user);
-    denied() if $p->{_privileged} && !$cloud->{settings}{privileged} && grep {/^(?:accountEnabled|passwordProfile|userPrincipalName|otherMails|businessPhones|mobilePhone)$/} keys %$body;
-    $cloud->may('User.EnableDisableAccount.All', 'User.ReadWrite.All', 'Directory.ReadWrite.All') if exists $body->{accountEnabled};
+    denied() if $p->{_privileged} && !$cloud->{settings}{privileged}
+        && grep {/^(?:accountEnabled|passwordProfile|userPrincipalName|otherMails|businessPhones|mobilePhone)$/} keys %$body;
+    $cloud->may('User.EnableDisableAccount.All', 'User.ReadWrite.All', 'Directory.ReadWrite.All')
+        if exists $body->{accountEnabled};
     if ($p->{onPremisesSyncEnabled} && grep {!/^(?:usageLocation|passwordProfile)$/} keys %$body) {
-        bad_request('Unable to update the specified properties for on-premises mastered Directory Sync objects or objects currently undergoing migration.');
+        bad_request('Unable to update the specified properties for on-premises mastered Directory '
+            . 'Sync objects or objects currently undergoing migration.');
     }
     $cloud->check_domain($body->{userPrincipalName}) if defined $body->{userPrincipalName};
     if (my $profile = delete $body->{passwordProfile}) {
@@ -96,7 +113,8 @@ sub update {
     $body->{_manager} = $manager->{id} if $manager;
     delete $body->{'@odata.type'};
     if (my $more = $body->{onPremisesExtensionAttributes}) {
-        $body->{onPremisesExtensionAttributes} = { %{ $p->{onPremisesExtensionAttributes} // {} }, %$more };
+        $body->{onPremisesExtensionAttributes} = { %{ $p->{onPremisesExtensionAttributes} // {} },
+            %$more };
     }
     $cloud->{directory}->change($user, $body, $manager ? 'manager' : ());
     $cloud->{directory}->apply_rules($user);
@@ -127,15 +145,19 @@ sub deleted_one {
     my ($cloud, $request, $key) = @_;
     my ($object, $p) = _deleted($cloud, $key);
     my %shown = (%$p, userPrincipalName => ($p->{id} =~ s/-//gr) . $p->{userPrincipalName});
-    return answer_json({ '@odata.type' => '#microsoft.graph.user', %{ user_row($cloud, \%shown, select_of($request, \&user_property) // [user_defaults(), 'deletedDateTime']) } });
+    return answer_json({ '@odata.type' => '#microsoft.graph.user',
+        %{ user_row($cloud, \%shown,
+        select_of($request, \&user_property) // [user_defaults(), 'deletedDateTime']) } });
 }
 
 sub restore {
     my ($cloud, $request, $key) = @_;
     my ($object, $p) = _deleted($cloud, $key);
     _check_names($cloud, $object, $p);
-    my $after = $cloud->{directory}->change($object, { _deleted => 0, deletedDateTime => undef }, 'restored');
-    return answer_json({ '@odata.type' => '#microsoft.graph.user', %{ user_row($cloud, $after, undef) } });
+    my $after = $cloud->{directory}->change($object, { _deleted => 0, deletedDateTime => undef },
+        'restored');
+    return answer_json({ '@odata.type' => '#microsoft.graph.user',
+        %{ user_row($cloud, $after, undef) } });
 }
 
 sub purge {
@@ -148,7 +170,8 @@ sub purge {
     return { status => 204 };
 }
 
-# -- manager ---------------------------------------------------------------------------------------------------------
+# -- manager
+# ------------------------------------------------------------
 
 sub manager {
     my ($cloud, $request, $key, $ref) = @_;
@@ -156,8 +179,13 @@ sub manager {
     my $manager = $p->{_manager} ? $cloud->{directory}->object($p->{_manager}) : undef;
     my $shown = $manager ? Cloud::Directory::visible($manager) : undef;
     not_found('manager') if !$shown;
-    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#\$ref", '@odata.id' => "$request->{root}/directoryObjects/$manager->{id}/Microsoft.DirectoryServices.User" }) if $ref;
-    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#directoryObjects/\$entity", %{ object_row($cloud, $manager, $shown, select_of($request, \&user_property)) } });
+    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#\$ref",
+        '@odata.id' =>
+        "$request->{root}/directoryObjects/$manager->{id}/Microsoft.DirectoryServices.User" })
+        if $ref;
+    return answer_json({ '@odata.context' =>
+        "$request->{root}/\$metadata#directoryObjects/\$entity",
+        %{ object_row($cloud, $manager, $shown, select_of($request, \&user_property)) } });
 }
 
 sub set_manager {
@@ -165,10 +193,13 @@ sub set_manager {
     my ($user) = $cloud->user($request, $key);
     my $body = $cloud->body($request);
     bad_request("Invalid property.") if grep { $_ ne '@odata.id' } keys %$body;
-    my $manager = _reference($cloud, $request, $body->{'@odata.id'} // bad_request("Property '\@odata.id' is required."));
-    bad_request('Unable to update the specified properties for on-premises mastered Directory Sync objects or objects currently undergoing migration.')
+    my $manager = _reference($cloud, $request,
+        $body->{'@odata.id'} // bad_request("Property '\@odata.id' is required."));
+    bad_request('Unable to update the specified properties for on-premises mastered Directory '
+        . 'Sync objects or objects currently undergoing migration.')
         if Cloud::Directory::props($user)->{onPremisesSyncEnabled};
-    $cloud->{directory}->change($user, { _manager => $manager->{id} }, 'manager') if (Cloud::Directory::props($user)->{_manager} // '') ne $manager->{id};
+    $cloud->{directory}->change($user, { _manager => $manager->{id} }, 'manager')
+        if (Cloud::Directory::props($user)->{_manager} // '') ne $manager->{id};
     return { status => 204 };
 }
 
@@ -183,25 +214,35 @@ sub unset_manager {
 sub reports {
     my ($cloud, $request, $key) = @_;
     my ($user) = $cloud->user($request, $key);
-    my @ids = map { $_->{id} } grep { $_->{type} eq 'user' && (Cloud::Directory::props($_)->{_manager} // '') eq $user->{id} } values %{ $cloud->{directory}{objects} };
+    my @ids = map { $_->{id} }
+        grep { $_->{type} eq 'user'
+        && (Cloud::Directory::props($_)->{_manager} // '') eq $user->{id} }
+        values %{ $cloud->{directory}{objects} };
     my $bulk = $cloud->{directory}{bulk};
     if ($bulk and defined(my $n = $bulk->number($user->{id}))) {
-        push @ids, grep { !$cloud->{directory}{objects}{$_} } map { $bulk->id($_) } grep { $_ && $_ < $bulk->{count} } $n * 10 .. $n * 10 + 9;
+        push @ids, grep { !$cloud->{directory}{objects}{$_} } map { $bulk->id($_) }
+            grep { $_ && $_ < $bulk->{count} } $n * 10 .. $n * 10 + 9;
     }
     return list_related($cloud, $request, [sort @ids], undef, $cloud->late('list'));
 }
 
-# -- photo -----------------------------------------------------------------------------------------------------------
+# -- photo
+# ------------------------------------------------------------
 
 sub put_photo {
     my ($cloud, $request, $key) = @_;
     my ($user, $p) = $cloud->user($request, $key);
-    refuse(415, 'UnsupportedMediaType', 'The content type is not that of an image.') if ($request->{headers}{'content-type'} // '') !~ m{^(?:image/(?:jpeg|png)|application/octet-stream)\b}i;
+    refuse(415, 'UnsupportedMediaType', 'The content type is not that of an image.')
+        if ($request->{headers}{'content-type'}
+        // '') !~ m{^(?:image/(?:jpeg|png)|application/octet-stream)\b}i;
     my $bytes = $request->{body};
     my $limit = defined $p->{mail} ? 4194304 : 102400;
-    refuse(404, 'MailboxNotEnabledForRESTAPI', 'The mailbox is either inactive, soft-deleted, or is hosted on-premise.') if $cloud->{settings}{photoNeedsMailbox} && !defined $p->{mail};
+    refuse(404, 'MailboxNotEnabledForRESTAPI',
+        'The mailbox is either inactive, soft-deleted, or is hosted on-premise.')
+        if $cloud->{settings}{photoNeedsMailbox} && !defined $p->{mail};
     refuse(413, 'RequestBodyTooLarge', "The photo exceeds $limit bytes.") if length $bytes > $limit;
-    refuse(400, 'ErrorInvalidImage', 'The image is not valid.') if $bytes !~ /\A(?:\xff\xd8\xff|\x89PNG\r\n\x1a\n)/;
+    refuse(400, 'ErrorInvalidImage', 'The image is not valid.')
+        if $bytes !~ /\A(?:\xff\xd8\xff|\x89PNG\r\n\x1a\n)/;
     $cloud->{directory}{photos}{ $user->{id} } = $bytes;
     $cloud->{counters}{photos}++;
     return { status => $cloud->{settings}{photoStatus} };
@@ -210,26 +251,35 @@ sub put_photo {
 sub photo {
     my ($cloud, $request, $key, $value) = @_;
     my ($user) = $cloud->user($request, $key);
-    my $bytes = $cloud->{directory}{photos}{ $user->{id} } // refuse(404, 'ImageNotFound', "The photo wasn't found.");
-    return { status => 200, type => $bytes =~ /\A\x89PNG/ ? 'image/png' : 'image/jpeg', body => $bytes } if $value;
-    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#users('$user->{id}')/photo/\$entity", id => '1x1', height => 1, width => 1 });
+    my $bytes = $cloud->{directory}{photos}{ $user->{id} }
+        // refuse(404, 'ImageNotFound', "The photo wasn't found.");
+    return { status => 200, type => $bytes =~ /\A\x89PNG/ ? 'image/png' : 'image/jpeg',
+        body => $bytes } if $value;
+    return answer_json({ '@odata.context' =>
+        "$request->{root}/\$metadata#users('$user->{id}')/photo/\$entity", id => '1x1', height => 1,
+        width => 1 });
 }
 
 sub delete_photo {
     my ($cloud, $request, $key) = @_;
     my ($user) = $cloud->user($request, $key);
-    delete $cloud->{directory}{photos}{ $user->{id} } // refuse(404, 'ImageNotFound', "The photo wasn't found.");
+    delete $cloud->{directory}{photos}{ $user->{id} }
+        // refuse(404, 'ImageNotFound', "The photo wasn't found.");
     return { status => 204 };
 }
 
-# -- sessions and memberships ----------------------------------------------------------------------------------------
+# -- sessions and memberships
+# ----------------------------------------------------------------------------------------
 
 sub revoke {
     my ($cloud, $request, $key) = @_;
     my ($user) = $cloud->user($request, $key);
-    $cloud->{directory}->change($user, { signInSessionsValidFromDateTime => _stamp(), _revoked => (Cloud::Directory::props($user)->{_revoked} // 0) + 1 });
+    $cloud->{directory}->change($user,
+        { signInSessionsValidFromDateTime => _stamp(),
+        _revoked => (Cloud::Directory::props($user)->{_revoked} // 0) + 1 });
     return { status => 204 } if $cloud->{settings}{revokeStatus} == 204;
-    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#Edm.Boolean", value => Mojo::JSON->true });
+    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#Edm.Boolean",
+        value => Mojo::JSON->true });
 }
 
 sub member_of {
@@ -237,7 +287,8 @@ sub member_of {
     my ($user) = $cloud->user($request, $key);
     my $when = $cloud->late('list');
     my $directory = $cloud->{directory};
-    my @ids = $transitive ? $directory->transitive_groups_of($user->{id}, $when) : $directory->group_ids_of($user->{id}, $when);
+    my @ids = $transitive ? $directory->transitive_groups_of($user->{id}, $when)
+        : $directory->group_ids_of($user->{id}, $when);
     return list_related($cloud, $request, \@ids, $cast, $when);
 }
 
@@ -250,13 +301,16 @@ sub member_ids {
     my $directory = $cloud->{directory};
     my @ids = $directory->transitive_groups_of($user->{id}, $cloud->late('list'));
     if ($kind eq 'check') {
-        bad_request('groupIds must hold 1 to 20 IDs.') if ref $body->{groupIds} ne 'ARRAY' || @{ $body->{groupIds} } > 20;
+        bad_request('groupIds must hold 1 to 20 IDs.')
+            if ref $body->{groupIds} ne 'ARRAY' || @{ $body->{groupIds} } > 20;
         my %asked = map { lc($_) => 1 } @{ $body->{groupIds} };
         @ids = grep { $asked{$_} } @ids;
     }
     @ids = grep { $directory->type_of($_) eq 'group' } @ids if $kind ne 'objects';
-    @ids = grep { Cloud::Directory::props($directory->object($_))->{securityEnabled} } @ids if $body->{securityEnabledOnly};
-    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#Collection(Edm.String)", value => \@ids });
+    @ids = grep { Cloud::Directory::props($directory->object($_))->{securityEnabled} } @ids
+        if $body->{securityEnabledOnly};
+    return answer_json({ '@odata.context' => "$request->{root}/\$metadata#Collection(Edm.String)",
+        value => \@ids });
 }
 
 1;

@@ -1,10 +1,12 @@
 package LdapPeer::Ber;
-# BER as LDAP uses it (definite lengths, one-byte tags): just enough to speak it, and to break it on purpose.
+# BER as LDAP uses it (definite lengths, one-byte tags): just enough to speak it, and to break it on
+# purpose.
 use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT_OK = qw(tlv octets integer enumerated boolean sequence set_of elements number header_length);
+our @EXPORT_OK = qw(tlv octets integer enumerated boolean sequence set_of elements number
+    header_length);
 
 sub _length {
     my ($length) = @_;

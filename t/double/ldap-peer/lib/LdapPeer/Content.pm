@@ -1,9 +1,11 @@
 package LdapPeer::Content;
-# What the scripted peer holds: people and groups, generated from a few numbers, in a file that every connection's process shares; searches, writes and the
-# replies of both ways of synchronising.
+# What the scripted peer holds: people and groups, generated from a few numbers, in a file that
+# every connection's process shares; searches, writes and the replies of both ways of synchronising.
 #
-#   { dialect => 'openLdap'|'activeDirectory', users => N, groups => { name => members, ... }, sync => 1 }
-# Person n of N is "person0001" (password none), group members are the first of them. Base dc=peer,dc=example: ou=people, ou=groups, ou=services.
+#   { dialect => 'openLdap'|'activeDirectory', users => N, groups => { name => members, ... }, sync
+#   => 1 }
+# Person n of N is "person0001" (password none), group members are the first of them. Base
+# dc=peer,dc=example: ou=people, ou=groups, ou=services.
 use strict;
 use warnings;
 use Fcntl qw(:flock);
@@ -14,7 +16,8 @@ our $suffix = 'dc=peer,dc=example';
 
 sub new {
     my ($class, $config, $file) = @_;
-    my $self = bless { file => $file, ad => $config->{dialect} eq 'activeDirectory', sync => $config->{sync} // 1 }, $class;
+    my $self = bless { file => $file, ad => $config->{dialect} eq 'activeDirectory',
+        sync => $config->{sync} // 1 }, $class;
     if (!-e $file) {
         $self->{state} = { version => 0, entries => {}, order => [], gone => [] };
         $self->_fill($config);
@@ -46,15 +49,18 @@ sub with {
     return $value;
 }
 
-# -- filling ---------------------------------------------------------------------------------------------------------
+# -- filling
+# ------------------------------------------------------------
 
 sub _put {
     my ($self, $state, $dn, %attributes) = @_;
     my $number = ++$state->{version};
     my $uuid = pack 'NnnnnN', 0x5eed0000, 0, 0x4000, 0x8000, 0, $number;
     my $entry = { dn => $dn, uuid => $uuid, version => $number, attributes => {} };
-    my %all = (%attributes, $self->{ad} ? (objectGUID => $uuid, whenCreated => '20200101000000.0Z', uSNChanged => $number) : (
-            entryUUID => join('-', unpack 'H8H4H4H4H12', $uuid), entryCSN => _csn($number), createTimestamp => '20200101000000Z', modifyTimestamp => '20200101000000Z'));
+    my %all = (%attributes, $self->{ad}
+        ? (objectGUID => $uuid, whenCreated => '20200101000000.0Z', uSNChanged => $number) : (
+            entryUUID => join('-', unpack 'H8H4H4H4H12', $uuid), entryCSN => _csn($number),
+                createTimestamp => '20200101000000Z', modifyTimestamp => '20200101000000Z'));
     $entry->{attributes}{ lc $_ } = [$_, ref $all{$_} ? [@{ $all{$_} }] : [$all{$_}]] for keys %all;
     push @{ $state->{order} }, lc $dn;
     return $state->{entries}{ lc $dn } = $entry;
@@ -62,59 +68,93 @@ sub _put {
 
 sub _csn { return sprintf '20260101000000.%06dZ#000000#000#000000', $_[0] }
 
-sub person_dn { my ($self, $n) = @_; return ($self->{ad} ? 'CN=' : 'uid=') . sprintf('person%04d', $n) . ",ou=people,$suffix" }
+sub person_dn { my ($self, $n) = @_;
+    return ($self->{ad} ? 'CN=' : 'uid=') . sprintf('person%04d', $n) . ",ou=people,$suffix" }
 
 sub _fill {
     my ($self, $config) = @_;
     my $state = $self->{state};
-    my $top = $self->_put($state, $suffix, objectClass => $self->{ad} ? ['top', 'domain', 'domainDNS'] : ['dcObject', 'organization'], dc => 'peer');
-    $top->{attributes}{objectsid} = ['objectSid', [pack 'CCnNV4', 1, 4, 0, 5, 21, 1, 2, 3]] if $self->{ad};
-    $self->_put($state, "ou=$_,$suffix", objectClass => 'organizationalUnit', ou => $_) for qw(people groups services);
-    $self->_put($state, "cn=idadmin,ou=services,$suffix", objectClass => 'person', cn => 'idadmin', sn => 'idadmin');
-    $self->_put($state, "CN=NTDS Settings,CN=DC1,CN=Servers,CN=Configuration,$suffix", objectClass => ['nTDSDSA'], invocationId => pack 'N4', 1 .. 4) if $self->{ad};
+    my $top = $self->_put($state, $suffix, objectClass => $self->{ad}
+        ? ['top', 'domain', 'domainDNS'] : ['dcObject', 'organization'], dc => 'peer');
+    $top->{attributes}{objectsid} = ['objectSid', [pack 'CCnNV4', 1, 4, 0, 5, 21, 1, 2, 3]]
+        if $self->{ad};
+    $self->_put($state, "ou=$_,$suffix", objectClass => 'organizationalUnit', ou => $_)
+        for qw(people groups services);
+    $self->_put($state, "cn=idadmin,ou=services,$suffix", objectClass => 'person', cn => 'idadmin',
+        sn => 'idadmin');
+    $self->_put($state, "CN=NTDS Settings,CN=DC1,CN=Servers,CN=Configuration,$suffix",
+        objectClass => ['nTDSDSA'], invocationId => pack 'N4', 1 .. 4) if $self->{ad};
     for my $n (1 .. $config->{users} // 10) {
         my $name = sprintf 'person%04d', $n;
-        my %common = (cn => $name, sn => "Surname $n", givenName => 'Given', displayName => "Person $n", mail => "$name\@peer.example", title => 'Clerk');
-        $self->_put($state, $self->person_dn($n), %common, $self->{ad} ? (objectClass => [qw(top person organizationalPerson user)], objectCategory => "CN=Person,CN=Schema,CN=Configuration,$suffix",
-                sAMAccountName => $name, userPrincipalName => "$name\@peer.example", userAccountControl => 512, primaryGroupID => 513, name => $name, objectSid => _sid(1000 + $n), pwdLastSet => '133500000000000000')
+        my %common = (cn => $name, sn => "Surname $n", givenName => 'Given',
+            displayName => "Person $n", mail => "$name\@peer.example", title => 'Clerk');
+        $self->_put($state, $self->person_dn($n), %common, $self->{ad}
+            ? (objectClass => [qw(top person organizationalPerson user)],
+            objectCategory => "CN=Person,CN=Schema,CN=Configuration,$suffix",
+                sAMAccountName => $name, userPrincipalName => "$name\@peer.example",
+                userAccountControl => 512, primaryGroupID => 513, name => $name,
+                objectSid => _sid(1000 + $n), pwdLastSet => '133500000000000000')
             : (objectClass => ['inetOrgPerson'], uid => $name));
     }
     for my $name (sort keys %{ $config->{groups} // {} }) {
-        $self->_put($state, "cn=$name,ou=groups,$suffix", cn => $name, member => [map { $self->person_dn($_) } 1 .. $config->{groups}{$name}],
-            $self->{ad} ? (objectClass => ['top', 'group'], sAMAccountName => $name, groupType => -2147483646, name => $name, objectSid => _sid(500_000 + length $name)) : (objectClass => ['groupOfNames']));
+        $self->_put($state, "cn=$name,ou=groups,$suffix", cn => $name,
+            member => [map { $self->person_dn($_) } 1 .. $config->{groups}{$name}],
+            $self->{ad} ? (objectClass => ['top', 'group'], sAMAccountName => $name,
+            groupType => -2147483646, name => $name, objectSid => _sid(500_000 + length $name))
+            : (objectClass => ['groupOfNames']));
     }
 }
 
 sub _sid { return pack 'CCnNV5', 1, 5, 0, 5, 21, 1, 2, 3, $_[0] }
 
-# -- looking ---------------------------------------------------------------------------------------------------------
+# -- looking
+# ------------------------------------------------------------
 
 sub root_dse {
     my ($self) = @_;
     my %oid = %LdapPeer::Message::oid;
-    my @controls = ($oid{paged}, $self->{ad} ? ($oid{dirsync}, '1.2.840.113556.1.4.417', '1.2.840.113556.1.4.1413') : ($oid{postRead}, $self->{sync} ? $oid{sync} : ()));
-    my %root = (objectClass => ['top'], namingContexts => [$suffix], supportedLDAPVersion => [3], supportedControl => \@controls, supportedExtension => [$oid{startTls}, $self->{ad} ? () : $oid{whoami}],
-        subschemaSubentry => [$self->{ad} ? "CN=Aggregate,CN=Schema,CN=Configuration,$suffix" : 'cn=Subschema'], vendorName => ['scripted peer']);
+    my @controls = ($oid{paged}, $self->{ad}
+        ? ($oid{dirsync}, '1.2.840.113556.1.4.417', '1.2.840.113556.1.4.1413')
+        : ($oid{postRead}, $self->{sync} ? $oid{sync} : ()));
+    my %root = (objectClass => ['top'], namingContexts => [$suffix], supportedLDAPVersion => [3],
+        supportedControl => \@controls,
+        supportedExtension => [$oid{startTls}, $self->{ad} ? () : $oid{whoami}],
+        subschemaSubentry => [$self->{ad} ? "CN=Aggregate,CN=Schema,CN=Configuration,$suffix"
+        : 'cn=Subschema'], vendorName => ['scripted peer']);
     if ($self->{ad}) {
-        %root = (%root, supportedCapabilities => [$oid{activeDirectory}], defaultNamingContext => [$suffix], rootDomainNamingContext => [$suffix], configurationNamingContext => ["CN=Configuration,$suffix"],
-            schemaNamingContext => ["CN=Schema,CN=Configuration,$suffix"], dnsHostName => ['dc1.peer.example'], dsServiceName => ["CN=NTDS Settings,CN=DC1,CN=Servers,CN=Configuration,$suffix"],
+        %root = (%root, supportedCapabilities => [$oid{activeDirectory}],
+            defaultNamingContext => [$suffix], rootDomainNamingContext => [$suffix],
+            configurationNamingContext => ["CN=Configuration,$suffix"],
+            schemaNamingContext => ["CN=Schema,CN=Configuration,$suffix"],
+            dnsHostName => ['dc1.peer.example'],
+            dsServiceName => ["CN=NTDS Settings,CN=DC1,CN=Servers,CN=Configuration,$suffix"],
             highestCommittedUSN => [$self->with->{version}], domainControllerFunctionality => [7]);
     }
     return { dn => '', attributes => { map { (lc $_ => [$_, $root{$_}]) } keys %root } };
 }
 
-my @types = qw(objectClass uid cn sn givenName displayName mail title departmentNumber ou o l street postalCode initials physicalDeliveryOfficeName preferredLanguage
-    employeeNumber employeeType description manager userPassword jpegPhoto member memberURL pwdAccountLockedTime entryUUID sAMAccountName userPrincipalName userAccountControl
-    unicodePwd department company streetAddress c co countryCode employeeID thumbnailPhoto middleName name objectGUID extensionAttribute15 info);
+my @types =
+    qw(objectClass uid cn sn givenName displayName mail title departmentNumber ou o l street
+        postalCode initials physicalDeliveryOfficeName preferredLanguage
+    employeeNumber employeeType description manager userPassword jpegPhoto member memberURL
+    pwdAccountLockedTime entryUUID sAMAccountName userPrincipalName userAccountControl
+    unicodePwd department company streetAddress c co countryCode employeeID thumbnailPhoto
+    middleName name objectGUID extensionAttribute15 info);
 
 sub schema {
     my ($self) = @_;
     my $number = 0;
-    my @attributes = map { "( 1.3.6.1.4.1.55555.1." . ++$number . " NAME '$_' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )" } @types;
+    my @attributes = map { "( 1.3.6.1.4.1.55555.1." . ++$number
+        . " NAME '$_' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )" } @types;
     my $may = join ' $ ', grep { !/^(?:member|memberURL|objectClass)$/ } @types;
-    my @classes = (map({ "( 1.3.6.1.4.1.55555.2." . ++$number . " NAME '$_' STRUCTURAL MUST cn MAY ( $may ) )" } qw(inetOrgPerson user)),
-        map { "( 1.3.6.1.4.1.55555.2." . ++$number . " NAME '$_' STRUCTURAL MUST cn MAY ( member \$ description ) )" } qw(groupOfNames group));
-    return { dn => 'cn=Subschema', attributes => { objectclass => ['objectClass', ['subschema']], attributetypes => ['attributeTypes', \@attributes], objectclasses => ['objectClasses', \@classes] } };
+    my @classes = (map({ "( 1.3.6.1.4.1.55555.2." . ++$number
+        . " NAME '$_' STRUCTURAL MUST cn MAY ( $may ) )" } qw(inetOrgPerson user)),
+        map { "( 1.3.6.1.4.1.55555.2." . ++$number
+        . " NAME '$_' STRUCTURAL MUST cn MAY ( member \$ description ) )" } qw(groupOfNames group));
+    return { dn => 'cn=Subschema',
+        attributes => { objectclass => ['objectClass', ['subschema']],
+        attributetypes => ['attributeTypes', \@attributes],
+        objectclasses => ['objectClasses', \@classes] } };
 }
 
 sub matches {
@@ -126,10 +166,15 @@ sub matches {
     my $values = ($entry->{attributes}{ $f->{name} } // [0, []])->[1];
     return @$values > 0 if $kind eq 'present';
     my $want = lc($f->{value} // '');
-    return scalar grep { lc eq $want || ($f->{name} eq 'objectcategory' && lc =~ /^cn=\Q$want\E,/) } @$values if $kind eq '=' || $kind eq '~=';
-    return scalar grep { /^-?\d+$/ && $want =~ /^-?\d+$/ ? ($kind eq '>=' ? $_ >= $want : $_ <= $want) : ($kind eq '>=' ? lc ge $want : lc le $want) } @$values if $kind =~ /^[<>]=$/;
+    return scalar grep { lc eq $want
+        || ($f->{name} eq 'objectcategory' && lc =~ /^cn=\Q$want\E,/) } @$values
+        if $kind eq '=' || $kind eq '~=';
+    return scalar grep { /^-?\d+$/ && $want =~ /^-?\d+$/
+        ? ($kind eq '>=' ? $_ >= $want : $_ <= $want)
+        : ($kind eq '>=' ? lc ge $want : lc le $want) } @$values if $kind =~ /^[<>]=$/;
     return scalar grep { /^-?\d+$/ && ($_ & $want) == $want } @$values if $kind eq 'rule';
-    my $pattern = join '.*', map { my ($part, $text) = @$_; ($part == 0 ? '^' : '') . quotemeta($text) . ($part == 2 ? '$' : '') } @{ $f->{of} };
+    my $pattern = join '.*', map { my ($part, $text) = @$_;
+        ($part == 0 ? '^' : '') . quotemeta($text) . ($part == 2 ? '$' : '') } @{ $f->{of} };
     return scalar grep {/$pattern/is} @$values;
 }
 
@@ -140,19 +185,27 @@ sub found {
     my $base = lc $request->{dn};
     if ($self->{ad} && $base =~ /^<guid=([^>]+)>$/) {
         my $hex = $1 =~ s/-//gr;
-        ($base) = grep { my $u = $state->{entries}{$_}{uuid}; unpack('H*', $u) eq $hex || unpack('H*', pack 'VvvA8', unpack 'NnnA8', $u) eq $hex } keys %{ $state->{entries} };
+        ($base) = grep { my $u = $state->{entries}{$_}{uuid};
+            unpack('H*', $u) eq $hex || unpack('H*', pack 'VvvA8', unpack 'NnnA8', $u) eq $hex }
+            keys %{ $state->{entries} };
     }
     return undef if !defined $base || !$state->{entries}{$base};
     my $scope = $request->{scope};
-    my $key = join "\0", $self->{seen}, $base, $scope, LdapPeer::Message::filter_text($request->{filter});
-    return $self->{found}[1] if $self->{found} && $self->{found}[0] eq $key;    # the next page of it
-    my @names = $scope == 0 ? ($base) : grep { $scope == 1 ? /^[^,]+,\Q$base\E$/ : $_ eq $base || /,\Q$base\E$/ } @{ $state->{order} };
-    my $found = [grep { $self->matches($request->{filter}, $_) } map { $state->{entries}{$_} } @names];
+    my $key = join "\0", $self->{seen}, $base, $scope,
+        LdapPeer::Message::filter_text($request->{filter});
+    # the next page of it
+    return $self->{found}[1] if $self->{found} && $self->{found}[0] eq $key;
+    my @names = $scope == 0 ? ($base)
+        : grep { $scope == 1 ? /^[^,]+,\Q$base\E$/
+        : $_ eq $base || /,\Q$base\E$/ } @{ $state->{order} };
+    my $found = [grep { $self->matches($request->{filter}, $_) }
+        map { $state->{entries}{$_} } @names];
     $self->{found} = [$key, $found];
     return $found;
 }
 
-# Attributes as asked for: all without operational ones when nothing is named; "member;range=A-B" and the server's own cut at `range` values (0: none).
+# Attributes as asked for: all without operational ones when nothing is named; "member;range=A-B"
+# and the server's own cut at `range` values (0: none).
 sub shown {
     my ($self, $entry, $wanted, $range, $stuck) = @_;
     my @wanted = map {lc} @$wanted;
@@ -163,14 +216,17 @@ sub shown {
         my ($spelled, $values) = @{ $entry->{attributes}{$name} };
         my $bare = $name =~ s/;.*//r;
         my ($asked) = grep { $_ eq $bare || /^\Q$bare\E;/ } @wanted;
-        next if !$asked && !($all && $name !~ /^(?:entryuuid|entrycsn|createtimestamp|modifytimestamp)$/);
+        next if !$asked && !($all
+            && $name !~ /^(?:entryuuid|entrycsn|createtimestamp|modifytimestamp)$/);
         my ($from, $to) = ($asked // '') =~ /;range=(\d+)-(\d+|\*)$/;
         if ($range && (defined $from || @$values > $range)) {
             $from = 0 if $stuck || !defined $from;
             push @shown, [$spelled, []] if ($asked // '') !~ /;range=/;
-            my $last = !defined $to || $to eq '*' || $to > $from + $range - 1 ? $from + $range - 1 : $to;
+            my $last = !defined $to || $to eq '*' || $to > $from + $range - 1 ? $from + $range - 1
+                : $to;
             my $ends = $last >= $#$values;
-            push @shown, ["$spelled;range=$from-" . ($ends ? '*' : $last), [@$values[$from .. ($ends ? $#$values : $last)]]];
+            push @shown, ["$spelled;range=$from-" . ($ends ? '*' : $last),
+                [@$values[$from .. ($ends ? $#$values : $last)]]];
             next;
         }
         push @shown, [$spelled, $values];
@@ -178,7 +234,8 @@ sub shown {
     return \@shown;
 }
 
-# As DirSync with incremental values tells it: members as added (1-1) and removed (0-0) ones since that version.
+# As DirSync with incremental values tells it: members as added (1-1) and removed (0-0) ones since
+# that version.
 sub changed {
     my ($self, $entry, $from) = @_;
     my %attributes = %{ $entry->{attributes} };
@@ -194,10 +251,13 @@ sub changed {
 sub tombstone {
     my ($self, $gone) = @_;
     my $text = join '-', unpack 'H8H4H4H4H12', $gone->{uuid};
-    return { dn => "CN=gone\\0ADEL:$text,CN=Deleted Objects,$suffix", uuid => $gone->{uuid}, attributes => { isdeleted => ['isDeleted', ['TRUE']], objectguid => ['objectGUID', [$gone->{uuid}]] } };
+    return { dn => "CN=gone\\0ADEL:$text,CN=Deleted Objects,$suffix", uuid => $gone->{uuid},
+        attributes => { isdeleted => ['isDeleted', ['TRUE']],
+        objectguid => ['objectGUID', [$gone->{uuid}]] } };
 }
 
-# -- writing: 0 or a result code -------------------------------------------------------------------------------------
+# -- writing: 0 or a result code
+# -------------------------------------------------------------------------------------
 
 sub _touch {
     my ($self, $state, $entry) = @_;
@@ -227,10 +287,12 @@ sub modify {
             my ($op, $what) = @$change;
             my ($name, $values) = @$what;
             my $here = $entry->{attributes}{ lc $name } //= [$name, []];
-            push @{ $entry->{links} }, map { [$state->{version} + 1, $op, $_] } @$values if lc $name eq 'member' && $op != 2;
+            push @{ $entry->{links} }, map { [$state->{version} + 1, $op, $_] } @$values
+                if lc $name eq 'member' && $op != 2;
             my %has = map { lc($_) => 1 } @{ $here->[1] };
             if ($op == 2) { $here->[1] = [@$values] }
-            elsif ($op == 0) { return 20 if grep { $has{ lc $_ } } @$values; push @{ $here->[1] }, @$values }
+            elsif ($op == 0) { return 20
+                if grep { $has{ lc $_ } } @$values; push @{ $here->[1] }, @$values }
             else {
                 return 16 if grep { !$has{ lc $_ } } @$values;
                 my %out = map { lc($_) => 1 } @$values;
@@ -249,7 +311,8 @@ sub remove {
         my ($state) = @_;
         my $entry = delete $state->{entries}{ lc $dn } or return 32;
         $state->{order} = [grep { $_ ne lc $dn } @{ $state->{order} }];
-        push @{ $state->{gone} }, { uuid => $entry->{uuid}, version => ++$state->{version}, dn => $entry->{dn} };
+        push @{ $state->{gone} },
+            { uuid => $entry->{uuid}, version => ++$state->{version}, dn => $entry->{dn} };
         return 0;
     });
 }

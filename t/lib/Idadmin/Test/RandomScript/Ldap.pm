@@ -1,5 +1,6 @@
 package Idadmin::Test::RandomScript::Ldap;
-# Random changes of a real slapd. refint follows renames in its own time; members and managers may be DNs that nobody has; group members by rule.
+# Random changes of a real slapd. refint follows renames in its own time; members and managers may
+# be DNs that nobody has; group members by rule.
 use strict;
 use warnings;
 use utf8;
@@ -20,12 +21,17 @@ sub new {
     my ($class, $slapd) = @_;
     $slapd->modify("dn: $outside\nchangetype: add\nobjectClass: organizationalUnit\nou: archive\n");
     return $class->SUPER::new(
-        server => $slapd, user_rdn => 'uid', group_rdn => 'cn', ou_rdn => 'ou', people => $people, groups_base => $groups, outside => $outside,
-        # Because the server follows renames in its own time: a value or an entry that is there already or no more, the last member.
+        server => $slapd, user_rdn => 'uid', group_rdn => 'cn', ou_rdn => 'ou', people => $people,
+            groups_base => $groups, outside => $outside,
+        # Because the server follows renames in its own time: a value or an entry that is there
+        # already or no more, the last member.
         usual => [16, 20, 32, 65, 68],
-        changeable => [qw(displayName title departmentNumber ou o l physicalDeliveryOfficeName employeeNumber mail givenName)],
-        users => [map { { rdn => "uid=$_->[0]", parent => { dn => $people } } } grep { $_->[0] !~ /eva\.berg/ } @Idadmin::Test::People::people],
-        groups => [map { { rdn => "cn=$_", parent => { dn => $groups }, members => [] } } 'All staff', 'Sales team', 'Engineering', 'Finance'],
+        changeable => [qw(displayName title departmentNumber ou o l physicalDeliveryOfficeName
+        employeeNumber mail givenName)],
+        users => [map { { rdn => "uid=$_->[0]", parent => { dn => $people } } }
+        grep { $_->[0] !~ /eva\.berg/ } @Idadmin::Test::People::people],
+        groups => [map { { rdn => "cn=$_", parent => { dn => $groups },
+        members => [] } } 'All staff', 'Sales team', 'Engineering', 'Finance'],
         ghosts => [],
     );
 }
@@ -33,11 +39,19 @@ sub new {
 sub attributes {
     my ($self, $script, $n) = @_;
     my %of = (
-        sn => [$script->one_of(@words)], givenName => [$script->one_of(@words)], displayName => [$script->one_of(@words) . " $n"], title => ['Title ' . $script->number(20)],
-        departmentNumber => [$script->one_of(qw(Sales Finance Engineering People Bulk))], ou => ['Unit ' . $script->number(5)], o => ["Company $n"], l => [$script->one_of('Göteborg', 'Oslo', 'Malmö')],
-        physicalDeliveryOfficeName => ['Office ' . $script->number(9)], employeeNumber => [$script->number(100000)], mail => [map {"person.$n.$_\@" . ($_ ? 'Alias.' : '') . $Idadmin::Test::Slapd::domain} 0 .. $script->number(3)],
+        sn => [$script->one_of(@words)], givenName => [$script->one_of(@words)],
+            displayName => [$script->one_of(@words) . " $n"],
+            title => ['Title ' . $script->number(20)],
+        departmentNumber => [$script->one_of(qw(Sales Finance Engineering People Bulk))],
+        ou => ['Unit ' . $script->number(5)], o => ["Company $n"],
+        l => [$script->one_of('Göteborg', 'Oslo', 'Malmö')],
+        physicalDeliveryOfficeName => ['Office ' . $script->number(9)],
+        employeeNumber => [$script->number(100000)],
+        mail => [map {"person.$n.$_\@" . ($_ ? 'Alias.' : '')
+        . $Idadmin::Test::Slapd::domain} 0 .. $script->number(3)],
     );
-    for my $name (sort keys %of) { delete $of{$name} if $name ne 'sn' && $script->chance($name eq 'mail' ? 0.05 : 0.3) }
+    for my $name (sort keys %of) { delete $of{$name}
+        if $name ne 'sn' && $script->chance($name eq 'mail' ? 0.05 : 0.3) }
     return \%of;
 }
 
@@ -46,35 +60,48 @@ sub changed_attributes { goto &attributes }
 sub user_lines {
     my ($self, $script, $n, $user) = @_;
     my $uid = Idadmin::Test::RandomScript::OnPremises::value_of($user->{rdn});
-    return ("objectClass: inetOrgPerson\n", line(uid => $uid), line(cn => $script->one_of(@words) . " $n"), ($script->chance(0.1) ? "pwdAccountLockedTime: 000001010000Z\n" : ()));
+    return ("objectClass: inetOrgPerson\n", line(uid => $uid),
+        line(cn => $script->one_of(@words) . " $n"),
+        ($script->chance(0.1) ? "pwdAccountLockedTime: 000001010000Z\n" : ()));
 }
 
 sub group_lines {
     my ($self, $script, $n, $group) = @_;
-    return ("objectClass: groupOfNames\n", line(cn => Idadmin::Test::RandomScript::OnPremises::value_of($group->{rdn})), ($script->chance(0.2) ? line(member => $Idadmin::Test::Slapd::filler) : ()));
+    return ("objectClass: groupOfNames\n",
+        line(cn => Idadmin::Test::RandomScript::OnPremises::value_of($group->{rdn})),
+        ($script->chance(0.2) ? line(member => $Idadmin::Test::Slapd::filler) : ()));
 }
 
-sub locked { my ($self, $script) = @_; return ("replace: pwdAccountLockedTime\n", ($script->chance(0.5) ? "pwdAccountLockedTime: 000001010000Z\n" : ()), "-\n") }
+sub locked { my ($self, $script) = @_;
+    return ("replace: pwdAccountLockedTime\n",
+    ($script->chance(0.5) ? "pwdAccountLockedTime: 000001010000Z\n" : ()), "-\n") }
 
 # What a group may hold: people, groups, and DNs that nobody has yet.
 sub member {
     my ($self, $script) = @_;
     return $self->SUPER::member($script) if !$script->chance(0.04);
-    my $ghost = { rdn => 'uid=later' . ++$self->{number}, parent => $self->place($script, $people) };
+    my $ghost = { rdn => 'uid=later' . ++$self->{number},
+        parent => $self->place($script, $people) };
     push @{ $self->{ghosts} }, $ghost;
     return $ghost;
 }
 
-sub spelled { my ($self, $script, $dn) = @_; return $script->chance(0.1) ? $dn =~ s/^(\w+)=/\U$1\E=/r =~ s/,dc=/, DC=/gr : $dn }
+sub spelled { my ($self, $script, $dn) = @_;
+    return $script->chance(0.1) ? $dn =~ s/^(\w+)=/\U$1\E=/r =~ s/,dc=/, DC=/gr : $dn }
 
 sub more {
     my ($self) = @_;
     return (
-        ['add who was named before', 3, sub { my $ghost = shift @{ $self->{ghosts} } or return 0; $self->add_user($_[0], $ghost) }],
+        ['add who was named before', 3,
+            sub { my $ghost = shift @{ $self->{ghosts} } or return 0;
+            $self->add_user($_[0], $ghost) }],
         ['group by rule', 1, sub {
             my ($script) = @_;
             my $n = ++$self->{number};
-            return $self->say_it("cn=Rule $n,$groups", 'add', "objectClass: groupOfURLs\n", "cn: Rule $n\n", "memberURL: ldap:///$people??sub?(departmentNumber=" . $script->one_of(qw(Sales Finance Bulk)) . ")\n");
+            return $self->say_it("cn=Rule $n,$groups", 'add', "objectClass: groupOfURLs\n",
+                "cn: Rule $n\n",
+                "memberURL: ldap:///$people??sub?(departmentNumber="
+                . $script->one_of(qw(Sales Finance Bulk)) . ")\n");
         }],
     );
 }
@@ -93,7 +120,8 @@ sub truth {
     return $now;
 }
 
-# Killed and ended in turn: in both cases slapd forgets deletions, but only in the second it knows that.
+# Killed and ended in turn: in both cases slapd forgets deletions, but only in the second it knows
+# that.
 sub restart {
     my ($self) = @_;
     $self->{server}->stop($self->{restarts}++ % 2 ? 'TERM' : 'KILL');
