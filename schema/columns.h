@@ -3,21 +3,20 @@
 #ifndef SCHEMA_COLUMNS_H
 #define SCHEMA_COLUMNS_H
 
-#define CACHE_USER_TEXTS(X)                                                                  \
-    X(upn)                                                                                   \
-    X(upn_key)                                                                               \
-    X(mail)                                                                                  \
-    X(mail_key) X(display_name) X(name_key) X(given_name) X(surname) X(department)           \
-        X(department_key) X(search_key) X(job_title) X(company) X(office) X(city) X(country) \
-            X(employee_id) X(dn) X(dn_key) X(anchor) X(stamp) X(manager_ref) X(addresses)    \
-                X(licenses)
+/* clang-format off */
+#define CACHE_USER_TEXTS(X) \
+    X(upn) X(upn_key) X(mail) X(mail_key) X(display_name) X(name_key) X(given_name) X(surname) \
+    X(department) X(department_key) X(search_key) X(job_title) X(company) X(office) X(city) \
+    X(country) X(employee_id) X(dn) X(dn_key) X(anchor) X(stamp) X(manager_ref) X(addresses) \
+    X(licenses)
 #define CACHE_USER_NUMBERS(X) \
-    X(enabled)                \
-    X(guest) X(created_at) X(last_sign_in_at) X(last_noninteractive_at) X(last_success_at)
+    X(enabled) X(guest) X(created_at) X(last_sign_in_at) X(last_noninteractive_at) \
+    X(last_success_at)
 #define CACHE_USER_COLUMNS(X) CACHE_USER_TEXTS(X) X(manager_id) CACHE_USER_NUMBERS(X)
 
 #define CACHE_GROUP_COLUMNS(X) \
     X(name) X(name_key) X(kind) X(description) X(dn) X(dn_key) X(rule) X(stamp) X(synced)
+/* clang-format on */
 
 #define CACHE_MEMBERS_BLOCK 46 /* members that one statement takes */
 

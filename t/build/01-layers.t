@@ -3,6 +3,7 @@
 # finished program.
 use strict;
 use warnings;
+use Encode ();
 use Idadmin::Test;
 use Idadmin::Test::PostgreSQL;
 use Test::More;
@@ -284,13 +285,18 @@ SQL
 };
 
 subtest 'shape of files' => sub {
-    for my $file (files(qr{\.(?:[ch]|pm|t|pl)$|^configure$|^Makefile\.in$})) {
-        my $lines = () = $text{$file} =~ /\n/g;
-        cmp_ok($lines, '<=', 800, "$file has at most 800 lines") if $lines > 800;
+    my (@long, @wide);
+    for my $file (files(qr{\.(?:[ch]|pm|t|pl)$})) {
+        my @lines = split /\n/, Encode::decode_utf8($text{$file});
+        push @long, "$file: " . @lines if @lines > 600;
+        push @wide, map {"$file:$_"} grep { length $lines[$_ - 1] > 100 } 1 .. @lines;
     }
+    is_deeply(\@long, [], 'no file above 600 lines');
+    is_deeply(\@wide, [], 'no line above 100 columns');
     my @headless = grep { $text{$_} !~ m{\A/\*} }
         files(qr{^(?:core|schema|mod_idadmin|worker)/.*\.[ch]$});
     is_deeply(\@headless, [], 'each source file says first what it owns');
+    is_deeply([grep { !$text{"$_/README.md"} } sort keys %arrows], [], 'each room has a README');
 };
 
 subtest 'nothing unfinished' => sub {

@@ -113,10 +113,11 @@ subtest 'install and uninstall' => sub {
     my %there = map { $_ => 1 } @files;
     ok($there{$_}, $_)
         for qw(/usr/lib/apache2/modules/mod_idadmin.so /usr/bin/idadminctl /usr/sbin/idadmin-worker
-            /usr/share/idadmin/idadmin-httpd.conf
-        /usr/share/idadmin/idadmin.load /usr/share/idadmin/idadmin-worker.conf
-        /usr/share/idadmin/idadmin-worker.service /usr/share/idadmin/idadmin.sysusers
-        /usr/share/idadmin/idadmin.tmpfiles /usr/share/doc/idadmin/README.md);
+            /usr/share/idadmin/idadmin-httpd.conf /usr/share/idadmin/idadmin.load
+            /usr/share/idadmin/idadmin-worker.conf
+            /usr/share/idadmin/idadmin-worker.service /usr/share/idadmin/idadmin.sysusers
+            /usr/share/idadmin/idadmin.tmpfiles /usr/share/doc/idadmin/README.md
+            /usr/share/doc/idadmin/doc/install.md);
     is_deeply([grep { !m{^/usr/} } @files], [], 'no live configuration, no state');
     like(slurp("$stage/root/usr/share/idadmin/idadmin.load"),
         qr{^# Depends: .*^LoadModule idadmin_module /usr/lib/apache2/modules/mod_idadmin\.so$}ms,

@@ -201,11 +201,11 @@ sub returned_later {
     my ($upn, @had) = (upn('karin.hedlund'), @{ $had{'karin.hedlund'} });
     my $id = $stack->cloud->user($upn)->{id};
     $stack->cloud->control(remove => $upn);
-    ok(wait_until(20,
-        sub {
-        "@{ $stack->get('/v1/api/user/details?user=' . "
-        . "Idadmin::Test::Stack::_escape($upn))->{json}{data}{user}{directories} "
-        . "}" eq 'onPremises' }), 'on-premises alone');
+    my $details = '/v1/api/user/details?user=' . Idadmin::Test::Stack::_escape($upn);
+    ok(wait_until(20, sub {
+        my $user = $stack->get($details)->{json}{data}{user};
+        "@{ $user->{directories} }" eq 'onPremises';
+    }), 'on-premises alone');
     my $answer = restore('K-1');
     is_deeply([listed($answer)], \@had, 'the groups of both are offered') or diag $answer->{body};
     my $task = waits_at($answer->{json}{data}{taskId},

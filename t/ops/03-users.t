@@ -1,4 +1,4 @@
-# Worker and httpd's children under users of their own (README, "Install on a real server"): what
+# Worker and httpd's children under users of their own (doc/install.md): what
 # each can open, really tried under each; readers of the cache when nobody writes it; and a worker
 # that refuses to start where httpd's user could get at its secrets.
 use strict;
@@ -180,7 +180,7 @@ subtest 'root makes the store' => sub {
     like($named->{err}, qr/no user nobody-such/, 'is said');
 };
 
-# The samples for systemd make what README's table says, and the demo's and the tests' directories
+# The samples for systemd make what doc/install.md's table says, and the demo's and the tests' directories
 # are the same.
 subtest 'samples make users and directories' => sub {
     my ($sysusers, $tmpfiles) = map { Idadmin::Test::program_path("systemd-$_")
@@ -209,9 +209,9 @@ subtest 'samples make users and directories' => sub {
         '/var/lib/idadmin/spool' => "$uid:$gid 2770", '/etc/idadmin' => '0:0 0755',
         '/etc/idadmin/secrets' => "$uid:$gid 0700" },
         'owners and modes');
-    my $readme = slurp(Idadmin::Test::src_dir() . '/README.md');
-    like($readme, qr{^ *\| `/var/lib/idadmin` \| idadmin:idadmin 2750 }m, 'as README tells them');
-    like($readme, qr{^ *\| `/var/lib/idadmin/spool` \| idadmin:idadmin 2770 }m, 'spool too');
+    my $page = slurp(Idadmin::Test::src_dir() . '/doc/install.md');
+    like($page, qr{^ *\| `/var/lib/idadmin` \| idadmin:idadmin 2750 }m, 'as doc/install.md tells them');
+    like($page, qr{^ *\| `/var/lib/idadmin/spool` \| idadmin:idadmin 2770 }m, 'spool too');
     my $base = tempdir();
     is_deeply([map { sprintf '%04o',
         (stat Idadmin::Test::make_layout($_ => "$base/layout-$_"))[2] & 07777 } qw(store spool)],

@@ -1,4 +1,4 @@
-# Backup and restore by the very commands of README: what it says there is what is run here, under
+# Backup and restore by the very commands of doc/install.md: what it says there is what is run here, under
 # the paths of a stack.
 use strict;
 use warnings;
@@ -17,14 +17,14 @@ my $id     = Idadmin::Test::runtime_user();
 mkdir $backup, 0700 or die $!;
 
 # The two blocks of commands, with this stack's places and user for the installed ones.
-my ($section) = slurp(src_dir() . '/README.md') =~ /^\*\*Backup and restore\*\*(.*?)^## /ms;
+my ($section) = slurp(src_dir() . '/doc/install.md') =~ /^## Back up and restore\n(.*?)^## /ms;
 my ($save, $restore) = map { join "\n", /^    (.*)$/mg } split /^Restore with/m, $section;
 for ($save, $restore) {
     s{/var/lib/idadmin}{$lib}g;
     s{/backup/}{$backup/}g;
     s{-o idadmin -g idadmin}{-o $id -g $id}g;
 }
-ok($restore =~ s/^systemctl start idadmin-worker apache2$//m, 'README ends with the start');
+ok($restore =~ s/^systemctl start idadmin-worker apache2$//m, 'the page ends with the start');
 sub run_all { my ($script) = @_; return run_command(['/bin/sh', '-e', '-c', $script]) }
 
 my $task = $stack->post('/v1/api/user',

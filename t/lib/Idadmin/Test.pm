@@ -126,7 +126,7 @@ sub give_to {
     chown _ids($user), @files or die "chown $user @files: $!\n";
 }
 
-# A directory as the install section of README makes it: 'store' is the worker's, 'spool' is written
+# A directory as doc/install.md makes it: 'store' is the worker's, 'spool' is written
 # by both.
 sub make_layout {
     my ($kind, $dir) = @_;

@@ -1,7 +1,7 @@
 package Idadmin::Test::Samba;
 # A real Active Directory: a Samba domain controller on an address of its own (its ports are fixed),
 # with TLS, Kerberos and a seeded company: OU=People, OU=Groups, OU=Services. Service account
-# "idadmin": what README asks for and no more; "reader": may only read. The domain is provisioned
+# "idadmin": what doc/directories.md asks for and no more; "reader": may only read. The domain is provisioned
 # once per build directory (about ten seconds) and copied for every server.
 use strict;
 use warnings;
@@ -78,7 +78,7 @@ for dn, account, ace in seed['rights']:
     sd.modify_sd_on_dn(dn, text[:at] + ace + text[at:], shown)
 PYTHON
 
-# Rights as in README, "Active Directory".
+# Rights as in doc/directories.md, "Active Directory".
 my ($user_class, $group_class, $member) = qw(bf967aba-0de6-11d0-a285-00aa003049e2
     bf967a9c-0de6-11d0-a285-00aa003049e2 bf9679c0-0de6-11d0-a285-00aa003049e2);
 my @rights = (
