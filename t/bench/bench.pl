@@ -60,7 +60,6 @@ sub load {
 }
 
 # -- the cloud directory: a whole sync beside a client that only downloads the same pages
-# -----------------------------
 
 # Processor seconds that a process has taken, with its children when it is a PostgreSQL server: of
 # those that ended its own figures tell.
@@ -175,7 +174,6 @@ sub polls {
 }
 
 # -- a whole sync from slapd, a poll that finds nothing, a poll that finds one change
-# ------------------------------------------
 sub slapd {
     my $engine = $ENV{BENCH_ENGINE} // 'sqlite';
     my @overlays = $ENV{BENCH_OVERLAYS} ? (overlays => [split ' ', $ENV{BENCH_OVERLAYS}]) : ();

@@ -13,7 +13,8 @@ my %text;    # file -> text, relative names
 for my $file (split /\n/, run_command([qw(find), $src,
     qw(-type f -not -path */.git/* -not -path */obj/* -not -path */build-*)])->{out}) {
     my $name = substr $file, length($src) + 1;
-    next if $name !~ m{^(?:core|schema|mod_idadmin|worker|conf|doc|t|\.ci)/|^(?:configure|Makefile\.in|[A-Z]+\.md)$};
+    next if $name !~ m{^(?:core|schema|mod_idadmin|worker|conf|doc|t|\.ci)/|^(?:configure
+        |Makefile\.in|[A-Z]+\.md)$}x;
     next if $name =~ m{^t/fuzz/\w+/};    # seeds: bytes as attackers send them
     $text{$name} = slurp($file);
 }
@@ -66,7 +67,8 @@ sub reach {
 
 subtest 'rooms include only what is below them' => sub {
     my $httpd    =
-        qr{^(?:httpd|http_\w+|ap_\w+|util_(?:filter|script|mutex|time|md5|varbuf|expr\w*|cookies|ldap|fcgi)|mod_\w+|mpm_common|scoreboard|unixd|os)\.h$};
+        qr{^(?:httpd|http_\w+|ap_\w+|util_(?:filter|script|mutex|time|md5|varbuf|expr\w*|cookies
+            |ldap|fcgi)|mod_\w+|mpm_common|scoreboard|unixd|os)\.h$}x;
     my $outbound = qr{^(?:curl/.*|ldap\w*\.h|lber\w*\.h)$};
     # System headers that belong to some rooms only.
     my @owned = (
@@ -254,8 +256,12 @@ subtest 'both schemas have the same tables and columns' => sub {
     my $built = run_command(['sqlite3', '-batch', '-bail', '-ascii', ':memory:'],
         stdin => join "\n",
         "ATTACH ':memory:' AS cache; ATTACH ':memory:' AS audit;", (map { $text{$_} } @sqlite),
-        map {"SELECT '$_', m.name, c.name, c.type, c.\"notnull\" OR c.pk > 0, c.pk FROM $_.sqlite_schema m JOIN pragma_table_info(m.name, '$_') c
-            WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND m.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY 1, 2, 3;"} qw(main cache audit));
+        map {<<"SQL"} qw(main cache audit));
+SELECT '$_', m.name, c.name, c.type, c."notnull" OR c.pk > 0, c.pk
+FROM $_.sqlite_schema m JOIN pragma_table_info(m.name, '$_') c
+WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+    AND m.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY 1, 2, 3;
+SQL
     is($built->{exit}, 0, 'SQLite takes its migrations') or return diag $built->{err};
     my %in_sqlite = map { my @c = split /\x1f/; $c[2] = "$c[0].$c[1].$c[2]";
         ($c[2] => "$c[3] " . ($c[4] ? 'not null' : 'null') . " key $c[5]") } split /\x1e/,
@@ -272,12 +278,16 @@ subtest 'both schemas have the same tables and columns' => sub {
         ("$schema.$table.$column" => ($type{$type} // $type) . ' '
             . ($nullable eq 'YES' ? 'null' : 'not null') . " key $key")
     } $server->sql($database, <<'SQL');
-SELECT c.table_schema, c.table_name, c.column_name, c.data_type, c.is_nullable, coalesce(k.ordinal_position, 0)
+SELECT c.table_schema, c.table_name, c.column_name, c.data_type, c.is_nullable,
+    coalesce(k.ordinal_position, 0)
 FROM information_schema.columns c
-JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name AND t.table_type = 'BASE TABLE'
-LEFT JOIN information_schema.table_constraints p ON p.table_schema = c.table_schema AND p.table_name = c.table_name AND p.constraint_type = 'PRIMARY KEY'
+JOIN information_schema.tables t ON t.table_schema = c.table_schema
+    AND t.table_name = c.table_name AND t.table_type = 'BASE TABLE'
+LEFT JOIN information_schema.table_constraints p ON p.table_schema = c.table_schema
+    AND p.table_name = c.table_name AND p.constraint_type = 'PRIMARY KEY'
 LEFT JOIN information_schema.key_column_usage k
-    ON k.constraint_schema = p.constraint_schema AND k.constraint_name = p.constraint_name AND k.table_name = c.table_name AND k.column_name = c.column_name
+    ON k.constraint_schema = p.constraint_schema AND k.constraint_name = p.constraint_name
+    AND k.table_name = c.table_name AND k.column_name = c.column_name
 WHERE c.table_schema NOT IN ('pg_catalog', 'information_schema')
 SQL
     cmp_ok(scalar keys %in_sqlite, '>', 50, 'there are columns');

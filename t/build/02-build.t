@@ -31,7 +31,8 @@ subtest 'configure explains itself' => sub {
     is($help->{exit}, 0, '--help');
     my %seen;
     for my $option (grep { !$seen{$_}++ }
-        slurp($configure) =~ /(?<![\w-])(--(?:with|enable|prefix|exec-prefix|[a-z]+dir)[a-z-]*)(?==|\*| \|)/g) {
+        slurp($configure) =~ /
+            (?<![\w-])(--(?:with|enable|prefix|exec-prefix|[a-z]+dir)[a-z-]*)(?==|\*|\ \|)/gx) {
         next if $option =~ /^--(?:with-|enable-)?$/;
         like($help->{out}, qr/\Q$option\E\b/, "$option is in --help");
     }

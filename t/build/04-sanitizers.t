@@ -69,10 +69,16 @@ static int handle(request_rec *r)
     if (!r->handler || strcmp(r->handler, "fault") != 0) {
         return DECLINED;
     }
-    return fault(r->args ? r->args : "") < 0 ? HTTP_INTERNAL_SERVER_ERROR : ap_rputs("done\n", r) < 0;
+    int faulty = fault(r->args ? r->args : "") < 0;
+    return faulty ? HTTP_INTERNAL_SERVER_ERROR : ap_rputs("done\n", r) < 0;
 }
-static void hooks(apr_pool_t *pool) { (void)pool; ap_hook_handler(handle, NULL, NULL, APR_HOOK_MIDDLE); }
-module AP_MODULE_DECLARE_DATA fault_module = {STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, hooks, 0};
+static void hooks(apr_pool_t *pool)
+{
+    (void)pool;
+    ap_hook_handler(handle, NULL, NULL, APR_HOOK_MIDDLE);
+}
+module AP_MODULE_DECLARE_DATA fault_module = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, hooks, 0};
 C
 
 # A script of its own, with this body, whose one test passes.

@@ -93,7 +93,8 @@ subtest 'create' => sub {
     is_deeply([$cloud->counters->{created} - $before, $cloud->counters->{createdByMarker}{'task-1'},
         $cloud->counters->{createdByMarker}{E1}], [1, 1, 1], 'counted, by marker too');
     my $read =
-        get("/users/$user->{id}?\$select=accountEnabled,onPremisesExtensionAttributes,createdDateTime,department,employeeId");
+        get("/users/$user->{id}?\$select=accountEnabled,onPremisesExtensionAttributes,"
+            . 'createdDateTime,department,employeeId');
     is($read->{onPremisesExtensionAttributes}{extensionAttribute15}, 'task-1', 'marker');
     ok($read->{accountEnabled}, 'enabled');
     ok(exists $read->{department} && !defined $read->{department},

@@ -289,7 +289,8 @@ subtest 'bulk' => sub {
         return { items => \@items, pages => $pages, delta => $delta };
     };
     my $select =
-        '$select=id,userPrincipalName,displayName,department,accountEnabled,manager,assignedLicenses,signInActivity,createdDateTime,mail';
+        '$select=id,userPrincipalName,displayName,department,accountEnabled,manager,'
+        . 'assignedLicenses,signInActivity,createdDateTime,mail';
     my $users = $all->("/users/delta?" . $select =~ s/signInActivity,//r);
     my %user = map { ($_->{id} => $_) } @{ $users->{items} };
     is(scalar keys %user, $cloud->counters->{users}, 'everybody in delta');

@@ -69,7 +69,8 @@ sub until_done {
     for (1 .. 60) {
         $answer = call($name, %arguments);
         push @classes, $answer->{class};
-        last if $answer->{class} !~ /^(?:not visible yet|answer lost|not reachable|asks to slow down)$/;
+        last if $answer->{class} !~ /^(?:not\ visible\ yet|answer\ lost|not\ reachable|asks\ to
+            \ slow\ down)$/x;
         $arguments{sentAt} = $begun if $name eq 'create';
         select undef, undef, undef, $answer->{class} eq 'asks to slow down' ? $answer->{retryAfter}
             : 0.2;
@@ -501,7 +502,8 @@ subtest 'guarded accounts' => sub {
     stop_tool();
     start_tool(protectedAccounts => ["EVA.Berg\@$domain", uc $id{'rut.sandell'}]);
     my $role =
-        qr/holds the directory role User Administrator: accounts of administrators are never changed/;
+        qr/holds\ the\ directory\ role\ User\ Administrator:\ accounts\ of\ administrators\ are
+            \ never\ changed/x;
     for my $case (['root.admin', $role], ['johan.asberg', $role],
         ['eva.berg', qr/EVA\.Berg\S+ is one of protectedAccounts: it is never changed/],
         ['rut.sandell', qr/is one of protectedAccounts/]) {

@@ -15,13 +15,11 @@ my $domain = $Idadmin::Test::Cloud::domain;
 my ($stack, $cloud, $engine, $device);
 
 # -- both sides
-# ------------------------------------------------------------
 
 sub cached { return cache_of($stack, 'cloud') }
 sub same   { my ($name) = @_; return same_in_both(cloud_truth($cloud), cached(), $name) }
 
 # -- syncs
-# ------------------------------------------------------------
 
 sub once { return $stack->new_worker(start => 0)->run('--once') }
 
@@ -182,7 +180,8 @@ sub lost_tokens {
     my $full = full_at();
     my ($tokens) = state_of();
     $stack->sql("UPDATE cache.sync_state SET tokens = "
-        . "'{\"users\":\"https://elsewhere.example/x\",\"groups\":\"https://elsewhere.example/y\"}' WHERE directory = 'cloud'");
+        . q('{"users":"https://elsewhere.example/x","groups":"https://elsewhere.example/y"}')
+        . " WHERE directory = 'cloud'");
     my $run = once();
     is($run->{exit}, 1, 'a link to another host is not followed');
     like($run->{out} . $run->{err}, qr/elsewhere\.example.*not followed/, 'and says so');

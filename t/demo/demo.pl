@@ -136,7 +136,8 @@ sub write_environment {
     }
     spew($file,
         $text
-        . "LIMIT_USER=$limit->{username}\nLIMIT_KEY=$limit->{apiKey}\nLIMIT_MCP_SECRET=$limit->{mcpSecret}\n");
+        . "LIMIT_USER=$limit->{username}\nLIMIT_KEY=$limit->{apiKey}\n"
+        . "LIMIT_MCP_SECRET=$limit->{mcpSecret}\n");
     chmod 0600, $file;
 }
 
@@ -211,7 +212,8 @@ sub is_there {
     }
     my $found =
         curl(GET =>
-        "/v1/api/user?userPrincipalName=$here->{local}%40$here->{domain}&fields=manager,accountEnabled");
+        "/v1/api/user?userPrincipalName=$here->{local}%40$here->{domain}"
+            . '&fields=manager,accountEnabled');
     holds($found->{status} == 200 && $found->{data}{user}{accountEnabled},
         'the look-up finds the new user');
 }
@@ -376,15 +378,19 @@ if ($once) {
     exit($failed ? 1 : 0);
 }
 my $read = $acme->key('read');
+my $url = $stack->httpd->url;
+my $client = Idadmin::Test::json_text({ mcpServers => { identity => { type => 'http',
+    url => "$url/mcp", headers => { Authorization => "Bearer $read->{mcpSecret}" } } } });
 say_line(<<"TEXT");
 
 Everything stays up until Ctrl-C. In another terminal:
    . $run/demo.env
-   curl -H "X-Company-ID: \$CLOUD_COMPANY_ID" -H "X-Api-User: \$CLOUD_READ_USER" -H "X-Api-Key: \$CLOUD_READ_KEY" \\
+   curl -H "X-Company-ID: \$CLOUD_COMPANY_ID" \\
+        -H "X-Api-User: \$CLOUD_READ_USER" -H "X-Api-Key: \$CLOUD_READ_KEY" \\
         "\$BASE_URL/v1/api/user?userPrincipalName=\$CLOUD_KNOWN_UPN"
-   REST          @{[ $stack->httpd->url ]}/v1/api/user   OpenAPI @{[ $stack->httpd->url ]}/v1/openapi.json
-   MCP           @{[ $stack->httpd->url ]}/mcp, header "Authorization: Bearer $read->{mcpSecret}"
-   in an assistant: {"mcpServers":{"identity":{"type":"http","url":"@{[ $stack->httpd->url ]}/mcp","headers":{"Authorization":"Bearer $read->{mcpSecret}"}}}}
+   REST          $url/v1/api/user   OpenAPI $url/v1/openapi.json
+   MCP           $url/mcp, header "Authorization: Bearer $read->{mcpSecret}"
+   in an assistant: $client
    keys          acme (cloud) and nordic (on-premises), full access and read-only: in demo.env
    directories   @{[ $stack->slapd->url ]}, $Idadmin::Test::Slapd::suffix; @{[ $acme->cloud->url ]}
    store         @{[ $stack->store ]}

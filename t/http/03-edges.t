@@ -458,7 +458,9 @@ subtest 'HTTP/2' => sub {
     my @mcp = ('-H', 'Content-Type: application/json', '-H',
         'Accept: application/json, text/event-stream', '-w', "\n%{http_version} %{http_code}");
     like $h2->(@mcp, '-d',
-        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_workflows","arguments":{}}}', $httpd->tls_url . '/mcp'), qr/"structuredContent":\{"items":.*\n2 200$/s, 'an MCP call';
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call",'
+            . '"params":{"name":"list_workflows","arguments":{}}}', $httpd->tls_url . '/mcp'),
+        qr/"structuredContent":\{"items":.*\n2 200$/s, 'an MCP call';
     like $h2->(@mcp, '-X', 'GET', $httpd->tls_url . '/mcp'), qr/\n2 405$/, 'which only POST may be';
 };
 

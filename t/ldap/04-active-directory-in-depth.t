@@ -81,7 +81,8 @@ sub attribution {
     ok(who_has('Domain Users')->{ upn('bo.ek') },
         'whose primary group it is shows in Domain Users');
     my @empty = map { $_->{name} } @{
-        $stack->get('/v1/api/hygiene?sections=emptyGroups&limit=200')->{json}{data}{sections}{emptyGroups}{items} };
+        $stack->get('/v1/api/hygiene?sections=emptyGroups&limit=200')
+            ->{json}{data}{sections}{emptyGroups}{items} };
     ok((grep { $_ eq 'Nobody' } @empty) && !grep { $_ eq 'Deck' || $_ eq 'Domain Users' } @empty,
         'an empty group is told, one that is somebody\'s primary group is not') or diag("@empty");
 

@@ -23,7 +23,8 @@ my %backends = (
     stack => sub { (slapd => Idadmin::Test::Samba->new(account => 'reader')) },
         # deletions show every ten minutes
         later => sub {
-            $_[0]->sql(q{UPDATE cache.sync_state SET tokens = replace(tokens, '"scanned":"', '"scanned":"-')}) } },
+            $_[0]->sql(q{UPDATE cache.sync_state SET }
+                . q{tokens = replace(tokens, '"scanned":"', '"scanned":"-')}) } },
     # Without lastbind nothing but the changes themselves moves slapd's contextCSN on.
     Ldap  => { directory => 'onPremises', company => 'nordic', usual => 400, at_once => 1,
         stack => { slapd => { lastbind => 0 } }, source => sub { $_[0]->slapd } },

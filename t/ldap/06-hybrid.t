@@ -40,7 +40,8 @@ sub employed {
         json => { userPrincipalName => upn($uid), employeeId => $number })->{json}{data}{taskId});
     return sort((map {"onPremises $_"} groups_on_premises($uid)),
         map {"cloud $_"} grep {
-        !/^(?:Everyone in sales|Synced staff|Mail developers|News list|Role holders|Restricted|Stockholm)$/ } groups_in_cloud($uid));
+        !/^(?:Everyone\ in\ sales|Synced\ staff|Mail\ developers|News\ list|Role
+            \ holders|Restricted|Stockholm)$/x } groups_in_cloud($uid));
 }
 sub restore { my ($number, $query) = @_;
     return $stack->post('/v1/api/user' . ($query // ''),
@@ -130,7 +131,8 @@ sub synchronised {
         properties => { onPremisesSyncEnabled => JSON::PP::true() } });
     my $id = offboard('karin.hedlund');
     my $task = waits_at($id,
-        qr/Waits for the synchronisation between the directories: the other directory does not show the account as disabled yet/);
+        qr/Waits\ for\ the\ synchronisation\ between\ the\ directories:\ the\ other\ directory
+            \ does\ not\ show\ the\ account\ as\ disabled\ yet/x);
     my $steps = outcomes($task);
     my @steps = qw(disableAccount revokeMemberships revokeSessions@cloud revokeMemberships@cloud);
     is("@{$steps}{@steps}", 'done done done done',

@@ -195,7 +195,8 @@ for_each_stack {
             'a readable id comes back with the error');
         for my $id ('0', '""', '-5', '"x\u20acy"', '9007199254740993') {
             my $answer =
-                $call->("{\"jsonrpc\":\"2.0\",\"id\":$id,\"method\":\"tools/list\",\"params\":{\"_meta\":$meta}}");
+                $call->(qq({"jsonrpc":"2.0","id":$id,"method":"tools/list",)
+                        . qq("params":{"_meta":$meta}}));
             is($answer->{status}, 200, "id $id");
             like($answer->{body}, qr/^\{"jsonrpc":"2\.0","id":\Q$id\E,/, 'comes back as it was')
                 if $id !~ /u20ac/;
@@ -414,7 +415,8 @@ for_each_stack {
         wait_until(10, sub { $answer = $modern->call('list_pending_approvals');
             $answer->{failed} });
         tool_error($answer,
-            qr/^The access governance module is required for this tool and is not enabled for this tenant\. .*administrator/, 'without access governance');
+            qr/^The\ access\ governance\ module\ is\ required\ for\ this\ tool\ and\ is\ not
+                \ enabled\ for\ this\ tenant\.\ .*administrator/x, 'without access governance');
         ok($modern->call('list_workflows')->{data}, 'other tools go on');
         $document->{modules}{publicApi} = JSON::PP::false();
         $stack->apply_tenant($document);

@@ -116,7 +116,8 @@ sub one_user {
         'a name is no ID, but leads on');
     refused('/user/details', {}, 400, qr/user: is required/, 'nobody named');
     my $fields =
-        $stack->get("/v1/api/user?userPrincipalName=bo.ek\@$d&fields=id,manager,status")->{json}{data}{user};
+        $stack->get("/v1/api/user?userPrincipalName=bo.ek\@$d&fields=id,manager,status")
+            ->{json}{data}{user};
     is($fields->{id}, $bo->{id}, 'fields of the simple look-up');
 }
 

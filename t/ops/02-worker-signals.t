@@ -118,7 +118,9 @@ sub zone_rules_change {
     my $now = queue('Instant', date => '2031-07-01');
     is($stack->task($id)->{scheduledAtUtc}, '2031-07-01T10:00:00Z', 'noon in Stockholm');
     my $worker = $stack->new_worker(env => { TZDIR => $zones });
-    ok($worker->log_has(qr/task $id: 2031-07-01 12:00 in Europe\/Stockholm is another instant.*moved by -25200 s/, 10), 'with other rules it is moved, and the log says so');
+    ok($worker->log_has(qr/task\ $id:\ 2031-07-01\ 12:00\ in\ Europe\/Stockholm\ is\ another
+        \ instant.*moved\ by\ -25200\ s/x,
+    10), 'with other rules it is moved, and the log says so');
     is($stack->task($id)->{scheduledAtUtc}, '2031-07-01T03:00:00Z', 'to the noon of those rules');
     is($worker->stop, 0, 'the worker ends');
     $worker = $stack->new_worker;
@@ -298,7 +300,8 @@ sub laundering {
         'then a document of some members is taken again');
     put_back($forged, $seal, $revision + 1);
     like(apply($stack->tenant_document)->{out},
-        qr/^  directories\.onPremises\.urls: \["ldaps:\/\/evil\.example:636"\] -> .*^  directories\.onPremises\.userBase: .* \(the same\)$/ms, 'people read it too');
+        qr/^\ \ directories\.onPremises\.urls:\ \["ldaps:\/\/evil\.example:636"\]\ ->\ .*^\ 
+            \ directories\.onPremises\.userBase:\ .*\ \(the\ same\)$/msx, 'people read it too');
 }
 
 # An old document with its good seal, put back by somebody or by a restored backup, is not served
@@ -349,7 +352,8 @@ sub sealed_before_revisions {
         chmod 0750, "$stack->{base}/lib" or die $!;
         is($blind->{exit}, 1, 'a node that cannot keep what it has seen serves nothing');
         like($blind->{out},
-            qr/FAIL.*seal revisions \Q$key\E\.revisions cannot be written.*directory must be writable/, 'and says what it needs');
+            qr/FAIL.*seal\ revisions\ \Q$key\E\.revisions\ cannot\ be\ written.*directory\ must
+                \ be\ writable/x, 'and says what it needs');
     }
     $stack->apply_tenant($stack->tenant_document(seatLimit => undef));
 }

@@ -26,7 +26,10 @@ $can .= 'w' if sysopen my $out, $path, O_WRONLY | O_APPEND;
 my $moved = rename $path, "$path.moved";
 $can .= 'd' if $moved;
 rename "$path.moved", $path if $moved;
-if (sysopen my $made, "$path-journal", O_WRONLY | O_CREAT | O_EXCL) { $can .= 'c'; unlink "$path-journal" }
+if (sysopen my $made, "$path-journal", O_WRONLY | O_CREAT | O_EXCL) {
+    $can .= 'c';
+    unlink "$path-journal";
+}
 print $can;
 PERL
 
@@ -180,8 +183,8 @@ subtest 'root makes the store' => sub {
     like($named->{err}, qr/no user nobody-such/, 'is said');
 };
 
-# The samples for systemd make what doc/install.md's table says, and the demo's and the tests' directories
-# are the same.
+# The samples for systemd make what doc/install.md's table says, and the demo's and the tests'
+# directories are the same.
 subtest 'samples make users and directories' => sub {
     my ($sysusers, $tmpfiles) = map { Idadmin::Test::program_path("systemd-$_")
         // (grep {-x} "/bin/systemd-$_")[0] } qw(sysusers tmpfiles);
@@ -210,7 +213,8 @@ subtest 'samples make users and directories' => sub {
         '/etc/idadmin/secrets' => "$uid:$gid 0700" },
         'owners and modes');
     my $page = slurp(Idadmin::Test::src_dir() . '/doc/install.md');
-    like($page, qr{^ *\| `/var/lib/idadmin` \| idadmin:idadmin 2750 }m, 'as doc/install.md tells them');
+    like($page, qr{^\ *\|\ `/var/lib/idadmin`\ \|\ idadmin:idadmin\ 2750\ }mx,
+    'as doc/install.md tells them');
     like($page, qr{^ *\| `/var/lib/idadmin/spool` \| idadmin:idadmin 2770 }m, 'spool too');
     my $base = tempdir();
     is_deeply([map { sprintf '%04o',

@@ -1,5 +1,5 @@
-# Backup and restore by the very commands of doc/install.md: what it says there is what is run here, under
-# the paths of a stack.
+# Backup and restore by the very commands of doc/install.md: what it says there is what is run here,
+# under the paths of a stack.
 use strict;
 use warnings;
 use utf8;

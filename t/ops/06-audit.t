@@ -106,7 +106,8 @@ sub requests {
     for my $want (@expected) {
         my $name = "$want->{endpoint} $want->{outcome}";
         my ($at) = grep {
-            json_text($found{$name}[$_]{parameters}) eq json_text($want->{parameters}) } 0 .. $#{ $found{$name} // [] };
+            json_text($found{$name}[$_]{parameters}) eq json_text($want->{parameters}) }
+            0 .. $#{ $found{$name} // [] };
         ok defined $at, "$name with its parameters"
             or do { diag json_text($want), json_text($found{$name}); next };
         my $got = splice @{ $found{$name} }, $at, 1;
@@ -356,7 +357,8 @@ sub foreign_files {
     ok wait_until(20, sub { !-e $names[4] }), 'the segment behind them is taken and removed';
     ok $stack->worker->log_has(qr/IDA0410 4 files in the spool .*\Q$names[0]\E/, 5),
         'what is no regular file is told';
-    ok $stack->worker->log_has(qr/IDA0411 2 audit records in the spool, the first of them in \Q$names[4]\E/, 5), 'and what claims to be of somebody else';
+    ok $stack->worker->log_has(qr/IDA0411\ 2\ audit\ records\ in\ the\ spool,\ the\ first\ of
+        \ them\ in\ \Q$names[4]\E/x, 5), 'and what claims to be of somebody else';
     $stack->get('/v1/api/tasks', key => 'counted');
     ok wait_until(20, sub { !spool_status($spool, '--json')->{segments} }),
         'later segments are taken too, and nothing waits';
@@ -407,8 +409,9 @@ sub dead_node {
     is $waiting->{segments}, scalar @segments, 'in how many segments';
     ok $waiting->{oldestSeconds} >= 0 && $waiting->{oldestSeconds} < 3600,
         "and since when ($waiting->{oldestSeconds} s)";
-    like spool_status($dir),
-        qr/^Audit spool \Q$dir\E: @{[ scalar @segments ]} segments with $waiting->{bytes} bytes wait, the oldest for \d+ seconds\.$/m, 'in words too';
+    my $told = "Audit spool $dir: " . @segments . " segments with $waiting->{bytes} bytes wait, "
+        . 'the oldest for ';
+    like spool_status($dir), qr/^\Q$told\E\d+ seconds\.$/m, 'in words too';
     my $result = $stack->ctl_ok('audit', 'ingest', $dir, '--json');
     is $result->{records}, @lines + 1, 'every whole record is read';
     is $result->{torn}, 4, 'the four torn ones are counted';
@@ -485,7 +488,8 @@ for_each_engine {
             small => ['hr-small', 'read-only', '--rate-limit', '3/60s', '--label', 'Small ones'],
             small2 => ['hr-small2', 'read-only', '--rate-limit', '3/60s'],
         });
-    $stack->httpd->expect_log(qr/IDA0210|AH01631|AH00052|AH00045|exit signal Killed|children are killed successively/);
+    $stack->httpd->expect_log(qr/IDA0210|AH01631|AH00052|AH00045|exit\ signal\ Killed|children
+        \ are\ killed\ successively/x);
     # first: others' refusals of the same minute would be counted with them
     subtest strangers => \&strangers;
     subtest requests  => \&requests;

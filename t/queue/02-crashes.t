@@ -208,7 +208,8 @@ sub make_points {
         my ($type, $step, $pattern, $name) = @$point;
         for my $how (qw(landed lost)) {
             next if $prefix eq 'stopped'
-                && "$step $how" !~ /^(?:createAccount landed|setManager lost|disableAccount landed|revokeMemberships lost)$/ || $prefix eq 'stopped' && $name;
+                && "$step $how" !~ /^(?:createAccount\ landed|setManager\ lost|disableAccount
+                    \ landed|revokeMemberships\ lost)$/x || $prefix eq 'stopped' && $name;
             my $uid = $type eq 'userCreate' ? "$prefix." . lc(($name // $step) . $how)
                 : shift @free;
             push @cases, { name => "$prefix in " . ($name // $step) . ", the write is $how",

@@ -86,7 +86,8 @@ sub joiner {
     my $h = $mail->{headers};
     is($h->{subject}, "Välkommen Ås Åsa Öberg$tag", 'the manager has a mail: subject');
     like($mail->{body},
-        qr/^Hej Anna Lind!\nÅsa Öberg$tag \(Säljare, Försäljning\) börjar \d{4}-\d\d-\d\d \d\d:\d\d\.\n\.\nFrån (?:Nordic|Acme) AB \{nothing\n$/, 'body, line for line');
+        qr/^Hej\ Anna\ Lind!\nÅsa\ Öberg$tag\ \(Säljare,\ Försäljning\)\ börjar\ \d{4}-\d\d-\d\d
+            \ \d\d:\d\d\.\n\.\nFrån\ (?:Nordic|Acme)\ AB\ \{nothing\n$/x, 'body, line for line');
     is_deeply([@$h{qw(to auto-submitted content-type)}],
         ["<$manager>", 'auto-generated', 'text/plain; charset=UTF-8'], 'headers');
     is($h->{from}, 'Identity Sërvice <identity@nordic.example>', 'the sender with a name');
@@ -387,7 +388,8 @@ sub whose_password {
     my $task = $on->wait_task($change, states => ['failed']);
     is($task->{steps}[0]{outcome}, 'done', 'however one comes to be there, the manager is set');
     like($task->{error},
-        qr/only for an account that the task makes or brings back: that of \Q$upn\E was left as it is/, 'the password is not');
+        qr/only\ for\ an\ account\ that\ the\ task\ makes\ or\ brings\ back:\ that\ of\ \Q$upn\E
+            \ was\ left\ as\ it\ is/x, 'the password is not');
     is($to->($johan), $seen{$johan}, 'and nobody is told one');
 
     $on->wait_task(leave_now($on, $upn));
@@ -429,7 +431,8 @@ sub manager_gone {
     my $answer = $on->call(DELETE => "/v1/api/task?id=$boss->{taskId}");
     is($answer->{status}, 200, 'a manager is cancelled') or diag $answer->{body};
     like($answer->{json}{data}{message},
-        qr/would have created the manager of .*\Q$_->{userPrincipalName}\E \(task \Q$_->{taskId}\E\)/, 'which names who waits') for $junior, $change;
+        qr/would\ have\ created\ the\ manager\ of\ .*\Q$_->{userPrincipalName}\E\ \(task
+            \ \Q$_->{taskId}\E\)/x, 'which names who waits') for $junior, $change;
 
     $stack->worker->expect_log(qr/IDA0317 task \S+ \(user(?:Create left\.alone|Update bo\.ek)/);
     my $now = sub { $on->ctl_ok('task', 'reschedule', 'leaderless', $_[0]{taskId},
@@ -441,7 +444,8 @@ sub manager_gone {
         'Arrival/1 addToGroup' => 'done', 'Arrival/2 sendEmail' => 'failed' },
         'all other steps run') or diag(json_text($task));
     like($task->{error},
-        qr/^setManager: The manager \S+ was not found in the directory\. Give the person a manager/i, 'the task fails, and says why');
+        qr/^setManager:\ The\ manager\ \S+\ was\ not\ found\ in\ the\ directory\.\ Give\ the
+            \ person\ a\ manager/ix, 'the task fails, and says why');
     run_of($on, 'Arrival', $task, 'failed');
     is($on->call(PATCH => '/v1/api/user',
         json => { userPrincipalName => $junior->{userPrincipalName},

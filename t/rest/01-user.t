@@ -54,7 +54,8 @@ sub look_up {
     is($stack->get_user('maria.oqvist@nordic.example')->{json}{data}{user}{surname}, 'Öqvist',
         'UTF-8 comes through');
     my $fields =
-        $stack->get('/v1/api/user?userPrincipalName=anna.lind%40nordic.example&fields=manager,directories,status,mail,accountEnabled');
+        $stack->get('/v1/api/user?userPrincipalName=anna.lind%40nordic.example'
+            . '&fields=manager,directories,status,mail,accountEnabled');
     is($fields->{json}{data}{user}{manager}{userPrincipalName}, 'eva.berg@nordic.example',
         'fields= adds the manager');
     is_deeply($fields->{json}{data}{user}{directories}, ['onPremises'], 'and the directories');
@@ -336,7 +337,8 @@ sub tasks {
     is($stack->get('/v1/api/tasks?limit=200')->{status}, 200, 'limit 200');
     refused($stack->get('/v1/api/tasks?state=lost'), 400, 'BAD_REQUEST', qr/state.*queued/s,
         'an unknown state');
-    is($stack->get('/v1/api/tasks?type=userDelete&userPrincipalName=BO.ek%40nordic.example')->{json}{data}{totalCount}, 1, 'filters');
+    is($stack->get('/v1/api/tasks?type=userDelete&userPrincipalName=BO.ek%40nordic.example')
+        ->{json}{data}{totalCount}, 1, 'filters');
     my $id = create(firstname => 'Cancel', surname => 'Me',
         date => '2027-07-01')->{json}{data}{taskId};
     my $cancelled = $stack->delete("/v1/api/task?id=$id");
@@ -355,8 +357,8 @@ sub tasks {
 }
 
 sub seats {
-    my $used = 20 + scalar grep { $_->{type} eq 'userCreate'
-        && $_->{state} eq 'queued' } @{ $stack->get('/v1/api/tasks?limit=200')->{json}{data}{items} };
+    my $tasks = $stack->get('/v1/api/tasks?limit=200')->{json}{data}{items};
+    my $used = 20 + scalar grep { $_->{type} eq 'userCreate' && $_->{state} eq 'queued' } @$tasks;
     $stack->apply_tenant($stack->tenant_document(seatLimit => $used + 1));
     my $limit = $used + 1;
     sleep 3;    # a tenant change holds within 5 s; asked below until it does
@@ -394,7 +396,8 @@ sub document {
     is($answer->{status}, 200, 'the OpenAPI document needs no key');
     is($answer->{json}{openapi}, '3.1.0', 'OpenAPI 3.1');
     my ($update, $delete) = map {
-        $answer->{json}{paths}{'/v1/api/user'}{$_}{requestBody}{content}{'application/json'}{schema}{properties} } qw(patch delete);
+        $answer->{json}{paths}{'/v1/api/user'}{$_}{requestBody}
+            {content}{'application/json'}{schema}{properties} } qw(patch delete);
     is_deeply([map { $_->{type} } @$update{qw(firstname jobTitle profilePhoto)}],
         ['string', ['string', 'null'], ['string', 'null']], 'null clears what a PATCH may clear');
     is_deeply([map { $_->{maxLength} } @$delete{qw(firstname surname jobTitle department)}],
@@ -408,7 +411,9 @@ sub document {
     is_deeply([grep { !$answer->{json}{components}{schemas}{$_} } @references], [],
         'every reference leads somewhere');
     is_deeply([sort @{
-        $answer->{json}{paths}{'/v1/api/user'}{post}{requestBody}{content}{'application/json'}{schema}{required} }], [qw(firstname surname)], 'required members');
+        $answer->{json}{paths}{'/v1/api/user'}{post}{requestBody}
+            {content}{'application/json'}{schema}{required} }],
+        [qw(firstname surname)], 'required members');
 }
 
 for_each_engine {

@@ -357,8 +357,8 @@ sub tasks {
         'with what was asked, of whom');
 
     my $page = $stack->get('/v1/api/tasks?type=userCreate&limit=2')->{json}{data};
-    my $next =
-        $stack->get("/v1/api/tasks?type=userCreate&limit=2&cursor=$page->{nextCursor}")->{json}{data};
+    my $next = $stack->get("/v1/api/tasks?type=userCreate&limit=2&cursor=$page->{nextCursor}")
+        ->{json}{data};
     is(scalar @{ $next->{items} }, 2, 'lists are pages');
     ok($next->{items}[0]{id} lt $page->{items}[1]{id}, 'newest first');
     is_deeply([grep { $_->{state} ne 'cancelled' } @{
@@ -397,7 +397,8 @@ sub rehires {
         date => (wall(time + 86_400))[0]);
     my $creation = $stack->post('/v1/api/user', \%coming)->{json}{data}{taskId};
     refused($stack->post('/v1/api/user', \%coming), 409, 'CONFLICT',
-        qr/E-88 is that of the queued creation of kim\.coming\S+ \(task $creation\)\. Send "rehire":"new"/, 'a second creation is refused, naming the first');
+        qr/E-88\ is\ that\ of\ the\ queued\ creation\ of\ kim\.coming\S+\ \(task\ $creation\)\.
+            \ Send\ "rehire":"new"/x, 'a second creation is refused, naming the first');
     refused($stack->post('/v1/api/user?dryRun=true', \%coming), 409, 'CONFLICT', qr/task $creation/,
         'a dry run says so too');
     refused($stack->post('/v1/api/user', { %coming, rehire => 'restore' }), 409, 'CONFLICT',

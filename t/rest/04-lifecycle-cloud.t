@@ -21,7 +21,8 @@ sub done  { my ($answer) = @_; is($answer->{status}, 200, 'queued') or diag($ans
     return $stack->wait_task($answer->{json}{data}{taskId}, seconds => 60) }
 
 my @empty = map { $_->{name} } @{
-    $stack->get('/v1/api/hygiene?sections=emptyGroups')->{json}{data}{sections}{emptyGroups}{items} };
+    $stack->get('/v1/api/hygiene?sections=emptyGroups')
+        ->{json}{data}{sections}{emptyGroups}{items} };
 is_deeply([grep {/^(?:Devices|Empty)$/} @empty], ['Empty'], 'a group of devices is not empty')
     or diag("@empty");
 is($stack->get('/v1/api/resource/access?resource=Devices')->{json}{data}{totalCount}, 0,
@@ -61,7 +62,8 @@ $task = done($change);
 is_deeply([$task->{state}, outcomes($task)->{updateAccount}, $cloud->user($upn)->{officeLocation}],
     ['done', 'done', 'Hus 7'], 'the rest is written') or diag(json_text($task));
 like(step($task, 'updateAccount')->{detail},
-    qr/^office, displayName; not set: middleName \(middleName: the cloud directory has no property for it\)$/, 'the step tells what was not');
+    qr/^office,\ displayName;\ not\ set:\ middleName\ \(middleName:\ the\ cloud\ directory\ has
+        \ no\ property\ for\ it\)$/x, 'the step tells what was not');
 like(json_text($task->{warnings}), qr/middleName was not set/, 'so does the task');
 
 $task = done($stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' }));

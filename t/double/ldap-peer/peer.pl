@@ -112,7 +112,6 @@ sub rule_for {
 }
 
 # -- ends
-# ------------------------------------------------------------
 
 sub finish {
     my ($how) = @_;
@@ -145,7 +144,6 @@ sub put {
 }
 
 # -- the wire below TLS: a process of its own that can drip, cut and stall
-# ---------------------------------------------
 
 sub order { my ($text) = @_; syswrite $wire->{orders}, "$text\n";
     sysread $wire->{answers}, my $done, 1 }
@@ -217,7 +215,6 @@ sub wire_run {
 }
 
 # -- faults
-# ------------------------------------------------------------
 
 # Carries a rule out. Returns when the answer is to go on; with 1 when it is finished.
 sub carry_out {
@@ -258,7 +255,6 @@ sub carry_out {
 }
 
 # -- requests
-# ------------------------------------------------------------
 
 sub uuid_set { return tlv(0xa3, boolean(1), set_of(map { octets($_) } @_)) }
 
@@ -405,7 +401,6 @@ sub answer {
 }
 
 # -- connections
-# ------------------------------------------------------------
 
 sub protect {
     my $files = $config->{certificates}{ script()->{certificate} // 'good' }

@@ -21,7 +21,6 @@ our @EXPORT =
     in_parallel run_command for_each_engine secret_file);
 
 # -- places
-# ------------------------------------------------------------
 
 sub src_dir {
     return $ENV{IDADMIN_SRC} // Cwd::abs_path(File::Basename::dirname(__FILE__) . '/../../..');
@@ -92,7 +91,6 @@ sub free_port {
 }
 
 # -- users
-# ------------------------------------------------------------
 
 # As root, worker and idadminctl run as one unprivileged user and httpd's children as another, whose
 # group is that of the first, as on a real server; else all run as ourselves. The first is a number
@@ -163,7 +161,6 @@ sub secret_file {
 }
 
 # -- files and JSON
-# --------------------------------------------------------------------------------------------------
 
 sub slurp {
     my ($file) = @_;
@@ -185,7 +182,6 @@ sub json_text { return $json->encode($_[0]) }    # data -> UTF-8 bytes
 sub json_data { return $json->decode($_[0]) }    # UTF-8 bytes -> data; dies on bad JSON
 
 # -- waiting and parallel work
-# ---------------------------------------------------------------------------------------
 
 # Polls until the block is true and returns its value; undef after $seconds. Sanitizer builds get
 # longer.
@@ -237,7 +233,6 @@ sub in_parallel {
 }
 
 # -- commands and daemons
-# --------------------------------------------------------------------------------------------
 
 # Every process of a script writes its sanitizer reports into one directory, which is looked at when
 # the script ends: a report counts whatever becomes of the exit status. The caller's own
@@ -397,7 +392,6 @@ END {
 }
 
 # -- both engines
-# ------------------------------------------------------------
 
 # for_each_engine { my ($engine) = @_; ... }: a subtest on SQLite and one on PostgreSQL, skipped
 # with the reason where that is not installed. IDADMIN_ENGINE=sqlite|postgresql narrows it.

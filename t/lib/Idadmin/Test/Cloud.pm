@@ -114,7 +114,6 @@ sub document {
 }
 
 # -- looking and changing from outside
-# -------------------------------------------------------------------------------
 
 sub _ask {
     my ($self, $method, $path, $data) = @_;

@@ -40,7 +40,6 @@ sub slapd_options {
 }
 
 # -- for the test
-# ------------------------------------------------------------
 
 sub _ask {
     my ($self, %what) = @_;
@@ -73,7 +72,6 @@ sub writes {
 }
 
 # -- the process between
-# ---------------------------------------------------------------------------------------------
 
 sub _end { my ($select, $socket) = @_; $select->remove($socket); close $socket }
 

@@ -92,6 +92,8 @@ sub _builtin {
     return @builtin;
 }
 
+my @notes = qw(op company user label task);    # of a request, for the access log
+
 sub _configuration {
     my ($self) = @_;
     my ($user, $group) = (Idadmin::Test::web_user(), Idadmin::Test::runtime_user());
@@ -117,7 +119,7 @@ CoreDumpDirectory /tmp
 DocumentRoot $self->{base}/htdocs
 ErrorLog $self->{base}/error.log
 LogLevel @{[ $self->{log_level} // ($self->{module} // 1 ? 'warn idadmin:debug' : 'warn') ]}
-LogFormat "%h %u \\"%r\\" %>s %B %D op=%{idadmin-op}n company=%{idadmin-company}n user=%{idadmin-user}n label=%{idadmin-label}n task=%{idadmin-task}n" idadmin
+LogFormat "%h %u \\"%r\\" %>s %B %D @{[ join ' ', map {"$_=%{idadmin-$_}n"} @notes ]}" idadmin
 CustomLog $self->{base}/access.log idadmin
 StartServers $children
 ServerLimit $limit
@@ -276,7 +278,6 @@ sub kill_child {
 }
 
 # -- logs
-# ------------------------------------------------------------
 
 # Lines like this are no surprise in this test.
 sub expect_log { my ($self, @patterns) = @_; push @{ $self->{expected} }, @patterns }

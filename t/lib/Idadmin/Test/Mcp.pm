@@ -85,7 +85,8 @@ sub call {
     $answer->{data} = $result->{structuredContent};
     my $canonical = JSON::PP->new->canonical->allow_nonref;
     die "text and structuredContent of $tool differ\n"
-        if $canonical->encode(Idadmin::Test::json_data(Encode::encode_utf8($answer->{text}))) ne $canonical->encode($answer->{data});
+        if $canonical->encode(Idadmin::Test::json_data(Encode::encode_utf8($answer->{text})))
+        ne $canonical->encode($answer->{data});
     my $fault = broken($self->output_schema($tool), $answer->{data});
     die "$tool does not keep to its output schema: $fault\n" if defined $fault;
     return $answer;

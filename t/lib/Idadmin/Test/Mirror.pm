@@ -52,7 +52,6 @@ sub _state {
 }
 
 # -- the cache
-# ------------------------------------------------------------
 
 # cache_of($stack, 'cloud'|'onPremises')
 sub cache_of {
@@ -103,7 +102,6 @@ sub cache_of {
 }
 
 # -- the cloud, as lists and single reads tell it
-# --------------------------------------------------------------------
 
 my %cloud_names = (
     upn => 'userPrincipalName', mail => 'mail', display_name => 'displayName',
@@ -139,7 +137,8 @@ sub cloud_truth {
     my ($cloud) = @_;
     my %sku = map { $_->{skuId} => $_->{skuPartNumber} } all_of($cloud, '/subscribedSkus');
     my @found = all_of($cloud,
-        '/users?$top=999&$select=id,userType,accountEnabled,createdDateTime,assignedLicenses,proxyAddresses,' . join(',', values %cloud_names) . '&$expand=manager($select=id)');
+        '/users?$top=999&$select=id,userType,accountEnabled,createdDateTime,assignedLicenses,'
+            . 'proxyAddresses,' . join(',', values %cloud_names) . '&$expand=manager($select=id)');
     my %lives = map { $_->{id} => 1 } @found;
     my (@users, @groups);
     for my $user (@found) {
@@ -156,7 +155,8 @@ sub cloud_truth {
         };
     }
     for my $group (all_of($cloud,
-        '/groups?$top=999&$select=id,displayName,description,groupTypes,securityEnabled,mailEnabled,membershipRule,onPremisesSyncEnabled')) {
+        '/groups?$top=999&$select=id,displayName,description,groupTypes,securityEnabled,'
+            . 'mailEnabled,membershipRule,onPremisesSyncEnabled')) {
         my @members = map { $_->{'@odata.type'} =~ /\.(user|group)\z/ ? "$1 $_->{id}"
             : 'other ' . lc $_->{id} }
             all_of($cloud, "/groups/$group->{id}/members?\$top=999&\$select=id");
@@ -170,7 +170,6 @@ sub cloud_truth {
 }
 
 # -- slapd, as ldapsearch dumps it
-# -----------------------------------------------------------------------------------
 
 # DNs as keys: escapes resolved, case folded.
 sub dn_key {
@@ -249,7 +248,6 @@ sub ldap_truth {
 }
 
 # -- Active Directory
-# --------------------------------------------------------------------------------------------------
 
 sub guid { my ($bytes) = @_; return lc sprintf '%08x-%04x-%04x-%s-%s', unpack('VvvH4H12', $bytes) }
 
@@ -304,7 +302,6 @@ sub ad_truth {
 }
 
 # -- both
-# ------------------------------------------------------------
 
 # A test: no line differs; the first few that do are shown.
 sub same_in_both {

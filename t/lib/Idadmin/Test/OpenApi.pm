@@ -53,7 +53,6 @@ sub _resolve {
 }
 
 # -- schemas
-# ------------------------------------------------------------
 
 sub _is_number { my ($value) = @_; my $flags = B::svref_2object(\$value)->FLAGS;
     return $flags & (B::SVf_IOK | B::SVf_NOK) && !($flags & B::SVf_POK) }
@@ -156,7 +155,6 @@ sub _number {
 }
 
 # -- traffic
-# ------------------------------------------------------------
 
 sub _decode { my ($text) = @_; $text =~ s/\+/ /g; $text =~ s/%([0-9a-fA-F]{2})/chr hex $1/ge;
     utf8::decode($text); return $text }

@@ -5,10 +5,12 @@ use warnings;
 use MIME::Base64 ();
 
 my $jpeg = MIME::Base64::decode_base64(
-    '/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////'
+    '/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////'
+        . '////////////////////////////////////////'
         . 'wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxA=') . "\xff\xd9";
-my $png =
-    MIME::Base64::decode_base64('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==');
+my $png = MIME::Base64::decode_base64(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk'
+        . '+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==');
 
 # A JPEG of one pixel; with $size exactly that many bytes, the rest in comment segments.
 sub jpeg {

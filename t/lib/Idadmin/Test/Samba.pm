@@ -1,8 +1,8 @@
 package Idadmin::Test::Samba;
 # A real Active Directory: a Samba domain controller on an address of its own (its ports are fixed),
 # with TLS, Kerberos and a seeded company: OU=People, OU=Groups, OU=Services. Service account
-# "idadmin": what doc/directories.md asks for and no more; "reader": may only read. The domain is provisioned
-# once per build directory (about ten seconds) and copied for every server.
+# "idadmin": what doc/directories.md asks for and no more; "reader": may only read. The domain is
+# provisioned once per build directory (about ten seconds) and copied for every server.
 use strict;
 use warnings;
 use Encode ();
@@ -67,7 +67,8 @@ for entry in seed['entries']:
 db.transaction_commit()
 sd = SDUtils(db)
 for dn, account, ace in seed['rights']:
-    sid = db.schema_format_value('objectSid', db.search(base=account, scope=0, attrs=['objectSid'])[0]['objectSid'][0]).decode()
+    found = db.search(base=account, scope=0, attrs=['objectSid'])
+    sid = db.schema_format_value('objectSid', found[0]['objectSid'][0]).decode()
     ace = ace.replace('SID', sid)
     if not dn.startswith('CN=Deleted Objects'):
         sd.dacl_add_ace(dn, ace)

@@ -107,10 +107,12 @@ rootdn $admin
 rootpw @{[ admin_password() ]}
 directory $self->{base}/db
 maxsize 2147483648
-@{[ $self->{lastbind} // 1 ? "lastbind on\n" : '' ]}index objectClass,entryCSN,entryUUID,uid,mail,member,manager eq
+@{[ $self->{lastbind} // 1 ? 'lastbind on' : '' ]}
+index objectClass,entryCSN,entryUUID,uid,mail,member,manager eq
 index cn,sn,givenName,displayName pres,eq,sub
 index modifyTimestamp eq
-@{[ $self->_has('memberof') ? "index memberOf eq\n" : '' ]}${nosync}@{[ $self->{limits} // qq(limits dn.exact="$service" size=unlimited time=unlimited) ]}
+@{[ $self->_has('memberof') ? 'index memberOf eq' : '' ]}
+${nosync}@{[ $self->{limits} // qq(limits dn.exact="$service" size=unlimited time=unlimited) ]}
 access to attrs=userPassword by dn.exact="$service" write by self write by anonymous auth by * none
 access to dn.subtree="$people" by dn.exact="$service" write by users read by * none
 access to dn.subtree="$groups" by dn.exact="$service" write by users read by * none

@@ -171,7 +171,6 @@ sub _transactions {
 }
 
 # -- idadminctl
-# ------------------------------------------------------------
 
 # ctl(@arguments) -> { exit, signal, out, err, json }; stdin => TEXT as a last hash reference.
 sub ctl {
@@ -263,7 +262,6 @@ sub create_key {
 }
 
 # -- requests
-# ------------------------------------------------------------
 
 # The three headers of a key, as a flat list; changes by name, undef leaves one out.
 sub headers {

@@ -66,7 +66,6 @@ sub _signed {
 }
 
 # -- the server
-# ------------------------------------------------------------
 
 sub _serve {
     my ($listen, $tls, $journal) = @_;

@@ -135,7 +135,6 @@ sub group_touched { my ($self, $id) = @_; $self->{slices} = {} if delete $self->
 sub is_clean { return $_[0]{clean}{ $_[1] } }
 
 # -- memberships
-# ------------------------------------------------------------
 
 sub base_count { my ($self, $group) = @_; my $g = $self->{groups}{$group}; return $g ? $g->[0] : 0 }
 sub base_id { my ($self, $group, $k) = @_;
@@ -157,7 +156,6 @@ sub base_groups_of {
 }
 
 # -- text
-# ------------------------------------------------------------
 
 # Code that makes the row text of user number n. $row->(\%properties) gives the hash that a page
 # shows; marks in its JSON become expressions.

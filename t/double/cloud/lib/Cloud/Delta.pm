@@ -85,7 +85,6 @@ sub _horizon {
 }
 
 # -- full rounds
-# ------------------------------------------------------------
 
 sub _user_item {
     my ($cloud, $p, $select) = @_;
@@ -185,7 +184,6 @@ sub _member {
 }
 
 # -- later rounds
-# ------------------------------------------------------------
 
 # The items between two ends of the journal, in the order of the last change; kept, because each
 # page of the round needs them.

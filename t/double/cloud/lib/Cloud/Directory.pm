@@ -31,7 +31,6 @@ sub new_id {
 }
 
 # -- objects
-# ------------------------------------------------------------
 
 # add(type => 'user', \%properties, at => ms): the new object. Properties beginning with "_" are
 # ours: _manager, _deleted, ...
@@ -138,7 +137,6 @@ sub by_address {
 }
 
 # -- memberships
-# ------------------------------------------------------------
 
 sub is_member {
     my ($self, $group_id, $id, $when) = @_;

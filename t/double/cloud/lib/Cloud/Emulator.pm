@@ -153,7 +153,6 @@ sub reset_counters { my ($self) = @_;
     photos => 0, tokens => 0, usersDeleted => 0, deletedThroughGroup => 0 } }
 
 # -- what handlers ask
-# -----------------------------------------------------------------------------------------------
 
 # The instant that a late replica shows, or undef for the present. lag: { read, list, delta: ms;
 # share: of the requests, 1 }
@@ -247,7 +246,6 @@ sub scope_fits { my ($self, $request, $scope) = @_;
     return $scope =~ m{\Ahttps?://\Q$host\E(?::\d+)?/\.default\z} }
 
 # -- one request
-# ------------------------------------------------------------
 
 sub decoded { my ($text) = @_; $text =~ s/%([0-9a-fA-F]{2})/chr hex $1/ge; utf8::decode($text);
     return $text }

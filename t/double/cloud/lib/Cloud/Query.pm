@@ -43,7 +43,8 @@ sub select_of {
     bad_request("Could not find a property named '' on the type.") if !@names;
     for my $name (@names) {
         refuse(501, 'NotImplemented', "Property '$name' is stored elsewhere.")
-            if $name =~ /^(?:aboutMe|skills|mySite|interests|schools|pastProjects|responsibilities|birthday|hireDate|preferredName)$/;
+            if $name =~ /^(?:aboutMe|skills|mySite|interests|schools|pastProjects|responsibilities
+                |birthday|hireDate|preferredName)$/x;
         bad_request("Could not find a property named '$name' on the type.") if !$known->($name);
     }
     push @names, 'id' if !grep { $_ eq 'id' } @names;
@@ -114,7 +115,6 @@ sub page_body {
 }
 
 # -- $filter
-# ------------------------------------------------------------
 
 # filter_of($request, $known): a block over properties and, when the filter pins a name that is
 # indexed, that value: { test => CODE, pin => [property, value] }. undef without $filter.

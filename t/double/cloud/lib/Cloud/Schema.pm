@@ -134,7 +134,8 @@ sub check_password {
         if !defined $profile->{password} || ref $profile->{password};
     for my $name (keys %$profile) {
         bad_request("Invalid property '$name'.")
-            if $name !~ /\A(?:password|forceChangePasswordNextSignIn|forceChangePasswordNextSignInWithMfa)\z/;
+            if $name !~ /\A(?:password|forceChangePasswordNextSignIn
+                |forceChangePasswordNextSignInWithMfa)\z/x;
     }
     my $password = $profile->{password};
     my $kinds    = grep { $password =~ $_ } qr/[a-z]/, qr/[A-Z]/, qr/[0-9]/, qr/[^A-Za-z0-9]/;

@@ -42,7 +42,6 @@ sub run {
 }
 
 # -- requests
-# ------------------------------------------------------------
 
 # Takes whole requests out of the buffer, one at a time: the next when the one before is answered.
 sub _next {
@@ -142,7 +141,6 @@ sub _serve {
 }
 
 # -- answers
-# ------------------------------------------------------------
 
 my %reason = (200 => 'OK', 201 => 'Created', 204 => 'No Content', 400 => 'Bad Request',
     401 => 'Unauthorized', 403 => 'Forbidden', 404 => 'Not Found',
@@ -151,7 +149,8 @@ my %reason = (200 => 'OK', 201 => 'Created', 204 => 'No Content', 400 => 'Bad Re
     429 => 'Too Many Requests', 500 => 'Internal Server Error', 501 => 'Not Implemented',
     503 => 'Service Unavailable');
 my $json =
-    'application/json;odata.metadata=minimal;odata.streaming=true;IEEE754Compatible=false;charset=utf-8';
+    'application/json;odata.metadata=minimal;odata.streaming=true;'
+    . 'IEEE754Compatible=false;charset=utf-8';
 
 sub _head {
     my ($self, $answer, $length) = @_;
@@ -179,7 +178,6 @@ sub _send {
 }
 
 # -- faults of the connection
-# ----------------------------------------------------------------------------------------
 
 sub _act {
     my ($self, $connection, $fault, $answer) = @_;

@@ -94,7 +94,8 @@ sub update {
     check_user_body($body, 0);
     my $p = Cloud::Directory::props($user);
     denied() if $p->{_privileged} && !$cloud->{settings}{privileged}
-        && grep {/^(?:accountEnabled|passwordProfile|userPrincipalName|otherMails|businessPhones|mobilePhone)$/} keys %$body;
+        && grep {/^(?:accountEnabled|passwordProfile|userPrincipalName|otherMails|businessPhones
+            |mobilePhone)$/x} keys %$body;
     $cloud->may('User.EnableDisableAccount.All', 'User.ReadWrite.All', 'Directory.ReadWrite.All')
         if exists $body->{accountEnabled};
     if ($p->{onPremisesSyncEnabled} && grep {!/^(?:usageLocation|passwordProfile)$/} keys %$body) {
@@ -171,7 +172,6 @@ sub purge {
 }
 
 # -- manager
-# ------------------------------------------------------------
 
 sub manager {
     my ($cloud, $request, $key, $ref) = @_;
@@ -227,7 +227,6 @@ sub reports {
 }
 
 # -- photo
-# ------------------------------------------------------------
 
 sub put_photo {
     my ($cloud, $request, $key) = @_;
@@ -269,7 +268,6 @@ sub delete_photo {
 }
 
 # -- sessions and memberships
-# ----------------------------------------------------------------------------------------
 
 sub revoke {
     my ($cloud, $request, $key) = @_;

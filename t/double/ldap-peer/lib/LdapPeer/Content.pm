@@ -50,7 +50,6 @@ sub with {
 }
 
 # -- filling
-# ------------------------------------------------------------
 
 sub _put {
     my ($self, $state, $dn, %attributes) = @_;
@@ -108,7 +107,6 @@ sub _fill {
 sub _sid { return pack 'CCnNV5', 1, 5, 0, 5, 21, 1, 2, 3, $_[0] }
 
 # -- looking
-# ------------------------------------------------------------
 
 sub root_dse {
     my ($self) = @_;
@@ -257,7 +255,6 @@ sub tombstone {
 }
 
 # -- writing: 0 or a result code
-# -------------------------------------------------------------------------------------
 
 sub _touch {
     my ($self, $state, $entry) = @_;

@@ -21,7 +21,6 @@ my %answers = (bind => 0x61, search => 0x65, modify => 0x67, add => 0x69, delete
     rename => 0x6d, compare => 0x6f, extended => 0x78);
 
 # -- requests
-# ------------------------------------------------------------
 
 sub _filter {
     my ($tag, $content) = @{ $_[0] };
@@ -93,7 +92,6 @@ sub parse {
 }
 
 # -- answers
-# ------------------------------------------------------------
 
 my %bare;    # by object identifier: "absent", "empty"
 

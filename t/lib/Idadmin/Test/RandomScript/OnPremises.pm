@@ -33,7 +33,6 @@ sub new {
 }
 
 # -- LDIF
-# ------------------------------------------------------------
 
 sub dn { my ($one) = @_; return $one->{dn} // "$one->{rdn}," . dn($one->{parent}) }
 
@@ -70,7 +69,6 @@ sub carry_out {
 }
 
 # -- changes
-# ------------------------------------------------------------
 
 sub drop { my ($list, $one) = @_; @$list = grep { $_ != $one } @$list; return $one }
 
