@@ -1,5 +1,5 @@
-/* One audit record, its JSON form for outbox and spool, and the hashes that chain it (design 8
- * "Audit"). Knows no store. */
+/* One audit record, its JSON form for outbox and spool, and the hashes that chain it. Knows
+ * no store. */
 #ifndef CORE_AUDIT_AUDIT_H
 #define CORE_AUDIT_AUDIT_H
 

@@ -1,28 +1,33 @@
-/* The audit spool of a web node: what httpd's children append to and the worker reads (design 8
- * "Audit"). This header is the contract of both sides. Knows neither httpd nor the store.
+/* The audit spool of a web node: what httpd's children append to and the worker reads. This header
+ * is the contract of both sides. Knows neither httpd nor the store.
  *
- * Place     One directory a node (IdAdminAuditSpool, `spool` of idadmin.conf). httpd's children and
+ * Place: one directory a node (IdAdminAuditSpool, `spool` of idadmin.conf). httpd's children and
  * the worker must both be able to create and remove files in it: it is the worker's user's, with
- * the group that httpd's user is in and mode 2770. Segment   One file a UTC minute,
- * "YYYYMMDDHHMM.audit" (202611210930.audit), mode 0640, appended to by every child of the node. A
- * name may come back after its removal (a writer that slept over the minute, a clock that was set
- * back): the new file begins at position 0. What has such a name and is no regular file is nobody's
- * segment: it is passed over and told. Record    RS (0x1E), JSON text of audit_encode, LF: at most
- * AUDIT_MAX bytes in one write(2) to a descriptor opened O_APPEND, so records never mix. JSON
- * escapes control characters: RS begins a record wherever it stands. A record without its LF before
- * the next RS, or before the end of a segment that nobody can write any more, is torn: skipped and
- * counted. Its category is AUDIT_SPOOL_CATEGORY: one that claims another is kept as damaged, and
- * told. Writer    Opens with O_APPEND|O_CREAT, takes flock LOCK_SH, and opens again when the file
- * has no name left (fstat nlink 0): a reader removed it between open and lock. Holds the lock until
- * the minute is over (audit_spool_close_old), its process ends, or is killed. Writes a record
- * before the answer it tells of leaves; a failed or short write is an error of that request. Reader
- * Holds audit_spool_reader_lock of the directory: one reader at a time. May read any segment at any
- * time without a lock, whole records only (audit_spool_next with final 0), and keeps its position
- * with the rows. May remove a segment when its minute has passed and audit_spool_seal got the
- * exclusive lock, in this order: seal, read on to the end with final 1, commit, forget the stored
- * position, unlink, close (gives the lock back). Forgetting before the unlink means that a crash
- * between the two reads the segment again from 0, which the records' rid makes harmless; the other
- *           order could leave an old position to a new file of the same name, and lose records. */
+ * the group that httpd's user is in and mode 2770.
+ *
+ * Segment: one file a UTC minute, "YYYYMMDDHHMM.audit" (202611210930.audit), mode 0640, appended to
+ * by every child of the node. A name may come back after its removal (a writer that slept over the
+ * minute, a clock that was set back): the new file begins at position 0. What has such a name and
+ * is no regular file is nobody's segment: it is passed over and told.
+ *
+ * Record: RS (0x1E), JSON text of audit_encode, LF: at most AUDIT_MAX bytes in one write(2) to a
+ * descriptor opened O_APPEND, so records never mix. JSON escapes control characters: RS begins a
+ * record wherever it stands. A record without its LF before the next RS, or before the end of a
+ * segment that nobody can write any more, is torn: skipped and counted. Its category is
+ * AUDIT_SPOOL_CATEGORY: one that claims another is kept as damaged, and told.
+ *
+ * Writer: opens with O_APPEND|O_CREAT, takes flock LOCK_SH, and opens again when the file has no
+ * name left (fstat nlink 0): a reader removed it between open and lock. Holds the lock until the
+ * minute is over (audit_spool_close_old), its process ends, or is killed. Writes a record before
+ * the answer it tells of leaves; a failed or short write is an error of that request.
+ *
+ * Reader: holds audit_spool_reader_lock of the directory: one reader at a time. May read any
+ * segment at any time without a lock, whole records only (audit_spool_next with final 0), and keeps
+ * its position with the rows. May remove a segment when its minute has passed and audit_spool_seal
+ * got the exclusive lock, in this order: seal, read on to the end with final 1, commit, forget the
+ * stored position, unlink, close (gives the lock back). Forgetting before the unlink means that a
+ * crash between the two reads the segment again from 0, which the records' rid makes harmless; the
+ * other order could leave an old position to a new file of the same name, and lose records. */
 #ifndef CORE_AUDIT_SPOOL_H
 #define CORE_AUDIT_SPOOL_H
 

@@ -28,7 +28,7 @@ const zone_info *zone_utc(void);
 /* Seconds east of UTC in force at the instant. */
 int zone_offset(const zone_info *zone, int64_t utc_s);
 
-/* Instant of a wall time, by design 4: a skipped time is the first valid instant after the gap, a
+/* Instant of a wall time: a skipped time is the first valid instant after the gap, a
  * doubled one the first of the two. */
 int64_t zone_to_utc(const zone_info *zone, const zone_wall *wall);
 

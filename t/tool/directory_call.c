@@ -2,8 +2,8 @@
  * out. For tests that make a directory fail and look what the connector makes of it.
  *
  *   directory_call DOCUMENT.json      a tenant document with directories.cloud
- *   {"call":"create","id":...,"upn":...,...} ->
- * {"class":"ok","field":null,"message":...,"retryAfter":0,"ms":12,"user":{...}}      */
+ *   {"call":"create","id":...,"upn":...,...}
+ *   -> {"class":"ok","field":null,"message":...,"retryAfter":0,"ms":12,"user":{...}} */
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * follows @odata.nextLink until there is none and throws the bodies away. What the connector needs
  * beyond its time is the connector's.
  *
- *   pages TOKEN_FILE URL...      downloads each URL with its further pages, one after the other;
- * prints one JSON line
+ *   pages TOKEN_FILE URL...
+ * downloads each URL with its further pages, one after the other, and prints one JSON line.
  *
  * Links are found by looking for the member's name in the text: no JSON is parsed, which is the
  * point. */

@@ -9,7 +9,7 @@
 #include "core/store/store.h"
 #include "worker/base/config.h"
 
-/* Exit statuses (design 3.3). */
+/* Exit statuses. */
 #define CTL_DONE 0
 #define CTL_FAILED 1 /* refused or failed; the sentence is in ctl->c or was written already */
 #define CTL_USAGE 2

@@ -14,7 +14,7 @@
  * excepted). */
 #define DIRECTORY_CALL_MS 20000
 
-/* What a failure means for the task and for the directory (contracts: failure classes). */
+/* What a failure means for the task and for the directory. */
 typedef enum directory_class {
     DIRECTORY_OK,
     DIRECTORY_ALREADY,   /* it was so before: success */
@@ -87,7 +87,7 @@ typedef struct directory_create {
 } directory_create;
 
 /* A new value by the name that callers use: the text members of a create payload
- * (specification 2.2) and displayName. */
+ * and displayName. */
 typedef struct directory_attribute {
     const char *name, *value; /* value NULL: the attribute is cleared */
 } directory_attribute;
