@@ -9,10 +9,9 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "worker/graph/calls.h"
-#include "worker/graph/fetch.h"
 #include "worker/graph/sync.h"
 #include "worker/graph/throttle.h"
+#include "worker/graph/url.h"
 
 #define SIGN_IN_PATIENCE_MS \
     15000 /* a round's wait for its turn to ask for sign-ins; none in a round over everything */
@@ -23,7 +22,7 @@ enum { USERS, GROUPS, STREAMS };
 static const struct {
     const char *token; /* its member in sync_state.tokens */
     const char *start, *doing;
-    directory_class (*item)(graph_delta *d, graph_reader *r);
+    graph_item item;
 } streams[STREAMS] = {
     {"users", "/users/delta?$select=" GRAPH_USERS_TRACKED, "reading changed users",
      graph_delta_user},
@@ -46,51 +45,32 @@ typedef struct wanted {
 
 /* --- one stream --- */
 
-static directory_class take_page(graph_delta *d, graph_page *page, int which)
+/* An address that the directory made for us and now refuses: whatever it calls that, this round
+ * cannot be continued. */
+static int token_refused(const graph_list *list, int known)
 {
-    graph_reader r;
-    directory_class class = DIRECTORY_OK;
-    graph_reader_begin(&r, page->items);
-    for (int more = graph_array_begin(&r); more && !class; more = graph_array_next(&r)) {
-        class = streams[which].item(d, &r);
-        d->users += which == USERS;
-    }
-    if (which == USERS) { /* as soon as they are known: a first round would else be read at the pace
-                             of a small tenant */
-        graph_throttle_tenant_size(d->k->g, d->users);
-    }
-    return class;
+    int status = list->answer.status;
+    return status == 410 || ((known || list->pages) && (status == 400 || status == 404));
 }
 
 static directory_class read_stream(graph_delta *d, wanted *w, int which, const char **token)
 {
     graph_call *k = w->k;
     const char *known = w->tokens ? ida_json_string(w->tokens, streams[which].token) : NULL;
-    const char *url = known ? known : graph_url(k->g, k->pool, streams[which].start);
-    graph_fetch *fetch;
-    *token = NULL;
-    directory_class class = graph_fetch_begin(&fetch, k, url, known != NULL, streams[which].doing);
-    while (!class && !*token) {
-        graph_page page;
-        class = graph_fetch_next(fetch, &page);
-        if (class) {
-            break;
-        }
-        class = take_page(d, &page, which);
-        if (!class && page.last) {
-            *token = apr_pstrdup(k->pool, page.delta);
-            class = page.delta ? DIRECTORY_OK
-                               : graph_fail(k, DIRECTORY_TRANSIENT, NULL,
-                                            "%s: the last page names no link for the next round",
-                                            streams[which].doing);
-        }
-        if (!class && !*token && k->alive && k->alive(k->baton)) {
-            class = graph_fail(k, DIRECTORY_LOCAL, NULL, "%s: stopped", streams[which].doing);
-        }
-        apr_pool_destroy(page.pool);
+    graph_list list = {
+        .request = {.method = "GET",
+                    .url = known ? known : graph_url(k->g, k->pool, streams[which].start),
+                    .sync = 1,
+                    .doing = streams[which].doing}};
+    directory_class class = graph_each(k, &list, streams[which].item, d);
+    *token = list.delta;
+    if (class) {
+        return token_refused(&list, known != NULL) ? k->e->class = DIRECTORY_TOKEN_LOST : class;
     }
-    graph_fetch_end(fetch);
-    return class;
+    return list.delta ? DIRECTORY_OK
+                      : graph_fail(k, DIRECTORY_TRANSIENT, NULL,
+                                   "%s: the last page names no link for the next round",
+                                   streams[which].doing);
 }
 
 /* --- users and groups who came back --- */
@@ -101,77 +81,50 @@ typedef struct links {
     graph_delta *d;
     const char *id, *kind; /* of the entry */
     apr_hash_t *none;      /* who is no member, as the round told: it may know better than a list */
-    ida_kind failed;
 } links;
 
-static void member_of(graph_call *k, json_t *item, void *baton)
+static directory_class staged(const links *l, ida_kind kind)
 {
-    links *l = baton;
-    const char *type = ida_json_string(item, "@odata.type"), *id = ida_json_string(item, "id"),
-               *kind = graph_member_kind(type);
+    return graph_stored(l->d->k, l->d->c, kind);
+}
+
+static directory_class member_of(void *baton, json_t *item)
+{
+    const links *l = baton;
     const cache_member member = {.id = l->id, .kind = l->kind};
-    (void)k;
-    if (!l->failed && id && type && kind && strcmp(kind, "group") == 0) {
-        l->failed = cache_sync_member(l->d->run, l->d->c, id, &member, 0);
+    cache_member group;
+    if (!graph_member_value(item, &group) || !group.kind || strcmp(group.kind, "group") != 0) {
+        return DIRECTORY_OK;
     }
+    return staged(l, cache_sync_member(l->d->run, l->d->c, group.id, &member, 0));
 }
 
-static void has_member(graph_call *k, json_t *item, void *baton)
+static directory_class has_member(void *baton, json_t *item)
 {
-    links *l = baton;
-    const char *id = ida_json_string(item, "id");
-    const cache_member member = graph_member_of(id, ida_json_string(item, "@odata.type"));
-    (void)k;
-    if (!l->failed && id && !apr_hash_get(l->none, id, APR_HASH_KEY_STRING)) {
-        l->failed = cache_sync_member(l->d->run, l->d->c, l->id, &member, 0);
+    const links *l = baton;
+    cache_member member;
+    if (!graph_member_value(item, &member) ||
+        apr_hash_get(l->none, member.id ? member.id : member.dn_key, APR_HASH_KEY_STRING)) {
+        return DIRECTORY_OK;
     }
+    return staged(l, cache_sync_member(l->d->run, l->d->c, l->id, &member, 0));
 }
 
-static void leads(graph_call *k, json_t *item, void *baton)
+static directory_class leads(void *baton, json_t *item)
 {
-    links *l = baton;
-    const char *id = ida_json_string(item, "id"),
-               *kind = graph_member_kind(ida_json_string(item, "@odata.type"));
-    (void)k;
-    if (!l->failed && id && kind && strcmp(kind, "user") == 0) {
-        l->failed = cache_sync_report(l->d->run, l->d->c, id, l->id);
+    const links *l = baton;
+    cache_member report;
+    if (!graph_member_value(item, &report) || !report.kind || strcmp(report.kind, "user") != 0) {
+        return DIRECTORY_OK;
     }
+    return staged(l, cache_sync_report(l->d->run, l->d->c, report.id, l->id));
 }
 
-/* Every item of a plain list, each page bounded by itself. */
 static directory_class each_of(graph_delta *d, const char *url, const char *doing, graph_item each,
                                void *baton)
 {
-    graph_call k = *d->k;
-    apr_pool_t *next_pool;
-    directory_class class = DIRECTORY_OK;
-    apr_pool_create(&next_pool, d->k->pool);
-    for (const char *next = url; next && !class;) {
-        graph_page page = {0};
-        graph_answer answer;
-        const char *after = NULL;
-        json_t *item;
-        size_t i;
-        apr_pool_create(&page.pool, d->k->pool);
-        k.pool = page.pool;
-        class = graph_fetch_page(&k, next, doing, &page, &after, &answer);
-        json_t *items = class ? NULL
-                              : ida_json_keep(page.pool,
-                                              json_loads(page.items, JSON_DISABLE_EOF_CHECK, NULL));
-        json_array_foreach (items, i, item) {
-            each(&k, item, baton);
-        }
-        apr_pool_clear(next_pool);
-        next = apr_pstrdup(next_pool, after);
-        if (class) {
-            d->k->e->message = apr_pstrdup(d->k->pool, d->k->e->message);
-        } else if (d->k->alive && d->k->alive(d->k->baton)) {
-            class = graph_fail(d->k, DIRECTORY_LOCAL, NULL, "%s: stopped", doing);
-        }
-        apr_pool_destroy(page.pool);
-    }
-    apr_pool_destroy(next_pool);
-    return class;
+    graph_list list = {.request = {.method = "GET", .url = url, .sync = 1, .doing = doing}};
+    return graph_each(d->k, &list, each, baton);
 }
 
 /* An entry that is not found is gone again, or was asked of a replica that does not have it yet.
@@ -185,7 +138,7 @@ static directory_class read_links(links *l, const char *url, graph_item each)
         json_object_set_new(l->d->unread, l->id, json_string(l->kind));
         return DIRECTORY_OK;
     }
-    return class ? class : graph_stored(l->d->k, l->d->c, l->failed);
+    return class;
 }
 
 /* No group changes when a member is deleted and restored, nobody whose manager was: no delta tells,
@@ -282,14 +235,14 @@ static directory_class read_returned(graph_delta *d, wanted *w)
 
 /* --- users who are deleted and can be restored --- */
 
-static void deleted(graph_call *k, json_t *item, void *baton)
+static directory_class deleted(void *baton, json_t *item)
 {
     graph_delta *d = baton;
     const char *id = ida_json_string(item, "id");
-    (void)k;
     if (id) {
         apr_hash_set(d->gone, apr_pstrdup(d->pool, id), APR_HASH_KEY_STRING, "");
     }
+    return DIRECTORY_OK;
 }
 
 /* A round over everything may name them as members still. Few: they are kept for 30 days. Read
@@ -348,11 +301,10 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
 static directory_class name_licenses(graph_delta *d, int *again)
 {
     directory_class class = graph_license_load(d->k, 1);
-    for (apr_hash_index_t *i = apr_hash_first(d->pool, d->skus); i && !class && !*again;
+    for (apr_hash_index_t *i = apr_hash_first(d->pool, d->unnamed); i && !class && !*again;
          i = apr_hash_next(i)) {
-        const char *sku = apr_hash_this_key(i), *name = apr_hash_this_val(i);
-        *again = strcmp(sku, name) == 0 &&
-                 strcmp(graph_license_name(d->k->g, d->pool, sku), sku) != 0;
+        const char *sku = apr_hash_this_key(i);
+        *again = strcmp(graph_license_name(d->k->g, d->pool, sku), sku) != 0;
     }
     return class;
 }
@@ -360,8 +312,11 @@ static directory_class name_licenses(graph_delta *d, int *again)
 static directory_class run_once(wanted *w, int *again)
 {
     graph_call *k = w->k;
-    graph_delta d = {
-        .k = k, .c = w->c, .pool = k->pool, .settled = w->settled, .skus = apr_hash_make(k->pool)};
+    graph_delta d = {.k = k,
+                     .c = w->c,
+                     .pool = k->pool,
+                     .settled = w->settled,
+                     .unnamed = apr_hash_make(k->pool)};
     d.gone = apr_hash_make(k->pool);
     d.appeared = w->tokens ? apr_hash_make(k->pool) : NULL;
     d.unread = ida_json_keep(k->pool, json_object());
@@ -379,7 +334,7 @@ static directory_class run_once(wanted *w, int *again)
         return class;
     }
     class = stage_all(&d, w, &tokens);
-    if (!class && d.unnamed_skus && !w->licenses_refused) {
+    if (!class && apr_hash_count(d.unnamed) && !w->licenses_refused) {
         class = name_licenses(&d, again);
     }
     apr_pool_destroy(d.item_pool);

@@ -11,8 +11,8 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "worker/base/http.h"
 #include "worker/base/secret.h"
+#include "worker/graph/answer.h"
 #include "worker/graph/client.h"
 #include "worker/graph/error.h"
 #include "worker/graph/url.h"
@@ -365,7 +365,7 @@ directory_class graph_token_get(graph_call *k, char *header, int64_t *number)
             if (class) {
                 break;
             }
-        } else if (graph_left(k) <= 0 || (k->alive && k->alive(k->baton))) {
+        } else if (graph_left(k) <= 0 || graph_stopped(k)) {
             class = graph_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: no access token came in time",
                                g->authority);
             break;

@@ -6,8 +6,9 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "worker/graph/calls.h"
 #include "worker/graph/field.h"
+#include "worker/graph/url.h"
+#include "worker/graph/user.h"
 
 /* What an update may change, beyond what every read shows. */
 #define CHANGES_SELECT \
