@@ -10,7 +10,6 @@
 
 #include "core/base/json.h"
 #include "worker/graph/sync.h"
-#include "worker/graph/throttle.h"
 
 #define SLICE 1000 /* members given to the cache at once */
 
@@ -74,8 +73,6 @@ directory_class graph_delta_user(void *baton, json_t *item)
         kind = cache_sync_user(d->run, d->c, &user);
     }
     apr_pool_clear(d->item_pool);
-    /* As soon as they are known: a first round would else be read at the pace of a small tenant. */
-    graph_throttle_tenant_size(d->k->g, ++d->users);
     return graph_stored(d->k, d->c, kind);
 }
 
