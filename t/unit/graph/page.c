@@ -224,7 +224,7 @@ static const char person[] =
     "\"proxyAddresses\":[\"SMTP:eva@x.example\",\"bare@x.example\",\"SIP:eva@x.example\",\"smtp:\"]"
     ","
     "\"assignedLicenses\":[{\"skuId\":\"SKU-1\"},{\"skuId\":\"SKU-2\"}],"
-    "\"manager\":{\"id\":\"p-9\"},\"manager@delta\":[{\"id\":\"p-9\"}]}]}";
+    "\"manager\":{\"id\":\"p-9\"},\"manager@delta\":[{\"id\":\"p-9\"}]},{\"id\":\"p-9\"}]}";
 
 static const char *listed(const char *const *list)
 {
@@ -266,6 +266,7 @@ static void both_ways(void)
         is_int(cache_sync_begin(&d.run, s, c, pool, tenants[i], IDA_DIR_CLOUD, 1), IDA_OK, "begin");
         if (i) {
             is_int(cache_sync_user(d.run, c, &single.cache), IDA_OK, "as it was read singly");
+            is_int(cache_sync_user(d.run, c, &(cache_user){.id = "p-9"}), IDA_OK, "its manager");
         } else {
             take(&d, person, graph_delta_user);
             is_int(apr_hash_count(d.unnamed), 2, "licences without a name");
