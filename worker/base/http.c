@@ -231,8 +231,7 @@ static int set_options(http_client *h, const http_request *r, exchange *x, char 
 {
     CURL *curl = h->curl;
     curl_easy_reset(curl); /* connections stay */
-    int bad = !transfer_guard(curl, r->url, "http,https", CURLPROTO_HTTP | CURLPROTO_HTTPS,
-                              h->ca_file, error);
+    int bad = !transfer_guard(curl, r->url, TRANSFER_HTTP, h->ca_file, error);
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
     SET(FOLLOWLOCATION, 0L);
     SET(PATH_AS_IS, 1L);

@@ -3,12 +3,12 @@
 #include "worker/graph/request.h"
 
 #include <apr_strings.h>
-#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
+#include "worker/base/secret.h"
 #include "worker/graph/answer.h"
 #include "worker/graph/client.h"
 #include "worker/graph/url.h"
@@ -107,7 +107,6 @@ directory_class graph_send(graph_call *k, graph_effect effect, const graph_reque
     graph *g = k->g;
     *answer = no_answer;
     directory_class class = check(k, r);
-    /* May hold a password. */
     char *text = class || !r->json ? NULL : json_dumps(r->json, JSON_COMPACT);
     if (!class && r->json && !text) {
         class = graph_fail(k, DIRECTORY_LOCAL, NULL, "a request cannot be put into JSON");
@@ -126,10 +125,7 @@ directory_class graph_send(graph_call *k, graph_effect effect, const graph_reque
         *answer = no_answer;
         class = DIRECTORY_OK;
     }
-    if (text) {
-        OPENSSL_cleanse(text, strlen(text));
-        free(text);
-    }
+    secret_free(text); /* it may have held a password */
     return class;
 }
 

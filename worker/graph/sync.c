@@ -1,5 +1,5 @@
-/* Owns a sync run of the cloud directory: what tokens hold for, the two delta streams, restarts,
- * users who were restored. Must not know what an item looks like, nor how the cache is kept.
+/* Owns a sync run of the cloud directory: what tokens hold for, the two streams of changes,
+ * restarts. Must not know what an item looks like, nor how the cache is kept.
  *
  * A run stages everything and gives the links of the next round with its last batch: a run that
  * breaks off anywhere leaves cache and links as they were, and the next one asks again from there.
@@ -15,7 +15,6 @@
 
 #define SIGN_IN_PATIENCE_MS \
     15000 /* a round's wait for its turn to ask for sign-ins; none in a round over everything */
-#define RETURNED_SLICE 100
 
 static directory_class take_user(void *baton, json_t *item)
 {
@@ -80,166 +79,6 @@ static directory_class read_stream(graph_delta *d, wanted *w, int which, const c
                                    streams[which].doing);
 }
 
-/* --- users and groups who came back --- */
-
-/* Links of one entry: to the groups it is in, to the members of a group, to the people a user
- * leads. */
-typedef struct links {
-    graph_delta *d;
-    const char *id, *kind; /* of the entry */
-    apr_hash_t *none;      /* who is no member, as the round told: it may know better than a list */
-} links;
-
-static directory_class staged(const links *l, ida_kind kind)
-{
-    return graph_stored(l->d->k, l->d->c, kind);
-}
-
-static directory_class member_of(void *baton, json_t *item)
-{
-    const links *l = baton;
-    const cache_member member = {.id = l->id, .kind = l->kind};
-    cache_member group;
-    if (!graph_member_value(item, &group) || !group.kind || strcmp(group.kind, "group") != 0) {
-        return DIRECTORY_OK;
-    }
-    return staged(l, cache_sync_member(l->d->run, l->d->c, group.id, &member, 0));
-}
-
-static directory_class has_member(void *baton, json_t *item)
-{
-    const links *l = baton;
-    cache_member member;
-    if (!graph_member_value(item, &member) ||
-        apr_hash_get(l->none, member.id ? member.id : member.dn_key, APR_HASH_KEY_STRING)) {
-        return DIRECTORY_OK;
-    }
-    return staged(l, cache_sync_member(l->d->run, l->d->c, l->id, &member, 0));
-}
-
-static directory_class leads(void *baton, json_t *item)
-{
-    const links *l = baton;
-    cache_member report;
-    if (!graph_member_value(item, &report) || !report.kind || strcmp(report.kind, "user") != 0) {
-        return DIRECTORY_OK;
-    }
-    return staged(l, cache_sync_report(l->d->run, l->d->c, report.id, l->id));
-}
-
-static directory_class each_of(graph_delta *d, const char *url, const char *doing, graph_item each,
-                               void *baton)
-{
-    graph_list list = {.request = {.method = "GET", .url = url, .sync = 1, .doing = doing}};
-    return graph_each(d->k, &list, each, baton);
-}
-
-/* An entry that is not found is gone again, or was asked of a replica that does not have it yet.
- * Should it be back, or show, before the next round, that one would not know that it has to be
- * asked. */
-static directory_class read_links(links *l, const char *url, graph_item each)
-{
-    directory_class class = each_of(l->d, url, "reading what belongs to a new or restored entry",
-                                    each, l);
-    if (class == DIRECTORY_NOT_FOUND) {
-        json_object_set_new(l->d->unread, l->id, json_string(l->kind));
-        return DIRECTORY_OK;
-    }
-    return class;
-}
-
-/* No group changes when a member is deleted and restored, nobody whose manager was: no delta tells,
- * the entry is asked. */
-static directory_class returned_user(graph_delta *d, const char *id)
-{
-    const graph *g = d->k->g;
-    apr_pool_t *pool = d->item_pool;
-    links l = {.d = d, .id = id, .kind = "user"};
-    directory_class class = read_links(
-        &l, graph_url(g, pool, "/users/%s/memberOf?$select=id&$top=999", id), member_of);
-    return class ? class
-                 : read_links(&l,
-                              graph_url(g, pool, "/users/%s/directReports?$select=id&$top=999", id),
-                              leads);
-}
-
-/* A group that is new to the cache was made or restored; only of the former all members are told.
- * (Those that can be restored are in no other group.) */
-static directory_class appeared_group(graph_delta *d, const char *id, apr_hash_t *none)
-{
-    links l = {.d = d, .id = id, .kind = "group", .none = none};
-    return read_links(
-        &l, graph_url(d->k->g, d->item_pool, "/groups/%s/members?$select=id&$top=999", id),
-        has_member);
-}
-
-static directory_class read_appeared(graph_delta *d)
-{
-    directory_class class = DIRECTORY_OK;
-    for (apr_hash_index_t *i = apr_hash_first(d->pool, d->appeared); i && !class;
-         i = apr_hash_next(i)) {
-        class = appeared_group(d, apr_hash_this_key(i), apr_hash_this_val(i));
-        apr_pool_clear(d->item_pool);
-    }
-    return class;
-}
-
-static int is_kind(const json_t *kind, const char *name)
-{
-    return json_is_string(kind) && strcmp(json_string_value(kind), name) == 0;
-}
-
-/* Those whom the last round did not find; whoever is told as deleted since is asked no more. */
-
-static directory_class read_unread_users(graph_delta *d, wanted *w)
-{
-    const char *id;
-    json_t *kind;
-    directory_class class = DIRECTORY_OK;
-    json_object_foreach (json_object_get(w->tokens, "unread"), id, kind) {
-        if (!class && is_kind(kind, "user") && !apr_hash_get(d->gone, id, APR_HASH_KEY_STRING)) {
-            class = returned_user(d, id);
-            apr_pool_clear(d->item_pool);
-        }
-    }
-    return class;
-}
-
-/* They are taken for new to the cache once more. */
-static void unread_groups(graph_delta *d, const wanted *w)
-{
-    const char *id;
-    json_t *kind;
-    json_object_foreach (json_object_get(w->tokens, "unread"), id, kind) {
-        if (is_kind(kind, "group")) {
-            apr_hash_set(d->appeared, id, APR_HASH_KEY_STRING, apr_hash_make(d->pool));
-        }
-    }
-}
-
-/* Whoever was made before the last round began and was not in the cache after the last whole one
- * came back, or was shown late: then asking costs two requests. */
-static directory_class read_returned(graph_delta *d, wanted *w)
-{
-    const char **ids, *after = "";
-    int count;
-    do {
-        directory_class class = graph_stored(w->k, w->c,
-                                             cache_sync_returned(d->run, w->c, w->settled,
-                                                                 w->state.started_at, after,
-                                                                 RETURNED_SLICE, &ids, &count));
-        for (int i = 0; !class && i < count; i++) {
-            class = returned_user(d, ids[i]);
-            apr_pool_clear(d->item_pool);
-        }
-        if (class) {
-            return class;
-        }
-        after = count ? ids[count - 1] : after;
-    } while (count == RETURNED_SLICE);
-    return read_unread_users(d, w);
-}
-
 /* --- users who are deleted and can be restored --- */
 
 static directory_class deleted(void *baton, json_t *item)
@@ -260,7 +99,9 @@ static directory_class read_deleted(graph_delta *d)
     const graph *g = d->k->g;
     const char *url = graph_url(g, d->k->pool,
                                 "/directory/deletedItems/microsoft.graph.user?$select=id&$top=999");
-    directory_class class = each_of(d, url, "reading deleted users", deleted, d);
+    graph_list list = {
+        .request = {.method = "GET", .url = url, .sync = 1, .doing = "reading deleted users"}};
+    directory_class class = graph_each(d->k, &list, deleted, d);
     if (class == DIRECTORY_FORBIDDEN || class == DIRECTORY_NOT_FOUND) {
         ida_log(g->env, IDA_LOG_DEBUG, NULL,
                 "tenant %s: deleted users cannot be read and may be counted as members: %s",
@@ -277,6 +118,7 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
 {
     graph_call *k = w->k;
     int full = w->tokens == NULL;
+    const json_t *unread = json_object_get(w->tokens, "unread");
     json_t *fresh = ida_json_keep(k->pool, json_object());
     directory_class class = graph_sign_ins_read(d, &w->sign_ins, full,
                                                 full ? 0 : SIGN_IN_PATIENCE_MS);
@@ -288,13 +130,13 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
         class = read_stream(d, w, i, &token);
         ida_json_put(fresh, streams[i].token, token);
         if (!class && i == USERS && !full) {
-            class = read_returned(d, w);
+            class = graph_returned_users(d, w->state.started_at, unread);
         }
         if (!class && i == USERS && full) {
             class = graph_stored(k, w->c, cache_sync_users_told(d->run, w->c));
         }
         if (!class && i == GROUPS && !full) {
-            class = read_appeared(d);
+            class = graph_appeared_groups(d);
         }
     }
     json_object_set_new(fresh, "signIns", graph_sign_ins_json(&w->sign_ins));
@@ -307,6 +149,7 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
 /* A licence bought a moment ago is not in our list yet: *again when it has a name now. */
 static directory_class name_licenses(graph_delta *d, int *again)
 {
+    d->k->deadline = ida_monotonic(d->k->g->env) + DIRECTORY_CALL_MS; /* pages had their own */
     directory_class class = graph_license_load(d->k, 1);
     for (apr_hash_index_t *i = apr_hash_first(d->pool, d->unnamed); i && !class && !*again;
          i = apr_hash_next(i)) {
@@ -327,7 +170,7 @@ static directory_class run_once(wanted *w, int *again)
     d.gone = apr_hash_make(k->pool);
     d.appeared = w->tokens ? apr_hash_make(k->pool) : NULL;
     d.unread = ida_json_keep(k->pool, json_object());
-    unread_groups(&d, w);
+    graph_unread_groups(&d, json_object_get(w->tokens, "unread"));
     cache_guard guard = k->g->guard;
     const char *tokens = "{}";
     guard.accept = w->accept;

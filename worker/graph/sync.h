@@ -36,6 +36,17 @@ directory_class graph_stored(graph_call *k, const ida_ctx *c, ida_kind kind);
 directory_class graph_delta_user(void *baton, json_t *item);
 directory_class graph_delta_group(void *baton, json_t *item);
 
+/* --- entries that came back (worker/graph/returned.c) --- */
+
+/* Asks for the links of users whom the round told and the cache did not hold although they were
+ * made before that time (ms UTC): they came back, or were shown late, and asking costs two
+ * requests. `unread`: of the last round; those are asked too. */
+directory_class graph_returned_users(graph_delta *d, int64_t made_before, const json_t *unread);
+/* Asks for the members of groups in d->appeared. */
+directory_class graph_appeared_groups(graph_delta *d);
+/* Groups of the last round's `unread` are taken for new to the cache once more. */
+void graph_unread_groups(graph_delta *d, const json_t *unread);
+
 /* --- sign-in activity (worker/graph/signin.c): a list of its own, read in pieces over many rounds
  * --- */
 

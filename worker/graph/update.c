@@ -1,7 +1,6 @@
 /* Owns new values of a user that stands: properties, enabled state, password. Must not know who
  * wants them. */
 #include <apr_strings.h>
-#include <openssl/crypto.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -18,10 +17,6 @@
 void graph_put_password(json_t *body, const char *password)
 {
     json_t *profile = json_object_get(body, "passwordProfile");
-    const char *old = ida_json_string(profile, "password");
-    if (old) {
-        OPENSSL_cleanse((char *)(uintptr_t)old, strlen(old));
-    }
     if (password) {
         json_object_set_new(profile, "password", json_string(password));
     } else {

@@ -23,8 +23,8 @@ void graph_guard_clear(graph *g, const char *id);
  */
 directory_class graph_mastered_elsewhere(graph_call *k, const directory_user *user,
                                          const char *to_do);
-/* Puts a password into the body's passwordProfile; the one that was there is wiped. NULL: the
- * profile is taken out. (worker/graph/update.c) */
+/* Puts a password into the body's passwordProfile; the one that was there is gone (Jansson's memory
+ * is wiped). NULL: the profile is taken out. (worker/graph/update.c) */
 void graph_put_password(json_t *body, const char *password);
 /* Of a refused value sets the error's field to the payload's name for it; returns `class`.
  * (worker/graph/update.c) */
