@@ -312,6 +312,7 @@ int main(int argc, char **argv)
     ida_env env;
     apr_pool_t *pool;
     static worker w;
+    secret_memory_init();
     setenv("LDAPNOINIT", "1",
            1); /* only our own configuration counts, not ldap.conf or LDAPTLS_* */
     if (apr_initialize() != APR_SUCCESS) {

@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/graph/session.h"
+#include "worker/graph/answer.h"
 #include "worker/graph/token.h"
 
 #define SECRET "the-client-secret"
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_HOLDS(!class || !strstr(e.message, SECRET));
         FUZZ_HOLDS(class || (life > 0 && !strpbrk(header, "\r\n\t")));
     } else {
-        const graph_request request = {.method = "GET", .raw = data[1] & 2, .doing = "reading"};
+        const graph_request request = {.method = "GET", .sync = data[1] & 2, .doing = "reading"};
         graph_answer answer = {0};
         directory_class class = graph_answer_read(&k, data[1] & 1 ? GRAPH_WRITE : GRAPH_READ,
                                                   &request, &raw, &answer);

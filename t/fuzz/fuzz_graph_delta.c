@@ -1,12 +1,12 @@
-/* Items of the cloud directory's delta pages, staged as in a sync: a page whose links and items are
- * taken, users or groups by the first bit. */
+/* Pages of the cloud directory's rounds of changes, from the bytes of an answer to what is staged
+ * in a sync: users or groups by the first bit, a round over everything unless the second is set. */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "core/cache/sync.h"
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/graph/delta.h"
-#include "worker/graph/fetch.h"
+#include "worker/graph/answer.h"
+#include "worker/graph/sync.h"
 
 static char directory_name[64];
 
@@ -43,7 +43,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!size) {
         return 0;
     }
-    char *bytes = fuzz_text(data + 1, size - 1);
     graph g = {.env = c->env,
                .pool = c->pool,
                .root = "https://graph.example/v1.0",
@@ -51,27 +50,32 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                .directory_id = "unit"};
     directory_error e;
     graph_call k = graph_call_begin(&g, c->pool, &e);
-    graph_page page = {.pool = c->pool};
-    const char *next;
-    if (graph_page_open(&page, bytes, &next)) {
-        graph_delta d = {.k = &k,
-                         .c = c,
-                         .pool = c->pool,
-                         .skus = apr_hash_make(c->pool),
-                         .gone = apr_hash_make(c->pool)};
-        graph_reader r;
-        directory_class class = DIRECTORY_OK;
+    const graph_request request = {.method = "GET", .sync = 1, .doing = "reading"};
+    http_answer raw = {.status = 200, .bytes = malloc(size), .len = size - 1};
+    graph_answer answer = {0};
+    FUZZ_HOLDS(raw.bytes);
+    memcpy(raw.bytes, data + 1, size - 1);
+    raw.bytes[size - 1] = '\0';
+    directory_class class = graph_answer_read(&k, GRAPH_READ, &request, &raw, &answer);
+    http_answer_free(&raw);
+    graph_delta d = {.k = &k,
+                     .c = c,
+                     .pool = c->pool,
+                     .unnamed = apr_hash_make(c->pool),
+                     .gone = apr_hash_make(c->pool),
+                     .appeared = data[0] & 2 ? apr_hash_make(c->pool) : NULL};
+    json_t *item;
+    size_t i;
+    FUZZ_HOLDS(class || json_is_object(answer.json));
+    if (json_array_size(json_object_get(answer.json, "value"))) {
         apr_pool_create(&d.item_pool, c->pool);
-        d.appeared = data[0] & 2 ? apr_hash_make(c->pool) : NULL;
         FUZZ_HOLDS(cache_sync_begin(&d.run, s, c, c->pool, "nordic", IDA_DIR_CLOUD,
                                     !(data[0] & 2)) == IDA_OK);
-        graph_reader_begin(&r, page.items);
-        for (int more = graph_array_begin(&r); more && !class; more = graph_array_next(&r)) {
-            class = data[0] & 1 ? graph_delta_group(&d, &r) : graph_delta_user(&d, &r);
+        json_array_foreach (json_object_get(answer.json, "value"), i, item) {
+            class = data[0] & 1 ? graph_delta_group(&d, item) : graph_delta_user(&d, item);
             FUZZ_HOLDS(!class || (e.message && *e.message));
         }
         cache_sync_abort(d.run, c, NULL);
     }
-    free(bytes);
     return 0;
 }

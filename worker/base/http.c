@@ -5,12 +5,12 @@
 #include <apr_strings.h>
 #include <curl/curl.h>
 #include <math.h>
-#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/base/text.h"
+#include "worker/base/secret.h"
 #include "worker/base/transfer.h"
 
 #define CONNECT_MS 8000
@@ -18,9 +18,7 @@
     50L /* an unused connection is not trusted for longer: balancers drop them in silence */
 #define HEADER_MAX 4096
 #define BODY_LEAST 16384
-#define PLAIN_BUFFER                                                                         \
-    (128 * 1024L) /* for pages: libcurl's own 16 KB take many more turns, and a cache of the \
-                     processor holds it */
+#define BUFFER (128 * 1024L) /* libcurl's own 16 KB take many more turns for a page of a sync */
 #define LAST_S INT64_C(253402300800) /* year 10000: no date of HTTP */
 #define RETRY_AFTER_MOST_MS (24 * 3600 * 1000)
 
@@ -45,7 +43,7 @@ void http_library_init(void)
 {
     /* Only our own settings count, and no file gets the keys of our connections. */
     unsetenv("SSLKEYLOGFILE");
-    curl_global_init(CURL_GLOBAL_ALL);
+    curl_global_init_mem(CURL_GLOBAL_ALL, malloc, secret_free, secret_realloc, strdup, calloc);
 }
 
 http_client *http_make(apr_pool_t *pool, const ida_env *env, const char *ca_file,
@@ -69,26 +67,9 @@ void http_close(http_client *h)
 void http_answer_free(http_answer *answer)
 {
     if (answer->bytes) {
-        if (!answer->plain) {
-            OPENSSL_cleanse(answer->bytes, answer->len);
-        }
-        free(answer->bytes);
+        secret_free(answer->bytes);
         answer->bytes = NULL;
     }
-}
-
-static apr_status_t free_body(void *bytes)
-{
-    free(bytes);
-    return APR_SUCCESS;
-}
-
-char *http_answer_keep(http_answer *answer, apr_pool_t *pool)
-{
-    char *bytes = answer->bytes;
-    apr_pool_cleanup_register(pool, bytes, free_body, apr_pool_cleanup_null);
-    answer->bytes = NULL;
-    return bytes;
 }
 
 /* For `size` bytes in all: at first what the answer says of its length, then twice as much each
@@ -105,15 +86,10 @@ static int make_room(exchange *x, size_t size)
     while (room < size) {
         room *= 2;
     }
-    char *larger = a->plain ? realloc(a->bytes, room) : malloc(room);
+    char *larger = secret_realloc(a->bytes, room);
     if (!larger) {
         x->no_memory = 1;
         return 0;
-    }
-    if (a->bytes && !a->plain) {
-        memcpy(larger, a->bytes, a->len);
-        OPENSSL_cleanse(a->bytes, a->len);
-        free(a->bytes);
     }
     a->bytes = larger;
     x->room = room;
@@ -255,8 +231,7 @@ static int set_options(http_client *h, const http_request *r, exchange *x, char 
 {
     CURL *curl = h->curl;
     curl_easy_reset(curl); /* connections stay */
-    int bad = !transfer_guard(curl, r->url, "http,https", CURLPROTO_HTTP | CURLPROTO_HTTPS,
-                              h->ca_file, error);
+    int bad = !transfer_guard(curl, r->url, TRANSFER_HTTP, h->ca_file, error);
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
     SET(FOLLOWLOCATION, 0L);
     SET(PATH_AS_IS, 1L);
@@ -271,9 +246,7 @@ static int set_options(http_client *h, const http_request *r, exchange *x, char 
     SET(TCP_KEEPALIVE, 1L);
     SET(MAXAGE_CONN, IDLE_S);
     SET(ACCEPT_ENCODING, "gzip");
-    if (r->plain) {
-        SET(BUFFERSIZE, PLAIN_BUFFER);
-    }
+    SET(BUFFERSIZE, BUFFER);
     SET(TIMEOUT_MS, (long)left);
     SET(CONNECTTIMEOUT_MS, (long)(left < CONNECT_MS ? left : CONNECT_MS));
     SET(NOPROGRESS, 0L);
@@ -303,7 +276,7 @@ http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *r, 
 {
     char error[CURL_ERROR_SIZE] = "";
     exchange x = {.curl = h->curl, .request = r, .answer = answer, .pool = pool};
-    *answer = (http_answer){.plain = r->plain};
+    *answer = (http_answer){0};
     int64_t left = r->deadline - ida_monotonic(h->env);
     if (left <= 0) {
         answer->fault = "no time was left to ask";

@@ -26,8 +26,7 @@ typedef struct http_request {
     const char *secret_header;  /* one more, in memory of secret_map; NULL: none */
     const void *body;           /* NULL: none. Not copied */
     size_t body_len, max_bytes;
-    int plain; /* 1: nothing in the answer is secret, and it may be long: its memory is not wiped */
-    int once;  /* 1: never sent a second time by libcurl on its own (writes) */
+    int once;             /* 1: never sent a second time by libcurl on its own (writes) */
     int64_t deadline;     /* monotonic ms */
     int (*alive)(void *); /* non-zero stops; NULL: none */
     void *baton;
@@ -37,8 +36,7 @@ typedef struct http_answer {
     int status;
     char *bytes; /* with a NUL behind; http_answer_free */
     size_t len;
-    int plain; /* as of the request */
-    int sent;  /* the request, or a part of it, may have gone out */
+    int sent; /* the request, or a part of it, may have gone out */
     /* headers, in the pool given; NULL when absent */
     const char *location, *retry_after, *request_id, *date, *content_type, *throttle_scope,
         *throttle_percentage, *throttle_reason;
@@ -60,10 +58,8 @@ void http_close(http_client *h);
 /* `answer` is filled whatever the outcome. */
 http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *request,
                        http_answer *answer);
-/* Wipes and frees the body. */
+/* Wipes and frees the body, which may come from malloc() too. */
 void http_answer_free(http_answer *answer);
-/* The body of a plain answer, not NULL; the pool frees it. */
-char *http_answer_keep(http_answer *answer, apr_pool_t *pool);
 
 /* One line of an answer's head, as libcurl hands it over (not ended), into the members it is for.
  * The line of the status forgets them all: what came before was an interim answer's, or the

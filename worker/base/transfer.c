@@ -2,8 +2,8 @@
  * Knows no protocol above. */
 #include "worker/base/transfer.h"
 
-int transfer_guard(CURL *curl, const char *url, const char *protocols, long protocol_bits,
-                   const char *ca_file, char *error)
+int transfer_guard(CURL *curl, const char *url, transfer_kind kind, const char *ca_file,
+                   char *error)
 {
     int bad = 0;
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
@@ -11,11 +11,10 @@ int transfer_guard(CURL *curl, const char *url, const char *protocols, long prot
     SET(NOSIGNAL, 1L);
     SET(URL, url);
 #if LIBCURL_VERSION_NUM >= 0x075500
-    (void)protocol_bits;
-    SET(PROTOCOLS_STR, protocols);
+    SET(PROTOCOLS_STR, kind == TRANSFER_MAIL ? "smtp,smtps" : "http,https");
 #else
-    (void)protocols;
-    SET(PROTOCOLS, protocol_bits);
+    SET(PROTOCOLS, kind == TRANSFER_MAIL ? (long)(CURLPROTO_SMTP | CURLPROTO_SMTPS)
+                                         : (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
     SET(SSL_VERIFYPEER, 1L);
     SET(SSL_VERIFYHOST, 2L);

@@ -5,11 +5,14 @@
 
 #include <curl/curl.h>
 
-/* Sets URL, the schemes allowed (as a comma list; as bits for libcurl before 7.85), TLS 1.2 with
- * chain and host name verified, `ca_file` (NULL: the system's) and nothing beside it, no signals,
- * `error` (CURL_ERROR_SIZE bytes) for messages. 0 when libcurl refuses one. */
-int transfer_guard(CURL *curl, const char *url, const char *protocols, long protocol_bits,
-                   const char *ca_file, char *error);
+/* Which schemes an address may have. */
+typedef enum transfer_kind { TRANSFER_HTTP, TRANSFER_MAIL } transfer_kind;
+
+/* Sets URL, the schemes allowed, TLS 1.2 with chain and host name verified, `ca_file` (NULL: the
+ * system's) and nothing beside it, no signals, `error` (CURL_ERROR_SIZE bytes) for messages. 0 when
+ * libcurl refuses one. */
+int transfer_guard(CURL *curl, const char *url, transfer_kind kind, const char *ca_file,
+                   char *error);
 
 /* 1: it failed because the other side's certificate is not one to be trusted, or the authorities'
  * file is none. */

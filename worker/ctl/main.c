@@ -15,6 +15,7 @@
 
 #include "core/store/tenant.h"
 #include "core/zone/zone.h"
+#include "worker/base/secret.h"
 #include "worker/layout.h"
 
 static const ctl_command *const nouns[] = {
@@ -367,6 +368,7 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
 
 int main(int argc, char **argv)
 {
+    secret_memory_init();
     setlocale(LC_CTYPE, "C.UTF-8");
     if (apr_initialize() != APR_SUCCESS) {
         fputs("idadminctl: APR cannot be initialised\n", stderr);

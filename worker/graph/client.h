@@ -24,8 +24,4 @@ struct graph_client *graph_client_of(const graph *g);
 #define GRAPH_GUID_SIZE 37
 const char *graph_guid(const ida_env *env, char out[GRAPH_GUID_SIZE]);
 
-/* Class and error of an exchange without answer: "URL: DOING: why". */
-directory_class graph_fail_outcome(graph_call *k, http_outcome outcome, graph_effect effect,
-                                   const char *url, const char *doing, const http_answer *answer);
-
 #endif

@@ -10,8 +10,9 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "worker/base/password.h"
-#include "worker/graph/calls.h"
 #include "worker/graph/field.h"
+#include "worker/graph/url.h"
+#include "worker/graph/user.h"
 
 #define SENDS_MAX 3      /* of one creation whose outcome stays unknown, in one call */
 #define PASSWORDS_MAX 4  /* refused ones */
@@ -175,27 +176,29 @@ typedef struct holders {
     const char *name;
 } holders;
 
-static void see_user(graph_call *k, json_t *item, void *baton)
+static directory_class see_user(void *baton, json_t *item)
 {
     holders *h = baton;
+    graph_call *k = h->m->k;
     directory_user user;
-    if (h->seen == SEEN_OURS || !graph_user_read(k, item, &user)) {
-        return;
+    if (h->seen == SEEN_OURS || !graph_user_read(k, graph_keep(k->pool, item), &user)) {
+        return DIRECTORY_OK;
     }
     h->seen = whose(h->m, &user);
     h->name = user.upn ? user.upn : user.id;
     if (h->seen == SEEN_OURS) {
         *h->m->user = user;
     }
+    return DIRECTORY_OK;
 }
 
-static void see_group(graph_call *k, json_t *item, void *baton)
+static directory_class see_group(void *baton, json_t *item)
 {
     holders *h = baton;
     const char *name = ida_json_string(item, "displayName");
-    (void)k;
     h->seen = h->seen == SEEN_OURS ? h->seen : SEEN_OTHER;
     h->name = name ? apr_pstrcat(h->m->k->pool, "the group ", name, NULL) : "a group";
+    return DIRECTORY_OK;
 }
 
 /* Who has an address, as UPN, main or further one: users, then groups, which share the name space.
@@ -224,8 +227,10 @@ static directory_class look_for_address(making *m, const char *address, holders 
                                       "?$filter=proxyAddresses/any(p:p%20eq%20'smtp:",
                                       graph_filter_value(k->pool, address),
                                       "')&$select=", places[i].select, NULL);
-        const graph_request list = {
-            .method = "GET", .url = url, .cost = 2, .doing = "looking who has the address"};
+        graph_list list = {.request = {.method = "GET",
+                                       .url = url,
+                                       .cost = 2,
+                                       .doing = "looking who has the address"}};
         directory_class class = graph_each(k, &list, places[i].see, h);
         if (class && class != DIRECTORY_INVALID && class != DIRECTORY_FORBIDDEN &&
             class != DIRECTORY_NOT_FOUND) {
@@ -242,16 +247,16 @@ static directory_class look_for_marker(making *m, sight *seen)
     static const char *const headers[] = {"ConsistencyLevel: eventual", NULL};
     graph_call *k = m->k;
     holders h = {.m = m};
-    const graph_request list = {
-        .method = "GET",
-        .url = apr_pstrcat(k->pool, k->g->root,
-                           "/users?$count=true&$filter=onPremisesExtensionAttributes/",
-                           k->g->marker, "%20eq%20'",
-                           graph_filter_value(k->pool, m->create->marker),
-                           "'&$select=" GRAPH_USER_SELECT ",onPremisesExtensionAttributes", NULL),
-        .headers = headers,
-        .cost = 2,
-        .doing = "looking for an account with our marker"};
+    graph_list list = {
+        .request = {.method = "GET",
+                    .url = apr_pstrcat(
+                        k->pool, k->g->root,
+                        "/users?$count=true&$filter=onPremisesExtensionAttributes/", k->g->marker,
+                        "%20eq%20'", graph_filter_value(k->pool, m->create->marker),
+                        "'&$select=" GRAPH_USER_SELECT ",onPremisesExtensionAttributes", NULL),
+                    .headers = headers,
+                    .cost = 2,
+                    .doing = "looking for an account with our marker"}};
     directory_class class = graph_each(k, &list, see_user, &h);
     *seen = !class && h.seen == SEEN_OURS ? SEEN_OURS : SEEN_NOBODY;
     return class == DIRECTORY_INVALID || class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;

@@ -2,7 +2,7 @@
 #ifndef WORKER_GRAPH_ERROR_H
 #define WORKER_GRAPH_ERROR_H
 
-#include "worker/graph/graph.h"
+#include "worker/graph/request.h"
 
 /* Class of an answer. `field` (or NULL) for a conflict: "upn", "mail". Empty texts where the body
  * told nothing. */

@@ -1,5 +1,5 @@
-/* Owns groups as the API shows them and who is in them: what can be changed here and what cannot,
- * leaving and joining. Must not know users beyond their ID. */
+/* Owns who is in which group: what can be changed here and what cannot, leaving and joining. Must
+ * not know users beyond their ID. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -7,57 +7,11 @@
 #include <strings.h>
 
 #include "core/base/json.h"
-#include "worker/graph/calls.h"
+#include "worker/graph/url.h"
+#include "worker/graph/user.h"
 
 #define CHECK_MAX 20 /* groups in one checkMemberGroups */
-
-static int is(const json_t *group, const char *property)
-{
-    return json_is_true(json_object_get(group, property));
-}
-
-static int has_type(const json_t *group, const char *type)
-{
-    const json_t *value;
-    size_t i;
-    json_array_foreach (json_object_get(group, "groupTypes"), i, value) {
-        const char *text = json_string_value(value);
-        if (text && strcasecmp(text, type) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-const char *graph_group_kind(const json_t *group)
-{
-    return has_type(group, "DynamicMembership") ? "dynamic"
-           : has_type(group, "Unified")         ? "microsoft365"
-           : is(group, "mailEnabled")           ? "distribution"
-                                                : "security";
-}
-
-const char *graph_group_retained(const json_t *group)
-{
-    if (is(group, "onPremisesSyncEnabled")) {
-        return "synchronised from on-premises: membership is changed there";
-    }
-    if (has_type(group, "DynamicMembership")) {
-        return "membership by rule";
-    }
-    if (is(group, "mailEnabled") && !has_type(group, "Unified")) {
-        return is(group, "securityEnabled")
-                   ? "mail-enabled security group: membership is changed in Exchange"
-                   : "distribution list: membership is changed in Exchange";
-    }
-    if (is(group, "isAssignableToRole")) {
-        return "role-assignable group: membership is changed by a privileged role administrator";
-    }
-    if (is(group, "isManagementRestricted")) {
-        return "in a restricted administrative unit: membership is changed by its administrators";
-    }
-    return NULL;
-}
+#define BIND_MAX 20  /* members in one members@odata.bind */
 
 static directory_class read_group(graph_call *k, const char *group_id, graph_answer *answer)
 {
@@ -96,9 +50,16 @@ static directory_class explain(graph_call *k, const char *group_id, directory_cl
 /* --- which groups hold a user --- */
 
 typedef struct gathering {
+    apr_pool_t *pool;
     apr_array_header_t *rows; /* directory_membership */
     apr_hash_t *seen;         /* ID, lower case */
 } gathering;
+
+static gathering gathering_in(apr_pool_t *pool)
+{
+    return (gathering){pool, apr_array_make(pool, 16, sizeof(directory_membership)),
+                       apr_hash_make(pool)};
+}
 
 static const char *key_of(apr_pool_t *pool, const char *id)
 {
@@ -126,32 +87,33 @@ static const char *no_group(const json_t *item)
                : "no group";
 }
 
-static void gather(graph_call *k, json_t *item, void *baton)
+static directory_class gather(void *baton, json_t *item)
 {
     gathering *g = baton;
-    const char *id = ida_json_string(item, "id"), *name = ida_json_string(item, "displayName"),
-               *other = no_group(item), *rule = ida_json_string(item, "membershipRule");
-    if (!id || apr_hash_get(g->seen, key_of(k->pool, id), APR_HASH_KEY_STRING)) {
-        return;
+    cache_group group;
+    if (!graph_group_value(graph_keep(g->pool, item), &group) ||
+        apr_hash_get(g->seen, key_of(g->pool, group.id), APR_HASH_KEY_STRING)) {
+        return DIRECTORY_OK;
     }
+    const char *other = no_group(item);
     directory_membership *row = apr_array_push(g->rows);
-    row->group_id = id;
-    row->group_name = name ? name : id;
+    row->group_id = group.id;
+    row->group_name = group.name ? group.name : group.id;
     row->retained = other ? other : graph_group_retained(item);
-    if (!other && rule && row->retained && has_type(item, "DynamicMembership")) {
-        row->retained = apr_pstrcat(k->pool, row->retained, ": ", rule, NULL);
+    if (!other && group.rule && row->retained) {
+        row->retained = apr_pstrcat(g->pool, row->retained, ": ", group.rule, NULL);
     }
-    apr_hash_set(g->seen, key_of(k->pool, id), APR_HASH_KEY_STRING, row->group_id);
+    apr_hash_set(g->seen, key_of(g->pool, group.id), APR_HASH_KEY_STRING, row->group_id);
+    return DIRECTORY_OK;
 }
 
 static directory_class gather_listed(graph_call *k, const char *user_id, gathering *g)
 {
-    const graph_request list = {
-        .method = "GET",
-        .url = graph_user_url(k->g, k->pool, user_id,
-                              "/memberOf?$top=999&$select=" GRAPH_GROUP_SELECT),
-        .cost = 1,
-        .doing = "listing the user's groups"};
+    graph_list list = {.request = {.method = "GET",
+                                   .url = graph_user_url(k->g, k->pool, user_id,
+                                                         "/memberOf?$top=999"
+                                                         "&$select=" GRAPH_GROUP_SELECT),
+                                   .doing = "listing the user's groups"}};
     return graph_needs(k, graph_each(k, &list, gather, g), "GroupMember.Read.All", 0);
 }
 
@@ -160,7 +122,7 @@ static directory_class gather_one(graph_call *k, const char *group_id, gathering
     graph_answer answer;
     directory_class class = read_group(k, group_id, &answer);
     if (!class) {
-        gather(k, answer.json, g);
+        class = gather(g, answer.json);
     }
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
@@ -192,7 +154,7 @@ directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id
                                   const directory_membership **rows, int *count, directory_error *e)
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
-    gathering g = {apr_array_make(pool, 16, sizeof(directory_membership)), apr_hash_make(pool)};
+    gathering g = gathering_in(pool);
     *rows = NULL;
     *count = 0;
     directory_class class = gather_listed(&k, id, &g);
@@ -220,8 +182,7 @@ directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id
  * not settled. */
 static directory_class surely_left(graph_call *k, const char *group_id, const char *user_id)
 {
-    gathering g = {apr_array_make(k->pool, 16, sizeof(directory_membership)),
-                   apr_hash_make(k->pool)};
+    gathering g = gathering_in(k->pool);
     directory_class class = gather_listed(k, user_id, &g);
     if (class == DIRECTORY_NOT_FOUND) {
         return DIRECTORY_ALREADY; /* the user is gone */
@@ -346,8 +307,8 @@ directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *gr
     joining j = {&k, group_id, user_ids, each};
     directory_error first = {0};
     int already = 0;
-    for (int from = 0; from < count; from += GRAPH_BIND_MAX) {
-        int size = count - from < GRAPH_BIND_MAX ? count - from : GRAPH_BIND_MAX;
+    for (int from = 0; from < count; from += BIND_MAX) {
+        int size = count - from < BIND_MAX ? count - from : BIND_MAX;
         directory_class all = guarded(&j, from, size, &first) || size == 1
                                   ? DIRECTORY_INVALID
                                   : join_together(&j, from, size);

@@ -6,7 +6,8 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "worker/graph/calls.h"
+#include "worker/graph/url.h"
+#include "worker/graph/user.h"
 
 #define ROLE_TYPE "#microsoft.graph.directoryRole"
 #define CLEARED_MS 60000 /* so long one look holds: a task makes many changes of one account */
@@ -59,31 +60,35 @@ static directory_class named(graph_call *k, const char *id)
     return DIRECTORY_OK;
 }
 
+typedef struct role_seen {
+    apr_pool_t *pool;
+    const char *name; /* NULL: none */
+} role_seen;
+
 /* Without the right to read roles the API tells no more of them than type and ID. */
-static void note_role(graph_call *k, json_t *item, void *baton)
+static directory_class note_role(void *baton, json_t *item)
 {
-    const char **role = baton, *type = ida_json_string(item, "@odata.type"),
-               *name = ida_json_string(item, "displayName");
-    (void)k;
+    role_seen *role = baton;
+    const char *type = ida_json_string(item, "@odata.type"),
+               *name = ida_json_string(item, "displayName"), *id = ida_json_string(item, "id");
     if (type && strcasecmp(type, ROLE_TYPE) == 0) {
-        *role = name                          ? name
-                : ida_json_string(item, "id") ? ida_json_string(item, "id")
-                                              : "of an unknown name";
+        role->name = apr_pstrdup(role->pool, name ? name : id ? id : "of an unknown name");
     }
+    return DIRECTORY_OK;
 }
 
 static directory_class in_role(graph_call *k, const char *id)
 {
-    const graph_request list = {
-        .method = "GET",
-        .url = graph_user_url(k->g, k->pool, id,
-                              "/transitiveMemberOf?$top=999&$select=id,displayName"),
-        .cost = 1,
-        .doing = "looking for the user's directory roles"};
-    const char *role = NULL, *upn;
+    graph_list list = {.request = {.method = "GET",
+                                   .url = graph_user_url(k->g, k->pool, id,
+                                                         "/transitiveMemberOf?$top=999"
+                                                         "&$select=id,displayName"),
+                                   .doing = "looking for the user's directory roles"}};
+    role_seen role = {.pool = k->pool};
+    const char *upn;
     directory_class class = graph_needs(k, graph_each(k, &list, note_role, &role),
                                         "GroupMember.Read.All", 0);
-    if (class || !role) {
+    if (class || !role.name) {
         return class;
     }
     read_upn(k, id, &upn);
@@ -91,7 +96,7 @@ static directory_class in_role(graph_call *k, const char *id)
                       "%s holds the directory role %s: accounts of administrators are never "
                       "changed. Take the role away first, or do by hand "
                       "what this was for",
-                      upn, role);
+                      upn, role.name);
 }
 
 directory_class graph_guard(graph_call *k, const char *id)

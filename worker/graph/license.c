@@ -9,7 +9,8 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "worker/graph/calls.h"
+#include "worker/graph/url.h"
+#include "worker/graph/user.h"
 
 #define FRESH_MS (10 * INT64_C(60000)) /* licences are bought now and then */
 #define SKU_MAX 64                     /* bytes of an ID */
@@ -51,20 +52,16 @@ static catalog *catalog_of(const graph *g, int make)
     return c;
 }
 
-typedef struct reading {
-    apr_array_header_t *skus;
-} reading;
-
-static void take(graph_call *k, json_t *item, void *baton)
+static directory_class take(void *baton, json_t *item)
 {
-    reading *r = baton;
+    apr_array_header_t *skus = baton;
     const char *id = ida_json_string(item, "skuId"), *name = ida_json_string(item, "skuPartNumber");
-    (void)k;
     if (id && name && strlen(id) <= SKU_MAX && strlen(name) <= NAME_MAX_LEN) {
-        sku *s = apr_array_push(r->skus);
+        sku *s = apr_array_push(skus);
         apr_cpystrn(s->id, id, sizeof s->id);
         apr_cpystrn(s->name, name, sizeof s->name);
     }
+    return DIRECTORY_OK;
 }
 
 directory_class graph_license_load(graph_call *k, int force)
@@ -77,28 +74,28 @@ directory_class graph_license_load(graph_call *k, int force)
     if (fresh && !force) {
         return DIRECTORY_OK;
     }
-    reading r = {apr_array_make(k->pool, 32, sizeof(sku))};
-    const graph_request get = {.method = "GET",
-                               .url = graph_url(k->g, k->pool,
-                                                "/subscribedSkus?$select=skuId,skuPartNumber"),
-                               .cost = 3,
-                               .doing = "reading the licences"};
-    directory_class class = graph_needs(k, graph_each(k, &get, take, &r),
+    apr_array_header_t *skus = apr_array_make(k->pool, 32, sizeof(sku));
+    graph_list list = {
+        .request = {.method = "GET",
+                    .url = graph_url(k->g, k->pool, "/subscribedSkus?$select=skuId,skuPartNumber"),
+                    .cost = 3,
+                    .doing = "reading the licences"}};
+    directory_class class = graph_needs(k, graph_each(k, &list, take, skus),
                                         "LicenseAssignment.Read.All", 0);
     if (class) {
         return class;
     }
-    size_t bytes = sizeof(sku) * (size_t)r.skus->nelts;
+    size_t bytes = sizeof(sku) * (size_t)skus->nelts;
     sku *copy = malloc(bytes ? bytes : 1);
     if (!copy) {
         abort();
     }
-    memcpy(copy, r.skus->elts, bytes);
+    memcpy(copy, skus->elts, bytes);
     pthread_mutex_lock(&lock);
     catalog *c = catalog_of(k->g, 1);
     free(c->skus);
     c->skus = copy;
-    c->count = r.skus->nelts;
+    c->count = skus->nelts;
     c->read_at = now;
     pthread_mutex_unlock(&lock);
     return DIRECTORY_OK;

@@ -5,9 +5,8 @@
 #include <strings.h>
 
 #include "core/base/json.h"
-#include "worker/graph/calls.h"
-
-#define USER_TYPE "#microsoft.graph.user"
+#include "worker/graph/url.h"
+#include "worker/graph/user.h"
 
 static directory_class put_manager(graph_call *k, const char *id, const char *manager_upn,
                                    const char **manager_id)
@@ -76,14 +75,15 @@ directory_class graph_set_manager(directory *d, apr_pool_t *pool, const char *id
                                              : clear_manager(&k, id));
 }
 
-static void take_report(graph_call *k, json_t *item, void *baton)
+/* Contacts can have a manager too; nobody can be made theirs through the user API. */
+static directory_class take_report(void *baton, json_t *item)
 {
     apr_array_header_t *ids = baton;
-    const char *id = ida_json_string(item, "id"), *type = ida_json_string(item, "@odata.type");
-    /* Contacts can have a manager too; nobody can be made theirs through the user API. */
-    if (id && *id && strlen(id) <= GRAPH_ID_MAX && (!type || strcasecmp(type, USER_TYPE) == 0)) {
-        APR_ARRAY_PUSH(ids, const char *) = apr_pstrdup(k->pool, id);
+    cache_member report;
+    if (graph_member_value(item, &report) && report.kind && strcmp(report.kind, "user") == 0) {
+        APR_ARRAY_PUSH(ids, const char *) = apr_pstrdup(ids->pool, report.id);
     }
+    return DIRECTORY_OK;
 }
 
 directory_class graph_reports(directory *d, apr_pool_t *pool, const char *id,
@@ -91,10 +91,10 @@ directory_class graph_reports(directory *d, apr_pool_t *pool, const char *id,
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
     apr_array_header_t *found = apr_array_make(pool, 16, sizeof(const char *));
-    const graph_request list = {.method = "GET",
-                                .url = graph_user_url(k.g, pool, id,
-                                                      "/directReports?$select=id&$top=999"),
-                                .doing = "reading the user's reports"};
+    graph_list list = {
+        .request = {.method = "GET",
+                    .url = graph_user_url(k.g, pool, id, "/directReports?$select=id&$top=999"),
+                    .doing = "reading the user's reports"}};
     directory_class class = graph_needs(&k, graph_each(&k, &list, take_report, found),
                                         "User.Read.All", 0);
     *ids = (const char *const *)found->elts;

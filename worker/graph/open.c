@@ -10,7 +10,6 @@
 #include "core/tenant/value.h"
 #include "worker/base/secret.h"
 #include "worker/graph/client.h"
-#include "worker/graph/session.h"
 #include "worker/graph/url.h"
 
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
@@ -65,10 +64,10 @@ static directory_class read_address(const json_t *doc, const char *member, apr_p
 
 static apr_status_t closed(void *baton)
 {
-    graph_session *s = baton;
-    http_close(s->g.http);
-    secret_unmap(s->header, GRAPH_TOKEN_SIZE);
-    s->header = NULL;
+    graph *g = baton;
+    http_close(g->http);
+    secret_unmap(g->header, GRAPH_TOKEN_SIZE);
+    g->header = NULL;
     return APR_SUCCESS;
 }
 
@@ -81,8 +80,7 @@ directory_class graph_open(directory **out, const ida_env *env, const ida_tenant
     if (!doc) {
         return refuse(e, pool, "tenant %s has no cloud directory", tenant->id);
     }
-    graph_session *s = apr_pcalloc(pool, sizeof *s);
-    graph *g = &s->g;
+    graph *g = apr_pcalloc(pool, sizeof *g);
     *g = (graph){.env = env, .tenant = tenant, .pool = pool};
     directory_class class = read_address(doc, "apiUrl", pool, &g->root, &root, e);
     class = class ? class : read_address(doc, "authorityUrl", pool, &g->authority, &authority, e);
@@ -108,11 +106,11 @@ directory_class graph_open(directory **out, const ida_env *env, const ida_tenant
     if (ida_guard_parse(json_object_get(doc, "deletionGuard"), &percent, &g->guard.count)) {
         g->guard.percent = percent;
     }
-    s->header = secret_map(GRAPH_TOKEN_SIZE);
-    g->http = s->header ? http_make(pool, env, g->ca_file, g->proxy_url, 0) : NULL;
+    g->header = secret_map(GRAPH_TOKEN_SIZE);
+    g->http = g->header ? http_make(pool, env, g->ca_file, g->proxy_url, 0) : NULL;
     g->client = g->http ? graph_client_of(g) : NULL;
     if (!g->client) {
-        secret_unmap(s->header, GRAPH_TOKEN_SIZE);
+        secret_unmap(g->header, GRAPH_TOKEN_SIZE);
         if (g->http) {
             http_close(g->http);
         }
@@ -120,17 +118,17 @@ directory_class graph_open(directory **out, const ida_env *env, const ida_tenant
                                .message = "no memory for a session with the cloud directory"};
         return DIRECTORY_LOCAL;
     }
-    apr_pool_pre_cleanup_register(pool, s, closed);
-    *out = (directory *)s;
+    apr_pool_pre_cleanup_register(pool, g, closed);
+    *out = (directory *)g;
     *e = (directory_error){.class = DIRECTORY_OK};
     return DIRECTORY_OK;
 }
 
 void graph_close(directory *d)
 {
-    graph_session *s = (graph_session *)d;
-    if (s) {
-        apr_pool_cleanup_run(s->g.pool, s, closed);
+    graph *g = (graph *)d;
+    if (g) {
+        apr_pool_cleanup_run(g->pool, g, closed);
     }
 }
 

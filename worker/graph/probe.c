@@ -10,7 +10,8 @@
 #include "worker/base/secret.h"
 #include "worker/directory/report.h"
 #include "worker/graph/client.h"
-#include "worker/graph/session.h"
+#include "worker/graph/url.h"
+#include "worker/graph/value.h"
 
 #define CLOCK_TOLERANCE_MS 60000 /* assertions and tokens are judged by both clocks */
 #define EXPIRY_DAYS 30           /* a certificate that ends sooner is worth a line that fails */
@@ -20,7 +21,8 @@
 typedef struct probe {
     graph_call *k;
     report report;
-    int64_t until; /* monotonic ms for all of it */
+    int64_t until;               /* monotonic ms for all of it */
+    const char *used, *used_for; /* as of the last answer */
 } probe;
 
 /* The time of one step: a silent service shall not take that of the others. */
@@ -30,7 +32,7 @@ static void step(probe *p)
     p->k->deadline = until < p->until ? until : p->until;
 }
 
-/* Reads one page; a refusal says which application permission (contract 12) is missing. */
+/* Reads one page; a refusal says which application permission is missing. */
 static directory_class read_sample(probe *p, const char *url, const char *doing, int cost,
                                    const char *permission, graph_answer *answer)
 {
@@ -38,6 +40,8 @@ static directory_class read_sample(probe *p, const char *url, const char *doing,
     step(p);
     const graph_request request = {.method = "GET", .url = url, .cost = cost, .doing = doing};
     directory_class class = graph_send(k, GRAPH_READ, &request, answer);
+    p->used = answer->used;
+    p->used_for = answer->used_for;
     if (class == DIRECTORY_FORBIDDEN) {
         class = graph_fail(k, class, NULL,
                            "%s: refused (HTTP %d %s): grant the application permission %s and "
@@ -91,9 +95,8 @@ static void check_certificate(probe *p)
 static int check_token(probe *p)
 {
     graph_call *k = p->k;
-    graph_session *s = (graph_session *)k->g;
     step(p);
-    directory_class class = graph_token_get(k, s->header, &s->number);
+    directory_class class = graph_token_get(k, k->g->header, &k->g->number);
     return directory_report_judge(&p->report, "token", class,
                                   ida_printf(k->pool, "%s took the %s of application %s; scope %s",
                                              k->g->authority,
@@ -267,16 +270,14 @@ static void check_sign_ins(probe *p)
 
 static void check_limits(probe *p)
 {
-    const graph_session *s = (const graph_session *)p->k->g;
-    double part = s->last.percentage ? strtod(s->last.percentage, NULL) : 0;
-    directory_report_line(
-        &p->report, "limits",
-        part<1, part> 0
-            ? ida_printf(p->k->pool,
-                         "this application uses %.0f %% of what the directory allows it%s%s",
-                         part * 100, s->last.throttle_reason ? ": " : "",
-                         s->last.throttle_reason ? s->last.throttle_reason : "")
-            : "below 80 % of what the directory allows this application (it tells only above)");
+    double part = p->used ? strtod(p->used, NULL) : 0;
+    int fits = part < 1;
+    const char *detail =
+        part > 0 ? ida_printf(p->k->pool,
+                              "this application uses %.0f %% of what the directory allows it%s%s",
+                              part * 100, p->used_for ? ": " : "", p->used_for ? p->used_for : "")
+                 : "below 80 % of what the directory allows this application (it tells only above)";
+    directory_report_line(&p->report, "limits", fits, detail);
 }
 
 directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *lines, directory_error *e)

@@ -1,153 +1,36 @@
-/* Owns one authenticated call: turn, token, sending, and what the answer means as a failure class.
+/* Owns one authenticated request: turn, token, sending, and which requests are worth repeating.
  * Must not know users or groups. */
+#include "worker/graph/request.h"
+
 #include <apr_strings.h>
-#include <openssl/crypto.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
+#include "worker/base/secret.h"
+#include "worker/graph/answer.h"
 #include "worker/graph/client.h"
-#include "worker/graph/error.h"
-#include "worker/graph/session.h"
 #include "worker/graph/url.h"
 
 #define ANSWER_MAX (8 * 1024 * 1024)
-#define MESSAGE_MAX 1000
+#define PAGE_MAX (32 * 1024 * 1024) /* of a sync: members of groups come by the thousand */
 #define HEADERS_MAX 16
-
-graph_call graph_call_begin(graph *g, apr_pool_t *pool, directory_error *e)
-{
-    *e = (directory_error){.class = DIRECTORY_OK};
-    return (graph_call){
-        .g = g, .pool = pool, .e = e, .deadline = ida_monotonic(g->env) + DIRECTORY_CALL_MS};
-}
-
-int64_t graph_left(const graph_call *k)
-{
-    int64_t left = k->deadline - ida_monotonic(k->g->env);
-    return left > 0 ? left : 0;
-}
-
-directory_class graph_fail(graph_call *k, directory_class class, const char *field,
-                           const char *format, ...)
-{
-    char text[4 * MESSAGE_MAX];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args); /* C11's conversions, not APR's */
-    va_end(args);
-    *k->e = (directory_error){.class = class,
-                              .message = ida_clean(k->pool, text, strlen(text), MESSAGE_MAX),
-                              .field = field};
-    return class;
-}
-
-directory_class graph_fail_outcome(graph_call *k, http_outcome outcome, graph_effect effect,
-                                   const char *url, const char *doing, const http_answer *answer)
-{
-    graph_address address = {.shown = ""};
-    directory_class lost = effect == GRAPH_WRITE && answer->sent ? DIRECTORY_UNSURE
-                                                                 : DIRECTORY_TRANSIENT;
-    graph_url_parse(url, k->pool, &address);
-    switch (outcome) {
-    case HTTP_REFUSED:
-        return graph_fail(
-            k, DIRECTORY_CONFIG, NULL,
-            "%s: %s: %s; check caFile, proxyUrl and that the certificate names this host",
-            address.shown, doing, answer->fault);
-    case HTTP_TOO_BIG:
-        return graph_fail(k, effect == GRAPH_WRITE ? DIRECTORY_UNSURE : DIRECTORY_CONFIG, NULL,
-                          "%s: %s: %s", address.shown, doing, answer->fault);
-    case HTTP_STOPPED:
-        return graph_fail(k, lost == DIRECTORY_UNSURE ? lost : DIRECTORY_LOCAL, NULL,
-                          "%s: %s: stopped", address.shown, doing);
-    case HTTP_FAULT:
-        return graph_fail(k, lost == DIRECTORY_UNSURE ? lost : DIRECTORY_LOCAL, NULL, "%s: %s: %s",
-                          address.shown, doing, answer->fault);
-    default:
-        return graph_fail(k, lost, NULL, "%s: %s: %s%s", address.shown, doing,
-                          lost == DIRECTORY_UNSURE ? "the answer was lost: " : "", answer->fault);
-    }
-}
-
-static const char *text_of(graph_call *k, const json_t *object, const char *member)
-{
-    const char *text = ida_json_string(object, member);
-    return text ? ida_clean(k->pool, text, strlen(text), 500) : "";
-}
-
-static void read_error(graph_call *k, graph_answer *answer)
-{
-    const json_t *error = json_object_get(answer->json, "error");
-    const json_t *details = json_object_get(error, "details"), *first = json_array_get(details, 0);
-    answer->code = text_of(k, error, "code");
-    answer->message = text_of(k, error, "message");
-    answer->detail_code = text_of(k, first, "code");
-    answer->detail_target = text_of(k, first, "target");
-}
-
-/* 1 when the body is what this call can have been answered with: JSON, or nothing to a write. A
- * page of some gateway is no answer of the directory, whatever its status says, and an empty one
- * would read as "there is nobody". */
-static int plausible(graph_effect effect, const graph_request *r, const graph_answer *answer,
-                     const http_answer *raw)
-{
-    return effect == GRAPH_READ ? json_is_object(answer->json) || answer->bytes_len > 0
-                                : raw->len == 0 || answer->json || answer->bytes || r->bytes;
-}
-
-directory_class graph_answer_read(graph_call *k, graph_effect effect, const graph_request *r,
-                                  http_answer *raw, graph_answer *answer)
-{
-    const graph *g = k->g;
-    const char *field, *advice, *id = raw->request_id ? raw->request_id : "none";
-    const char *doing = r->doing ? r->doing : r->method;
-    answer->status = raw->status;
-    if (r->raw && raw->status / 100 == 2) {
-        answer->bytes = raw->bytes ? http_answer_keep(raw, k->pool) : apr_pstrdup(k->pool, "");
-        answer->bytes_len = raw->len;
-    } else {
-        answer->json = raw->len ? ida_json_keep(k->pool, json_loadb(raw->bytes, raw->len, 0, NULL))
-                                : NULL;
-    }
-    answer->location = raw->location;
-    answer->retry_after_ms = http_retry_after_ms(raw, ida_now(g->env));
-    read_error(k, answer);
-    directory_class class = graph_classify(effect, raw->status, answer->code, answer->detail_code,
-                                           answer->detail_target, &field);
-    if (!class && !plausible(effect, r, answer, raw)) {
-        return graph_fail(
-            k, effect == GRAPH_WRITE ? DIRECTORY_UNSURE : DIRECTORY_TRANSIENT, NULL,
-            "%s: %s: HTTP %d with a body that is empty, cut off or no JSON (request-id %s)",
-            g->origin, doing, raw->status, id);
-    }
-    if (!class) {
-        return class;
-    }
-    advice = graph_advice(raw->status, answer->code);
-    graph_fail(k, class, field, "%s: %s: HTTP %d%s%s%s%s (request-id %s)%s%s", g->origin, doing,
-               raw->status, answer->code[0] ? " " : "", answer->code,
-               answer->message[0] ? ": " : "", answer->message,
-               ida_clean(k->pool, id, strlen(id), 80), advice ? "; " : "", advice ? advice : "");
-    k->e->retry_after_s = answer->retry_after_ms > 0 ? (answer->retry_after_ms + 999) / 1000 : 0;
-    return class;
-}
+#define WRITES_MAX 3  /* of one write whose outcome stays unknown */
+#define REPEAT_MS 250 /* before the first repetition, doubled each time */
+#define RETRY_AFTER_MAX_MS 2000
 
 /* One exchange with the present token. */
 static directory_class exchange(graph_call *k, graph_effect effect, const graph_request *r,
                                 const char *body, size_t body_len, graph_answer *answer)
 {
-    graph_session *s = (graph_session *)k->g;
+    graph *g = k->g;
     char guid[GRAPH_GUID_SIZE], trace[80];
     const char *headers[HEADERS_MAX + 1] = {"Accept: application/json",
                                             "User-Agent: idadmin/" IDA_VERSION, trace};
     int count = 3;
-    snprintf(trace, sizeof trace, "client-request-id: %s", graph_guid(k->g->env, guid));
-    if (r->low_priority) {
+    snprintf(trace, sizeof trace, "client-request-id: %s", graph_guid(g->env, guid));
+    if (r->sync) {
         headers[count++] = "x-ms-throttle-priority: low";
     }
     if (body) {
@@ -165,28 +48,25 @@ static directory_class exchange(graph_call *k, graph_effect effect, const graph_
     const http_request request = {.method = r->method,
                                   .url = r->url,
                                   .headers = headers,
-                                  .secret_header = s->header,
+                                  .secret_header = g->header,
                                   .body = body,
                                   .body_len = body_len,
-                                  .max_bytes = r->max_bytes ? r->max_bytes : ANSWER_MAX,
-                                  .plain = r->raw,
+                                  .max_bytes = r->sync ? PAGE_MAX : ANSWER_MAX,
                                   .once = effect == GRAPH_WRITE,
                                   .deadline = k->deadline,
                                   .alive = k->alive,
                                   .baton = k->baton};
     http_answer raw;
-    http_outcome outcome = http_send(k->g->http, k->pool, &request, &raw);
+    http_outcome outcome = http_send(g->http, k->pool, &request, &raw);
     int64_t date = http_date_ms(raw.date),
-            wait = graph_throttle_answered(&k->g->client->throttle, k->g->env, &raw);
+            wait = graph_throttle_answered(&g->client->throttle, g->env, &raw);
     if (date) {
-        atomic_store(&k->g->client->clock_ahead, date - ida_now(k->g->env));
+        atomic_store(&g->client->clock_ahead, date - ida_now(g->env));
     }
     directory_class class = outcome == HTTP_ANSWERED
                                 ? graph_answer_read(k, effect, r, &raw, answer)
                                 : graph_fail_outcome(k, outcome, effect, r->url,
                                                      r->doing ? r->doing : r->method, &raw);
-    s->last = (graph_seen){.percentage = raw.throttle_percentage,
-                           .throttle_reason = raw.throttle_reason};
     http_answer_free(&raw);
     if (wait && k->e->retry_after_s < (wait + 999) / 1000) {
         k->e->retry_after_s = (int)((wait + 999) / 1000);
@@ -218,21 +98,22 @@ static directory_class check(graph_call *k, const graph_request *r)
     return DIRECTORY_OK;
 }
 
+static const graph_answer no_answer = {
+    .code = "", .message = "", .detail_code = "", .detail_target = "", .retry_after_ms = -1};
+
 directory_class graph_send(graph_call *k, graph_effect effect, const graph_request *r,
                            graph_answer *answer)
 {
-    graph_session *s = (graph_session *)k->g;
-    *answer = (graph_answer){
-        .code = "", .message = "", .detail_code = "", .detail_target = "", .retry_after_ms = -1};
+    graph *g = k->g;
+    *answer = no_answer;
     directory_class class = check(k, r);
-    /* May hold a password. */
     char *text = class || !r->json ? NULL : json_dumps(r->json, JSON_COMPACT);
     if (!class && r->json && !text) {
         class = graph_fail(k, DIRECTORY_LOCAL, NULL, "a request cannot be put into JSON");
     }
     for (int renewed = 0; !class; renewed = 1) {
-        class = graph_throttle_enter(&k->g->client->throttle, k, effect, r);
-        class = class ? class : graph_token_get(k, s->header, &s->number);
+        class = graph_throttle_enter(&g->client->throttle, k, effect, r);
+        class = class ? class : graph_token_get(k, g->header, &g->number);
         class = class ? class
                       : exchange(k, effect, r, text ? text : r->bytes,
                                  text ? strlen(text) : r->bytes_len, answer);
@@ -240,17 +121,39 @@ directory_class graph_send(graph_call *k, graph_effect effect, const graph_reque
             break;
         }
         /* Revoked or expired early: once more with a new one. A 401 has had no effect. */
-        graph_token_drop(&k->g->client->token, s->number);
-        *answer = (graph_answer){.code = "",
-                                 .message = "",
-                                 .detail_code = "",
-                                 .detail_target = "",
-                                 .retry_after_ms = -1};
+        graph_token_drop(&g->client->token, g->number);
+        *answer = no_answer;
         class = DIRECTORY_OK;
     }
-    if (text) {
-        OPENSSL_cleanse(text, strlen(text));
-        free(text);
-    }
+    secret_free(text); /* it may have held a password */
     return class;
+}
+
+directory_class graph_read(graph_call *k, const graph_request *request, graph_answer *answer)
+{
+    directory_class class = graph_send(k, GRAPH_READ, request, answer);
+    return class == DIRECTORY_TRANSIENT && graph_pause(k, REPEAT_MS)
+               ? graph_send(k, GRAPH_READ, request, answer)
+               : class;
+}
+
+directory_class graph_write(graph_call *k, const graph_request *request, graph_answer *answer)
+{
+    int wait = REPEAT_MS, lost = 0;
+    for (int times = 1;; times++, wait *= 2) {
+        directory_class class = graph_send(k, GRAPH_WRITE, request, answer);
+        answer->sent_before = lost;
+        lost |= class == DIRECTORY_UNSURE;
+        int again = class == DIRECTORY_UNSURE || (class == DIRECTORY_TRANSIENT && answer->status);
+        /* Told to wait longer than this: then the task does, not this thread. */
+        if (!again || times == WRITES_MAX || answer->retry_after_ms > RETRY_AFTER_MAX_MS ||
+            !graph_pause(k, answer->retry_after_ms > wait ? answer->retry_after_ms : wait)) {
+            return class;
+        }
+    }
+}
+
+json_t *graph_reference(graph_call *k, const char *url)
+{
+    return ida_json_keep(k->pool, json_pack("{s:s}", "@odata.id", url));
 }

@@ -10,8 +10,8 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "worker/graph/fetch.h"
 #include "worker/graph/sync.h"
+#include "worker/graph/url.h"
 
 #define EVERY_MS (6 * 60 * INT64_C(60000))
 #define REFUSED_EVERY_MS (60 * INT64_C(60000)) /* a permission may be granted meanwhile */
@@ -61,48 +61,15 @@ int graph_sign_ins_known(const graph_sign_ins *s)
     return s->completed_at > 0 && !s->refused;
 }
 
-/* --- one item --- */
-
-static directory_class item(graph_delta *d, graph_reader *r)
+/* Rows of users who are gone can appear: without an ID, or with one that the cache does not hold.
+ */
+static directory_class take(void *baton, json_t *item)
 {
-    const char *name, *inner, *id = NULL;
-    cache_sign_in_list times = {0};
-    for (int more = graph_object_begin(r, &name); more; more = graph_object_next(r, &name)) {
-        if (strcmp(name, "id") == 0) {
-            id = graph_read_text(r);
-        } else if (strcmp(name, "signInActivity") == 0) {
-            for (int in = graph_object_begin(r, &inner); in; in = graph_object_next(r, &inner)) {
-                int64_t *to = strcmp(inner, "lastSignInDateTime") == 0 ? &times.last
-                              : strcmp(inner, "lastNonInteractiveSignInDateTime") == 0
-                                  ? &times.last_noninteractive
-                              : strcmp(inner, "lastSuccessfulSignInDateTime") == 0
-                                  ? &times.last_success
-                                  : NULL;
-                if (to) {
-                    *to = graph_text_time(graph_read_text(r));
-                } else {
-                    graph_skip(r);
-                }
-            }
-        } else {
-            graph_skip(r);
-        }
-    }
-    /* Rows of users who are gone can appear: without an ID, or with one that the cache does not
-     * hold. */
-    return id && !r->fault ? graph_stored(d->k, d->c, cache_sync_sign_ins(d->run, d->c, id, &times))
-                           : DIRECTORY_OK;
-}
-
-static directory_class items(graph_delta *d, const graph_page *page)
-{
-    graph_reader r;
-    directory_class class = DIRECTORY_OK;
-    graph_reader_begin(&r, page->items);
-    for (int more = graph_array_begin(&r); more && !class; more = graph_array_next(&r)) {
-        class = item(d, &r);
-    }
-    return class;
+    graph_delta *d = baton;
+    const char *id = ida_json_string(item, "id");
+    const cache_sign_in_list times = graph_sign_ins_value(json_object_get(item, "signInActivity"));
+    return id ? graph_stored(d->k, d->c, cache_sync_sign_ins(d->run, d->c, id, &times))
+              : DIRECTORY_OK;
 }
 
 /* --- pace --- */
@@ -127,7 +94,7 @@ static int turn(const graph_call *k, const graph_sign_ins *s, int64_t *patience)
     *patience -= wait > 0 ? wait : 0;
     for (; wait > 0; wait -= NAP_MS) {
         struct timespec pause = {.tv_nsec = (wait < NAP_MS ? wait : NAP_MS) * 1000000};
-        if (k->alive && k->alive(k->baton)) {
+        if (graph_stopped(k)) {
             return 0;
         }
         nanosleep(&pause, NULL);
@@ -187,38 +154,38 @@ directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
         return DIRECTORY_OK;
     }
     directory_class class = DIRECTORY_OK;
-    for (int more = 1; more && !class && turn(k, s, &patience);) {
-        graph_page page = {0};
-        graph_answer answer;
+    for (int more = 1; more && turn(k, s, &patience);) {
         directory_error e = {0};
         graph_call own = *k;
-        const char *next = NULL;
-        const char *url = s->next
-                              ? s->next
-                              : graph_url(g, k->pool, "/users?$select=id,signInActivity&$top=500");
-        apr_pool_create(&page.pool, k->pool);
-        own.pool = page.pool;
+        graph_list list = {
+            .request = {.method = "GET",
+                        .url = s->next ? s->next
+                                       : graph_url(g, k->pool,
+                                                   "/users?$select=id,signInActivity&$top=500"),
+                        .sync = 1,
+                        .doing = "reading sign-in activity"}};
+        apr_pool_create(&own.pool, k->pool);
         own.e = &e;
         note_sent(s, ida_now(g->env));
-        directory_class came = graph_fetch_page(&own, url, "reading sign-in activity", &page, &next,
-                                                &answer);
-        if (came) {
-            if (came == DIRECTORY_TRANSIENT) { /* it was asked for twice */
-                note_sent(s, ida_now(g->env));
-            }
-            failed(d, s, came, &answer, &e);
-            more = 0;
-        } else {
-            class = items(d, &page);
-            s->next = apr_pstrdup(k->pool, next);
-            s->refused = NULL;
-            more = next != NULL;
-            if (!more && !class) {
-                s->completed_at = begun;
-                s->not_before = 0;
-            }
+        class = graph_page(&own, &list, take, d);
+        if (class == DIRECTORY_LOCAL) {
+            return graph_fail(k, class, NULL, "%s", e.message);
         }
-        apr_pool_destroy(page.pool);
+        more = !class && list.next;
+        if (class == DIRECTORY_TRANSIENT) { /* it was asked for twice */
+            note_sent(s, ida_now(g->env));
+        }
+        if (class) {
+            failed(d, s, class, &list.answer, &e);
+        } else {
+            s->next = apr_pstrdup(k->pool, list.next);
+            s->refused = NULL;
+        }
+        if (!class && !list.next) {
+            s->completed_at = begun;
+            s->not_before = 0;
+        }
+        apr_pool_destroy(own.pool);
     }
-    return class;
+    return DIRECTORY_OK;
 }

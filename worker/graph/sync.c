@@ -1,5 +1,5 @@
-/* Owns a sync run of the cloud directory: what tokens hold for, the two delta streams, restarts,
- * users who were restored. Must not know what an item looks like, nor how the cache is kept.
+/* Owns a sync run of the cloud directory: what tokens hold for, the two streams of changes,
+ * restarts. Must not know what an item looks like, nor how the cache is kept.
  *
  * A run stages everything and gives the links of the next round with its last batch: a run that
  * breaks off anywhere leaves cache and links as they were, and the next one asks again from there.
@@ -9,24 +9,29 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "worker/graph/calls.h"
-#include "worker/graph/fetch.h"
 #include "worker/graph/sync.h"
 #include "worker/graph/throttle.h"
+#include "worker/graph/url.h"
 
 #define SIGN_IN_PATIENCE_MS \
     15000 /* a round's wait for its turn to ask for sign-ins; none in a round over everything */
-#define RETURNED_SLICE 100
+
+static directory_class take_user(void *baton, json_t *item)
+{
+    graph_delta *d = baton;
+    /* At once: a first round would else be read at the pace of a small tenant. */
+    graph_throttle_tenant_size(d->k->g, ++d->users);
+    return graph_delta_user(d, item);
+}
 
 enum { USERS, GROUPS, STREAMS };
 
 static const struct {
     const char *token; /* its member in sync_state.tokens */
     const char *start, *doing;
-    directory_class (*item)(graph_delta *d, graph_reader *r);
+    graph_item item;
 } streams[STREAMS] = {
-    {"users", "/users/delta?$select=" GRAPH_USERS_TRACKED, "reading changed users",
-     graph_delta_user},
+    {"users", "/users/delta?$select=" GRAPH_USERS_TRACKED, "reading changed users", take_user},
     {"groups", "/groups/delta?$select=" GRAPH_GROUPS_TRACKED, "reading changed groups",
      graph_delta_group},
 };
@@ -46,250 +51,44 @@ typedef struct wanted {
 
 /* --- one stream --- */
 
-static directory_class take_page(graph_delta *d, graph_page *page, int which)
+/* An address that the directory made for us and now refuses: whatever it calls that, this round
+ * cannot be continued. */
+static int token_refused(const graph_list *list, int known)
 {
-    graph_reader r;
-    directory_class class = DIRECTORY_OK;
-    graph_reader_begin(&r, page->items);
-    for (int more = graph_array_begin(&r); more && !class; more = graph_array_next(&r)) {
-        class = streams[which].item(d, &r);
-        d->users += which == USERS;
-    }
-    if (which == USERS) { /* as soon as they are known: a first round would else be read at the pace
-                             of a small tenant */
-        graph_throttle_tenant_size(d->k->g, d->users);
-    }
-    return class;
+    int status = list->answer.status;
+    return status == 410 || ((known || list->pages) && (status == 400 || status == 404));
 }
 
 static directory_class read_stream(graph_delta *d, wanted *w, int which, const char **token)
 {
     graph_call *k = w->k;
     const char *known = w->tokens ? ida_json_string(w->tokens, streams[which].token) : NULL;
-    const char *url = known ? known : graph_url(k->g, k->pool, streams[which].start);
-    graph_fetch *fetch;
-    *token = NULL;
-    directory_class class = graph_fetch_begin(&fetch, k, url, known != NULL, streams[which].doing);
-    while (!class && !*token) {
-        graph_page page;
-        class = graph_fetch_next(fetch, &page);
-        if (class) {
-            break;
-        }
-        class = take_page(d, &page, which);
-        if (!class && page.last) {
-            *token = apr_pstrdup(k->pool, page.delta);
-            class = page.delta ? DIRECTORY_OK
-                               : graph_fail(k, DIRECTORY_TRANSIENT, NULL,
-                                            "%s: the last page names no link for the next round",
-                                            streams[which].doing);
-        }
-        if (!class && !*token && k->alive && k->alive(k->baton)) {
-            class = graph_fail(k, DIRECTORY_LOCAL, NULL, "%s: stopped", streams[which].doing);
-        }
-        apr_pool_destroy(page.pool);
+    graph_list list = {
+        .request = {.method = "GET",
+                    .url = known ? known : graph_url(k->g, k->pool, streams[which].start),
+                    .sync = 1,
+                    .doing = streams[which].doing}};
+    directory_class class = graph_each(k, &list, streams[which].item, d);
+    *token = list.delta;
+    if (class) {
+        return token_refused(&list, known != NULL) ? k->e->class = DIRECTORY_TOKEN_LOST : class;
     }
-    graph_fetch_end(fetch);
-    return class;
-}
-
-/* --- users and groups who came back --- */
-
-/* Links of one entry: to the groups it is in, to the members of a group, to the people a user
- * leads. */
-typedef struct links {
-    graph_delta *d;
-    const char *id, *kind; /* of the entry */
-    apr_hash_t *none;      /* who is no member, as the round told: it may know better than a list */
-    ida_kind failed;
-} links;
-
-static void member_of(graph_call *k, json_t *item, void *baton)
-{
-    links *l = baton;
-    const char *type = ida_json_string(item, "@odata.type"), *id = ida_json_string(item, "id"),
-               *kind = graph_member_kind(type);
-    const cache_member member = {.id = l->id, .kind = l->kind};
-    (void)k;
-    if (!l->failed && id && type && kind && strcmp(kind, "group") == 0) {
-        l->failed = cache_sync_member(l->d->run, l->d->c, id, &member, 0);
-    }
-}
-
-static void has_member(graph_call *k, json_t *item, void *baton)
-{
-    links *l = baton;
-    const char *id = ida_json_string(item, "id");
-    const cache_member member = graph_member_of(id, ida_json_string(item, "@odata.type"));
-    (void)k;
-    if (!l->failed && id && !apr_hash_get(l->none, id, APR_HASH_KEY_STRING)) {
-        l->failed = cache_sync_member(l->d->run, l->d->c, l->id, &member, 0);
-    }
-}
-
-static void leads(graph_call *k, json_t *item, void *baton)
-{
-    links *l = baton;
-    const char *id = ida_json_string(item, "id"),
-               *kind = graph_member_kind(ida_json_string(item, "@odata.type"));
-    (void)k;
-    if (!l->failed && id && kind && strcmp(kind, "user") == 0) {
-        l->failed = cache_sync_report(l->d->run, l->d->c, id, l->id);
-    }
-}
-
-/* Every item of a plain list, each page bounded by itself. */
-static directory_class each_of(graph_delta *d, const char *url, const char *doing, graph_item each,
-                               void *baton)
-{
-    graph_call k = *d->k;
-    apr_pool_t *next_pool;
-    directory_class class = DIRECTORY_OK;
-    apr_pool_create(&next_pool, d->k->pool);
-    for (const char *next = url; next && !class;) {
-        graph_page page = {0};
-        graph_answer answer;
-        const char *after = NULL;
-        json_t *item;
-        size_t i;
-        apr_pool_create(&page.pool, d->k->pool);
-        k.pool = page.pool;
-        class = graph_fetch_page(&k, next, doing, &page, &after, &answer);
-        json_t *items = class ? NULL
-                              : ida_json_keep(page.pool,
-                                              json_loads(page.items, JSON_DISABLE_EOF_CHECK, NULL));
-        json_array_foreach (items, i, item) {
-            each(&k, item, baton);
-        }
-        apr_pool_clear(next_pool);
-        next = apr_pstrdup(next_pool, after);
-        if (class) {
-            d->k->e->message = apr_pstrdup(d->k->pool, d->k->e->message);
-        } else if (d->k->alive && d->k->alive(d->k->baton)) {
-            class = graph_fail(d->k, DIRECTORY_LOCAL, NULL, "%s: stopped", doing);
-        }
-        apr_pool_destroy(page.pool);
-    }
-    apr_pool_destroy(next_pool);
-    return class;
-}
-
-/* An entry that is not found is gone again, or was asked of a replica that does not have it yet.
- * Should it be back, or show, before the next round, that one would not know that it has to be
- * asked. */
-static directory_class read_links(links *l, const char *url, graph_item each)
-{
-    directory_class class = each_of(l->d, url, "reading what belongs to a new or restored entry",
-                                    each, l);
-    if (class == DIRECTORY_NOT_FOUND) {
-        json_object_set_new(l->d->unread, l->id, json_string(l->kind));
-        return DIRECTORY_OK;
-    }
-    return class ? class : graph_stored(l->d->k, l->d->c, l->failed);
-}
-
-/* No group changes when a member is deleted and restored, nobody whose manager was: no delta tells,
- * the entry is asked. */
-static directory_class returned_user(graph_delta *d, const char *id)
-{
-    const graph *g = d->k->g;
-    apr_pool_t *pool = d->item_pool;
-    links l = {.d = d, .id = id, .kind = "user"};
-    directory_class class = read_links(
-        &l, graph_url(g, pool, "/users/%s/memberOf?$select=id&$top=999", id), member_of);
-    return class ? class
-                 : read_links(&l,
-                              graph_url(g, pool, "/users/%s/directReports?$select=id&$top=999", id),
-                              leads);
-}
-
-/* A group that is new to the cache was made or restored; only of the former all members are told.
- * (Those that can be restored are in no other group.) */
-static directory_class appeared_group(graph_delta *d, const char *id, apr_hash_t *none)
-{
-    links l = {.d = d, .id = id, .kind = "group", .none = none};
-    return read_links(
-        &l, graph_url(d->k->g, d->item_pool, "/groups/%s/members?$select=id&$top=999", id),
-        has_member);
-}
-
-static directory_class read_appeared(graph_delta *d)
-{
-    directory_class class = DIRECTORY_OK;
-    for (apr_hash_index_t *i = apr_hash_first(d->pool, d->appeared); i && !class;
-         i = apr_hash_next(i)) {
-        class = appeared_group(d, apr_hash_this_key(i), apr_hash_this_val(i));
-        apr_pool_clear(d->item_pool);
-    }
-    return class;
-}
-
-static int is_kind(const json_t *kind, const char *name)
-{
-    return json_is_string(kind) && strcmp(json_string_value(kind), name) == 0;
-}
-
-/* Those whom the last round did not find; whoever is told as deleted since is asked no more. */
-
-static directory_class read_unread_users(graph_delta *d, wanted *w)
-{
-    const char *id;
-    json_t *kind;
-    directory_class class = DIRECTORY_OK;
-    json_object_foreach (json_object_get(w->tokens, "unread"), id, kind) {
-        if (!class && is_kind(kind, "user") && !apr_hash_get(d->gone, id, APR_HASH_KEY_STRING)) {
-            class = returned_user(d, id);
-            apr_pool_clear(d->item_pool);
-        }
-    }
-    return class;
-}
-
-/* They are taken for new to the cache once more. */
-static void unread_groups(graph_delta *d, const wanted *w)
-{
-    const char *id;
-    json_t *kind;
-    json_object_foreach (json_object_get(w->tokens, "unread"), id, kind) {
-        if (is_kind(kind, "group")) {
-            apr_hash_set(d->appeared, id, APR_HASH_KEY_STRING, apr_hash_make(d->pool));
-        }
-    }
-}
-
-/* Whoever was made before the last round began and was not in the cache after the last whole one
- * came back, or was shown late: then asking costs two requests. */
-static directory_class read_returned(graph_delta *d, wanted *w)
-{
-    const char **ids, *after = "";
-    int count;
-    do {
-        directory_class class = graph_stored(w->k, w->c,
-                                             cache_sync_returned(d->run, w->c, w->settled,
-                                                                 w->state.started_at, after,
-                                                                 RETURNED_SLICE, &ids, &count));
-        for (int i = 0; !class && i < count; i++) {
-            class = returned_user(d, ids[i]);
-            apr_pool_clear(d->item_pool);
-        }
-        if (class) {
-            return class;
-        }
-        after = count ? ids[count - 1] : after;
-    } while (count == RETURNED_SLICE);
-    return read_unread_users(d, w);
+    return list.delta ? DIRECTORY_OK
+                      : graph_fail(k, DIRECTORY_TRANSIENT, NULL,
+                                   "%s: the last page names no link for the next round",
+                                   streams[which].doing);
 }
 
 /* --- users who are deleted and can be restored --- */
 
-static void deleted(graph_call *k, json_t *item, void *baton)
+static directory_class deleted(void *baton, json_t *item)
 {
     graph_delta *d = baton;
     const char *id = ida_json_string(item, "id");
-    (void)k;
     if (id) {
         apr_hash_set(d->gone, apr_pstrdup(d->pool, id), APR_HASH_KEY_STRING, "");
     }
+    return DIRECTORY_OK;
 }
 
 /* A round over everything may name them as members still. Few: they are kept for 30 days. Read
@@ -300,7 +99,9 @@ static directory_class read_deleted(graph_delta *d)
     const graph *g = d->k->g;
     const char *url = graph_url(g, d->k->pool,
                                 "/directory/deletedItems/microsoft.graph.user?$select=id&$top=999");
-    directory_class class = each_of(d, url, "reading deleted users", deleted, d);
+    graph_list list = {
+        .request = {.method = "GET", .url = url, .sync = 1, .doing = "reading deleted users"}};
+    directory_class class = graph_each(d->k, &list, deleted, d);
     if (class == DIRECTORY_FORBIDDEN || class == DIRECTORY_NOT_FOUND) {
         ida_log(g->env, IDA_LOG_DEBUG, NULL,
                 "tenant %s: deleted users cannot be read and may be counted as members: %s",
@@ -317,6 +118,7 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
 {
     graph_call *k = w->k;
     int full = w->tokens == NULL;
+    const json_t *unread = json_object_get(w->tokens, "unread");
     json_t *fresh = ida_json_keep(k->pool, json_object());
     directory_class class = graph_sign_ins_read(d, &w->sign_ins, full,
                                                 full ? 0 : SIGN_IN_PATIENCE_MS);
@@ -328,13 +130,13 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
         class = read_stream(d, w, i, &token);
         ida_json_put(fresh, streams[i].token, token);
         if (!class && i == USERS && !full) {
-            class = read_returned(d, w);
+            class = graph_returned_users(d, w->state.started_at, unread);
         }
         if (!class && i == USERS && full) {
             class = graph_stored(k, w->c, cache_sync_users_told(d->run, w->c));
         }
         if (!class && i == GROUPS && !full) {
-            class = read_appeared(d);
+            class = graph_appeared_groups(d);
         }
     }
     json_object_set_new(fresh, "signIns", graph_sign_ins_json(&w->sign_ins));
@@ -347,12 +149,12 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
 /* A licence bought a moment ago is not in our list yet: *again when it has a name now. */
 static directory_class name_licenses(graph_delta *d, int *again)
 {
+    d->k->deadline = ida_monotonic(d->k->g->env) + DIRECTORY_CALL_MS; /* pages had their own */
     directory_class class = graph_license_load(d->k, 1);
-    for (apr_hash_index_t *i = apr_hash_first(d->pool, d->skus); i && !class && !*again;
+    for (apr_hash_index_t *i = apr_hash_first(d->pool, d->unnamed); i && !class && !*again;
          i = apr_hash_next(i)) {
-        const char *sku = apr_hash_this_key(i), *name = apr_hash_this_val(i);
-        *again = strcmp(sku, name) == 0 &&
-                 strcmp(graph_license_name(d->k->g, d->pool, sku), sku) != 0;
+        const char *sku = apr_hash_this_key(i);
+        *again = strcmp(graph_license_name(d->k->g, d->pool, sku), sku) != 0;
     }
     return class;
 }
@@ -360,12 +162,15 @@ static directory_class name_licenses(graph_delta *d, int *again)
 static directory_class run_once(wanted *w, int *again)
 {
     graph_call *k = w->k;
-    graph_delta d = {
-        .k = k, .c = w->c, .pool = k->pool, .settled = w->settled, .skus = apr_hash_make(k->pool)};
+    graph_delta d = {.k = k,
+                     .c = w->c,
+                     .pool = k->pool,
+                     .settled = w->settled,
+                     .unnamed = apr_hash_make(k->pool)};
     d.gone = apr_hash_make(k->pool);
     d.appeared = w->tokens ? apr_hash_make(k->pool) : NULL;
     d.unread = ida_json_keep(k->pool, json_object());
-    unread_groups(&d, w);
+    graph_unread_groups(&d, json_object_get(w->tokens, "unread"));
     cache_guard guard = k->g->guard;
     const char *tokens = "{}";
     guard.accept = w->accept;
@@ -379,7 +184,7 @@ static directory_class run_once(wanted *w, int *again)
         return class;
     }
     class = stage_all(&d, w, &tokens);
-    if (!class && d.unnamed_skus && !w->licenses_refused) {
+    if (!class && apr_hash_count(d.unnamed) && !w->licenses_refused) {
         class = name_licenses(&d, again);
     }
     apr_pool_destroy(d.item_pool);

@@ -2,7 +2,50 @@
 #ifndef WORKER_GRAPH_SYNC_H
 #define WORKER_GRAPH_SYNC_H
 
-#include "worker/graph/delta.h"
+#include <apr_hash.h>
+
+#include "worker/graph/request.h"
+#include "worker/graph/value.h"
+
+/* What the rounds ask for. A change of either makes tokens worthless: both are part of the binding.
+ */
+#define GRAPH_USERS_TRACKED GRAPH_USER_SELECT ",manager"
+#define GRAPH_GROUPS_TRACKED GRAPH_GROUP_SELECT ",members"
+
+typedef struct graph_delta {
+    graph_call *k;
+    ida_ctx *c;
+    cache_sync *run;
+    apr_pool_t *pool;      /* of the run */
+    apr_pool_t *item_pool; /* cleared after every item */
+    apr_hash_t *unnamed;   /* skuIds met that have no name as far as we know */
+    int64_t users;         /* items of users read so far */
+    apr_hash_t *gone; /* IDs of users who are deleted, as far as the round told: memberships named
+                         for them are none */
+    int64_t settled;  /* the last run that was committed */
+    apr_hash_t
+        *appeared;  /* IDs of groups told that the cache did not hold after it -> hash of members
+                     * told to be none;  NULL: a round over everything, where that says nothing */
+    json_t *unread; /* ID -> "user" or "group": their links are to be asked for in the next round */
+} graph_delta;
+
+/* Turns a store's failure into the call's error. */
+directory_class graph_stored(graph_call *k, const ida_ctx *c, ida_kind kind);
+
+/* One item of /users/delta, of /groups/delta, staged. The baton is a graph_delta. */
+directory_class graph_delta_user(void *baton, json_t *item);
+directory_class graph_delta_group(void *baton, json_t *item);
+
+/* --- entries that came back (worker/graph/returned.c) --- */
+
+/* Asks for the links of users whom the round told and the cache did not hold although they were
+ * made before that time (ms UTC): they came back, or were shown late, and asking costs two
+ * requests. `unread`: of the last round; those are asked too. */
+directory_class graph_returned_users(graph_delta *d, int64_t made_before, const json_t *unread);
+/* Asks for the members of groups in d->appeared. */
+directory_class graph_appeared_groups(graph_delta *d);
+/* Groups of the last round's `unread` are taken for new to the cache once more. */
+void graph_unread_groups(graph_delta *d, const json_t *unread);
 
 /* --- sign-in activity (worker/graph/signin.c): a list of its own, read in pieces over many rounds
  * --- */

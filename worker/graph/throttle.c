@@ -79,7 +79,7 @@ static int64_t longer(int64_t a, int64_t b)
 static int64_t turn(graph_throttle *t, int64_t now, graph_effect effect, const graph_request *r,
                     int64_t patience, int64_t *later)
 {
-    double cost = r->cost > 0 ? r->cost : 1, reserve = r->low_priority ? t->units.burst / 2 : 0;
+    double cost = r->cost > 0 ? r->cost : 1, reserve = r->sync ? t->units.burst / 2 : 0;
     graph_bucket units = t->units;
     tune(t, now);
     int64_t wait = graph_bucket_take(&t->units, now, cost, reserve, patience);
@@ -128,7 +128,7 @@ directory_class graph_throttle_enter(graph_throttle *t, graph_call *k, graph_eff
     for (int64_t from = now; ida_monotonic(env) - from < wait;) {
         int64_t rest = wait - (ida_monotonic(env) - from), step = rest < NAP_MS ? rest : NAP_MS;
         struct timespec pause = {.tv_nsec = step * 1000000};
-        if (k->alive && k->alive(k->baton)) {
+        if (graph_stopped(k)) {
             return graph_fail(k, DIRECTORY_LOCAL, NULL, "stopped");
         }
         nanosleep(&pause, NULL);

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "worker/base/http.h"
-#include "worker/graph/graph.h"
+#include "worker/graph/request.h"
 
 /* Published: 3,000 writes in 150 s. 18.7 a second and 150 at once are at most 2,955 in any 150 s:
  * room for requests that travel at different speeds. At once: a minute at which dozens join and

@@ -11,8 +11,8 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "worker/base/http.h"
 #include "worker/base/secret.h"
+#include "worker/graph/answer.h"
 #include "worker/graph/client.h"
 #include "worker/graph/error.h"
 #include "worker/graph/url.h"
@@ -189,10 +189,7 @@ directory_class graph_token_answer(graph_call *k, const char *url, const http_an
         *life = whole(json_object_get(body, "expires_in"));
         *life = *life > 0 ? *life < LIFE_MOST_S ? *life : LIFE_MOST_S : LIFE_UNTOLD_S;
     }
-    if (token) {
-        OPENSSL_cleanse((char *)(uintptr_t)token, strlen(token));
-    }
-    json_decref(body);
+    json_decref(body); /* which wipes it */
     return class;
 }
 
@@ -365,7 +362,7 @@ directory_class graph_token_get(graph_call *k, char *header, int64_t *number)
             if (class) {
                 break;
             }
-        } else if (graph_left(k) <= 0 || (k->alive && k->alive(k->baton))) {
+        } else if (graph_left(k) <= 0 || graph_stopped(k)) {
             class = graph_fail(k, DIRECTORY_TRANSIENT, NULL, "%s: no access token came in time",
                                g->authority);
             break;

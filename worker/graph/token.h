@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "worker/graph/graph.h"
+#include "worker/graph/call.h"
 
 #define GRAPH_TOKEN_SIZE 32768 /* bytes for "Authorization: Bearer " and the token */
 
@@ -48,7 +48,7 @@ directory_class graph_token_answer(graph_call *k, const char *url, const struct 
 
 /* worker/graph/assertion.c: */
 
-/* Signed client assertion (contract 2) appended to the NUL-terminated `out` of `size` bytes. NULL,
+/* Signed client assertion appended to the NUL-terminated `out` of `size` bytes. NULL,
  * or for people what is wrong. `pem`: key and certificate. */
 const char *graph_assertion(const ida_env *env, apr_pool_t *pool, const char *pem, size_t pem_len,
                             const char *client_id, const char *audience, char *out, size_t size);

@@ -1,13 +1,13 @@
 /* Owns new values of a user that stands: properties, enabled state, password. Must not know who
  * wants them. */
 #include <apr_strings.h>
-#include <openssl/crypto.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "worker/graph/calls.h"
 #include "worker/graph/field.h"
+#include "worker/graph/url.h"
+#include "worker/graph/user.h"
 
 /* What an update may change, beyond what every read shows. */
 #define CHANGES_SELECT \
@@ -17,10 +17,6 @@
 void graph_put_password(json_t *body, const char *password)
 {
     json_t *profile = json_object_get(body, "passwordProfile");
-    const char *old = ida_json_string(profile, "password");
-    if (old) {
-        OPENSSL_cleanse((char *)(uintptr_t)old, strlen(old));
-    }
     if (password) {
         json_object_set_new(profile, "password", json_string(password));
     } else {

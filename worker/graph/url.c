@@ -1,5 +1,7 @@
 /* Owns the making and judging of addresses: what is encoded how, which are ours. Must not know what
  * is asked there. */
+#include "worker/graph/url.h"
+
 #include <apr_strings.h>
 #include <curl/curl.h>
 #include <stdarg.h>
@@ -8,8 +10,6 @@
 
 #include "core/base/context.h"
 #include "core/base/host.h"
-#include "worker/graph/graph.h"
-#include "worker/graph/url.h"
 
 static int unreserved(char c)
 {

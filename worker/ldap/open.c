@@ -11,14 +11,43 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/tenant/value.h"
+#include "worker/base/secret.h"
 #include "worker/ldap/escape.h"
 #include "worker/ldap/ops.h"
 #include "worker/ldap/session.h"
 
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
+/* Memory of libldap and of SASL: bind passwords and new ones lie in it, and are wiped. */
+static void *lber_malloc(ber_len_t size, void *context)
+{
+    (void)context;
+    return malloc(size);
+}
+
+static void *lber_calloc(ber_len_t count, ber_len_t size, void *context)
+{
+    (void)context;
+    return calloc(count, size);
+}
+
+static void *lber_realloc(void *memory, ber_len_t size, void *context)
+{
+    (void)context;
+    return secret_realloc(memory, size);
+}
+
+static void lber_free(void *memory, void *context)
+{
+    (void)context;
+    secret_free(memory);
+}
+
 static void library_init(void)
 {
+    BerMemoryFunctions memory = {lber_malloc, lber_calloc, lber_realloc, lber_free};
+    /* Before its first call; SASL is given the same functions by libldap. */
+    ber_set_option(NULL, LBER_OPT_MEMORY_FNS, &memory);
     /* Only our own configuration counts: without this, ldap.conf, LDAPRC and LDAPTLS_* change
      * libldap's defaults. */
     setenv("LDAPNOINIT", "1", 1);

@@ -257,8 +257,7 @@ const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config)
 static int set_options(CURL *curl, const worker_config *config, const char *from,
                        struct curl_slist *to, const char *password, sending *s, char *error)
 {
-    int bad = !transfer_guard(curl, config->smtp_url, "smtp,smtps",
-                              CURLPROTO_SMTP | CURLPROTO_SMTPS, config->smtp_ca_file, error);
+    int bad = !transfer_guard(curl, config->smtp_url, TRANSFER_MAIL, config->smtp_ca_file, error);
     int clear = is_loopback(config->smtp_url) && !config->smtp_ca_file && !config->smtp_user;
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
     SET(PROXY, "");

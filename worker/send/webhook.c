@@ -251,8 +251,7 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *baton)
 static int set_options(CURL *curl, const webhook_call *call, exchange *x,
                        struct curl_slist *headers, char *error)
 {
-    int bad = !transfer_guard(curl, call->url, "http,https", CURLPROTO_HTTP | CURLPROTO_HTTPS,
-                              call->ca_file, error);
+    int bad = !transfer_guard(curl, call->url, TRANSFER_HTTP, call->ca_file, error);
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
     SET(FOLLOWLOCATION, 0L);
     SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);

@@ -49,7 +49,7 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/lib", "$FindBin::Bin/../lib";
+use lib "$FindBin::Bin/lib", "$FindBin::Bin/../../lib";
 use Cloud::Control;
 use Cloud::Emulator;
 use Cloud::Seed;

@@ -1,16 +1,24 @@
-/* Pages of a delta round: JSON read in place, pages that are cut off or spoiled anywhere, items as
- * the cache gets them. */
+/* Pages of a round of changes: answers that are cut off or spoiled anywhere, texts as they are
+ * mended, items as the cache gets them, the same from a page as from a single read. */
 #include <stdlib.h>
 
+#include "core/base/json.h"
 #include "core/cache/cache.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
-#include "worker/graph/delta.h"
-#include "worker/graph/fetch.h"
+#include "worker/graph/answer.h"
+#include "worker/graph/sync.h"
+#include "worker/graph/user.h"
 
 static const char *const tenant = "contoso";
+static graph g = {.env = &env,
+                  .root = "https://graph.example/v1.0",
+                  .origin = "https://graph.example:443",
+                  .directory_id = "unit",
+                  .marker = "extensionAttribute1"};
+static directory_error e;
 
 /* Exactly sized, so that an instrumented build sees every byte too far. */
 static char *ended(const char *text, size_t len)
@@ -19,84 +27,6 @@ static char *ended(const char *text, size_t len)
     memcpy(copy, text, len);
     copy[len] = '\0';
     return copy;
-}
-
-/* --- values --- */
-
-static void is_text(const char *json, const char *want)
-{
-    graph_reader r;
-    char *bytes = ended(json, strlen(json));
-    graph_reader_begin(&r, bytes);
-    const char *got = graph_read_text(&r);
-    is_str(r.fault ? "(fault)" : got, want, json);
-    free(bytes);
-}
-
-static int whole(const char *json, size_t len)
-{
-    graph_reader r;
-    char *bytes = ended(json, len);
-    graph_reader_begin(&r, bytes);
-    graph_skip(&r);
-    int good = graph_reader_end(&r);
-    free(bytes);
-    return good;
-}
-
-static void texts(void)
-{
-    is_text("\"plain\"", "plain");
-    is_text("  \"\"", "");
-    is_text("\"\\\"\\\\\\/\\b\\f\\n\\r\\t.\"", "\"\\/\b\f\n\r\t.");
-    is_text("\"\\u00e5\\u20AC\\ud83d\\ude00 x\"", "å€😀 x");
-    is_text("\"a\\u0000b\"", "a\xEF\xBF\xBD"
-                             "b");
-    is_text("\"\\ud83dx\\ude00\"", "\xEF\xBF\xBDx\xEF\xBF\xBD");
-    is_text("\"\\ud83d\\u0041\"", "\xEF\xBF\xBD"
-                                  "A");
-    is_text("null", NULL);
-    is_text("12", NULL);
-    is_text("{\"a\":[1]}", NULL);
-    is_text("\"\\x\"", "(fault)");
-    is_text("\"\\u12g4\"", "(fault)");
-    is_text("\"open", "(fault)");
-    is_text("\"open\\", "(fault)");
-    is_text("\"line\nend\"", "(fault)");
-}
-
-static void grammar(void)
-{
-    static const char *const good[] = {"{}",
-                                       "[]",
-                                       " [ ] ",
-                                       "0",
-                                       "-0",
-                                       "-1.5e+10",
-                                       "1E5",
-                                       "true",
-                                       "false",
-                                       "null",
-                                       "\"\"",
-                                       "[1,[2,{\"a\":{}}],[]]",
-                                       "{\"a\":1,\"b\":[true,null],\"\":{\"c\":\"\\u0041\"}}"};
-    static const char *const bad[] = {"",      "{",          "[",       "{]",    "[}",
-                                      "[1,]",  "{\"a\":1,}", "{\"a\"}", "{a:1}", "{\"a\" 1}",
-                                      "[1 2]", "01",         "1.",      ".5",    "1e",
-                                      "-",     "+1",         "tru",     "nul",   "truex",
-                                      "[1]]",  "{}{}",       "'a'",     "[\"a]", "{\"a\":}",
-                                      "[,1]",  "\"\\u12\"",  "<html>"};
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        ok(whole(good[i], strlen(good[i])), "JSON: %s", good[i]);
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        ok(!whole(bad[i], strlen(bad[i])), "no JSON: %s", bad[i]);
-    }
-    char deep[400];
-    memset(deep, '[', 100);
-    memset(deep + 100, ']', 100);
-    ok(!whole(deep, 200), "too deep");
-    ok(whole(deep + 40, 120), "deep enough for any page");
 }
 
 /* --- pages --- */
@@ -140,63 +70,86 @@ static const char groups[] =
     "\"membershipRule\":\"user.x\",\"onPremisesSyncEnabled\":null}],"
     "\"@odata.deltaLink\":\"https://graph.example/delta\"}";
 
-static int opens(const char *text, size_t len, graph_page *page, const char **next)
+/* What comes of these bytes as the body of a read; NULL: no answer. */
+static const json_t *answered(const char *text, size_t len)
 {
-    *page = (graph_page){.pool = pool};
-    return graph_page_open(page, apr_pstrmemdup(pool, text, len), next);
+    graph_call k = graph_call_begin(&g, pool, &e);
+    const graph_request request = {.method = "GET", .sync = 1, .doing = "reading"};
+    http_answer raw = {.status = 200, .bytes = ended(text, len), .len = len};
+    graph_answer answer = {0};
+    directory_class class = graph_answer_read(&k, GRAPH_READ, &request, &raw, &answer);
+    ok(!class == json_is_object(answer.json) && (!class || class == DIRECTORY_TRANSIENT),
+       "an object, or the directory is asked again");
+    http_answer_free(&raw);
+    return class ? NULL : answer.json;
+}
+
+static void is_text(const char *json, const char *want)
+{
+    const char *text = apr_pstrcat(pool, "{\"a\":", json, "}", NULL);
+    is_str(ida_json_string(answered(text, strlen(text)), "a"), want, json);
+}
+
+static void texts(void)
+{
+    is_text("\"\\\"\\\\\\/\\b\\f\\n\\r\\t.\"", "\"\\/\b\f\n\r\t.");
+    is_text("\"\\u00e5\\u20AC\\ud83d\\ude00 x\"", "å€😀 x");
+    is_text("\"a\\u0000b\"", "a\xEF\xBF\xBD"
+                             "b");
+    is_text("\"\\ud83dx\\ude00\"", "\xEF\xBF\xBDx\xEF\xBF\xBD");
+    is_text("\"\\ud83d\\u0041\"", "\xEF\xBF\xBD"
+                                  "A");
+    is_text("\"\\\\u0000\"", "\\u0000");
+    is_text("\"\\ud83d\\ud83d\\ude00\"", "\xEF\xBF\xBD😀");
+    is_text("\"\\x\"", NULL);
+    is_text("\"\\u12g4\"", NULL);
+    is_text("\"open", NULL);
+    is_text("\"open\\", NULL);
+    is_text("\"\\ud83d", NULL);
+    is_text("\"line\nend\"", NULL);
+    is_text("\"\xC3(\"", NULL);
 }
 
 static void spoiled(void)
 {
-    graph_page page;
-    const char *next;
     int taken = 0;
-    ok(opens(users, sizeof users - 1, &page, &next) && !page.last, "a page");
-    is_str(next, "https://graph.example/next", "its next link");
-    is_str(page.delta, NULL, "which is not the last");
-    ok(opens(groups, sizeof groups - 1, &page, &next) && page.last, "the last page");
-    is_str(page.delta, "https://graph.example/delta", "its delta link");
+    ok(answered(users, sizeof users - 1) && answered(groups, sizeof groups - 1), "pages");
     for (size_t len = 0; len < sizeof users - 1; len++) {
-        char *cut = ended(users, len);
-        page = (graph_page){.pool = pool};
-        taken += graph_page_open(&page, cut, &next);
-        free(cut);
+        taken += answered(users, len) != NULL;
     }
-    is_int(taken, 0, "cut off anywhere it is no page");
-    static const char *const bad[] = {
-        "{}",
-        "[]",
-        "{\"value\":{}}",
-        "{\"value\":\"[]\"}",
-        "{\"value\":[],\"value\":[]}",
-        "<html>busy</html>",
-        "{\"value\":[]} x",
-        "{\"error\":{\"code\":\"x\"}}",
-        "{\"value\":[],\"@odata.nextLink\":\"a\",\"@odata.deltaLink\":\"b\"}",
-        "\"value\"",
-        "null"};
+    is_int(taken, 0, "cut off anywhere it is no answer");
+    static const char *const bad[] = {"[]",
+                                      "{\"value\":[],\"value\":[]}",
+                                      "<html>busy</html>",
+                                      "{\"value\":[]} x",
+                                      "\"value\"",
+                                      "{\"value\":[1,]}",
+                                      "null"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        ok(!opens(bad[i], strlen(bad[i]), &page, &next), "no page: %s", bad[i]);
+        ok(!answered(bad[i], strlen(bad[i])), "no answer: %s", bad[i]);
     }
+    enum { MANY = 1000100 };
+    static char many[2 * MANY + 40], deep[10000];
+    memset(deep, '[', sizeof deep);
+    ok(!answered(deep, sizeof deep), "no answer: ten thousand levels");
+    strcpy(many, "{\"value\":[0");
+    for (int i = 0; i < MANY; i++) {
+        strcpy(many + 11 + 2 * i, ",0");
+    }
+    strcpy(many + 11 + 2 * MANY, "]}");
+    ok(!answered(many, strlen(many)), "no answer: a million values, which would fill the memory");
 }
 
 /* --- items --- */
 
-static void take(graph_delta *d, const char *text,
-                 directory_class (*item)(graph_delta *, graph_reader *))
+static void take(graph_delta *d, const char *text, graph_item each)
 {
-    graph_page page;
-    graph_reader r;
-    const char *next;
-    ok(opens(text, strlen(text), &page, &next), "a page");
-    graph_reader_begin(&r, page.items);
-    for (int more = graph_array_begin(&r); more; more = graph_array_next(&r)) {
-        if (item(d, &r)) {
-            ok(0, "item: %s", d->k->e->message ? d->k->e->message : "?");
-            return;
-        }
+    size_t i;
+    json_t *item;
+    json_array_foreach (json_object_get(answered(text, strlen(text)), "value"), i, item) {
+        directory_class class = each(d, item);
+        ok(!class, "item %d: %s", (int)i, class ? e.message : "taken");
     }
-    ok(!r.fault, "read to its end");
 }
 
 static ida_user *user(store *s, const char *id, json_t **licenses)
@@ -212,15 +165,9 @@ static void into_cache(void)
     const char *name;
     store *s = store_make(pool, store_upgraded(0, &name), DB_SYNC);
     ida_ctx *c = fresh();
-    graph g = {.env = &env,
-               .pool = pool,
-               .root = "https://graph.example/v1.0",
-               .origin = "https://graph.example:443",
-               .directory_id = "unit"};
-    directory_error e;
     graph_call k = graph_call_begin(&g, pool, &e);
     graph_delta d = {
-        .k = &k, .c = c, .pool = pool, .skus = apr_hash_make(pool), .gone = apr_hash_make(pool)};
+        .k = &k, .c = c, .pool = pool, .unnamed = apr_hash_make(pool), .gone = apr_hash_make(pool)};
     cache_summary summary;
     apr_pool_create(&d.item_pool, pool);
     is_int(cache_sync_begin(&d.run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), IDA_OK, "begin");
@@ -265,13 +212,122 @@ static void into_cache(void)
     store_disconnect(s);
 }
 
+/* --- one decoder --- */
+
+static const char person[] =
+    "{\"value\":[{\"id\":\"p-1\",\"userPrincipalName\":\"eva_x.example#ext#@contoso.example\","
+    "\"displayName\":\"Eva\",\"givenName\":\"Eva\",\"surname\":\"Ek\",\"department\":\"D\","
+    "\"jobTitle\":\"J\",\"mail\":\"eva@x.example\",\"companyName\":\"C\",\"officeLocation\":\"O\","
+    "\"city\":\"Y\",\"country\":\"SE\",\"employeeId\":\"9\",\"onPremisesImmutableId\":\"anchor\","
+    "\"accountEnabled\":true,\"userType\":\"Member\",\"createdDateTime\":\"2024-02-29T12:00:00."
+    "5Z\","
+    "\"proxyAddresses\":[\"SMTP:eva@x.example\",\"bare@x.example\",\"SIP:eva@x.example\",\"smtp:\"]"
+    ","
+    "\"assignedLicenses\":[{\"skuId\":\"SKU-1\"},{\"skuId\":\"SKU-2\"}],"
+    "\"manager\":{\"id\":\"p-9\"},\"manager@delta\":[{\"id\":\"p-9\"}]},{\"id\":\"p-9\"}]}";
+
+static const char *listed(const char *const *list)
+{
+    const char *text = "";
+    for (; *list; list++) {
+        text = apr_pstrcat(pool, text, *list, ";", NULL);
+    }
+    return text;
+}
+
+/* The same person, in a page of changes and read singly, is the same row of the cache. */
+static void both_ways(void)
+{
+    static const char *const tenants[] = {"paged", "read"};
+    const char *name;
+    store *s = store_make(pool, store_upgraded(0, &name), DB_SYNC);
+    ida_user *rows[2];
+    json_t *licenses[2];
+    graph_call k = graph_call_begin(&g, pool, &e);
+    directory_user single;
+    ok(graph_user_read(
+           &k, json_array_get(json_object_get(answered(person, sizeof person - 1), "value"), 0),
+           &single),
+       "a user");
+    is_str(listed(single.cache.addresses), "eva@x.example;bare@x.example;",
+           "addresses, the one without a prefix too");
+    is_str(listed(single.cache.licenses), "SKU-1;SKU-2;", "licences");
+    ok(!single.cache.manager_untold && single.cache.sign_ins_untold,
+       "what is told and what is not");
+    for (int i = 0; i < 2; i++) {
+        ida_ctx *c = fresh();
+        cache_summary summary;
+        graph_delta d = {.k = &k,
+                         .c = c,
+                         .pool = pool,
+                         .unnamed = apr_hash_make(pool),
+                         .gone = apr_hash_make(pool)};
+        apr_pool_create(&d.item_pool, pool);
+        is_int(cache_sync_begin(&d.run, s, c, pool, tenants[i], IDA_DIR_CLOUD, 1), IDA_OK, "begin");
+        if (i) {
+            is_int(cache_sync_user(d.run, c, &single.cache), IDA_OK, "as it was read singly");
+            is_int(cache_sync_user(d.run, c, &(cache_user){.id = "p-9"}), IDA_OK, "its manager");
+        } else {
+            take(&d, person, graph_delta_user);
+            is_int(apr_hash_count(d.unnamed), 2, "licences without a name");
+        }
+        is_int(cache_sync_commit(d.run, c, "{}", "b", NULL, 0, &summary), IDA_OK, "commit");
+        is_int(cache_user_details(s, c, tenants[i], "p-1", &rows[i], &licenses[i]), IDA_OK,
+               "there");
+    }
+    const ida_user *a = rows[0], *b = rows[1];
+    const char *const texts_of[][2] = {
+        {a->upn, b->upn},
+        {a->mail, b->mail},
+        {a->display_name, b->display_name},
+        {a->given_name, b->given_name},
+        {a->surname, b->surname},
+        {a->department, b->department},
+        {a->job_title, b->job_title},
+        {a->company, b->company},
+        {a->office, b->office},
+        {a->city, b->city},
+        {a->country, b->country},
+        {a->employee_id, b->employee_id},
+        {a->manager_id, b->manager_id},
+        {a->anchor, b->anchor},
+    };
+    for (size_t i = 0; i < sizeof texts_of / sizeof *texts_of; i++) {
+        ok(texts_of[i][0] != NULL, "told");
+        is_str(texts_of[i][1], texts_of[i][0], "the same text");
+    }
+    ok(a->guest == 1 && b->guest == 1, "a guest, however #EXT# is written");
+    ok(a->enabled && b->enabled && a->created_at == b->created_at && a->created_at % 1000 == 500,
+       "the same state and time");
+    ok(json_equal(licenses[0], licenses[1]) && json_array_size(licenses[0]) == 2,
+       "the same licences");
+    store_disconnect(s);
+}
+
+/* A group of a page, and as it stands behind /groups/{id}. */
+static void one_group(void)
+{
+    cache_group group;
+    const json_t *json = ida_json_keep(
+        pool, json_pack("{s:s,s:s,s:[s],s:s,s:b}", "id", "g-9", "displayName", "Nine", "groupTypes",
+                        "dynamicmembership", "membershipRule", "user.x", "mailEnabled", 1));
+    ok(graph_group_value(json, &group), "a group");
+    is_str(group.kind, "dynamic", "its kind");
+    is_str(group.rule, "user.x", "its rule");
+    is_str(graph_group_retained(json), "membership by rule", "which nobody changes here");
+    ok(!graph_group_value(ida_json_keep(pool, json_pack("{s:i}", "id", 7)), &group),
+       "an ID that is no text is none");
+}
+
 int main(void)
 {
     setup();
     graph_library_init();
+    g.pool = pool;
     texts();
-    grammar();
     spoiled();
     into_cache();
+    both_ways();
+    one_group();
     return done();
 }

@@ -8,8 +8,7 @@
 #include "core/base/json.h"
 #include "worker/base/http.h"
 #include "worker/graph/client.h"
-#include "worker/graph/fetch.h"
-#include "worker/graph/session.h"
+#include "worker/graph/url.h"
 
 #define SECRET "a+secret/with&odd=signs~Q8"
 #define TOKEN "{\"token_type\":\"Bearer\",\"expires_in\":3599,\"access_token\":\"eyTOKEN-1\"}"
@@ -179,17 +178,15 @@ static void failures(void)
     is_int(ask(g, "GET", "/users", NULL, 300, &a), DIRECTORY_TRANSIENT, "silence after a read");
     CASE("GET", DIRECTORY_CONFIG, "a redirect",
          {ACT_ANSWER, 302, "Location: http://127.0.0.2/\r\n", NULL});
-    static char big[300000];
+    static char big[8 * 1024 * 1024 + 100];
     memset(big, ' ', sizeof big - 1);
     memcpy(big, "{}", 2);
     static reply large = {ACT_ANSWER, 200, JSON, big};
     script(&large, 1);
     graph_call k = graph_call_begin(g, pool, &e);
-    const graph_request r = {.method = "GET",
-                             .url = graph_url(g, pool, "/users"),
-                             .max_bytes = 200000};
+    const graph_request r = {.method = "GET", .url = graph_url(g, pool, "/users")};
     is_int(graph_send(&k, GRAPH_READ, &r, &a), DIRECTORY_CONFIG, "an answer larger than allowed");
-    ok(said("larger than 200000 bytes"), "and its message");
+    ok(said("larger than 8388608 bytes"), "and its message");
     graph_close((directory *)g);
 }
 
@@ -311,111 +308,111 @@ static void throttling(void)
     is_int(ask(g, "POST", "/users", NULL, 5000, &a), DIRECTORY_THROTTLED, "holds everything");
 }
 
-/* The proxy is asked for what is encrypted, and only for that. */
-/* A page comes as it is, whether or not its length is told before; one that is too long does not.
- */
-static void raw_bodies(void)
-{
-    enum { LONG = 200000, MOST = 300000 };
-    static char page[LONG + 1], chunk[LONG + 100], two[2 * LONG + 100];
-    graph *g = fresh_session();
-    memset(page, 'x', LONG);
-    snprintf(chunk, sizeof chunk, "%x\r\n%s\r\n0\r\n\r\n", LONG, page);
-    snprintf(two, sizeof two, "%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", LONG, page, LONG, page);
-    SCRIPT({ACT_ANSWER, 200, NULL, page},
-           {ACT_ANSWER, 200, "Transfer-Encoding: chunked\r\n", chunk}, {ACT_ANSWER, 200, NULL, ""},
-           {ACT_ANSWER, 200, "Transfer-Encoding: chunked\r\n", two}, {ACT_CUT, 200, NULL, page});
-    graph_call k = graph_call_begin(g, pool, &e);
-    const graph_request r = {.method = "GET",
-                             .url = graph_url(g, pool, "/page"),
-                             .max_bytes = MOST,
-                             .raw = 1,
-                             .doing = "testing"};
-    graph_answer answer;
-    for (int i = 0; i < 2; i++) {
-        is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_OK,
-               i ? "a long body, its length untold" : "and told");
-        ok(answer.bytes_len == LONG && strcmp(answer.bytes, page) == 0, "every byte of it");
-    }
-    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_TRANSIENT,
-           "an empty body is no page");
-    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_CONFIG,
-           "a body without end is refused");
-    ok(said("larger than 300000 bytes"), "why");
-    is_int(graph_send(&k, GRAPH_READ, &r, &answer), DIRECTORY_TRANSIENT,
-           "a body that is cut off is none");
-    ok(!answer.bytes, "nothing of it is given");
-}
+/* --- lists --- */
 
-/* `count` pages that name each other, each with so many bytes of padding, then a refusal. */
-static void page_script(int count, int padding)
+/* Pages "0" to count - 1 that name each other; behind them what `last` says. */
+static void page_script(int count, reply last)
 {
     static reply replies[200];
-    char *filler = apr_palloc(pool, (apr_size_t)padding + 1);
-    memset(filler, 'x', (size_t)padding);
-    filler[padding] = '\0';
     for (int i = 0; i < count; i++) {
         replies[i] = (reply){
             ACT_ANSWER, 200, JSON,
             apr_psprintf(
-                pool,
-                "{\"value\":[\"%d\",\"%s\"],\"@odata.nextLink\":\"http://127.0.0.1:%d/v1.0/p%d\"}",
-                i, filler, server.port, i + 1)};
+                pool, "{\"value\":[\"%d\"],\"@odata.nextLink\":\"http://127.0.0.1:%d/v1.0/p%d\"}",
+                i, server.port, i + 1)};
     }
-    replies[count] = (reply){
-        ACT_ANSWER, 403, JSON,
-        "{\"error\":{\"code\":\"Authorization_RequestDenied\",\"message\":\"no\"}}"};
+    replies[count] = last;
     script(replies, count + 1);
 }
 
-/* Requests for pages once no further one comes. */
-static int settled(int expected)
+static directory_class in_order(void *baton, json_t *item)
 {
-    for (int i = 0; i < 500 && seen("GET /v1.0/p") < expected; i++) {
-        usleep(10000);
-    }
-    usleep(100000);
-    return seen("GET /v1.0/p");
+    int *at = baton;
+    *at += atoi(json_string_value(item)) == *at;
+    return DIRECTORY_OK;
 }
 
-/* Pages come ahead of who takes them, so many and no more; in order, and a failure behind those
- * that came before it. */
-static void pages_ahead(void)
+static int stop_after; /* looks */
+
+static int looking(void *baton)
+{
+    (void)baton;
+    return stop_after-- <= 0;
+}
+
+static directory_class pages_of(graph *g, graph_list *list, int *got)
+{
+    graph_call k = graph_call_begin(g, pool, &e);
+    *list = (graph_list){.request = {.method = "GET",
+                                     .url = graph_url(g, pool, "/p0"),
+                                     .sync = 1,
+                                     .doing = "testing"}};
+    k.alive = looking;
+    *got = 0;
+    return graph_each(&k, list, in_order, got);
+}
+
+static void lists(void)
 {
     graph *g = fresh_session();
-    graph_call k = graph_call_begin(g, pool, &e);
-    graph_fetch *fetch;
-    graph_page page;
-    int in_order = 0;
+    graph_list list;
+    int got;
     TOKENS(good_token);
     graph_throttle_tenant_size(g, 1000);
-    page_script(150, 10);
-    is_int(graph_fetch_begin(&fetch, &k, graph_url(g, pool, "/p0"), 0, "testing"), DIRECTORY_OK,
-           "begun");
-    is_int(settled(129), 129, "128 pages wait and one is at hand while nobody takes any");
-    for (int i = 0; i < 150; i++) {
-        graph_reader r;
-        if (graph_fetch_next(fetch, &page)) {
-            break;
-        }
-        graph_reader_begin(&r, page.items);
-        in_order += graph_array_begin(&r) && atoi(graph_read_text(&r)) == i && !page.last;
-        apr_pool_destroy(page.pool);
+    stop_after = 1000;
+    page_script(20, (reply){ACT_ANSWER, 200, JSON,
+                            "{\"value\":[\"20\"],\"@odata.deltaLink\":\"http://x/d\"}"});
+    is_int(pages_of(g, &list, &got), DIRECTORY_OK, "a list");
+    ok(got == 21 && list.pages == 21, "every page, in order");
+    is_str(list.delta, "http://x/d", "and the link of the next round");
+    page_script(2, (reply){ACT_ANSWER, 403, JSON,
+                           "{\"error\":{\"code\":\"Authorization_RequestDenied\"}}"});
+    is_int(pages_of(g, &list, &got), DIRECTORY_FORBIDDEN, "a page that is refused");
+    ok(got == 2 && list.answer.status == 403 && said("Authorization_RequestDenied"), "with reason");
+    static const char *const bad[] = {
+        "{}", "{\"value\":{}}", "{\"value\":\"[]\"}", "{\"error\":{\"code\":\"x\"}}",
+        "{\"value\":[],\"@odata.nextLink\":\"a\",\"@odata.deltaLink\":\"b\"}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        page_script(0, (reply){ACT_ANSWER, 200, JSON, bad[i]});
+        is_int(pages_of(g, &list, &got), DIRECTORY_TRANSIENT, bad[i]);
+        is_int(seen("GET /v1.0/p0"), 2, "is asked for once more");
     }
-    is_int(in_order, 150, "all come, in order");
-    is_int(graph_fetch_next(fetch, &page), DIRECTORY_FORBIDDEN, "then the failure");
-    ok(!page.pool && said("no"), "with its reason");
-    graph_fetch_end(fetch);
+    SCRIPT({ACT_CUT, 200, JSON, "{\"value\":[\"0\"]}"},
+           {ACT_ANSWER, 200, JSON, "{\"value\":[\"0\"]}"});
+    is_int(pages_of(g, &list, &got), DIRECTORY_OK, "a page that is cut off once");
+    ok(got == 1 && !list.delta, "is taken once");
+    static char large[9 * 1024 * 1024];
+    memset(large, ' ', sizeof large - 1);
+    memcpy(large, "{\"value\":[]}", 12);
+    page_script(0, (reply){ACT_ANSWER, 200, JSON, large});
+    is_int(pages_of(g, &list, &got), DIRECTORY_OK, "pages of a sync may be long");
+}
 
-    page_script(10, 3 * 1024 * 1024);
-    is_int(graph_fetch_begin(&fetch, &k, graph_url(g, pool, "/p0"), 0, "testing"), DIRECTORY_OK,
-           "begun");
-    is_int(settled(4), 4, "of large ones three wait");
-    is_int(graph_fetch_next(fetch, &page), DIRECTORY_OK, "taken");
-    apr_pool_destroy(page.pool);
-    is_int(settled(5), 5, "the next one is asked for");
-    graph_fetch_end(fetch);
-    is_int(seen("GET /v1.0/p"), 5, "nothing more once it is ended");
+/* Links that lead in a circle, the circle beginning at some page, and a stop between pages. */
+static void endless_lists(void)
+{
+    graph *g = fresh_session();
+    graph_list list;
+    int got;
+    TOKENS(good_token);
+    stop_after = 1000;
+    for (int length = 1; length <= 3; length++) {
+        static reply replies[60];
+        for (int i = 0; i < 60; i++) {
+            replies[i] = (reply){
+                ACT_ANSWER, 200, JSON,
+                apr_psprintf(pool,
+                             "{\"value\":[],\"@odata.nextLink\":\"http://127.0.0.1:%d/v1.0/c%d\"}",
+                             server.port, i < 5 ? i : 5 + i % length)};
+        }
+        script(replies, 60);
+        is_int(pages_of(g, &list, &got), DIRECTORY_TRANSIENT, "a circle ends");
+        ok(said("lead back") && list.pages < 20, "after %d pages", list.pages);
+    }
+    stop_after = 3;
+    page_script(20, (reply){ACT_ANSWER, 403, JSON, "{}"});
+    is_int(pages_of(g, &list, &got), DIRECTORY_LOCAL, "a run that shall stop");
+    ok(said("stopped") && list.pages < 5, "stops");
 }
 
 /* The bucket for reads keeps its share of water when the tenant turns out to be large: no pause in
@@ -441,6 +438,7 @@ static void tenant_size(void)
        t->units.level / t->units.burst, full);
 }
 
+/* The proxy is asked for what is encrypted, and only for that. */
 static void proxies(void)
 {
     http_answer a;
@@ -501,8 +499,8 @@ int main(void)
     tokens();
     one_refresh();
     throttling();
-    raw_bodies();
-    pages_ahead();
+    lists();
+    endless_lists();
     tenant_size();
     proxies();
     unreachable();

@@ -1,0 +1,16 @@
+/* What came of an exchange, with an answer and without one. */
+#ifndef WORKER_GRAPH_ANSWER_H
+#define WORKER_GRAPH_ANSWER_H
+
+#include "worker/base/http.h"
+#include "worker/graph/request.h"
+
+/* What an answer of the API says, as graph_send tells it. Changes the body's bytes. */
+directory_class graph_answer_read(graph_call *k, graph_effect effect, const graph_request *request,
+                                  const http_answer *raw, graph_answer *answer);
+
+/* Class and error of an exchange without answer: "URL: DOING: why". */
+directory_class graph_fail_outcome(graph_call *k, http_outcome outcome, graph_effect effect,
+                                   const char *url, const char *doing, const http_answer *answer);
+
+#endif

@@ -1,0 +1,38 @@
+/* One call of the connector's table: its session, its pool, its error and the one deadline of all
+ * its requests. */
+#ifndef WORKER_GRAPH_CALL_H
+#define WORKER_GRAPH_CALL_H
+
+#include "worker/graph/graph.h"
+
+typedef struct graph_call {
+    graph *g;
+    apr_pool_t *pool;
+    directory_error *e;
+    int64_t deadline;     /* monotonic ms */
+    int (*alive)(void *); /* non-zero stops the call; NULL: none */
+    void *baton;
+} graph_call;
+
+graph_call graph_call_begin(graph *g, apr_pool_t *pool,
+                            directory_error *e); /* deadline: DIRECTORY_CALL_MS from now */
+int64_t graph_left(const graph_call *k);         /* ms, 0 when over */
+int graph_stopped(const graph_call *k);          /* 1: the call shall end */
+
+/* Sets the error and returns its class. Text of the directory is cleaned; tokens and secrets never
+ * get into it. */
+directory_class graph_fail(graph_call *k, directory_class class, const char *field,
+                           const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Sleeps `ms`, less when the call's time is short; 0 when there is no time left for another
+ * request. */
+int graph_pause(graph_call *k, int ms);
+
+/* The class to return: forgets the error of a success. */
+directory_class graph_end(graph_call *k, directory_class class);
+/* Names the application permission that a FORBIDDEN stands for; other classes stay. `privileged`:
+ * the account may hold a role that needs more than a permission. */
+directory_class graph_needs(graph_call *k, directory_class class, const char *permission,
+                            int privileged);
+
+#endif

@@ -1,0 +1,34 @@
+/* One user: reads, who is never changed, and what changes have in common. */
+#ifndef WORKER_GRAPH_USER_H
+#define WORKER_GRAPH_USER_H
+
+#include "worker/graph/request.h"
+#include "worker/graph/value.h"
+
+/* One user by ID or UPN, marker included; *raw (or NULL) gets the object. */
+directory_class graph_user_get(graph_call *k, const char *key, directory_user *user, json_t **raw);
+/* The same with other properties; `select` holds GRAPH_USER_SELECT. */
+directory_class graph_user_select(graph_call *k, const char *key, const char *select,
+                                  directory_user *user, json_t **raw);
+/* The API's user as directory_user; 0 when it has no ID. */
+int graph_user_read(graph_call *k, const json_t *json, directory_user *user);
+
+/* Before any change of an account: PROTECTED with the reason when it is never changed; else OK, or
+ * why that cannot be known. (worker/graph/guard.c) */
+directory_class graph_guard(graph_call *k, const char *id);
+/* The account is our own work of this moment: not looked at. */
+void graph_guard_clear(graph *g, const char *id);
+
+/* ELSEWHERE: the user is synchronised from an on-premises directory. `to_do` for people: "disable".
+ */
+directory_class graph_mastered_elsewhere(graph_call *k, const directory_user *user,
+                                         const char *to_do);
+/* Puts a password into the body's passwordProfile; the one that was there is gone (Jansson's memory
+ * is wiped). NULL: the profile is taken out. (worker/graph/update.c) */
+void graph_put_password(json_t *body, const char *password);
+/* Of a refused value sets the error's field to the payload's name for it; returns `class`.
+ * (worker/graph/update.c) */
+directory_class graph_refused_property(graph_call *k, directory_class class,
+                                       const graph_answer *answer);
+
+#endif

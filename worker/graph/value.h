@@ -1,0 +1,49 @@
+/* Users, groups and members as the API shows them, in a page of changes as in a single read, and as
+ * the cache takes them: the one place where they are decoded. Texts of a value are borrowed from
+ * the JSON. A value of another type than the API's reads as absent. */
+#ifndef WORKER_GRAPH_VALUE_H
+#define WORKER_GRAPH_VALUE_H
+
+#include <jansson.h>
+
+#include "worker/graph/call.h"
+
+#define GRAPH_USER_SELECT                                                                         \
+    "id,userPrincipalName,displayName,givenName,surname,department,jobTitle,mail,accountEnabled," \
+    "userType,createdDateTime,"                                                                   \
+    "companyName,officeLocation,city,country,employeeId,onPremisesSyncEnabled,"                   \
+    "onPremisesImmutableId,assignedLicenses,"                                                     \
+    "proxyAddresses"
+
+/* Its lists lie in `pool`; licences by their skuPartNumber where it is known, else by skuId. What
+ * the JSON does not tell (licences, manager, sign-ins) the value does not tell. 0: it has no ID. */
+int graph_user_value(const graph *g, apr_pool_t *pool, const json_t *json, cache_user *user);
+/* Of a user's signInActivity; NULL: never. */
+cache_sign_in_list graph_sign_ins_value(const json_t *activity);
+
+#define GRAPH_GROUP_SELECT                                                              \
+    "id,displayName,description,groupTypes,securityEnabled,mailEnabled,membershipRule," \
+    "membershipRuleProcessingState,"                                                    \
+    "onPremisesSyncEnabled,isAssignableToRole,isManagementRestricted,assignedLicenses"
+
+/* 0: it has no ID. */
+int graph_group_value(const json_t *json, cache_group *group);
+/* NULL when members of the group can be changed here, else why not, for people. */
+const char *graph_group_retained(const json_t *group);
+
+/* "#microsoft.graph.user" -> "user", "...group" -> "group"; NULL for what the cache does not know.
+ * Without a type: a user. */
+const char *graph_member_kind(const json_t *member);
+/* A member of a group. What is neither user nor group (a device, an application) is one whom no
+ * cached entry is: the group is not empty, and nobody has access by it. 0: it has no ID. */
+int graph_member_value(const json_t *json, cache_member *member);
+
+/* --- licences (worker/graph/license.c) --- */
+
+/* Reads the directory's licences unless that was done lately; `force`: anyway. Their names then
+ * hold for the whole process. */
+directory_class graph_license_load(graph_call *k, int force);
+/* Part number of a SKU, copied into `pool`; `sku_id` itself while it is not known. */
+const char *graph_license_name(const graph *g, apr_pool_t *pool, const char *sku_id);
+
+#endif
