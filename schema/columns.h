@@ -19,6 +19,4 @@
 #define CACHE_GROUP_COLUMNS(X) \
     X(name) X(name_key) X(kind) X(description) X(dn) X(dn_key) X(rule) X(stamp) X(synced)
 
-#define CACHE_MEMBERS_BLOCK 46 /* members that one statement takes */
-
 #endif

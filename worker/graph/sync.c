@@ -330,9 +330,6 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
         if (!class && i == USERS && !full) {
             class = read_returned(d, w);
         }
-        if (!class && i == USERS && full) {
-            class = graph_stored(k, w->c, cache_sync_users_told(d->run, w->c));
-        }
         if (!class && i == GROUPS && !full) {
             class = read_appeared(d);
         }

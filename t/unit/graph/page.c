@@ -2,9 +2,9 @@
  * the cache gets them. */
 #include <stdlib.h>
 
-#include "core/cache/cache.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
+#include "core/cache/sync.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 #include "worker/graph/delta.h"
