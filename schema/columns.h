@@ -18,6 +18,4 @@
     X(name) X(name_key) X(kind) X(description) X(dn) X(dn_key) X(rule) X(stamp) X(synced)
 /* clang-format on */
 
-#define CACHE_MEMBERS_BLOCK 46 /* members that one statement takes */
-
 #endif

@@ -220,7 +220,7 @@ static void checkpoint(keeper *k, apr_pool_t *pool)
     store *const stores[] = {k->main, k->cache, k->audit};
     for (int i = 0; i < 3; i++) {
         ida_ctx *c = worker_ctx(k->w, pool);
-        if (!store_connect(stores[i], c) && db_checkpoint(stores[i]->db, c)) {
+        if (store_checkpoint(stores[i], c)) {
             ida_log(&k->w->env, IDA_LOG_DEBUG, NULL, "checkpoint put off: %s",
                     c->message ? c->message : "");
         }

@@ -111,8 +111,8 @@ static void wait_for_work(loop *l, runner *rn, ida_ctx *c, int reserve)
     if (next_at && left < ms) {
         ms = left > 0 ? left : 1;
     }
-    if (rn->main->db) {
-        db_wait(rn->main->db, c, QUEUE_CHANNEL, (int)ms);
+    if (store_is_connected(rn->main)) {
+        store_wait(rn->main, c, QUEUE_CHANNEL, (int)ms);
     } else {
         worker_nap(l->w, ms);
     }

@@ -317,10 +317,7 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
         class = s->ops->sync(s->dir, job->pool, job->cache, c, full, job->e.accept, must_stop, job,
                              summary, e);
         /* A large run leaves a large log, which every later look-up would have to search. */
-        ida_ctx *after = worker_ctx(job->w, job->pool);
-        if (!store_connect(job->cache, after)) {
-            db_checkpoint(job->cache->db, after);
-        }
+        store_checkpoint(job->cache, worker_ctx(job->w, job->pool));
     }
     e->class = class;
     return class;

@@ -1,14 +1,12 @@
-/* Owns how many rows reach the engine at once: lists and pairs as JSON, rows one by one or as
+/* Owns how many rows reach the engine at once: lists and rows as JSON, rows one by one or as
  * arrays. Must not know what they mean. */
 #include <apr_strings.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "core/cache/cache.h"
+#include "core/cache/rows.h"
 
 #define ARGUMENTS_MAX 48
-#define ROWS_AT_ONCE 2000     /* of one statement with arrays */
-#define NUMBERS_AT_ONCE 20000 /* of one with arrays of numbers */
+#define ROWS_AT_ONCE 2000 /* of one statement with arrays */
 
 /* --- text being built --- */
 
@@ -81,27 +79,28 @@ const char *cache_list(apr_pool_t *pool, const char *const *items, int count)
     return t.bytes;
 }
 
-const char *cache_pairs(apr_pool_t *pool, const char *const *values, int count)
+const char *cache_rows(apr_pool_t *pool, const char *const *values, int columns, int rows)
 {
     text t;
-    text_begin(&t, pool, 64 + (size_t)count * 96);
+    text_begin(&t, pool, 64 + (size_t)rows * (size_t)columns * 48);
     add(&t, '[');
-    for (int i = 0; i < count * 2; i++) {
-        add(&t, i & 1 ? ',' : '[');
-        add_string(&t, values[i], 1);
-        if (i & 1) {
-            add(&t, ']');
-            if (i + 1 < count * 2) {
-                add(&t, ',');
+    for (int row = 0; row < rows; row++) {
+        for (int i = 0; i < columns; i++) {
+            add(&t, i || row ? ',' : ' ');
+            if (!i) {
+                add(&t, '[');
             }
+            add_string(&t, *values++, 1);
         }
+        add(&t, ']');
     }
     add(&t, ']');
     add(&t, '\0');
     return t.bytes;
 }
 
-const char *cache_array(apr_pool_t *pool, const char *const *values, int columns, int rows)
+/* Text form of a PostgreSQL array: every `columns`-th of the values. */
+static const char *array_of(apr_pool_t *pool, const char *const *values, int columns, int rows)
 {
     text t;
     text_begin(&t, pool, 64 + (size_t)rows * 40);
@@ -125,104 +124,49 @@ const char *cache_array(apr_pool_t *pool, const char *const *values, int columns
 /* --- statements --- */
 
 static ida_kind row_by_row(cache_at *at, ida_ctx *c, db_statement statement, db_arg *args,
-                           size_t fixed, const char *const *values, int columns, int rows,
-                           unsigned char *done)
+                           size_t fixed, const char *const *values, int columns, int rows)
 {
     ida_kind kind = IDA_OK;
     for (int row = 0; !kind && row < rows; row++, values += columns) {
-        db_result r;
         for (int i = 0; i < columns; i++) {
             args[fixed + (size_t)i] = (db_arg)DB_T(values[i]);
         }
-        kind = store_write(at->s, c, statement, args, fixed + (size_t)columns, &r);
-        if (done) {
-            done[row] = !kind && r.changes > 0;
-        }
+        kind = store_write(at->s, c, statement, args, fixed + (size_t)columns, NULL);
     }
     return kind;
 }
 
 static ida_kind by_arrays(cache_at *at, ida_ctx *c, db_statement statement, db_arg *args,
-                          size_t fixed, const char *const *values, int columns, int rows,
-                          unsigned char *done)
+                          size_t fixed, const char *const *values, int columns, int rows)
 {
     apr_pool_t *pool;
     ida_kind kind = IDA_OK;
     apr_pool_create(&pool, c->pool);
     for (int row = 0; !kind && row < rows; row += ROWS_AT_ONCE) {
-        db_result r;
         int some = rows - row < ROWS_AT_ONCE ? rows - row : ROWS_AT_ONCE;
+        const char *const *first = values + (apr_size_t)row * (apr_size_t)columns;
         apr_pool_clear(pool);
         for (int i = 0; i < columns; i++) {
-            args[fixed + (size_t)i] = (db_arg)DB_T(cache_array(
-                pool, values + (apr_size_t)row * (apr_size_t)columns + i, columns, some));
+            args[fixed + (size_t)i] = (db_arg)DB_T(array_of(pool, first + i, columns, some));
         }
-        kind = store_write(at->s, c, statement, args, fixed + (size_t)columns, &r);
-        if (done) {
-            memset(done + row, !kind && r.changes >= some, (size_t)some);
-        }
+        kind = store_write(at->s, c, statement, args, fixed + (size_t)columns, NULL);
     }
     apr_pool_destroy(pool);
     return kind;
 }
 
 ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed,
-                    size_t fixed_count, const char *const *values, int columns, int rows,
-                    unsigned char *done)
-{
-    db_arg args[ARGUMENTS_MAX];
-    if (fixed_count + (size_t)columns > ARGUMENTS_MAX) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "The statement %s has too many arguments.",
-                        db_statements[statement].name);
-    }
-    memcpy(args, fixed, fixed_count * sizeof *args);
-    return (db_is_postgresql(at->s->db) ? by_arrays : row_by_row)(at, c, statement, args,
-                                                                  fixed_count, values, columns,
-                                                                  rows, done);
-}
-
-ida_kind cache_copy(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed,
                     size_t fixed_count, const char *const *values, int columns, int rows)
 {
-    return db_copy(at->s->db, c, statement, fixed, fixed_count, values, columns, rows);
-}
-
-/* One column of numbers. */
-static const char *number_array(apr_pool_t *pool, const int64_t *values, int columns, int rows)
-{
-    char *bytes = apr_palloc(pool, (apr_size_t)rows * 21 + 3), *p = bytes;
-    *p++ = '{';
-    for (int row = 0; row < rows; row++, values += columns) {
-        p += sprintf(p, row ? ",%lld" : "%lld", (long long)*values);
-    }
-    *p++ = '}';
-    *p = '\0';
-    return bytes;
-}
-
-ida_kind cache_bulk_numbers(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed,
-                            size_t fixed_count, const int64_t *values, int columns, int rows)
-{
     db_arg args[ARGUMENTS_MAX];
-    apr_pool_t *pool;
-    ida_kind kind = IDA_OK;
     if (fixed_count + (size_t)columns > ARGUMENTS_MAX) {
         return ida_fail(c, IDA_INTERNAL_ERROR, "The statement %s has too many arguments.",
                         db_statements[statement].name);
     }
     memcpy(args, fixed, fixed_count * sizeof *args);
-    apr_pool_create(&pool, c->pool);
-    for (int row = 0; !kind && row < rows; row += NUMBERS_AT_ONCE) {
-        int some = rows - row < NUMBERS_AT_ONCE ? rows - row : NUMBERS_AT_ONCE;
-        apr_pool_clear(pool);
-        for (int i = 0; i < columns; i++) {
-            args[fixed_count + (size_t)i] = (db_arg)DB_T(number_array(
-                pool, values + (apr_size_t)row * (apr_size_t)columns + i, columns, some));
-        }
-        kind = store_write(at->s, c, statement, args, fixed_count + (size_t)columns, NULL);
-    }
-    apr_pool_destroy(pool);
-    return kind;
+    return (store_is_postgresql(at->s) ? by_arrays : row_by_row)(at, c, statement, args,
+                                                                 fixed_count, values, columns,
+                                                                 rows);
 }
 
 ida_kind cache_by_list(cache_at *at, ida_ctx *c, db_statement statement, const char *list)
@@ -238,4 +182,16 @@ const char **cache_column(apr_pool_t *pool, const db_result *r, int column, int 
         items[row - from] = db_text(r, row, column);
     }
     return items;
+}
+
+const char **cache_columns(apr_pool_t *pool, const db_result *r, int columns, int from, int to)
+{
+    const char **values = apr_palloc(pool, (apr_size_t)(to - from + 1) * (apr_size_t)columns *
+                                               sizeof *values);
+    for (int row = from; row < to; row++) {
+        for (int i = 0; i < columns; i++) {
+            values[columns * (row - from) + i] = db_text(r, row, i);
+        }
+    }
+    return values;
 }

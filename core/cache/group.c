@@ -3,55 +3,54 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/cache/cache.h"
+#include "core/cache/rows.h"
+
+ida_kind cache_entries_make(cache_at *at, ida_ctx *c, const char *const *ids, int count)
+{
+    apr_hash_t *seen = apr_hash_make(c->pool);
+    const char **each = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *each);
+    int some = 0;
+    for (int i = 0; i < count; i++) {
+        if (!apr_hash_get(seen, ids[i], APR_HASH_KEY_STRING)) {
+            apr_hash_set(seen, ids[i], APR_HASH_KEY_STRING, "");
+            each[some++] = ids[i];
+        }
+    }
+    return cache_by_list(at, c, STMT_entry_make, cache_list(c->pool, each, some));
+}
 
 ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
-                          int count, unsigned char *born)
+                          int count)
 {
-    enum { ROW = CACHE_GROUP_BOUND + 3 };
-    db_result r;
+    enum { ROW = CACHE_GROUP_BOUND + 2 };
+    db_result known;
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids),
-               **rows = apr_palloc(c->pool, (apr_size_t)(count + 1) * ROW * sizeof *rows);
+               **rows = apr_palloc(c->pool, (apr_size_t)(count + 1) * ROW * sizeof *rows),
+               *run = ida_printf(c->pool, "%lld", (long long)at->run);
     for (int i = 0; i < count; i++) {
         const char *item[CACHE_GROUP_FIELDS], **out = rows + ROW * i;
         cache_item_read(c->pool, entries[i]->item, item, CACHE_GROUP_FIELDS);
         ids[i] = out[0] = entries[i]->id;
         memcpy(out + 1, item, CACHE_GROUP_BOUND * sizeof *out);
-        out[ROW - 2] = ida_printf(c->pool, "%lld", (long long)at->run);
+        out[ROW - 1] = run;
     }
-    int64_t *numbers = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *numbers);
-    ida_kind kind = count ? store_read(at->s, c, STMT_group_known,
-                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
-                                               DB_T(cache_list(c->pool, ids, count))),
-                                       &r)
-                          : IDA_OK;
-    if (!kind) {
-        kind = cache_numbers(at, c, ids, count, numbers);
-    }
-    if (kind || !count) {
+    ida_kind kind = store_read(at->s, c, STMT_group_known,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                       DB_T(cache_list(c->pool, ids, count))),
+                               &known);
+    kind = kind ? kind : cache_entries_make(at, c, ids, count);
+    if (kind) {
         return kind;
     }
-    for (int i = 0; i < count; i++) {
-        rows[ROW * i + ROW - 1] = ida_printf(c->pool, "%lld", (long long)numbers[i]);
-    }
-    if (born) {
-        apr_hash_t *known = apr_hash_make(c->pool);
-        for (int row = 0; row < r.rows; row++) {
-            apr_hash_set(known, db_text(&r, row, 0), APR_HASH_KEY_STRING, "");
-        }
-        for (int i = 0; i < count; i++) {
-            born[i] = !apr_hash_get(known, ids[i], APR_HASH_KEY_STRING);
-        }
-    }
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->first)};
-    kind = cache_bulk(at, c, STMT_group_put, fixed, 3, rows, ROW, count, NULL);
-    return kind ? kind : cache_count(at, c, "groups", count - r.rows);
+    kind = cache_bulk(at, c, STMT_group_put, fixed, 3, rows, ROW, count);
+    return kind ? kind : cache_count(at, c, "groups", count - known.rows);
 }
 
 ida_kind cache_groups_finish(cache_at *at, ida_ctx *c, const char *const *pairs, int count)
 {
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
-    return cache_bulk(at, c, STMT_group_finish, fixed, 2, pairs, 2, count, NULL);
+    return cache_bulk(at, c, STMT_group_finish, fixed, 2, pairs, 2, count);
 }
 
 ida_kind cache_groups_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count)

@@ -1,53 +1,17 @@
-/* Writing the cache: runs of a sync through staging, and the worker's write-through. Role DB_SYNC
- * throughout. What a directory says arrives as items; how a dialect found out is not known here.
+/* A run of a sync: begin, tell it what the directory says, commit (or abort). Role DB_SYNC.
  *
- * Rules kept here (design 8): no transaction waits for a network; pages go to staging in batches of
- * <= 250 ms; the token is committed with the last batch; a run never deletes a row written through
- * after it began; for 15 minutes an item that contradicts a write-through does not win unless it is
- * newer by the directory's own stamp; a partial answer never deletes; the deletion guard stops a
- * run and keeps the cache. */
+ * There is one way into the cache, for a first load as for a change: entries go to staging in short
+ * transactions while the directory is read, and staging becomes cache when all has been told. No
+ * transaction waits for a network; none takes longer than about a quarter of a second. The tokens
+ * are committed last, so whatever breaks off is told again. A run never deletes a row written
+ * through after it began; for 15 minutes an item that contradicts a write-through does not win
+ * unless it is newer by the directory's own stamp; a partial answer never deletes; the deletion
+ * guard stops a run and keeps the cache. A run ends with its connection: what another one finds in
+ * staging need not be all. */
 #ifndef CORE_CACHE_SYNC_H
 #define CORE_CACHE_SYNC_H
 
-#include "core/store/store.h"
-#include "core/tenant/tenant.h"
-
-typedef struct cache_user {
-    const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title,
-        *company, *office, *city, *country, *employee_id;
-    const char **addresses; /* further addresses (proxy, aliases); NULL-terminated or NULL */
-    const char **licenses;  /* NULL: not told; empty list: none */
-    int enabled, guest;
-    int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
-    int sign_ins_untold;    /* 1: the answer said nothing of sign-ins: the three times in the cache
-                               stay */
-    const char *manager_id; /* or manager_dn */
-    int manager_untold; /* 1: this item said nothing of the manager: what an earlier one of the run
-                           said holds, else the cache's (in a full run: nobody) */
-    const char *manager_dn, *manager_dn_key;
-    const char *dn, *dn_key, *anchor, *stamp;
-} cache_user;
-
-typedef struct cache_group {
-    const char *id, *name, *kind, *description, *dn, *dn_key, *rule, *stamp;
-    int synced;
-} cache_group;
-
-typedef struct cache_member { /* one direct member of a group: by ID and kind, or by DN key */
-    const char *id, *kind;    /* "user" or "group"; NULL when only the DN is known */
-    const char *dn_key;
-} cache_member;
-
-typedef struct cache_sync_state {
-    int64_t run, started_at, completed_at, full_at;
-    const char *tokens, *binding, *error, *stopped;
-    int sign_ins;
-} cache_sync_state;
-
-ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant,
-                              ida_directory_kind directory, cache_sync_state *state);
-
-/* --- a run --- */
+#include "core/cache/cache.h"
 
 typedef struct cache_sync cache_sync; /* in the pool given to begin; one thread */
 
@@ -76,9 +40,7 @@ typedef struct cache_sign_in_list {
 } cache_sign_in_list;
 ida_kind cache_sync_sign_ins(cache_sync *run, ida_ctx *c, const char *user_id,
                              const cache_sign_in_list *times);
-/* No user and no sign-in will be told any more, only groups and members. May be left out: a first
- * load uses it to make what lists of users need while the directory sends the rest. */
-ida_kind cache_sync_users_told(cache_sync *run, ida_ctx *c);
+
 /* --- what comes back without its links ---
  * `settled` is the number of the last run that was committed: what a later one wrote may lack the
  * links it did not come to. */
@@ -132,40 +94,5 @@ ida_kind cache_sync_commit(cache_sync *run, ida_ctx *c, const char *tokens, cons
 
 /* Ends a run without applying; error text kept in sync_state.error. */
 ida_kind cache_sync_abort(cache_sync *run, ida_ctx *c, const char *error);
-
-/* --- what no directory tells ---
- * A server may follow a rename or a deletion with changes of its own that it reports to nobody
- * (OpenLDAP's refint), and later than it reports the rename: a link then leads nowhere in the
- * cache, or to somebody else. IDs of those whose links were cut by a deletion, lead to somebody who
- * is new or whose DN changed in run `since` or later, or led nowhere when they were last told, in
- * run `nowhere_since` or later; at most `limit` of each. */
-
-typedef struct cache_again_ids {
-    const char *const *users, *const *groups;
-    int user_count, group_count;
-} cache_again_ids;
-
-ida_kind cache_sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                          int64_t since, int64_t nowhere_since, int limit, cache_again_ids *out);
-
-/* --- write-through, each one transaction: what the directory answered to the worker --- */
-
-/* Unknown users and groups are no failure: there is nothing to keep right, the next sync brings
- * them. An item of a run that contradicts a write-through is kept beside it and holds when the 15
- * minutes are over, unless a later item came: nothing a directory said is lost. */
-
-ida_kind cache_tell_user(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                         const cache_user *user);
-ida_kind cache_tell_enabled(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                            const char *id, int enabled, const char *stamp);
-ida_kind cache_tell_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                            const char *id, const char *manager_id);
-ida_kind cache_tell_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                         const char *id);
-ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                           const char *group_id, const char *user_id, int removed);
-
-/* Empties the cache of a directory (cache reset); sync_state starts anew, run keeps growing. */
-ida_kind cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory);
 
 #endif

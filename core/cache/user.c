@@ -1,155 +1,18 @@
 /* Owns how staged users become rows of the cache: what is new, what is unchanged, what a
- * write-through protects; and the counters of people. Must not know runs, tokens or networks. */
+ * write-through protects. Must not know runs, tokens or networks. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cache/cache.h"
+#include "core/cache/rows.h"
 
-ida_kind cache_enter(cache_at *at, ida_ctx *c)
-{
-    db_result r;
-    ida_kind kind = store_write(at->s, c, STMT_cache_lock, DB_ARGS(DB_T(at->tenant)), &r);
-    if (!kind) {
-        kind = store_read(at->s, c, STMT_sync_state_get,
-                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
-    }
-    if (!kind) {
-        at->run = db_int(&r, 0, 0);
-    }
-    return kind;
-}
-
-int64_t cache_horizon(const cache_at *at, const ida_ctx *c)
-{
-    int64_t protected_since = ida_now(c->env) - CACHE_PROTECTION_MS;
-    return protected_since < at->started_at ? protected_since : at->started_at;
-}
-
-/* --- counting --- */
-
-static ida_kind add(cache_at *at, ida_ctx *c, const char *name, int64_t change)
-{
-    return change ? store_write(at->s, c, STMT_counter_add,
-                                DB_ARGS(DB_T(at->tenant), DB_T(name), DB_I(change)), NULL)
-                  : IDA_OK;
-}
-
-ida_kind cache_count(cache_at *at, ida_ctx *c, const char *what, int64_t change)
-{
-    ida_kind kind = add(at, c, what, change);
-    return kind ? kind : add(at, c, apr_pstrcat(c->pool, what, ".", at->directory, NULL), change);
-}
-
-/* What decides whether somebody counts as an enabled member. */
-typedef struct person {
-    const char *id, *upn_key, *anchor;
-    int exists, member;
-} person;
-
-/* Change of the number of enabled members over a set of changes in one directory: begun before the
- * rows are written, ended after. With one directory it is a subtraction in memory; with two, the
- * premises' rows that the changes can touch are counted before and after, and marked as twins or
- * not. */
-typedef struct census {
-    int64_t change, before;
-    const char **ids, **upns, **anchors;
-    int count, upn_count, anchor_count, two;
-    const char *list[3]; /* ids, upns, anchors as JSON */
-} census;
-
-static void census_begin(census *n, apr_pool_t *pool, int people)
-{
-    *n = (census){0};
-    n->ids = apr_palloc(pool, (apr_size_t)(people + 1) * sizeof *n->ids);
-    n->upns = apr_palloc(pool, (apr_size_t)(people + 1) * 2 * sizeof *n->upns);
-    n->anchors = apr_palloc(pool, (apr_size_t)(people + 1) * 2 * sizeof *n->anchors);
-}
+/* --- write-through protection --- */
 
 static int same(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
-
-static void census_add(census *n, const person *old, const person *new)
-{
-    if (old->exists == new->exists &&
-        old->member == new->member &&same(old->upn_key, new->upn_key) &&
-        same(old->anchor, new->anchor)) {
-        return;
-    }
-    n->change += new->member - old->member;
-    n->ids[n->count++] = old->id ? old->id : new->id;
-    const person *both[] = {old, new};
-    for (int i = 0; i < 2; i++) {
-        if (both[i]->upn_key) {
-            n->upns[n->upn_count++] = both[i]->upn_key;
-        }
-        if (both[i]->anchor) {
-            n->anchors[n->anchor_count++] = both[i]->anchor;
-        }
-    }
-}
-
-static ida_kind census_take(census *n, cache_at *at, ida_ctx *c, int64_t *counted)
-{
-    db_result r;
-    ida_kind kind = at->kind == IDA_DIR_CLOUD
-                        ? store_read(at->s, c, STMT_counted_by_key,
-                                     DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])),
-                                     &r)
-                        : store_read(at->s, c, STMT_counted_by_id,
-                                     DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), &r);
-    *counted = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
-}
-
-static ida_kind census_before(census *n, cache_at *at, ida_ctx *c)
-{
-    db_result r;
-    if (!n->count) {
-        return IDA_OK;
-    }
-    const char *other = ida_directory_name(at->kind == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES
-                                                                     : IDA_DIR_CLOUD);
-    ida_kind kind = store_read(at->s, c, STMT_directory_has_users,
-                               DB_ARGS(DB_T(at->tenant), DB_T(other)), &r);
-    if (kind || !r.rows) {
-        return kind;
-    }
-    n->two = 1;
-    n->list[0] = cache_list(c->pool, n->ids, n->count);
-    n->list[1] = cache_list(c->pool, n->upns, n->upn_count);
-    n->list[2] = cache_list(c->pool, n->anchors, n->anchor_count);
-    return census_take(n, at, c, &n->before);
-}
-
-/* Which rows of the premises have a twin in the cloud. */
-static ida_kind census_twins(census *n, cache_at *at, ida_ctx *c)
-{
-    return at->kind == IDA_DIR_CLOUD
-               ? store_write(at->s, c, STMT_twins_by_key,
-                             DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])), NULL)
-               : store_write(at->s, c, STMT_twins_by_id,
-                             DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), NULL);
-}
-
-static ida_kind census_after(census *n, cache_at *at, ida_ctx *c)
-{
-    int64_t after = 0;
-    ida_kind kind = n->two ? census_take(n, at, c, &after) : IDA_OK;
-    if (!kind && n->two) {
-        kind = census_twins(n, at, c);
-    }
-    if (kind) {
-        return kind;
-    }
-    int64_t own = at->kind == IDA_DIR_CLOUD || !n->two ? n->change : 0;
-    return add(at, c, "enabled_members", own + after - n->before);
-}
-
-/* --- write-through protection --- */
 
 static int manager_kept(const char *const *item)
 {
@@ -300,7 +163,7 @@ static ida_kind bulk_pairs(cache_at *at, ida_ctx *c, db_statement statement,
 {
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
     return cache_bulk(at, c, statement, fixed, 2, (const char *const *)pairs->elts, 2,
-                      pairs->nelts / 2, NULL);
+                      pairs->nelts / 2);
 }
 
 static void batch_begin(batch *b, apr_pool_t *pool, int users)
@@ -314,7 +177,7 @@ static void batch_begin(batch *b, apr_pool_t *pool, int users)
 static ida_kind write_batch(const batch *b, cache_at *at, ida_ctx *c)
 {
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->first)};
-    ida_kind kind = cache_bulk(at, c, STMT_user_put, fixed, 3, b->rows, ROW, b->count, NULL);
+    ida_kind kind = cache_bulk(at, c, STMT_user_put, fixed, 3, b->rows, ROW, b->count);
     if (!kind) {
         kind = bulk_pairs(at, c, STMT_address_drop, b->old_addresses);
     }
@@ -350,12 +213,12 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const
 {
     db_result known;
     apr_hash_t *rows;
-    census n;
+    cache_census n;
     int64_t born = 0;
     batch b;
     batch_begin(&b, c->pool, count);
     ida_kind kind = count ? known_users(at, c, entries, count, &known, &rows) : IDA_OK;
-    census_begin(&n, c->pool, count);
+    cache_census_make(&n, c->pool, count);
     for (int i = 0; !kind && i < count; i++) {
         const cache_sync_entry *e = entries[i];
         const char *item[CACHE_USER_FIELDS];
@@ -370,128 +233,29 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const
         if (row >= 0 && ((kind = hold(at, c, e, item, &known, row, &held)) != IDA_OK || held)) {
             continue;
         }
-        person old = {.id = e->id},
-               new = {e->id, item[CACHE_USER_upn_key], item[CACHE_USER_anchor], 1,
-                      counts(item[CACHE_USER_enabled], item[CACHE_USER_guest])};
+        cache_person old = {.id = e->id},
+                     new = {e->id, item[CACHE_USER_upn_key], item[CACHE_USER_anchor], 1,
+                            counts(item[CACHE_USER_enabled], item[CACHE_USER_guest])};
         if (row >= 0) {
-            old = (person){e->id, db_text(&known, row, U_UPN), db_text(&known, row, U_ANCHOR), 1,
-                           counts(db_text(&known, row, U_ENABLED), db_text(&known, row, U_GUEST))};
+            old = (cache_person){
+                e->id, db_text(&known, row, U_UPN), db_text(&known, row, U_ANCHOR), 1,
+                counts(db_text(&known, row, U_ENABLED), db_text(&known, row, U_GUEST))};
         }
         born += row < 0;
-        census_add(&n, &old, &new);
+        cache_census_add(&n, &old, &new);
         add_row(&b, at, c, e, item, &known, row);
     }
     if (kind || !b.count) {
         return kind;
     }
-    kind = census_before(&n, at, c);
+    kind = cache_census_begin(&n, at, c);
     if (!kind) {
         kind = write_batch(&b, at, c);
     }
     if (!kind) {
-        kind = census_after(&n, at, c);
+        kind = cache_census_end(&n, at, c);
     }
     return kind ? kind : cache_count(at, c, "users", born);
-}
-
-/* --- in a first load --- */
-
-/* As user_new does on SQLite itself: whoever is in the cache under the DN of somebody's manager is
- * that manager. */
-static ida_kind find_managers(cache_at *at, ida_ctx *c, batch *b)
-{
-    enum { ID = 1 + CACHE_USER_manager_id, REF = 1 + CACHE_USER_manager_ref };
-    const char **keys = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *keys);
-    apr_hash_t *users = apr_hash_make(c->pool);
-    int count = 0;
-    for (int i = 0; i < b->count; i++) {
-        const char *const *row = b->rows + ROW * i;
-        if (!row[ID] && row[REF] && !apr_hash_get(users, row[REF], APR_HASH_KEY_STRING)) {
-            apr_hash_set(users, row[REF], APR_HASH_KEY_STRING, "");
-            keys[count++] = row[REF];
-        }
-    }
-    apr_hash_clear(users);
-    ida_kind kind = cache_dn_owners(at, c, keys, count, users, apr_hash_make(c->pool));
-    for (int i = 0; !kind && i < b->count; i++) {
-        const char **row = b->rows + ROW * i;
-        row[ID] = row[ID] || !row[REF] ? row[ID]
-                                       : apr_hash_get(users, row[REF], APR_HASH_KEY_STRING);
-    }
-    return kind;
-}
-
-static ida_kind write_new(cache_at *at, ida_ctx *c, batch *b, unsigned char *done)
-{
-    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
-    if (!at->copying) {
-        return cache_bulk(at, c, STMT_user_new, fixed, 2, b->rows, ROW, b->count, done);
-    }
-    ida_kind kind = find_managers(at, c, b);
-    memset(done, 1, (size_t)b->count);
-    return kind ? kind : cache_copy(at, c, STMT_user_new, fixed, 2, b->rows, ROW, b->count);
-}
-
-static ida_kind write_new_addresses(cache_at *at, ida_ctx *c, apr_array_header_t *pairs)
-{
-    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
-    if (!at->copying) {
-        return bulk_pairs(at, c, STMT_address_put, pairs);
-    }
-    return cache_copy(at, c, STMT_address_copy, fixed, 2, (const char *const *)pairs->elts, 2,
-                      pairs->nelts / 2);
-}
-
-ida_kind cache_users_load(cache_at *at, ida_ctx *c, const cache_sync_entry *const *all, int count)
-{
-    db_result r;
-    batch b;
-    const cache_sync_entry **entries = apr_pmemdup(c->pool, all,
-                                                   (apr_size_t)count * sizeof *entries);
-    const char **items = apr_palloc(c->pool,
-                                    (apr_size_t)(count + 1) * CACHE_USER_FIELDS * sizeof *items);
-    unsigned char *done = apr_pcalloc(c->pool, (apr_size_t)count + 1);
-    const char *run = ida_printf(c->pool, "%lld", (long long)at->run);
-    int known = 0;
-    int64_t born = 0, members = 0;
-    ida_kind kind = store_read(at->s, c, STMT_directory_has_users,
-                               DB_ARGS(DB_T(at->tenant),
-                                       DB_T(ida_directory_name(at->kind == IDA_DIR_CLOUD
-                                                                   ? IDA_DIR_ON_PREMISES
-                                                                   : IDA_DIR_CLOUD))),
-                               &r);
-    if (kind || r.rows ||
-        (db_copies(at->s->db) &&
-         !at->copying)) { /* some may be the same people, or in the cache already */
-        return kind ? kind : cache_users_put(at, c, all, count);
-    }
-    batch_begin(&b, c->pool, count);
-    for (int i = 0; i < count; i++) {
-        const char **item = items + (apr_size_t)i * CACHE_USER_FIELDS;
-        cache_item_read(c->pool, entries[i]->item, item, CACHE_USER_FIELDS);
-        for (int time = CACHE_USER_last_sign_in_at; time <= CACHE_USER_last_success_at; time++) {
-            item[time] = item[time] ? item[time] : "0";
-        }
-        item[CACHE_USER_licenses] = item[CACHE_USER_licenses] ? item[CACHE_USER_licenses] : "[]";
-        put_row(&b, entries[i], item, entries[i]->digest, run, "0");
-    }
-    kind = write_new(at, c, &b, done);
-    for (int i = 0; !kind && i < count; i++) {
-        const char *const *item = items + (apr_size_t)i * CACHE_USER_FIELDS;
-        if (!done[i]) {
-            const cache_sync_entry *e = entries[i]; /* the place at the front is one that is done */
-            entries[i] = entries[known];
-            entries[known++] = e;
-            continue;
-        }
-        born++;
-        members += counts(item[CACHE_USER_enabled], item[CACHE_USER_guest]);
-        push_values(c->pool, b.addresses, entries[i]->id, item[CACHE_USER_addresses]);
-    }
-    kind = kind ? kind : write_new_addresses(at, c, b.addresses);
-    kind = kind ? kind : add(at, c, "enabled_members", members);
-    kind = kind ? kind : cache_count(at, c, "users", born);
-    return kind || !known ? kind : cache_users_put(at, c, entries, known);
 }
 
 /* People of these IDs as they are in the cache. */
@@ -501,10 +265,10 @@ static ida_kind people(cache_at *at, ida_ctx *c, const char *list, db_result *r)
                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), r);
 }
 
-static person person_of(const db_result *r, int row)
+static cache_person person_of(const db_result *r, int row)
 {
-    return (person){db_text(r, row, 0), db_text(r, row, 3), db_text(r, row, 4), 1,
-                    db_int(r, row, 1) && !db_int(r, row, 2)};
+    return (cache_person){db_text(r, row, 0), db_text(r, row, 3), db_text(r, row, 4), 1,
+                          db_int(r, row, 1) && !db_int(r, row, 2)};
 }
 
 ida_kind cache_links_cut(cache_at *at, ida_ctx *c, const char *ids)
@@ -522,19 +286,19 @@ ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, in
 {
     apr_array_header_t *addresses = apr_array_make(c->pool, count * 4 + 1, sizeof(char *));
     db_result r;
-    census n;
+    cache_census n;
     const char *list = cache_list(c->pool, ids, count);
     ida_kind kind = count ? people(at, c, list, &r) : IDA_OK;
     if (kind || !count || !r.rows) {
         return kind;
     }
-    census_begin(&n, c->pool, r.rows);
+    cache_census_make(&n, c->pool, r.rows);
     for (int row = 0; row < r.rows; row++) {
-        person old = person_of(&r, row), gone = {.id = old.id};
-        census_add(&n, &old, &gone);
+        cache_person old = person_of(&r, row), gone = {.id = old.id};
+        cache_census_add(&n, &old, &gone);
         push_values(c->pool, addresses, old.id, db_text(&r, row, 5));
     }
-    kind = census_before(&n, at, c);
+    kind = cache_census_begin(&n, at, c);
     if (!kind) {
         kind = bulk_pairs(at, c, STMT_address_drop, addresses);
     }
@@ -545,7 +309,7 @@ ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, in
         kind = cache_by_list(at, c, STMT_user_delete, list);
     }
     if (!kind) {
-        kind = census_after(&n, at, c);
+        kind = cache_census_end(&n, at, c);
     }
     return kind ? kind : cache_count(at, c, "users", -r.rows);
 }
@@ -554,7 +318,7 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
                             const char *stamp)
 {
     db_result r;
-    census n;
+    cache_census n;
     ida_kind kind = people(at, c, cache_list(c->pool, &id, 1), &r);
     if (kind) {
         return kind;
@@ -562,11 +326,11 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
     if (!r.rows) {
         return ida_fail(c, IDA_NOT_FOUND, "The cache holds no user %s.", id);
     }
-    person old = person_of(&r, 0), new = old;
+    cache_person old = person_of(&r, 0), new = old;
     new.member = enabled && !db_int(&r, 0, 2);
-    census_begin(&n, c->pool, 1);
-    census_add(&n, &old, &new);
-    kind = census_before(&n, at, c);
+    cache_census_make(&n, c->pool, 1);
+    cache_census_add(&n, &old, &new);
+    kind = cache_census_begin(&n, at, c);
     if (!kind) {
         kind = store_write(at->s, c, STMT_user_set_enabled,
                            DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id),
@@ -574,29 +338,23 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
                                    DB_I(at->run)),
                            NULL);
     }
-    return kind ? kind : census_after(&n, at, c);
+    return kind ? kind : cache_census_end(&n, at, c);
 }
 
 ida_kind cache_sign_ins(cache_at *at, ida_ctx *c, const char *const *rows, int count)
 {
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
-    return cache_bulk(at, c, STMT_user_sign_ins, fixed, 2, rows, 4, count, NULL);
+    return cache_bulk(at, c, STMT_user_sign_ins, fixed, 2, rows, 4, count);
 }
 
 ida_kind cache_managers_back(cache_at *at, ida_ctx *c, const char *const *pairs, int count)
 {
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory)};
-    return cache_bulk(at, c, STMT_manager_back, fixed, 2, pairs, 2, count, NULL);
+    return cache_bulk(at, c, STMT_manager_back, fixed, 2, pairs, 2, count);
 }
 
 ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids)
 {
-    db_result r;
-    ida_kind kind = store_read(at->s, c, STMT_manager_waiting,
-                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
-    if (kind || !r.rows) {
-        return kind;
-    }
-    kind = cache_by_list(at, c, STMT_manager_of_these, ids);
+    ida_kind kind = cache_by_list(at, c, STMT_manager_of_these, ids);
     return kind ? kind : cache_by_list(at, c, STMT_manager_is_these, ids);
 }

@@ -224,23 +224,6 @@ static ida_kind unusable(ida_ctx *c)
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The connection to the store is lost.");
 }
 
-/* The connection can be used, and these are the statement's first arguments. */
-static ida_kind check(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count)
-{
-    const db_statement_text *text = &db_statements[statement];
-    if (d->broken) {
-        return unusable(c);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (args[i].kind != text->kinds[i]) {
-            return misuse(d, c, text->name, "wrong kind of argument");
-        }
-    }
-    return d->poisoned ? misuse(d, c, text->name,
-                                "run in a transaction that a failed statement had already lost")
-                       : IDA_OK;
-}
-
 ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                 db_result *result)
 {
@@ -250,34 +233,22 @@ ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, s
         result = &none;
     }
     memset(result, 0, sizeof *result);
-    ida_kind kind = strlen(text->kinds) == count
-                        ? check(d, c, statement, args, count)
-                        : misuse(d, c, text->name, "wrong number of arguments");
-    if (kind) {
-        return kind;
+    if (d->broken) {
+        return unusable(c);
+    }
+    if (strlen(text->kinds) != count) {
+        return misuse(d, c, text->name, "wrong number of arguments");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (args[i].kind != text->kinds[i]) {
+            return misuse(d, c, text->name, "wrong kind of argument");
+        }
+    }
+    if (d->poisoned) {
+        return misuse(d, c, text->name,
+                      "run in a transaction that a failed statement had already lost");
     }
     return d->driver->run(d, c, statement, args, count, result);
-}
-
-int db_copies(const db *d)
-{
-    return d->driver->copy != NULL;
-}
-
-ida_kind db_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
-                 const char *const *values, int columns, int rows)
-{
-    const char *name = db_statements[statement].name;
-    if (!d->driver->copy || !d->in_write) {
-        return misuse(d, c, name,
-                      "rows copied outside of a write transaction, or by an engine that cannot");
-    }
-    ida_kind kind = strlen(db_statements[statement].kinds) == fixed_count + (size_t)columns
-                        ? check(d, c, statement, fixed, fixed_count)
-                        : misuse(d, c, name, "wrong number of arguments");
-    return kind || !rows
-               ? kind
-               : d->driver->copy(d, c, statement, fixed, fixed_count, values, columns, rows);
 }
 
 ida_kind db_begin(db *d, ida_ctx *c)
@@ -345,28 +316,50 @@ ida_kind db_script(db *d, ida_ctx *c, const char *sql)
     return d->broken ? unusable(c) : d->driver->script(d, c, sql);
 }
 
-ida_kind db_notify(db *d, ida_ctx *c, const char *channel)
-{
-    return d->broken ? unusable(c) : d->driver->notify(d, c, channel);
-}
+/* What an engine has no need of: its driver names no function. */
+typedef ida_kind (*care)(db *d, ida_ctx *c);
 
-void db_wait(db *d, ida_ctx *c, const char *channel, int ms)
+static ida_kind take_care(db *d, ida_ctx *c, care how)
 {
     if (d->broken) {
-        db_sleep(ms);
-    } else {
-        d->driver->wait(d, c, channel, ms);
+        return unusable(c);
     }
-}
-
-ida_kind db_compact(db *d, ida_ctx *c)
-{
-    return d->broken ? unusable(c) : d->driver->compact(d, c);
+    return how ? how(d, c) : IDA_OK;
 }
 
 ida_kind db_checkpoint(db *d, ida_ctx *c)
 {
-    return d->broken ? unusable(c) : d->driver->checkpoint(d, c);
+    return take_care(d, c, d->driver->checkpoint);
+}
+
+ida_kind db_compact(db *d, ida_ctx *c)
+{
+    return take_care(d, c, d->driver->compact);
+}
+
+ida_kind db_page_cache(db *d, ida_ctx *c, int kb)
+{
+    if (d->broken) {
+        return unusable(c);
+    }
+    return d->driver->page_cache ? d->driver->page_cache(d, c, kb) : IDA_OK;
+}
+
+ida_kind db_notify(db *d, ida_ctx *c, const char *channel)
+{
+    if (d->broken) {
+        return unusable(c);
+    }
+    return d->driver->notify ? d->driver->notify(d, c, channel) : IDA_OK;
+}
+
+void db_wait(db *d, ida_ctx *c, const char *channel, int ms)
+{
+    if (d->broken || !d->driver->wait) {
+        db_sleep(ms);
+    } else {
+        d->driver->wait(d, c, channel, ms);
+    }
 }
 
 ida_kind db_schema_begin(db *d, ida_ctx *c)

@@ -84,14 +84,6 @@ int db_is_broken(const db *d);
 ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                 db_result *result);
 
-/* 1: the engine has a faster way for rows that are known to be new: db_copy. */
-int db_copies(const db *d);
-/* Rows straight into a table, inside of a write transaction: `fixed`, then `columns` values of each
- * row, as text. The statement's kinds stand for all of these. IDA_CONFLICT: one of them was there,
- * and the transaction is lost. */
-ida_kind db_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
-                 const char *const *values, int columns, int rows);
-
 /* Write transaction: gate (SQLite: flock, waited for at most 5 s), then BEGIN IMMEDIATE;
  * PostgreSQL: BEGIN. */
 ida_kind db_begin(db *d, ida_ctx *c);
@@ -123,6 +115,10 @@ ida_kind db_checkpoint(db *d, ida_ctx *c);
  * its log; writers wait meanwhile. PostgreSQL: nothing, its own vacuum does that.
  * IDA_SERVICE_UNAVAILABLE when readers stand in the way. */
 ida_kind db_compact(db *d, ida_ctx *c);
+
+/* SQLite: KB of its own file's pages that the connection keeps in memory, 0: as many as it begins
+ * with. PostgreSQL: nothing. */
+ida_kind db_page_cache(db *d, ida_ctx *c, int kb);
 
 /* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN says that a transaction pooler stands
  * between: no named statements, no LISTEN, settings by SET LOCAL. */

@@ -22,19 +22,18 @@ typedef struct db_driver {
     int (*cache_absent)(const char *rest); /* NULL: no part of a store comes or goes alone */
     ida_kind (*run)(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                     db_result *result);
-    ida_kind (*copy)(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed,
-                     size_t fixed_count, const char *const *values, int columns,
-                     int rows); /* NULL: the engine has no such way */
     ida_kind (*begin)(db *d, ida_ctx *c);
     ida_kind (*commit)(db *d, ida_ctx *c);
     void (*rollback)(db *d);
     ida_kind (*begin_read)(db *d, ida_ctx *c);
     void (*end_read)(db *d);
     ida_kind (*script)(db *d, ida_ctx *c, const char *sql);
+    /* NULL: the engine has no need of it, or nothing to wait on. */
     ida_kind (*notify)(db *d, ida_ctx *c, const char *channel);
     void (*wait)(db *d, ida_ctx *c, const char *channel, int ms);
     ida_kind (*checkpoint)(db *d, ida_ctx *c);
     ida_kind (*compact)(db *d, ida_ctx *c);
+    ida_kind (*page_cache)(db *d, ida_ctx *c, int kb);
     ida_kind (*schema_begin)(db *d, ida_ctx *c);
     ida_kind (*schema_version)(db *d, ida_ctx *c, db_file file, int *version);
     ida_kind (*schema_set_version)(db *d, ida_ctx *c, db_file file, int version);

@@ -409,12 +409,6 @@ static void wait_for(db *d, ida_ctx *c, const char *channel, int ms)
     }
 }
 
-static ida_kind no_checkpoint(db *d, ida_ctx *c)
-{
-    (void)d, (void)c;
-    return IDA_OK;
-}
-
 /* --- schema --- */
 
 static ida_kind schema_begin(db *d, ida_ctx *c)
@@ -626,7 +620,6 @@ const db_driver db_postgresql = {
     .open = open_postgresql,
     .close = close_now,
     .run = run,
-    .copy = pg_copy,
     .begin = begin,
     .commit = commit,
     .rollback = rollback,
@@ -635,8 +628,6 @@ const db_driver db_postgresql = {
     .script = script,
     .notify = notify,
     .wait = wait_for,
-    .checkpoint = no_checkpoint,
-    .compact = no_checkpoint,
     .schema_begin = schema_begin,
     .schema_version = schema_version,
     .schema_set_version = schema_set_version,

@@ -22,6 +22,7 @@
 #define SYNC_COURTESY_MS                                                                        \
     20 /* a sync writes for long; what it lets in between is one transaction, on a machine that \
           may be busy */
+#define OWN_CACHE_KB 2048
 #define LOG_CUT_BYTES (16 * 1024 * 1024) /* above, the worker cuts the file */
 
 typedef struct sqlite_db {
@@ -128,6 +129,16 @@ static ida_kind take_gate(sqlite_db *s, ida_ctx *c, const char *what)
     return IDA_OK;
 }
 
+static int exec(sqlite_db *s, const char *sql)
+{
+    int64_t deadline = db_clock() + DB_PATIENCE_MS;
+    int rc;
+    do {
+        rc = sqlite3_exec(s->handle, sql, NULL, NULL, NULL);
+    } while (is_busy(rc) && rc != SQLITE_BUSY_SNAPSHOT && db_clock() < deadline);
+    return rc;
+}
+
 /* --- checkpoints --- */
 
 static int note_frames(void *baton, sqlite3 *handle, const char *schema, int frames)
@@ -208,17 +219,15 @@ static ida_kind compact(db *d, ida_ctx *c)
     return rc == SQLITE_OK ? IDA_OK : fault(s, c, "compact", rc);
 }
 
-/* --- statements --- */
-
-static int exec(sqlite_db *s, const char *sql)
+static ida_kind page_cache(db *d, ida_ctx *c, int kb)
 {
-    int64_t deadline = db_clock() + DB_PATIENCE_MS;
-    int rc;
-    do {
-        rc = sqlite3_exec(s->handle, sql, NULL, NULL, NULL);
-    } while (is_busy(rc) && rc != SQLITE_BUSY_SNAPSHOT && db_clock() < deadline);
-    return rc;
+    sqlite_db *s = (sqlite_db *)d;
+    int rc = exec(s, apr_psprintf(c->pool, "PRAGMA %s.cache_size = -%d", s->schema,
+                                  kb ? kb : OWN_CACHE_KB));
+    return rc == SQLITE_OK ? IDA_OK : fault(s, c, "page cache", rc);
 }
+
+/* --- statements --- */
 
 static int prepare(sqlite_db *s, db_statement statement, sqlite3_stmt **out)
 {
@@ -374,18 +383,6 @@ static void end_read(db *d)
     }
 }
 
-static ida_kind no_notify(db *d, ida_ctx *c, const char *channel)
-{
-    (void)d, (void)c, (void)channel;
-    return IDA_OK;
-}
-
-static void only_sleep(db *d, ida_ctx *c, const char *channel, int ms)
-{
-    (void)d, (void)c, (void)channel;
-    db_sleep(ms);
-}
-
 /* --- schema --- */
 
 /* First column of the first row as a number. */
@@ -476,7 +473,7 @@ static int set_up(sqlite_db *s, apr_pool_t *pool, db_file file, int own)
         s,
         apr_psprintf(
             pool, "PRAGMA %s.cache_size = -%d; PRAGMA %s.mmap_size = 0; PRAGMA %s.synchronous = %s",
-            schema, !own && file == DB_CACHE ? 8192 : 2048, schema, schema,
+            schema, !own && file == DB_CACHE ? 8192 : OWN_CACHE_KB, schema, schema,
             !own              ? "NORMAL"
             : file == DB_MAIN ? "FULL"
                               : "NORMAL"));
@@ -669,10 +666,9 @@ const db_driver db_sqlite = {
     .begin_read = begin_read,
     .end_read = end_read,
     .script = script,
-    .notify = no_notify,
-    .wait = only_sleep,
     .checkpoint = checkpoint,
     .compact = compact,
+    .page_cache = page_cache,
     .schema_begin = begin,
     .schema_version = schema_version,
     .schema_set_version = schema_set_version,

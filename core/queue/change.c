@@ -89,7 +89,7 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
         kind = store_write(s, c, STMT_task_payload_set, DB_ARGS(DB_T(t->id), DB_T(t->payload)),
                            NULL);
     }
-    return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
+    return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
 
 ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date,
@@ -160,7 +160,7 @@ static ida_kind requeue(store *s, ida_ctx *c, const ida_task *task, int released
     int64_t now = ida_now(c->env), at = task->due_at > now ? task->due_at : now;
     ida_kind kind = store_write(s, c, STMT_task_requeue,
                                 DB_ARGS(DB_T(task->id), DB_I(at), DB_I(released)), NULL);
-    return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
+    return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
 
 static ida_kind retry(store *s, ida_ctx *c, void *baton)

@@ -83,7 +83,7 @@ static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate
     int64_t started = 0;
     *why = NULL;
     ida_kind kind = store_tenant_get(s, c, one->tenant, &tenant, NULL, NULL);
-    if (kind == IDA_INTERNAL_ERROR && !db_is_broken(s->db)) {
+    if (kind == IDA_INTERNAL_ERROR && store_is_connected(s)) {
         *why = ida_printf(c->pool, "The brake cannot be judged: %s", c->message);
         ida_ctx_clear(c);
         return IDA_OK;

@@ -209,7 +209,7 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
     if (!kind && t->seat) {
         kind = store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(t->tenant), DB_I(1)), NULL);
     }
-    return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
+    return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
 
 ida_kind queue_task_insert(store *s, ida_ctx *c, const ida_task *task)

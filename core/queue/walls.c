@@ -57,7 +57,7 @@ static ida_kind apply(store *s, ida_ctx *c, void *baton)
                                 t->id, t->wall_date, t->wall_time, t->zone,
                                 (long long)((m->due - t->due_at) / 1000));
     kind = store_audit_add(s, c, record);
-    return kind ? kind : db_notify(s->db, c, QUEUE_CHANNEL);
+    return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
 
 static ida_kind resolve(store *s, ida_ctx *c, const ida_task *task, int *moved)

@@ -180,6 +180,7 @@ ida_kind store_connect(store *s, ida_ctx *c)
     }
     store_disconnect(s);
     ida_kind kind = db_open(&s->db, s->dsn, s->role, c, s->pool);
+    s->connection++;
     int before = note_attempt(s->place, kind != IDA_OK, ida_monotonic(c->env));
     if (kind && !before) {
         ida_log(c->env, IDA_LOG_ERROR, "IDA0110", "store (%s connection): %s", roles[s->role],
@@ -200,6 +201,50 @@ static int revived(store *s, ida_ctx *c)
     }
     ida_ctx_clear(c);
     return store_connect(s, c) == IDA_OK;
+}
+
+int store_is_connected(const store *s)
+{
+    return s->db && !db_is_broken(s->db);
+}
+
+unsigned store_connection(const store *s)
+{
+    return s->connection;
+}
+
+int store_is_postgresql(const store *s)
+{
+    return db_is_postgresql(s->db);
+}
+
+ida_kind store_notify(store *s, ida_ctx *c, const char *channel)
+{
+    ida_kind kind = store_connect(s, c);
+    return kind ? kind : db_notify(s->db, c, channel);
+}
+
+void store_wait(store *s, ida_ctx *c, const char *channel, int ms)
+{
+    db_wait(s->db, c, channel, ms);
+}
+
+ida_kind store_checkpoint(store *s, ida_ctx *c)
+{
+    ida_kind kind = store_connect(s, c);
+    return kind ? kind : db_checkpoint(s->db, c);
+}
+
+ida_kind store_compact(store *s, ida_ctx *c)
+{
+    ida_kind kind = store_connect(s, c);
+    return kind ? kind : db_compact(s->db, c);
+}
+
+ida_kind store_page_cache(store *s, ida_ctx *c, int kb)
+{
+    ida_kind kind = store_connect(s, c);
+    return kind ? kind : db_page_cache(s->db, c, kb);
 }
 
 /* --- statements and transactions --- */
@@ -253,7 +298,7 @@ static ida_kind begin(store *s, ida_ctx *c, ida_kind (*how)(db *, ida_ctx *))
 
 static void nap(int ms)
 {
-    struct timespec ts = {0, (long)ms * 1000000};
+    struct timespec ts = {ms / 1000, (long)(ms % 1000) * 1000000};
     nanosleep(&ts, NULL);
 }
 

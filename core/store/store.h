@@ -17,7 +17,8 @@ typedef struct store {
     apr_pool_t *pool; /* own root of this connection; cleared on reconnect */
     struct store_place
         *place; /* what the process knows of this DSN and role: away since when, next attempt */
-    int in_snapshot; /* store_snapshot's work is running */
+    int in_snapshot;     /* store_snapshot's work is running */
+    unsigned connection; /* how often it was connected */
     struct store_group
         *group;      /* its transactions are run by the group (core/store/commit_queue.h) */
     int reads_alone; /* with a group: reads outside of a transaction go by a connection of its own;
@@ -45,6 +46,25 @@ store *store_make(apr_pool_t *pool, const char *dsn, db_role role);
  * store is away; one attempt a process and second, everybody else is refused at once. */
 ida_kind store_connect(store *s, ida_ctx *c);
 void store_disconnect(store *s);
+/* 1 while the handle has a connection that works. */
+int store_is_connected(const store *s);
+/* Number of the connection: another one does not see what the last left unfinished. */
+unsigned store_connection(const store *s);
+/* Of a handle that was connected. */
+int store_is_postgresql(const store *s);
+
+/* Inside the writing transaction: wakes whoever waits on the channel (PostgreSQL; SQLite's workers
+ * poll). */
+ida_kind store_notify(store *s, ida_ctx *c, const char *channel);
+/* Waits up to ms for that, on a handle that is connected; on SQLite it sleeps. */
+void store_wait(store *s, ida_ctx *c, const char *channel, int ms);
+
+/* Care of SQLite's files, nothing on PostgreSQL: its log written back when that is worth it; the
+ * file written anew without what was deleted; KB of pages that this connection keeps in memory, 0:
+ * as many as it begins with. */
+ida_kind store_checkpoint(store *s, ida_ctx *c);
+ida_kind store_compact(store *s, ida_ctx *c);
+ida_kind store_page_cache(store *s, ida_ctx *c, int kb);
 
 /* One read statement, repeated once on a new connection when the connection proved dead. For
  * store_*.c. */

@@ -214,7 +214,7 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
     must(cache_sync_commit(run, c, "{}", "b", NULL, 1, &summary), c, "commit");
     double end = now();
     busy = cpu() - busy;
-    db_checkpoint(s->db, c);
+    store_checkpoint(s, c);
     printf("%-34s %7.2f s (fed %.2f, commit %.2f, processor %.2f)  %+4ld MB to %ld MB  longest "
            "wait %4ld ms  %lld users %lld "
            "groups %lld unresolved\n",

@@ -66,8 +66,7 @@ static ida_kind compact(ctl_call *ctl, store *const *stores, int count)
 {
     ida_kind kind = IDA_OK;
     for (int i = 0; !kind && i < count; i++) {
-        kind = store_connect(stores[i], ctl->c);
-        kind = kind ? kind : db_compact(stores[i]->db, ctl->c);
+        kind = store_compact(stores[i], ctl->c);
     }
     return kind;
 }

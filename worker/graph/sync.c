@@ -132,9 +132,6 @@ static directory_class stage_all(graph_delta *d, wanted *w, const char **tokens)
         if (!class && i == USERS && !full) {
             class = graph_returned_users(d, w->state.started_at, unread);
         }
-        if (!class && i == USERS && full) {
-            class = graph_stored(k, w->c, cache_sync_users_told(d->run, w->c));
-        }
         if (!class && i == GROUPS && !full) {
             class = graph_appeared_groups(d);
         }

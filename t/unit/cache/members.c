@@ -1,7 +1,7 @@
 /* Members of groups as runs tell them: one by one, in whole lists, in slices, before and after
  * their entries, without them, and when they come back. On both engines. */
-#include "core/cache/cache.h"
 #include "core/cache/person.h"
+#include "core/cache/run.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 

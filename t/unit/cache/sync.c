@@ -2,8 +2,8 @@
  * write-throughs and aborts in two directories; crashes at every point of a commit; the deletion
  * guard at its edges; what a write-through protects. On both engines. Members told in pieces:
  * test_store_members.c. */
-#include "core/cache/cache.h"
 #include "core/cache/person.h"
+#include "core/cache/run.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 #include "t/unit/sync_truth.h"
@@ -167,7 +167,7 @@ static void written_meanwhile(store *s, truth *t)
     t->users[i].changed = t->groups[g].changed = 1;
     must(cache_sync_begin(&run, s, c, pool, tenant, t->directory, 0), c, "begin");
     send_all(run, c, t, how);
-    must(cache_sync_flush(run, c), c, "flush");
+    must(cache_run_flush(run, c), c, "flush");
     test_now_ms += 1000;
     t->users[i].enabled = !t->users[i].enabled;
     must(cache_tell_enabled(s, c, tenant, t->directory, user_id(t, i), t->users[i].enabled, NULL),
@@ -300,16 +300,14 @@ static void crashes(const char *dsn, const char *name)
            points);
 }
 
-/* A first load goes straight into the tables, in many transactions; what one that died left is made
- * whole by the next run. Some of the members come in slices. */
+/* What a first load that died left is made whole by the next run. Some of the members come in
+ * slices. */
 static void load_first(store *s, truth *t)
 {
     cache_sync *run;
     cache_summary summary;
     ida_ctx *c = fresh();
     must(cache_sync_begin(&run, s, c, pool, tenant, t->directory, 1), c, "begin");
-    wrong(run->at.first || crash_countdown <= 0, "not a first load");
-    run->first_bytes = 1500;
     send_all(run, c, t, FULL);
     for (int g = 0; g < GROUPS; g++) {
         for (int m = 0; m < USERS && t->groups[g].exists; m++) {

@@ -1,7 +1,7 @@
 /* What a run says of a user in parts: managers that some items leave out, sign-in times on their
  * own, users who come back. On both engines. */
-#include "core/cache/cache.h"
 #include "core/cache/person.h"
+#include "core/cache/run.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
@@ -40,7 +40,7 @@ static void tell(const char *id, const char *department, const char *manager)
 static void flush(void)
 {
     ida_ctx *c = fresh();
-    good(cache_sync_flush(run, c), c, "flush");
+    good(cache_run_flush(run, c), c, "flush");
 }
 
 static void commit(void)

@@ -161,66 +161,6 @@ static ida_kind killed_within(store *s, ida_ctx *c, void *baton)
     return store_write(s, c, STMT_setting_add, DB_ARGS(DB_T("within"), DB_T("x")), NULL);
 }
 
-enum { COPIED = 3000 };
-
-static ida_kind copy_rows(store *s, ida_ctx *c, void *baton)
-{
-    const db_arg fixed[] = {DB_T("copy\tter"), DB_T("cloud")};
-    return db_copy(s->db, c, STMT_address_copy, fixed, 2, baton, 2, COPIED);
-}
-
-static ida_kind copy_wrongly(store *s, ida_ctx *c, void *baton)
-{
-    const db_arg fixed[] = {DB_I(1), DB_T("cloud")};
-    return db_copy(s->db, c, STMT_address_copy, fixed, 2, baton, 2, 1);
-}
-
-static ida_kind copy_when_lost(store *s, ida_ctx *c, void *baton)
-{
-    kill_others(baton);
-    const char *row[] = {"o", "a"};
-    const db_arg fixed[] = {DB_T("t"), DB_T("cloud")};
-    return db_copy(s->db, c, STMT_address_copy, fixed, 2, row, 2, 1);
-}
-
-/* More than a block of rows, with everything in them that the form of a copy has its own words for.
- */
-static void test_copy(const char *dsn)
-{
-    store *s = store_make(pool, dsn, DB_SYNC);
-    const char **rows = apr_palloc(pool, 2 * COPIED * sizeof *rows);
-    char *filler = apr_palloc(pool, 200);
-    memset(filler, 'x', 199);
-    filler[199] = '\0';
-    for (int i = 0; i < COPIED; i++) {
-        rows[2 * i] = apr_psprintf(pool, "owner\n%d\r\\.", i);
-        rows[2 * i + 1] = i ? apr_psprintf(pool, "%d\t%s\\N", i, filler) : "\\N";
-    }
-    store_connect(s, fresh());
-    ok(db_copies(s->db), "PostgreSQL copies");
-    is_int(store_transaction(s, fresh(), copy_rows, rows), IDA_OK, "rows are copied");
-    is_int(sql(s, fresh(),
-               "DO $$BEGIN IF (SELECT count(*) FROM generate_series(0, 2999) i JOIN cache.address a"
-               " ON a.owner_id = E'owner\\n' || i || E'\\r\\\\.'"
-               " AND a.address = CASE i WHEN 0 THEN E'\\\\N' ELSE i || E'\\t' || repeat('x', 199) "
-               "|| E'\\\\N' END"
-               " WHERE a.tenant_id = E'copy\\tter' AND a.directory = 'cloud') <> 3000"
-               " THEN RAISE 'not all'; END IF; END$$"),
-           IDA_OK, "and come out as they were");
-    is_int(store_transaction(s, fresh(), copy_rows, rows), IDA_CONFLICT,
-           "rows that are there are refused");
-    is_int(store_transaction(s, fresh(), copy_wrongly, rows), IDA_INTERNAL_ERROR,
-           "an argument of the wrong kind");
-    is_int(db_copy(s->db, fresh(), STMT_address_copy, NULL, 0, rows, 4, 1), IDA_INTERNAL_ERROR,
-           "not outside of a transaction");
-    rows[0] = NULL;
-    is_int(store_transaction(s, fresh(), copy_rows, rows), IDA_INTERNAL_ERROR,
-           "NULL where there must be a value");
-    is_int(store_transaction(s, fresh(), copy_when_lost, (void *)dsn), IDA_SERVICE_UNAVAILABLE,
-           "a lost connection is told");
-    store_disconnect(s);
-}
-
 static void test_lost(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_REQUEST);
@@ -548,7 +488,6 @@ int main(void)
             test_checkpoint(dsn);
         } else {
             test_lost(dsn);
-            test_copy(dsn);
             test_deadlock(dsn);
         }
     }

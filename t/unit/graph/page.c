@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "core/base/json.h"
-#include "core/cache/cache.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
+#include "core/cache/sync.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 #include "worker/graph/answer.h"

@@ -163,27 +163,20 @@ CREATE TABLE cache.sync_state (
     PRIMARY KEY (tenant_id, directory)
 );
 
--- Indexes that the first load of an otherwise empty cache does without, made again behind the rows or by whoever finds them here.
-CREATE TABLE cache.index_aside (
-    name       TEXT COLLATE "C" NOT NULL,
-    of_table   TEXT COLLATE "C" NOT NULL,
-    definition TEXT COLLATE "C" NOT NULL, -- statement that makes it
-    figures    TEXT COLLATE "C",          -- what SQLite's planner knows of it
-    PRIMARY KEY (name)
-);
-
 -- What a run brings, the last word for each entry, before it is applied; emptied when a run begins and ends.
--- kind: user, group, members (a slice of a group's list), change (one member). op: put, same (as cached), late, present, delete; add, remove.
-CREATE TABLE cache.staging (
+-- kind: user, group, member (some members of a group, in the order of sub), sign_ins, report. op: put, same (as cached), late, present, delete; of
+-- members add, remove.
+-- Unlogged: a run ends with its connection, so a server that crashed has nothing to bring back.
+CREATE UNLOGGED TABLE cache.staging (
     tenant_id TEXT COLLATE "C"   NOT NULL,
     directory TEXT COLLATE "C"   NOT NULL,
     run       BIGINT NOT NULL,
     kind      TEXT COLLATE "C"   NOT NULL,
     id        TEXT COLLATE "C"   NOT NULL,
-    sub       TEXT COLLATE "C"   NOT NULL DEFAULT '', -- slice number, or the member of a change
+    sub       TEXT COLLATE "C"   NOT NULL DEFAULT '', -- of members: in which order they were told
     op        TEXT COLLATE "C"   NOT NULL,
     seq       BIGINT NOT NULL,          -- order of arrival; slices carry that of their list; 0: a group without its list
     digest    TEXT COLLATE "C",
-    item      TEXT COLLATE "C",
-    PRIMARY KEY (tenant_id, directory, run, kind, id, sub)
+    item      TEXT COLLATE "C"
 );
+CREATE UNIQUE INDEX staging_key ON cache.staging (tenant_id, directory, run, kind, id, sub);

@@ -5,18 +5,13 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/cache/cache.h"
+#include "core/cache/run.h"
 
-#define BUFFER_ITEMS 2000
 #define BUFFER_BYTES (2 * 1024 * 1024)
-#define MEMBER_BYTES \
-    110 /* of those, for a member of a slice: as users are, by the time that it takes */
-#define SLICE_WEIGHT 3  /* rows a byte: members are short */
 #define ENTRY_BYTES 300 /* of the buffer, for an entry besides its record */
 #define SLICE_MEMBERS 250
-#define NAMED_AT_ONCE 2000
 
-void cache_sync_manager(apr_pool_t *pool, cache_sync_entry *e, const char *op, const char *earlier)
+void cache_keep_manager(apr_pool_t *pool, cache_sync_entry *e, const char *op, const char *earlier)
 {
     const char *item[CACHE_USER_FIELDS], *before[CACHE_USER_FIELDS];
     cache_item_read(pool, e->item, item, CACHE_USER_FIELDS);
@@ -62,8 +57,7 @@ static void say(cache_sync *run, cache_sync_entry *e, const char *op, int64_t se
     if (strcmp(op, "present") == 0 && e->op && strcmp(e->op, "delete") != 0) {
         return;
     }
-    run->buffer->bytes += item_len *
-                          (run->at.first && strcmp(e->kind, "members") == 0 ? SLICE_WEIGHT : 1);
+    run->buffer.bytes += item_len;
     e->op = op;
     e->digest = digest;
     e->item = item;
@@ -74,15 +68,12 @@ static void say(cache_sync *run, cache_sync_entry *e, const char *op, int64_t se
 static void stage(cache_sync *run, const char *kind, const char *id, const char *sub,
                   const char *op, int64_t seq, const char *digest, const char *item)
 {
-    say(run, entry_of(run->buffer, kind, id, sub), op, seq, digest, item, item ? strlen(item) : 0);
+    say(run, entry_of(&run->buffer, kind, id, sub), op, seq, digest, item, item ? strlen(item) : 0);
 }
 
 static ida_kind flush_when_full(cache_sync *run, ida_ctx *c)
 {
-    const cache_buffer *b = run->buffer;
-    int full = run->at.first ? b->bytes >= run->first_bytes
-                             : b->count >= BUFFER_ITEMS || b->bytes >= BUFFER_BYTES;
-    return full ? cache_sync_flush(run, c) : IDA_OK;
+    return run->buffer.bytes >= BUFFER_BYTES ? cache_run_flush(run, c) : IDA_OK;
 }
 
 static ida_kind id_check(ida_ctx *c, const char *id)
@@ -107,20 +98,19 @@ ida_kind cache_sync_user(cache_sync *run, ida_ctx *c, const cache_user *user)
         return kind;
     }
     cache_user told = *user;
-    /* In a first load the cache's manager is what the run told. */
-    told.manager_untold = !user->manager_untold         ? 0
-                          : run->full && !run->at.first ? CACHE_MANAGER_NOBODY
-                                                        : CACHE_MANAGER_KEPT;
+    told.manager_untold = !user->manager_untold ? 0
+                          : run->full           ? CACHE_MANAGER_NOBODY
+                                                : CACHE_MANAGER_KEPT;
     apr_pool_clear(run->item_pool);
-    apr_pool_t *p = run->buffer->pool;
+    apr_pool_t *p = run->buffer.pool;
     const char *item = cache_user_item(run->item_pool, &told);
     size_t len = strlen(item);
-    cache_sync_entry *e = entry_of(run->buffer, "user", apr_pstrdup(p, user->id), "");
+    cache_sync_entry *e = entry_of(&run->buffer, "user", apr_pstrdup(p, user->id), "");
     const cache_sync_entry before = *e;
     say(run, e, "put", ++run->seq, cache_digest(p, item, len), apr_pstrmemdup(p, item, len), len);
     e->untold = told.manager_untold != 0;
     if (e->untold && before.op && strcmp(before.op, "put") == 0) {
-        cache_sync_manager(p, e, before.op, before.item);
+        cache_keep_manager(p, e, before.op, before.item);
     }
     return flush_when_full(run, c);
 }
@@ -130,7 +120,7 @@ ida_kind cache_sync_sign_ins(cache_sync *run, ida_ctx *c, const char *user_id,
 {
     ida_kind kind = id_check(c, user_id);
     if (!kind) {
-        apr_pool_t *p = run->buffer->pool;
+        apr_pool_t *p = run->buffer.pool;
         const char *const record[] = {ida_printf(p, "%lld", (long long)times->last),
                                       ida_printf(p, "%lld", (long long)times->last_noninteractive),
                                       ida_printf(p, "%lld", (long long)times->last_success)};
@@ -141,26 +131,13 @@ ida_kind cache_sync_sign_ins(cache_sync *run, ida_ctx *c, const char *user_id,
     return kind;
 }
 
-/* The buffer that begins then tells the writer. */
-ida_kind cache_sync_users_told(cache_sync *run, ida_ctx *c)
-{
-    ida_kind kind = run->at.first ? cache_sync_flush(run, c) : IDA_OK;
-    run->buffer->behind_users = !kind && run->at.first;
-    return kind;
-}
-
-int64_t cache_sync_number(const cache_sync *run)
-{
-    return run->at.staged;
-}
-
 ida_kind cache_sync_returned(cache_sync *run, ida_ctx *c, int64_t settled, int64_t created_before,
                              const char *after, int limit, const char ***ids, int *count)
 {
     enum { PAGE = 500 };
     const cache_at *at = &run->at;
     db_result r;
-    ida_kind kind = cache_sync_flush(run, c);
+    ida_kind kind = cache_run_flush(run, c);
     *ids = apr_palloc(c->pool, (apr_size_t)(limit + 1) * sizeof **ids);
     *count = 0;
     do {
@@ -201,12 +178,23 @@ ida_kind cache_sync_report(cache_sync *run, ida_ctx *c, const char *user_id, con
 {
     ida_kind kind = id_check(c, user_id);
     if (!kind) {
-        apr_pool_t *p = run->buffer->pool;
+        apr_pool_t *p = run->buffer.pool;
         stage(run, "report", apr_pstrdup(p, user_id), "", "put", ++run->seq, "",
               apr_pstrdup(p, manager_id));
         kind = flush_when_full(run, c);
     }
     return kind;
+}
+
+/* Up to SLICE_MEMBERS of a group's, as items, behind all that was told of them before. */
+static const char *stage_slice(cache_sync *run, const char *group_id, int64_t seq, const char *op,
+                               const char *const *items, int count)
+{
+    apr_pool_t *p = run->buffer.pool;
+    const char *slice = cache_item(p, items, count);
+    stage(run, "member", group_id, ida_printf(p, "%018lld", (long long)++run->slices), op, seq, "",
+          slice);
+    return slice;
 }
 
 /* Members each once, in slices; the digest over all of them. */
@@ -227,15 +215,12 @@ static const char *stage_list(cache_sync *run, const char *group_id, int64_t seq
         }
     }
     for (int at = 0; at < kept; at += SLICE_MEMBERS) {
-        const char *slice = cache_item(run->buffer->pool, items + at,
-                                       kept - at < SLICE_MEMBERS ? kept - at : SLICE_MEMBERS);
-        const char *linked = apr_pstrcat(list_pool, chain, slice, NULL);
+        int some = kept - at < SLICE_MEMBERS ? kept - at : SLICE_MEMBERS;
+        const char *slice = stage_slice(run, group_id, seq, "add", items + at, some),
+                   *linked = apr_pstrcat(list_pool, chain, slice, NULL);
         apr_cpystrn(chain, cache_digest(list_pool, linked, strlen(linked)), sizeof chain);
-        stage(run, "members", group_id, ida_printf(run->buffer->pool, "%06d", at / SLICE_MEMBERS),
-              "put", seq, "", slice);
     }
-    const char *digest = apr_pstrdup(run->buffer->pool, chain);
-    return digest;
+    return apr_pstrdup(run->buffer.pool, chain);
 }
 
 /* The list and its group reach the buffer together: an unchanged one goes no further. Without
@@ -248,65 +233,45 @@ ida_kind cache_sync_group(cache_sync *run, ida_ctx *c, const cache_group *group,
         return kind;
     }
     int64_t seq = members ? ++run->seq : 0;
-    const char *id = apr_pstrdup(run->buffer->pool, group->id),
+    const char *id = apr_pstrdup(run->buffer.pool, group->id),
                *list = members ? stage_list(run, id, seq, members, count) : NULL;
     apr_pool_clear(run->item_pool);
-    const char *item = apr_pstrdup(run->buffer->pool,
-                                   cache_group_item(run->item_pool, group, list));
+    const char *item = apr_pstrdup(run->buffer.pool, cache_group_item(run->item_pool, group, list));
     stage(run, "group", id, "", "put", seq,
-          members ? cache_digest(run->buffer->pool, item, strlen(item)) : "", item);
+          members ? cache_digest(run->buffer.pool, item, strlen(item)) : "", item);
     return flush_when_full(run, c);
+}
+
+static ida_kind tell_members(cache_sync *run, ida_ctx *c, const char *group_id, const char *op,
+                             const cache_member *members, int count)
+{
+    ida_kind kind = id_check(c, group_id);
+    const char *items[SLICE_MEMBERS];
+    for (int i = 0; !kind && i < count;) {
+        apr_pool_t *p = run->buffer.pool;
+        int some = 0;
+        for (; i < count && some < SLICE_MEMBERS; i++) {
+            items[some] = cache_member_item(p, &members[i]);
+            some += items[some] != NULL; /* a member that cannot be named is none */
+        }
+        if (some) {
+            stage_slice(run, apr_pstrdup(p, group_id), ++run->seq, op, items, some);
+            kind = flush_when_full(run, c);
+        }
+    }
+    return kind;
 }
 
 ida_kind cache_sync_member(cache_sync *run, ida_ctx *c, const char *group_id,
                            const cache_member *member, int removed)
 {
-    ida_kind kind = id_check(c, group_id);
-    if (!kind && run->buffer->slices->nelts) { /* those come behind changes when they are written */
-        kind = cache_sync_flush(run, c);
-    }
-    const char *item = kind ? NULL : cache_member_item(run->buffer->pool, member);
-    if (!item) {
-        return kind; /* a member that cannot be named is none */
-    }
-    stage(run, "change", apr_pstrdup(run->buffer->pool, group_id), item, removed ? "remove" : "add",
-          ++run->seq, "", NULL);
-    return flush_when_full(run, c);
-}
-
-/* In a first load there is nothing that a slice could contradict: no last word needs to be found
- * for each member. */
-static ida_kind name_members(cache_sync *run, ida_ctx *c, const char *group_id,
-                             const cache_member *members, int count)
-{
-    ida_kind kind = id_check(c, group_id);
-    cache_buffer *b = run->buffer;
-    const char **items = apr_palloc(b->pool, (apr_size_t)(count + 1) * sizeof *items);
-    cache_slice slice = {.items = items, .seq = ++run->seq};
-    for (int i = 0; !kind && i < count; i++) {
-        items[slice.count] = cache_member_item(b->pool, &members[i]);
-        slice.count += items[slice.count] != NULL;
-    }
-    if (kind || !slice.count) {
-        return kind;
-    }
-    slice.group_id = apr_pstrdup(b->pool, group_id);
-    APR_ARRAY_PUSH(b->slices, cache_slice) = slice;
-    b->bytes += (size_t)slice.count * MEMBER_BYTES;
-    return flush_when_full(run, c);
+    return tell_members(run, c, group_id, removed ? "remove" : "add", member, 1);
 }
 
 ida_kind cache_sync_slice(cache_sync *run, ida_ctx *c, const char *group_id,
                           const cache_member *members, int count)
 {
-    ida_kind kind = IDA_OK;
-    int step = run->at.first ? NAMED_AT_ONCE : 1;
-    for (int i = 0; !kind && i < count; i += step) {
-        kind = run->at.first ? name_members(run, c, group_id, members + i,
-                                            count - i < step ? count - i : step)
-                             : cache_sync_member(run, c, group_id, &members[i], 0);
-    }
-    return kind;
+    return tell_members(run, c, group_id, "add", members, count);
 }
 
 static ida_kind stage_word(cache_sync *run, ida_ctx *c, const char *kind_name, const char *id,
@@ -314,7 +279,7 @@ static ida_kind stage_word(cache_sync *run, ida_ctx *c, const char *kind_name, c
 {
     ida_kind kind = id_check(c, id);
     if (!kind) {
-        stage(run, kind_of(kind_name), apr_pstrdup(run->buffer->pool, id), "", op, ++run->seq, "",
+        stage(run, kind_of(kind_name), apr_pstrdup(run->buffer.pool, id), "", op, ++run->seq, "",
               NULL);
         kind = flush_when_full(run, c);
     }
@@ -333,7 +298,10 @@ ida_kind cache_sync_present(cache_sync *run, ida_ctx *c, const char *kind, const
 
 ida_kind cache_sync_complete(cache_sync *run, ida_ctx *c, const char *kind)
 {
-    (void)c;
-    run->complete[strcmp(kind_of(kind), "group") == 0] = 1;
+    int is_group = strcmp(kind, "group") == 0;
+    if (!is_group && strcmp(kind, "user") != 0) {
+        return ida_fail(c, IDA_INTERNAL_ERROR, "There is no stream of kind %s.", kind);
+    }
+    run->complete[is_group] = 1;
     return IDA_OK;
 }

@@ -1,7 +1,7 @@
 /* Owns the question who is to be looked at again although no directory tells of a change. Must not
  * know how directories are read.
  */
-#include "core/cache/sync.h"
+#include "core/cache/cache.h"
 
 static ida_kind ids_of(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
                        size_t arg_count, const char *const **ids, int *count)

@@ -7,7 +7,7 @@
 #include "core/base/digest.h"
 #include "core/base/search_key.h"
 #include "core/base/text.h"
-#include "core/cache/cache.h"
+#include "core/cache/rows.h"
 
 /* --- records --- */
 
@@ -83,17 +83,6 @@ void cache_item_read(apr_pool_t *pool, const char *record, const char **fields, 
     if (close) {
         *close = '\0';
     }
-}
-
-const char *cache_item_field(apr_pool_t *pool, const char *record, int field)
-{
-    char *at = (char *)(record ? record : ""), *end = at + strlen(at), *text = NULL; /* only read */
-    size_t len = 0;
-    int good = 1;
-    for (int i = 0; i <= field && good; i++) {
-        good = next_text(&at, end, &text, &len);
-    }
-    return good && text ? apr_pstrmemdup(pool, text, len) : NULL;
 }
 
 int cache_item_count(const char *record)

@@ -160,30 +160,23 @@ CREATE TABLE cache.sync_state (
     PRIMARY KEY (tenant_id, directory)
 ) WITHOUT ROWID;
 
--- Indexes that the first load of an otherwise empty cache does without, made again behind the rows or by whoever finds them here.
-CREATE TABLE cache.index_aside (
-    name       TEXT NOT NULL,
-    of_table   TEXT NOT NULL,
-    definition TEXT NOT NULL, -- statement that makes it
-    figures    TEXT,          -- what SQLite's planner knows of it
-    PRIMARY KEY (name)
-);
-
 -- What a run brings, the last word for each entry, before it is applied; emptied when a run begins and ends.
--- kind: user, group, members (a slice of a group's list), change (one member). op: put, same (as cached), late, present, delete; add, remove.
+-- kind: user, group, member (some members of a group, in the order of sub), sign_ins, report. op: put, same (as cached), late, present, delete; of
+-- members add, remove.
 CREATE TABLE cache.staging (
     tenant_id TEXT   NOT NULL,
     directory TEXT   NOT NULL,
     run       BIGINT NOT NULL,
     kind      TEXT   NOT NULL,
     id        TEXT   NOT NULL,
-    sub       TEXT   NOT NULL DEFAULT '', -- slice number, or the member of a change
+    sub       TEXT   NOT NULL DEFAULT '', -- of members: in which order they were told
     op        TEXT   NOT NULL,
     seq       BIGINT NOT NULL,          -- order of arrival; slices carry that of their list; 0: a group without its list
     digest    TEXT,
-    item      TEXT,
-    PRIMARY KEY (tenant_id, directory, run, kind, id, sub)
-) WITHOUT ROWID;
+    item      TEXT
+);
+-- Items are written in the order of arrival; the index alone, which is narrow, grows at random places.
+CREATE UNIQUE INDEX cache.staging_key ON staging (tenant_id, directory, run, kind, id, sub);
 
 -- What the planner has to know from the first row on: tenant and directory select nothing, IDs and keys do. (rows, then rows for each prefix)
 ANALYZE cache;
@@ -216,4 +209,4 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('membership', 'membership_written', '1000 1 1 1'),
     ('unresolved_member', 'unresolved_member', '100000 100000 50000 20 1'),
     ('unresolved_member', 'unresolved_member_dn', '100000 2 2 2 1'),
-    ('staging', 'staging', '100000 100000 50000 50000 30000 1 1');
+    ('staging', 'staging_key', '100000 100000 50000 50000 30000 1 1');

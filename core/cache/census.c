@@ -1,0 +1,109 @@
+/* Owns the counters of a tenant's cache: rows of users and groups, and how many people are enabled
+ * members, each once over two directories. Must not know how rows are written. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/cache/rows.h"
+
+static ida_kind add(cache_at *at, ida_ctx *c, const char *name, int64_t change)
+{
+    return change ? store_write(at->s, c, STMT_counter_add,
+                                DB_ARGS(DB_T(at->tenant), DB_T(name), DB_I(change)), NULL)
+                  : IDA_OK;
+}
+
+ida_kind cache_count(cache_at *at, ida_ctx *c, const char *what, int64_t change)
+{
+    ida_kind kind = add(at, c, what, change);
+    return kind ? kind : add(at, c, apr_pstrcat(c->pool, what, ".", at->directory, NULL), change);
+}
+
+void cache_census_make(cache_census *n, apr_pool_t *pool, int people)
+{
+    *n = (cache_census){0};
+    n->ids = apr_palloc(pool, (apr_size_t)(people + 1) * sizeof *n->ids);
+    n->upns = apr_palloc(pool, (apr_size_t)(people + 1) * 2 * sizeof *n->upns);
+    n->anchors = apr_palloc(pool, (apr_size_t)(people + 1) * 2 * sizeof *n->anchors);
+}
+
+static int same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+void cache_census_add(cache_census *n, const cache_person *old, const cache_person *new)
+{
+    if (old->exists == new->exists &&
+        old->member == new->member &&same(old->upn_key, new->upn_key) &&
+        same(old->anchor, new->anchor)) {
+        return;
+    }
+    n->change += new->member - old->member;
+    n->ids[n->count++] = old->id ? old->id : new->id;
+    const cache_person *both[] = {old, new};
+    for (int i = 0; i < 2; i++) {
+        if (both[i]->upn_key) {
+            n->upns[n->upn_count++] = both[i]->upn_key;
+        }
+        if (both[i]->anchor) {
+            n->anchors[n->anchor_count++] = both[i]->anchor;
+        }
+    }
+}
+
+static ida_kind take(const cache_census *n, cache_at *at, ida_ctx *c, int64_t *counted)
+{
+    db_result r;
+    ida_kind kind = at->kind == IDA_DIR_CLOUD
+                        ? store_read(at->s, c, STMT_counted_by_key,
+                                     DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])),
+                                     &r)
+                        : store_read(at->s, c, STMT_counted_by_id,
+                                     DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), &r);
+    *counted = kind ? 0 : db_int(&r, 0, 0);
+    return kind;
+}
+
+ida_kind cache_census_begin(cache_census *n, cache_at *at, ida_ctx *c)
+{
+    db_result r;
+    if (!n->count) {
+        return IDA_OK;
+    }
+    const char *other = ida_directory_name(at->kind == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES
+                                                                     : IDA_DIR_CLOUD);
+    ida_kind kind = store_read(at->s, c, STMT_directory_has_users,
+                               DB_ARGS(DB_T(at->tenant), DB_T(other)), &r);
+    if (kind || !r.rows) {
+        return kind;
+    }
+    n->two = 1;
+    n->list[0] = cache_list(c->pool, n->ids, n->count);
+    n->list[1] = cache_list(c->pool, n->upns, n->upn_count);
+    n->list[2] = cache_list(c->pool, n->anchors, n->anchor_count);
+    return take(n, at, c, &n->before);
+}
+
+/* Which rows of the premises have a twin in the cloud. */
+static ida_kind mark_twins(const cache_census *n, cache_at *at, ida_ctx *c)
+{
+    return at->kind == IDA_DIR_CLOUD
+               ? store_write(at->s, c, STMT_twins_by_key,
+                             DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])), NULL)
+               : store_write(at->s, c, STMT_twins_by_id,
+                             DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), NULL);
+}
+
+ida_kind cache_census_end(cache_census *n, cache_at *at, ida_ctx *c)
+{
+    int64_t after = 0;
+    ida_kind kind = n->two ? take(n, at, c, &after) : IDA_OK;
+    if (!kind && n->two) {
+        kind = mark_twins(n, at, c);
+    }
+    if (kind) {
+        return kind;
+    }
+    int64_t own = at->kind == IDA_DIR_CLOUD || !n->two ? n->change : 0;
+    return add(at, c, "enabled_members", own + after - n->before);
+}

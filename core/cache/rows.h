@@ -1,0 +1,177 @@
+/* What the files that write the cache share: entries as staged records, and how they become rows.
+ * For core/cache alone; others see core/cache/cache.h and core/cache/sync.h. Every function that
+ * takes a cache_at runs inside a write transaction that began with cache_enter. */
+#ifndef CORE_CACHE_ROWS_H
+#define CORE_CACHE_ROWS_H
+
+#include <apr_hash.h>
+#include <apr_tables.h>
+
+#include "core/cache/cache.h"
+#include "schema/columns.h"
+
+#define CACHE_ID_MAX 200 /* bytes of an immutable ID */
+#define CACHE_KEY_MAX                                                                            \
+    1000 /* bytes of a key in an index; longer ones end in a digest (PostgreSQL's index rows end \
+            at 2,704 bytes) */
+#define CACHE_TEXT_MAX 4096 /* bytes of any other text of a directory */
+#define CACHE_PROTECTION_MS (15 * 60 * 1000)
+
+/* Where something is written, and on whose behalf. */
+typedef struct cache_at {
+    store *s;
+    const char *tenant, *directory;
+    ida_directory_kind kind;
+    int64_t staged;     /* number of the run at work; 0: a write-through */
+    int64_t run;        /* newest run of this directory, noted in rows that change */
+    int64_t started_at; /* when it began */
+    int64_t written_at; /* time of a write-through, 0 for a sync */
+    int first; /* nothing of this directory was there when the run began: no DN meant another */
+} cache_at;
+
+/* First call of each transaction: one writer a tenant; reads the newest run. */
+ida_kind cache_enter(cache_at *at, ida_ctx *c);
+/* Rows written through after this instant are protected against items of a run. */
+int64_t cache_horizon(const cache_at *at, const ida_ctx *c);
+
+/* --- statements over many rows --- */
+
+/* A JSON array of strings: items[0..count). */
+const char *cache_list(apr_pool_t *pool, const char *const *items, int count);
+/* A JSON array of rows, each an array of `columns` strings: values[0..columns * rows). */
+const char *cache_rows(apr_pool_t *pool, const char *const *values, int columns, int rows);
+
+/* A statement for each of `rows` rows of `columns` values (row after row): arguments are `fixed`,
+ * then the row's. SQLite runs it row by row, which is its fastest way; PostgreSQL runs it once for
+ * many rows, with one array a column. */
+ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed,
+                    size_t fixed_count, const char *const *values, int columns, int rows);
+/* Statement with arguments tenant, directory, list. */
+ida_kind cache_by_list(cache_at *at, ida_ctx *c, db_statement statement, const char *list);
+/* Texts of a column of the rows from..to. */
+const char **cache_column(apr_pool_t *pool, const db_result *r, int column, int from, int to);
+/* The first `columns` columns of the rows from..to, row after row. */
+const char **cache_columns(apr_pool_t *pool, const db_result *r, int columns, int from, int to);
+
+/* --- records --- */
+
+/* Field manager_untold of a user's record. */
+#define CACHE_MANAGER_KEPT 1   /* the cache's manager stays */
+#define CACHE_MANAGER_NOBODY 2 /* full run: nobody, unless an earlier item of the run told one */
+
+/* A word of the directory on an entry, in memory or in staging. kind: user, group, member (some
+ * members of a group, told in the order of sub), sign_ins (times of a user), report (a user's
+ * manager). op: put, same (as cached), late (held back earlier), present, delete; of members add,
+ * remove. */
+typedef struct cache_sync_entry {
+    const char *kind, *id, *sub, *op, *digest, *item;
+    int untold;  /* in the buffer: the item does not tell the manager */
+    int64_t seq; /* order of arrival; members carry that of their whole list; a group told without
+                    members: 0 */
+    struct cache_sync_entry *next;
+} cache_sync_entry;
+
+#define CACHE_FIELD(column) CACHE_USER_##column,
+enum { CACHE_USER_COLUMNS(CACHE_FIELD) CACHE_USER_manager_untold, CACHE_USER_FIELDS };
+#undef CACHE_FIELD
+#define CACHE_FIELD(column) CACHE_GROUP_##column,
+enum { CACHE_GROUP_COLUMNS(CACHE_FIELD) CACHE_GROUP_list, CACHE_GROUP_FIELDS };
+#undef CACHE_FIELD
+#define CACHE_USER_BOUND CACHE_USER_manager_untold /* fields that are columns */
+#define CACHE_GROUP_BOUND CACHE_GROUP_list
+
+/* A record: texts one after the other, each with its length, NULL apart from empty. */
+const char *cache_item(apr_pool_t *pool, const char *const *fields, int count);
+/* Fills in `max` fields, missing ones as NULL; a damaged record ends early. */
+void cache_item_read(apr_pool_t *pool, const char *record, const char **fields, int max);
+/* How many texts a record holds. */
+int cache_item_count(const char *record);
+
+int cache_id_valid(const char *id);
+/* A key fit for an index; NULL stays NULL. */
+const char *cache_key(apr_pool_t *pool, const char *text);
+const char *cache_user_item(apr_pool_t *pool, const cache_user *user);
+/* `list` stands for the members in the digest (NULL: not told). */
+const char *cache_group_item(apr_pool_t *pool, const cache_group *group, const char *list);
+/* "u<id>", "g<id>", "d<DN key>"; NULL: cannot be named */
+const char *cache_member_item(apr_pool_t *pool, const cache_member *member);
+char *cache_digest(apr_pool_t *pool, const char *bytes, size_t len);
+/* 1 when both stamps have the same form and the first is the newer one. */
+int cache_stamp_newer(const char *stamp, const char *than);
+
+/* --- entries into rows --- */
+
+/* Numbers for these IDs, where there are none yet: memberships hold numbers in place of IDs. */
+ida_kind cache_entries_make(cache_at *at, ida_ctx *c, const char *const *ids, int count);
+
+/* Users of op put or late, each at most once. */
+ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
+                         int count);
+ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
+/* Memberships of these, and managers that they are, end: nothing stands behind the IDs. `ids` is a
+ * JSON list. */
+ida_kind cache_links_cut(cache_at *at, ida_ctx *c, const char *ids);
+/* Pairs of a report's ID and the manager's, for those without a manager. */
+ida_kind cache_managers_back(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
+/* Managers that waited for these users, and these users' own. `ids` is a JSON list. */
+ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids);
+ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enabled,
+                            const char *stamp);
+
+/* Groups of op put, each at most once; without their members and with an empty digest. */
+ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
+                          int count);
+ida_kind cache_groups_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
+/* Members counted, digests set: pairs of ID and digest. */
+ida_kind cache_groups_finish(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
+/* Sign-in times: ID and three numbers each. */
+ida_kind cache_sign_ins(cache_at *at, ida_ctx *c, const char *const *rows, int count);
+/* Adds to a directory's row counter ("users" or "groups") and the tenant's. */
+ida_kind cache_count(cache_at *at, ida_ctx *c, const char *what, int64_t change);
+/* Entries of one kind that the directory no longer has: deleted, or kept when written through since
+ * the run began. */
+ida_kind cache_gone(cache_at *at, ida_ctx *c, int is_group, const char *const *ids, int count);
+
+/* --- members --- */
+
+/* Pairs of group ID and member item, as named by this run; the unknown ones wait. */
+ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
+ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
+/* Before whole lists of these groups are added: nothing waits, nothing is contradicted. */
+ida_kind cache_lists_begin(cache_at *at, ida_ctx *c, const char *ids);
+/* Deletes up to `slice` members of these groups that this run did not name (or `all` of them);
+ * *left is 0 when there are no more.
+ */
+ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, int slice,
+                            int *left);
+/* Memberships that waited for the DNs of these groups, of these users. */
+ida_kind cache_groups_resolve(cache_at *at, ida_ctx *c, const char *ids);
+ida_kind cache_members_resolve(cache_at *at, ida_ctx *c, const char *ids);
+/* Write-throughs of members whose protection is over; *left as above. */
+ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left);
+
+/* --- who is counted (core/cache/census.c) --- */
+
+/* What decides whether somebody counts as an enabled member. */
+typedef struct cache_person {
+    const char *id, *upn_key, *anchor;
+    int exists, member;
+} cache_person;
+
+/* A set of changes of people in one directory: begun before the rows are written, ended after, and
+ * the number of enabled members is right again. With one directory it is a subtraction in memory;
+ * with two, the premises' rows that the changes can touch are counted before and after, and marked
+ * as twins or not. */
+typedef struct cache_census {
+    int64_t change, before;
+    const char **ids, **upns, **anchors;
+    int count, upn_count, anchor_count, two;
+    const char *list[3]; /* ids, upns, anchors as JSON */
+} cache_census;
+
+void cache_census_make(cache_census *n, apr_pool_t *pool, int people);
+void cache_census_add(cache_census *n, const cache_person *old, const cache_person *new);
+ida_kind cache_census_begin(cache_census *n, cache_at *at, ida_ctx *c);
+ida_kind cache_census_end(cache_census *n, cache_at *at, ida_ctx *c);
+
+#endif

@@ -1,0 +1,75 @@
+/* What the files of a run share: its buffer, its way to staging, its transactions. For core/cache
+ * alone. */
+#ifndef CORE_CACHE_RUN_H
+#define CORE_CACHE_RUN_H
+
+#include "core/cache/rows.h"
+#include "core/cache/sync.h"
+
+/* What a run was told and has not staged yet. */
+typedef struct cache_buffer {
+    apr_pool_t *pool;
+    apr_hash_t *index; /* kind, id, sub -> entry */
+    cache_sync_entry *head, *last;
+    int count;    /* entries */
+    size_t bytes; /* what it takes to hold them */
+} cache_buffer;
+
+struct cache_sync {
+    cache_at at;
+    apr_pool_t *pool, *batch_pool, *page_pool, *item_pool;
+    unsigned connection;   /* of the store: staging that was begun by another one need not be all */
+    int full, complete[2]; /* complete: user, group */
+    int64_t seq, slices;   /* so many words, so many slices of members were told */
+    cache_buffer buffer;
+};
+
+/* A run that is not begun, for work in slices on a directory's cache; pools come out of run->pool.
+ */
+void cache_run_make(cache_sync *run, const cache_at *at, apr_pool_t *pool);
+
+/* Writes the buffer to staging, in one transaction, and empties it. */
+ida_kind cache_run_flush(cache_sync *run, ida_ctx *c);
+void cache_buffer_clear(cache_buffer *buffer);
+/* What an earlier item said of the manager (`op`, and its record where that is "put") goes over to
+ * one that says nothing; of one found unchanged the cache knows it. `pool`: the buffer's. */
+void cache_keep_manager(apr_pool_t *pool, cache_sync_entry *e, const char *op, const char *earlier);
+
+/* Empties the directory's staging, slice by slice. */
+ida_kind cache_run_empty(cache_sync *run, ida_ctx *c);
+/* Counts what would go against the guard, before anything is applied; summary->guard_stopped. */
+ida_kind cache_guard_check(cache_sync *run, ida_ctx *c, const cache_guard *guard,
+                           cache_summary *summary);
+/* The number in the first row of a read. */
+ida_kind cache_number(cache_sync *run, ida_ctx *c, db_statement statement, const db_arg *args,
+                      size_t count, int64_t *number);
+
+/* Runs `step` in write transactions of a bounded time until it sets *more to 0. The cursor
+ * survives; what a transaction that had to be repeated did to it does not. */
+typedef struct cache_cursor {
+    int64_t count;
+    const void *baton;
+} cache_cursor;
+typedef ida_kind (*cache_step)(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more);
+ida_kind cache_run_steps(cache_sync *run, ida_ctx *c, cache_step step, cache_cursor *cursor);
+
+/* Reads page after page (arguments tenant, directory, run, the key columns of the row before (first
+ * "", one or two), how many, and `which` where the statement takes one) outside of any transaction
+ * and hands chunks of their rows to `apply` inside of one; before that to `before`, which may be
+ * NULL, until it sets *more to 0. */
+typedef struct cache_pages {
+    db_statement read;
+    int keys, rows, chunk; /* keys: columns of the result that order it, the first ones; chunk: rows
+                              handed over at once */
+    const char *which;
+    ida_kind (*apply)(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to);
+    ida_kind (*before)(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to,
+                       int *more);
+} cache_pages;
+ida_kind cache_run_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages);
+
+/* A context whose pool is the run's batch pool, emptied; and the way of its failure into `c`. */
+ida_ctx *cache_batch(cache_sync *run, const ida_ctx *c);
+ida_kind cache_failed(ida_ctx *c, const ida_ctx *batch, ida_kind kind);
+
+#endif

@@ -1,0 +1,129 @@
+/* Owns the way of a run's buffer into staging: what the cache holds already goes no further, what
+ * was said of managers before is kept. Must not know what comes of staging. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/cache/run.h"
+
+void cache_buffer_clear(cache_buffer *b)
+{
+    apr_pool_t *pool = b->pool;
+    apr_pool_clear(pool);
+    *b = (cache_buffer){.pool = pool, .index = apr_hash_make(pool)};
+}
+
+static int is(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+/* What the cache holds already is noted, not carried along. */
+static ida_kind skip_unchanged(cache_sync *run, ida_ctx *c, const cache_buffer *b,
+                               const char *kind_name, db_statement digests)
+{
+    const cache_at *at = &run->at;
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *ids);
+    db_result r;
+    int count = 0;
+    for (const cache_sync_entry *e = b->head; e; e = e->next) {
+        if (is(e->op, "put") && is(e->kind, kind_name) && *e->digest) {
+            ids[count++] = e->id;
+        }
+    }
+    ida_kind kind = count ? store_read(at->s, c, digests,
+                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                               DB_T(cache_list(c->pool, ids, count))),
+                                       &r)
+                          : IDA_OK;
+    for (int row = 0; count && !kind && row < r.rows; row++) {
+        cache_sync_entry *e = apr_hash_get(
+            b->index, apr_pstrcat(c->pool, kind_name, "\1", db_text(&r, row, 0), "\1", NULL),
+            APR_HASH_KEY_STRING);
+        if (e && is(e->digest, db_text(&r, row, 1))) {
+            e->op = "same";
+            e->item = NULL;
+        }
+    }
+    return kind;
+}
+
+/* Members need not be staged of a list that the cache holds, nor what came before the group's last
+ * list or its end. */
+static int wanted(const cache_buffer *b, ida_ctx *c, const cache_sync_entry *e)
+{
+    if (!is(e->kind, "member")) {
+        return 1;
+    }
+    const cache_sync_entry *group = apr_hash_get(b->index,
+                                                 apr_pstrcat(c->pool, "group\1", e->id, "\1", NULL),
+                                                 APR_HASH_KEY_STRING);
+    return !group || is(group->op, "present") || group->seq < e->seq ||
+           (group->seq == e->seq && is(group->op, "put"));
+}
+
+static ida_kind keep_managers(cache_sync *run, ida_ctx *c, const cache_buffer *b)
+{
+    const cache_at *at = &run->at;
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * sizeof *ids);
+    apr_hash_t *staged = apr_hash_make(c->pool);
+    db_result r;
+    int count = 0;
+    for (const cache_sync_entry *e = b->head; e; e = e->next) {
+        if (e->untold) {
+            ids[count++] = e->id;
+        }
+    }
+    ida_kind kind = count ? store_read(at->s, c, STMT_told_before,
+                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                               DB_I(at->staged),
+                                               DB_T(cache_list(c->pool, ids, count))),
+                                       &r)
+                          : IDA_OK;
+    for (int row = 0; count && !kind && row < r.rows; row++) { /* those of the run come first */
+        const char *id = db_text(&r, row, 0);
+        cache_sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL),
+                                           APR_HASH_KEY_STRING);
+        if (e && e->untold && !apr_hash_get(staged, id, APR_HASH_KEY_STRING)) {
+            cache_keep_manager(b->pool, e, db_text(&r, row, 1), db_text(&r, row, 2));
+        }
+        apr_hash_set(staged, id, APR_HASH_KEY_STRING, "");
+    }
+    return kind;
+}
+
+static ida_kind into_staging(cache_sync *run, ida_ctx *c, const cache_buffer *b)
+{
+    enum { COLUMNS = 7 };
+    cache_at *at = &run->at;
+    const char **rows = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * COLUMNS * sizeof *rows);
+    int count = 0;
+    ida_kind kind = keep_managers(run, c, b);
+    kind = kind ? kind : skip_unchanged(run, c, b, "user", STMT_user_digests);
+    kind = kind ? kind : skip_unchanged(run, c, b, "group", STMT_group_digests);
+    for (const cache_sync_entry *e = b->head; e && !kind; e = e->next) {
+        const char *const row[COLUMNS] = {
+            e->kind,   e->id,  e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq),
+            e->digest, e->item};
+        if (wanted(b, c, e)) {
+            memcpy(rows + COLUMNS * count++, row, sizeof row);
+        }
+    }
+    const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged)};
+    return kind ? kind : cache_bulk(at, c, STMT_staging_put, fixed, 3, rows, COLUMNS, count);
+}
+
+static ida_kind step_stage(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
+{
+    *more = 0;
+    return into_staging(run, c, cursor->baton);
+}
+
+ida_kind cache_run_flush(cache_sync *run, ida_ctx *c)
+{
+    cache_cursor cursor = {.baton = &run->buffer};
+    ida_kind kind = run->buffer.count ? cache_run_steps(run, c, step_stage, &cursor) : IDA_OK;
+    if (!kind) {
+        cache_buffer_clear(&run->buffer);
+    }
+    return kind;
+}

@@ -1,0 +1,271 @@
+/* Owns a run: its number, its beginning and its end, the transactions in which it works, the pages
+ * in which it reads what it staged. Must not know what entries mean for the cache. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/cache/run.h"
+
+#define BUDGET_MS 150 /* after this a transaction takes no further chunk: others wait meanwhile */
+#define EMPTY_SLICE 5000
+#define RUN_CACHE_KB                                                                           \
+    (32 * 1024) /* of SQLite's pages: indexes grow at random places, with the few pages that a \
+                   connection keeps else they would be read and written again for each row */
+
+/* --- state --- */
+
+ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant,
+                              ida_directory_kind directory, cache_sync_state *state)
+{
+    db_result r;
+    *state = (cache_sync_state){.tokens = "{}", .sign_ins = 1};
+    ida_kind kind = store_read(s, c, STMT_sync_state_get,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory))), &r);
+    if (kind || !r.rows) {
+        return kind;
+    }
+    state->run = db_int(&r, 0, 0);
+    state->started_at = db_int(&r, 0, 1);
+    state->completed_at = db_int(&r, 0, 2);
+    state->full_at = db_int(&r, 0, 3);
+    state->tokens = db_text(&r, 0, 4);
+    state->binding = db_text(&r, 0, 5);
+    state->error = db_text(&r, 0, 6);
+    state->stopped = db_text(&r, 0, 7);
+    state->sign_ins = (int)db_int(&r, 0, 8);
+    return IDA_OK;
+}
+
+/* --- transactions --- */
+
+ida_kind cache_enter(cache_at *at, ida_ctx *c)
+{
+    db_result r;
+    ida_kind kind = store_write(at->s, c, STMT_cache_lock, DB_ARGS(DB_T(at->tenant)), &r);
+    if (!kind) {
+        kind = store_read(at->s, c, STMT_sync_state_get,
+                          DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
+    }
+    if (!kind) {
+        at->run = db_int(&r, 0, 0);
+    }
+    return kind;
+}
+
+int64_t cache_horizon(const cache_at *at, const ida_ctx *c)
+{
+    int64_t protected_since = ida_now(c->env) - CACHE_PROTECTION_MS;
+    return protected_since < at->started_at ? protected_since : at->started_at;
+}
+
+ida_ctx *cache_batch(cache_sync *run, const ida_ctx *c)
+{
+    apr_pool_clear(run->batch_pool);
+    return ida_ctx_make(c->env, run->batch_pool);
+}
+
+ida_kind cache_failed(ida_ctx *c, const ida_ctx *batch, ida_kind kind)
+{
+    if (kind) {
+        ida_fail(c, kind, "%s", batch->message ? batch->message : ida_kind_text(kind));
+        c->retry_after = batch->retry_after;
+    }
+    return kind;
+}
+
+/* A lost connection may have taken with it what it wrote last, and half of a directory must not be
+ * taken for all of it. */
+static ida_kind still_ours(const cache_sync *run, ida_ctx *c)
+{
+    const cache_at *at = &run->at;
+    if (store_connection(at->s) != run->connection) {
+        c->retry_after = 1;
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The connection to the store was lost during the sync, which begins anew.");
+    }
+    return at->run == at->staged
+               ? IDA_OK
+               : ida_fail(c, IDA_CONFLICT,
+                          "Another sync of this directory (run %lld) began while run %lld was at "
+                          "work; this one ends here.",
+                          (long long)at->run, (long long)at->staged);
+}
+
+typedef struct steps {
+    cache_sync *run;
+    cache_step step;
+    cache_cursor from, to; /* a transaction that is repeated starts at `from` again */
+    int more;
+} steps;
+
+static ida_kind take_steps(store *s, ida_ctx *c, void *baton)
+{
+    steps *p = baton;
+    int64_t began = ida_monotonic(c->env);
+    p->run->at.s = s;
+    ida_kind kind = cache_enter(&p->run->at, c);
+    kind = kind ? kind : still_ours(p->run, c);
+    p->to = p->from;
+    do {
+        p->more = 0;
+        kind = kind ? kind : p->step(p->run, c, &p->to, &p->more);
+    } while (!kind && p->more && ida_monotonic(c->env) - began < BUDGET_MS);
+    return kind;
+}
+
+ida_kind cache_run_steps(cache_sync *run, ida_ctx *c, cache_step step, cache_cursor *cursor)
+{
+    steps p = {.run = run, .step = step, .from = *cursor};
+    ida_kind kind;
+    do {
+        ida_ctx *b = cache_batch(run, c);
+        kind = cache_failed(c, b, store_transaction(run->at.s, b, take_steps, &p));
+        if (!kind) {
+            *cursor = p.from = p.to;
+        }
+    } while (!kind && p.more);
+    return kind;
+}
+
+/* --- pages --- */
+
+typedef struct paging {
+    const cache_pages *pages;
+    db_result r;
+} paging;
+
+/* cursor->count is the next row of the page. */
+static ida_kind step_page(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
+{
+    const paging *p = cursor->baton;
+    const cache_pages *pages = p->pages;
+    int from = (int)cursor->count,
+        to = from + pages->chunk < p->r.rows ? from + pages->chunk : p->r.rows;
+    ida_kind kind = pages->before ? pages->before(run, c, &p->r, from, to, more) : IDA_OK;
+    if (kind || *more) {
+        return kind;
+    }
+    cursor->count = to;
+    *more = to < p->r.rows;
+    return pages->apply(run, c, &p->r, from, to);
+}
+
+ida_kind cache_run_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages)
+{
+    const cache_at *at = &run->at;
+    char id[CACHE_ID_MAX + 1] = "", sub[CACHE_KEY_MAX + 100] = "";
+    ida_kind kind;
+    paging p = {.pages = pages};
+    do {
+        apr_pool_clear(run->page_pool);
+        ida_ctx *reading = ida_ctx_make(c->env, run->page_pool);
+        db_arg args[] = {DB_T(at->tenant),  DB_T(at->directory), DB_I(at->staged),  DB_T(id),
+                         DB_I(pages->rows), DB_T(sub),           DB_T(pages->which)};
+        size_t count = pages->keys == 2 ? 6 : 5;
+        if (pages->which) {
+            args[count++] = (db_arg)DB_T(pages->which);
+        }
+        kind = store_read(at->s, reading, pages->read, args, count, &p.r);
+        if (kind || !p.r.rows) {
+            return cache_failed(c, reading, kind);
+        }
+        apr_cpystrn(id, db_text(&p.r, p.r.rows - 1, 0), sizeof id);
+        if (pages->keys == 2) {
+            apr_cpystrn(sub, db_text(&p.r, p.r.rows - 1, 1), sizeof sub);
+        }
+        cache_cursor cursor = {.baton = &p};
+        kind = cache_run_steps(run, c, step_page, &cursor);
+    } while (!kind && p.r.rows == pages->rows);
+    return kind;
+}
+
+ida_kind cache_number(cache_sync *run, ida_ctx *c, db_statement statement, const db_arg *args,
+                      size_t count, int64_t *number)
+{
+    db_result r;
+    ida_kind kind = store_read(run->at.s, c, statement, args, count, &r);
+    *number = kind ? 0 : db_int(&r, 0, 0);
+    return kind;
+}
+
+/* --- begin and end --- */
+
+static ida_kind step_empty(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
+{
+    db_result r;
+    const cache_at *at = &run->at;
+    ida_kind kind = store_write(at->s, c, STMT_staging_empty,
+                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(EMPTY_SLICE)),
+                                &r);
+    *more = !kind && r.changes == EMPTY_SLICE;
+    cursor->count += *more;
+    return kind;
+}
+
+ida_kind cache_run_empty(cache_sync *run, ida_ctx *c)
+{
+    cache_cursor cursor = {0};
+    return cache_run_steps(run, c, step_empty, &cursor);
+}
+
+void cache_run_make(cache_sync *run, const cache_at *at, apr_pool_t *pool)
+{
+    *run = (cache_sync){.at = *at, .pool = pool, .connection = store_connection(at->s)};
+    apr_pool_create(&run->batch_pool, pool);
+    apr_pool_create(&run->page_pool, pool);
+    apr_pool_create(&run->item_pool, pool);
+    apr_pool_create(&run->buffer.pool, pool);
+    cache_buffer_clear(&run->buffer);
+}
+
+static ida_kind begin(cache_sync *run, ida_ctx *c)
+{
+    cache_at *at = &run->at;
+    db_result r;
+    ida_kind kind = store_write(
+        at->s, c, STMT_sync_state_begin,
+        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->started_at)), &r);
+    if (kind) {
+        return kind;
+    }
+    at->staged = at->run = db_int(&r, 0, 0);
+    run->connection = store_connection(at->s);
+    kind = store_page_cache(at->s, c, RUN_CACHE_KB);
+    kind = kind ? kind : cache_run_empty(run, c);
+    kind = kind ? kind
+                : store_read(at->s, c, STMT_directory_empty,
+                             DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
+    at->first = !kind && r.rows > 0;
+    return kind;
+}
+
+ida_kind cache_sync_begin(cache_sync **out, store *s, ida_ctx *c, apr_pool_t *pool,
+                          const char *tenant, ida_directory_kind directory, int full)
+{
+    cache_sync *run = apr_palloc(pool, sizeof *run);
+    const cache_at at = {.s = s,
+                         .tenant = apr_pstrdup(pool, tenant),
+                         .directory = ida_directory_name(directory),
+                         .kind = directory,
+                         .started_at = ida_now(c->env)};
+    cache_run_make(run, &at, pool);
+    run->full = run->complete[0] = run->complete[1] = full;
+    ida_kind kind = begin(run, c);
+    *out = kind ? NULL : run;
+    return kind;
+}
+
+int64_t cache_sync_number(const cache_sync *run)
+{
+    return run->at.staged;
+}
+
+ida_kind cache_sync_abort(cache_sync *run, ida_ctx *c, const char *error)
+{
+    const cache_at *at = &run->at;
+    cache_buffer_clear(&run->buffer);
+    ida_kind kind = store_write(
+        at->s, c, STMT_sync_state_failed,
+        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(error)), NULL);
+    kind = kind ? kind : cache_run_empty(run, c);
+    return kind ? kind : store_page_cache(at->s, c, 0);
+}
