@@ -318,9 +318,8 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
         return;
     }
     answer->status = 200;
-    answer->body = call->result_text
-                       ? apr_pstrcat(c->pool, "{\"data\":", call->result_text, "}", NULL)
-                       : ida_json_text_within(c->pool, "{\"data\":", call->result, "}");
+    answer->body = apr_pstrcat(c->pool, "{\"data\":", ida_json_text(c->pool, call->result), "}",
+                               NULL);
     answer->len = strlen(answer->body);
     if (call->location) {
         add_header(c->pool, answer, "Location",

@@ -82,8 +82,6 @@ typedef struct ida_call {
     void *input;       /* what the operation's check made of the arguments */
     /* out */
     json_t *result;          /* `data` of the answer; belongs to the pool */
-    const char *result_text; /* the same as text, in place of `result`: of operations that are no
-                                tool and run very often */
     const char *task_id, *location; /* task this call made or touched; Location, below base */
     const char *target;             /* for the audit record */
     const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry

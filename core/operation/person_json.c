@@ -2,10 +2,8 @@
 #include "core/operation/person_json.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 
 static const char *status_of(int enabled, int guest)
 {
@@ -53,45 +51,13 @@ static const struct {
     {"department", offsetof(ida_user, department)},
     {"jobTitle", offsetof(ida_user, job_title)},
 };
-#define FIELDS (sizeof fields / sizeof *fields)
-
-static const char *field_of(const ida_user *u, size_t i)
-{
-    return *(const char *const *)((const char *)u + fields[i].at);
-}
 
 json_t *ida_user_json(const ida_user *u)
 {
     json_t *out = json_object();
-    for (size_t i = 0; i < FIELDS; i++) {
-        ida_json_put(out, fields[i].name, field_of(u, i));
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        ida_json_put(out, fields[i].name, *(const char *const *)((const char *)u + fields[i].at));
     }
-    return out;
-}
-
-char *ida_user_text(apr_pool_t *pool, const ida_user *u)
-{
-    const char *texts[FIELDS];
-    size_t room = sizeof "{}";
-    for (size_t i = 0; i < FIELDS; i++) {
-        const char *text = field_of(u, i);
-        size_t len = text ? strlen(text) : 0;
-        texts[i] = text && !ida_utf8_valid(text, len) ? ida_clean(pool, text, len, 0) : text;
-        room += text ? strlen(fields[i].name) + sizeof "\"\":\"\"," +
-                           ida_json_escaped_length(texts[i], strlen(texts[i]))
-                     : 0;
-    }
-    char *out = apr_palloc(pool, room), *to = out;
-    *to++ = '{';
-    for (size_t i = 0; i < FIELDS; i++) {
-        if (texts[i]) {
-            to = stpcpy(to, to > out + 1 ? ",\"" : "\"");
-            to = stpcpy(stpcpy(to, fields[i].name), "\":\"");
-            to = ida_json_escape(to, texts[i], strlen(texts[i]));
-            *to++ = '"';
-        }
-    }
-    strcpy(to, "}");
     return out;
 }
 

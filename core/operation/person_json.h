@@ -8,8 +8,6 @@
 
 /* The fields of specification 2.1, those populated in the directory. New references throughout. */
 json_t *ida_user_json(const ida_user *u);
-/* The same object as text. */
-char *ida_user_text(apr_pool_t *pool, const ida_user *u);
 /* All members of get_user; `licenses` is borrowed. */
 json_t *ida_user_details_json(const ida_user *u, json_t *licenses);
 /* One row of a list of people. */
