@@ -280,24 +280,26 @@ static ida_kind read_arguments(ida_call *call, const ida_rest_request *request)
 {
     ida_ctx *c = call->c;
     json_t *body = NULL;
-    call->query = parse_query(c, request->query);
+    call->arguments = parse_query(c, request->query);
     read_idempotency(call, request);
     ida_kind kind = ida_faults_raise(c);
+    if (kind) {
+        return kind;
+    }
     if (!call->operation->body) {
-        call->arguments = call->query;
         /* What else stands in a body that the operation does not take is nobody's business. */
         int readable = request->body_len &&
                        ida_json_object(ida_ctx_make(c->env, c->pool), request->body,
                                        request->body_len, &body) == IDA_OK;
-        return kind || !readable ? kind : refuse_dry_run(c, body);
+        return readable ? refuse_dry_run(c, body) : IDA_OK;
     }
     call->empty_body = request->body_len == 0;
-    if (!kind && call->empty_body) {
+    if (call->empty_body) {
         body = ida_json_keep(c->pool, json_object());
-    } else if (!kind) {
+    } else {
         kind = ida_json_object(c, request->body, request->body_len, &body);
     }
-    call->arguments = body;
+    call->body = body;
     return kind ? kind : refuse_dry_run(c, body);
 }
 

@@ -10,6 +10,23 @@ static const char *status_of(int enabled, int guest)
     return !enabled ? "disabled" : guest ? "guest" : "active";
 }
 
+static const char *const statuses[] = {"active", "disabled", "guest", NULL};
+static const char *const user_types[] = {"member", "guest", NULL};
+
+const ida_field ida_person_row_members[] = {OUT_TEXT("id", ALWAYS),
+                                            OUT_TEXT("userPrincipalName", SOMETIMES),
+                                            OUT_TEXT("displayName", SOMETIMES),
+                                            OUT_TEXT("department", SOMETIMES),
+                                            OUT_TEXT("jobTitle", SOMETIMES),
+                                            OUT_WORD("status", ALWAYS, statuses),
+                                            OUT_WORD("userType", ALWAYS, user_types),
+                                            OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
+                                            OUT_END};
+
+const ida_field ida_person_members[] = {OUT_TEXT("id", ALWAYS),
+                                        OUT_TEXT("userPrincipalName", OR_NULL),
+                                        OUT_TEXT("displayName", OR_NULL), OUT_END};
+
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name)
 {
     json_t *person = json_object();
@@ -39,7 +56,6 @@ static json_t *directories_of(const ida_user *u)
     return names;
 }
 
-/* Specification 2.1. */
 static const struct {
     const char *name;
     size_t at;

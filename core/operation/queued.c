@@ -124,6 +124,14 @@ ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *
     return kind;
 }
 
+const ida_field ida_queued_members[] = {OUT_TEXT("message", ALWAYS),
+                                        OUT_TEXT("taskId", ALWAYS),
+                                        OUT_TEXT("userPrincipalName", ALWAYS),
+                                        OUT_TIME("scheduledAt", ALWAYS),
+                                        OUT_TIME("scheduledAtUtc", ALWAYS),
+                                        OUT_TEXTS("warnings", ALWAYS),
+                                        OUT_END};
+
 void ida_op_queued(ida_call *call, ida_ctx *c, const ida_task *task, json_t *warnings)
 {
     call->task_id = task->id;

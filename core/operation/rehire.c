@@ -1,6 +1,5 @@
 /* Owns what a creation does when its employeeId is somebody's already, who leaves, has left, is
- * here or about to come: refused, restored or new, never guessed, and never by name (design 4, 5
- * "rehire"). */
+ * here or about to come: refused, restored or new, never guessed, and never by name. */
 #include <apr_strings.h>
 #include <string.h>
 

@@ -76,12 +76,14 @@ static ida_kind run_get(ida_call *call)
 }
 
 static const ida_param get_params[] = {
-    {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL,
-     "The user's UPN, in any case."},
-    {"fields", IDA_PARAM_LIST, 0, 0, 0, extra_fields,
-     "Further members of the user, as a comma list."},
+    {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
+     .about = "The user's UPN, in any case."},
+    {"fields", IDA_PARAM_LIST, .allowed = extra_fields,
+     .about = "Further members of the user, as a comma list."},
     {0},
 };
+
+static const ida_field result[] = {OUT_NAMED("user", ALWAYS, "User"), OUT_END};
 
 const ida_operation ida_op_user_get = {
     .name = "user.get",
@@ -92,5 +94,6 @@ const ida_operation ida_op_user_get = {
     .params = get_params,
     .run = run_get,
     .summary = "Looks up one user by UPN.",
+    .output = result,
     .schema = "UserResult",
 };

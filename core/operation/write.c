@@ -7,6 +7,8 @@
 #include "core/operation/op.h"
 #include "core/store/idempotency.h"
 
+const ida_param ida_write_params[] = {IDA_DRY_RUN_PARAM, {0}};
+
 typedef struct writing {
     ida_call *call;
     store_work work;
