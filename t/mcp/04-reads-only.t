@@ -14,10 +14,12 @@ plan(skip_all => 'instrumented code calls through tables of its own') if build_c
 
 # -- the graph: "object:symbol" for what is static, "symbol" for what is global -----------------------------------------
 
-my (%symbols, %global, %edges, %calls_of);    # object -> section -> [[address, size, node]...]
+# object -> section -> [[address, size, node]...]; objects bear their place in the archive, where several are of one name
+my (%symbols, %global, %edges, %calls_of);
+my $member = 0;
 for my $line (split /\n/, run_command(['objdump', '-t', $archive])->{out}) {
     our $object;
-    if ($line =~ /^(\S+\.o):\s+file format/) { $object = $1; next }
+    if ($line =~ /^(\S+\.o):\s+file format/) { $object = $1 . $member++; next }
     my ($address, $scope, $type, $section, $size, $name) = $line =~ /^([0-9a-f]{16}) (.)....(.)(?:.)? (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\S+)$/ or next;
     next if $section =~ /^\*/ || $name =~ /^\./ || hex($size) == 0;
     my $node = $scope eq 'g' ? $name : "$object:$name";
@@ -44,8 +46,9 @@ sub target {
 
 {
     my ($object, $function);
+    my $member = 0;
     for my $line (split /\n/, run_command(['objdump', '-dr', '--no-show-raw-insn', $archive], timeout => 120)->{out}) {
-        if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = $1 }
+        if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = $1 . $member++ }
         elsif ($line =~ /^[0-9a-f]+ <([^>]+)>:$/)        { $function = target($object, $1 =~ s/\.cold$//r) }
         elsif ($line =~ /R_X86_64_\w+\s+(\S+)/) {
             my $word = $1;
@@ -57,8 +60,9 @@ sub target {
         elsif ($line =~ /<([^>]+)>$/) { my $to = target($object, $1 =~ s/\+0x[0-9a-f]+$//r =~ s/\.cold$//r); $edges{$function}{$to} = 1 if defined $to && $to ne $function }
     }
     my $section;
+    my $member = 0;
     for my $line (split /\n/, run_command(['objdump', '-r', $archive])->{out}) {
-        if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = $1 }
+        if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = $1 . $member++ }
         elsif ($line =~ /^RELOCATION RECORDS FOR \[(\S+)\]:/)  { $section = $1 }
         elsif ($section && $section =~ /^\.data|^\.rodata/ && $line =~ /^([0-9a-f]{16}) R_X86_64_64\s+(\S+)/) {
             my ($from, $to) = (node_at($object, $section, hex $1), target($object, $2));
@@ -94,7 +98,7 @@ sub way_to {
 
 my @writers = qw(store_write store_transaction db_begin db_schema_begin db_schema_set_version db_schema_wipe store_schema_upgrade);
 my (%reads, %writes);
-for my $file (glob src_dir() . '/core/op_*.c') {
+for my $file (glob src_dir() . '/core/operation/*.c') {
     my $code = slurp($file);
     while ($code =~ /^const ida_operation (ida_op_\w+) = \{(.*?)^\};/msg) {
         my ($symbol, $entry) = ($1, $2);
@@ -123,7 +127,7 @@ my $table = run_command([split(' ', $ENV{CC} // 'cc'), '-E', '-P', '-I', src_dir
 $text{$1} = $2 while $table =~ /\{\s*"(\w+)",\s*(?:"\w*"\s*)+,\s*"[\s"]*(\w+)/g;
 cmp_ok(scalar keys %text, '>', 100, 'statements');
 my $asked = 0;
-for my $file (glob src_dir() . '/core/*.c') {
+for my $file (glob src_dir() . '/core/*/*.c') {
     my $code = slurp($file);
     while ($code =~ /\bstore_read\(\s*\w+(?:->\w+)*,\s*\w+(?:->\w+)*,\s*([^,;]+),/g) {
         my $what = $1;
