@@ -85,7 +85,6 @@ void ida_update_of_create(apr_pool_t *pool, const ida_create *create, const char
 json_t *ida_create_to_json(apr_pool_t *pool, const ida_create *create);
 ida_kind ida_create_from_json(ida_ctx *c, const json_t *stored, ida_create *out);
 json_t *ida_delete_to_json(apr_pool_t *pool, const ida_delete *del);
-ida_kind ida_delete_from_json(ida_ctx *c, const json_t *stored, ida_delete *out);
 json_t *ida_update_to_json(apr_pool_t *pool, const ida_update *update);
 ida_kind ida_update_from_json(ida_ctx *c, const json_t *stored, ida_update *out);
 

@@ -54,16 +54,6 @@ json_t *ida_delete_to_json(apr_pool_t *pool, const ida_delete *del)
     return ida_json_keep(pool, ida_params_stored(del, ida_delete_members));
 }
 
-ida_kind ida_delete_from_json(ida_ctx *c, const json_t *stored, ida_delete *out)
-{
-    memset(out, 0, sizeof *out);
-    if (!json_is_object(stored) || !ida_params_load(stored, ida_delete_members, out)) {
-        return damaged(c);
-    }
-    out->warnings = ida_json_keep(c->pool, json_array());
-    return IDA_OK;
-}
-
 json_t *ida_update_to_json(apr_pool_t *pool, const ida_update *update)
 {
     json_t *stored = ida_json_keep(pool, ida_params_stored(update, ida_update_members));

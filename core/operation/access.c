@@ -99,12 +99,12 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
                    fresh.as_of);
 }
 
-static ida_kind run_user_access(ida_call *call)
+static ida_kind find_user(ida_call *call)
 {
-    ida_user *user;
+    ida_user *user = NULL;
     ida_kind kind = ida_op_find_user(call, &user, NULL);
-    call->input = kind ? NULL : user;
-    return kind ? kind : store_snapshot(call->store, call->c, user_access, call);
+    call->input = user;
+    return kind;
 }
 
 #define SOURCE_PARAM                                                            \
@@ -143,7 +143,8 @@ const ida_operation ida_op_user_access = {
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = user_params,
-    .run = run_user_access,
+    .run = find_user,
+    .work = user_access,
     .summary = "Every group of one user with source, grant time, what granted it, and the way.",
     .schema = "UserAccess",
     .tool = "get_user_access",
@@ -232,11 +233,6 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
                    total, fresh.as_of);
 }
 
-static ida_kind run_resource_access(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, resource_access, call);
-}
-
 static const ida_param resource_params[] = {
     {"resource", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
      .about = "Group ID, or a group name that is unique, e.g. \"CRM admins\"."},
@@ -256,7 +252,7 @@ const ida_operation ida_op_resource_access = {
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = resource_params,
-    .run = run_resource_access,
+    .work = resource_access,
     .summary = "Everyone with access to one group, with source and way.",
     .schema = "ResourceAccess",
     .tool = "get_resource_access",

@@ -97,11 +97,6 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     return kind ? kind : ida_page_result(page, total, fresh.as_of);
 }
 
-static ida_kind run_list(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, list, call);
-}
-
 static const ida_param params[] = {IDA_LIST_PARAMS, {0}};
 
 static const ida_field requester[] = {OUT_TEXT("id", ALWAYS | OR_NULL),
@@ -124,7 +119,7 @@ const ida_operation ida_op_approvals = {
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,
     .params = params,
-    .run = run_list,
+    .work = list,
     .summary = "Open access requests, oldest first.",
     .schema = "ApprovalList",
     .tool = "list_pending_approvals",

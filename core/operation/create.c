@@ -155,12 +155,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     if (!kind && !restored) {
         kind = queue(call, s, c, warnings);
     }
-    return kind ? kind : ida_operation_audit(call, s, c);
-}
-
-static ida_kind run(ida_call *call)
-{
-    return ida_op_write(call, work);
+    return kind;
 }
 
 static const ida_field result[] = {OUT_INCLUDE(ida_queued_members),
@@ -176,7 +171,7 @@ const ida_operation ida_op_user_create = {
     .params = ida_write_params,
     .body = ida_create_members,
     .check = check,
-    .run = run,
+    .work = work,
     .summary = "Queues the creation of a user.",
     .output = result,
     .schema = "QueuedCreation",

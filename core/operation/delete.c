@@ -106,14 +106,8 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     }
     if (!kind) {
         answer(call, c, task, moved, warnings);
-        kind = ida_operation_audit(call, s, c);
     }
     return kind;
-}
-
-static ida_kind run(ida_call *call)
-{
-    return ida_op_write(call, work);
 }
 
 const ida_operation ida_op_user_delete = {
@@ -127,7 +121,7 @@ const ida_operation ida_op_user_delete = {
     .params = ida_write_params,
     .body = ida_delete_members,
     .check = check,
-    .run = run,
+    .work = work,
     .summary = "Queues the offboarding of a user.",
     .output = ida_queued_members,
     .schema = "QueuedOffboarding",

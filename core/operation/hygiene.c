@@ -148,18 +148,13 @@ static const char *note_of(ida_call *call, const cache_freshness *fresh, int n)
     return NULL;
 }
 
-typedef struct report {
-    ida_call *call;
-    int days;
-} report;
-
-static ida_kind put_section(store *s, report *r, const cache_freshness *fresh, int n, json_t *out)
+static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fresh, int days, int n,
+                            json_t *out)
 {
-    ida_call *call = r->call;
     ida_ctx *c = call->c;
     json_t *position,
         *binding = ida_json_keep(c->pool, json_pack("{s:s, s:i}", "section", section_names[n],
-                                                    "staleDays", r->days));
+                                                    "staleDays", days));
     if (sections[n].cloud && !call->tenant->has_directory[IDA_DIR_CLOUD]) {
         json_object_set_new(out, section_names[n], unavailable());
         return IDA_OK;
@@ -175,7 +170,7 @@ static ida_kind put_section(store *s, report *r, const cache_freshness *fresh, i
                  .position = position,
                  .total = ida_place_number(position, 1),
                  .now = position ? ida_place_number(position, 0) : ida_now(c->env)};
-    x.before = x.now - r->days * DAY_MS;
+    x.before = x.now - days * DAY_MS;
     json_t *one = json_object();
     json_object_set_new(out, section_names[n], one);
     json_object_set_new(one, "available", json_true());
@@ -192,9 +187,9 @@ static ida_kind put_section(store *s, report *r, const cache_freshness *fresh, i
 
 static ida_kind make_report(store *s, ida_ctx *c, void *baton)
 {
-    report *r = baton;
-    ida_call *call = r->call;
-    const json_t *days = json_object_get(call->arguments, "staleDays");
+    ida_call *call = baton;
+    const json_t *given = json_object_get(call->arguments, "staleDays");
+    int days = given ? (int)json_integer_value(given) : call->tenant->stale_after_days;
     unsigned wanted = wanted_sections(call);
     cache_freshness fresh;
     if (ida_json_string(call->arguments, "cursor") && (wanted & (wanted - 1))) {
@@ -202,21 +197,14 @@ static ida_kind make_report(store *s, ida_ctx *c, void *baton)
                         "cursor: belongs to one section; name it alone in sections");
     }
     call->pages = NULL; /* anew when the snapshot is repeated */
-    r->days = days ? (int)json_integer_value(days) : call->tenant->stale_after_days;
     json_t *all = json_object();
-    call->result = ida_json_keep(c->pool, json_pack("{s:i, s:o}", "staleAfterDays", r->days,
-                                                    "sections", all));
+    call->result = ida_json_keep(c->pool,
+                                 json_pack("{s:i, s:o}", "staleAfterDays", days, "sections", all));
     ida_kind kind = cache_freshness_get(s, c, call->tenant, &fresh);
     for (int n = 0; !kind && section_names[n]; n++) {
-        kind = wanted & (1u << n) ? put_section(s, r, &fresh, n, all) : IDA_OK;
+        kind = wanted & (1u << n) ? put_section(call, s, &fresh, days, n, all) : IDA_OK;
     }
     return kind;
-}
-
-static ida_kind run_hygiene(ida_call *call)
-{
-    report r = {.call = call};
-    return store_snapshot(call->store, call->c, make_report, &r);
 }
 
 static const ida_param params[] = {
@@ -257,7 +245,7 @@ const ida_operation ida_op_hygiene = {
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = params,
-    .run = run_hygiene,
+    .work = make_report,
     .summary = "Stale accounts, empty groups, inactive guests, accounts without a manager.",
     .schema = "HygieneReport",
     .tool = "get_hygiene_report",

@@ -30,11 +30,10 @@ extern const ida_operation ida_op_users_search, ida_op_user_details, ida_op_user
 
 /* --- writes (core/operation/write.c) --- */
 
-/* The run function of a write: `work` with the call as baton in one transaction, which also keeps
- * the answer under the request's idempotency key, so that a parallel twin waits and then replays.
- * Of a dry run everything is taken back and call->result is the plan. `work` fills result and
- * planned. */
-ida_kind ida_op_write(ida_call *call, store_work work);
+/* Carries out a write's `work` in one transaction, which also keeps its audit record, and the
+ * answer under the request's idempotency key, so that a parallel twin waits and then replays. Of a
+ * dry run everything is taken back and call->result is the plan. */
+ida_kind ida_op_write(ida_call *call);
 
 /* IDA_SERVICE_UNAVAILABLE, in words for the caller, while a directory of the tenant has not
  * completed its first sync (or since a reset): asks the store. */

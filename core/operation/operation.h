@@ -95,7 +95,11 @@ struct ida_operation {
     const ida_param *params;           /* of the query string or the tool; NULL: none */
     const ida_param *body;             /* members of the JSON body; NULL: it takes none */
     ida_kind (*check)(ida_call *call); /* rules between arguments, and the body. NULL: none */
-    ida_kind (*run)(ida_call *call);
+    ida_kind (*run)(ida_call *call);   /* what needs no transaction. NULL: nothing */
+    /* After `run`, with the call as baton: of a read in one snapshot, of a write in one
+     * transaction, where it fills result and planned; both may be repeated as a whole. NULL:
+     * nothing */
+    store_work work;
     const char *summary; /* for OpenAPI */
 };
 
@@ -112,8 +116,7 @@ int64_t ida_argument_time(const ida_call *call, const char *name);
  * whichever face asked. Call after ida_operation_admit. In every outcome call->audit is set. */
 ida_kind ida_operation_run(ida_call *call);
 
-/* For run functions of writes: puts the record of success into the outbox, inside the transaction
- * that does the work. */
+/* Puts the record of success into the outbox, inside the transaction that does the work. */
 ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);
 
 /* The record of a call that was refused before it could run (`kind` with c's message): 404 path,

@@ -157,6 +157,17 @@ ida_kind ida_op_synced(ida_call *call)
     return kind;
 }
 
+static ida_kind carry_out(ida_call *call)
+{
+    const ida_operation *op = call->operation;
+    ida_kind kind = op->run ? op->run(call) : IDA_OK;
+    if (kind || !op->work) {
+        return kind;
+    }
+    return op->scope == IDA_SCOPE_WRITE ? ida_op_write(call)
+                                        : store_snapshot(call->store, call->c, op->work, call);
+}
+
 /* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That
  * is enough to show somebody who was found; a write, a list, and "there is nobody" rest on what is
  * not there, and ask the store. Reads ask behind their work: a reset marks the cache before it
@@ -172,7 +183,7 @@ static ida_kind check_and_run(ida_call *call)
     if (kind) {
         return kind;
     }
-    kind = op->run(call);
+    kind = carry_out(call);
     int doubtful = kind == IDA_NOT_FOUND || kind == IDA_INTERNAL_ERROR || (!kind && op->lists);
     ida_kind unsure = op->needs_sync && doubtful ? ida_op_synced(call) : IDA_OK;
     return unsure ? unsure : kind;

@@ -102,11 +102,6 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     return ida_page_result(page, total, fresh.as_of);
 }
 
-static ida_kind run_list(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, list, call);
-}
-
 static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
 
 static const ida_field list_group[] = {OUT_TEXT("id", ALWAYS | OR_NULL), OUT_TEXT("name", ALWAYS),
@@ -121,7 +116,7 @@ const ida_operation ida_op_role_templates = {
     .path = "/v1/api/role-templates",
     .scope = IDA_SCOPE_READ,
     .params = list_params,
-    .run = run_list,
+    .work = list,
     .summary = "Role templates with the groups each grants.",
     .schema = "RoleTemplateList",
     .tool = "list_role_templates",
@@ -193,11 +188,6 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     return ida_page_end(page, call->result);
 }
 
-static ida_kind run_get(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, get, call);
-}
-
 static const ida_param get_params[] = {
     {"roleTemplate", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
      .about = "ID or exact name of the template, e.g. \"Sales\"."},
@@ -224,7 +214,7 @@ const ida_operation ida_op_role_template = {
     .path = "/v1/api/role-template",
     .scope = IDA_SCOPE_READ,
     .params = get_params,
-    .run = run_get,
+    .work = get,
     .summary = "One role template with its groups, licences and number of assigned people.",
     .schema = "RoleTemplateResult",
     .tool = "get_role_template",

@@ -121,28 +121,28 @@ typedef struct change_input {
     const char *waiting;
 } change_input;
 
-static ida_kind change_work(store *s, ida_ctx *c, void *baton)
+static ida_kind change(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     const change_input *in = call->input;
-    ida_task_change change = {.verb = in->verb,
+    ida_task_change wanted = {.verb = in->verb,
                               .tenant = call->principal->company,
                               .id = ida_json_string(call->arguments, "id"),
                               .username = call->principal->username,
                               .date = in->moment.date,
                               .time = in->moment.time,
                               .waiting = in->waiting};
-    ida_kind kind = ida_task_change_in(s, c, &change);
+    ida_kind kind = ida_task_change_in(s, c, &wanted);
     if (kind) {
         return kind;
     }
-    answer(call, change.task);
-    call->planned = change.task;
-    ida_json_put(call->result, "message", change.message);
+    answer(call, wanted.task);
+    call->planned = wanted.task;
+    ida_json_put(call->result, "message", wanted.message);
     if (in->moment.warnings) {
         json_object_set(call->result, "warnings", in->moment.warnings);
     }
-    return ida_operation_audit(call, s, c);
+    return IDA_OK;
 }
 
 static change_input *input_of(ida_call *call, ida_task_verb verb)
@@ -177,7 +177,7 @@ static ida_kind check_release(ida_call *call)
     return IDA_OK;
 }
 
-static ida_kind run_change(ida_call *call)
+static ida_kind look(ida_call *call)
 {
     change_input *in = call->input;
     ida_task_change looked = {.verb = in->verb,
@@ -185,7 +185,7 @@ static ida_kind run_change(ida_call *call)
                               .id = ida_json_string(call->arguments, "id")};
     ida_kind kind = ida_task_change_look(call->store, call->c, &looked);
     in->waiting = looked.waiting;
-    return kind ? kind : ida_op_write(call, change_work);
+    return kind;
 }
 
 static const ida_param change_params[] = {ID_PARAM, IDA_DRY_RUN_PARAM, {0}};
@@ -201,7 +201,8 @@ const ida_operation ida_op_task_cancel = {
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
     .check = check_cancel,
-    .run = run_change,
+    .run = look,
+    .work = change,
     .summary = "Cancels a task that is not running yet.",
     .output = changed_task,
     .schema = "ChangedTask",
@@ -215,7 +216,8 @@ const ida_operation ida_op_task_reschedule = {
     .params = change_params,
     .body = ida_moment_members,
     .check = check_moment,
-    .run = run_change,
+    .run = look,
+    .work = change,
     .summary = "Gives a task that is not running yet another date and time.",
     .output = changed_task,
     .schema = "ChangedTask",
@@ -228,7 +230,8 @@ const ida_operation ida_op_task_retry = {
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
     .check = check_retry,
-    .run = run_change,
+    .run = look,
+    .work = change,
     .summary = "Queues a task again that has failed or needs attention.",
     .output = changed_task,
     .schema = "ChangedTask",
@@ -241,7 +244,8 @@ const ida_operation ida_op_task_release = {
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
     .check = check_release,
-    .run = run_change,
+    .run = look,
+    .work = change,
     .summary = "Releases what the brake holds; not with the API key that asked for it.",
     .output = changed_task,
     .schema = "ChangedTask",

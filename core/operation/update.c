@@ -223,12 +223,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     ida_json_put(call->result, "message",
                  apr_psprintf(c->pool, "The update of %s is queued; %s.", task->upn, when));
     ida_op_queued(call, c, task, update.warnings);
-    return ida_operation_audit(call, s, c);
-}
-
-static ida_kind run(ida_call *call)
-{
-    return ida_op_write(call, work);
+    return IDA_OK;
 }
 
 const ida_operation ida_op_user_update = {
@@ -240,7 +235,7 @@ const ida_operation ida_op_user_update = {
     .params = ida_write_params,
     .body = ida_update_members,
     .check = check,
-    .run = run,
+    .work = work,
     .summary = "Queues a change of a user; members that are left out stay as they are.",
     .output = ida_queued_members,
     .schema = "QueuedUpdate",

@@ -156,11 +156,6 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
     return ida_page_result(page, total, fresh.as_of);
 }
 
-static ida_kind run_search(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, search, call);
-}
-
 static const char *const statuses[] = {"active", "disabled", "guest", NULL};
 
 static const ida_param search_params[] = {
@@ -187,7 +182,7 @@ const ida_operation ida_op_users_search = {
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = search_params,
-    .run = run_search,
+    .work = search,
     .summary = "Users by name, department, status and last sign-in, ordered by display name.",
     .schema = "UserList",
     .tool = "search_users",

@@ -40,11 +40,6 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     return ida_page_result(page, total, ida_now(c->env));
 }
 
-static ida_kind run_list(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, list, call);
-}
-
 static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
 
 static const char *const triggers[] = {"userCreate", "userUpdate", "userDelete", NULL};
@@ -61,7 +56,7 @@ const ida_operation ida_op_workflows = {
     .path = "/v1/api/workflows",
     .scope = IDA_SCOPE_READ,
     .params = list_params,
-    .run = run_list,
+    .work = list,
     .summary = "Lifecycle workflows with trigger, active state and number of actions.",
     .schema = "WorkflowList",
     .tool = "list_workflows",
@@ -148,11 +143,6 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-static ida_kind run_runs(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, runs, call);
-}
-
 static const ida_param runs_params[] = {
     {"workflow", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
      .about = "Exact name of the workflow, e.g. \"Joiner\"."},
@@ -189,7 +179,7 @@ const ida_operation ida_op_workflow_runs = {
     .path = "/v1/api/workflow/runs",
     .scope = IDA_SCOPE_READ,
     .params = runs_params,
-    .run = run_runs,
+    .work = runs,
     .summary = "Runs of one workflow, newest first, with the outcome of each action.",
     .schema = "WorkflowRuns",
     .tool = "get_workflow_runs",

@@ -11,7 +11,6 @@ const ida_param ida_write_params[] = {IDA_DRY_RUN_PARAM, {0}};
 
 typedef struct writing {
     ida_call *call;
-    store_work work;
     int planned; /* a dry run came through */
 } writing;
 
@@ -54,16 +53,22 @@ ida_kind ida_op_replay(ida_call *call)
     return kind || !found ? kind : replay(call, call->c, &row);
 }
 
-static ida_kind keyed(store *s, ida_ctx *c, const writing *w)
+/* The work, and the record of it. */
+static ida_kind work(store *s, ida_ctx *c, ida_call *call)
 {
-    ida_call *call = w->call;
+    ida_kind kind = call->operation->work(s, c, call);
+    return kind ? kind : ida_operation_audit(call, s, c);
+}
+
+static ida_kind keyed(store *s, ida_ctx *c, ida_call *call)
+{
     store_idempotency row = row_of(call);
     int taken;
     ida_kind kind = store_idempotency_take(s, c, &row, &taken);
     if (kind || !taken) {
         return kind ? kind : replay(call, c, &row);
     }
-    kind = w->work(s, c, call);
+    kind = work(s, c, call);
     if (kind) {
         return kind;
     }
@@ -83,9 +88,9 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
     call->location = call->task_id = NULL;
     call->replayed = call->audit_written = w->planned = 0;
     if (call->idempotency_key && !call->dry_run) {
-        return keyed(s, c, w);
+        return keyed(s, c, call);
     }
-    ida_kind kind = w->work(s, c, call);
+    ida_kind kind = work(s, c, call);
     if (!kind && call->dry_run) {
         w->planned = 1;
         return ida_fail(
@@ -131,9 +136,9 @@ static void plan(ida_call *call)
     call->task_id = call->location = NULL;
 }
 
-ida_kind ida_op_write(ida_call *call, store_work work)
+ida_kind ida_op_write(ida_call *call)
 {
-    writing w = {.call = call, .work = work};
+    writing w = {.call = call};
     ida_kind kind = store_transaction(call->store, call->c, in_transaction, &w);
     if (!w.planned) {
         return kind;

@@ -44,13 +44,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 stored_create(c, &create);
             }
         }
-        ida_delete del, again;
+        ida_delete del;
         ida_ctx_clear(c);
         ida_payload_delete(c, body, 0, &del);
         if (ida_faults_raise(c) == IDA_OK) {
-            FUZZ_HOLDS(ida_delete_from_json(c, ida_delete_to_json(c->pool, &del), &again) ==
-                           IDA_OK &&
-                       strcmp(del.upn, again.upn) == 0);
+            FUZZ_HOLDS(strcmp(del.upn, ida_json_string(ida_delete_to_json(c->pool, &del),
+                                                       "userPrincipalName")) == 0);
         }
     }
     return 0;

@@ -60,7 +60,7 @@ sub target {
         elsif ($line =~ /<([^>]+)>$/) { my $to = target($object, $1 =~ s/\+0x[0-9a-f]+$//r =~ s/\.cold$//r); $edges{$function}{$to} = 1 if defined $to && $to ne $function }
     }
     my $section;
-    my $member = 0;
+    $member = 0;
     for my $line (split /\n/, run_command(['objdump', '-r', $archive])->{out}) {
         if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = $1 . $member++ }
         elsif ($line =~ /^RELOCATION RECORDS FOR \[(\S+)\]:/)  { $section = $1 }
