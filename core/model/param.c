@@ -30,24 +30,11 @@ static int looks_like_upn(const char *text)
     return at && at != text && at[1] && !strchr(at + 1, '@') && !strpbrk(text, " \t");
 }
 
-/* "must be \"restore\" or \"new\"" unless it is one of the words. */
-static const char *word_fault(apr_pool_t *pool, const char *const *allowed, const char *text)
-{
-    const char *rule = "must be ";
-    for (int i = 0; allowed[i]; i++) {
-        if (strcmp(allowed[i], text) == 0) {
-            return NULL;
-        }
-        rule = apr_pstrcat(pool, rule, i ? " or \"" : "\"", allowed[i], "\"", NULL);
-    }
-    return rule;
-}
-
 static const char *text_fault(apr_pool_t *pool, const ida_param *p, const char *text)
 {
     int lines = p->type == IDA_PARAM_LINES;
     if (p->allowed) {
-        return word_fault(pool, p->allowed, text);
+        return ida_words_rule(pool, p->allowed, text);
     }
     if (ida_utf16_length(text) > (size_t)p->max) {
         return ida_printf(pool, "must be at most %lld characters", (long long)p->max);

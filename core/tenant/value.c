@@ -150,14 +150,6 @@ const char *ida_rule_domain(ida_ctx *c, const json_t *value)
                : "must be a domain name such as contoso.example";
 }
 
-const char *ida_rule_directory(ida_ctx *c, const json_t *value)
-{
-    (void)c;
-    return ida_directory_parse(json_string_value(value)) >= 0
-               ? NULL
-               : "must be \"cloud\" or \"onPremises\"";
-}
-
 const char *ida_rule_rate(ida_ctx *c, const json_t *value)
 {
     (void)c;
@@ -355,23 +347,6 @@ const char *ida_rule_guard(ida_ctx *c, const json_t *value)
                : "must be a share such as \"20%\" (1% to 100%) or a whole number from 1";
 }
 
-const char *ida_rule_dialect(ida_ctx *c, const json_t *value)
-{
-    (void)c;
-    static const char *const words[] = {"activeDirectory", "openLdap", NULL};
-    return one_of(json_string_value(value), words) ? NULL
-                                                   : "must be \"activeDirectory\" or \"openLdap\"";
-}
-
-const char *ida_rule_bind(ida_ctx *c, const json_t *value)
-{
-    (void)c;
-    static const char *const words[] = {"simple", "gssapi", "external", NULL};
-    return one_of(json_string_value(value), words)
-               ? NULL
-               : "must be \"simple\", \"gssapi\" or \"external\"";
-}
-
 /* Enough of RFC 4514 to catch a name that is no DN: every part is attribute=value. The server
  * judges the rest. */
 const char *ida_rule_dn(ida_ctx *c, const json_t *value)
@@ -420,15 +395,6 @@ const char *ida_rule_cloud_account(ida_ctx *c, const json_t *value)
     return ida_rule_guid(c, value) && ida_rule_upn(c, value)
                ? "must be an object ID (a GUID) or a user principal name"
                : NULL;
-}
-
-const char *ida_rule_trigger(ida_ctx *c, const json_t *value)
-{
-    (void)c;
-    static const char *const words[] = {"userCreate", "userUpdate", "userDelete", NULL};
-    return one_of(json_string_value(value), words)
-               ? NULL
-               : "must be \"userCreate\", \"userUpdate\" or \"userDelete\"";
 }
 
 const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
