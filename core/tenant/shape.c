@@ -19,7 +19,7 @@ typedef enum member_type {
     STRINGS,
     OBJECTS,
     ACTIONS, /* objects whose members follow from `type` */
-    VARIANT
+    SHARE    /* a percentage or a number */
 } member_type;
 enum {
     OPTIONAL = 0,
@@ -90,7 +90,7 @@ static const member cloud[] = {
     {"protectedAccounts", STRINGS, FILL, .fallback = "[]", .rule = ida_rule_cloud_account,
      .high = 1000},
     {"syncInterval", STRING, FILL, .fallback = "\"60s\"", .rule = ida_rule_duration},
-    {"deletionGuard", VARIANT, FILL, .fallback = "\"20%\"", .rule = ida_rule_guard},
+    {"deletionGuard", SHARE, FILL, .fallback = "\"20%\""},
     {0},
 };
 
@@ -111,7 +111,7 @@ static const member on_premises[] = {
     {"placeholderMember", STRING, .rule = ida_rule_dn, .high = 1024},
     {"protectedAccounts", STRINGS, FILL, .fallback = "[]", .rule = ida_rule_name, .high = 1000},
     {"syncInterval", STRING, FILL, .fallback = "\"60s\"", .rule = ida_rule_duration},
-    {"deletionGuard", VARIANT, FILL, .fallback = "\"20%\"", .rule = ida_rule_guard},
+    {"deletionGuard", SHARE, FILL, .fallback = "\"20%\""},
     {0},
 };
 
@@ -277,7 +277,7 @@ static const char *string_fault(ida_tenant_checking *k, const json_t *value, con
            : ida_utf16_length(text) > limit
                ? ida_printf(k->c->pool, "must be at most %zu characters", limit)
            : m->words ? ida_words_rule(k->c->pool, m->words, text)
-           : judged   ? m->rule(k->c, value)
+           : judged   ? m->rule(k->c, text)
                       : NULL;
 }
 
@@ -364,15 +364,18 @@ static void check_list(ida_tenant_checking *k, const char *path, const json_t *v
     }
 }
 
-/* A number, a truth value, or what has a rule alone. */
+/* A number, a truth value, a share. */
 static const char *scalar_fault(ida_tenant_checking *k, const json_t *value, const member *m)
 {
-    int64_t number = json_integer_value(value);
+    int64_t number = json_integer_value(value), count;
+    int percent;
     if (m->type == BOOLEAN) {
         return json_is_boolean(value) ? NULL : "must be true or false";
     }
-    if (m->type == VARIANT) {
-        return m->rule(k->c, value);
+    if (m->type == SHARE) {
+        return ida_guard_parse(value, &percent, &count)
+                   ? NULL
+                   : "must be a share such as \"20%\" (1% to 100%) or a whole number from 1";
     }
     return json_is_integer(value) && number >= m->low && number <= m->high
                ? NULL
