@@ -3,6 +3,7 @@
  * is the server glue's, by design 5. */
 #include "core/face/rest.h"
 
+#include <apr_escape.h>
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
@@ -188,22 +189,10 @@ ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_r
  * the result is not UTF-8 without NUL. */
 static char *decode(apr_pool_t *pool, const char *text, size_t len)
 {
-    char *out = apr_palloc(pool, len + 1), *to = out;
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] != '%') {
-            *to++ = text[i] == '+' ? ' ' : text[i];
-            continue;
-        }
-        int high = len - i > 2 ? ida_hex_digit(text[i + 1]) : -1,
-            low = len - i > 2 ? ida_hex_digit(text[i + 2]) : -1;
-        if (high < 0 || low < 0) {
-            return NULL;
-        }
-        *to++ = (char)(high * 16 + low);
-        i += 2;
-    }
-    *to = '\0';
-    return ida_utf8_valid(out, (size_t)(to - out)) ? out : NULL;
+    char *out = apr_palloc(pool, len + 1);
+    apr_status_t rv = apr_unescape_url(out, text, (apr_ssize_t)len, NULL, NULL, 1, NULL);
+    int decoded = rv == APR_SUCCESS || rv == APR_NOTFOUND; /* APR_NOTFOUND: nothing was escaped */
+    return decoded && ida_utf8_valid(out, strlen(out)) ? out : NULL;
 }
 
 /* Query parameters as an object of strings. Doubled and undecodable ones are faults by name. */

@@ -68,12 +68,9 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
     int64_t total = 0;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "iss", &position);
-    if (!kind) {
-        kind = governance_access_of_user(s, c, call->principal->company, user, &rows, &count);
-    }
-    if (!kind) {
-        kind = cache_freshness_get(s, c, call->tenant, &fresh);
-    }
+    kind = kind ? kind
+                : governance_access_of_user(s, c, call->principal->company, user, &rows, &count);
+    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
     if (kind) {
         return kind;
     }
@@ -195,9 +192,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     int64_t total;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "iii", &position);
-    if (!kind) {
-        kind = find_resource(call, s, &group);
-    }
+    kind = kind ? kind : find_resource(call, s, &group);
     if (kind) {
         return kind;
     }
@@ -214,9 +209,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
         .gone_baton = call->gone_baton,
     };
     kind = governance_access_to_resource(s, c, &query, &rows, &count, &page->more, &total);
-    if (!kind) {
-        kind = cache_freshness_get(s, c, call->tenant, &fresh);
-    }
+    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
     if (kind) {
         return kind;
     }

@@ -80,17 +80,13 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     int64_t total = 0;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "is", &position);
-    if (!kind) {
-        kind = governance_request_open(s, c, call->principal->company,
-                                       ida_place_number(position, 0), ida_place_text(position, 1),
-                                       page->limit + 1, &rows, &count);
-    }
-    if (!kind) {
-        kind = governance_request_open_count(s, c, call->principal->company, &total);
-    }
-    if (!kind) {
-        kind = cache_freshness_get(s, c, call->tenant, &fresh);
-    }
+    kind = kind
+               ? kind
+               : governance_request_open(s, c, call->principal->company,
+                                         ida_place_number(position, 0), ida_place_text(position, 1),
+                                         page->limit + 1, &rows, &count);
+    kind = kind ? kind : governance_request_open_count(s, c, call->principal->company, &total);
+    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
         kind = add_request(page, known, &rows[i]);
     }

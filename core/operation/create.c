@@ -31,16 +31,10 @@ static ida_kind check(ida_call *call)
     if (!kind && in->person.rehire && !in->person.employee_id) {
         ida_fault_add(c, "rehire", "needs an employeeId: people are never matched by name");
     }
-    if (!kind) {
-        kind = ida_faults_raise(c);
-    }
+    kind = kind ? kind : ida_faults_raise(c);
     ida_name_parts parts = {in->person.firstname, in->person.middle_name, in->person.surname};
-    if (!kind) {
-        kind = ida_naming_local(c, t->username_format, &parts, &in->upn_local);
-    }
-    if (!kind) {
-        kind = ida_naming_local(c, t->email_format, &parts, &in->mail_local);
-    }
+    kind = kind ? kind : ida_naming_local(c, t->username_format, &parts, &in->upn_local);
+    kind = kind ? kind : ida_naming_local(c, t->email_format, &parts, &in->mail_local);
     if (!kind) {
         in->display_name = ida_naming_display(c->pool, t->display_name_format, &parts);
         call->input = in;
@@ -121,18 +115,12 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
     ida_op_schedule(call, c, task, &in->due);
     ida_kind kind = in->person.manager ? ida_op_manager_known(call, s, c, in->person.manager)
                                        : IDA_OK;
-    if (!kind) {
-        kind = choose_names(call, s, c, task);
-    }
+    kind = kind ? kind : choose_names(call, s, c, task);
     if (!kind && task->seat) {
         kind = queue_seat_free(s, c, call->tenant);
     }
-    if (!kind) {
-        kind = queue_task_insert(s, c, task);
-    }
-    if (!kind) {
-        kind = reserve_names(s, c, task);
-    }
+    kind = kind ? kind : queue_task_insert(s, c, task);
+    kind = kind ? kind : reserve_names(s, c, task);
     if (!kind) {
         ida_warn_not_kept(c->pool, call->tenant, task->directory,
                           ida_json_load(c->pool, task->payload), in->person.photo_type, warnings);

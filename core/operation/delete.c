@@ -101,9 +101,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     ida_op_schedule(call, c, task, &in->due);
     task->wall_fixed = 1; /* also the default means a wall time: 17:00 */
     kind = ida_op_warn_of_brake(call, s, c, task, warnings);
-    if (!kind) {
-        kind = queue(s, c, task, &moved);
-    }
+    kind = kind ? kind : queue(s, c, task, &moved);
     if (!kind) {
         answer(call, c, task, moved, warnings);
     }

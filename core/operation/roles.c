@@ -75,16 +75,12 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     int64_t total = 0;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "s", &position);
-    if (!kind) {
-        kind = governance_template_list(s, c, call->principal->company, ida_place_text(position, 0),
-                                        page->limit + 1, &rows, &count);
-    }
-    if (!kind) {
-        kind = governance_template_count(s, c, call->principal->company, &total);
-    }
-    if (!kind) {
-        kind = cache_freshness_get(s, c, call->tenant, &fresh);
-    }
+    kind = kind ? kind
+                : governance_template_list(s, c, call->principal->company,
+                                           ida_place_text(position, 0), page->limit + 1, &rows,
+                                           &count);
+    kind = kind ? kind : governance_template_count(s, c, call->principal->company, &total);
+    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
     for (int i = 0; !kind && i < count && i < page->limit; i++) {
         name_groups(known, rows[i].groups, 0, json_array_size(rows[i].groups));
     }
@@ -146,9 +142,7 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
                         ida_clean(c->pool, wanted, strlen(wanted), 128),
                         call->face == IDA_FACE_MCP ? "; list_role_templates shows them." : ".");
     }
-    if (!kind) {
-        kind = store_template_assigned(s, c, call->principal->company, t->id, &assigned);
-    }
+    kind = kind ? kind : store_template_assigned(s, c, call->principal->company, t->id, &assigned);
     if (kind) {
         return kind;
     }

@@ -138,9 +138,7 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
     filter.after_name = ida_place_text(position, 1);
     filter.after_id = ida_place_text(position, 2);
     kind = cache_people_search(s, c, tenant, &filter, &rows, &count);
-    if (!kind) {
-        kind = cache_freshness_get(s, c, call->tenant, &fresh);
-    }
+    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
     /* Counted once: pages that follow carry the number along. */
     total = position ? ida_place_number(position, 0) : count;
     if (!kind && !position && count > page->limit) {

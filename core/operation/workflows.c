@@ -19,13 +19,11 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     int64_t total = 0;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "s", &position);
-    if (!kind) {
-        kind = governance_workflow_list(s, c, call->principal->company, ida_place_text(position, 0),
-                                        page->limit + 1, &rows, &count);
-    }
-    if (!kind) {
-        kind = governance_workflow_count(s, c, call->principal->company, &total);
-    }
+    kind = kind ? kind
+                : governance_workflow_list(s, c, call->principal->company,
+                                           ida_place_text(position, 0), page->limit + 1, &rows,
+                                           &count);
+    kind = kind ? kind : governance_workflow_count(s, c, call->principal->company, &total);
     if (kind) {
         return kind;
     }
@@ -113,9 +111,7 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "is", &position);
     to = to ? to : INT64_MAX;
-    if (!kind) {
-        kind = governance_workflow_known(s, c, tenant, name, &known);
-    }
+    kind = kind ? kind : governance_workflow_known(s, c, tenant, name, &known);
     if (!kind && !known) {
         return ida_fail(c, IDA_NOT_FOUND,
                         "workflow: No workflow is, or was within the task history, named \"%s\"%s",
