@@ -14,7 +14,7 @@
 
 APLOG_USE_MODULE(idadmin);
 
-#define SNAPSHOTS_MAX 4096 /* API users remembered at once in a child; a kilobyte each */
+#define CALLERS_MAX 4096 /* API users remembered at once in a child; a kilobyte each */
 
 child_state *child;
 
@@ -148,7 +148,7 @@ void child_init(apr_pool_t *pool, server_rec *s)
         return;
     }
     child->spool = audit_spool_writer_make(pool, config_spool(s));
-    child->snapshots = ida_callers_make(pool, SNAPSHOTS_MAX);
+    child->callers = ida_callers_make(pool, CALLERS_MAX);
     child->mcp = ida_mcp_make(pool);
     child->openapi = ida_openapi(pool);
     child->openapi_len = strlen(child->openapi);

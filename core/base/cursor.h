@@ -1,4 +1,4 @@
-/* Opaque, authenticated page cursors, bound to tenant, operation and filters (design 4 "Paging").
+/* Opaque, authenticated page cursors, bound to tenant, operation and filters.
  */
 #ifndef CORE_BASE_CURSOR_H
 #define CORE_BASE_CURSOR_H

@@ -1,4 +1,4 @@
-/* Owns the table of error kinds (specification 7). Knows neither HTTP servers nor JSON. */
+/* Owns the table of error kinds. Knows neither HTTP servers nor JSON. */
 #include "core/base/errors.h"
 
 #include <stddef.h>

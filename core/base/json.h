@@ -8,7 +8,7 @@
 
 #include "core/base/context.h"
 
-/* Design 4 "JSON in": one object, UTF-8, no duplicate members, at most 32 deep, at most 100,000
+/* One object, UTF-8, no duplicate members, at most 32 deep, at most 100,000
  * values, no trailing bytes. Failure: IDA_BAD_REQUEST whose message says what and where. Numbers
  * outside int64/double: refused. */
 ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **object);

@@ -1,4 +1,4 @@
-/* The shape of API keys (design 4 "API key"). Knows no store and nobody's name. */
+/* The shape of API keys. Knows no store and nobody's name. */
 #ifndef CORE_BASE_KEY_H
 #define CORE_BASE_KEY_H
 

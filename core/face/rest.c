@@ -1,6 +1,6 @@
 /* Owns REST as a pure function: which operation a method and path mean, what the query says, how
  * results and errors look. Must not know an HTTP server; the order in which its stages are called
- * is the server glue's, by design 5. */
+ * is the server glue's. */
 #include "core/face/rest.h"
 
 #include <apr_escape.h>

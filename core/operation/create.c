@@ -95,15 +95,10 @@ static ida_task *make_task(ida_call *call, ida_ctx *c)
 static void answer(ida_call *call, ida_ctx *c, const ida_task *task, json_t *warnings)
 {
     const create_input *in = call->input;
-    const char *when = in->due.past ? "the asked time has passed, so it is carried out now"
-                       : in->due.given
-                           ? apr_pstrcat(c->pool, "it is carried out at ",
-                                         zone_schedule_people(c, task->zone, task->due_at), NULL)
-                           : "it is carried out now";
     call->result = ida_json_keep(c->pool, json_object());
     ida_json_put(call->result, "message",
                  apr_psprintf(c->pool, "The creation of %s as %s is queued; %s.",
-                              task->display_name, task->upn, when));
+                              task->display_name, task->upn, ida_op_when(c, task, &in->due)));
     ida_json_put(call->result, "mail", task->mail);
     ida_op_queued(call, c, task, warnings);
 }

@@ -84,6 +84,8 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const struct 
 ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const struct ida_create *person,
                        const zone_due *due, json_t *warnings, int *restored);
 
+/* "it is carried out at ...", for people. */
+const char *ida_op_when(ida_ctx *c, const ida_task *task, const zone_due *due);
 /* Members of an answer of such a write. */
 extern const ida_field ida_queued_members[];
 /* Adds taskId, userPrincipalName, scheduledAt, scheduledAtUtc and warnings (borrowed) to

@@ -1,5 +1,6 @@
 /* Owns what all queued writes share: the due time in the task, the members of the answer that tell
  * of it, who is asked for. */
+#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -122,6 +123,14 @@ ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *
                         ida_clean(c->pool, upn, strlen(upn), 128));
     }
     return kind;
+}
+
+const char *ida_op_when(ida_ctx *c, const ida_task *task, const zone_due *due)
+{
+    return due->past     ? "the asked time has passed, so it is carried out now"
+           : !due->given ? "it is carried out now"
+                         : apr_pstrcat(c->pool, "it is carried out at ",
+                                       zone_schedule_people(c, task->zone, task->due_at), NULL);
 }
 
 const ida_field ida_queued_members[] = {OUT_TEXT("message", ALWAYS),

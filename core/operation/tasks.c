@@ -145,36 +145,16 @@ static ida_kind change(store *s, ida_ctx *c, void *baton)
     return IDA_OK;
 }
 
-static change_input *input_of(ida_call *call, ida_task_verb verb)
+static ida_kind check(ida_call *call)
 {
     change_input *in = call->input = apr_pcalloc(call->c->pool, sizeof *in);
-    in->verb = verb;
-    return in;
-}
-
-static ida_kind check_moment(ida_call *call)
-{
-    change_input *in = input_of(call, IDA_TASK_RESCHEDULE);
-    ida_payload_moment(call->c, call->body, &in->moment);
+    while (strcmp(ida_task_change_name(in->verb), call->operation->name) != 0) {
+        in->verb++;
+    }
+    if (call->operation->body) {
+        ida_payload_moment(call->c, call->body, &in->moment);
+    }
     return ida_faults_raise(call->c);
-}
-
-static ida_kind check_cancel(ida_call *call)
-{
-    input_of(call, IDA_TASK_CANCEL);
-    return IDA_OK;
-}
-
-static ida_kind check_retry(ida_call *call)
-{
-    input_of(call, IDA_TASK_RETRY);
-    return IDA_OK;
-}
-
-static ida_kind check_release(ida_call *call)
-{
-    input_of(call, IDA_TASK_RELEASE);
-    return IDA_OK;
 }
 
 static ida_kind look(ida_call *call)
@@ -200,7 +180,7 @@ const ida_operation ida_op_task_cancel = {
     .path = "/v1/api/task",
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
-    .check = check_cancel,
+    .check = check,
     .run = look,
     .work = change,
     .summary = "Cancels a task that is not running yet.",
@@ -215,7 +195,7 @@ const ida_operation ida_op_task_reschedule = {
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
     .body = ida_moment_members,
-    .check = check_moment,
+    .check = check,
     .run = look,
     .work = change,
     .summary = "Gives a task that is not running yet another date and time.",
@@ -229,7 +209,7 @@ const ida_operation ida_op_task_retry = {
     .path = "/v1/api/task/retry",
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
-    .check = check_retry,
+    .check = check,
     .run = look,
     .work = change,
     .summary = "Queues a task again that has failed or needs attention.",
@@ -243,7 +223,7 @@ const ida_operation ida_op_task_release = {
     .path = "/v1/api/task/release",
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
-    .check = check_release,
+    .check = check,
     .run = look,
     .work = change,
     .summary = "Releases what the brake holds; not with the API key that asked for it.",

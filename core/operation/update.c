@@ -214,14 +214,10 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    const char *when = in->due.past ? "the asked time has passed, so it is carried out now"
-                       : in->due.given
-                           ? apr_pstrcat(c->pool, "it is carried out at ",
-                                         zone_schedule_people(c, task->zone, task->due_at), NULL)
-                           : "it is carried out now";
     call->result = ida_json_keep(c->pool, json_object());
     ida_json_put(call->result, "message",
-                 apr_psprintf(c->pool, "The update of %s is queued; %s.", task->upn, when));
+                 apr_psprintf(c->pool, "The update of %s is queued; %s.", task->upn,
+                              ida_op_when(c, task, &in->due)));
     ida_op_queued(call, c, task, update.warnings);
     return IDA_OK;
 }
