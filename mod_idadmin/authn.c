@@ -52,8 +52,8 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
     return status;
 }
 
-/* Why the credentials are not good; NULL when they are. `caller` has been looked up. `address`:
- * the client's as httpd knows it. */
+/* Why the credentials are not good; NULL when they are. `caller` has been looked up. `address`: the
+ * client's as httpd knows it. */
 static const char *judge(const ida_caller *caller, const char *hash, const char *address,
                          int64_t now)
 {
@@ -147,13 +147,11 @@ static int refuse_clear(request_rec *r)
     unsigned wait;
     ap_log_rerror(APLOG_MARK, charge_count_failure(r, &wait) ? APLOG_WARNING : APLOG_DEBUG, 0, r,
                   "IDA0212: a request from %s came without TLS and was refused unseen; use https, "
-                  "or where a proxy before httpd speaks TLS "
-                  "say IdAdminRequireTls off",
+                  "or where a proxy before httpd speaks TLS say IdAdminRequireTls off",
                   r->connection->client_ip);
     return request_refuse(r, IDA_FORBIDDEN,
                           "Credentials are taken over TLS only, and this request came in clear: "
-                          "use https. Replace the key "
-                          "when others may have seen it on its way.",
+                          "use https. Replace the key when others may have seen it on its way.",
                           0);
 }
 

@@ -17,8 +17,8 @@ ida_kind spool_write(ida_ctx *c, const audit_record *record)
      */
     if (ida_say_now(shm_spool_said(), ida_monotonic(c->env), 60000)) {
         ida_log(c->env, IDA_LOG_ERROR, "IDA0220",
-                "an audit record cannot be written to %s: %s; requests get 503 until it can "
-                "(free space, owner and mode of the directory); said once a minute",
+                "an audit record cannot be written to %s: %s; requests get 503 until it can (free "
+                "space, owner and mode of the directory); said once a minute",
                 config_spool(child->server), strerror(failed));
     }
     c->retry_after = 5;

@@ -1,5 +1,4 @@
-/* Opaque, authenticated page cursors, bound to tenant, operation and filters.
- */
+/* Opaque, authenticated page cursors, bound to tenant, operation and filters. */
 #ifndef CORE_BASE_CURSOR_H
 #define CORE_BASE_CURSOR_H
 

@@ -8,9 +8,9 @@
 
 #include "core/base/context.h"
 
-/* One object, UTF-8, no duplicate members, at most 32 deep, at most 100,000
- * values, no trailing bytes. Failure: IDA_BAD_REQUEST whose message says what and where. Numbers
- * outside int64/double: refused. */
+/* One object, UTF-8, no duplicate members, at most 32 deep, at most 100,000 values, no trailing
+ * bytes. Failure: IDA_BAD_REQUEST whose message says what and where. Numbers outside int64/double:
+ * refused. */
 ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **object);
 
 /* For JSON of our own making (store columns): NULL on failure, belongs to the pool. */

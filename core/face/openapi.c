@@ -93,13 +93,14 @@ static json_t *query_parameters(const ida_operation *op)
     }
     if (op->scope == IDA_SCOPE_WRITE) {
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name",
-                            "Idempotency-Key", "in", "header", "required", 0, "description",
-                            "Chosen by the client, once a request: the same request under the same "
-                            "key gets the first answer again "
-                            "(Idempotent-Replayed: true) for at least 24 hours.",
-                            "schema", "type", "string", "minLength", 1, "maxLength",
-                            IDA_IDEMPOTENCY_KEY_MAX, "pattern", "^[ -~]+$"));
+            list,
+            json_pack(
+                "{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name", "Idempotency-Key", "in",
+                "header", "required", 0, "description",
+                "Chosen by the client, once a request: the same request under the same key gets "
+                "the first answer again (Idempotent-Replayed: true) for at least 24 hours.",
+                "schema", "type", "string", "minLength", 1, "maxLength", IDA_IDEMPOTENCY_KEY_MAX,
+                "pattern", "^[ -~]+$"));
     }
     return list;
 }

@@ -1,6 +1,6 @@
 /* REST as a pure function: request in, status, headers and bytes out. The glue of a web server
- * calls the stages in this order: route (405) - address limit -
- * credentials (401) - key and company limit - admit (404, 403, 415) - body (413) - answer. */
+ * calls the stages in this order: route (405) - address limit - credentials (401) - key and company
+ * limit - admit (404, 403, 415) - body (413) - answer. */
 #ifndef CORE_FACE_REST_H
 #define CORE_FACE_REST_H
 

@@ -79,12 +79,13 @@ void ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_dele
 {
     memset(out, 0, sizeof *out);
     out->warnings = no_warnings(c);
-    ida_params_read(c, body, ida_delete_members,
-                    empty_body ? "is required; the request arrived without a body, which some "
-                                 "proxies and clients drop from DELETE: "
-                                 "then send the same body with POST to /v1/api/user/offboard"
-                               : "is required",
-                    out);
+    ida_params_read(
+        c, body, ida_delete_members,
+        empty_body
+            ? "is required; the request arrived without a body, which some proxies and clients "
+              "drop from DELETE: then send the same body with POST to /v1/api/user/offboard"
+            : "is required",
+        out);
     ida_params_unknown(c, body, ida_delete_members, out->warnings);
 }
 

@@ -147,15 +147,13 @@ const ida_operation ida_op_user_access = {
     .tool = "get_user_access",
     .title = "Access of a user",
     .lists = 1,
-    .description = "Lists every group one user is in, directly or over nested groups, each with "
-                   "its source: dynamic_group (a rule of the directory), "
-                   "iga_request (an approved access request), role_template (an assigned template) "
-                   "or direct. Direct memberships come first; via "
-                   "names the groups between for inherited ones, whose source is that of the first "
-                   "membership on the way. grantedAt is known "
-                   "for iga_request only. user is an object ID or UPN; find it with search_users. "
-                   "For everyone in one group use "
-                   "get_resource_access.",
+    .description =
+        "Lists every group one user is in, directly or over nested groups, each with its source: "
+        "dynamic_group (a rule of the directory), iga_request (an approved access request), "
+        "role_template (an assigned template) or direct. Direct memberships come first; via names "
+        "the groups between for inherited ones, whose source is that of the first membership on "
+        "the way. grantedAt is known for iga_request only. user is an object ID or UPN; find it "
+        "with search_users. For everyone in one group use get_resource_access.",
     .item = user_item,
     .output = user_result,
 };
@@ -251,13 +249,12 @@ const ida_operation ida_op_resource_access = {
     .tool = "get_resource_access",
     .title = "Access to a resource",
     .lists = 1,
-    .description = "Lists everyone in one group, directly or over groups nested in it, each person "
-                   "once, with the source of the membership "
-                   "(dynamic_group, iga_request, role_template, direct), what granted it and via "
-                   "which groups. resource is a group ID or a unique "
-                   "group name. Direct members come first; totalCount answers \"how many have "
-                   "access\". Disabled accounts are listed too: "
-                   "get_user tells the status. For all groups of one person use get_user_access.",
+    .description =
+        "Lists everyone in one group, directly or over groups nested in it, each person once, with "
+        "the source of the membership (dynamic_group, iga_request, role_template, direct), what "
+        "granted it and via which groups. resource is a group ID or a unique group name. Direct "
+        "members come first; totalCount answers \"how many have access\". Disabled accounts are "
+        "listed too: get_user tells the status. For all groups of one person use get_user_access.",
     .item = resource_item,
     .output = resource_result,
 };

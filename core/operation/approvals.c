@@ -121,10 +121,10 @@ const ida_operation ida_op_approvals = {
     .tool = "list_pending_approvals",
     .title = "Pending approvals",
     .lists = 1,
-    .description = "Lists open access requests, oldest first: requester, service, age in days, "
-                   "justification and the people who may decide. Use it for "
-                   "\"what is waiting\" and \"who has to approve\". Decided requests are not "
-                   "listed: access they granted shows in get_user_access with "
-                   "source iga_request. Needs the access governance module. It decides nothing.",
+    .description =
+        "Lists open access requests, oldest first: requester, service, age in days, justification "
+        "and the people who may decide. Use it for \"what is waiting\" and \"who has to approve\". "
+        "Decided requests are not listed: access they granted shows in get_user_access with source "
+        "iga_request. Needs the access governance module. It decides nothing.",
     .item = item,
 };

@@ -99,12 +99,11 @@ const ida_operation ida_op_audit_log = {
     .tool = "get_audit_log",
     .title = "Audit log",
     .lists = 1,
-    .description = "Lists the tenant's audit log, newest first: API and MCP calls, workflow "
-                   "events, administrators' actions. Filter by actor, "
-                   "category and time range; \"who offboarded X\" is a record of action "
-                   "user.delete with X as target. outcome is ok, an error code or "
-                   "toolError. Depth is bounded by the tenant's retention; a record is readable "
-                   "within seconds. Use get_workflow_runs for the "
-                   "actions of one workflow.",
+    .description =
+        "Lists the tenant's audit log, newest first: API and MCP calls, workflow events, "
+        "administrators' actions. Filter by actor, category and time range; \"who offboarded X\" "
+        "is a record of action user.delete with X as target. outcome is ok, an error code or "
+        "toolError. Depth is bounded by the tenant's retention; a record is readable within "
+        "seconds. Use get_workflow_runs for the actions of one workflow.",
     .item = item,
 };

@@ -25,8 +25,8 @@ typedef struct ida_caller {
     int synced;               /* every directory of the tenant has completed a full sync */
 } ida_caller;
 
-/* How a load reaches the store, only when it must: `acquire` answers a connection or a kind
- * other than IDA_OK with its message. */
+/* How a load reaches the store, only when it must: `acquire` answers a connection or a kind other
+ * than IDA_OK with its message. */
 typedef struct ida_caller_source {
     ida_kind (*acquire)(void *baton, ida_ctx *c, store **s);
     void (*release)(void *baton, store *s);

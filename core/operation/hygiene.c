@@ -138,11 +138,11 @@ static const char *note_of(ida_call *call, const cache_freshness *fresh, int n)
     for (int d = 0; sections[n].sign_ins && d < IDA_DIR_COUNT; d++) {
         if (call->tenant->has_directory[d] && !fresh->sign_ins[d] &&
             !(sections[n].cloud && d != IDA_DIR_CLOUD)) {
-            return apr_psprintf(call->c->pool,
-                                "The %s directory records no sign-ins for this service to read: "
-                                "inactivity of its accounts is counted "
-                                "from their creation, and some may well be in use.",
-                                d == IDA_DIR_CLOUD ? "cloud" : "on-premises");
+            return apr_psprintf(
+                call->c->pool,
+                "The %s directory records no sign-ins for this service to read: inactivity of its "
+                "accounts is counted from their creation, and some may well be in use.",
+                d == IDA_DIR_CLOUD ? "cloud" : "on-premises");
         }
     }
     return NULL;
@@ -251,14 +251,13 @@ const ida_operation ida_op_hygiene = {
     .tool = "get_hygiene_report",
     .title = "Hygiene report",
     .lists = 1,
-    .description = "Reports accounts and groups that deserve a look: stale accounts, empty groups, "
-                   "inactive guests, accounts without a manager, each "
-                   "with its total count. Stale are enabled members whose last successful sign-in "
-                   "(else last sign-in, else creation) is older than "
-                   "staleDays; the longest inactive come first. The guest section is unavailable, "
-                   "with a reason, for tenants without a cloud "
-                   "directory; a note says when a directory records no sign-ins. For more of one "
-                   "section name it alone in sections and pass its "
-                   "nextCursor. Use search_users for other questions about sign-ins.",
+    .description =
+        "Reports accounts and groups that deserve a look: stale accounts, empty groups, inactive "
+        "guests, accounts without a manager, each with its total count. Stale are enabled members "
+        "whose last successful sign-in (else last sign-in, else creation) is older than staleDays; "
+        "the longest inactive come first. The guest section is unavailable, with a reason, for "
+        "tenants without a cloud directory; a note says when a directory records no sign-ins. For "
+        "more of one section name it alone in sections and pass its nextCursor. Use search_users "
+        "for other questions about sign-ins.",
     .output = result,
 };

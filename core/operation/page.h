@@ -33,7 +33,8 @@ ida_kind ida_page_end(ida_page *page, json_t *around);
 /* Sets call->result to {items, totalCount, nextCursor, asOf} and ends the page. */
 ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of);
 
-/* Keeps the first `count` items, fewer than there are, with the cursor that goes on behind them. */
+/* Keeps the first `count` items, fewer than there are, with the cursor that goes on behind them:
+ * while the call has its store. */
 ida_kind ida_page_cut(ida_page *page, size_t count);
 /* Items of all pages. */
 int64_t ida_pages_count(const ida_call *call);

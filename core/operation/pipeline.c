@@ -29,12 +29,11 @@ static ida_kind admit_module(ida_call *call, ida_module module)
         return IDA_OK;
     }
     int tool = call->face == IDA_FACE_MCP, public = module == IDA_MODULE_PUBLIC_API;
-    return ida_fail(
-        call->c, IDA_FORBIDDEN,
-        "The %s module is %snot enabled for this tenant. %sAn administrator enables it with "
-        "\"modules\":{\"%s\":true} in the tenant document.",
-        modules[module].name, tool && !public ? "required for this tool and is " : "",
-        tool ? "Retrying will not help. " : "", modules[module].member);
+    return ida_fail(call->c, IDA_FORBIDDEN,
+                    "The %s module is %snot enabled for this tenant. %sAn administrator enables it "
+                    "with \"modules\":{\"%s\":true} in the tenant document.",
+                    modules[module].name, tool && !public ? "required for this tool and is " : "",
+                    tool ? "Retrying will not help. " : "", modules[module].member);
 }
 
 /* Assistants get keys that cannot change anything, also by another door: a key that may write is
@@ -45,10 +44,8 @@ static ida_kind admit_scope(ida_call *call)
     if (call->face == IDA_FACE_MCP && !read_only) {
         return ida_fail(call->c, IDA_FORBIDDEN,
                         "The API key is missing the required 'read' scope. Retrying will not help, "
-                        "and the scope cannot be added: an "
-                        "administrator creates a new key with the access level \"Read only\" and "
-                        "gives its MCP secret to this "
-                        "client.");
+                        "and the scope cannot be added: an administrator creates a new key with "
+                        "the access level \"Read only\" and gives its MCP secret to this client.");
     }
     if (call->operation->scope == IDA_SCOPE_WRITE && read_only) {
         return ida_fail(call->c, IDA_FORBIDDEN,
@@ -151,8 +148,7 @@ ida_kind ida_op_synced(ida_call *call)
         c->message_is_public = 1;
         kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                         "The tenant's directory is not yet synchronised: users, names and seats "
-                        "would be guesses. Try again when the first "
-                        "synchronisation is complete.");
+                        "would be guesses. Try again when the first synchronisation is complete.");
     }
     return kind;
 }

@@ -79,8 +79,7 @@ ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_ta
             json_string(ida_printf(
                 c->pool,
                 "The brake on mass offboarding (%lld an hour) is reached: this task will likely be "
-                "held for attention until a person, or another API key than this one, "
-                "releases it.",
+                "held for attention until a person, or another API key than this one, releases it.",
                 (long long)limit)));
     }
     return kind;
@@ -95,8 +94,7 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
     if (kind == IDA_OK && creation->state == IDA_QUEUED) {
         return ida_fail(c, IDA_NOT_FOUND,
                         "The user \"%s\" does not exist yet: the creation is still queued. Wait "
-                        "until it is done, or cancel it with "
-                        "DELETE /v1/api/task?id=%s.",
+                        "until it is done, or cancel it with DELETE /v1/api/task?id=%s.",
                         shown, creation->id);
     }
     if (kind != IDA_OK && kind != IDA_NOT_FOUND) {

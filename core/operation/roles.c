@@ -119,11 +119,10 @@ const ida_operation ida_op_role_templates = {
     .title = "List role templates",
     .lists = 1,
     .description = "Lists the tenant's role templates with the groups each of them grants, ordered "
-                   "by name. Use get_role_template for licences, group "
-                   "kinds and the number of people a template is assigned to, and get_user_access "
-                   "to see which of somebody's groups come from a "
-                   "template. A group whose id is null is named by the template but not (or not "
-                   "uniquely) found in the directory.",
+                   "by name. Use get_role_template for licences, group kinds and the number of "
+                   "people a template is assigned to, and get_user_access to see which of "
+                   "somebody's groups come from a template. A group whose id is null is named by "
+                   "the template but not (or not uniquely) found in the directory.",
     .item = list_item,
 };
 
@@ -216,9 +215,8 @@ const ida_operation ida_op_role_template = {
     .lists = 1,
     .description =
         "Returns one role template, by ID or exact name: its groups with kind, licences, "
-        "licenseCount and assignedUserCount. Find the name "
-        "with list_role_templates. Groups come in pages of up to 200; pass nextCursor as cursor "
-        "for more. It does not list the people: "
+        "licenseCount and assignedUserCount. Find the name with list_role_templates. Groups come "
+        "in pages of up to 200; pass nextCursor as cursor for more. It does not list the people: "
         "get_resource_access with source role_template shows who has a group by a template.",
     .output = get_result,
 };

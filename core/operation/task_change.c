@@ -87,11 +87,11 @@ ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change)
                            waiting[i].upn, waiting[i].id);
     }
     if (named) {
-        change->waiting = ida_printf(c->pool,
-                                     " It would have created the manager of %s%s, who will have "
-                                     "none: cancel what is queued for them, or name "
-                                     "another manager when it is done.",
-                                     named, count > WAITING_NAMED_MAX ? " and others" : "");
+        change->waiting = ida_printf(
+            c->pool,
+            " It would have created the manager of %s%s, who will have none: cancel what is queued "
+            "for them, or name another manager when it is done.",
+            named, count > WAITING_NAMED_MAX ? " and others" : "");
     }
     if (kind == IDA_NOT_FOUND) { /* no such task: the change itself says so */
         ida_ctx_clear(c);

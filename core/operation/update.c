@@ -1,6 +1,6 @@
 /* Owns the queueing of an update: who, which new values, the seat of an enabling, in one
- * transaction. What is queued for the same person decides too: nothing may bring back
- * who is on the way out. */
+ * transaction. What is queued for the same person decides too: nothing may bring back who is on the
+ * way out. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -56,8 +56,8 @@ static ida_kind look_at_offboarding(store *s, ida_ctx *c, const ida_task *task,
     if (update->enabled == 1) {
         return ida_fail(c, IDA_CONFLICT,
                         "The account of %s cannot be enabled: its offboarding %s (task %s). Cancel "
-                        "that task first, or send the "
-                        "person as a new employee with the employeeId and \"rehire\":\"restore\".",
+                        "that task first, or send the person as a new employee with the employeeId "
+                        "and \"rehire\":\"restore\".",
                         task->upn, state, leaving->id);
     }
     if (leaving->state == IDA_RUNNING || leaving->due_at <= task->due_at) {

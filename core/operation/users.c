@@ -158,9 +158,8 @@ static const char *const statuses[] = {"active", "disabled", "guest", NULL};
 
 static const ida_param search_params[] = {
     {"query", IDA_PARAM_STRING, .max = 256,
-     .about =
-         "Beginnings of words of names, UPN or mail, e.g. \"eva ber\"; case and accents do not "
-         "matter."},
+     .about = "Beginnings of words of names, UPN or mail, e.g. \"eva ber\"; case and accents do "
+              "not matter."},
     {"department", IDA_PARAM_STRING, .max = 256,
      .about = "The whole name of the department, e.g. \"Sales\"."},
     {"status", IDA_PARAM_STRING, .allowed = statuses,
@@ -186,13 +185,12 @@ const ida_operation ida_op_users_search = {
     .tool = "search_users",
     .title = "Search users",
     .lists = 1,
-    .description = "Lists users of the directory, filtered by words, department, status and last "
-                   "sign-in, ordered by display name. Use it to find "
-                   "somebody's exact UPN or to count people (totalCount); use get_user for all "
-                   "details of one person and get_hygiene_report for "
-                   "stale accounts. Every word of query must begin a word of the name, UPN or "
-                   "mail. Up to 200 users a page; pass nextCursor as "
-                   "cursor for more. Data is as of the last directory sync (asOf).",
+    .description =
+        "Lists users of the directory, filtered by words, department, status and last sign-in, "
+        "ordered by display name. Use it to find somebody's exact UPN or to count people "
+        "(totalCount); use get_user for all details of one person and get_hygiene_report for stale "
+        "accounts. Every word of query must begin a word of the name, UPN or mail. Up to 200 users "
+        "a page; pass nextCursor as cursor for more. Data is as of the last directory sync (asOf).",
     .item = ida_person_row_members,
 };
 
@@ -248,10 +246,10 @@ const ida_operation ida_op_user_details = {
     .schema = "UserDetails",
     .tool = "get_user",
     .title = "Get user",
-    .description = "Returns one user by object ID or UPN: names, department, job title, manager, "
-                   "status, licences, sign-in activity. Use "
-                   "search_users first when only a name is known, and get_user_access for group "
-                   "memberships. Members that the directory does not "
-                   "hold are left out; a sign-in time of null means never or not recorded.",
+    .description =
+        "Returns one user by object ID or UPN: names, department, job title, manager, status, "
+        "licences, sign-in activity. Use search_users first when only a name is known, and "
+        "get_user_access for group memberships. Members that the directory does not hold are left "
+        "out; a sign-in time of null means never or not recorded.",
     .output = details_result,
 };

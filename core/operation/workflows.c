@@ -61,10 +61,9 @@ const ida_operation ida_op_workflows = {
     .title = "List workflows",
     .lists = 1,
     .description = "Lists the tenant's lifecycle workflows, ordered by name: trigger (userCreate, "
-                   "userUpdate, userDelete), whether active, number of "
-                   "actions. Use it to find the exact name for get_workflow_runs, which shows what "
-                   "a workflow did. It does not show the actions' "
-                   "settings and starts nothing.",
+                   "userUpdate, userDelete), whether active, number of actions. Use it to find the "
+                   "exact name for get_workflow_runs, which shows what a workflow did. It does not "
+                   "show the actions' settings and starts nothing.",
     .item = list_item,
 };
 
@@ -182,11 +181,10 @@ const ida_operation ida_op_workflow_runs = {
     .title = "Workflow runs",
     .lists = 1,
     .description = "Lists the runs of one workflow, newest first, one for each triggering event, "
-                   "with status and error detail of every action. Use it for "
-                   "\"did the joiner workflow work for X\"; list_workflows shows the names. Runs "
-                   "belong to a name: history from before a rename stays "
-                   "under the former name, which can still be asked for. Depth is bounded by the "
-                   "tenant's task history.",
+                   "with status and error detail of every action. Use it for \"did the joiner "
+                   "workflow work for X\"; list_workflows shows the names. Runs belong to a name: "
+                   "history from before a rename stays under the former name, which can still be "
+                   "asked for. Depth is bounded by the tenant's task history.",
     .item = run_item,
     .output = runs_result,
 };

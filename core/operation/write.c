@@ -103,11 +103,14 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
 /* {message, plan, warnings} and what the operation says beside the task it would have queued. */
 static void plan(ida_call *call)
 {
+    static const char *const of_the_task[] = {"message", "taskId",      "userPrincipalName",
+                                              "mail",    "scheduledAt", "scheduledAtUtc"};
     ida_ctx *c = call->c;
     const ida_task *task = call->planned;
-    json_t *out = ida_json_keep(c->pool, json_object()), *told = json_object(),
-           *steps = json_array(), *value;
-    const char *name;
+    json_t *out = json_copy(call->result), *told = json_object(), *steps = json_array();
+    for (size_t i = 0; i < sizeof of_the_task / sizeof *of_the_task; i++) {
+        json_object_del(out, of_the_task[i]);
+    }
     for (int i = 0; i < task->step_count; i++) {
         json_array_append_new(steps, json_string(task->steps[i].name));
     }
@@ -120,19 +123,10 @@ static void plan(ida_call *call)
         out, "message",
         "This was a dry run: every check was made, nothing was reserved, queued or changed.");
     json_object_set_new(out, "plan", told);
-    json_object_set_new(out, "warnings", json_array());
-    json_object_foreach (call->result, name, value) {
-        static const char *const of_the_task[] = {"message", "taskId",      "userPrincipalName",
-                                                  "mail",    "scheduledAt", "scheduledAtUtc"};
-        int theirs = 0;
-        for (size_t i = 0; i < sizeof of_the_task / sizeof *of_the_task; i++) {
-            theirs |= strcmp(name, of_the_task[i]) == 0;
-        }
-        if (!theirs) {
-            json_object_set(out, name, value);
-        }
+    if (!json_object_get(out, "warnings")) {
+        json_object_set_new(out, "warnings", json_array());
     }
-    call->result = out;
+    call->result = ida_json_keep(c->pool, out);
     call->task_id = call->location = NULL;
 }
 

@@ -1,6 +1,6 @@
 /* Owns whether a stored tenant may be trusted: its seal, and that it is no older than the newest
- * that this node has seen. What it has seen, <seal key>.revisions, is one JSON object {company
- * ID: revision}, replaced as a whole under a lock on the key file. Knows no store. */
+ * that this node has seen. What it has seen, <seal key>.revisions, is one JSON object {company ID:
+ * revision}, replaced as a whole under a lock on the key file. Knows no store. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -71,8 +71,8 @@ static ida_kind read_seen(ida_ctx *c, const char *path, json_t **revisions)
                ? IDA_OK
                : seen_fail(c, path,
                            "is damaged: take it from a backup, or remove it (then whatever sealed "
-                           "document the store holds "
-                           "counts as the newest) and look at each with `idadminctl tenant show`.");
+                           "document the store holds counts as the newest) and look at each with "
+                           "`idadminctl tenant show`.");
 }
 
 static int64_t revision_in(const json_t *revisions, const char *tenant)
@@ -149,8 +149,8 @@ ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const ida_tenant *tena
         *state = stored->revision < seen ? IDA_SEAL_OLDER : IDA_SEAL_GOOD;
         *why = ida_printf(c->pool,
                           "its document is sealed, but older (revision %lld) than one that was "
-                          "seen here (revision %lld): the store was "
-                          "restored from a backup, or somebody put an old document back",
+                          "seen here (revision %lld): the store was restored from a backup, or "
+                          "somebody put an old document back",
                           (long long)stored->revision, (long long)seen);
     }
     OPENSSL_cleanse(key, sizeof key);

@@ -1,5 +1,5 @@
-/* Owns the shape of the tenant document: one table row per member, and the walks over
- * them: faults, defaults, files. Must not know what members mean to one another. */
+/* Owns the shape of the tenant document: one table row per member, and the walks over them: faults,
+ * defaults, files. Must not know what members mean to one another. */
 #include "core/tenant/shape.h"
 
 #include <apr_strings.h>

@@ -305,8 +305,8 @@ const char *ida_rule_cloud_marker(ida_ctx *c, const char *text)
     }
     if (strcmp(text, "employeeId") == 0) {
         return "must be one of extensionAttribute1 to extensionAttribute15; employeeId is the HR "
-               "system's own number (member "
-               "employeeId of a creation), and its 16 characters are too few for a mark";
+               "system's own number (member employeeId of a creation), and its 16 characters are "
+               "too few for a mark";
     }
     return "must be one of extensionAttribute1 to extensionAttribute15";
 }
