@@ -91,9 +91,9 @@ struct ida_operation {
     int lists; /* 1: the result holds lists in pages, so it rests on what is not there, too */
     ida_scope scope;
     ida_module module;
-    int needs_sync;                    /* 1: 503 before the first full sync */
-    const ida_param *params;           /* of the query string or the tool; NULL: none */
-    const ida_param *body;             /* members of the JSON body; NULL: it takes none */
+    int needs_sync;          /* 1: 503 before the first full sync */
+    const ida_param *params; /* of the query string or the tool; a row without a name ends it */
+    const ida_param *body;   /* members of the JSON body; NULL: it takes none */
     ida_kind (*check)(ida_call *call); /* rules between arguments, and the body. NULL: none */
     ida_kind (*run)(ida_call *call);   /* what needs no transaction. NULL: nothing */
     /* After `run`, with the call as baton: of a read in one snapshot, of a write in one
@@ -119,8 +119,8 @@ ida_kind ida_operation_run(ida_call *call);
 /* Puts the record of success into the outbox, inside the transaction that does the work. */
 ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);
 
-/* The record of a call that was refused before it could run (`kind` with c's message): 404 path,
- * 403, 415, 413, 429... `operation` may be NULL. */
+/* The record of a call that did not run (`kind` with c's message: 404 path, 403, 415, 413, 429...;
+ * `operation` may be NULL), or whose answer became another one than ida_operation_run left. */
 audit_record *ida_operation_refusal(ida_call *call, ida_kind kind);
 
 #endif
