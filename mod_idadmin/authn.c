@@ -21,7 +21,8 @@ static const char nobody[] = "-"; /* what a record calls whoever gave no name th
 
 /* In the log of the company, where there is one of that name: what nobody's key asked for is in
  * nobody's. */
-static void record(request_rec *r, const char *reason, const char *company, const char *username)
+static void count_refusal(request_rec *r, const char *reason, const char *company,
+                          const char *username)
 {
     const refused one = {REFUSAL_OF_ADDRESS, company,           username, "",
                          r->useragent_ip,    spool_endpoint(r), reason};
@@ -51,24 +52,24 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
     return status;
 }
 
-/* Why the credentials are not good; NULL when they are. `snapshot` has been looked up. `address`:
- * the client's as httpd knows it. */
-static const char *judge(const ida_caller *snapshot, const char *hash, const char *address,
+/* Why the credentials are not good; NULL when they are. `caller` has been looked up. `address`: the
+ * client's as httpd knows it. */
+static const char *judge(const ida_caller *caller, const char *hash, const char *address,
                          int64_t now)
 {
-    int same = ida_key_hash_equal(hash, snapshot->key_hash);
-    return !snapshot->key_hash  ? "no such user"
-           : !same              ? "wrong key"
-           : snapshot->disabled ? "user disabled"
-           : snapshot->principal.expires_at && now >= snapshot->principal.expires_at ? "key expired"
-           : !ida_networks_hold(snapshot->principal.from, address)
+    int same = ida_key_hash_equal(hash, caller->key_hash);
+    return !caller->key_hash                                                     ? "no such user"
+           : !same                                                               ? "wrong key"
+           : caller->disabled                                                    ? "user disabled"
+           : caller->principal.expires_at && now >= caller->principal.expires_at ? "key expired"
+           : !ida_networks_hold(caller->principal.from, address)
                ? "address not allowed for this key"
                : NULL;
 }
 
 static void set_principal(request_rec *r, request_state *state)
 {
-    const ida_principal *p = &state->snapshot->principal;
+    const ida_principal *p = &state->caller->principal;
     state->principal = p;
     request_trust(r);
     r->user = apr_pstrcat(r->pool, p->company, ":", p->username, NULL);
@@ -146,13 +147,11 @@ static int refuse_clear(request_rec *r)
     unsigned wait;
     ap_log_rerror(APLOG_MARK, charge_count_failure(r, &wait) ? APLOG_WARNING : APLOG_DEBUG, 0, r,
                   "IDA0212: a request from %s came without TLS and was refused unseen; use https, "
-                  "or where a proxy before httpd speaks TLS "
-                  "say IdAdminRequireTls off",
+                  "or where a proxy before httpd speaks TLS say IdAdminRequireTls off",
                   r->connection->client_ip);
     return request_refuse(r, IDA_FORBIDDEN,
                           "Credentials are taken over TLS only, and this request came in clear: "
-                          "use https. Replace the key "
-                          "when others may have seen it on its way.",
+                          "use https. Replace the key when others may have seen it on its way.",
                           0);
 }
 
@@ -162,7 +161,7 @@ int authn_check(request_rec *r)
     if (!type || strcasecmp(type, AUTH_TYPE) != 0) {
         return DECLINED;
     }
-    if (!child || !child->snapshots) {
+    if (!child || !child->callers) {
         return HTTP_SERVICE_UNAVAILABLE;
     }
     if (came_in_clear(r)) {
@@ -179,10 +178,10 @@ int authn_check(request_rec *r)
     wipe(key);
 
     const ida_caller_source source = {pool_acquire, pool_release, NULL};
-    const ida_caller *snapshot = NULL;
+    const ida_caller *caller = NULL;
     const char *name = ida_name_valid(username) ? username : nobody;
-    ida_kind kind = ida_name_valid(company) ? ida_caller_get(child->snapshots, state->c, &source,
-                                                             company, name, hash, &snapshot)
+    ida_kind kind = ida_name_valid(company) ? ida_caller_get(child->callers, state->c, &source,
+                                                             company, name, hash, &caller)
                                             : IDA_OK;
     if (kind && !fault) {
         OPENSSL_cleanse(hash, sizeof hash);
@@ -192,19 +191,18 @@ int authn_check(request_rec *r)
         return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind),
                               wait);
     }
-    const char *reason = fault ? fault
-                               : judge(snapshot, hash, r->useragent_ip, ida_now(&child->env));
+    const char *reason = fault ? fault : judge(caller, hash, r->useragent_ip, ida_now(&child->env));
     OPENSSL_cleanse(hash, sizeof hash);
     if (reason) {
-        if (!kind && snapshot && snapshot->company_known) {
-            record(r, reason, company, name);
+        if (!kind && caller && caller->company_known) {
+            count_refusal(r, reason, company, name);
         }
-        if (!kind && snapshot) {
-            ida_caller_release(snapshot);
+        if (!kind && caller) {
+            ida_caller_release(caller);
         }
         return challenge(r, reason, company, username);
     }
-    state->snapshot = snapshot;
+    state->caller = caller;
     set_principal(r, state);
     return OK;
 }

@@ -14,7 +14,7 @@
 
 APLOG_USE_MODULE(idadmin);
 
-#define SNAPSHOTS_MAX 4096 /* API users remembered at once in a child; a kilobyte each */
+#define CALLERS_MAX 4096 /* API users remembered at once in a child; a kilobyte each */
 
 child_state *child;
 
@@ -46,11 +46,10 @@ static void tell_overflows(void)
         return;
     }
     if (atomic_compare_exchange_strong(watch, &seen, (uint64_t)minute << 32 | count)) {
-        ap_log_error(
-            APLOG_MARK, APLOG_WARNING, 0, child->server,
-            "IDA0204: the rate table is full: %u requests since the last such line were counted in "
-            "records that several callers share; raise IdAdminRateTable",
-            (unsigned)(count - (uint32_t)seen));
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, child->server,
+                     "IDA0204: the rate table is full: %u requests since the last such line were "
+                     "counted in records that several callers share; raise IdAdminRateTable",
+                     (unsigned)(count - (uint32_t)seen));
     }
 }
 
@@ -148,7 +147,7 @@ void child_init(apr_pool_t *pool, server_rec *s)
         return;
     }
     child->spool = audit_spool_writer_make(pool, config_spool(s));
-    child->snapshots = ida_callers_make(pool, SNAPSHOTS_MAX);
+    child->callers = ida_callers_make(pool, CALLERS_MAX);
     child->mcp = ida_mcp_make(pool);
     child->openapi = ida_openapi(pool);
     child->openapi_len = strlen(child->openapi);

@@ -205,12 +205,11 @@ static const char *set_allow_origin(cmd_parms *cmd, void *location, const char *
                (!uri.port_str || (uri.port > 0 && atoi(uri.port_str) == uri.port &&
                                   uri.port != apr_uri_port_of_scheme(uri.scheme)));
     if (!good) {
-        return apr_psprintf(
-            cmd->pool,
-            "%s \"%s\": must be an origin such as https://assistant.example or "
-            "http://localhost:6274, without path, "
-            "wildcard, slash at its end, and without the port that is usual for its scheme",
-            cmd->cmd->name, value);
+        return apr_psprintf(cmd->pool,
+                            "%s \"%s\": must be an origin such as https://assistant.example or "
+                            "http://localhost:6274, without path, wildcard, slash at its end, and "
+                            "without the port that is usual for its scheme",
+                            cmd->cmd->name, value);
     }
     if (!config->origins) {
         config->origins = apr_array_make(cmd->pool, 2, sizeof(const char *));

@@ -13,10 +13,7 @@ static void run_tool(request_rec *r, ida_call *call, const ida_mcp_message *mess
 {
     ida_kind kind = pool_acquire(NULL, call->c, &call->store);
     if (kind) {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "no store connection: %s", call->c->message);
-        ida_ctx_clear(call->c); /* what is wrong with the store is the log's business */
-        call->c->retry_after = 1;
-        ida_fail(call->c, kind, "%s", ida_kind_text(kind));
+        pool_refused(r, call->c);
         ida_mcp_failed(call, message, answer);
         return;
     }
@@ -56,16 +53,16 @@ int mcp_handler(request_rec *r)
     request_state *state = child ? request_state_of(r) : NULL;
     if (!state || !state->principal || state->face != FACE_MCP) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "IDA0240: %s is served by idadmin-mcp without authentication: "
-                      "its Location needs \"AuthType IdAdmin\" and \"Require valid-user\"",
+                      "IDA0240: %s is served by idadmin-mcp without authentication: its Location "
+                      "needs \"AuthType IdAdmin\" and \"Require valid-user\"",
                       r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     ida_call call = {
         .c = state->c,
         .principal = state->principal,
-        .tenant = state->snapshot->tenant,
-        .synced = state->snapshot->synced,
+        .tenant = state->caller->tenant,
+        .synced = state->caller->synced,
         .address = r->useragent_ip,
         .gone = request_gone,
         .gone_baton = r,
@@ -82,11 +79,7 @@ int mcp_handler(request_rec *r)
     if (!ida_mcp_admit(&call, &request, &answer)) {
         status = run(r, &call, &request, &answer);
     }
-    apr_table_setn(r->notes, "idadmin-op", call.operation ? call.operation->name : "mcp");
-    int refused_by_httpd =
-        state->audited; /* one of its filters has answered while the body was read */
-    state->audited = 1;
-    if (!refused_by_httpd && spool_write(state->c, call.audit) != IDA_OK) {
+    if (spool_call(r, &call) != IDA_OK) {
         ida_mcp_refusal_answer(state->c, &answer);
         status = OK;
     }

@@ -51,10 +51,7 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
     ida_kind kind = writes ? pool_acquire_writer(call->c, &call->store)
                            : pool_acquire(NULL, call->c, &call->store);
     if (kind) {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "no store connection: %s", call->c->message);
-        ida_ctx_clear(call->c); /* what is wrong with the store is the log's business */
-        call->c->retry_after = 1;
-        ida_fail(call->c, kind, "%s", ida_kind_text(kind));
+        pool_refused(r, call->c);
         refuse(call, kind, answer);
     } else {
         call->release = release;
@@ -65,21 +62,6 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
     return OK;
 }
 
-/* The record goes out before the answer; IDA_OK when it is written or was with the work itself. */
-static ida_kind audit(request_rec *r, request_state *state, ida_call *call)
-{
-    int refused_by_httpd =
-        state->audited; /* one of its filters has answered while the body was read */
-    state->audited = 1;
-    if (call->operation) {
-        apr_table_setn(r->notes, "idadmin-op", call->operation->name);
-    }
-    if (call->task_id) {
-        apr_table_setn(r->notes, "idadmin-task", call->task_id);
-    }
-    return call->audit_written || refused_by_httpd ? IDA_OK : spool_write(state->c, call->audit);
-}
-
 int rest_handler(request_rec *r)
 {
     if (!r->handler || strcasecmp(r->handler, "idadmin-rest") != 0) {
@@ -88,8 +70,8 @@ int rest_handler(request_rec *r)
     request_state *state = child ? request_state_of(r) : NULL;
     if (!state || !state->principal) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "IDA0211: %s is served by idadmin-rest without authentication: "
-                      "its Location needs \"AuthType IdAdmin\" and \"Require valid-user\"",
+                      "IDA0211: %s is served by idadmin-rest without authentication: its Location "
+                      "needs \"AuthType IdAdmin\" and \"Require valid-user\"",
                       r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -97,8 +79,8 @@ int rest_handler(request_rec *r)
     ida_call call = {
         .c = state->c,
         .principal = state->principal,
-        .tenant = state->snapshot->tenant,
-        .synced = state->snapshot->synced,
+        .tenant = state->caller->tenant,
+        .synced = state->caller->synced,
         .address = r->useragent_ip,
     };
     ida_rest_request request = {
@@ -113,7 +95,7 @@ int rest_handler(request_rec *r)
     if (!ida_rest_admit(&call, route, &request, &answer)) {
         status = run(r, &call, &request, &answer);
     }
-    if (audit(r, state, &call) != IDA_OK) {
+    if (spool_call(r, &call) != IDA_OK) {
         ida_rest_error_answer(state->c, &answer);
         status = OK;
     }

@@ -144,7 +144,7 @@ int charge_fixups(request_rec *r)
         return DECLINED;
     }
     const ida_principal *p = state->principal;
-    const ida_tenant *tenant = state->snapshot->tenant;
+    const ida_tenant *tenant = state->caller->tenant;
     const char *name = apr_pstrcat(r->pool, p->company, ":", p->username, NULL);
     const ida_rate *company = rate_for(r, NULL, &tenant->rate_company, LIMIT_COMPANY);
     quota *q = &state->quotas[LIMIT_COMPANY];

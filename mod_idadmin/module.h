@@ -69,9 +69,9 @@ typedef struct request_state {
     face face;
     int routed;
     ida_route route;
-    char *key;                  /* X-Api-Key, taken out of headers_in; wiped once it is judged */
-    char *bearer;               /* the same of Authorization: Bearer, where MCP is served */
-    const ida_caller *snapshot; /* given back when the request's pool goes */
+    char *key;                /* X-Api-Key, taken out of headers_in; wiped once it is judged */
+    char *bearer;             /* the same of Authorization: Bearer, where MCP is served */
+    const ida_caller *caller; /* given back when the request's pool goes */
     const ida_principal *principal; /* set by check_authn alone */
     quota quotas[LIMIT_KINDS];      /* those of key, company, address */
     int limited;                    /* 429 by key or company: audited by refusals.c */
@@ -112,7 +112,7 @@ typedef struct child_state {
     ida_env env;
     rate_limiter *limiter;
     audit_spool_writer *spool;
-    ida_callers *snapshots;
+    ida_callers *callers;
     const ida_mcp *mcp; /* texts made once */
     char *openapi;
     size_t openapi_len;
@@ -136,6 +136,8 @@ _Atomic uint64_t *shm_overflow_watch(
 void pool_init(apr_pool_t *pool, server_rec *s);
 ida_kind pool_acquire(void *baton, ida_ctx *c, store **s);
 void pool_release(void *baton, store *s);
+/* After a refusal by one of them: its message is for the log, and c says the kind's sentence. */
+void pool_refused(request_rec *r, ida_ctx *c);
 /* The same for operations that write: a few at a time, so that reads never queue behind them. */
 ida_kind pool_acquire_writer(ida_ctx *c, store **s);
 void pool_release_writer(store *s);
@@ -145,6 +147,9 @@ void pool_release_writer(store *s);
 /* Writes the record; IDA_SERVICE_UNAVAILABLE in c when it cannot be written: the answer must not
  * leave. */
 ida_kind spool_write(ida_ctx *c, const audit_record *record);
+/* The record of a call that was answered, before the answer goes out; IDA_OK when it is written or
+ * was with the work itself. Tells the access log, too. */
+ida_kind spool_call(request_rec *r, const ida_call *call);
 /* "GET /v1/api/user", "mcp": the address as records name it. */
 const char *spool_endpoint(request_rec *r);
 /* Record of a refusal outside of the handler (Require, limits of other modules); does nothing when

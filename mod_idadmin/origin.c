@@ -69,8 +69,7 @@ int origin_answer_preflight(request_rec *r)
     apr_table_setn(r->headers_out, "Access-Control-Allow-Methods", "POST");
     apr_table_setn(r->headers_out, "Access-Control-Allow-Headers",
                    "authorization, content-type, accept, mcp-protocol-version, mcp-method, "
-                   "mcp-name, x-company-id, x-api-user, "
-                   "x-api-key");
+                   "mcp-name, x-company-id, x-api-user, x-api-key");
     apr_table_setn(r->headers_out, "Access-Control-Max-Age", "600");
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     r->status = HTTP_NO_CONTENT;

@@ -99,6 +99,15 @@ static ida_kind acquire(ida_ctx *c, store **s, int writes)
     return kind;
 }
 
+void pool_refused(request_rec *r, ida_ctx *c)
+{
+    ida_kind kind = c->kind;
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "no store connection: %s", c->message);
+    ida_ctx_clear(c); /* what is wrong with the store is the log's business */
+    c->retry_after = 1;
+    ida_fail(c, kind, "%s", ida_kind_text(kind));
+}
+
 ida_kind pool_acquire(void *baton, ida_ctx *c, store **s)
 {
     (void)baton;

@@ -92,9 +92,9 @@ static apr_status_t give_back(void *baton)
     request_state *state = baton;
     wipe(state->key);
     wipe(state->bearer);
-    if (state->snapshot) {
-        ida_caller_release(state->snapshot);
-        state->snapshot = NULL;
+    if (state->caller) {
+        ida_caller_release(state->caller);
+        state->caller = NULL;
     }
     return APR_SUCCESS;
 }

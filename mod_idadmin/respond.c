@@ -64,12 +64,11 @@ const char *respond_foreign_text(request_rec *r)
     default: /* a firewall's 403 or 413 has a reason of its own, which only its log tells */
         return r->status < 400 || r->status >= 500
                    ? NULL
-                   : apr_psprintf(
-                         r->pool,
-                         "The server refused this request with status %d before the service "
-                         "carried it out. Its administrator finds the "
-                         "reason in the logs of the server and of the modules that guard it.",
-                         r->status);
+                   : apr_psprintf(r->pool,
+                                  "The server refused this request with status %d before the "
+                                  "service carried it out. Its administrator finds the reason in "
+                                  "the logs of the server and of the modules that guard it.",
+                                  r->status);
     }
 }
 

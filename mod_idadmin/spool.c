@@ -17,8 +17,8 @@ ida_kind spool_write(ida_ctx *c, const audit_record *record)
      */
     if (ida_say_now(shm_spool_said(), ida_monotonic(c->env), 60000)) {
         ida_log(c->env, IDA_LOG_ERROR, "IDA0220",
-                "an audit record cannot be written to %s: %s; requests get 503 until it can "
-                "(free space, owner and mode of the directory); said once a minute",
+                "an audit record cannot be written to %s: %s; requests get 503 until it can (free "
+                "space, owner and mode of the directory); said once a minute",
                 config_spool(child->server), strerror(failed));
     }
     c->retry_after = 5;
@@ -26,6 +26,21 @@ ida_kind spool_write(ida_ctx *c, const audit_record *record)
     return ida_fail(
         c, IDA_SERVICE_UNAVAILABLE,
         "The service cannot record this request at the moment and therefore does not answer it.");
+}
+
+ida_kind spool_call(request_rec *r, const ida_call *call)
+{
+    request_state *state = request_state_of(r);
+    int refused_by_httpd =
+        state->audited; /* one of its filters has answered while the body was read */
+    state->audited = 1;
+    if (call->operation || state->face == FACE_MCP) {
+        apr_table_setn(r->notes, "idadmin-op", call->operation ? call->operation->name : "mcp");
+    }
+    if (call->task_id) {
+        apr_table_setn(r->notes, "idadmin-task", call->task_id);
+    }
+    return call->audit_written || refused_by_httpd ? IDA_OK : spool_write(state->c, call->audit);
 }
 
 const char *spool_endpoint(request_rec *r)
@@ -61,7 +76,7 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
         .operation = request_route(r)->operation,
         .face = state->face == FACE_MCP ? IDA_FACE_MCP : IDA_FACE_REST,
         .principal = state->principal,
-        .tenant = state->snapshot->tenant,
+        .tenant = state->caller->tenant,
         .address = r->useragent_ip,
         .endpoint = spool_endpoint(r),
     };

@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <string.h>
 #include <time.h>
 
@@ -67,69 +68,27 @@ char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_
     return out;
 }
 
-static const char base64_alphabet[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static int base64_digit(unsigned char ch)
-{
-    if (ch >= 'A' && ch <= 'Z') {
-        return ch - 'A';
-    }
-    if (ch >= 'a' && ch <= 'z') {
-        return ch - 'a' + 26;
-    }
-    if (ch >= '0' && ch <= '9') {
-        return ch - '0' + 52;
-    }
-    return ch == '+' ? 62 : ch == '/' ? 63 : -1;
-}
-
-unsigned char *ida_base64_decode(apr_pool_t *pool, const char *text, size_t text_len, size_t *len)
-{
-    if (text_len % 4) {
-        return NULL;
-    }
-    size_t padding = 0;
-    while (padding < 2 && padding < text_len && text[text_len - 1 - padding] == '=') {
-        padding++;
-    }
-    unsigned char *out = apr_palloc(pool, text_len / 4 * 3 + 1);
-    size_t at = 0;
-    for (size_t i = 0; i < text_len; i += 4) {
-        size_t digits = i + 4 == text_len ? 4 - padding : 4;
-        unsigned value = 0;
-        for (size_t d = 0; d < 4; d++) {
-            int digit = d < digits ? base64_digit((unsigned char)text[i + d]) : 0;
-            if (digit < 0) {
-                return NULL;
-            }
-            value = value << 6 | (unsigned)digit;
-        }
-        /* Bits that no byte takes must be zero: one text for one value. */
-        if ((digits == 3 && value & 0xFF) || (digits == 2 && value & 0xFFFF)) {
-            return NULL;
-        }
-        for (size_t b = 0; b + 1 < digits; b++) {
-            out[at++] = (unsigned char)(value >> (16 - 8 * b));
-        }
-    }
-    *len = at;
-    return out;
-}
-
 char *ida_base64_encode(apr_pool_t *pool, const unsigned char *bytes, size_t len)
 {
-    char *out = apr_palloc(pool, (len + 2) / 3 * 4 + 1), *to = out;
-    for (size_t i = 0; i < len; i += 3) {
-        size_t have = len - i < 3 ? len - i : 3;
-        unsigned value = (unsigned)bytes[i] << 16 | (have > 1 ? (unsigned)bytes[i + 1] << 8 : 0) |
-                         (have > 2 ? bytes[i + 2] : 0);
-        for (size_t d = 0; d < 4; d++) {
-            *to++ = d <= have ? base64_alphabet[value >> (18 - 6 * d) & 63] : '=';
-        }
-    }
-    *to = '\0';
+    char *out = apr_palloc(pool, (len + 2) / 3 * 4 + 1);
+    EVP_EncodeBlock((unsigned char *)out, bytes, (int)len);
+    out[(len + 2) / 3 * 4] = '\0';
     return out;
+}
+
+/* What is decoded must encode to the same text again: that refuses blanks, and bits that no byte
+ * takes. */
+unsigned char *ida_base64_decode(apr_pool_t *pool, const char *text, size_t text_len, size_t *len)
+{
+    unsigned char *out = apr_palloc(pool, text_len / 4 * 3 + 1);
+    if (text_len % 4 || EVP_DecodeBlock(out, (const unsigned char *)text, (int)text_len) < 0) {
+        return NULL;
+    }
+    *len = text_len / 4 * 3;
+    for (size_t i = text_len; i > 0 && text_len - i < 2 && text[i - 1] == '='; i--) {
+        --*len;
+    }
+    return memcmp(ida_base64_encode(pool, out, *len), text, text_len) == 0 ? out : NULL;
 }
 
 char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len)

@@ -68,8 +68,7 @@ void ida_fault_add(ida_ctx *c, const char *field, const char *rule_format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* IDA_OK when no fault was noted, else IDA_BAD_REQUEST with one message naming each field and its
- * rule, in the order noted
- * ("firstname: is required; date: must be ..."). Clears the list. */
+ * rule, in the order noted ("firstname: is required; date: must be ..."). Clears the list. */
 ida_kind ida_faults_raise(ida_ctx *c);
 
 /* Formats into the pool with C11 conversions. */

@@ -1,5 +1,5 @@
-/* The one table of error kinds: kind -> HTTP status, code and default sentence.
- * Nothing else in the project turns a failure into a status. */
+/* The one table of error kinds: kind -> HTTP status, code and default sentence. Nothing else in the
+ * project turns a failure into a status. */
 #ifndef CORE_BASE_ERRORS_H
 #define CORE_BASE_ERRORS_H
 

@@ -180,17 +180,32 @@ json_t *ida_json_load(apr_pool_t *pool, const char *text)
                 : NULL;
 }
 
-char *ida_json_sorted(apr_pool_t *pool, const json_t *value)
+static char *dump(apr_pool_t *pool, const json_t *value, size_t how)
 {
-    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS;
-    size_t len = value ? json_dumpb(value, NULL, 0, flags) : 0;
+    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | how;
+    char most[2048]; /* nearly every text: written once */
+    size_t len = value ? json_dumpb(value, most, sizeof most, flags) : 0;
     if (!len) {
         return NULL;
     }
     char *text = apr_palloc(pool, len + 1);
-    json_dumpb(value, text, len, flags);
+    if (len <= sizeof most) {
+        memcpy(text, most, len);
+    } else {
+        json_dumpb(value, text, len, flags);
+    }
     text[len] = '\0';
     return text;
+}
+
+char *ida_json_text(apr_pool_t *pool, const json_t *value)
+{
+    return dump(pool, value, 0);
+}
+
+char *ida_json_sorted(apr_pool_t *pool, const json_t *value)
+{
+    return dump(pool, value, JSON_SORT_KEYS);
 }
 
 const char *ida_json_string(const json_t *object, const char *member)

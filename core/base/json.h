@@ -8,9 +8,9 @@
 
 #include "core/base/context.h"
 
-/* Design 4 "JSON in": one object, UTF-8, no duplicate members, at most 32 deep, at most 100,000
- * values, no trailing bytes. Failure: IDA_BAD_REQUEST whose message says what and where. Numbers
- * outside int64/double: refused. */
+/* One object, UTF-8, no duplicate members, at most 32 deep, at most 100,000 values, no trailing
+ * bytes. Failure: IDA_BAD_REQUEST whose message says what and where. Numbers outside int64/double:
+ * refused. */
 ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **object);
 
 /* For JSON of our own making (store columns): NULL on failure, belongs to the pool. */
@@ -26,10 +26,6 @@ json_t *ida_json_keep(apr_pool_t *pool, json_t *value);
 /* Compact text in pool, NULL for NULL; `sorted` members for anything that is hashed or compared. */
 char *ida_json_text(apr_pool_t *pool, const json_t *value);
 char *ida_json_sorted(apr_pool_t *pool, const json_t *value);
-/* The same with `before` and `after` around it: `{"data":` and `}`. `value` must not be NULL. */
-char *ida_json_text_within(apr_pool_t *pool, const char *before, const json_t *value,
-                           const char *after);
-
 /* What stands between the quotes of a JSON string: bytes needed for it, and the writing, which
  * returns where it ended (no terminator). The text must be valid UTF-8. */
 size_t ida_json_escaped_length(const char *text, size_t len);

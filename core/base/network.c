@@ -90,11 +90,11 @@ ida_kind ida_networks_parse(ida_ctx *c, const char *text, char **networks)
         size_t len = strcspn(at, ",");
         network n;
         if (!read_network(at, len, &n)) {
-            return ida_fail(c, IDA_BAD_REQUEST,
-                            "\"%.*s\" is no network: write an address of IPv4 or IPv6, or one with "
-                            "the length of its prefix, such as "
-                            "192.0.2.0/24 or 2001:db8::/32, with commas between several",
-                            (int)(len < 60 ? len : 60), at);
+            return ida_fail(
+                c, IDA_BAD_REQUEST,
+                "\"%.*s\" is no network: write an address of IPv4 or IPv6, or one with the length "
+                "of its prefix, such as 192.0.2.0/24 or 2001:db8::/32, with commas between several",
+                (int)(len < 60 ? len : 60), at);
         }
         if (!trim(&n)) {
             return ida_fail(

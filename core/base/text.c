@@ -19,58 +19,14 @@
  * end at 6 MB). */
 #define TEXT_MAX (64 * 1024 * 1024)
 
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte)) /* of the eight bytes of a word */
-
-/* How many bytes at the front are ASCII and no NUL, in whole words: most text is nothing else. */
-static size_t ascii_words(const unsigned char *bytes, size_t len)
-{
-    size_t at = 0;
-    for (uint64_t word; len - at >= sizeof word; at += sizeof word) {
-        memcpy(&word, bytes + at, sizeof word);
-        if ((word | (word - EACH(1))) & EACH(0x80)) {
-            break;
-        }
-    }
-    return at;
-}
-
 int ida_utf8_valid(const char *bytes, size_t len)
 {
-    const unsigned char *p = (const unsigned char *)bytes;
-    const unsigned char *end = p + len;
-    p += ascii_words(p, len);
-    while (p < end) {
-        if (*p < 0x80) {
-            if (*p++ == 0) {
-                return 0;
-            }
-            continue;
-        }
-        /* The second byte's range excludes overlongs, surrogates and values above U+10FFFF. */
-        size_t more;
-        unsigned char low = 0x80, high = 0xBF;
-        if (*p >= 0xC2 && *p <= 0xDF) {
-            more = 1;
-        } else if ((*p & 0xF0) == 0xE0) {
-            more = 2;
-            low = *p == 0xE0 ? 0xA0 : 0x80;
-            high = *p == 0xED ? 0x9F : 0xBF;
-        } else if (*p >= 0xF0 && *p <= 0xF4) {
-            more = 3;
-            low = *p == 0xF0 ? 0x90 : 0x80;
-            high = *p == 0xF4 ? 0x8F : 0xBF;
-        } else {
+    for (size_t i = 0; i < len;) {
+        UChar32 ch;
+        U8_NEXT(bytes, i, len, ch);
+        if (ch <= 0) {
             return 0;
         }
-        if ((size_t)(end - p) <= more || p[1] < low || p[1] > high) {
-            return 0;
-        }
-        for (size_t i = 2; i <= more; i++) {
-            if ((p[i] & 0xC0) != 0x80) {
-                return 0;
-            }
-        }
-        p += more + 1;
     }
     return 1;
 }
@@ -488,4 +444,20 @@ int ida_has_control(const char *text, int lines)
         }
     }
     return 0;
+}
+
+const char *ida_words_rule(apr_pool_t *pool, const char *const *words, const char *text)
+{
+    const char *rule = "must be";
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(words[i], text) == 0) {
+            return NULL;
+        }
+        rule = apr_pstrcat(pool, rule,
+                           i == 0         ? " \""
+                           : words[i + 1] ? ", \""
+                                          : " or \"",
+                           words[i], "\"", NULL);
+    }
+    return rule;
 }

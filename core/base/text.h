@@ -57,6 +57,10 @@ char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_
  * line ends and tabs pass, where an address may have several lines. */
 int ida_has_control(const char *text, int lines);
 
+/* NULL when the text is one of the words (NULL-terminated), else the rule: must be "a", "b" or "c".
+ */
+const char *ida_words_rule(apr_pool_t *pool, const char *const *words, const char *text);
+
 /* Strict RFC 4648 base64: padding required, no blanks, no stray bits. NULL when malformed; else
  * bytes in pool, *len set. */
 unsigned char *ida_base64_decode(apr_pool_t *pool, const char *text, size_t text_len, size_t *len);

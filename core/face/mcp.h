@@ -10,7 +10,7 @@
 #include "core/operation/operation.h"
 
 #define IDA_MCP_BODY_MAX 1048576 /* bytes */
-#define IDA_MCP_TEXT_MAX 51200   /* bytes of the text block of a tool's result, specification 8 */
+#define IDA_MCP_TEXT_MAX 51200   /* bytes of the text block of a tool's result */
 #define IDA_MCP_TYPE "application/json"
 
 /* Texts that never change, made once and then only read: one for all threads of a child. */

@@ -1,6 +1,6 @@
-/* Owns how a result is made to fit: at whole items by asking the operation for fewer, so that the
- * operation itself makes the cursor that goes on at the first item left out; then by shortening
- * long values inside one item. Must not know protocols nor subjects. */
+/* Owns how a result is made to fit: its pages end earlier, at whole items, with cursors that go on
+ * at the first item left out; then long values inside one item are shortened. Must not know
+ * protocols nor subjects. */
 #include "core/face/mcp_cut.h"
 
 #include <apr_strings.h>
@@ -8,10 +8,10 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/operation/page.h"
 
-#define ROUNDS 6        /* a list that changes under our hands may need more than two */
 #define NOTE_ROOM 384   /* bytes for truncated and note */
-#define CURSOR_ROOM 768 /* bytes for a nextCursor where there was null, each list */
+#define CURSOR_ROOM 768 /* bytes for a nextCursor where there was null, each page */
 
 static size_t size_of(const json_t *value)
 {
@@ -20,76 +20,56 @@ static size_t size_of(const json_t *value)
 
 /* --- whole items --- */
 
-static size_t longest(const json_t *pages)
+static size_t longest(const ida_page *pages)
 {
-    size_t i, most = 0;
-    json_t *page;
-    json_array_foreach (pages, i, page) {
-        most = json_array_size(page) > most ? json_array_size(page) : most;
+    size_t most = 0;
+    for (; pages; pages = pages->next) {
+        most = json_array_size(pages->items) > most ? json_array_size(pages->items) : most;
     }
     return most;
 }
 
-/* How many items of each list fit into `max` bytes together with what stands around them. */
-static size_t fitting(const json_t *result, const json_t *pages, size_t max)
+/* How many items of each page fit into `max` bytes together with what stands around them, at least
+ * one. */
+static size_t fitting(const ida_call *call, size_t max)
 {
-    size_t most = longest(pages),
-           used = size_of(result) + NOTE_ROOM + json_array_size(pages) * CURSOR_ROOM, fit = most;
-    for (; fit > 0 && used > max; fit--) { /* takes item `fit` out of every list that has one */
-        size_t i;
-        json_t *page;
-        json_array_foreach (pages, i, page) {
-            const json_t *item = json_array_get(page, fit - 1);
-            used -= item ? size_of(item) + (fit > 1) : 0;
+    size_t fit = longest(call->pages), used = size_of(call->result) + NOTE_ROOM;
+    for (const ida_page *page = call->pages; page; page = page->next) {
+        used += CURSOR_ROOM;
+    }
+    for (; fit > 1 && used > max; fit--) { /* takes item `fit` out of every page that has one */
+        for (const ida_page *page = call->pages; page; page = page->next) {
+            const json_t *item = json_array_get(page->items, fit - 1);
+            used -= item ? size_of(item) + 1 : 0;
         }
     }
     return fit;
 }
 
-static ida_kind still_there(ida_call *call)
+static ida_kind cut_pages(ida_call *call, size_t count)
 {
-    if (!call->gone || !call->gone(call->gone_baton)) {
-        return IDA_OK;
+    ida_kind kind = IDA_OK;
+    for (ida_page *page = call->pages; page && !kind; page = page->next) {
+        kind = json_array_size(page->items) > count ? ida_page_cut(page, count) : IDA_OK;
     }
-    call->c->message_is_public = 1;
-    ida_kind kind = ida_fail(call->c, IDA_SERVICE_UNAVAILABLE,
-                             "The caller closed the connection; the work was stopped.");
-    ida_operation_refusal(call, kind);
+    call->count = ida_pages_count(call);
     return kind;
-}
-
-static ida_kind run_with_limit(ida_call *call, const json_t *given, size_t limit)
-{
-    json_t *arguments = ida_json_keep(call->c->pool, json_copy((json_t *)given));
-    json_object_set_new(arguments, "limit", json_integer((json_int_t)limit));
-    call->arguments = arguments;
-    ida_kind kind = still_there(call);
-    return kind ? kind : ida_operation_run(call);
-}
-
-static int several_lists(const json_t *pages)
-{
-    return json_array_size(pages) > 1;
 }
 
 /* --- inside of items --- */
 
 typedef struct bounds {
-    size_t text, entries; /* bytes of a text, entries of a list inside an item */
-    const json_t *pages;  /* not to be made shorter: their cursors count their items */
-    int around;           /* 1: only what stands around the pages */
+    size_t text, entries;  /* bytes of a text, entries of a list inside an item */
+    const ida_page *pages; /* not to be made shorter: their cursors count their items */
+    int around;            /* 1: only what stands around the pages */
 } bounds;
 
-static int is_page(const json_t *pages, const json_t *value)
+static int is_page(const ida_page *pages, const json_t *value)
 {
-    size_t i;
-    json_t *page;
-    json_array_foreach (pages, i, page) {
-        if (page == value) {
-            return 1;
-        }
+    while (pages && pages->items != value) {
+        pages = pages->next;
     }
-    return 0;
+    return pages != NULL;
 }
 
 /* Names by which something can be asked for again. */
@@ -121,47 +101,44 @@ static void shorten(apr_pool_t *pool, json_t *value, const char *name, const bou
     }
 }
 
-static size_t size_of_items(const json_t *pages)
+static size_t size_of_items(const ida_page *pages)
 {
-    size_t i, size = 0;
-    json_t *page;
-    json_array_foreach (pages, i, page) {
-        size += size_of(page);
+    size_t size = 0;
+    for (; pages; pages = pages->next) {
+        size += size_of(pages->items);
     }
     return size;
 }
 
 /* Harder from step to step, so that no more is lost than must be. 1 when something was shortened.
  */
-static int shorten_to(ida_call *call, const json_t *pages, size_t max, int around)
+static int shorten_to(ida_call *call, size_t max, int around)
 {
-    int done = 0;
     static const struct {
         size_t text, entries;
     } steps[] = {
         {1024, 400}, {512, 200}, {512, 100}, {256, 50}, {128, 25}, {128, 10}, {64, 4}, {64, 1},
     };
-    for (size_t i = 0; i < sizeof steps / sizeof *steps &&
-                       size_of(call->result) - (around ? size_of_items(pages) : 0) > max;
-         i++) {
-        const bounds b = {steps[i].text, steps[i].entries, pages, around};
+    size_t apart = around ? size_of_items(call->pages) : 0, i = 0;
+    for (; i < sizeof steps / sizeof *steps && size_of(call->result) - apart > max; i++) {
+        const bounds b = {steps[i].text, steps[i].entries, call->pages, around};
         shorten(call->c->pool, call->result, NULL, &b);
-        done = 1;
     }
-    return done;
+    return i > 0;
 }
 
 /* --- together --- */
 
-static const char *note_of(ida_call *call, const json_t *pages, size_t items, int shortened)
+static const char *note_of(ida_call *call, size_t items, int shortened)
 {
+    int several = call->pages && call->pages->next;
     const char *rest =
-        several_lists(pages)
+        several
             ? "For more of one section, ask for that section alone with its nextCursor as cursor."
             : "Narrow the query, or pass nextCursor as cursor to go on at the first item left out.";
     const char *cut = items ? ida_printf(call->c->pool, "Cut to the first %zu item%s%s to fit. %s",
                                          items, items == 1 ? "" : "s",
-                                         several_lists(pages) ? " of each section" : "", rest)
+                                         several ? " of each section" : "", rest)
                             : "";
     return apr_pstrcat(call->c->pool, cut, *cut && shortened ? " " : "",
                        shortened ? "Long texts (marked \xe2\x80\xa6) and long lists inside of an "
@@ -179,41 +156,55 @@ static void mark_cut(ida_call *call, const char *note)
                  own ? apr_pstrcat(call->c->pool, own, " ", note, NULL) : note);
 }
 
+/* What stands around a list gets half of the room, else its pages would end up with one item each.
+ */
+static ida_kind cut(ida_call *call, size_t max)
+{
+    int shortened = call->pages && shorten_to(call, max / 2, 1);
+    size_t room = max - NOTE_ROOM, items = 0;
+    if (size_of(call->result) > room && longest(call->pages) > 1) {
+        items = fitting(call, max);
+        ida_kind kind = cut_pages(call, items);
+        if (kind) {
+            return kind;
+        }
+    }
+    if (size_of(call->result) > room) {
+        shortened |= shorten_to(call, room, 0);
+    }
+    mark_cut(call, note_of(call, items, shortened));
+    return IDA_OK;
+}
+
+static ida_kind still_there(ida_call *call)
+{
+    if (!call->gone || !call->gone(call->gone_baton)) {
+        return IDA_OK;
+    }
+    call->c->message_is_public = 1;
+    return ida_fail(call->c, IDA_SERVICE_UNAVAILABLE,
+                    "The caller closed the connection; the work was stopped.");
+}
+
+/* The record of a call that ran says what became of it: the count of what is left, or the failure.
+ */
 ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text)
 {
-    const json_t *given = call->arguments, *pages = NULL;
     ida_kind kind = still_there(call);
-    size_t items = 0;
-    int shortened = 0;
-    if (!kind) {
-        kind = ida_operation_run(call);
+    if (kind) {
+        ida_operation_refusal(call, kind);
+        return kind;
     }
-    for (int round = 0; !kind && size_of(call->result) + (items ? NOTE_ROOM : 0) > max; round++) {
-        pages = ida_json_keep(call->c->pool, ida_operation_pages(call->operation, call->result));
-        /* What stands around a list gets half of the room, else its pages would end up with one
-         * item each. */
-        shortened = json_array_size(pages) && shorten_to(call, pages, max / 2, 1);
-        size_t most = longest(pages), fit = fitting(call->result, pages, max);
-        if (most <= 1 || round == ROUNDS ||
-            (shortened && size_of(call->result) + NOTE_ROOM <= max)) {
-            break;
-        }
-        items = round == ROUNDS - 1 || fit == 0 ? 1 : fit < most ? fit : most - 1;
-        shortened = 0;
-        kind = run_with_limit(call, given, items);
-    }
+    kind = ida_operation_run(call);
     if (kind) {
         return kind;
     }
-    pages = ida_json_keep(call->c->pool, ida_operation_pages(call->operation, call->result));
-    if (size_of(call->result) + (items ? NOTE_ROOM : 0) > max) {
-        shortened |= shorten_to(call, pages, max - NOTE_ROOM, 0);
+    if (size_of(call->result) > max) {
+        kind = cut(call, max);
+        ida_operation_refusal(call, kind);
     }
-    if (items || shortened) {
-        mark_cut(call, note_of(call, pages, items, shortened));
-    }
-    *text = ida_json_text(call->c->pool, call->result);
-    if (strlen(*text) > max) {
+    *text = kind ? NULL : ida_json_text(call->c->pool, call->result);
+    if (!kind && strlen(*text) > max) {
         kind = ida_fail(call->c, IDA_INTERNAL_ERROR, "a result of %zu bytes does not fit",
                         strlen(*text));
         ida_operation_refusal(call, kind);

@@ -5,10 +5,9 @@
 
 #include "core/operation/operation.h"
 
-/* ida_operation_run, again with a smaller limit while the result's JSON text is longer than `max`
- * bytes (at least 4,096). Then call->result has `truncated` and `note`. *text is call->result as
- * compact JSON, never longer than `max`. Fails as the operation does, and when the caller has gone.
- */
+/* ida_operation_run, its result cut to `max` bytes of JSON text (at least 4,096): then call->result
+ * has `truncated` and `note`. *text is call->result as compact JSON, never longer than `max`. Fails
+ * as the operation does, and when the caller has gone. */
 ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text);
 
 #endif

@@ -100,10 +100,10 @@ const char *ida_mcp_refusal(apr_pool_t *pool, int status, const char *message)
 
 const char *ida_mcp_kind_text(ida_kind kind)
 {
-    return kind == IDA_UNAUTHORIZED ? "The credentials are missing or not valid. Send the header "
-                                      "Authorization: Bearer with the MCP secret, which has the "
-                                      "shape companyId:username:apiKey (the API key alone is not "
-                                      "enough), or X-Company-ID, X-Api-User and X-Api-Key."
+    return kind == IDA_UNAUTHORIZED
+               ? "The credentials are missing or not valid. Send the header Authorization: Bearer "
+                 "with the MCP secret, which has the shape companyId:username:apiKey (the API key "
+                 "alone is not enough), or X-Company-ID, X-Api-User and X-Api-Key."
            : kind == IDA_METHOD_NOT_ALLOWED
                ? "This address takes POST alone; there is no stream to open and no session to end."
            : kind == IDA_PAYLOAD_TOO_LARGE ? "The message is larger than 1048576 bytes (1 MiB)."
@@ -305,8 +305,7 @@ static int read_modern(ida_call *call, const ida_mcp_request *request, ida_mcp_m
         return ida_mcp_fault(call, m, answer, IDA_RPC_META, "%s",
                              !json_is_object(meta)
                                  ? "\"params._meta\" must be an object with \"" META_VERSION
-                                   "\" (string) and "
-                                   "\"" META_CAPABILITIES "\" (object)."
+                                   "\" (string) and \"" META_CAPABILITIES "\" (object)."
                              : !version ? "\"params._meta\" lacks the string \"" META_VERSION "\"."
                                         : "\"params._meta\" lacks the object \"" META_CAPABILITIES
                                           "\".");

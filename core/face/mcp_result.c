@@ -8,8 +8,8 @@
 #define CACHED \
     ",\"ttlMs\":3600000,\"cacheScope\":\"private\"" /* the list changes with the program alone */
 
-static void frame(const ida_call *call, const ida_mcp_message *m, const char *result,
-                  ida_rest_answer *answer)
+void ida_mcp_plain_result(const ida_call *call, const ida_mcp_message *m, const char *result,
+                          ida_rest_answer *answer)
 {
     memset(answer, 0, sizeof *answer);
     answer->status = 200;
@@ -19,21 +19,16 @@ static void frame(const ida_call *call, const ida_mcp_message *m, const char *re
     answer->len = strlen(answer->body);
 }
 
-void ida_mcp_plain_result(const ida_call *call, const ida_mcp_message *m, const char *result,
-                          ida_rest_answer *answer)
-{
-    frame(call, m, result, answer);
-}
-
 void ida_mcp_result(const ida_call *call, const ida_mcp_message *m, const char *members, int cached,
                     ida_rest_answer *answer)
 {
     apr_pool_t *pool = call->c->pool;
-    frame(call, m,
-          !m->modern
-              ? apr_pstrcat(pool, "{", members, "}", NULL)
-              : apr_pstrcat(pool, "{\"resultType\":\"complete\",", members, cached ? CACHED : "",
-                            ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":", m->fixed->server,
-                            "}}", NULL),
-          answer);
+    ida_mcp_plain_result(
+        call, m,
+        !m->modern
+            ? apr_pstrcat(pool, "{", members, "}", NULL)
+            : apr_pstrcat(pool, "{\"resultType\":\"complete\",", members, cached ? CACHED : "",
+                          ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":", m->fixed->server,
+                          "}}", NULL),
+        answer);
 }

@@ -5,20 +5,86 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/face/openapi_schemas.h"
 #include "core/face/rest.h"
 #include "core/operation/param.h"
+
+/* --- schemas that several results share --- */
+
+static const ida_field error[] = {OUT_TEXT("code", ALWAYS), OUT_TEXT("message", ALWAYS), OUT_END};
+static const ida_field error_body[] = {OUT_OBJECT("error", ALWAYS, error), OUT_END};
+
+static const ida_field user[] = {OUT_TEXT("userPrincipalName", ALWAYS),
+                                 OUT_TEXT("displayName", SOMETIMES),
+                                 OUT_TEXT("givenName", SOMETIMES),
+                                 OUT_TEXT("surname", SOMETIMES),
+                                 OUT_TEXT("department", SOMETIMES),
+                                 OUT_TEXT("jobTitle", SOMETIMES),
+                                 OUT_END};
+
+static const char *const directories[] = {"cloud", "onPremises", NULL};
+static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
+                                  OUT_WORD("directory", ALWAYS, directories),
+                                  OUT_TEXT("reason", SOMETIMES), OUT_END};
+static const char *const restored[] = {"queuedOffboarding", "disabledAccount", NULL};
+static const ida_field rehire[] = {OUT_WORD("restored", ALWAYS, restored),
+                                   OUT_TEXT("cancelledTaskId", SOMETIMES),
+                                   OUT_LIST("memberships", SOMETIMES, group),
+                                   OUT_LIST("notRevokedThen", SOMETIMES, group), OUT_END};
+
+static const ida_field plan[] = {OUT_TEXT("userPrincipalName", ALWAYS),
+                                 OUT_TEXT("mail", ALWAYS | OR_NULL),
+                                 OUT_TIME("scheduledAt", ALWAYS),
+                                 OUT_TIME("scheduledAtUtc", ALWAYS),
+                                 OUT_TEXTS("steps", ALWAYS),
+                                 OUT_END};
+static const ida_field dry_run[] = {
+    OUT_TEXT("message", ALWAYS),          OUT_OBJECT("plan", ALWAYS, plan),
+    OUT_TEXTS("warnings", ALWAYS),        OUT_NAMED("rehire", SOMETIMES, "Rehire"),
+    OUT_NAMED("task", SOMETIMES, "Task"), OUT_END};
+
+static const char *const types[] = {"userCreate",  "userUpdate",   "userDelete",
+                                    "accessGrant", "accessRevoke", NULL};
+static const char *const states[] = {"queued",    "running",   "done", "failed",
+                                     "attention", "cancelled", NULL};
+static const char *const outcomes[] = {"done", "already", "skipped", "failed", "unknown", NULL};
+static const ida_field requested_by[] = {OUT_TEXT("username", SOMETIMES),
+                                         OUT_TEXT("label", SOMETIMES), OUT_END};
+static const ida_field step[] = {OUT_TEXT("name", SOMETIMES),
+                                 OUT_WORD("outcome", OR_NULL, outcomes),
+                                 OUT_TEXT("detail", OR_NULL), OUT_TIME("at", OR_NULL), OUT_END};
+static const ida_field task[] = {OUT_TEXT("id", ALWAYS),
+                                 OUT_WORD("type", ALWAYS, types),
+                                 OUT_WORD("state", ALWAYS, states),
+                                 OUT_TEXT("userPrincipalName", ALWAYS),
+                                 OUT_TIME("scheduledAt", ALWAYS),
+                                 OUT_TIME("scheduledAtUtc", ALWAYS),
+                                 OUT_TIME("createdAt", SOMETIMES),
+                                 OUT_TIME("startedAt", OR_NULL),
+                                 OUT_TIME("finishedAt", OR_NULL),
+                                 OUT_INTEGER("attempts", SOMETIMES),
+                                 OUT_TIME("nextAttemptAt", OR_NULL),
+                                 OUT_OBJECT("requestedBy", SOMETIMES, requested_by),
+                                 OUT_TEXTS("warnings", SOMETIMES),
+                                 OUT_TEXT("error", OR_NULL),
+                                 OUT_LIST("steps", ALWAYS, step),
+                                 OUT_END};
+
+static const struct {
+    const char *name;
+    const ida_field *members;
+} shared[] = {
+    {"Error", error_body}, {"User", user}, {"Rehire", rehire}, {"DryRun", dry_run}, {"Task", task},
+};
+
+/* --- operations --- */
 
 static json_t *query_parameters(const ida_operation *op)
 {
     json_t *list = json_array();
     for (const ida_param *p = op->params; p->name; p++) {
-        if (op->body && !(p->flags & IDA_PARAM_QUERY)) {
-            continue;
-        }
         json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", p->name, "in", "query",
                                   "required", (p->flags & IDA_PARAM_REQUIRED) != 0, "description",
-                                  p->description, "schema", ida_param_schema(p));
+                                  p->about, "schema", ida_param_schema(p));
         if (p->type == IDA_PARAM_LIST) { /* comma list in one parameter */
             json_object_set_new(entry, "style", json_string("form"));
             json_object_set_new(entry, "explode", json_false());
@@ -27,13 +93,14 @@ static json_t *query_parameters(const ida_operation *op)
     }
     if (op->scope == IDA_SCOPE_WRITE) {
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name",
-                            "Idempotency-Key", "in", "header", "required", 0, "description",
-                            "Chosen by the client, once a request: the same request under the same "
-                            "key gets the first answer again "
-                            "(Idempotent-Replayed: true) for at least 24 hours.",
-                            "schema", "type", "string", "minLength", 1, "maxLength",
-                            IDA_IDEMPOTENCY_KEY_MAX, "pattern", "^[ -~]+$"));
+            list,
+            json_pack(
+                "{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name", "Idempotency-Key", "in",
+                "header", "required", 0, "description",
+                "Chosen by the client, once a request: the same request under the same key gets "
+                "the first answer again (Idempotent-Replayed: true) for at least 24 hours.",
+                "schema", "type", "string", "minLength", 1, "maxLength", IDA_IDEMPOTENCY_KEY_MAX,
+                "pattern", "^[ -~]+$"));
     }
     return list;
 }
@@ -41,7 +108,7 @@ static json_t *query_parameters(const ida_operation *op)
 static json_t *request_body(const ida_operation *op)
 {
     return json_pack("{s:b, s:{s:{s:o}}}", "required", 1, "content", "application/json", "schema",
-                     ida_params_schema(op->params));
+                     ida_params_schema(op->body));
 }
 
 static json_t *reference_to(const char *schema)
@@ -156,13 +223,10 @@ char *ida_openapi(apr_pool_t *pool)
         if (op->alias_path) {
             add_door(paths, op, op->alias_method, op->alias_path, ".alias");
         }
-        if (op->output) {
-            json_object_set_new(schemas, op->schema, json_loads(op->output, 0, NULL));
-        }
+        json_object_set_new(schemas, op->schema, ida_schema_of_result(op));
     }
-    for (size_t i = 0; i < sizeof openapi_schemas / sizeof *openapi_schemas; i++) {
-        json_object_set_new(schemas, openapi_schemas[i].name,
-                            json_loads(openapi_schemas[i].json, 0, NULL));
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        json_object_set_new(schemas, shared[i].name, ida_schema_of(shared[i].members, 0));
     }
     json_t *document = json_pack(
         "{s:s, s:{s:s, s:s, s:s}, s:o, s:{s:o, s:o}, s:[{s:[], s:[], s:[]}]}", "openapi", "3.1.0",

@@ -1,8 +1,9 @@
 /* Owns REST as a pure function: which operation a method and path mean, what the query says, how
  * results and errors look. Must not know an HTTP server; the order in which its stages are called
- * is the server glue's, by design 5. */
+ * is the server glue's. */
 #include "core/face/rest.h"
 
+#include <apr_escape.h>
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
@@ -188,22 +189,10 @@ ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_r
  * the result is not UTF-8 without NUL. */
 static char *decode(apr_pool_t *pool, const char *text, size_t len)
 {
-    char *out = apr_palloc(pool, len + 1), *to = out;
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] != '%') {
-            *to++ = text[i] == '+' ? ' ' : text[i];
-            continue;
-        }
-        int high = len - i > 2 ? ida_hex_digit(text[i + 1]) : -1,
-            low = len - i > 2 ? ida_hex_digit(text[i + 2]) : -1;
-        if (high < 0 || low < 0) {
-            return NULL;
-        }
-        *to++ = (char)(high * 16 + low);
-        i += 2;
-    }
-    *to = '\0';
-    return ida_utf8_valid(out, (size_t)(to - out)) ? out : NULL;
+    char *out = apr_palloc(pool, len + 1);
+    apr_status_t rv = apr_unescape_url(out, text, (apr_ssize_t)len, NULL, NULL, 1, NULL);
+    int decoded = rv == APR_SUCCESS || rv == APR_NOTFOUND; /* APR_NOTFOUND: nothing was escaped */
+    return decoded && ida_utf8_valid(out, strlen(out)) ? out : NULL;
 }
 
 /* Query parameters as an object of strings. Doubled and undecodable ones are faults by name. */
@@ -280,24 +269,26 @@ static ida_kind read_arguments(ida_call *call, const ida_rest_request *request)
 {
     ida_ctx *c = call->c;
     json_t *body = NULL;
-    call->query = parse_query(c, request->query);
+    call->arguments = parse_query(c, request->query);
     read_idempotency(call, request);
     ida_kind kind = ida_faults_raise(c);
+    if (kind) {
+        return kind;
+    }
     if (!call->operation->body) {
-        call->arguments = call->query;
         /* What else stands in a body that the operation does not take is nobody's business. */
         int readable = request->body_len &&
                        ida_json_object(ida_ctx_make(c->env, c->pool), request->body,
                                        request->body_len, &body) == IDA_OK;
-        return kind || !readable ? kind : refuse_dry_run(c, body);
+        return readable ? refuse_dry_run(c, body) : IDA_OK;
     }
     call->empty_body = request->body_len == 0;
-    if (!kind && call->empty_body) {
+    if (call->empty_body) {
         body = ida_json_keep(c->pool, json_object());
-    } else if (!kind) {
+    } else {
         kind = ida_json_object(c, request->body, request->body_len, &body);
     }
-    call->arguments = body;
+    call->body = body;
     return kind ? kind : refuse_dry_run(c, body);
 }
 
@@ -318,9 +309,8 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
         return;
     }
     answer->status = 200;
-    answer->body = call->result_text
-                       ? apr_pstrcat(c->pool, "{\"data\":", call->result_text, "}", NULL)
-                       : ida_json_text_within(c->pool, "{\"data\":", call->result, "}");
+    answer->body = apr_pstrcat(c->pool, "{\"data\":", ida_json_text(c->pool, call->result), "}",
+                               NULL);
     answer->len = strlen(answer->body);
     if (call->location) {
         add_header(c->pool, answer, "Location",

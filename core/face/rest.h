@@ -1,12 +1,12 @@
 /* REST as a pure function: request in, status, headers and bytes out. The glue of a web server
- * calls the stages in the order of design 5 "Order of checks": route (405) - address limit -
- * credentials (401) - key and company limit - admit (404, 403, 415) - body (413) - answer. */
+ * calls the stages in this order: route (405) - address limit - credentials (401) - key and company
+ * limit - admit (404, 403, 415) - body (413) - answer. */
 #ifndef CORE_FACE_REST_H
 #define CORE_FACE_REST_H
 
 #include "core/operation/operation.h"
 
-#define IDA_REST_BODY_MAX 6291456   /* bytes, specification 8 */
+#define IDA_REST_BODY_MAX 6291456   /* bytes: 6 MB */
 #define IDA_IDEMPOTENCY_KEY_MAX 255 /* printable ASCII characters */
 #define IDA_JSON_TYPE "application/json; charset=utf-8"
 

@@ -1,5 +1,5 @@
 /* What a directory cannot keep of a person: taken by the interface with a warning, skipped when
- * carried out (design 4). */
+ * carried out. */
 #ifndef CORE_MODEL_KEEPS_H
 #define CORE_MODEL_KEEPS_H
 

@@ -1,11 +1,10 @@
-/* The bodies of create, update and delete requests as checked values (specification 2.2, 2.3;
- * design 4). */
+/* The bodies of create, update and delete requests as checked values. */
 #ifndef CORE_MODEL_PAYLOAD_H
 #define CORE_MODEL_PAYLOAD_H
 
 #include <jansson.h>
 
-#include "core/base/context.h"
+#include "core/model/param.h"
 #include "core/tenant/tenant.h"
 
 typedef struct ida_create {
@@ -51,17 +50,25 @@ typedef struct ida_update {
     json_t *warnings;
 } ida_update;
 
+/* Rescheduling a task: date and time, one of them at least. */
+typedef struct ida_moment {
+    const char *date, *time;
+    json_t *warnings;
+} ida_moment;
+
+extern const ida_param ida_create_members[], ida_delete_members[], ida_update_members[],
+    ida_moment_members[];
+
 /* Faults are added to c (ida_fault_add) so that naming and schedule faults can join them; the
- * caller raises. Returned kinds other than IDA_OK are failures outside the payload. `body` is
- * borrowed. */
-ida_kind ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body,
-                            ida_create *out);
+ * caller raises. `body` is borrowed. */
+void ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body, ida_create *out);
 /* `empty_body`: the request was a DELETE without any body; the fault about userPrincipalName then
  * says that a proxy may have dropped it. */
-ida_kind ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_delete *out);
+void ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_delete *out);
 
 /* At least one new value must be there. */
-ida_kind ida_payload_update(ida_ctx *c, const json_t *body, ida_update *out);
+void ida_payload_update(ida_ctx *c, const json_t *body, ida_update *out);
+void ida_payload_moment(ida_ctx *c, const json_t *body, ida_moment *out);
 /* The rule of its directory that a photo breaks, as a fault. */
 void ida_update_check_photo(ida_ctx *c, ida_directory_kind where, ida_update *update);
 /* Whether that member of update->memberships is to be given back in this directory; whether any is.
@@ -73,19 +80,11 @@ int ida_update_gives_back(const ida_update *update, ida_directory_kind directory
 void ida_update_of_create(apr_pool_t *pool, const ida_create *create, const char *upn,
                           ida_update *out);
 
-/* The same for rescheduling a task: date and time, one of them at least. */
-typedef struct ida_moment {
-    const char *date, *time;
-    json_t *warnings;
-} ida_moment;
-ida_kind ida_payload_moment(ida_ctx *c, const json_t *body, ida_moment *out);
-
 /* Storage form in task.payload: the create values (photo as base64 under "profilePhoto"), and back.
  */
 json_t *ida_create_to_json(apr_pool_t *pool, const ida_create *create);
 ida_kind ida_create_from_json(ida_ctx *c, const json_t *stored, ida_create *out);
 json_t *ida_delete_to_json(apr_pool_t *pool, const ida_delete *del);
-ida_kind ida_delete_from_json(ida_ctx *c, const json_t *stored, ida_delete *out);
 json_t *ida_update_to_json(apr_pool_t *pool, const ida_update *update);
 ida_kind ida_update_from_json(ida_ctx *c, const json_t *stored, ida_update *out);
 

@@ -4,7 +4,6 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/model/payload.h"
-#include "core/model/payload_texts.h"
 #include "core/model/photo.h"
 
 static ida_kind damaged(ida_ctx *c)
@@ -12,9 +11,21 @@ static ida_kind damaged(ida_ctx *c)
     return ida_fail(c, IDA_INTERNAL_ERROR, "The stored payload of a task is damaged.");
 }
 
+/* NULL, and its type too, unless it is the text of a photo. */
+static const unsigned char *load_photo(apr_pool_t *pool, const json_t *stored, size_t *len,
+                                       const char **type)
+{
+    const char *text = json_string_value(stored);
+    const unsigned char *photo = text ? ida_base64_decode(pool, text, json_string_length(stored),
+                                                          len)
+                                      : NULL;
+    *type = photo ? ida_photo_type(photo, *len) : NULL;
+    return photo;
+}
+
 json_t *ida_create_to_json(apr_pool_t *pool, const ida_create *create)
 {
-    json_t *stored = ida_json_keep(pool, ida_texts_stored(create, &ida_create_texts));
+    json_t *stored = ida_json_keep(pool, ida_params_stored(create, ida_create_members));
     json_object_set_new(stored, "accountEnabled", json_boolean(create->account_enabled));
     if (create->photo) {
         ida_json_put(stored, "profilePhoto",
@@ -26,7 +37,7 @@ json_t *ida_create_to_json(apr_pool_t *pool, const ida_create *create)
 ida_kind ida_create_from_json(ida_ctx *c, const json_t *stored, ida_create *out)
 {
     memset(out, 0, sizeof *out);
-    if (!json_is_object(stored) || !ida_texts_load(stored, &ida_create_texts, out) ||
+    if (!json_is_object(stored) || !ida_params_load(stored, ida_create_members, out) ||
         !json_is_boolean(json_object_get(stored, "accountEnabled"))) {
         return damaged(c);
     }
@@ -34,37 +45,18 @@ ida_kind ida_create_from_json(ida_ctx *c, const json_t *stored, ida_create *out)
     out->account_enabled = json_is_true(json_object_get(stored, "accountEnabled"));
     out->country_is_code = out->country && ida_country_code_valid(out->country);
     const json_t *photo = json_object_get(stored, "profilePhoto");
-    if (photo) {
-        const char *text = json_string_value(photo);
-        out->photo = text ? ida_base64_decode(c->pool, text, json_string_length(photo),
-                                              &out->photo_len)
-                          : NULL;
-        out->photo_type = out->photo ? ida_photo_type(out->photo, out->photo_len) : NULL;
-        if (!out->photo_type) {
-            return damaged(c);
-        }
-    }
-    return IDA_OK;
+    out->photo = load_photo(c->pool, photo, &out->photo_len, &out->photo_type);
+    return photo && !out->photo_type ? damaged(c) : IDA_OK;
 }
 
 json_t *ida_delete_to_json(apr_pool_t *pool, const ida_delete *del)
 {
-    return ida_json_keep(pool, ida_texts_stored(del, &ida_delete_texts));
-}
-
-ida_kind ida_delete_from_json(ida_ctx *c, const json_t *stored, ida_delete *out)
-{
-    memset(out, 0, sizeof *out);
-    if (!json_is_object(stored) || !ida_texts_load(stored, &ida_delete_texts, out)) {
-        return damaged(c);
-    }
-    out->warnings = ida_json_keep(c->pool, json_array());
-    return IDA_OK;
+    return ida_json_keep(pool, ida_params_stored(del, ida_delete_members));
 }
 
 json_t *ida_update_to_json(apr_pool_t *pool, const ida_update *update)
 {
-    json_t *stored = ida_json_keep(pool, ida_texts_stored(update, &ida_update_texts));
+    json_t *stored = ida_json_keep(pool, ida_params_stored(update, ida_update_members));
     json_object_set(stored, "values", update->values);
     if (update->enabled >= 0) {
         json_object_set_new(stored, "accountEnabled", json_boolean(update->enabled));
@@ -92,23 +84,15 @@ ida_kind ida_update_from_json(ida_ctx *c, const json_t *stored, ida_update *out)
                  *manager = json_object_get(stored, "manager"),
                  *photo = json_object_get(stored, "profilePhoto");
     out->values = json_object_get(stored, "values");
-    if (!json_is_object(out->values) || !ida_texts_load(stored, &ida_update_texts, out)) {
+    if (!json_is_object(out->values) || !ida_params_load(stored, ida_update_members, out)) {
         return damaged(c);
     }
     out->warnings = ida_json_keep(c->pool, json_array());
     out->enabled = enabled ? json_is_true(enabled) : -1;
     out->manager_given = manager != NULL;
-    out->manager = json_string_value(manager);
     out->photo_given = photo != NULL;
     out->memberships = json_object_get(stored, "memberships");
     out->manager_before = ida_json_string(stored, "managerBefore");
-    if (json_is_string(photo)) {
-        out->photo = ida_base64_decode(c->pool, json_string_value(photo), json_string_length(photo),
-                                       &out->photo_len);
-        out->photo_type = out->photo ? ida_photo_type(out->photo, out->photo_len) : NULL;
-        if (!out->photo_type) {
-            return damaged(c);
-        }
-    }
-    return IDA_OK;
+    out->photo = load_photo(c->pool, photo, &out->photo_len, &out->photo_type);
+    return json_is_string(photo) && !out->photo_type ? damaged(c) : IDA_OK;
 }

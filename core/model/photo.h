@@ -1,5 +1,4 @@
-/* Profile photos: which bytes are a JPEG or a PNG, and what each directory takes (design 4
- * "Photo"). */
+/* Profile photos: which bytes are a JPEG or a PNG, and what each directory takes. */
 #ifndef CORE_MODEL_PHOTO_H
 #define CORE_MODEL_PHOTO_H
 

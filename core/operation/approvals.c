@@ -31,14 +31,14 @@ static ida_kind person_of(ida_call *call, apr_hash_t *known, const char *upn, co
     return IDA_OK;
 }
 
-static ida_kind request_json(ida_call *call, apr_hash_t *known, const ida_access_request *r,
-                             json_t *items)
+static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_request *r)
 {
+    ida_call *call = page->call;
     const json_t *named = ida_json_load(call->c->pool, r->approvers), *upn;
     json_t *item = json_object(), *approvers = json_array();
     const ida_user *user;
     size_t i;
-    json_array_append_new(items, item);
+    ida_page_add(page, item, ida_place("is", r->requested_at, r->id));
     ida_kind kind = person_of(call, known, r->upn, &user);
     if (kind) {
         json_decref(approvers);
@@ -75,39 +75,37 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     const ida_access_request *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
     cache_freshness fresh;
-    json_t *position, *next = NULL, *items = ida_json_keep(c->pool, json_array());
-    int count = 0, limit = ida_op_limit(call);
+    json_t *position;
+    int count = 0;
     int64_t total = 0;
-    ida_kind kind = ida_op_position(call, NULL, "is", &position);
-    if (!kind) {
-        kind = governance_request_open(s, c, call->principal->company,
-                                       ida_op_number_at(position, 0), ida_op_text_at(position, 1),
-                                       limit + 1, &rows, &count);
+    ida_page *page = ida_page_make(call, NULL);
+    ida_kind kind = ida_page_from(call, NULL, "is", &position);
+    kind = kind
+               ? kind
+               : governance_request_open(s, c, call->principal->company,
+                                         ida_place_number(position, 0), ida_place_text(position, 1),
+                                         page->limit + 1, &rows, &count);
+    kind = kind ? kind : governance_request_open_count(s, c, call->principal->company, &total);
+    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
+        kind = add_request(page, known, &rows[i]);
     }
-    if (!kind) {
-        kind = governance_request_open_count(s, c, call->principal->company, &total);
-    }
-    if (!kind) {
-        kind = cache_freshness_get(s, c, call->tenant, &fresh);
-    }
-    for (int i = 0; !kind && i < count && i < limit; i++) {
-        kind = request_json(call, known, &rows[i], items);
-    }
-    if (kind) {
-        return kind;
-    }
-    if (count > limit) {
-        next = ida_op_place("is", rows[limit - 1].requested_at, rows[limit - 1].id);
-    }
-    return ida_op_list(call, json_incref(items), total, next, fresh.as_of);
-}
-
-static ida_kind run_list(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, list, call);
+    return kind ? kind : ida_page_result(page, total, fresh.as_of);
 }
 
 static const ida_param params[] = {IDA_LIST_PARAMS, {0}};
+
+static const ida_field requester[] = {OUT_TEXT("id", ALWAYS | OR_NULL),
+                                      OUT_TEXT("userPrincipalName", ALWAYS | OR_NULL),
+                                      OUT_TEXT("displayName", OR_NULL), OUT_END};
+static const ida_field item[] = {OUT_TEXT("id", ALWAYS),
+                                 OUT_OBJECT("requester", ALWAYS, requester),
+                                 OUT_TEXT("service", ALWAYS),
+                                 OUT_TIME("requestedAt", ALWAYS | OR_NULL),
+                                 OUT_INTEGER("ageDays", ALWAYS),
+                                 OUT_TEXT("justification", ALWAYS),
+                                 OUT_LIST("eligibleApprovers", ALWAYS, ida_person_members),
+                                 OUT_END};
 
 const ida_operation ida_op_approvals = {
     .name = "approval.list",
@@ -117,26 +115,16 @@ const ida_operation ida_op_approvals = {
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,
     .params = params,
-    .run = run_list,
+    .work = list,
     .summary = "Open access requests, oldest first.",
     .schema = "ApprovalList",
     .tool = "list_pending_approvals",
     .title = "Pending approvals",
-    .paged = "items",
-    .description = "Lists open access requests, oldest first: requester, service, age in days, "
-                   "justification and the people who may decide. Use it for "
-                   "\"what is waiting\" and \"who has to approve\". Decided requests are not "
-                   "listed: access they granted shows in get_user_access with "
-                   "source iga_request. Needs the access governance module. It decides nothing.",
-    /* clang-format off */
-    .output = OUT_PAGE(
-        OUT_OBJECT("\"id\",\"requester\",\"service\",\"requestedAt\",\"ageDays\","
-        "\"justification\",\"eligibleApprovers\"",
-        OUT_IS("id", OUT_TEXT) "," OUT_IS("requester", OUT_OBJECT("\"id\",\"userPrincipalName\"",
-        OUT_IS("id", OUT_TEXT_OR_NULL) "," OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) ","
-        OUT_IS("displayName", OUT_TEXT_OR_NULL))) "," OUT_IS("service", OUT_TEXT) ","
-        OUT_IS("requestedAt", OUT_TIME_OR_NULL) "," OUT_IS("ageDays", OUT_INTEGER) ","
-        OUT_IS("justification", OUT_TEXT) ","
-        OUT_IS("eligibleApprovers", OUT_LIST(OUT_PERSON))), "", ""),
-    /* clang-format on */
+    .lists = 1,
+    .description =
+        "Lists open access requests, oldest first: requester, service, age in days, justification "
+        "and the people who may decide. Use it for \"what is waiting\" and \"who has to approve\". "
+        "Decided requests are not listed: access they granted shows in get_user_access with source "
+        "iga_request. Needs the access governance module. It decides nothing.",
+    .item = item,
 };

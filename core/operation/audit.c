@@ -31,10 +31,11 @@ static ida_kind run_log(ida_call *call)
 {
     ida_ctx *c = call->c;
     const audit_row *rows;
-    json_t *position, *next = NULL;
-    int count, limit = ida_op_limit(call);
+    json_t *position;
+    int count;
     int64_t total = 0;
-    ida_kind kind = ida_op_position(call, NULL, "iii", &position);
+    ida_page *page = ida_page_make(call, NULL);
+    ida_kind kind = ida_page_from(call, NULL, "iii", &position);
     if (kind) {
         return kind;
     }
@@ -44,37 +45,47 @@ static ida_kind run_log(ida_call *call)
         .from = ida_argument_time(call, "from"),
         .to = ida_argument_time(call, "to"),
         .by_time = 1,
-        .before_at = ida_op_number_at(position, 1),
-        .before_seq = ida_op_number_at(position, 2),
-        .limit = limit + 1, /* one more tells whether there is a next page */
+        .before_at = ida_place_number(position, 1),
+        .before_seq = ida_place_number(position, 2),
+        .limit = page->limit + 1, /* one more tells whether there is a next page */
     };
     kind = store_audit_list(call->store, c, call->principal->company, &filter, &rows, &count,
                             position ? NULL : &total);
     if (kind) {
         return kind;
     }
-    total = position ? ida_op_number_at(position, 0) : total;
-    json_t *items = json_array();
-    for (int i = 0; i < count && i < limit; i++) {
-        json_array_append_new(items, record_json(c, &rows[i]));
+    total = position ? ida_place_number(position, 0) : total;
+    for (int i = 0; i < count && ida_page_takes(page); i++) {
+        ida_page_add(page, record_json(c, &rows[i]),
+                     ida_place("iii", total, rows[i].record.at, rows[i].seq));
     }
-    if (count > limit) {
-        next = ida_op_place("iii", total, rows[limit - 1].record.at, rows[limit - 1].seq);
-    }
-    return ida_op_list(call, items, total, next, ida_now(c->env));
+    return ida_page_result(page, total, ida_now(c->env));
 }
 
 static const ida_param params[] = {
-    {"actor", IDA_PARAM_STRING, 0, 0, 256, NULL,
-     "Who did it: API username, person, or \"worker\"; in any case."},
-    {"category", IDA_PARAM_STRING, 0, 0, 0, categories,
-     "api: REST and MCP calls; workflow: tasks and their steps; portal: administrators."},
-    {"from", IDA_PARAM_TIME, 0, 0, 0, NULL,
-     "At or after this date or time (UTC), e.g. 2026-11-01."},
-    {"to", IDA_PARAM_TIME, 0, 0, 0, NULL, "Before this date or time (UTC), e.g. 2026-12-01."},
+    {"actor", IDA_PARAM_STRING, .max = 256,
+     .about = "Who did it: API username, person, or \"worker\"; in any case."},
+    {"category", IDA_PARAM_STRING, .allowed = categories,
+     .about = "api: REST and MCP calls; workflow: tasks and their steps; portal: administrators."},
+    {"from", IDA_PARAM_TIME, .about = "At or after this date or time (UTC), e.g. 2026-11-01."},
+    {"to", IDA_PARAM_TIME, .about = "Before this date or time (UTC), e.g. 2026-12-01."},
     IDA_LIST_PARAMS,
     {0},
 };
+
+static const ida_field item[] = {OUT_TEXT("id", ALWAYS),
+                                 OUT_TIME("at", ALWAYS | OR_NULL),
+                                 OUT_TEXT("category", ALWAYS),
+                                 OUT_TEXT("actor", OR_NULL),
+                                 OUT_TEXT("label", OR_NULL),
+                                 OUT_TEXT("action", OR_NULL),
+                                 OUT_TEXT("target", OR_NULL),
+                                 OUT_TEXT("endpoint", OR_NULL),
+                                 OUT_OBJECT("parameters", OR_NULL, NULL),
+                                 OUT_TEXT("outcome", OR_NULL),
+                                 OUT_TEXT("detail", OR_NULL),
+                                 OUT_TEXT("address", OR_NULL),
+                                 OUT_END};
 
 const ida_operation ida_op_audit_log = {
     .name = "audit.list",
@@ -87,22 +98,12 @@ const ida_operation ida_op_audit_log = {
     .schema = "AuditLog",
     .tool = "get_audit_log",
     .title = "Audit log",
-    .paged = "items",
-    .description = "Lists the tenant's audit log, newest first: API and MCP calls, workflow "
-                   "events, administrators' actions. Filter by actor, "
-                   "category and time range; \"who offboarded X\" is a record of action "
-                   "user.delete with X as target. outcome is ok, an error code or "
-                   "toolError. Depth is bounded by the tenant's retention; a record is readable "
-                   "within seconds. Use get_workflow_runs for the "
-                   "actions of one workflow.",
-    /* clang-format off */
-    .output = OUT_PAGE(OUT_OBJECT("\"id\",\"at\",\"category\"", OUT_IS("id", OUT_TEXT) ","
-        OUT_IS("at", OUT_TIME_OR_NULL) "," OUT_IS("category", OUT_TEXT) ","
-        OUT_IS("actor", OUT_TEXT_OR_NULL) "," OUT_IS("label", OUT_TEXT_OR_NULL) ","
-        OUT_IS("action", OUT_TEXT_OR_NULL) "," OUT_IS("target", OUT_TEXT_OR_NULL) ","
-        OUT_IS("endpoint", OUT_TEXT_OR_NULL) ","
-        OUT_IS("parameters", OUT_OR_NULL("{\"type\":\"object\"}")) ","
-        OUT_IS("outcome", OUT_TEXT_OR_NULL) "," OUT_IS("detail", OUT_TEXT_OR_NULL) ","
-        OUT_IS("address", OUT_TEXT_OR_NULL)), "", ""),
-    /* clang-format on */
+    .lists = 1,
+    .description =
+        "Lists the tenant's audit log, newest first: API and MCP calls, workflow events, "
+        "administrators' actions. Filter by actor, category and time range; \"who offboarded X\" "
+        "is a record of action user.delete with X as target. outcome is ok, an error code or "
+        "toolError. Depth is bounded by the tenant's retention; a record is readable within "
+        "seconds. Use get_workflow_runs for the actions of one workflow.",
+    .item = item,
 };

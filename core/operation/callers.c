@@ -4,10 +4,9 @@
  * each time and nothing else, so that the time of a refusal does not tell whether there is such a
  * user.
  *
- * Shards by company and user, each under its own mutex that is never held while the store is asked.
- * Entries and tenants are counted by reference: the table holds one, each caller one. What is about
- * to expire is loaded again by one thread while the others go on with what is still young enough.
- */
+ * One table under a mutex that is never held while the store is asked. Entries and tenants are
+ * counted by reference: the table holds one, each caller one. What is about to expire is loaded
+ * again by one thread while the others go on with what is still young enough. */
 #include "core/operation/callers.h"
 
 #include <apr_allocator.h>
@@ -22,8 +21,7 @@
 #include "core/store/tenant.h"
 #include "core/tenant/credentials.h"
 
-#define SHARDS 16
-#define BUCKETS 64
+#define BUCKETS 1024
 #define RENEW_MS 1500 /* from this age on one thread loads again */
 #define SYNCED_AGE_MS                                                                             \
     5000 /* how long "synced" is believed (core/operation/operation.c says for what); until it is \
@@ -38,25 +36,20 @@ typedef struct held_tenant {
 } held_tenant;
 
 typedef struct entry {
-    ida_caller snapshot; /* first: callers give back a pointer to it */
+    ida_caller caller; /* whoever gets it gives back a pointer to it */
     atomic_int references;
     held_tenant *tenant;
     int64_t revision, loaded_at, synced_at;
-    int renewing; /* under the shard's mutex */
+    int renewing; /* under the mutex */
     struct entry *next;
     const char *company, *username;
     char text[]; /* every string of the entry */
 } entry;
 
-typedef struct shard {
+struct ida_callers {
     pthread_mutex_t lock;
     entry *bucket[BUCKETS];
-    unsigned known;
-} shard;
-
-struct ida_callers {
-    shard shards[SHARDS];
-    unsigned max_known; /* a shard */
+    unsigned known, max_known;
 };
 
 static void tenant_release(held_tenant *t)
@@ -74,33 +67,29 @@ static void entry_release(entry *e)
     }
 }
 
-void ida_caller_release(const ida_caller *snapshot)
+void ida_caller_release(const ida_caller *caller)
 {
-    entry_release((entry *)((char *)snapshot - offsetof(entry, snapshot)));
+    entry_release((entry *)((char *)caller - offsetof(entry, caller)));
 }
 
 static apr_status_t destroy(void *baton)
 {
     ida_callers *all = baton;
-    for (int i = 0; i < SHARDS; i++) {
-        for (int b = 0; b < BUCKETS; b++) {
-            for (entry *e = all->shards[i].bucket[b], *next; e; e = next) {
-                next = e->next;
-                entry_release(e);
-            }
+    for (int b = 0; b < BUCKETS; b++) {
+        for (entry *e = all->bucket[b], *next; e; e = next) {
+            next = e->next;
+            entry_release(e);
         }
-        pthread_mutex_destroy(&all->shards[i].lock);
     }
+    pthread_mutex_destroy(&all->lock);
     return APR_SUCCESS;
 }
 
 ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max)
 {
     ida_callers *all = apr_pcalloc(pool, sizeof *all);
-    all->max_known = max / SHARDS ? max / SHARDS : 1;
-    for (int i = 0; i < SHARDS; i++) {
-        pthread_mutex_init(&all->shards[i].lock, NULL);
-    }
+    all->max_known = max;
+    pthread_mutex_init(&all->lock, NULL);
     apr_pool_cleanup_register(pool, all, destroy, apr_pool_cleanup_null);
     return all;
 }
@@ -119,9 +108,9 @@ static unsigned hash(const char *company, const char *username)
     return h ^ h >> 15;
 }
 
-static entry **find(shard *sh, unsigned h, const char *company, const char *username)
+static entry **find(ida_callers *all, unsigned h, const char *company, const char *username)
 {
-    entry **at = &sh->bucket[h / SHARDS % BUCKETS];
+    entry **at = &all->bucket[h % BUCKETS];
     while (*at &&
            (strcmp((*at)->username, username) != 0 || strcmp((*at)->company, company) != 0)) {
         at = &(*at)->next;
@@ -129,51 +118,51 @@ static entry **find(shard *sh, unsigned h, const char *company, const char *user
     return at;
 }
 
-static void unlink_entry(shard *sh, entry **at)
+static void unlink_entry(ida_callers *all, entry **at)
 {
     entry *e = *at;
     *at = e->next;
-    sh->known--;
+    all->known--;
     entry_release(e);
 }
 
-/* Makes room for one more: the oldest goes. A scan of one shard, only when it is full. */
-static void evict_oldest(shard *sh)
+/* Makes room for one more: the oldest goes. A scan of all, only when the table is full. */
+static void evict_oldest(ida_callers *all)
 {
     entry **oldest = NULL;
     for (int b = 0; b < BUCKETS; b++) {
-        for (entry **at = &sh->bucket[b]; *at; at = &(*at)->next) {
+        for (entry **at = &all->bucket[b]; *at; at = &(*at)->next) {
             if (!oldest || (*at)->loaded_at < (*oldest)->loaded_at) {
                 oldest = at;
             }
         }
     }
     if (oldest) {
-        unlink_entry(sh, oldest);
+        unlink_entry(all, oldest);
     }
 }
 
 /* Takes the place of an older state; the table gets a reference of its own. */
-static void keep(ida_callers *all, shard *sh, unsigned h, entry *e)
+static void keep(ida_callers *all, unsigned h, entry *e)
 {
-    pthread_mutex_lock(&sh->lock);
-    entry **at = find(sh, h, e->company, e->username);
+    pthread_mutex_lock(&all->lock);
+    entry **at = find(all, h, e->company, e->username);
     if (*at && (*at)->loaded_at > e->loaded_at) { /* a later answer came first */
-        pthread_mutex_unlock(&sh->lock);
+        pthread_mutex_unlock(&all->lock);
         return;
     }
     if (*at) {
-        unlink_entry(sh, at);
+        unlink_entry(all, at);
     }
-    if (sh->known >= all->max_known) {
-        evict_oldest(sh);
+    if (all->known >= all->max_known) {
+        evict_oldest(all);
     }
-    entry **head = &sh->bucket[h / SHARDS % BUCKETS];
+    entry **head = &all->bucket[h % BUCKETS];
     atomic_fetch_add(&e->references, 1);
     e->next = *head;
     *head = e;
-    sh->known++;
-    pthread_mutex_unlock(&sh->lock);
+    all->known++;
+    pthread_mutex_unlock(&all->lock);
 }
 
 /* --- loading --- */
@@ -233,14 +222,14 @@ static entry *make_entry(const store_key *key, const char *company, const char *
     atomic_init(&e->references, 1);
     e->company = put_text(&to, company);
     e->username = put_text(&to, username);
-    e->snapshot.company_known = key->company_known;
-    e->snapshot.key_hash = put_text(&to, key->key_hash);
-    e->snapshot.principal = key->principal;
-    e->snapshot.principal.company = e->company;
-    e->snapshot.principal.username = e->username;
-    e->snapshot.principal.label = put_text(&to, label);
-    e->snapshot.principal.from = put_text(&to, from);
-    e->snapshot.disabled = key->disabled;
+    e->caller.company_known = key->company_known;
+    e->caller.key_hash = put_text(&to, key->key_hash);
+    e->caller.principal = key->principal;
+    e->caller.principal.company = e->company;
+    e->caller.principal.username = e->username;
+    e->caller.principal.label = put_text(&to, label);
+    e->caller.principal.from = put_text(&to, from);
+    e->caller.disabled = key->disabled;
     e->revision = key->tenant_revision;
     return e;
 }
@@ -257,14 +246,14 @@ static ida_kind load_rest(store *s, ida_ctx *c, const entry *old, entry *e)
     } else {
         kind = load_tenant(s, c, e->company, &e->tenant);
     }
-    if (!kind && same && old->snapshot.synced && e->loaded_at - old->synced_at < SYNCED_AGE_MS) {
-        e->snapshot.synced = 1;
+    if (!kind && same && old->caller.synced && e->loaded_at - old->synced_at < SYNCED_AGE_MS) {
+        e->caller.synced = 1;
         e->synced_at = old->synced_at;
     } else if (!kind) {
-        kind = cache_is_synced(s, c, e->tenant->tenant, &e->snapshot.synced);
+        kind = cache_is_synced(s, c, e->tenant->tenant, &e->caller.synced);
         e->synced_at = e->loaded_at;
     }
-    e->snapshot.tenant = kind ? NULL : e->tenant->tenant;
+    e->caller.tenant = kind ? NULL : e->tenant->tenant;
     return kind;
 }
 
@@ -278,7 +267,7 @@ static ida_kind load(store *s, ida_ctx *c, const asked *a, const entry *old, ent
     }
     entry *e = make_entry(&key, a->company, a->username);
     e->loaded_at = now;
-    if (ida_key_hash_equal(a->key_hash, e->snapshot.key_hash)) {
+    if (ida_key_hash_equal(a->key_hash, e->caller.key_hash)) {
         kind = load_rest(s, c, old, e);
     }
     if (kind) {
@@ -291,12 +280,12 @@ static ida_kind load(store *s, ida_ctx *c, const asked *a, const entry *old, ent
 
 /* What is remembered of the user whose key this is, with a reference: young enough to answer with
  * at once, or else to be loaded again by this thread. */
-static entry *remembered(shard *sh, unsigned h, const asked *a, int64_t now, int *good)
+static entry *remembered(ida_callers *all, unsigned h, const asked *a, int64_t now, int *good)
 {
     *good = 0;
-    pthread_mutex_lock(&sh->lock);
-    entry *old = *find(sh, h, a->company, a->username);
-    if (!ida_key_hash_equal(a->key_hash, old ? old->snapshot.key_hash : NULL)) {
+    pthread_mutex_lock(&all->lock);
+    entry *old = *find(all, h, a->company, a->username);
+    if (!ida_key_hash_equal(a->key_hash, old ? old->caller.key_hash : NULL)) {
         old = NULL;
     } else {
         int64_t age = now - old->loaded_at;
@@ -305,7 +294,7 @@ static entry *remembered(shard *sh, unsigned h, const asked *a, int64_t now, int
         *good = age < IDA_CALLER_AGE_MS && !renew;
         old->renewing |= !*good;
     }
-    pthread_mutex_unlock(&sh->lock);
+    pthread_mutex_unlock(&all->lock);
     return old;
 }
 
@@ -315,11 +304,10 @@ ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *s
 {
     const asked a = {company, username, key_hash};
     unsigned h = hash(company, username);
-    shard *sh = &all->shards[h % SHARDS];
     int good;
-    entry *old = remembered(sh, h, &a, ida_monotonic(c->env), &good), *fresh = NULL;
+    entry *old = remembered(all, h, &a, ida_monotonic(c->env), &good), *fresh = NULL;
     if (good) {
-        *out = &old->snapshot;
+        *out = &old->caller;
         return IDA_OK;
     }
     store *s;
@@ -330,16 +318,16 @@ ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *s
     }
     if (!kind) {
         if (fresh->tenant) {
-            keep(all, sh, h, fresh);
+            keep(all, h, fresh);
         }
-        *out = &fresh->snapshot;
+        *out = &fresh->caller;
         /* still young enough; the next caller tries again */
     } else if (old && ida_monotonic(c->env) - old->loaded_at < IDA_CALLER_AGE_MS) {
         ida_ctx_clear(c);
-        pthread_mutex_lock(&sh->lock);
+        pthread_mutex_lock(&all->lock);
         old->renewing = 0;
-        pthread_mutex_unlock(&sh->lock);
-        *out = &old->snapshot;
+        pthread_mutex_unlock(&all->lock);
+        *out = &old->caller;
         return IDA_OK;
     }
     if (old) {

@@ -9,7 +9,7 @@
 #include "core/tenant/principal.h"
 #include "core/tenant/tenant.h"
 
-#define IDA_CALLER_AGE_MS 2000 /* design 4 "Freshness": a disabled key stops within 2 s */
+#define IDA_CALLER_AGE_MS 2000 /* a disabled key stops within 2 s */
 
 typedef struct ida_callers ida_callers;
 
@@ -25,8 +25,8 @@ typedef struct ida_caller {
     int synced;               /* every directory of the tenant has completed a full sync */
 } ida_caller;
 
-/* How a snapshot reaches the store, only when it must: `acquire` answers a connection or a kind
- * other than IDA_OK with its message. */
+/* How a load reaches the store, only when it must: `acquire` answers a connection or a kind other
+ * than IDA_OK with its message. */
 typedef struct ida_caller_source {
     ida_kind (*acquire)(void *baton, ida_ctx *c, store **s);
     void (*release)(void *baton, store *s);
@@ -43,6 +43,6 @@ ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max);
 ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *source,
                         const char *company, const char *username, const char *key_hash,
                         const ida_caller **out);
-void ida_caller_release(const ida_caller *snapshot);
+void ida_caller_release(const ida_caller *caller);
 
 #endif

@@ -1,5 +1,5 @@
 /* Owns the queueing of an offboarding: the person, a task already queued, the time, in one
- * transaction (design 4, 5). */
+ * transaction. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -17,41 +17,15 @@ typedef struct delete_input {
     zone_due due;
 } delete_input;
 
-#define OVERRIDE(name, max, about)                                         \
-    {                                                                      \
-        name, IDA_PARAM_STRING, 0, 0, max, NULL,                           \
-            about " Replaces the cached value in task and workflow texts." \
-    }
-
-const ida_param ida_delete_params[] = {
-    {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL,
-     "The user to offboard."},
-    {"date", IDA_PARAM_STRING, 0, 0, 10, NULL,
-     "Day to offboard, YYYY-MM-DD in the tenant's time zone; today when left out."},
-    {"time", IDA_PARAM_STRING, 0, 0, 5, NULL,
-     "Time of that day, HH:mm in the tenant's time zone; 17:00 when left out."},
-    OVERRIDE("firstname", 64, "Given name."),
-    OVERRIDE("surname", 64, "Family name."),
-    OVERRIDE("jobTitle", 128, "Job title."),
-    OVERRIDE("department", 64, "Department."),
-    IDA_DRY_RUN_PARAM,
-    {0},
-};
-
 static ida_kind check(ida_call *call)
 {
     ida_ctx *c = call->c;
     delete_input *in = apr_pcalloc(c->pool, sizeof *in);
-    ida_kind kind = ida_payload_delete(c, call->arguments,
-                                       call->empty_body && strcmp(call->method, "DELETE") == 0,
-                                       &in->wanted);
-    if (!kind) {
-        kind = zone_schedule(c, ZONE_DUE_DELETE, call->tenant->time_zone, in->wanted.date,
-                             in->wanted.time, &in->due);
-    }
-    if (!kind) {
-        kind = ida_faults_raise(c);
-    }
+    int dropped = call->empty_body && strcmp(call->method, "DELETE") == 0;
+    ida_payload_delete(c, call->body, dropped, &in->wanted);
+    ida_kind kind = zone_schedule(c, ZONE_DUE_DELETE, call->tenant->time_zone, in->wanted.date,
+                                  in->wanted.time, &in->due);
+    kind = kind ? kind : ida_faults_raise(c);
     call->input = in;
     return kind;
 }
@@ -127,19 +101,11 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     ida_op_schedule(call, c, task, &in->due);
     task->wall_fixed = 1; /* also the default means a wall time: 17:00 */
     kind = ida_op_warn_of_brake(call, s, c, task, warnings);
-    if (!kind) {
-        kind = queue(s, c, task, &moved);
-    }
+    kind = kind ? kind : queue(s, c, task, &moved);
     if (!kind) {
         answer(call, c, task, moved, warnings);
-        kind = ida_operation_audit(call, s, c);
     }
     return kind;
-}
-
-static ida_kind run(ida_call *call)
-{
-    return ida_op_write(call, work);
 }
 
 const ida_operation ida_op_user_delete = {
@@ -149,11 +115,12 @@ const ida_operation ida_op_user_delete = {
     .alias_method = "POST",
     .alias_path = "/v1/api/user/offboard",
     .scope = IDA_SCOPE_WRITE,
-    .body = 1,
     .needs_sync = 1,
-    .params = ida_delete_params,
+    .params = ida_write_params,
+    .body = ida_delete_members,
     .check = check,
-    .run = run,
+    .work = work,
     .summary = "Queues the offboarding of a user.",
+    .output = ida_queued_members,
     .schema = "QueuedOffboarding",
 };

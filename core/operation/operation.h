@@ -1,12 +1,15 @@
-/* The operation table and its pipeline: module -> scope -> arguments -> run -> audit. REST and MCP
- * are two faces of it; argument checks, tools/list, the OpenAPI document and audit sanitising are
- * made from it. Knows no HTTP server. */
+/* An operation, a call of it, and the pipeline that every call goes through: module -> scope ->
+ * arguments -> run -> audit. REST and MCP are two faces of it; argument checks, tools/list, the
+ * OpenAPI document and what the audit log may show are made from the table. Knows no HTTP server.
+ */
 #ifndef CORE_OPERATION_OPERATION_H
 #define CORE_OPERATION_OPERATION_H
 
 #include <jansson.h>
 
 #include "core/audit/audit.h"
+#include "core/model/param.h"
+#include "core/operation/schema.h"
 #include "core/store/store.h"
 #include "core/tenant/principal.h"
 #include "core/tenant/tenant.h"
@@ -14,35 +17,6 @@
 typedef enum ida_scope { IDA_SCOPE_READ, IDA_SCOPE_WRITE } ida_scope;
 typedef enum ida_module { IDA_MODULE_PUBLIC_API, IDA_MODULE_ACCESS_GOVERNANCE } ida_module;
 typedef enum ida_face { IDA_FACE_REST, IDA_FACE_MCP } ida_face;
-
-typedef enum ida_param_type {
-    IDA_PARAM_STRING,
-    IDA_PARAM_INTEGER,
-    IDA_PARAM_BOOLEAN,
-    IDA_PARAM_LIST,
-    IDA_PARAM_TIME /* a date, or RFC 3339 with any offset; checked value: RFC 3339 in UTC, see
-                      ida_argument_time */
-} ida_param_type;
-
-typedef enum ida_param_flags {
-    IDA_PARAM_REQUIRED = 1, /* absent: a fault that names it */
-    IDA_PARAM_OMIT = 2,     /* never into the audit record (photos) */
-    IDA_PARAM_REFUSED =
-        4, /* described only to be refused by name (payload members that are generated) */
-    IDA_PARAM_QUERY =
-        8, /* of an operation with a body: comes in the query string all the same, as text */
-    IDA_PARAM_CLEARED = 16 /* null is a value: it clears */
-} ida_param_flags;
-
-typedef struct ida_param {
-    const char *name;
-    ida_param_type type;
-    int flags;
-    int64_t min, max;           /* integers: range; strings: characters; 0, 0 = no limit */
-    const char *const *allowed; /* NULL-terminated words, or NULL */
-    const char *description;    /* first sentence sufficient, with format and example; goes into
-                                   OpenAPI and tools/list */
-} ida_param;
 
 typedef struct ida_operation ida_operation;
 struct ida_task;
@@ -65,13 +39,11 @@ typedef struct ida_call {
     const char *base;     /* path before /v1/api, for links; "" at the root */
     const char *endpoint; /* "POST /v1/api/user": as audited */
     const char *address;  /* the client's, as audited */
-    /* query parameters as strings, or the body object; borrowed. ida_operation_run puts checked and
-     * typed values in their place */
+    /* Of the query, as strings, or of a tool; ida_operation_run puts checked and typed values in
+     * their place. Borrowed, like the body. */
     json_t *arguments;
-    int empty_body; /* the request had no body */
-    /* What came in the query string, as strings; checked and typed by ida_operation_run. Without a
-     * body it is `arguments` itself */
-    json_t *query;
+    json_t *body;              /* of an operation with one: the object, as sent */
+    int empty_body;            /* the request had no body */
     const char *method, *path; /* the door that was taken, path from /v1/api on: what an idempotency
                                   key belongs to */
     const char *idempotency_key; /* of a write; NULL: none */
@@ -81,14 +53,13 @@ typedef struct ida_call {
                           `dryRun` */
     void *input;       /* what the operation's check made of the arguments */
     /* out */
-    json_t *result;          /* `data` of the answer; belongs to the pool */
-    const char *result_text; /* the same as text, in place of `result`: of operations that are no
-                                tool and run very often */
+    json_t *result;                 /* `data` of the answer; belongs to the pool */
     const char *task_id, *location; /* task this call made or touched; Location, below base */
     const char *target;             /* for the audit record */
     const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry
                                        run's plan is made of it */
     int replayed;                   /* 1: the first answer under this idempotency key, once more */
+    struct ida_page *pages;         /* the lists in the result; core/operation/page.h */
     int64_t count; /* items in the result, for the audit record; counted by ida_operation_run */
     audit_record *audit; /* the record of this call */
     int audit_written;   /* 1: already in the outbox, with the work's own transaction; else the face
@@ -111,28 +82,25 @@ struct ida_operation {
      * what it returns and suffices alone; then when to use it and which sibling instead,
      * identifiers accepted, limits, what it does not do. */
     const char *description;
-    /* JSON Schema (2020-12, no $ref) of the result as compact text: root {"type":"object"}, every
-     * member that can come, only those required that always come, no additionalProperties.
-     * Published in tools/list as outputSchema and in OpenAPI under the name `schema`. Members that
-     * the faces add (truncated, note) are put in by tools/list. Macros: core/operation/schema.h */
-    const char *output;
-    /* Path of the arrays in the result that `limit` counts: "items", "sections.*.items",
-     * "roleTemplate.groups". A result too large for a model is cut there, by running the operation
-     * again with a smaller limit: so that its nextCursor goes on at the first item left out. NULL:
-     * one item, nothing to page. */
-    const char *paged;
+    /* Members of the result: all that can come, and of these always those that say so. Published as
+     * JSON Schema in tools/list (outputSchema) and in OpenAPI, where it is named `schema`. Of a
+     * list `item` is one row, and `output` what stands beside items, totalCount, nextCursor and
+     * asOf. */
+    const ida_field *output, *item;
+    const char *schema;
+    int lists; /* 1: the result holds lists in pages, so it rests on what is not there, too */
     ida_scope scope;
     ida_module module;
-    int body;       /* 1: arguments come as a JSON body */
-    int needs_sync; /* 1: 503 before the first full sync */
-    /* rules that the parameter table cannot say; body operations check their payload here. NULL:
-     * none */
-    ida_kind (*check)(ida_call *call);
-    const ida_param *params; /* terminated by name NULL */
-    ida_kind (*run)(ida_call *call);
+    int needs_sync;          /* 1: 503 before the first full sync */
+    const ida_param *params; /* of the query string or the tool; a row without a name ends it */
+    const ida_param *body;   /* members of the JSON body; NULL: it takes none */
+    ida_kind (*check)(ida_call *call); /* rules between arguments, and the body. NULL: none */
+    ida_kind (*run)(ida_call *call);   /* what needs no transaction. NULL: nothing */
+    /* After `run`, with the call as baton: of a read in one snapshot, of a write in one
+     * transaction, where it fills result and planned; both may be repeated as a whole. NULL:
+     * nothing */
+    store_work work;
     const char *summary; /* for OpenAPI */
-    const char *schema;  /* name of the result's schema in OpenAPI; of a tool: its `output` under
-                            this name */
 };
 
 extern const ida_operation *const ida_operations[]; /* NULL-terminated */
@@ -148,16 +116,11 @@ int64_t ida_argument_time(const ida_call *call, const char *name);
  * whichever face asked. Call after ida_operation_admit. In every outcome call->audit is set. */
 ida_kind ida_operation_run(ida_call *call);
 
-/* For run functions of writes: puts the record of success into the outbox, inside the transaction
- * that does the work. */
+/* Puts the record of success into the outbox, inside the transaction that does the work. */
 ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);
 
-/* The arrays that op->paged names in `result`, as a new array of borrowed-by-reference arrays;
- * empty when there is none. */
-json_t *ida_operation_pages(const ida_operation *op, const json_t *result);
-
-/* The record of a call that was refused before it could run (`kind` with c's message): 404 path,
- * 403, 415, 413, 429... `operation` may be NULL. */
+/* The record of a call that did not run (`kind` with c's message: 404 path, 403, 415, 413, 429...;
+ * `operation` may be NULL), or whose answer became another one than ida_operation_run left. */
 audit_record *ida_operation_refusal(ida_call *call, ida_kind kind);
 
 #endif

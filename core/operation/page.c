@@ -1,4 +1,6 @@
-/* Owns the shape of lists and the binding of their cursors. Knows no subject. */
+/* Owns the pages of lists and their cursors. Knows no subject. */
+#include "core/operation/page.h"
+
 #include <apr_strings.h>
 #include <stdarg.h>
 #include <string.h>
@@ -6,61 +8,8 @@
 #include "core/base/cursor.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/operation/op.h"
 
-/* Tenant, operation and what the list is a list of: `filters`, or NULL for every argument but the
- * paging ones. */
-static const char *binding_of(ida_call *call, const json_t *filters)
-{
-    json_t *own = NULL;
-    if (!filters) {
-        own = json_copy(call->arguments);
-        json_object_del(own, "cursor");
-        json_object_del(own, "limit");
-    }
-    const char *text = ida_json_sorted(call->c->pool, own ? own : filters);
-    json_decref(own);
-    return apr_pstrcat(call->c->pool, call->principal->company, "\n", call->operation->name, "\n",
-                       text, NULL);
-}
-
-int ida_op_limit(const ida_call *call)
-{
-    const json_t *wanted = json_object_get(call->arguments, "limit");
-    return wanted ? (int)json_integer_value(wanted) : IDA_PAGE_DEFAULT;
-}
-
-static ida_kind open_cursor(ida_call *call, const json_t *filters, const char **position)
-{
-    const char *cursor = ida_json_string(call->arguments, "cursor");
-    unsigned char key[IDA_CURSOR_KEY_LEN];
-    char *found = NULL;
-    ida_kind kind = IDA_OK;
-    if (cursor) {
-        kind = store_cursor_key(call->store, call->c, key);
-        if (!kind) {
-            kind = ida_cursor_open(call->c, key, binding_of(call, filters), cursor, &found);
-        }
-    }
-    *position = found;
-    return kind;
-}
-
-static ida_kind make_cursor(ida_call *call, const json_t *filters, const char *position,
-                            const char **cursor)
-{
-    unsigned char key[IDA_CURSOR_KEY_LEN];
-    ida_kind kind = store_cursor_key(call->store, call->c, key);
-    *cursor = kind ? NULL
-                   : ida_cursor_make(call->c->pool, key, binding_of(call, filters), position);
-    return kind;
-}
-
-ida_kind ida_op_cursor(ida_call *call, const char **position, int *limit)
-{
-    *limit = ida_op_limit(call);
-    return open_cursor(call, NULL, position);
-}
+/* --- places --- */
 
 /* A key of the store that is not UTF-8 (a file restored badly) stands in a position as a list of
  * its hex text: a list that began must end, too. */
@@ -78,7 +27,7 @@ static json_t *place_text(const char *text)
     return value;
 }
 
-json_t *ida_op_place(const char *form, ...)
+json_t *ida_place(const char *form, ...)
 {
     json_t *values = json_array();
     va_list args;
@@ -105,81 +54,151 @@ static void restore_bytes(apr_pool_t *pool, json_t *values)
     }
 }
 
-ida_kind ida_op_position(ida_call *call, const json_t *filters, const char *form, json_t **position)
+const char *ida_place_text(const json_t *place, int i)
 {
-    const char *text;
-    ida_kind kind = open_cursor(call, filters, &text);
-    *position = NULL;
-    if (kind || !text) {
+    return place ? json_string_value(json_array_get(place, (size_t)i)) : "";
+}
+
+int64_t ida_place_number(const json_t *place, int i)
+{
+    return json_integer_value(json_array_get(place, (size_t)i));
+}
+
+/* --- cursors --- */
+
+/* Tenant, operation and what the list is a list of: `filters`, or NULL for every argument but the
+ * paging ones. */
+static const char *binding_of(const ida_call *call, const json_t *filters)
+{
+    json_t *own = NULL;
+    if (!filters) {
+        own = json_copy(call->arguments);
+        json_object_del(own, "cursor");
+        json_object_del(own, "limit");
+    }
+    const char *text = ida_json_sorted(call->c->pool, own ? own : filters);
+    json_decref(own);
+    return apr_pstrcat(call->c->pool, call->principal->company, "\n", call->operation->name, "\n",
+                       text, NULL);
+}
+
+ida_kind ida_page_from(ida_call *call, const json_t *filters, const char *form, json_t **place)
+{
+    ida_ctx *c = call->c;
+    const char *cursor = ida_json_string(call->arguments, "cursor");
+    unsigned char key[IDA_CURSOR_KEY_LEN];
+    char *text;
+    *place = NULL;
+    if (!cursor) {
+        return IDA_OK;
+    }
+    ida_kind kind = store_cursor_key(call->store, c, key);
+    kind = kind ? kind : ida_cursor_open(c, key, binding_of(call, filters), cursor, &text);
+    if (kind) {
         return kind;
     }
-    json_t *values = ida_json_load(call->c->pool, text);
+    json_t *values = ida_json_load(c->pool, text);
     size_t count = strlen(form);
-    restore_bytes(call->c->pool, values);
+    restore_bytes(c->pool, values);
     int good = json_array_size(values) == count;
     for (size_t i = 0; good && i < count; i++) {
         const json_t *value = json_array_get(values, i);
         good = form[i] == 's' ? json_is_string(value) : json_is_integer(value);
     }
     if (!good) { /* ours, but of another version of this program */
-        return ida_fail(call->c, IDA_BAD_REQUEST,
+        return ida_fail(c, IDA_BAD_REQUEST,
                         "cursor: is too old for this list; start again without a cursor");
     }
-    *position = values;
+    *place = values;
     return IDA_OK;
 }
 
-const char *ida_op_text_at(const json_t *position, int i)
+/* --- pages --- */
+
+int ida_page_limit(const ida_call *call)
 {
-    return position ? json_string_value(json_array_get(position, (size_t)i)) : "";
+    const json_t *wanted = json_object_get(call->arguments, "limit");
+    return wanted ? (int)json_integer_value(wanted) : IDA_PAGE_DEFAULT;
 }
 
-int64_t ida_op_number_at(const json_t *position, int i)
+ida_page *ida_page_make(ida_call *call, const json_t *filters)
 {
-    return position ? json_integer_value(json_array_get(position, (size_t)i)) : 0;
-}
-
-ida_kind ida_op_next(ida_call *call, const json_t *filters, json_t *position, const char **cursor)
-{
-    *cursor = NULL;
-    if (!position) {
-        return IDA_OK;
-    }
-    const char *text = ida_json_text(call->c->pool, ida_json_keep(call->c->pool, position));
-    return make_cursor(call, filters, text, cursor);
-}
-
-static json_t *page_of(json_t *items, int64_t total, const char *cursor, int64_t as_of)
-{
-    json_t *page = json_object();
-    json_object_set_new(page, "items", items);
-    json_object_set_new(page, "totalCount", json_integer(total));
-    ida_json_put_or_null(page, "nextCursor", cursor);
-    ida_json_put_time(page, "asOf", as_of);
+    ida_page *page = apr_pcalloc(call->c->pool, sizeof *page);
+    page->items = ida_json_keep(call->c->pool, json_array());
+    page->places = ida_json_keep(call->c->pool, json_array());
+    page->limit = ida_page_limit(call);
+    page->call = call;
+    page->filters = filters;
     return page;
 }
 
-ida_kind ida_op_page(ida_call *call, json_t *items, int64_t total, const char *next_position,
-                     int64_t as_of)
+int ida_page_takes(ida_page *page)
 {
-    const char *cursor = NULL;
-    ida_json_keep(call->c->pool, items);
-    ida_kind kind = next_position ? make_cursor(call, NULL, next_position, &cursor) : IDA_OK;
+    page->more = json_array_size(page->items) >= (size_t)page->limit;
+    return !page->more;
+}
+
+void ida_page_add(ida_page *page, json_t *item, json_t *place)
+{
+    json_array_append_new(page->items, item);
+    json_array_append_new(page->places, place);
+}
+
+/* The cursor goes on behind the last item. */
+static ida_kind set_cursor(ida_page *page)
+{
+    const ida_call *call = page->call;
+    apr_pool_t *pool = call->c->pool;
+    unsigned char key[IDA_CURSOR_KEY_LEN];
+    json_object_set_new(page->around, "nextCursor", json_null());
+    if (!page->more) {
+        return IDA_OK;
+    }
+    ida_kind kind = store_cursor_key(call->store, call->c, key);
     if (!kind) {
-        call->result = ida_json_keep(call->c->pool,
-                                     page_of(json_incref(items), total, cursor, as_of));
+        const json_t *place = json_array_get(page->places, json_array_size(page->items) - 1);
+        ida_json_put(page->around, "nextCursor",
+                     ida_cursor_make(pool, key, binding_of(call, page->filters),
+                                     ida_json_text(pool, place)));
     }
     return kind;
 }
 
-ida_kind ida_op_list(ida_call *call, json_t *items, int64_t total, json_t *next, int64_t as_of)
+ida_kind ida_page_end(ida_page *page, json_t *around)
 {
-    const char *cursor;
-    ida_json_keep(call->c->pool, items);
-    ida_kind kind = ida_op_next(call, NULL, next, &cursor);
+    page->around = around;
+    ida_kind kind = set_cursor(page);
     if (!kind) {
-        call->result = ida_json_keep(call->c->pool,
-                                     page_of(json_incref(items), total, cursor, as_of));
+        page->next = page->call->pages;
+        page->call->pages = page;
     }
     return kind;
+}
+
+ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of)
+{
+    json_t *result = page->call->result = ida_json_keep(page->call->c->pool, json_object());
+    json_object_set(result, "items", page->items);
+    json_object_set_new(result, "totalCount", json_integer(total));
+    ida_kind kind = ida_page_end(page, result);
+    ida_json_put_time(result, "asOf", as_of);
+    return kind;
+}
+
+ida_kind ida_page_cut(ida_page *page, size_t count)
+{
+    while (json_array_size(page->items) > count) {
+        json_array_remove(page->items, json_array_size(page->items) - 1);
+    }
+    page->more = 1;
+    return set_cursor(page);
+}
+
+int64_t ida_pages_count(const ida_call *call)
+{
+    int64_t count = 0;
+    for (const ida_page *page = call->pages; page; page = page->next) {
+        count += (int64_t)json_array_size(page->items);
+    }
+    return count;
 }

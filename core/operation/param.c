@@ -38,9 +38,9 @@ static int allowed_word(const ida_param *p, const char *word)
 
 /* ", not \"5\"": what was sent, safe to repeat. For models, who see their call only as they meant
  * it; the sender of a query has it before him. */
-static const char *not_sent(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
+static const char *not_sent(ida_ctx *c, const json_t *given, int texts)
 {
-    if (texts || (p->flags & IDA_PARAM_OMIT)) {
+    if (texts) {
         return "";
     }
     char *text = json_is_object(given) || json_is_array(given)
@@ -58,14 +58,14 @@ static json_t *check_string(ida_ctx *c, const ida_param *p, const json_t *given,
     const char *text = json_is_string(given) ? ida_present(c->pool, json_string_value(given))
                                              : NULL;
     if (!json_is_string(given)) {
-        ida_fault_add(c, p->name, "must be a string%s", not_sent(c, p, given, texts));
+        ida_fault_add(c, p->name, "must be a string%s", not_sent(c, given, texts));
     } else if (!text) {
         ida_fault_add(c, p->name, "must not be empty");
     } else if (p->max && ida_utf16_length(text) > (size_t)p->max) {
         ida_fault_add(c, p->name, "must be at most %lld characters", (long long)p->max);
     } else if (!allowed_word(p, text)) {
         ida_fault_add(c, p->name, "must be one of %s%s", words_of(c->pool, p->allowed),
-                      not_sent(c, p, given, texts));
+                      not_sent(c, given, texts));
     } else {
         return strcmp(text, json_string_value(given)) == 0 ? json_incref((json_t *)given)
                                                            : json_string(text);
@@ -92,7 +92,7 @@ static json_t *check_integer(ida_ctx *c, const ida_param *p, const json_t *given
     }
     if (!good || number < p->min || number > p->max) {
         ida_fault_add(c, p->name, "must be a whole number from %lld to %lld%s", (long long)p->min,
-                      (long long)p->max, not_sent(c, p, given, texts));
+                      (long long)p->max, not_sent(c, given, texts));
         return NULL;
     }
     return json_integer(number);
@@ -105,7 +105,7 @@ static json_t *check_boolean(ida_ctx *c, const ida_param *p, const json_t *given
         (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))) {
         return json_boolean(text ? text[0] == 't' : json_is_true(given));
     }
-    ida_fault_add(c, p->name, "must be true or false%s", not_sent(c, p, given, texts));
+    ida_fault_add(c, p->name, "must be true or false%s", not_sent(c, given, texts));
     return NULL;
 }
 
@@ -133,7 +133,7 @@ static json_t *check_list(ida_ctx *c, const ida_param *p, const json_t *given, i
     if (!good) {
         ida_fault_add(c, p->name, "must name one or more of %s%s",
                       p->allowed ? words_of(c->pool, p->allowed) : "a list of texts",
-                      json_is_array(given) ? "" : not_sent(c, p, given, texts));
+                      json_is_array(given) ? "" : not_sent(c, given, texts));
         json_decref(list);
         return NULL;
     }
@@ -149,7 +149,7 @@ static json_t *check_time(ida_ctx *c, const ida_param *p, const json_t *given, i
         ida_fault_add(
             c, p->name,
             "must be a date like 2026-11-21 or a time like 2026-11-21T09:30:00Z (UTC)%s%s",
-            not_sent(c, p, given, texts),
+            not_sent(c, given, texts),
             texts && strchr(json_string_value(given), ' ') ? "; in a query a + is written %2B"
                                                            : "");
         return NULL;
@@ -170,6 +170,13 @@ static const struct {
     [IDA_PARAM_BOOLEAN] = {"boolean", check_boolean},
     [IDA_PARAM_LIST] = {"array", check_list},
     [IDA_PARAM_TIME] = {"string", check_time},
+    /* of bodies, which core/model/param.c checks */
+    [IDA_PARAM_LINES] = {"string", NULL},
+    [IDA_PARAM_WALL] = {"string", NULL},
+    [IDA_PARAM_UPN] = {"string", NULL},
+    [IDA_PARAM_COUNTRY] = {"string", NULL},
+    [IDA_PARAM_LANGUAGE] = {"string", NULL},
+    [IDA_PARAM_PHOTO] = {"string", NULL},
 };
 
 json_t *ida_param_check(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
@@ -177,15 +184,25 @@ json_t *ida_param_check(ida_ctx *c, const ida_param *p, const json_t *given, int
     return types[p->type].check(c, p, given, texts);
 }
 
-const char *ida_param_names(apr_pool_t *pool, const ida_param *params)
+const ida_param *ida_param_find(const ida_param *params, const char *name)
 {
-    const char *text = "";
-    for (const ida_param *p = params; p->name; p++) {
-        if (!(p->flags & IDA_PARAM_REFUSED)) {
-            text = apr_pstrcat(pool, text, *text ? ", " : "", p->name, NULL);
-        }
+    while (params->name && strcmp(params->name, name) != 0) {
+        params++;
     }
-    return apr_pstrcat(pool, "; it takes ", *text ? text : "none", NULL);
+    return params->name ? params : NULL;
+}
+
+const char *ida_param_unknown(apr_pool_t *pool, const ida_operation *op)
+{
+    const char *names = NULL;
+    if (op->body) {
+        return "is no query parameter of this operation; its fields go into the JSON body";
+    }
+    for (const ida_param *p = op->params; p->name; p++) {
+        names = names ? apr_pstrcat(pool, names, ", ", p->name, NULL) : p->name;
+    }
+    return apr_pstrcat(pool, "is no parameter of this operation; it takes ", names ? names : "none",
+                       NULL);
 }
 
 json_t *ida_param_schema(const ida_param *p)
@@ -205,7 +222,7 @@ json_t *ida_param_schema(const ida_param *p)
     if (p->type == IDA_PARAM_INTEGER) {
         json_object_set_new(schema, "minimum", json_integer(p->min));
         json_object_set_new(schema, "maximum", json_integer(p->max));
-    } else if (p->type == IDA_PARAM_STRING && p->max) {
+    } else if (p->max) {
         json_object_set_new(schema, "maxLength", json_integer(p->max));
     }
     return schema;
@@ -215,14 +232,14 @@ json_t *ida_params_schema(const ida_param *params)
 {
     json_t *properties = json_object(), *required = json_array();
     for (const ida_param *p = params; p->name; p++) {
-        if (p->flags & (IDA_PARAM_REFUSED | IDA_PARAM_QUERY)) {
+        if (p->flags & IDA_PARAM_REFUSED) {
             continue;
         }
         json_t *schema = ida_param_schema(p);
         if (p->flags & IDA_PARAM_CLEARED) {
             json_object_set_new(schema, "type", json_pack("[s, s]", types[p->type].name, "null"));
         }
-        json_object_set_new(schema, "description", json_string(p->description));
+        json_object_set_new(schema, "description", json_string(p->about));
         json_object_set_new(properties, p->name, schema);
         if (p->flags & IDA_PARAM_REQUIRED) {
             json_array_append_new(required, json_string(p->name));

@@ -10,15 +10,16 @@
  * values and comma lists too; else types are not bent. */
 json_t *ida_param_check(ida_ctx *c, const ida_param *p, const json_t *given, int texts);
 
-/* "; it takes query, department, limit, cursor" or "; it takes none": for a name that is no
- * parameter. */
-const char *ida_param_names(apr_pool_t *pool, const ida_param *params);
+/* The row of that name, or NULL. */
+const ida_param *ida_param_find(const ida_param *params, const char *name);
+/* What is wrong with a name that the operation has no argument of. */
+const char *ida_param_unknown(apr_pool_t *pool, const ida_operation *op);
 
 /* JSON Schema of one value, without its description. New reference. */
 json_t *ida_param_schema(const ida_param *p);
 
-/* {"type":"object","properties":{...},"required":[...]}; refused parameters and those of
- * the query string are left out. New reference. */
+/* {"type":"object","properties":{...},"required":[...]}; refused ones are left out. New reference.
+ */
 json_t *ida_params_schema(const ida_param *params);
 
 #endif

@@ -2,15 +2,30 @@
 #include "core/operation/person_json.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 
 static const char *status_of(int enabled, int guest)
 {
     return !enabled ? "disabled" : guest ? "guest" : "active";
 }
+
+static const char *const statuses[] = {"active", "disabled", "guest", NULL};
+static const char *const user_types[] = {"member", "guest", NULL};
+
+const ida_field ida_person_row_members[] = {OUT_TEXT("id", ALWAYS),
+                                            OUT_TEXT("userPrincipalName", SOMETIMES),
+                                            OUT_TEXT("displayName", SOMETIMES),
+                                            OUT_TEXT("department", SOMETIMES),
+                                            OUT_TEXT("jobTitle", SOMETIMES),
+                                            OUT_WORD("status", ALWAYS, statuses),
+                                            OUT_WORD("userType", ALWAYS, user_types),
+                                            OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
+                                            OUT_END};
+
+const ida_field ida_person_members[] = {OUT_TEXT("id", ALWAYS),
+                                        OUT_TEXT("userPrincipalName", OR_NULL),
+                                        OUT_TEXT("displayName", OR_NULL), OUT_END};
 
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name)
 {
@@ -41,7 +56,6 @@ static json_t *directories_of(const ida_user *u)
     return names;
 }
 
-/* Specification 2.1. */
 static const struct {
     const char *name;
     size_t at;
@@ -53,45 +67,13 @@ static const struct {
     {"department", offsetof(ida_user, department)},
     {"jobTitle", offsetof(ida_user, job_title)},
 };
-#define FIELDS (sizeof fields / sizeof *fields)
-
-static const char *field_of(const ida_user *u, size_t i)
-{
-    return *(const char *const *)((const char *)u + fields[i].at);
-}
 
 json_t *ida_user_json(const ida_user *u)
 {
     json_t *out = json_object();
-    for (size_t i = 0; i < FIELDS; i++) {
-        ida_json_put(out, fields[i].name, field_of(u, i));
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        ida_json_put(out, fields[i].name, *(const char *const *)((const char *)u + fields[i].at));
     }
-    return out;
-}
-
-char *ida_user_text(apr_pool_t *pool, const ida_user *u)
-{
-    const char *texts[FIELDS];
-    size_t room = sizeof "{}";
-    for (size_t i = 0; i < FIELDS; i++) {
-        const char *text = field_of(u, i);
-        size_t len = text ? strlen(text) : 0;
-        texts[i] = text && !ida_utf8_valid(text, len) ? ida_clean(pool, text, len, 0) : text;
-        room += text ? strlen(fields[i].name) + sizeof "\"\":\"\"," +
-                           ida_json_escaped_length(texts[i], strlen(texts[i]))
-                     : 0;
-    }
-    char *out = apr_palloc(pool, room), *to = out;
-    *to++ = '{';
-    for (size_t i = 0; i < FIELDS; i++) {
-        if (texts[i]) {
-            to = stpcpy(to, to > out + 1 ? ",\"" : "\"");
-            to = stpcpy(stpcpy(to, fields[i].name), "\":\"");
-            to = ida_json_escape(to, texts[i], strlen(texts[i]));
-            *to++ = '"';
-        }
-    }
-    strcpy(to, "}");
     return out;
 }
 

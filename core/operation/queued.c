@@ -1,5 +1,6 @@
 /* Owns what all queued writes share: the due time in the task, the members of the answer that tell
  * of it, who is asked for. */
+#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -78,8 +79,7 @@ ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_ta
             json_string(ida_printf(
                 c->pool,
                 "The brake on mass offboarding (%lld an hour) is reached: this task will likely be "
-                "held for attention until a person, or another API key than this one, "
-                "releases it.",
+                "held for attention until a person, or another API key than this one, releases it.",
                 (long long)limit)));
     }
     return kind;
@@ -94,8 +94,7 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
     if (kind == IDA_OK && creation->state == IDA_QUEUED) {
         return ida_fail(c, IDA_NOT_FOUND,
                         "The user \"%s\" does not exist yet: the creation is still queued. Wait "
-                        "until it is done, or cancel it with "
-                        "DELETE /v1/api/task?id=%s.",
+                        "until it is done, or cancel it with DELETE /v1/api/task?id=%s.",
                         shown, creation->id);
     }
     if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
@@ -123,6 +122,22 @@ ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *
     }
     return kind;
 }
+
+const char *ida_op_when(ida_ctx *c, const ida_task *task, const zone_due *due)
+{
+    return due->past     ? "the asked time has passed, so it is carried out now"
+           : !due->given ? "it is carried out now"
+                         : apr_pstrcat(c->pool, "it is carried out at ",
+                                       zone_schedule_people(c, task->zone, task->due_at), NULL);
+}
+
+const ida_field ida_queued_members[] = {OUT_TEXT("message", ALWAYS),
+                                        OUT_TEXT("taskId", ALWAYS),
+                                        OUT_TEXT("userPrincipalName", ALWAYS),
+                                        OUT_TIME("scheduledAt", ALWAYS),
+                                        OUT_TIME("scheduledAtUtc", ALWAYS),
+                                        OUT_TEXTS("warnings", ALWAYS),
+                                        OUT_END};
 
 void ida_op_queued(ida_call *call, ida_ctx *c, const ida_task *task, json_t *warnings)
 {

@@ -1,6 +1,5 @@
 /* Owns what a creation does when its employeeId is somebody's already, who leaves, has left, is
- * here or about to come: refused, restored or new, never guessed, and never by name (design 4, 5
- * "rehire"). */
+ * here or about to come: refused, restored or new, never guessed, and never by name. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -93,11 +92,11 @@ static ida_kind refuse(ida_ctx *c, const char *employee_id, int wants_restore, c
     const char *id = ida_clean(c->pool, employee_id, strlen(employee_id), 64);
     int all_left = h->left == h->people_count && !h->coming_count;
     if (!h->left && wants_restore) {
-        return ida_fail(c, IDA_CONFLICT,
-                        "There is nothing to restore: no queued offboarding and no disabled "
-                        "account has the employeeId %s%s%s. Leave "
-                        "\"rehire\" out, or send \"new\", to create an account.",
-                        id, h->named ? ", which is that of " : "", h->named ? h->named : "");
+        return ida_fail(
+            c, IDA_CONFLICT,
+            "There is nothing to restore: no queued offboarding and no disabled account has the "
+            "employeeId %s%s%s. Leave \"rehire\" out, or send \"new\", to create an account.",
+            id, h->named ? ", which is that of " : "", h->named ? h->named : "");
     }
     if (!wants_restore) {
         return ida_fail(c, IDA_CONFLICT, "The employeeId %s is that of %s. %s%s", id, h->named,
@@ -110,8 +109,7 @@ static ida_kind refuse(ida_ctx *c, const char *employee_id, int wants_restore, c
     }
     return ida_fail(c, IDA_CONFLICT,
                     "There is more than one with the employeeId %s, so none is restored: it is "
-                    "that of %s. Bring the right one back with "
-                    "PATCH /v1/api/user. %s",
+                    "that of %s. Bring the right one back with PATCH /v1/api/user. %s",
                     id, h->named, new_one);
 }
 

@@ -45,22 +45,20 @@ static ida_kind find_groups(ida_call *call, apr_hash_t *known)
     return kind;
 }
 
-/* {id, name} and, on demand, kind of each. */
-static json_t *groups_json(apr_hash_t *known, const json_t *named, size_t from, size_t to,
-                           int with_kind)
+static const ida_group *group_named(apr_hash_t *known, const json_t *name)
 {
-    json_t *out = json_array();
-    for (size_t i = from; i < to; i++) {
-        const char *name = json_string_value(json_array_get(named, i));
-        const ida_group *group = name ? apr_hash_get(known, name, APR_HASH_KEY_STRING) : NULL;
+    const char *text = json_string_value(name);
+    return text ? apr_hash_get(known, text, APR_HASH_KEY_STRING) : NULL;
+}
+
+static json_t *groups_json(apr_hash_t *known, const json_t *named)
+{
+    json_t *out = json_array(), *name;
+    size_t i;
+    json_array_foreach ((json_t *)named, i, name) {
+        const ida_group *group = group_named(known, name);
         if (group) {
-            json_t *one = json_object();
-            ida_json_put_or_null(one, "id", group->id);
-            ida_json_put_or_null(one, "name", group->name);
-            if (with_kind) {
-                ida_json_put_or_null(one, "kind", group->kind);
-            }
-            json_array_append_new(out, one);
+            json_array_append_new(out, ida_json_texts("id", group->id, "name", group->name, NULL));
         }
     }
     return out;
@@ -72,55 +70,41 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     const ida_role_template *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
     cache_freshness fresh;
-    json_t *position, *next = NULL, *items = ida_json_keep(c->pool, json_array());
-    int count = 0, limit = ida_op_limit(call);
+    json_t *position;
+    int count = 0;
     int64_t total = 0;
-    ida_kind kind = ida_op_position(call, NULL, "s", &position);
-    if (!kind) {
-        kind = governance_template_list(s, c, call->principal->company, ida_op_text_at(position, 0),
-                                        limit + 1, &rows, &count);
-    }
-    if (!kind) {
-        kind = governance_template_count(s, c, call->principal->company, &total);
-    }
-    if (!kind) {
-        kind = cache_freshness_get(s, c, call->tenant, &fresh);
-    }
-    for (int i = 0; !kind && i < count && i < limit; i++) {
+    ida_page *page = ida_page_make(call, NULL);
+    ida_kind kind = ida_page_from(call, NULL, "s", &position);
+    kind = kind ? kind
+                : governance_template_list(s, c, call->principal->company,
+                                           ida_place_text(position, 0), page->limit + 1, &rows,
+                                           &count);
+    kind = kind ? kind : governance_template_count(s, c, call->principal->company, &total);
+    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+    for (int i = 0; !kind && i < count && i < page->limit; i++) {
         name_groups(known, rows[i].groups, 0, json_array_size(rows[i].groups));
     }
     kind = kind ? kind : find_groups(call, known);
     if (kind) {
         return kind;
     }
-    for (int i = 0; i < count && i < limit; i++) {
-        json_t *item = ida_json_texts("id", rows[i].id, "name", rows[i].name, "description",
-                                      rows[i].description, NULL);
-        json_object_set_new(item, "groups",
-                            groups_json(known, rows[i].groups, 0, json_array_size(rows[i].groups),
-                                        0));
-        json_array_append_new(items, item);
+    for (int i = 0; i < count && ida_page_takes(page); i++) {
+        const ida_role_template *t = &rows[i];
+        json_t *item = ida_json_texts("id", t->id, "name", t->name, "description", t->description,
+                                      NULL);
+        json_object_set_new(item, "groups", groups_json(known, t->groups));
+        ida_page_add(page, item, ida_place("s", t->name));
     }
-    if (count > limit) {
-        next = ida_op_place("s", rows[limit - 1].name);
-    }
-    return ida_op_list(call, json_incref(items), total, next, fresh.as_of);
-}
-
-static ida_kind run_list(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, list, call);
+    return ida_page_result(page, total, fresh.as_of);
 }
 
 static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
 
-#define GROUP_MEMBERS OUT_IS("id", OUT_TEXT_OR_NULL) "," OUT_IS("name", OUT_TEXT)
-#define TEMPLATE_ALWAYS "\"id\",\"name\",\"description\",\"groups\""
-/* clang-format off */
-#define TEMPLATE(groups) \
-    OUT_IS("id", OUT_TEXT) "," OUT_IS("name", OUT_TEXT) "," \
-    OUT_IS("description", OUT_TEXT) "," OUT_IS("groups", OUT_LIST(groups))
-/* clang-format on */
+static const ida_field list_group[] = {OUT_TEXT("id", ALWAYS | OR_NULL), OUT_TEXT("name", ALWAYS),
+                                       OUT_END};
+static const ida_field list_item[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
+                                      OUT_TEXT("description", ALWAYS),
+                                      OUT_LIST("groups", ALWAYS, list_group), OUT_END};
 
 const ida_operation ida_op_role_templates = {
     .name = "role.list",
@@ -128,22 +112,18 @@ const ida_operation ida_op_role_templates = {
     .path = "/v1/api/role-templates",
     .scope = IDA_SCOPE_READ,
     .params = list_params,
-    .run = run_list,
+    .work = list,
     .summary = "Role templates with the groups each grants.",
     .schema = "RoleTemplateList",
     .tool = "list_role_templates",
     .title = "List role templates",
-    .paged = "items",
+    .lists = 1,
     .description = "Lists the tenant's role templates with the groups each of them grants, ordered "
-                   "by name. Use get_role_template for licences, group "
-                   "kinds and the number of people a template is assigned to, and get_user_access "
-                   "to see which of somebody's groups come from a "
-                   "template. A group whose id is null is named by the template but not (or not "
-                   "uniquely) found in the directory.",
-    /* clang-format off */
-    .output = OUT_PAGE(OUT_OBJECT(TEMPLATE_ALWAYS,
-        TEMPLATE(OUT_OBJECT("\"id\",\"name\"", GROUP_MEMBERS))), "", ""),
-    /* clang-format on */
+                   "by name. Use get_role_template for licences, group kinds and the number of "
+                   "people a template is assigned to, and get_user_access to see which of "
+                   "somebody's groups come from a template. A group whose id is null is named by "
+                   "the template but not (or not uniquely) found in the directory.",
+    .item = list_item,
 };
 
 /* --- one --- */
@@ -151,66 +131,75 @@ const ida_operation ida_op_role_templates = {
 static ida_kind get(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *wanted = ida_json_string(call->arguments, "roleTemplate"), *cursor;
+    const char *wanted = ida_json_string(call->arguments, "roleTemplate");
     ida_role_template *t;
     int64_t assigned;
-    json_t *position, *next = NULL;
+    json_t *position;
     ida_kind kind = governance_template_find(s, c, call->principal->company, wanted, &t);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "roleTemplate: No role template has the ID or name \"%s\"%s",
                         ida_clean(c->pool, wanted, strlen(wanted), 128),
                         call->face == IDA_FACE_MCP ? "; list_role_templates shows them." : ".");
     }
-    if (!kind) {
-        kind = store_template_assigned(s, c, call->principal->company, t->id, &assigned);
-    }
+    kind = kind ? kind : store_template_assigned(s, c, call->principal->company, t->id, &assigned);
     if (kind) {
         return kind;
     }
     /* Pages go by place in the list, so a cursor holds for this very list. */
     json_t *binding = ida_json_keep(c->pool, json_pack("{s:s, s:O}", "roleTemplate", t->id,
                                                        "groups", (json_t *)(uintptr_t)t->groups));
-    kind = ida_op_position(call, binding, "i", &position);
+    kind = ida_page_from(call, binding, "i", &position);
     if (kind) {
         return kind;
     }
-    size_t size = json_array_size(t->groups), from = (size_t)ida_op_number_at(position, 0),
-           to = from + (size_t)ida_op_limit(call);
-    if (to < size) {
-        next = ida_op_place("i", (int64_t)to);
-    }
-    json_t *one = ida_json_texts("id", t->id, "name", t->name, "description", t->description, NULL);
-    call->result = ida_json_keep(c->pool, json_pack("{s:o}", "roleTemplate", one));
-    call->target = t->name;
+    ida_page *page = ida_page_make(call, binding);
+    size_t from = (size_t)ida_place_number(position, 0);
     apr_hash_t *known = apr_hash_make(c->pool);
-    to = to < size ? to : size;
-    name_groups(known, t->groups, from, to);
+    name_groups(known, t->groups, from, from + (size_t)page->limit);
     kind = find_groups(call, known);
     if (kind) {
         return kind;
     }
-    json_object_set_new(one, "groups", groups_json(known, t->groups, from, to, 1));
-    json_object_set_new(one, "licenses", json_copy((json_t *)(uintptr_t)t->licenses));
-    json_object_set_new(one, "licenseCount",
+    for (size_t i = from; i < json_array_size(t->groups) && ida_page_takes(page); i++) {
+        const ida_group *group = group_named(known, json_array_get(t->groups, i));
+        if (group) {
+            ida_page_add(page,
+                         ida_json_texts("id", group->id, "name", group->name, "kind", group->kind,
+                                        NULL),
+                         ida_place("i", (int64_t)i + 1));
+        }
+    }
+    json_t *told = ida_json_texts("id", t->id, "name", t->name, "description", t->description,
+                                  NULL);
+    call->result = ida_json_keep(c->pool, json_pack("{s:o}", "roleTemplate", told));
+    call->target = t->name;
+    json_object_set(told, "groups", page->items);
+    json_object_set_new(told, "licenses", json_copy((json_t *)(uintptr_t)t->licenses));
+    json_object_set_new(told, "licenseCount",
                         json_integer((json_int_t)json_array_size(t->licenses)));
-    json_object_set_new(one, "assignedUserCount", json_integer(assigned));
-    kind = ida_op_next(call, binding, next, &cursor);
-    ida_json_put_or_null(call->result, "nextCursor", cursor);
-    return kind;
-}
-
-static ida_kind run_get(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, get, call);
+    json_object_set_new(told, "assignedUserCount", json_integer(assigned));
+    return ida_page_end(page, call->result);
 }
 
 static const ida_param get_params[] = {
-    {"roleTemplate", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL,
-     "ID or exact name of the template, e.g. \"Sales\"."},
-    {"limit", IDA_PARAM_INTEGER, 0, 1, IDA_PAGE_MAX, NULL, "Page size; default 50."},
-    {"cursor", IDA_PARAM_STRING, 0, 0, 0, NULL, "nextCursor of the page before."},
+    {"roleTemplate", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
+     .about = "ID or exact name of the template, e.g. \"Sales\"."},
+    IDA_LIST_PARAMS,
     {0},
 };
+
+static const ida_field one_group[] = {OUT_TEXT("id", ALWAYS | OR_NULL), OUT_TEXT("name", ALWAYS),
+                                      OUT_TEXT("kind", ALWAYS | OR_NULL), OUT_END};
+static const ida_field one[] = {OUT_TEXT("id", ALWAYS),
+                                OUT_TEXT("name", ALWAYS),
+                                OUT_TEXT("description", ALWAYS),
+                                OUT_LIST("groups", ALWAYS, one_group),
+                                OUT_TEXTS("licenses", ALWAYS),
+                                OUT_INTEGER("licenseCount", ALWAYS),
+                                OUT_INTEGER("assignedUserCount", ALWAYS),
+                                OUT_END};
+static const ida_field get_result[] = {OUT_OBJECT("roleTemplate", ALWAYS, one),
+                                       OUT_TEXT("nextCursor", ALWAYS | OR_NULL), OUT_END};
 
 const ida_operation ida_op_role_template = {
     .name = "role.get",
@@ -218,25 +207,16 @@ const ida_operation ida_op_role_template = {
     .path = "/v1/api/role-template",
     .scope = IDA_SCOPE_READ,
     .params = get_params,
-    .run = run_get,
+    .work = get,
     .summary = "One role template with its groups, licences and number of assigned people.",
     .schema = "RoleTemplateResult",
     .tool = "get_role_template",
     .title = "Get role template",
-    .paged = "roleTemplate.groups",
+    .lists = 1,
     .description =
         "Returns one role template, by ID or exact name: its groups with kind, licences, "
-        "licenseCount and assignedUserCount. Find the name "
-        "with list_role_templates. Groups come in pages of up to 200; pass nextCursor as cursor "
-        "for more. It does not list the people: "
+        "licenseCount and assignedUserCount. Find the name with list_role_templates. Groups come "
+        "in pages of up to 200; pass nextCursor as cursor for more. It does not list the people: "
         "get_resource_access with source role_template shows who has a group by a template.",
-    /* clang-format off */
-    .output = OUT_OBJECT("\"roleTemplate\",\"nextCursor\"",
-        OUT_IS("roleTemplate", OUT_OBJECT(TEMPLATE_ALWAYS
-        ",\"licenses\",\"licenseCount\",\"assignedUserCount\"",
-        TEMPLATE(OUT_OBJECT("\"id\",\"name\",\"kind\"", GROUP_MEMBERS ","
-        OUT_IS("kind", OUT_TEXT_OR_NULL))) "," OUT_IS("licenses", OUT_LIST(OUT_TEXT)) ","
-        OUT_IS("licenseCount", OUT_INTEGER) "," OUT_IS("assignedUserCount", OUT_INTEGER))) ","
-        OUT_IS("nextCursor", OUT_TEXT_OR_NULL)),
-    /* clang-format on */
+    .output = get_result,
 };

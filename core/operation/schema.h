@@ -1,45 +1,93 @@
-/* Words for the `output` schemas of the operation table: compact JSON text, put together by the
- * compiler. Example: .output = OUT_OBJECT("\"user\"", OUT_IS("user", OUT_OBJECT("\"id\"",
- * OUT_IS("id", OUT_TEXT) "," OUT_IS("mail", OUT_TEXT)))) tools/list must stay below 24 KB for all
- * eleven: say types and what is always there, no descriptions of the obvious. */
+/* Members of results as tables, of which tools/list and OpenAPI make JSON Schema. Example:
+ *
+ *   static const ida_field person[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("mail", OR_NULL), OUT_END};
+ *   .output = (const ida_field[]){OUT_OBJECT("user", ALWAYS, person), OUT_END}
+ *
+ * All eleven tools together must stay below 24 KB: say types and what always comes, nothing that is
+ * obvious. */
 #ifndef CORE_OPERATION_SCHEMA_H
 #define CORE_OPERATION_SCHEMA_H
 
-#define OUT_TEXT "{\"type\":\"string\"}"
-/* Two branches rather than a list of types: that is what clients with one type for each value can
- * read. */
-#define OUT_OR_NULL(schema) "{\"anyOf\":[" schema ",{\"type\":\"null\"}]}"
-#define OUT_TEXT_OR_NULL OUT_OR_NULL(OUT_TEXT)
-#define OUT_INTEGER "{\"type\":\"integer\"}"
-#define OUT_INTEGER_OR_NULL OUT_OR_NULL(OUT_INTEGER)
-#define OUT_BOOLEAN "{\"type\":\"boolean\"}"
-/* Times are RFC 3339 in UTC; `instructions` of the MCP face say so once. */
-#define OUT_TIME OUT_TEXT
-#define OUT_TIME_OR_NULL OUT_TEXT_OR_NULL
-#define OUT_ENUM(words) "{\"enum\":[" words "]}" /* words: "\"a\",\"b\"" */
+#include <jansson.h>
 
-#define OUT_IS(name, schema) "\"" name "\":" schema
-#define OUT_OBJECT(required, members) \
-    "{\"type\":\"object\",\"required\":[" required "],\"properties\":{" members "}}"
-#define OUT_OBJECT_OR_NULL(members) \
-    OUT_OR_NULL("{\"type\":\"object\",\"properties\":{" members "}}")
-#define OUT_LIST(item) "{\"type\":\"array\",\"items\":" item "}"
+typedef enum ida_field_type {
+    IDA_FIELD_TEXT,
+    IDA_FIELD_TIME, /* RFC 3339 in UTC */
+    IDA_FIELD_INTEGER,
+    IDA_FIELD_BOOLEAN,
+    IDA_FIELD_OBJECT,
+    IDA_FIELD_LIST,
+    IDA_FIELD_INCLUDE /* the members of another table, in its place */
+} ida_field_type;
 
-/* Root of a list {items, totalCount, nextCursor, asOf}. `item` is the schema of one item; `more`
- * further members, each with its comma in front (or "" for none); `more_required` the same for
- * their names. */
-/* clang-format off */
-#define OUT_PAGE(item, more_required, more) \
-    OUT_OBJECT("\"items\",\"totalCount\",\"nextCursor\",\"asOf\"" more_required, \
-    OUT_IS("items", OUT_LIST(item)) "," OUT_IS("totalCount", OUT_INTEGER) "," \
-    OUT_IS("nextCursor", OUT_TEXT_OR_NULL) "," OUT_IS("asOf", OUT_TIME_OR_NULL) more)
-/* clang-format on */
+enum { SOMETIMES = 0, ALWAYS = 1, OR_NULL = 2 };
 
-/* {"id","userPrincipalName","displayName"} of a person mentioned beside the subject */
-/* clang-format off */
-#define OUT_PERSON \
-    OUT_OBJECT("\"id\"", OUT_IS("id", OUT_TEXT) "," \
-    OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) "," OUT_IS("displayName", OUT_TEXT_OR_NULL))
-/* clang-format on */
+typedef struct ida_field {
+    const char *name; /* "*": of an object, every other member */
+    ida_field_type type;
+    int flags;
+    const struct ida_field
+        *members;             /* of an object, of the objects in a list; NULL in a list: of texts */
+    const char *const *words; /* the texts it can be, NULL-terminated; NULL: any */
+    const char *schema;       /* the object, or those in the list, by the name it has in OpenAPI */
+} ida_field;
+
+#define OUT_TEXT(name, flags)                         \
+    {                                                 \
+        name, IDA_FIELD_TEXT, flags, NULL, NULL, NULL \
+    }
+#define OUT_WORD(name, flags, words)                   \
+    {                                                  \
+        name, IDA_FIELD_TEXT, flags, NULL, words, NULL \
+    }
+#define OUT_TIME(name, flags)                         \
+    {                                                 \
+        name, IDA_FIELD_TIME, flags, NULL, NULL, NULL \
+    }
+#define OUT_INTEGER(name, flags)                         \
+    {                                                    \
+        name, IDA_FIELD_INTEGER, flags, NULL, NULL, NULL \
+    }
+#define OUT_BOOLEAN(name, flags)                         \
+    {                                                    \
+        name, IDA_FIELD_BOOLEAN, flags, NULL, NULL, NULL \
+    }
+#define OUT_OBJECT(name, flags, members)                   \
+    {                                                      \
+        name, IDA_FIELD_OBJECT, flags, members, NULL, NULL \
+    }
+#define OUT_LIST(name, flags, members)                   \
+    {                                                    \
+        name, IDA_FIELD_LIST, flags, members, NULL, NULL \
+    }
+#define OUT_TEXTS(name, flags)                        \
+    {                                                 \
+        name, IDA_FIELD_LIST, flags, NULL, NULL, NULL \
+    }
+#define OUT_NAMED(name, flags, schema)                    \
+    {                                                     \
+        name, IDA_FIELD_OBJECT, flags, NULL, NULL, schema \
+    }
+#define OUT_NAMED_LIST(name, flags, schema)             \
+    {                                                   \
+        name, IDA_FIELD_LIST, flags, NULL, NULL, schema \
+    }
+#define OUT_INCLUDE(members)                          \
+    {                                                 \
+        "", IDA_FIELD_INCLUDE, 0, members, NULL, NULL \
+    }
+#define OUT_END                                   \
+    {                                             \
+        NULL, IDA_FIELD_TEXT, 0, NULL, NULL, NULL \
+    }
+
+/* {"type":"object","required":[...],"properties":{...}}. `terse` as tools say it: few words, and
+ * alternatives rather than lists of types, which clients with one type for each value cannot read.
+ * New reference. */
+json_t *ida_schema_of(const ida_field *members, int terse);
+
+/* Of the result. */
+struct ida_operation;
+json_t *ida_schema_of_result(const struct ida_operation *op);
 
 #endif

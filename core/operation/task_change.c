@@ -45,28 +45,23 @@ static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
 static const char *when(ida_ctx *c, const ida_task *task)
 {
     int held = queue_task_braked(task);
+    if (task->state == IDA_CANCELLED) {
+        return "nothing more will be carried out";
+    }
     return task->due_at <= ida_now(c->env)
                ? held ? "it is carried out as soon as it is released" : "it is carried out now"
                : ida_printf(c->pool, "%sit is carried out at %s", held ? "once released " : "",
                             zone_schedule_people(c, task->zone, task->due_at));
 }
 
-static const char *nothing_more(ida_ctx *c, const ida_task *task)
-{
-    (void)c;
-    (void)task;
-    return "nothing more will be carried out";
-}
-
 static const struct {
     const char *name, *done;
     ida_kind (*carry_out)(store *s, ida_ctx *c, ida_task_change *change);
-    const char *(*outlook)(ida_ctx *c, const ida_task *task);
 } verbs[] = {
-    [IDA_TASK_CANCEL] = {"task.cancel", "is cancelled", cancel, nothing_more},
-    [IDA_TASK_RESCHEDULE] = {"task.reschedule", "has been moved", reschedule, when},
-    [IDA_TASK_RETRY] = {"task.retry", "is queued again", retry, when},
-    [IDA_TASK_RELEASE] = {"task.release", "is released", release, when},
+    [IDA_TASK_CANCEL] = {"task.cancel", "is cancelled", cancel},
+    [IDA_TASK_RESCHEDULE] = {"task.reschedule", "has been moved", reschedule},
+    [IDA_TASK_RETRY] = {"task.retry", "is queued again", retry},
+    [IDA_TASK_RELEASE] = {"task.release", "is released", release},
 };
 
 const char *ida_task_change_name(ida_task_verb verb)
@@ -92,11 +87,11 @@ ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change)
                            waiting[i].upn, waiting[i].id);
     }
     if (named) {
-        change->waiting = ida_printf(c->pool,
-                                     " It would have created the manager of %s%s, who will have "
-                                     "none: cancel what is queued for them, or name "
-                                     "another manager when it is done.",
-                                     named, count > WAITING_NAMED_MAX ? " and others" : "");
+        change->waiting = ida_printf(
+            c->pool,
+            " It would have created the manager of %s%s, who will have none: cancel what is queued "
+            "for them, or name another manager when it is done.",
+            named, count > WAITING_NAMED_MAX ? " and others" : "");
     }
     if (kind == IDA_NOT_FOUND) { /* no such task: the change itself says so */
         ida_ctx_clear(c);
@@ -118,8 +113,7 @@ ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
     if (!kind) {
         change->message = ida_printf(c->pool, "The %s task of %s %s; %s.%s",
                                      ida_task_type_text(change->task->type), change->task->upn,
-                                     verbs[change->verb].done,
-                                     verbs[change->verb].outlook(c, change->task),
+                                     verbs[change->verb].done, when(c, change->task),
                                      change->waiting ? change->waiting : "");
     }
     return kind;

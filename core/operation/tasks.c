@@ -14,10 +14,10 @@ static const char *const states[] = {"queued",    "running",   "done", "failed",
 static const char *const types[] = {"userCreate",  "userUpdate",   "userDelete",
                                     "accessGrant", "accessRevoke", NULL};
 
-#define ID_PARAM(flags)                                                    \
-    {                                                                      \
-        "id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED | (flags), 0, 64, NULL, \
-            "The task's ID, as taskId of the answer that queued it."       \
+#define ID_PARAM                                                                         \
+    {                                                                                    \
+        "id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED,                                      \
+            .max = 64, .about = "The task's ID, as taskId of the answer that queued it." \
     }
 
 static void answer(ida_call *call, const ida_task *task)
@@ -43,7 +43,9 @@ static ida_kind run_get(ida_call *call)
     return kind;
 }
 
-static const ida_param get_params[] = {ID_PARAM(0), {0}};
+static const ida_param get_params[] = {ID_PARAM, {0}};
+
+static const ida_field get_result[] = {OUT_NAMED("task", ALWAYS, "Task"), OUT_END};
 
 const ida_operation ida_op_task_get = {
     .name = "task.get",
@@ -53,17 +55,20 @@ const ida_operation ida_op_task_get = {
     .params = get_params,
     .run = run_get,
     .summary = "One queued, running or finished task with its steps.",
+    .output = get_result,
     .schema = "TaskResult",
 };
 
 static ida_kind run_list(ida_call *call)
 {
     ida_ctx *c = call->c;
-    const char *upn = ida_json_string(call->arguments, "userPrincipalName"), *position;
-    int limit, count;
+    const char *upn = ida_json_string(call->arguments, "userPrincipalName");
+    int count;
     int64_t total;
+    json_t *position;
     ida_task *tasks;
-    ida_kind kind = ida_op_cursor(call, &position, &limit);
+    ida_page *page = ida_page_make(call, NULL);
+    ida_kind kind = ida_page_from(call, NULL, "s", &position);
     if (kind) {
         return kind;
     }
@@ -71,29 +76,29 @@ static ida_kind run_list(ida_call *call)
         .state = ida_json_string(call->arguments, "state"),
         .type = ida_json_string(call->arguments, "type"),
         .person = upn ? ida_fold_address(c->pool, upn) : NULL,
-        .before_id = position,
-        .limit = limit + 1, /* one more tells whether there is a next page */
+        .before_id = position ? ida_place_text(position, 0) : NULL,
+        .limit = page->limit + 1, /* one more tells whether there is a next page */
     };
     kind = queue_task_list(call->store, c, call->principal->company, &filter, &tasks, &count,
                            &total);
-    if (kind) {
-        return kind;
+    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
+        ida_page_add(page, ida_task_json(c, &tasks[i]), ida_place("s", tasks[i].id));
     }
-    json_t *items = json_array();
-    for (int i = 0; i < count && i < limit; i++) {
-        json_array_append_new(items, ida_task_json(c, &tasks[i]));
-    }
-    return ida_op_page(call, items, total, count > limit ? tasks[limit - 1].id : NULL,
-                       ida_now(c->env));
+    return kind ? kind : ida_page_result(page, total, ida_now(c->env));
 }
 
 static const ida_param list_params[] = {
-    {"state", IDA_PARAM_STRING, 0, 0, 0, states, "Only tasks in this state."},
-    {"type", IDA_PARAM_STRING, 0, 0, 0, types, "Only tasks of this type."},
-    {"userPrincipalName", IDA_PARAM_STRING, 0, 0, 256, NULL, "Only tasks of this person."},
+    {"state", IDA_PARAM_STRING, .allowed = states, .about = "Only tasks in this state."},
+    {"type", IDA_PARAM_STRING, .allowed = types, .about = "Only tasks of this type."},
+    {"userPrincipalName", IDA_PARAM_STRING, .max = 256, .about = "Only tasks of this person."},
     IDA_LIST_PARAMS,
     {0},
 };
+
+static const ida_field list_result[] = {OUT_NAMED_LIST("items", ALWAYS, "Task"),
+                                        OUT_INTEGER("totalCount", ALWAYS),
+                                        OUT_TEXT("nextCursor", ALWAYS | OR_NULL),
+                                        OUT_TIME("asOf", ALWAYS | OR_NULL), OUT_END};
 
 const ida_operation ida_op_task_list = {
     .name = "task.list",
@@ -103,6 +108,8 @@ const ida_operation ida_op_task_list = {
     .params = list_params,
     .run = run_list,
     .summary = "Tasks of the tenant, newest first.",
+    .output = list_result,
+    .lists = 1,
     .schema = "TaskList",
 };
 
@@ -114,84 +121,58 @@ typedef struct change_input {
     const char *waiting;
 } change_input;
 
-static ida_kind change_work(store *s, ida_ctx *c, void *baton)
+static ida_kind change(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     const change_input *in = call->input;
-    ida_task_change change = {.verb = in->verb,
+    ida_task_change wanted = {.verb = in->verb,
                               .tenant = call->principal->company,
-                              .id = ida_json_string(call->query, "id"),
+                              .id = ida_json_string(call->arguments, "id"),
                               .username = call->principal->username,
                               .date = in->moment.date,
                               .time = in->moment.time,
                               .waiting = in->waiting};
-    ida_kind kind = ida_task_change_in(s, c, &change);
+    ida_kind kind = ida_task_change_in(s, c, &wanted);
     if (kind) {
         return kind;
     }
-    answer(call, change.task);
-    call->planned = change.task;
-    ida_json_put(call->result, "message", change.message);
+    answer(call, wanted.task);
+    call->planned = wanted.task;
+    ida_json_put(call->result, "message", wanted.message);
     if (in->moment.warnings) {
         json_object_set(call->result, "warnings", in->moment.warnings);
     }
-    return ida_operation_audit(call, s, c);
+    return IDA_OK;
 }
 
-static change_input *input_of(ida_call *call, ida_task_verb verb)
+static ida_kind check(ida_call *call)
 {
     change_input *in = call->input = apr_pcalloc(call->c->pool, sizeof *in);
-    in->verb = verb;
-    return in;
+    while (strcmp(ida_task_change_name(in->verb), call->operation->name) != 0) {
+        in->verb++;
+    }
+    if (call->operation->body) {
+        ida_payload_moment(call->c, call->body, &in->moment);
+    }
+    return ida_faults_raise(call->c);
 }
 
-static ida_kind check_moment(ida_call *call)
-{
-    change_input *in = input_of(call, IDA_TASK_RESCHEDULE);
-    ida_kind kind = ida_payload_moment(call->c, call->arguments, &in->moment);
-    return kind ? kind : ida_faults_raise(call->c);
-}
-
-static ida_kind check_cancel(ida_call *call)
-{
-    input_of(call, IDA_TASK_CANCEL);
-    return IDA_OK;
-}
-
-static ida_kind check_retry(ida_call *call)
-{
-    input_of(call, IDA_TASK_RETRY);
-    return IDA_OK;
-}
-
-static ida_kind check_release(ida_call *call)
-{
-    input_of(call, IDA_TASK_RELEASE);
-    return IDA_OK;
-}
-
-static ida_kind run_change(ida_call *call)
+static ida_kind look(ida_call *call)
 {
     change_input *in = call->input;
     ida_task_change looked = {.verb = in->verb,
                               .tenant = call->principal->company,
-                              .id = ida_json_string(call->query, "id")};
+                              .id = ida_json_string(call->arguments, "id")};
     ida_kind kind = ida_task_change_look(call->store, call->c, &looked);
     in->waiting = looked.waiting;
-    return kind ? kind : ida_op_write(call, change_work);
+    return kind;
 }
 
-static const ida_param change_params[] = {ID_PARAM(0), IDA_DRY_RUN_PARAM, {0}};
+static const ida_param change_params[] = {ID_PARAM, IDA_DRY_RUN_PARAM, {0}};
 
-static const ida_param move_params[] = {
-    ID_PARAM(IDA_PARAM_QUERY),
-    {"date", IDA_PARAM_STRING, 0, 0, 10, NULL,
-     "The new day, YYYY-MM-DD in the tenant's time zone; when left out the day stays."},
-    {"time", IDA_PARAM_STRING, 0, 0, 5, NULL,
-     "The new time of that day, HH:mm in the tenant's time zone; when left out the time stays."},
-    IDA_DRY_RUN_PARAM,
-    {0},
-};
+static const ida_field changed_task[] = {OUT_TEXT("message", ALWAYS),
+                                         OUT_NAMED("task", ALWAYS, "Task"),
+                                         OUT_TEXTS("warnings", SOMETIMES), OUT_END};
 
 const ida_operation ida_op_task_cancel = {
     .name = "task.cancel",
@@ -199,9 +180,11 @@ const ida_operation ida_op_task_cancel = {
     .path = "/v1/api/task",
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
-    .check = check_cancel,
-    .run = run_change,
+    .check = check,
+    .run = look,
+    .work = change,
     .summary = "Cancels a task that is not running yet.",
+    .output = changed_task,
     .schema = "ChangedTask",
 };
 
@@ -210,11 +193,13 @@ const ida_operation ida_op_task_reschedule = {
     .method = "PATCH",
     .path = "/v1/api/task",
     .scope = IDA_SCOPE_WRITE,
-    .body = 1,
-    .params = move_params,
-    .check = check_moment,
-    .run = run_change,
+    .params = change_params,
+    .body = ida_moment_members,
+    .check = check,
+    .run = look,
+    .work = change,
     .summary = "Gives a task that is not running yet another date and time.",
+    .output = changed_task,
     .schema = "ChangedTask",
 };
 
@@ -224,9 +209,11 @@ const ida_operation ida_op_task_retry = {
     .path = "/v1/api/task/retry",
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
-    .check = check_retry,
-    .run = run_change,
+    .check = check,
+    .run = look,
+    .work = change,
     .summary = "Queues a task again that has failed or needs attention.",
+    .output = changed_task,
     .schema = "ChangedTask",
 };
 
@@ -236,8 +223,10 @@ const ida_operation ida_op_task_release = {
     .path = "/v1/api/task/release",
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
-    .check = check_release,
-    .run = run_change,
+    .check = check,
+    .run = look,
+    .work = change,
     .summary = "Releases what the brake holds; not with the API key that asked for it.",
+    .output = changed_task,
     .schema = "ChangedTask",
 };

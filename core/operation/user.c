@@ -35,19 +35,15 @@ static const char *const extra_fields[] = {
     NULL,
 };
 
-static json_t *with_fields(apr_pool_t *pool, const ida_user *user, json_t *licenses,
-                           const json_t *fields)
+/* What is not populated in the directory is left out, like the members always given. */
+static void add_fields(json_t *out, const json_t *all, const json_t *fields)
 {
-    json_t *out = ida_json_keep(pool, ida_user_json(user)),
-           *all = ida_json_keep(pool, ida_user_details_json(user, licenses)), *name;
+    json_t *name;
     size_t i;
     json_array_foreach (fields, i, name) {
-        json_t *value = json_object_get(all, json_string_value(name));
-        if (value) { /* not populated in the directory: left out, like the others */
-            json_object_set(out, json_string_value(name), value);
-        }
+        json_object_set(out, json_string_value(name),
+                        json_object_get(all, json_string_value(name)));
     }
-    return out;
 }
 
 static ida_kind run_get(ida_call *call)
@@ -71,19 +67,23 @@ static ida_kind run_get(ida_call *call)
     if (kind) {
         return kind;
     }
-    const char *text = fields ? ida_json_text(c->pool, with_fields(c->pool, user, licenses, fields))
-                              : ida_user_text(c->pool, user);
-    call->result_text = apr_pstrcat(c->pool, "{\"user\":", text, "}", NULL);
+    json_t *out = ida_user_json(user);
+    call->result = ida_json_keep(c->pool, json_pack("{s:o}", "user", out));
+    if (fields) {
+        add_fields(out, ida_json_keep(c->pool, ida_user_details_json(user, licenses)), fields);
+    }
     return IDA_OK;
 }
 
 static const ida_param get_params[] = {
-    {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL,
-     "The user's UPN, in any case."},
-    {"fields", IDA_PARAM_LIST, 0, 0, 0, extra_fields,
-     "Further members of the user, as a comma list."},
+    {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
+     .about = "The user's UPN, in any case."},
+    {"fields", IDA_PARAM_LIST, .allowed = extra_fields,
+     .about = "Further members of the user, as a comma list."},
     {0},
 };
+
+static const ida_field result[] = {OUT_NAMED("user", ALWAYS, "User"), OUT_END};
 
 const ida_operation ida_op_user_get = {
     .name = "user.get",
@@ -94,5 +94,6 @@ const ida_operation ida_op_user_get = {
     .params = get_params,
     .run = run_get,
     .summary = "Looks up one user by UPN.",
+    .output = result,
     .schema = "UserResult",
 };

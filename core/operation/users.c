@@ -113,14 +113,15 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
     const cache_listed_person *rows;
     cache_freshness fresh;
     json_t *position;
-    int count, limit = ida_op_limit(call);
+    int count;
+    ida_page *page = ida_page_make(call, NULL);
     cache_people_filter filter = {
         .department = department ? ida_name_key(c->pool, department) : NULL,
         .enabled = -1,
         .guest = -1,
         .signed_in_from = ida_argument_time(call, "lastSignInAfter"),
         .signed_in_before = before ? before : INT64_MAX,
-        .limit = limit + 1, /* one more tells whether there is a next page */
+        .limit = page->limit + 1, /* one more tells whether there is a next page */
     };
     if (query && words_of(c->pool, query, &filter) < 1) {
         return ida_fail(c, IDA_BAD_REQUEST, "query: must be one to %d words with letters or digits",
@@ -130,53 +131,43 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
         filter.enabled = strcmp(status, "guest") == 0 ? -1 : strcmp(status, "active") == 0;
         filter.guest = strcmp(status, "disabled") == 0 ? -1 : strcmp(status, "guest") == 0;
     }
-    ida_kind kind = ida_op_position(call, NULL, "iss", &position);
+    ida_kind kind = ida_page_from(call, NULL, "iss", &position);
     if (kind) {
         return kind;
     }
-    filter.after_name = ida_op_text_at(position, 1);
-    filter.after_id = ida_op_text_at(position, 2);
+    filter.after_name = ida_place_text(position, 1);
+    filter.after_id = ida_place_text(position, 2);
     kind = cache_people_search(s, c, tenant, &filter, &rows, &count);
-    if (!kind) {
-        kind = cache_freshness_get(s, c, call->tenant, &fresh);
-    }
+    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
     /* Counted once: pages that follow carry the number along. */
-    total = position ? ida_op_number_at(position, 0) : count;
-    if (!kind && !position && count > limit) {
+    total = position ? ida_place_number(position, 0) : count;
+    if (!kind && !position && count > page->limit) {
         kind = cache_people_count(s, c, tenant, &filter, &total);
     }
     if (kind) {
         return kind;
     }
-    json_t *items = json_array(), *next = NULL;
-    for (int i = 0; i < count && i < limit; i++) {
-        json_array_append_new(items, ida_person_row_json(&rows[i]));
+    for (int i = 0; i < count && ida_page_takes(page); i++) {
+        ida_page_add(page, ida_person_row_json(&rows[i]),
+                     ida_place("iss", total, rows[i].name_key, rows[i].id));
     }
-    if (count > limit) {
-        next = ida_op_place("iss", total, rows[limit - 1].name_key, rows[limit - 1].id);
-    }
-    return ida_op_list(call, items, total, next, fresh.as_of);
-}
-
-static ida_kind run_search(ida_call *call)
-{
-    return store_snapshot(call->store, call->c, search, call);
+    return ida_page_result(page, total, fresh.as_of);
 }
 
 static const char *const statuses[] = {"active", "disabled", "guest", NULL};
 
 static const ida_param search_params[] = {
-    {"query", IDA_PARAM_STRING, 0, 0, 256, NULL,
-     "Beginnings of words of names, UPN or mail, e.g. \"eva ber\"; case and accents do not "
-     "matter."},
-    {"department", IDA_PARAM_STRING, 0, 0, 256, NULL,
-     "The whole name of the department, e.g. \"Sales\"."},
-    {"status", IDA_PARAM_STRING, 0, 0, 0, statuses,
-     "active: enabled members; disabled: disabled accounts; guest: all guests."},
-    {"lastSignInBefore", IDA_PARAM_TIME, 0, 0, 0, NULL,
-     "Last signed in before this date or time, or never; e.g. 2026-06-30."},
-    {"lastSignInAfter", IDA_PARAM_TIME, 0, 0, 0, NULL,
-     "Last signed in at or after this date or time; e.g. 2026-06-30."},
+    {"query", IDA_PARAM_STRING, .max = 256,
+     .about = "Beginnings of words of names, UPN or mail, e.g. \"eva ber\"; case and accents do "
+              "not matter."},
+    {"department", IDA_PARAM_STRING, .max = 256,
+     .about = "The whole name of the department, e.g. \"Sales\"."},
+    {"status", IDA_PARAM_STRING, .allowed = statuses,
+     .about = "active: enabled members; disabled: disabled accounts; guest: all guests."},
+    {"lastSignInBefore", IDA_PARAM_TIME,
+     .about = "Last signed in before this date or time, or never; e.g. 2026-06-30."},
+    {"lastSignInAfter", IDA_PARAM_TIME,
+     .about = "Last signed in at or after this date or time; e.g. 2026-06-30."},
     IDA_LIST_PARAMS,
     {0},
 };
@@ -188,20 +179,19 @@ const ida_operation ida_op_users_search = {
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = search_params,
-    .run = run_search,
+    .work = search,
     .summary = "Users by name, department, status and last sign-in, ordered by display name.",
     .schema = "UserList",
     .tool = "search_users",
     .title = "Search users",
-    .paged = "items",
-    .description = "Lists users of the directory, filtered by words, department, status and last "
-                   "sign-in, ordered by display name. Use it to find "
-                   "somebody's exact UPN or to count people (totalCount); use get_user for all "
-                   "details of one person and get_hygiene_report for "
-                   "stale accounts. Every word of query must begin a word of the name, UPN or "
-                   "mail. Up to 200 users a page; pass nextCursor as "
-                   "cursor for more. Data is as of the last directory sync (asOf).",
-    .output = OUT_PAGE(OUT_OBJECT(OUT_PERSON_ROW_ALWAYS, OUT_PERSON_ROW), "", ""),
+    .lists = 1,
+    .description =
+        "Lists users of the directory, filtered by words, department, status and last sign-in, "
+        "ordered by display name. Use it to find somebody's exact UPN or to count people "
+        "(totalCount); use get_user for all details of one person and get_hygiene_report for stale "
+        "accounts. Every word of query must begin a word of the name, UPN or mail. Up to 200 users "
+        "a page; pass nextCursor as cursor for more. Data is as of the last directory sync (asOf).",
+    .item = ida_person_row_members,
 };
 
 /* --- get_user --- */
@@ -219,10 +209,30 @@ static ida_kind run_details(ida_call *call)
 }
 
 static const ida_param details_params[] = {
-    {"user", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, 0, 256, NULL,
-     "Object ID or UPN, e.g. eva.berg@contoso.example."},
+    {"user", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
+     .about = "Object ID or UPN, e.g. eva.berg@contoso.example."},
     {0},
 };
+
+static const ida_field sign_ins[] = {OUT_TIME("lastSignInAt", OR_NULL),
+                                     OUT_TIME("lastNonInteractiveSignInAt", OR_NULL),
+                                     OUT_TIME("lastSuccessfulSignInAt", OR_NULL), OUT_END};
+static const ida_field details[] = {OUT_INCLUDE(ida_person_row_members),
+                                    OUT_TEXT("givenName", SOMETIMES),
+                                    OUT_TEXT("surname", SOMETIMES),
+                                    OUT_TEXT("mail", SOMETIMES),
+                                    OUT_TEXT("company", SOMETIMES),
+                                    OUT_TEXT("office", SOMETIMES),
+                                    OUT_TEXT("city", SOMETIMES),
+                                    OUT_TEXT("country", SOMETIMES),
+                                    OUT_BOOLEAN("accountEnabled", ALWAYS),
+                                    OUT_TIME("createdAt", ALWAYS | OR_NULL),
+                                    OUT_OBJECT("manager", ALWAYS | OR_NULL, ida_person_members),
+                                    OUT_OBJECT("signInActivity", ALWAYS, sign_ins),
+                                    OUT_TEXTS("licenses", ALWAYS),
+                                    OUT_TEXTS("directories", ALWAYS),
+                                    OUT_END};
+static const ida_field details_result[] = {OUT_OBJECT("user", ALWAYS, details), OUT_END};
 
 const ida_operation ida_op_user_details = {
     .name = "user.details",
@@ -236,27 +246,10 @@ const ida_operation ida_op_user_details = {
     .schema = "UserDetails",
     .tool = "get_user",
     .title = "Get user",
-    .description = "Returns one user by object ID or UPN: names, department, job title, manager, "
-                   "status, licences, sign-in activity. Use "
-                   "search_users first when only a name is known, and get_user_access for group "
-                   "memberships. Members that the directory does not "
-                   "hold are left out; a sign-in time of null means never or not recorded.",
-    /* clang-format off */
-    .output = OUT_OBJECT("\"user\"",
-        OUT_IS("user", OUT_OBJECT(OUT_PERSON_ROW_ALWAYS
-        ",\"accountEnabled\",\"createdAt\",\"manager\",\"signInActivity\","
-        "\"licenses\",\"directories\"",
-        OUT_PERSON_ROW ","
-        OUT_IS("givenName", OUT_TEXT) "," OUT_IS("surname", OUT_TEXT) ","
-        OUT_IS("mail", OUT_TEXT) "," OUT_IS("company", OUT_TEXT) "," OUT_IS("office", OUT_TEXT) ","
-        OUT_IS("city", OUT_TEXT) "," OUT_IS("country", OUT_TEXT) ","
-        OUT_IS("accountEnabled", OUT_BOOLEAN) "," OUT_IS("createdAt", OUT_TIME_OR_NULL) ","
-        OUT_IS("manager", OUT_OBJECT_OR_NULL(OUT_IS("id", OUT_TEXT) ","
-        OUT_IS("userPrincipalName", OUT_TEXT_OR_NULL) ","
-        OUT_IS("displayName", OUT_TEXT_OR_NULL))) "," OUT_IS("signInActivity", OUT_OBJECT("",
-        OUT_IS("lastSignInAt", OUT_TIME_OR_NULL) ","
-        OUT_IS("lastNonInteractiveSignInAt", OUT_TIME_OR_NULL) ","
-        OUT_IS("lastSuccessfulSignInAt", OUT_TIME_OR_NULL))) ","
-        OUT_IS("licenses", OUT_LIST(OUT_TEXT)) "," OUT_IS("directories", OUT_LIST(OUT_TEXT))))),
-    /* clang-format on */
+    .description =
+        "Returns one user by object ID or UPN: names, department, job title, manager, status, "
+        "licences, sign-in activity. Use search_users first when only a name is known, and "
+        "get_user_access for group memberships. Members that the directory does not hold are left "
+        "out; a sign-in time of null means never or not recorded.",
+    .output = details_result,
 };

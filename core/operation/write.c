@@ -7,9 +7,10 @@
 #include "core/operation/op.h"
 #include "core/store/idempotency.h"
 
+const ida_param ida_write_params[] = {IDA_DRY_RUN_PARAM, {0}};
+
 typedef struct writing {
     ida_call *call;
-    store_work work;
     int planned; /* a dry run came through */
 } writing;
 
@@ -52,16 +53,22 @@ ida_kind ida_op_replay(ida_call *call)
     return kind || !found ? kind : replay(call, call->c, &row);
 }
 
-static ida_kind keyed(store *s, ida_ctx *c, const writing *w)
+/* The work, and the record of it. */
+static ida_kind work(store *s, ida_ctx *c, ida_call *call)
 {
-    ida_call *call = w->call;
+    ida_kind kind = call->operation->work(s, c, call);
+    return kind ? kind : ida_operation_audit(call, s, c);
+}
+
+static ida_kind keyed(store *s, ida_ctx *c, ida_call *call)
+{
     store_idempotency row = row_of(call);
     int taken;
     ida_kind kind = store_idempotency_take(s, c, &row, &taken);
     if (kind || !taken) {
         return kind ? kind : replay(call, c, &row);
     }
-    kind = w->work(s, c, call);
+    kind = work(s, c, call);
     if (kind) {
         return kind;
     }
@@ -81,9 +88,9 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
     call->location = call->task_id = NULL;
     call->replayed = call->audit_written = w->planned = 0;
     if (call->idempotency_key && !call->dry_run) {
-        return keyed(s, c, w);
+        return keyed(s, c, call);
     }
-    ida_kind kind = w->work(s, c, call);
+    ida_kind kind = work(s, c, call);
     if (!kind && call->dry_run) {
         w->planned = 1;
         return ida_fail(
@@ -96,11 +103,14 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
 /* {message, plan, warnings} and what the operation says beside the task it would have queued. */
 static void plan(ida_call *call)
 {
+    static const char *const of_the_task[] = {"message", "taskId",      "userPrincipalName",
+                                              "mail",    "scheduledAt", "scheduledAtUtc"};
     ida_ctx *c = call->c;
     const ida_task *task = call->planned;
-    json_t *out = ida_json_keep(c->pool, json_object()), *told = json_object(),
-           *steps = json_array(), *value;
-    const char *name;
+    json_t *out = json_copy(call->result), *told = json_object(), *steps = json_array();
+    for (size_t i = 0; i < sizeof of_the_task / sizeof *of_the_task; i++) {
+        json_object_del(out, of_the_task[i]);
+    }
     for (int i = 0; i < task->step_count; i++) {
         json_array_append_new(steps, json_string(task->steps[i].name));
     }
@@ -113,25 +123,16 @@ static void plan(ida_call *call)
         out, "message",
         "This was a dry run: every check was made, nothing was reserved, queued or changed.");
     json_object_set_new(out, "plan", told);
-    json_object_set_new(out, "warnings", json_array());
-    json_object_foreach (call->result, name, value) {
-        static const char *const of_the_task[] = {"message", "taskId",      "userPrincipalName",
-                                                  "mail",    "scheduledAt", "scheduledAtUtc"};
-        int theirs = 0;
-        for (size_t i = 0; i < sizeof of_the_task / sizeof *of_the_task; i++) {
-            theirs |= strcmp(name, of_the_task[i]) == 0;
-        }
-        if (!theirs) {
-            json_object_set(out, name, value);
-        }
+    if (!json_object_get(out, "warnings")) {
+        json_object_set_new(out, "warnings", json_array());
     }
-    call->result = out;
+    call->result = ida_json_keep(c->pool, out);
     call->task_id = call->location = NULL;
 }
 
-ida_kind ida_op_write(ida_call *call, store_work work)
+ida_kind ida_op_write(ida_call *call)
 {
-    writing w = {.call = call, .work = work};
+    writing w = {.call = call};
     ida_kind kind = store_transaction(call->store, call->c, in_transaction, &w);
     if (!w.planned) {
         return kind;

@@ -108,11 +108,10 @@ static void check_actions(ida_tenant_checking *k, const json_t *document)
             const char *name = json_string_value(json_object_get(action, "roleTemplate"));
             if (k->applying && strcmp(text_of(action, "type", ""), IDA_ACTION_PASSWORD) == 0 &&
                 strcmp(text_of(workflow, "trigger", ""), "userCreate") != 0) {
-                ida_tenant_fault(k,
-                                 ida_printf(k->c->pool, "workflows[%zu].actions[%zu].type", w, a),
-                                 "can be used with the trigger userCreate alone: an initial "
-                                 "password is for an account that is new, or "
-                                 "comes back by a creation with \"rehire\"");
+                ida_tenant_fault(
+                    k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].type", w, a),
+                    "can be used with the trigger userCreate alone: an initial password is for an "
+                    "account that is new, or comes back by a creation with \"rehire\"");
             }
             if (name && !has_template(document, name)) {
                 ida_tenant_fault(

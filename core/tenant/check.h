@@ -12,8 +12,8 @@
  * keeps those rules itself, and their tenants are served on. */
 void ida_tenant_check(ida_ctx *c, const json_t *document, int applying);
 
-/* Deep copy of the document with every default of design 3.5 filled in, also inside the
- * directories. New reference. */
+/* Deep copy of the document with every default filled in, also inside the directories. New
+ * reference. */
 json_t *ida_tenant_filled(const json_t *document);
 
 #endif

@@ -1,12 +1,12 @@
 /* Hashes of API keys (their shape: core/base/key.h) and the shapes of company IDs, usernames and
- * secrets (design 4). Knows no store and no header. */
+ * secrets. Knows no store and no header. */
 #ifndef CORE_TENANT_CREDENTIALS_H
 #define CORE_TENANT_CREDENTIALS_H
 
 #include "core/base/key.h"
 
 #define IDA_NAME_MAX 64
-#define IDA_LABEL_MAX 100 /* characters, specification 8 */
+#define IDA_LABEL_MAX 100 /* characters */
 #define IDA_KEY_HASH_LEN 64
 
 /* 1 when text is a company ID or username: 1-64 of A-Z a-z 0-9 . _ - */

@@ -120,11 +120,11 @@ const char *ida_naming_format_fault(apr_pool_t *pool, const char *format, int ad
         }
     }
     if (got < 0) {
-        return ida_printf(pool,
-                          "has an unknown placeholder at \"%s\"; known are {firstname} "
-                          "{middleName} {surname}, each also with "
-                          ":n for its first n letters (1 to %d)",
-                          ida_clean(pool, at, strlen(at), 40), LOCAL_MAX);
+        return ida_printf(
+            pool,
+            "has an unknown placeholder at \"%s\"; known are {firstname} {middleName} {surname}, "
+            "each also with :n for its first n letters (1 to %d)",
+            ida_clean(pool, at, strlen(at), 40), LOCAL_MAX);
     }
     if (!named) {
         /* The middle name may be absent: alone it would leave nothing. */

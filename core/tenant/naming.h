@@ -1,5 +1,4 @@
-/* Generated names: user names, mail and display names from the tenant's formats (design 3.5
- * placeholders, design 4 "Generated names"). */
+/* Generated names: user names, mail and display names from the tenant's formats. */
 #ifndef CORE_TENANT_NAMING_H
 #define CORE_TENANT_NAMING_H
 

@@ -1,5 +1,5 @@
-/* Owns the shape of the tenant document: one table row per member (design 3.5), and the walks over
- * them: faults, defaults, files. Must not know what members mean to one another. */
+/* Owns the shape of the tenant document: one table row per member, and the walks over them: faults,
+ * defaults, files. Must not know what members mean to one another. */
 #include "core/tenant/shape.h"
 
 #include <apr_strings.h>
@@ -18,7 +18,8 @@ typedef enum member_type {
     OBJECT,
     STRINGS,
     OBJECTS,
-    VARIANT
+    ACTIONS, /* objects whose members follow from `type` */
+    SHARE    /* a percentage or a number */
 } member_type;
 enum {
     OPTIONAL = 0,
@@ -30,7 +31,6 @@ enum {
     MAY_BE_EMPTY = 32
 };
 
-typedef struct shape shape;
 typedef struct member {
     const char *name;
     member_type type;
@@ -38,206 +38,208 @@ typedef struct member {
     const char *fallback; /* JSON text of the default, NULL when none (or one that depends on other
                              members) */
     ida_value_rule *rule; /* for each string of STRINGS */
-    int64_t low, high;    /* INTEGER: range; STRING: `high` is the length limit when not 0; lists:
-                             `high` entries */
-    const shape *inner;   /* OBJECT, OBJECTS */
+    const char *const *words; /* STRING: one of these, NULL-terminated */
+    int64_t low, high; /* INTEGER: range; STRING: `high` is the length limit when not 0; lists:
+                          `high` entries */
+    const struct member
+        *inner;         /* OBJECT, OBJECTS: their members; tables end with a row without a name */
+    const char *unique; /* OBJECTS: no two entries share this member */
 } member;
 
-struct shape {
-    const member *members;
-    size_t count;
-    const char *unique; /* OBJECTS: no two entries share this member */
+static const char *const dialects[] = {"activeDirectory", "openLdap", NULL};
+static const char *const binds[] = {"simple", "gssapi", "external", NULL};
+static const char *const triggers[] = {"userCreate", "userUpdate", "userDelete", NULL};
+static const char *const directories[] = {"cloud", "onPremises", NULL};
+
+static const member modules[] = {
+    {"publicApi", BOOLEAN, FILL, .fallback = "true"},
+    {"accessGovernance", BOOLEAN, FILL, .fallback = "true"},
+    {0},
 };
 
-#define SHAPE(table, key)                           \
-    {                                               \
-        table, sizeof(table) / sizeof *(table), key \
-    }
-
-static const member modules_members[] = {
-    {"publicApi", BOOLEAN, FILL, "true", NULL, 0, 0, NULL},
-    {"accessGovernance", BOOLEAN, FILL, "true", NULL, 0, 0, NULL},
+static const member rates[] = {
+    {"key", STRING, .rule = ida_rule_rate},
+    {"company", STRING, .rule = ida_rule_rate},
+    {0},
 };
-static const shape modules_shape = SHAPE(modules_members, NULL);
 
-static const member rates_members[] = {
-    {"key", STRING, OPTIONAL, NULL, ida_rule_rate, 0, 0, NULL},
-    {"company", STRING, OPTIONAL, NULL, ida_rule_rate, 0, 0, NULL},
-};
-static const shape rates_shape = SHAPE(rates_members, NULL);
+static const member brake[] = {{"offboardingsPerHour", INTEGER, .low = 1, .high = 100000}, {0}};
 
-static const member brake_members[] = {
-    {"offboardingsPerHour", INTEGER, OPTIONAL, NULL, NULL, 1, 100000, NULL},
-};
-static const shape brake_shape = SHAPE(brake_members, NULL);
+static const member hygiene[] = {
+    {"staleAfterDays", INTEGER, FILL, .fallback = "90", .low = 1, .high = 3650}, {0}};
 
-static const member hygiene_members[] = {
-    {"staleAfterDays", INTEGER, FILL, "90", NULL, 1, 3650, NULL},
+static const member retention[] = {
+    {"taskHistoryDays", INTEGER, FILL, .fallback = "365", .low = 1, .high = 3650},
+    {"auditDays", INTEGER, FILL, .fallback = "730", .low = 1, .high = 3650},
+    {0},
 };
-static const shape hygiene_shape = SHAPE(hygiene_members, NULL);
 
-static const member retention_members[] = {
-    {"taskHistoryDays", INTEGER, FILL, "365", NULL, 1, 3650, NULL},
-    {"auditDays", INTEGER, FILL, "730", NULL, 1, 3650, NULL},
+static const member cloud[] = {
+    {"apiUrl", STRING, FILL, .fallback = "\"https://graph.microsoft.com/v1.0\"",
+     .rule = ida_rule_service_url, .high = 2048},
+    {"authorityUrl", STRING, FILL, .fallback = "\"https://login.microsoftonline.com\"",
+     .rule = ida_rule_service_url, .high = 2048},
+    {"directoryId", STRING, REQUIRED, .rule = ida_rule_guid},
+    {"clientId", STRING, REQUIRED, .rule = ida_rule_guid},
+    {"clientSecretFile", STRING, SECRET_FILE, .rule = ida_rule_path, .high = 4095},
+    {"certificateFile", STRING, SECRET_FILE, .rule = ida_rule_path, .high = 4095},
+    {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095},
+    {"proxyUrl", STRING, .rule = ida_rule_proxy_url, .high = 2048},
+    {"markerAttribute", STRING, FILL, .fallback = "\"" IDA_CLOUD_MARKER "\"",
+     .rule = ida_rule_cloud_marker},
+    {"protectedAccounts", STRINGS, FILL, .fallback = "[]", .rule = ida_rule_cloud_account,
+     .high = 1000},
+    {"syncInterval", STRING, FILL, .fallback = "\"60s\"", .rule = ida_rule_duration},
+    {"deletionGuard", SHARE, FILL, .fallback = "\"20%\""},
+    {0},
 };
-static const shape retention_shape = SHAPE(retention_members, NULL);
 
-static const member cloud_members[] = {
-    {"apiUrl", STRING, FILL, "\"https://graph.microsoft.com/v1.0\"", ida_rule_service_url, 0, 2048,
-     NULL},
-    {"authorityUrl", STRING, FILL, "\"https://login.microsoftonline.com\"", ida_rule_service_url, 0,
-     2048, NULL},
-    {"directoryId", STRING, REQUIRED, NULL, ida_rule_guid, 0, 0, NULL},
-    {"clientId", STRING, REQUIRED, NULL, ida_rule_guid, 0, 0, NULL},
-    {"clientSecretFile", STRING, SECRET_FILE, NULL, ida_rule_path, 0, 4095, NULL},
-    {"certificateFile", STRING, SECRET_FILE, NULL, ida_rule_path, 0, 4095, NULL},
-    {"caFile", STRING, PUBLIC_FILE, NULL, ida_rule_path, 0, 4095, NULL},
-    {"proxyUrl", STRING, OPTIONAL, NULL, ida_rule_proxy_url, 0, 2048, NULL},
-    {"markerAttribute", STRING, FILL, "\"" IDA_CLOUD_MARKER "\"", ida_rule_cloud_marker, 0, 0,
-     NULL},
-    {"protectedAccounts", STRINGS, FILL, "[]", ida_rule_cloud_account, 0, 1000, NULL},
-    {"syncInterval", STRING, FILL, "\"60s\"", ida_rule_duration, 0, 0, NULL},
-    {"deletionGuard", VARIANT, FILL, "\"20%\"", ida_rule_guard, 0, 0, NULL},
+static const member on_premises[] = {
+    {"urls", STRINGS, REQUIRED | NOT_EMPTY, .rule = ida_rule_ldap_url, .high = 16},
+    {"startTls", BOOLEAN, FILL, .fallback = "false"},
+    {"dialect", STRING, REQUIRED, .words = dialects},
+    {"bind", STRING, FILL, .fallback = "\"simple\"", .words = binds},
+    /* no DN by rule: AD also takes user@realm and DOMAIN\user */
+    {"bindDn", STRING, .rule = ida_rule_name, .high = 1024},
+    {"bindPasswordFile", STRING, SECRET_FILE, .rule = ida_rule_path, .high = 4095},
+    {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095},
+    {"userBase", STRING, REQUIRED, .rule = ida_rule_dn, .high = 1024},
+    {"groupBase", STRING, REQUIRED, .rule = ida_rule_dn, .high = 1024},
+    {"createIn", STRING, .rule = ida_rule_dn, .high = 1024},
+    {"upnAttribute", STRING, .rule = ida_rule_attribute},
+    {"markerAttribute", STRING, .rule = ida_rule_attribute},
+    {"placeholderMember", STRING, .rule = ida_rule_dn, .high = 1024},
+    {"protectedAccounts", STRINGS, FILL, .fallback = "[]", .rule = ida_rule_name, .high = 1000},
+    {"syncInterval", STRING, FILL, .fallback = "\"60s\"", .rule = ida_rule_duration},
+    {"deletionGuard", SHARE, FILL, .fallback = "\"20%\""},
+    {0},
 };
-static const shape cloud_shape = SHAPE(cloud_members, NULL);
 
-static const member on_premises_members[] = {
-    {"urls", STRINGS, REQUIRED | NOT_EMPTY, NULL, ida_rule_ldap_url, 0, 16, NULL},
-    {"startTls", BOOLEAN, FILL, "false", NULL, 0, 0, NULL},
-    {"dialect", STRING, REQUIRED, NULL, ida_rule_dialect, 0, 0, NULL},
-    {"bind", STRING, FILL, "\"simple\"", ida_rule_bind, 0, 0, NULL},
-    {"bindDn", STRING, OPTIONAL, NULL, ida_rule_name, 0, 1024,
-     NULL}, /* AD also takes user@realm and DOMAIN\user */
-    {"bindPasswordFile", STRING, SECRET_FILE, NULL, ida_rule_path, 0, 4095, NULL},
-    {"caFile", STRING, PUBLIC_FILE, NULL, ida_rule_path, 0, 4095, NULL},
-    {"userBase", STRING, REQUIRED, NULL, ida_rule_dn, 0, 1024, NULL},
-    {"groupBase", STRING, REQUIRED, NULL, ida_rule_dn, 0, 1024, NULL},
-    {"createIn", STRING, OPTIONAL, NULL, ida_rule_dn, 0, 1024, NULL},
-    {"upnAttribute", STRING, OPTIONAL, NULL, ida_rule_attribute, 0, 0, NULL},
-    {"markerAttribute", STRING, OPTIONAL, NULL, ida_rule_attribute, 0, 0, NULL},
-    {"placeholderMember", STRING, OPTIONAL, NULL, ida_rule_dn, 0, 1024, NULL},
-    {"protectedAccounts", STRINGS, FILL, "[]", ida_rule_name, 0, 1000, NULL},
-    {"syncInterval", STRING, FILL, "\"60s\"", ida_rule_duration, 0, 0, NULL},
-    {"deletionGuard", VARIANT, FILL, "\"20%\"", ida_rule_guard, 0, 0, NULL},
+static const member both_directories[] = {
+    {"cloud", OBJECT, .inner = cloud},
+    {"onPremises", OBJECT, .inner = on_premises},
+    {0},
 };
-static const shape on_premises_shape = SHAPE(on_premises_members, NULL);
 
-static const member directories_members[] = {
-    {"cloud", OBJECT, OPTIONAL, NULL, NULL, 0, 0, &cloud_shape},
-    {"onPremises", OBJECT, OPTIONAL, NULL, NULL, 0, 0, &on_premises_shape},
+static const member template[] = {
+    {"name", STRING, REQUIRED, .rule = ida_rule_name},
+    {"description", STRING, MAY_BE_EMPTY, .rule = ida_rule_text, .high = 1024},
+    {"groups", STRINGS, .rule = ida_rule_name, .high = 500},
+    {"licenses", STRINGS, .rule = ida_rule_name, .high = 500},
+    {0},
 };
-static const shape directories_shape = SHAPE(directories_members, NULL);
 
-static const member template_members[] = {
-    {"name", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL},
-    {"description", STRING, MAY_BE_EMPTY, NULL, ida_rule_text, 0, 1024, NULL},
-    {"groups", STRINGS, OPTIONAL, NULL, ida_rule_name, 0, 500, NULL},
-    {"licenses", STRINGS, OPTIONAL, NULL, ida_rule_name, 0, 500, NULL},
+static const member service[] = {
+    {"service", STRING, REQUIRED, .rule = ida_rule_name},
+    {"group", STRING, REQUIRED, .rule = ida_rule_name},
+    {"approvers", STRINGS, REQUIRED | NOT_EMPTY, .rule = ida_rule_upn, .high = 100},
+    {0},
 };
-static const shape template_shape = SHAPE(template_members, "name");
-
-static const member service_members[] = {
-    {"service", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL},
-    {"group", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL},
-    {"approvers", STRINGS, REQUIRED | NOT_EMPTY, NULL, ida_rule_upn, 0, 100, NULL},
-};
-static const shape service_shape = SHAPE(service_members, "service");
 
 /* Every action has these two; the rest depends on its type. */
-#define ACTION_COMMON                                                \
-    {"type", STRING, REQUIRED, NULL, NULL, 0, 0, NULL},              \
-    {                                                                \
-        "continueOnError", BOOLEAN, OPTIONAL, NULL, NULL, 0, 0, NULL \
+#define ACTION_COMMON                      \
+    {"type", STRING, .flags = REQUIRED},   \
+    {                                      \
+        "continueOnError", .type = BOOLEAN \
     }
 
-static const member bare_action[] = {ACTION_COMMON};
-static const member group_action[] = {ACTION_COMMON,
-                                      {"group", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL}};
+static const member bare_action[] = {ACTION_COMMON, {0}};
+static const member group_action[] = {
+    ACTION_COMMON,
+    {"group", STRING, REQUIRED, .rule = ida_rule_name},
+    {0},
+};
 static const member template_action[] = {
-    ACTION_COMMON, {"roleTemplate", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL}};
+    ACTION_COMMON,
+    {"roleTemplate", STRING, REQUIRED, .rule = ida_rule_name},
+    {0},
+};
 static const member attribute_action[] = {
     ACTION_COMMON,
-    {"attribute", STRING, REQUIRED, NULL, ida_rule_attribute, 0, 0, NULL},
-    {"value", STRING, REQUIRED | MAY_BE_EMPTY, NULL, ida_rule_text, 0, 1024,
-     NULL}, /* empty clears the attribute */
+    {"attribute", STRING, REQUIRED, .rule = ida_rule_attribute},
+    {"value", STRING, REQUIRED | MAY_BE_EMPTY, .rule = ida_rule_text,
+     .high = 1024}, /* empty clears it */
+    {0},
 };
 static const member move_action[] = {
-    ACTION_COMMON, {"container", STRING, REQUIRED, NULL, ida_rule_dn, 0, 1024, NULL}};
-static const member reports_action[] = {ACTION_COMMON,
-                                        {"to", STRING, OPTIONAL, NULL, ida_rule_recipient, 0, 0,
-                                         NULL}}; /* else {manager} */
+    ACTION_COMMON, {"container", STRING, REQUIRED, .rule = ida_rule_dn, .high = 1024}, {0}};
+static const member reports_action[] = {
+    ACTION_COMMON,
+    {"to", STRING, .rule = ida_rule_recipient}, /* else {manager} */
+    {0},
+};
 static const member mail_action[] = {
     ACTION_COMMON,
-    {"to", STRING, REQUIRED, NULL, ida_rule_recipient, 0, 0, NULL},
-    {"subject", STRING, REQUIRED, NULL, ida_rule_text, 0, 256, NULL},
-    {"body", STRING, REQUIRED, NULL, ida_rule_body, 0, 32768, NULL},
+    {"to", STRING, REQUIRED, .rule = ida_rule_recipient},
+    {"subject", STRING, REQUIRED, .rule = ida_rule_text, .high = 256},
+    {"body", STRING, REQUIRED, .rule = ida_rule_body, .high = 32768},
+    {0},
 };
 static const member password_action[] = {
     ACTION_COMMON,
-    {"to", STRING, REQUIRED, NULL, ida_rule_recipient, 0, 0, NULL},
-    {"subject", STRING, OPTIONAL, NULL, ida_rule_text, 0, 256, NULL},
-    {"body", STRING, OPTIONAL, NULL, ida_rule_body, 0, 32768, NULL},
+    {"to", STRING, REQUIRED, .rule = ida_rule_recipient},
+    {"subject", STRING, .rule = ida_rule_text, .high = 256},
+    {"body", STRING, .rule = ida_rule_body, .high = 32768},
+    {0},
 };
 static const member webhook_action[] = {
     ACTION_COMMON,
-    {"url", STRING, REQUIRED, NULL, ida_rule_webhook_url, 0, 2048, NULL},
-    {"secretFile", STRING, REQUIRED | SECRET_FILE, NULL, ida_rule_path, 0, 4095, NULL},
-    {"caFile", STRING, PUBLIC_FILE, NULL, ida_rule_path, 0, 4095, NULL},
-    {"allowPrivate", BOOLEAN, OPTIONAL, NULL, NULL, 0, 0, NULL},
+    {"url", STRING, REQUIRED, .rule = ida_rule_webhook_url, .high = 2048},
+    {"secretFile", STRING, REQUIRED | SECRET_FILE, .rule = ida_rule_path, .high = 4095},
+    {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095},
+    {"allowPrivate", .type = BOOLEAN},
+    {0},
 };
 
 static const struct {
     const char *type;
-    shape members;
+    const member *members;
 } action_types[] = {
-    {"addToGroup", SHAPE(group_action, NULL)},
-    {"removeFromGroup", SHAPE(group_action, NULL)},
-    {"assignRoleTemplate", SHAPE(template_action, NULL)},
-    {"unassignRoleTemplates", SHAPE(bare_action, NULL)},
-    {"removeLicenses", SHAPE(bare_action, NULL)},
-    {"setAttribute", SHAPE(attribute_action, NULL)},
-    {"moveTo", SHAPE(move_action, NULL)},
-    {"transferReports", SHAPE(reports_action, NULL)},
-    {"sendEmail", SHAPE(mail_action, NULL)},
-    {IDA_ACTION_PASSWORD, SHAPE(password_action, NULL)},
-    {"callWebhook", SHAPE(webhook_action, NULL)},
+    {"addToGroup", group_action},
+    {"removeFromGroup", group_action},
+    {"assignRoleTemplate", template_action},
+    {"unassignRoleTemplates", bare_action},
+    {"removeLicenses", bare_action},
+    {"setAttribute", attribute_action},
+    {"moveTo", move_action},
+    {"transferReports", reports_action},
+    {"sendEmail", mail_action},
+    {IDA_ACTION_PASSWORD, password_action},
+    {"callWebhook", webhook_action},
 };
 
-static const shape
-    any_action; /* stands in the table of workflows; the real shape follows from `type` */
-
-static const member workflow_members[] = {
-    {"name", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL},
-    {"trigger", STRING, REQUIRED, NULL, ida_rule_trigger, 0, 0, NULL},
-    {"active", BOOLEAN, OPTIONAL, NULL, NULL, 0, 0, NULL},
-    {"actions", OBJECTS, REQUIRED, NULL, NULL, 0, 100, &any_action},
+static const member workflow[] = {
+    {"name", STRING, REQUIRED, .rule = ida_rule_name},
+    {"trigger", STRING, REQUIRED, .words = triggers},
+    {"active", .type = BOOLEAN},
+    {"actions", ACTIONS, REQUIRED, .high = 100},
+    {0},
 };
-static const shape workflow_shape = SHAPE(workflow_members, "name");
 
-static const member tenant_members[] = {
-    {"companyId", STRING, REQUIRED, NULL, ida_rule_company, 0, 0, NULL},
-    {"name", STRING, REQUIRED, NULL, ida_rule_name, 0, 0, NULL},
-    {"timeZone", STRING, FILL, "\"Europe/Stockholm\"", ida_rule_zone, 0, 0, NULL},
-    {"usernameFormat", STRING, FILL, "\"{firstname}.{surname}\"", ida_rule_local_format, 0, 0,
-     NULL},
-    {"emailFormat", STRING, OPTIONAL, NULL, ida_rule_local_format, 0, 0, NULL},
-    {"displayNameFormat", STRING, FILL, "\"{firstname} {surname}\"", ida_rule_display_format, 0, 0,
-     NULL},
-    {"upnDomain", STRING, REQUIRED, NULL, ida_rule_domain, 0, 0, NULL},
-    {"emailDomain", STRING, OPTIONAL, NULL, ida_rule_domain, 0, 0, NULL},
-    {"createUsersIn", STRING, OPTIONAL, NULL, ida_rule_directory, 0, 0, NULL},
-    {"seatLimit", INTEGER, OPTIONAL, NULL, NULL, 0, 10000000, NULL},
-    {"modules", OBJECT, FILL, "{}", NULL, 0, 0, &modules_shape},
-    {"rateLimits", OBJECT, FILL, "{}", NULL, 0, 0, &rates_shape},
-    {"brake", OBJECT, FILL, "{}", NULL, 0, 0, &brake_shape},
-    {"hygiene", OBJECT, FILL, "{}", NULL, 0, 0, &hygiene_shape},
-    {"retention", OBJECT, FILL, "{}", NULL, 0, 0, &retention_shape},
-    {"directories", OBJECT, REQUIRED, NULL, NULL, 0, 0, &directories_shape},
-    {"roleTemplates", OBJECTS, OPTIONAL, NULL, NULL, 0, 1000, &template_shape},
-    {"workflows", OBJECTS, OPTIONAL, NULL, NULL, 0, 200, &workflow_shape},
-    {"accessCatalog", OBJECTS, OPTIONAL, NULL, NULL, 0, 1000, &service_shape},
+static const member tenant[] = {
+    {"companyId", STRING, REQUIRED, .rule = ida_rule_company},
+    {"name", STRING, REQUIRED, .rule = ida_rule_name},
+    {"timeZone", STRING, FILL, .fallback = "\"Europe/Stockholm\"", .rule = ida_rule_zone},
+    {"usernameFormat", STRING, FILL, .fallback = "\"{firstname}.{surname}\"",
+     .rule = ida_rule_local_format},
+    {"emailFormat", STRING, .rule = ida_rule_local_format},
+    {"displayNameFormat", STRING, FILL, .fallback = "\"{firstname} {surname}\"",
+     .rule = ida_rule_display_format},
+    {"upnDomain", STRING, REQUIRED, .rule = ida_rule_domain},
+    {"emailDomain", STRING, .rule = ida_rule_domain},
+    {"createUsersIn", STRING, .words = directories},
+    {"seatLimit", INTEGER, .high = 10000000},
+    {"modules", OBJECT, FILL, .fallback = "{}", .inner = modules},
+    {"rateLimits", OBJECT, FILL, .fallback = "{}", .inner = rates},
+    {"brake", OBJECT, FILL, .fallback = "{}", .inner = brake},
+    {"hygiene", OBJECT, FILL, .fallback = "{}", .inner = hygiene},
+    {"retention", OBJECT, FILL, .fallback = "{}", .inner = retention},
+    {"directories", OBJECT, REQUIRED, .inner = both_directories},
+    {"roleTemplates", OBJECTS, .high = 1000, .inner = template, .unique = "name"},
+    {"workflows", OBJECTS, .high = 200, .inner = workflow, .unique = "name"},
+    {"accessCatalog", OBJECTS, .high = 1000, .inner = service, .unique = "service"},
+    {0},
 };
-static const shape tenant_shape = SHAPE(tenant_members, NULL);
 
 void ida_tenant_fault(ida_tenant_checking *k, const char *path, const char *rule)
 {
@@ -245,6 +247,13 @@ void ida_tenant_fault(ida_tenant_checking *k, const char *path, const char *rule
         ida_fault_add(k->c, path, "%s", rule);
     } else if (k->faults == FAULTS_MAX) {
         ida_fault_add(k->c, path, "%s (further faults are not listed)", rule);
+    }
+}
+
+static void fault_if(ida_tenant_checking *k, const char *path, const char *rule)
+{
+    if (rule) {
+        ida_tenant_fault(k, path, rule);
     }
 }
 
@@ -258,46 +267,39 @@ static const char *entry(ida_tenant_checking *k, const char *path, size_t index)
     return ida_printf(k->c->pool, "%s[%zu]", path, index);
 }
 
-static void check_string(ida_tenant_checking *k, const char *path, const json_t *value,
-                         const member *m)
+static const char *string_fault(ida_tenant_checking *k, const json_t *value, const member *m)
 {
     const char *text = json_string_value(value);
-    if (!text) {
-        ida_tenant_fault(k, path, "must be a string");
-        return;
-    }
     size_t limit = m->type == STRING && m->high ? (size_t)m->high : TEXT_MAX;
-    if (!*text && !(m->flags & MAY_BE_EMPTY)) {
-        ida_tenant_fault(k, path, "must not be empty");
-    } else if (ida_utf16_length(text) > limit) {
-        ida_tenant_fault(k, path, ida_printf(k->c->pool, "must be at most %zu characters", limit));
-    } else if (m->rule && (m->rule != ida_rule_zone || k->applying)) {
-        const char *broken = m->rule(k->c, value);
-        if (broken) {
-            ida_tenant_fault(k, path, broken);
-        }
-    }
+    int judged = m->rule && (m->rule != ida_rule_zone || k->applying);
+    return !text                                  ? "must be a string"
+           : !*text && !(m->flags & MAY_BE_EMPTY) ? "must not be empty"
+           : ida_utf16_length(text) > limit
+               ? ida_printf(k->c->pool, "must be at most %zu characters", limit)
+           : m->words ? ida_words_rule(k->c->pool, m->words, text)
+           : judged   ? m->rule(k->c, text)
+                      : NULL;
 }
 
-static const shape *action_shape(const json_t *action)
+static const member *action_members(const json_t *action)
 {
     const char *type = json_string_value(json_object_get(action, "type"));
     for (size_t i = 0; type && i < sizeof action_types / sizeof *action_types; i++) {
         if (strcmp(type, action_types[i].type) == 0) {
-            return &action_types[i].members;
+            return action_types[i].members;
         }
     }
     return NULL;
 }
 
 static void check_object(ida_tenant_checking *k, const char *path, const json_t *object,
-                         const shape *s);
+                         const member *members);
 
 static void check_action(ida_tenant_checking *k, const char *path, const json_t *action)
 {
-    const shape *s = action_shape(action);
-    if (s) {
-        check_object(k, path, action, s);
+    const member *members = action_members(action);
+    if (members) {
+        check_object(k, path, action, members);
         return;
     }
     const char *known = "must be one of";
@@ -348,39 +350,47 @@ static void check_list(ida_tenant_checking *k, const char *path, const json_t *v
     json_array_foreach ((json_t *)value, i, one) {
         const char *at = entry(k, path, i);
         if (m->type == STRINGS) {
-            check_string(k, at, one, m);
+            fault_if(k, at, string_fault(k, one, m));
         } else if (!json_is_object(one)) {
             ida_tenant_fault(k, at, "must be an object");
-        } else if (m->inner == &any_action) {
+        } else if (m->type == ACTIONS) {
             check_action(k, at, one);
         } else {
             check_object(k, at, one, m->inner);
         }
     }
-    if (m->type == OBJECTS && m->inner->unique) {
-        check_unique(k, path, value, m->inner->unique);
+    if (m->unique) {
+        check_unique(k, path, value, m->unique);
     }
+}
+
+/* A number, a truth value, a share. */
+static const char *scalar_fault(ida_tenant_checking *k, const json_t *value, const member *m)
+{
+    int64_t number = json_integer_value(value), count;
+    int percent;
+    if (m->type == BOOLEAN) {
+        return json_is_boolean(value) ? NULL : "must be true or false";
+    }
+    if (m->type == SHARE) {
+        return ida_guard_parse(value, &percent, &count)
+                   ? NULL
+                   : "must be a share such as \"20%\" (1% to 100%) or a whole number from 1";
+    }
+    return json_is_integer(value) && number >= m->low && number <= m->high
+               ? NULL
+               : ida_printf(k->c->pool, "must be a whole number from %lld to %lld",
+                            (long long)m->low, (long long)m->high);
 }
 
 static void check_member(ida_tenant_checking *k, const char *path, const json_t *value,
                          const member *m)
 {
-    const char *broken;
     switch (m->type) {
-    case STRING: check_string(k, path, value, m); break;
-    case INTEGER:
-        if (!json_is_integer(value) || json_integer_value(value) < m->low ||
-            json_integer_value(value) > m->high) {
-            ida_tenant_fault(k, path,
-                             ida_printf(k->c->pool, "must be a whole number from %lld to %lld",
-                                        (long long)m->low, (long long)m->high));
-        }
-        break;
-    case BOOLEAN:
-        if (!json_is_boolean(value)) {
-            ida_tenant_fault(k, path, "must be true or false");
-        }
-        break;
+    case STRING: fault_if(k, path, string_fault(k, value, m)); break;
+    case STRINGS:
+    case OBJECTS:
+    case ACTIONS: check_list(k, path, value, m); break;
     case OBJECT:
         if (json_is_object(value)) {
             check_object(k, path, value, m->inner);
@@ -388,40 +398,30 @@ static void check_member(ida_tenant_checking *k, const char *path, const json_t 
             ida_tenant_fault(k, path, "must be an object");
         }
         break;
-    case STRINGS:
-    case OBJECTS: check_list(k, path, value, m); break;
-    case VARIANT:
-        broken = m->rule(k->c, value);
-        if (broken) {
-            ida_tenant_fault(k, path, broken);
-        }
-        break;
+    default: fault_if(k, path, scalar_fault(k, value, m));
     }
 }
 
-static const member *member_named(const shape *s, const char *name)
+static int is_known(const member *members, const char *name)
 {
-    for (size_t i = 0; i < s->count; i++) {
-        if (strcmp(s->members[i].name, name) == 0) {
-            return &s->members[i];
-        }
+    while (members->name && strcmp(members->name, name) != 0) {
+        members++;
     }
-    return NULL;
+    return members->name != NULL;
 }
 
 static void check_object(ida_tenant_checking *k, const char *path, const json_t *object,
-                         const shape *s)
+                         const member *members)
 {
     const char *name;
     json_t *value;
     json_object_foreach ((json_t *)object, name, value) {
-        if (!member_named(s, name)) {
+        if (!is_known(members, name)) {
             ida_tenant_fault(k, join(k, path, ida_clean(k->c->pool, name, strlen(name), 64)),
                              "is not a known member");
         }
     }
-    for (size_t i = 0; i < s->count; i++) {
-        const member *m = &s->members[i];
+    for (const member *m = members; m->name; m++) {
         value = json_object_get(object, m->name);
         if (value) {
             check_member(k, join(k, path, m->name), value, m);
@@ -433,13 +433,12 @@ static void check_object(ida_tenant_checking *k, const char *path, const json_t 
 
 void ida_tenant_shape_check(ida_tenant_checking *k, const json_t *document)
 {
-    check_object(k, "", document, &tenant_shape);
+    check_object(k, "", document, tenant);
 }
 
-static void fill(json_t *object, const shape *s)
+static void fill(json_t *object, const member *members)
 {
-    for (size_t i = 0; i < s->count; i++) {
-        const member *m = &s->members[i];
+    for (const member *m = members; m->name; m++) {
         if ((m->flags & FILL) && !json_object_get(object, m->name)) {
             json_object_set_new(object, m->name, json_loads(m->fallback, JSON_DECODE_ANY, NULL));
         }
@@ -452,14 +451,13 @@ static void fill(json_t *object, const shape *s)
 
 void ida_tenant_shape_fill(json_t *document)
 {
-    fill(document, &tenant_shape);
+    fill(document, tenant);
 }
 
-static void visit_files(ida_ctx *c, const char *path, const json_t *object, const shape *s,
+static void visit_files(ida_ctx *c, const char *path, const json_t *object, const member *members,
                         ida_file_visitor *visit)
 {
-    for (size_t i = 0; s && i < s->count; i++) {
-        const member *m = &s->members[i];
+    for (const member *m = members; m && m->name; m++) {
         const json_t *value = json_object_get(object, m->name), *one;
         const char *at = *path ? apr_pstrcat(c->pool, path, ".", m->name, NULL) : m->name;
         if (m->flags & (SECRET_FILE | PUBLIC_FILE)) {
@@ -468,11 +466,11 @@ static void visit_files(ida_ctx *c, const char *path, const json_t *object, cons
             }
         } else if (m->type == OBJECT && value) {
             visit_files(c, at, value, m->inner, visit);
-        } else if (m->type == OBJECTS) {
+        } else if (m->type == OBJECTS || m->type == ACTIONS) {
             size_t n;
             json_array_foreach ((json_t *)value, n, one) {
                 visit_files(c, ida_printf(c->pool, "%s[%zu]", at, n), one,
-                            m->inner == &any_action ? action_shape(one) : m->inner, visit);
+                            m->type == ACTIONS ? action_members(one) : m->inner, visit);
             }
         }
     }
@@ -480,5 +478,5 @@ static void visit_files(ida_ctx *c, const char *path, const json_t *object, cons
 
 void ida_tenant_files(ida_ctx *c, const json_t *document, ida_file_visitor *visit)
 {
-    visit_files(c, "", document, &tenant_shape, visit);
+    visit_files(c, "", document, tenant, visit);
 }

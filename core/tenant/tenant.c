@@ -77,10 +77,10 @@ static const char *string_at(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-static int64_t integer_at(const json_t *object, const char *group, const char *name,
+static int64_t integer_at(const json_t *object, const char *within, const char *name,
                           int64_t otherwise)
 {
-    const json_t *value = json_object_get(group ? json_object_get(object, group) : object, name);
+    const json_t *value = json_object_get(within ? json_object_get(object, within) : object, name);
     return value ? json_integer_value(value) : otherwise;
 }
 

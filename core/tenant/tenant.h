@@ -1,5 +1,5 @@
-/* The tenant document (design 3.5): parsing with every rule, merging with the document before it,
- * sealing of what the worker must be able to trust. Knows no store. */
+/* The tenant document: parsing with every rule, merging with the document before it, sealing of
+ * what the worker must be able to trust. Knows no store. */
 #ifndef CORE_TENANT_TENANT_H
 #define CORE_TENANT_TENANT_H
 

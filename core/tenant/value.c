@@ -84,9 +84,9 @@ int ida_guard_parse(const json_t *value, int *percent, int64_t *count)
     return 1;
 }
 
-const char *ida_rule_name(ida_ctx *c, const json_t *value)
+const char *ida_rule_name(ida_ctx *c, const char *text)
 {
-    const char *text = json_string_value(value), *trimmed = ida_present(c->pool, text);
+    const char *trimmed = ida_present(c->pool, text);
     if (!trimmed || strcmp(trimmed, text) != 0) {
         return "must not be blank or begin or end with a blank";
     }
@@ -95,29 +95,27 @@ const char *ida_rule_name(ida_ctx *c, const json_t *value)
                                         : NULL;
 }
 
-const char *ida_rule_company(ida_ctx *c, const json_t *value)
+const char *ida_rule_company(ida_ctx *c, const char *text)
 {
     (void)c;
-    return ida_name_valid(json_string_value(value))
-               ? NULL
-               : "must be 1 to 64 characters of A-Z a-z 0-9 . _ -";
+    return ida_name_valid(text) ? NULL : "must be 1 to 64 characters of A-Z a-z 0-9 . _ -";
 }
 
-const char *ida_rule_zone(ida_ctx *c, const json_t *value)
+const char *ida_rule_zone(ida_ctx *c, const char *text)
 {
     ida_ctx *own = ida_ctx_make(c->env, c->pool);
     const zone_info *zone;
-    return zone_read(own, c->pool, json_string_value(value), &zone) ? own->message : NULL;
+    return zone_read(own, c->pool, text, &zone) ? own->message : NULL;
 }
 
-const char *ida_rule_local_format(ida_ctx *c, const json_t *value)
+const char *ida_rule_local_format(ida_ctx *c, const char *text)
 {
-    return ida_naming_format_fault(c->pool, json_string_value(value), 1);
+    return ida_naming_format_fault(c->pool, text, 1);
 }
 
-const char *ida_rule_display_format(ida_ctx *c, const json_t *value)
+const char *ida_rule_display_format(ida_ctx *c, const char *text)
 {
-    return ida_naming_format_fault(c->pool, json_string_value(value), 0);
+    return ida_naming_format_fault(c->pool, text, 0);
 }
 
 /* RFC 1035 names; `len` bytes. */
@@ -138,9 +136,8 @@ static int domain_valid(const char *text, size_t len)
     return label && text[len - 1] != '-';
 }
 
-const char *ida_rule_domain(ida_ctx *c, const json_t *value)
+const char *ida_rule_domain(ida_ctx *c, const char *text)
 {
-    const char *text = json_string_value(value);
     size_t len = strlen(text);
     if (len > DOMAIN_MAX) {
         return ida_printf(c->pool, "must be at most %d characters", DOMAIN_MAX);
@@ -150,19 +147,11 @@ const char *ida_rule_domain(ida_ctx *c, const json_t *value)
                : "must be a domain name such as contoso.example";
 }
 
-const char *ida_rule_directory(ida_ctx *c, const json_t *value)
-{
-    (void)c;
-    return ida_directory_parse(json_string_value(value)) >= 0
-               ? NULL
-               : "must be \"cloud\" or \"onPremises\"";
-}
-
-const char *ida_rule_rate(ida_ctx *c, const json_t *value)
+const char *ida_rule_rate(ida_ctx *c, const char *text)
 {
     (void)c;
     ida_rate rate;
-    return ida_rate_parse(json_string_value(value), &rate);
+    return ida_rate_parse(text, &rate);
 }
 
 static int ipv6_literal(const char *host, size_t len)
@@ -233,29 +222,28 @@ static const char *http_fault(const char *text, int clear_anywhere, int query)
     return NULL;
 }
 
-const char *ida_rule_service_url(ida_ctx *c, const json_t *value)
+const char *ida_rule_service_url(ida_ctx *c, const char *text)
 {
     (void)c;
-    return http_fault(json_string_value(value), 0, 0);
+    return http_fault(text, 0, 0);
 }
 
-const char *ida_rule_webhook_url(ida_ctx *c, const json_t *value)
+const char *ida_rule_webhook_url(ida_ctx *c, const char *text)
 {
     (void)c;
-    return http_fault(json_string_value(value), 0, 1);
+    return http_fault(text, 0, 1);
 }
 
 /* A proxy only passes TLS through, so it may be reached in clear. */
-const char *ida_rule_proxy_url(ida_ctx *c, const json_t *value)
+const char *ida_rule_proxy_url(ida_ctx *c, const char *text)
 {
     (void)c;
-    return http_fault(json_string_value(value), 1, 0);
+    return http_fault(text, 1, 0);
 }
 
-const char *ida_rule_ldap_url(ida_ctx *c, const json_t *value)
+const char *ida_rule_ldap_url(ida_ctx *c, const char *text)
 {
     (void)c;
-    const char *text = json_string_value(value);
     static const char *const schemes[] = {"ldaps://", "ldap://", "ldapi://"};
     size_t kind = 0, len;
     int near;
@@ -282,10 +270,9 @@ const char *ida_rule_ldap_url(ida_ctx *c, const json_t *value)
                                                        : NULL;
 }
 
-const char *ida_rule_guid(ida_ctx *c, const json_t *value)
+const char *ida_rule_guid(ida_ctx *c, const char *text)
 {
     (void)c;
-    const char *text = json_string_value(value);
     static const char shape[] = "00000000-0000-0000-0000-000000000000";
     for (size_t i = 0; i < sizeof shape; i++) {
         int hex = is_digit(text[i]) || ((text[i] | 0x20) >= 'a' && (text[i] | 0x20) <= 'f');
@@ -296,20 +283,18 @@ const char *ida_rule_guid(ida_ctx *c, const json_t *value)
     return NULL;
 }
 
-const char *ida_rule_path(ida_ctx *c, const json_t *value)
+const char *ida_rule_path(ida_ctx *c, const char *text)
 {
     (void)c;
-    const char *text = json_string_value(value);
     return text[0] == '/' && strlen(text) <= PATH_LEN_MAX && !ida_has_control(text, 0)
                ? NULL
                : "must be the absolute path of a file";
 }
 
-const char *ida_rule_cloud_marker(ida_ctx *c, const json_t *value)
+const char *ida_rule_cloud_marker(ida_ctx *c, const char *text)
 {
     (void)c;
     static const char prefix[] = "extensionAttribute";
-    const char *text = json_string_value(value);
     size_t digits;
     if (strncmp(text, prefix, sizeof prefix - 1) == 0 && text[sizeof prefix - 1] != '0') {
         const char *number = text + sizeof prefix - 1;
@@ -320,16 +305,15 @@ const char *ida_rule_cloud_marker(ida_ctx *c, const json_t *value)
     }
     if (strcmp(text, "employeeId") == 0) {
         return "must be one of extensionAttribute1 to extensionAttribute15; employeeId is the HR "
-               "system's own number (member "
-               "employeeId of a creation), and its 16 characters are too few for a mark";
+               "system's own number (member employeeId of a creation), and its 16 characters are "
+               "too few for a mark";
     }
     return "must be one of extensionAttribute1 to extensionAttribute15";
 }
 
-const char *ida_rule_attribute(ida_ctx *c, const json_t *value)
+const char *ida_rule_attribute(ida_ctx *c, const char *text)
 {
     (void)c;
-    const char *text = json_string_value(value);
     size_t len = 0;
     while (is_letter(text[len]) || (len && (is_digit(text[len]) || text[len] == '-'))) {
         len++;
@@ -337,49 +321,22 @@ const char *ida_rule_attribute(ida_ctx *c, const json_t *value)
     return len && len <= 64 && !text[len] ? NULL : "must be the name of an attribute";
 }
 
-const char *ida_rule_duration(ida_ctx *c, const json_t *value)
+const char *ida_rule_duration(ida_ctx *c, const char *text)
 {
     (void)c;
-    return ida_duration_parse(json_string_value(value))
+    return ida_duration_parse(text)
                ? NULL
                : "must be a time such as \"60s\", \"5m\" or \"1h\", from 1s to 24h";
 }
 
-const char *ida_rule_guard(ida_ctx *c, const json_t *value)
-{
-    (void)c;
-    int percent;
-    int64_t count;
-    return ida_guard_parse(value, &percent, &count)
-               ? NULL
-               : "must be a share such as \"20%\" (1% to 100%) or a whole number from 1";
-}
-
-const char *ida_rule_dialect(ida_ctx *c, const json_t *value)
-{
-    (void)c;
-    static const char *const words[] = {"activeDirectory", "openLdap", NULL};
-    return one_of(json_string_value(value), words) ? NULL
-                                                   : "must be \"activeDirectory\" or \"openLdap\"";
-}
-
-const char *ida_rule_bind(ida_ctx *c, const json_t *value)
-{
-    (void)c;
-    static const char *const words[] = {"simple", "gssapi", "external", NULL};
-    return one_of(json_string_value(value), words)
-               ? NULL
-               : "must be \"simple\", \"gssapi\" or \"external\"";
-}
-
 /* Enough of RFC 4514 to catch a name that is no DN: every part is attribute=value. The server
  * judges the rest. */
-const char *ida_rule_dn(ida_ctx *c, const json_t *value)
+const char *ida_rule_dn(ida_ctx *c, const char *text)
 {
     (void)c;
     static const char rule[] =
         "must be a distinguished name such as OU=Staff,DC=contoso,DC=example";
-    const char *p = json_string_value(value);
+    const char *p = text;
     if (strlen(p) > 1024 || ida_has_control(p, 0)) {
         return rule;
     }
@@ -405,30 +362,21 @@ const char *ida_rule_dn(ida_ctx *c, const json_t *value)
     }
 }
 
-const char *ida_rule_upn(ida_ctx *c, const json_t *value)
+const char *ida_rule_upn(ida_ctx *c, const char *text)
 {
     (void)c;
-    const char *text = json_string_value(value), *at = strchr(text, '@');
+    const char *at = strchr(text, '@');
     return at && at != text && strlen(text) <= 256 && !strchr(at + 1, '@') && !strchr(text, ' ') &&
                    !ida_has_control(text, 0) && domain_valid(at + 1, strlen(at + 1))
                ? NULL
                : "must be a user principal name such as eva.berg@contoso.example";
 }
 
-const char *ida_rule_cloud_account(ida_ctx *c, const json_t *value)
+const char *ida_rule_cloud_account(ida_ctx *c, const char *text)
 {
-    return ida_rule_guid(c, value) && ida_rule_upn(c, value)
+    return ida_rule_guid(c, text) && ida_rule_upn(c, text)
                ? "must be an object ID (a GUID) or a user principal name"
                : NULL;
-}
-
-const char *ida_rule_trigger(ida_ctx *c, const json_t *value)
-{
-    (void)c;
-    static const char *const words[] = {"userCreate", "userUpdate", "userDelete", NULL};
-    return one_of(json_string_value(value), words)
-               ? NULL
-               : "must be \"userCreate\", \"userUpdate\" or \"userDelete\"";
 }
 
 const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
@@ -468,24 +416,22 @@ const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
     return NULL;
 }
 
-const char *ida_rule_text(ida_ctx *c, const json_t *value)
+const char *ida_rule_text(ida_ctx *c, const char *text)
 {
-    const char *text = json_string_value(value);
     return ida_has_control(text, 0) ? "must not hold control characters"
                                     : ida_placeholder_fault(c->pool, text);
 }
 
-const char *ida_rule_body(ida_ctx *c, const json_t *value)
+const char *ida_rule_body(ida_ctx *c, const char *text)
 {
-    const char *text = json_string_value(value);
     return ida_has_control(text, 1) ? "must not hold control characters"
                                     : ida_placeholder_fault(c->pool, text);
 }
 
-const char *ida_rule_recipient(ida_ctx *c, const json_t *value)
+const char *ida_rule_recipient(ida_ctx *c, const char *text)
 {
     static const char *const words[] = {"{manager}", "{mail}", "{userPrincipalName}", NULL};
-    return one_of(json_string_value(value), words) || !ida_rule_upn(c, value)
+    return one_of(text, words) || !ida_rule_upn(c, text)
                ? NULL
                : "must be {manager}, {mail}, {userPrincipalName} or one mail address";
 }

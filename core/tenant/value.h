@@ -22,17 +22,15 @@ int ida_guard_parse(const json_t *value, int *percent, int64_t *count);
 #define IDA_AD_UPN "userPrincipalName"
 #define IDA_OPENLDAP_UPN "mail"
 
-/* Rules for single values: NULL when `value` (already of the right JSON type) is good, else the
- * rule it breaks, in c->pool. */
-typedef const char *ida_value_rule(ida_ctx *c, const json_t *value);
+/* Rules for single texts: NULL when it is good, else the rule it breaks, in c->pool. */
+typedef const char *ida_value_rule(ida_ctx *c, const char *text);
 ida_value_rule ida_rule_name, ida_rule_company, ida_rule_zone, ida_rule_local_format,
-    ida_rule_display_format, ida_rule_domain, ida_rule_directory, ida_rule_rate,
-    ida_rule_service_url, ida_rule_webhook_url, ida_rule_proxy_url, ida_rule_ldap_url,
-    ida_rule_guid, ida_rule_path, ida_rule_cloud_marker, ida_rule_attribute, ida_rule_duration,
-    ida_rule_guard, ida_rule_dialect, ida_rule_bind, ida_rule_dn, ida_rule_upn,
-    ida_rule_cloud_account, ida_rule_trigger, ida_rule_text, ida_rule_body, ida_rule_recipient;
+    ida_rule_display_format, ida_rule_domain, ida_rule_rate, ida_rule_service_url,
+    ida_rule_webhook_url, ida_rule_proxy_url, ida_rule_ldap_url, ida_rule_guid, ida_rule_path,
+    ida_rule_cloud_marker, ida_rule_attribute, ida_rule_duration, ida_rule_dn, ida_rule_upn,
+    ida_rule_cloud_account, ida_rule_text, ida_rule_body, ida_rule_recipient;
 
-/* `{placeholder}` in a workflow text that is none of design 3.5; NULL when all are known. */
+/* `{placeholder}` in a workflow text that is not known; NULL when all are known. */
 const char *ida_placeholder_fault(apr_pool_t *pool, const char *text);
 
 #endif

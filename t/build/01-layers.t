@@ -198,10 +198,13 @@ subtest 'members of the tenant document' => sub {
         $action_row{$_} = $line for $first =~ /`([^`]+)`/g;
     }
     my %table;
-    while ($shape =~ /static const member (\w+)_(members|action)\[\] = \{(.*?)\n?\};/gs) {
-        my ($name, $kind, $rows) = ($1, $2, $3);
-        push @{ $table{$kind}{$name} }, [$1, $2]
-            while $rows =~ /\{"(\w+)", [A-Z]+,[^"{}]*?(?:"((?:[^"\\]|\\.)*)")?[^{}]*\}/g;
+    my $quoted = qr/"(?:[^"\\]|\\.)*"/;
+    while ($shape =~ /static const member (\w+?)(_action)?\[\] = \{(.*?)\};/gs) {
+        my ($name, $kind, $rows) = ($1, $2 ? 'action' : 'members', $3);
+        while ($rows =~ /\{"(\w+)",((?:$quoted|[^{}"])*)\}/g) {
+            my ($word, $rest) = ($1, $2);
+            push @{ $table{$kind}{$name} }, [$word, $rest =~ /\.fallback = "((?:[^"\\]|\\.)*)"/];
+        }
     }
     my %dotted = (modules => 'modules', rates => 'rateLimits', brake => 'brake',
         hygiene => 'hygiene', retention => 'retention');
@@ -212,10 +215,10 @@ subtest 'members of the tenant document' => sub {
         for my $member (@{ $table{members}{$name} }) {
             my ($word, $default) = @$member;
             $count++;
-            my $line = $name eq 'directories' ? $row{"directories.$word"} : $dotted{$name}
+            my $line = $name eq 'both_directories' ? $row{"directories.$word"} : $dotted{$name}
                 ? $row{"$dotted{$name}.$word"} : $listed{$name} ? $row{ $listed{$name} }
                 : $row{$word};
-            my $first = $name eq 'directories' ? "directories.$word" : $dotted{$name}
+            my $first = $name eq 'both_directories' ? "directories.$word" : $dotted{$name}
                 ? "$dotted{$name}.$word" : $name eq 'tenant' ? $word : '';
             $known{$first} = 1;
             next if $name eq 'tenant'
@@ -232,8 +235,8 @@ subtest 'members of the tenant document' => sub {
     is_deeply(\@missing, [], 'doc/tenant.md names each, with its default');
     is_deeply([grep { !$known{$_} } sort keys %row], [], 'and none that is not');
     my %word = slurp(src_dir() . '/core/tenant/shape.h') =~ /#define (IDA_ACTION_\w+) ("\w+")/g;
-    $shape =~ s/\{(IDA_ACTION_\w+), SHAPE/\{$word{$1}, SHAPE/g;
-    my %shape_of = $shape =~ /\{"(\w+)", SHAPE\((\w+)_action, NULL\)\}/g;
+    $shape =~ s/\{(IDA_ACTION_\w+), (\w+_action)\}/\{$word{$1}, $2\}/g;
+    my %shape_of = $shape =~ /\{"(\w+)", (\w+)_action\}/g;
     my @unsaid;
     for my $type (sort keys %shape_of) {
         my $line = $action_row{$type} // '';

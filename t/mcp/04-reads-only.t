@@ -17,10 +17,13 @@ plan(skip_all => 'instrumented code calls through tables of its own')
 
 # -- the graph: "object:symbol" for what is static, "symbol" for what is global
 
-my (%symbols, %global, %edges, %calls_of);    # object -> section -> [[address, size, node]...]
-for my $line (split /\n/, run_command(['objdump', '-t', @objects])->{out}) {
+# object -> section -> [[address, size, node]...]; objects bear their place in the archive, where
+# several are of one name
+my (%symbols, %global, %edges, %calls_of);
+my $member = 0;
+for my $line (split /\n/, run_command(['objdump', '-t', $archive])->{out}) {
     our $object;
-    if ($line =~ /^(\S+\.o):\s+file format/) { $object = $1; next }
+    if ($line =~ /^(\S+\.o):\s+file format/) { $object = $1 . $member++; next }
     my ($address, $scope, $type, $section, $size,
         $name) =
         $line =~ /^([0-9a-f]{16}) (.)....(.)(?:.)? (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\S+)$/
@@ -54,9 +57,10 @@ sub target {
 
 {
     my ($object, $function);
-    for my $line (split /\n/, run_command(['objdump', '-dr', '--no-show-raw-insn', @objects],
+    my $member = 0;
+    for my $line (split /\n/, run_command(['objdump', '-dr', '--no-show-raw-insn', $archive],
         timeout => 120)->{out}) {
-        if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = $1 }
+        if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = $1 . $member++ }
         elsif ($line =~ /^[0-9a-f]+ <([^>]+)>:$/)        {
             $function = target($object, $1 =~ s/\.cold$//r) }
         elsif ($line =~ /R_X86_64_\w+\s+(\S+)/) {
@@ -74,8 +78,9 @@ sub target {
             $edges{$function}{$to} = 1 if defined $to && $to ne $function }
     }
     my $section;
-    for my $line (split /\n/, run_command(['objdump', '-r', @objects])->{out}) {
-        if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = $1 }
+    $member = 0;
+    for my $line (split /\n/, run_command(['objdump', '-r', $archive])->{out}) {
+        if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = $1 . $member++ }
         elsif ($line =~ /^RELOCATION RECORDS FOR \[(\S+)\]:/)  { $section = $1 }
         elsif ($section && $section =~ /^\.data|^\.rodata/
             && $line =~ /^([0-9a-f]{16}) R_X86_64_64\s+(\S+)/) {

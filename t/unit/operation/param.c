@@ -5,12 +5,13 @@
 #include "t/unit/setup.h"
 
 static const char *const words[] = {"red", "green", NULL};
-static const ida_param integer = {"n", IDA_PARAM_INTEGER, 0, 1, 200, NULL, "A number."};
-static const ida_param string = {"s", IDA_PARAM_STRING, 0, 0, 5, NULL, "A text."};
-static const ida_param word = {"w", IDA_PARAM_STRING, 0, 0, 0, words, "A word."};
-static const ida_param list = {"l", IDA_PARAM_LIST, 0, 0, 0, words, "Words."};
-static const ida_param truth = {"b", IDA_PARAM_BOOLEAN, 0, 0, 0, NULL, "Yes or no."};
-static const ida_param at = {"t", IDA_PARAM_TIME, 0, 0, 0, NULL, "When."};
+static const ida_param integer = {"n", IDA_PARAM_INTEGER, .min = 1, .max = 200,
+                                  .about = "A number."};
+static const ida_param string = {"s", IDA_PARAM_STRING, .max = 5, .about = "A text."};
+static const ida_param word = {"w", IDA_PARAM_STRING, .allowed = words, .about = "A word."};
+static const ida_param list = {"l", IDA_PARAM_LIST, .allowed = words, .about = "Words."};
+static const ida_param truth = {"b", IDA_PARAM_BOOLEAN, .about = "Yes or no."};
+static const ida_param at = {"t", IDA_PARAM_TIME, .about = "When."};
 
 /* `want` is the checked value as JSON, or NULL when the message must hold `says_what`. */
 static void check(const ida_param *p, const char *given, int texts, const char *want,
@@ -107,10 +108,11 @@ static void test_times(void)
 static void test_schemas(void)
 {
     static const ida_param params[] = {
-        {"limit", IDA_PARAM_INTEGER, IDA_PARAM_REQUIRED, 1, 200, NULL, "How many."},
-        {"colour", IDA_PARAM_LIST, 0, 0, 0, words, "Which."},
-        {"mail", IDA_PARAM_STRING, IDA_PARAM_REFUSED, 0, 0, NULL, "Never."},
-        {"name", IDA_PARAM_STRING, 0, 0, 7, NULL, "Who."},
+        {"limit", IDA_PARAM_INTEGER, IDA_PARAM_REQUIRED, .min = 1, .max = 200,
+         .about = "How many."},
+        {"colour", IDA_PARAM_LIST, .allowed = words, .about = "Which."},
+        {"mail", IDA_PARAM_STRING, IDA_PARAM_REFUSED, .about = "Never."},
+        {"name", IDA_PARAM_STRING, .max = 7, .about = "Who."},
         {0},
     };
     json_t *schema = ida_json_keep(pool, ida_params_schema(params)),
@@ -124,8 +126,14 @@ static void test_schemas(void)
            "\"limit\"]}",
            "a schema of several");
     is_str(ida_json_text(pool, none), "{\"type\":\"object\",\"properties\":{}}", "of none");
-    is_str(ida_param_names(pool, params), "; it takes limit, colour, name", "what there is");
-    is_str(ida_param_names(pool, params + 4), "; it takes none", "nothing");
+    static const ida_param taken[] = {{"limit", IDA_PARAM_INTEGER, .max = 200},
+                                      {"name", IDA_PARAM_STRING, .max = 7},
+                                      {0}};
+    const ida_operation some = {.params = taken}, nothing = {.params = taken + 2};
+    is_str(ida_param_unknown(pool, &some),
+           "is no parameter of this operation; it takes limit, name", "what there is");
+    is_str(ida_param_unknown(pool, &nothing), "is no parameter of this operation; it takes none",
+           "nothing");
 }
 
 int main(void)

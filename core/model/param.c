@@ -1,0 +1,150 @@
+/* Owns the texts of request bodies, by tables: how they are checked, stored and loaded. Must not
+ * know what they mean together. */
+#include "core/model/param.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+
+#define WARNINGS_MAX 20
+#define NAME_SHOWN_MAX 64 /* bytes of an unknown member's name in a warning */
+
+static const char **slot(const void *of, const ida_param *p)
+{
+    int other = p->type == IDA_PARAM_BOOLEAN || p->type == IDA_PARAM_PHOTO ||
+                (p->flags & IDA_PARAM_REFUSED) || p->at == IDA_PARAM_IN_VALUES;
+    return other ? NULL : (const char **)((uintptr_t)of + p->at);
+}
+
+const char *ida_param_value(const void *in, const ida_param *p)
+{
+    const char **at = slot(in, p);
+    return at ? *at : NULL;
+}
+
+static int looks_like_upn(const char *text)
+{
+    const char *at = strchr(text, '@');
+    return at && at != text && at[1] && !strchr(at + 1, '@') && !strpbrk(text, " \t");
+}
+
+static const char *text_fault(apr_pool_t *pool, const ida_param *p, const char *text)
+{
+    int lines = p->type == IDA_PARAM_LINES;
+    if (p->allowed) {
+        return ida_words_rule(pool, p->allowed, text);
+    }
+    if (ida_utf16_length(text) > (size_t)p->max) {
+        return ida_printf(pool, "must be at most %lld characters", (long long)p->max);
+    }
+    if (ida_has_control(text, lines)) {
+        return lines ? "must not hold control characters other than line breaks"
+                     : "must not hold control characters or line breaks";
+    }
+    if (p->type == IDA_PARAM_UPN && !looks_like_upn(text)) {
+        return "must be a user principal name such as eva.berg@contoso.example";
+    }
+    return p->type == IDA_PARAM_LANGUAGE && !ida_language_tag_valid(text)
+               ? "must be a BCP 47 language tag such as sv-SE"
+               : NULL;
+}
+
+static const char *upper_code(apr_pool_t *pool, const char *code)
+{
+    const char upper[] = {(char)(code[0] & ~0x20), (char)(code[1] & ~0x20)};
+    return apr_pstrmemdup(pool, upper, sizeof upper);
+}
+
+const char *ida_param_text(ida_ctx *c, const json_t *body, const ida_param *p,
+                           const char *required_rule)
+{
+    const json_t *given = json_object_get(body, p->name);
+    const char *raw = json_string_value(given), *text = ida_present(c->pool, raw);
+    const char *fault = given && !json_is_null(given) && !raw ? "must be a string"
+                        : !text                               ? required_rule
+                        : p->type == IDA_PARAM_WALL           ? NULL
+                                                              : text_fault(c->pool, p, text);
+    if (fault) {
+        ida_fault_add(c, p->name, "%s", fault);
+        return NULL;
+    }
+    return text && p->type == IDA_PARAM_WALL ? raw
+           : text && p->type == IDA_PARAM_COUNTRY && ida_country_code_valid(text)
+               ? upper_code(c->pool, text)
+               : text;
+}
+
+void ida_params_read(ida_ctx *c, const json_t *body, const ida_param *members,
+                     const char *required_rule, void *out)
+{
+    for (const ida_param *p = members; p->name; p++) {
+        const char **at = slot(out, p);
+        if (at) {
+            *at = ida_param_text(c, body, p, p->flags & IDA_PARAM_REQUIRED ? required_rule : NULL);
+        }
+    }
+}
+
+/* The member of that name, the case of letters aside. */
+static const char *known_as(const ida_param *members, const char *name)
+{
+    for (; members->name; members++) {
+        if (strcasecmp(members->name, name) == 0) {
+            return members->name;
+        }
+    }
+    return NULL;
+}
+
+void ida_params_unknown(ida_ctx *c, const json_t *body, const ida_param *members, json_t *warnings)
+{
+    const char *name;
+    json_t *ignored;
+    size_t unknown = 0;
+    json_object_foreach ((json_t *)body, name, ignored) {
+        const char *known = known_as(members, name);
+        if ((known && strcmp(known, name) == 0) || ++unknown > WARNINGS_MAX) {
+            continue;
+        }
+        const char *shown = ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX);
+        const char *hint = known ? apr_pstrcat(c->pool, ": it is written \"", known, "\"", NULL)
+                                 : "";
+        json_array_append_new(warnings,
+                              json_string(ida_printf(c->pool, "unknown member \"%s\" was ignored%s",
+                                                     shown, hint)));
+        if (known && c->faults) { /* warnings do not come with a refusal */
+            ida_fault_add(c, shown, "is not known: it is written \"%s\"", known);
+        }
+    }
+    if (unknown > WARNINGS_MAX) {
+        json_array_append_new(warnings, json_sprintf("%zu more unknown members were ignored",
+                                                     unknown - WARNINGS_MAX));
+    }
+}
+
+json_t *ida_params_stored(const void *in, const ida_param *members)
+{
+    json_t *stored = json_object();
+    for (const ida_param *p = members; p->name; p++) {
+        ida_json_put(stored, p->name, ida_param_value(in, p));
+    }
+    return stored;
+}
+
+int ida_params_load(const json_t *stored, const ida_param *members, void *out)
+{
+    for (const ida_param *p = members; p->name; p++) {
+        const char **at = slot(out, p);
+        const json_t *one = json_object_get(stored, p->name);
+        if (!at) {
+            continue;
+        }
+        *at = json_string_value(one);
+        if (!*at && ((one && !json_is_null(one)) || (p->flags & IDA_PARAM_REQUIRED))) {
+            return 0;
+        }
+    }
+    return 1;
+}

@@ -1,0 +1,69 @@
+/* What callers may send: one row an argument of a query or tool, or a member of a JSON body.
+ * Checks, storage, tools/list, the OpenAPI document and what the audit log may show follow from the
+ * row. */
+#ifndef CORE_MODEL_PARAM_H
+#define CORE_MODEL_PARAM_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/context.h"
+
+typedef enum ida_param_type {
+    IDA_PARAM_STRING,
+    IDA_PARAM_INTEGER,
+    IDA_PARAM_BOOLEAN,
+    IDA_PARAM_LIST, /* words; in a query with commas between */
+    IDA_PARAM_TIME, /* a date, or RFC 3339 with any offset; checked value: RFC 3339 in UTC */
+    /* texts of bodies alone */
+    IDA_PARAM_LINES, /* may hold line breaks */
+    IDA_PARAM_WALL,  /* date or time of day in the tenant's zone; core/zone judges its form, so it
+                        stays as given */
+    IDA_PARAM_UPN,
+    IDA_PARAM_COUNTRY,  /* an ISO 3166-1 code becomes upper case, other text stays */
+    IDA_PARAM_LANGUAGE, /* BCP 47 tag */
+    IDA_PARAM_PHOTO     /* base64; never into the audit log */
+} ida_param_type;
+
+typedef enum ida_param_flags {
+    IDA_PARAM_REQUIRED = 1, /* absent: a fault that names it */
+    IDA_PARAM_REFUSED = 2,  /* known only to be refused by name: what the service generates */
+    IDA_PARAM_CLEARED = 4   /* null is a value: it clears */
+} ida_param_flags;
+
+typedef struct ida_param {
+    const char *name;
+    ida_param_type type;
+    int flags;
+    int64_t min, max; /* integers: range; texts: UTF-16 units, as directories count. 0: no limit */
+    const char *const *allowed; /* NULL-terminated words, or NULL */
+    const char *about;          /* first sentence sufficient, with format and example */
+    size_t at; /* texts of bodies: of the const char * in the struct, or IDA_PARAM_IN_VALUES */
+} ida_param;
+
+#define IDA_PARAM_IN_VALUES SIZE_MAX /* ida_update.values holds it under its name */
+
+/* Tables end with a row without a name. `out` and `in` are the struct that the table's `at` belong
+ * to. */
+
+/* A body's text: what the directory gets, NULL when it is absent (missing, null, blank) or a fault,
+ * which is noted. `required_rule`: what is said of an absent one; NULL: it may be. */
+const char *ida_param_text(ida_ctx *c, const json_t *body, const ida_param *p,
+                           const char *required_rule);
+/* All texts with a place in the struct. */
+void ida_params_read(ida_ctx *c, const json_t *body, const ida_param *members,
+                     const char *required_rule, void *out);
+/* A warning for each member that the table does not have, and after a fault also one that names the
+ * right spelling. */
+void ida_params_unknown(ida_ctx *c, const json_t *body, const ida_param *members, json_t *warnings);
+
+/* Texts with a place in the struct that are there, as an object; a new reference. And back: 0 when
+ * one is no text, or a required one is not there. */
+json_t *ida_params_stored(const void *in, const ida_param *members);
+int ida_params_load(const json_t *stored, const ida_param *members, void *out);
+
+/* Value of a text with a place in the struct; NULL of any other row. */
+const char *ida_param_value(const void *in, const ida_param *p);
+
+#endif

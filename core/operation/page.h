@@ -1,0 +1,54 @@
+/* The lists in a result, a page at a time. An operation adds rows until the page takes no more and
+ * says of each row its place, from which the page after it would go on: so a page can also be ended
+ * earlier, where a face has less room. */
+#ifndef CORE_OPERATION_PAGE_H
+#define CORE_OPERATION_PAGE_H
+
+#include "core/operation/operation.h"
+
+#define IDA_PAGE_DEFAULT 50
+#define IDA_PAGE_MAX 200
+
+typedef struct ida_page {
+    json_t *items;
+    json_t *places;  /* of each item, as ida_place makes them */
+    int limit, more; /* more: 1 when there are rows behind the last item */
+    ida_call *call;
+    const json_t *filters;
+    json_t *around; /* the object whose nextCursor is this page's */
+    struct ida_page *next;
+} ida_page;
+
+int ida_page_limit(const ida_call *call);
+
+/* `filters`: what its cursors are bound to beside tenant and operation; NULL: every argument but
+ * the paging ones. */
+ida_page *ida_page_make(ida_call *call, const json_t *filters);
+/* Whether the row at hand goes into this page; 0 when it is for the next one. */
+int ida_page_takes(ida_page *page);
+/* Takes over both. */
+void ida_page_add(ida_page *page, json_t *item, json_t *place);
+/* Sets nextCursor in `around`, null at the end of the list, and puts the page among call->pages. */
+ida_kind ida_page_end(ida_page *page, json_t *around);
+/* Sets call->result to {items, totalCount, nextCursor, asOf} and ends the page. */
+ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of);
+
+/* Keeps the first `count` items, fewer than there are, with the cursor that goes on behind them:
+ * while the call has its store. */
+ida_kind ida_page_cut(ida_page *page, size_t count);
+/* Items of all pages. */
+int64_t ida_pages_count(const ida_call *call);
+
+/* --- places: values in an order of the list's own --- */
+
+/* What the argument `cursor` says, `form` a letter for each value: s text, i number. *place NULL at
+ * the first page, else an array of the pool. Refuses foreign and altered cursors. */
+ida_kind ida_page_from(ida_call *call, const json_t *filters, const char *form, json_t **place);
+/* Values of a place; "" and 0 of none. */
+const char *ida_place_text(const json_t *place, int i);
+int64_t ida_place_number(const json_t *place, int i);
+/* A place of such values, in the order of `form` (s: const char *, i: int64_t), whatever bytes the
+ * store holds. Never NULL. */
+json_t *ida_place(const char *form, ...);
+
+#endif

@@ -1,0 +1,210 @@
+/* Owns the pipeline of every call: who may call what, which arguments are good, in which order
+ * things are looked at. Must not know how a request arrived (HTTP, MCP) nor how the store works. */
+#include <apr_strings.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/base/time.h"
+#include "core/cache/person.h"
+#include "core/operation/op.h"
+#include "core/operation/page.h"
+#include "core/operation/param.h"
+
+#define TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */
+
+static const struct {
+    const char *name, *member;
+    size_t enabled; /* offset of the switch in ida_tenant */
+} modules[] = {
+    [IDA_MODULE_PUBLIC_API] = {"Public API", "publicApi", offsetof(ida_tenant, public_api)},
+    [IDA_MODULE_ACCESS_GOVERNANCE] = {"access governance", "accessGovernance",
+                                      offsetof(ida_tenant, access_governance)},
+};
+
+static ida_kind admit_module(ida_call *call, ida_module module)
+{
+    if (*(const int *)((const char *)call->tenant + modules[module].enabled)) {
+        return IDA_OK;
+    }
+    int tool = call->face == IDA_FACE_MCP, public = module == IDA_MODULE_PUBLIC_API;
+    return ida_fail(call->c, IDA_FORBIDDEN,
+                    "The %s module is %snot enabled for this tenant. %sAn administrator enables it "
+                    "with \"modules\":{\"%s\":true} in the tenant document.",
+                    modules[module].name, tool && !public ? "required for this tool and is " : "",
+                    tool ? "Retrying will not help. " : "", modules[module].member);
+}
+
+/* Assistants get keys that cannot change anything, also by another door: a key that may write is
+ * none for MCP. */
+static ida_kind admit_scope(ida_call *call)
+{
+    int read_only = call->principal->access == IDA_ACCESS_READ_ONLY;
+    if (call->face == IDA_FACE_MCP && !read_only) {
+        return ida_fail(call->c, IDA_FORBIDDEN,
+                        "The API key is missing the required 'read' scope. Retrying will not help, "
+                        "and the scope cannot be added: an administrator creates a new key with "
+                        "the access level \"Read only\" and gives its MCP secret to this client.");
+    }
+    if (call->operation->scope == IDA_SCOPE_WRITE && read_only) {
+        return ida_fail(call->c, IDA_FORBIDDEN,
+                        "The API key of \"%s\" is read-only and may not change anything. Use a key "
+                        "with full access.",
+                        call->principal->username);
+    }
+    return IDA_OK;
+}
+
+ida_kind ida_operation_admit(ida_call *call)
+{
+    const ida_operation *op = call->operation;
+    ida_kind kind = admit_module(call, IDA_MODULE_PUBLIC_API);
+    if (!kind && op->module != IDA_MODULE_PUBLIC_API) {
+        kind = admit_module(call, op->module);
+    }
+    return kind ? kind : admit_scope(call);
+}
+
+/* --- arguments --- */
+
+int64_t ida_argument_time(const ida_call *call, const char *name)
+{
+    const char *text = ida_json_string(call->arguments, name);
+    int64_t at = 0;
+    return text && ida_time_parse(text, &at) ? at : 0;
+}
+
+/* Puts checked, typed values in the place of what was given. Every fault is named, not only the
+ * first. */
+static ida_kind check_arguments(ida_call *call)
+{
+    const ida_operation *op = call->operation;
+    ida_ctx *c = call->c;
+    const char *unknown = NULL; /* what is said of each name that the table does not have */
+    for (void *at = json_object_iter(call->arguments); at;
+         at = json_object_iter_next(call->arguments, at)) {
+        const char *name = json_object_iter_key(at);
+        const ida_param *p = ida_param_find(op->params, name);
+        if (!p) {
+            unknown = unknown ? unknown : ida_param_unknown(c->pool, op);
+            ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "%s", unknown);
+            continue;
+        }
+        json_t *value = ida_param_check(c, p, json_object_iter_value(at),
+                                        call->face == IDA_FACE_REST);
+        if (value) {
+            json_object_iter_set_new(call->arguments, at, value);
+        }
+    }
+    for (const ida_param *p = op->params; p->name; p++) {
+        if ((p->flags & IDA_PARAM_REQUIRED) && !json_object_get(call->arguments, p->name)) {
+            ida_fault_add(c, p->name, "is required");
+        }
+    }
+    int64_t from = ida_argument_time(call, "from"), to = ida_argument_time(call, "to");
+    if (from && to && from > to) {
+        ida_fault_add(c, "from", "must not be after to");
+    }
+    ida_kind kind = ida_faults_raise(c);
+    call->dry_run = !kind && json_is_true(json_object_get(call->arguments, "dryRun"));
+    return kind;
+}
+
+/* --- results of tools --- */
+
+/* Directory text is whatever somebody typed somewhere. Cursors are ours, and useless when cut. */
+static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
+{
+    const char *member;
+    json_t *inner;
+    size_t i;
+    if (json_is_string(value)) {
+        size_t max = name && strcmp(name, "nextCursor") == 0 ? 0 : TOOL_TEXT_MAX;
+        json_string_set(value,
+                        ida_clean(pool, json_string_value(value), json_string_length(value), max));
+    }
+    json_object_foreach (value, member, inner) {
+        clean_texts(pool, inner, member);
+    }
+    json_array_foreach (value, i, inner) {
+        clean_texts(pool, inner, NULL);
+    }
+}
+
+/* --- run --- */
+
+ida_kind ida_op_synced(ida_call *call)
+{
+    /* Of its own: whatever the work failed with stays the answer when all is well. */
+    ida_ctx *c = call->c, *asking = ida_ctx_make(c->env, c->pool);
+    ida_kind kind = cache_is_synced(call->store, asking, call->tenant, &call->synced);
+    if (kind) {
+        c->retry_after = asking->retry_after;
+        c->message_is_public = 0;
+        ida_fail(c, kind, "%s", asking->message ? asking->message : ida_kind_text(kind));
+    } else if (!call->synced) {
+        c->retry_after = 30;
+        c->message_is_public = 1;
+        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The tenant's directory is not yet synchronised: users, names and seats "
+                        "would be guesses. Try again when the first synchronisation is complete.");
+    }
+    return kind;
+}
+
+static ida_kind carry_out(ida_call *call)
+{
+    const ida_operation *op = call->operation;
+    ida_kind kind = op->run ? op->run(call) : IDA_OK;
+    if (kind || !op->work) {
+        return kind;
+    }
+    return op->scope == IDA_SCOPE_WRITE ? ida_op_write(call)
+                                        : store_snapshot(call->store, call->c, op->work, call);
+}
+
+/* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That
+ * is enough to show somebody who was found; a write, a list, and "there is nobody" rest on what is
+ * not there, and ask the store. Reads ask behind their work: a reset marks the cache before it
+ * takes the first row out. Lists ask before it as well, for a first load does without the indexes
+ * that they name; one that begins meanwhile fails such a list, which is then no fault. */
+static ida_kind check_and_run(ida_call *call)
+{
+    const ida_operation *op = call->operation;
+    ida_kind kind = op->check ? op->check(call) : IDA_OK;
+    if (!kind && op->needs_sync && (!call->synced || op->scope == IDA_SCOPE_WRITE || op->lists)) {
+        kind = ida_op_synced(call);
+    }
+    if (kind) {
+        return kind;
+    }
+    kind = carry_out(call);
+    int doubtful = kind == IDA_NOT_FOUND || kind == IDA_INTERNAL_ERROR || (!kind && op->lists);
+    ida_kind unsure = op->needs_sync && doubtful ? ida_op_synced(call) : IDA_OK;
+    return unsure ? unsure : kind;
+}
+
+ida_kind ida_operation_run(ida_call *call)
+{
+    const ida_operation *op = call->operation;
+    ida_kind kind = check_arguments(call);
+    if (!kind && call->idempotency_key) {
+        kind = ida_op_replay(call);
+    }
+    if (!kind && !call->replayed) {
+        kind = check_and_run(call);
+    }
+    if (call->release && op->scope == IDA_SCOPE_READ) {
+        call->release(call);
+    }
+    if (!kind && op->tool) {
+        clean_texts(call->c->pool, call->result, NULL);
+        call->count = op->lists ? ida_pages_count(call) : 1;
+    }
+    call->audit_written = call->audit_written && !kind;
+    if (!call->audit_written) {
+        ida_operation_refusal(call, kind);
+    }
+    return kind;
+}

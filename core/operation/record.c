@@ -1,0 +1,112 @@
+/* Owns what the audit log learns of a call. Must not know how records are kept. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/operation/op.h"
+#include "core/operation/param.h"
+#include "core/store/audit.h"
+
+#define TEXT_MAX 256 /* bytes of one argument */
+
+static const char *shown(apr_pool_t *pool, const char *text)
+{
+    return ida_clean(pool, text, strlen(text), TEXT_MAX);
+}
+
+/* Arguments that the table knows, long texts cut, photos left out: names of unknown members could
+ * be anything and stay out, and so does what lies inside of a value that should be a text. */
+static void add_known(apr_pool_t *pool, const ida_param *params, const json_t *arguments,
+                      json_t *out)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)arguments, name, value) {
+        const ida_param *p = ida_param_find(params, name);
+        if (!p) {
+            continue;
+        }
+        if (p->type == IDA_PARAM_PHOTO) {
+            json_object_set_new(out, name, json_string("(left out)"));
+        } else if (json_is_string(value)) {
+            json_object_set_new(out, name, json_string(shown(pool, json_string_value(value))));
+        } else if (!json_is_object(value) && (!json_is_array(value) || p->type == IDA_PARAM_LIST)) {
+            json_object_set(out, name, value);
+        }
+    }
+}
+
+static const char *parameters_of(const ida_call *call)
+{
+    const ida_operation *op = call->operation;
+    json_t *out = ida_json_keep(call->c->pool, json_object());
+    if (!op) {
+        return NULL;
+    }
+    add_known(call->c->pool, op->body, call->body, out);
+    add_known(call->c->pool, op->params, call->arguments, out);
+    int any = json_object_size(out) || json_object_size(op->body ? call->body : call->arguments);
+    return any ? ida_json_text(call->c->pool, out) : NULL;
+}
+
+/* What a successful call did, in a few words. */
+static const char *summary_of(const ida_call *call, int tool)
+{
+    ida_ctx *c = call->c;
+    return call->dry_run ? "dry run: nothing was changed"
+           : call->replayed
+               ? apr_pstrcat(c->pool,
+                             "the first answer under this Idempotency-Key once more: task ",
+                             call->task_id, NULL)
+           : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL)
+           : tool          ? ida_printf(c->pool, "%lld item%s", (long long)call->count,
+                               call->count == 1 ? "" : "s")
+                           : NULL;
+}
+
+/* Neither a dry run nor a replay may pass for a write. */
+static const char *action_of(const ida_call *call)
+{
+    const char *name = call->operation              ? call->operation->name
+                       : call->face == IDA_FACE_MCP ? "mcp"
+                                                    : "request";
+    const char *apart = call->dry_run ? ".dryRun" : call->replayed ? ".replay" : NULL;
+    return apart ? apr_pstrcat(call->c->pool, name, apart, NULL) : name;
+}
+
+static audit_record *make_record(const ida_call *call, ida_kind kind)
+{
+    ida_ctx *c = call->c;
+    audit_record *a = audit_make(c, call->principal->company, "api");
+    const char *target = call->target ? call->target
+                                      : ida_json_string(call->body ? call->body : call->arguments,
+                                                        "userPrincipalName");
+    a->actor = call->principal->username;
+    a->label = call->principal->label;
+    a->action = action_of(call);
+    a->target = target ? shown(c->pool, target) : NULL;
+    a->endpoint = call->endpoint;
+    a->address = call->address;
+    a->parameters = parameters_of(call);
+    int tool = call->operation && call->operation->tool;
+    a->outcome = kind && tool && call->face == IDA_FACE_MCP ? "toolError" : ida_kind_code(kind);
+    const char *reason = kind ? ida_public_message(c) : NULL;
+    a->detail = reason ? reason : kind ? ida_kind_text(kind) : summary_of(call, tool);
+    return a;
+}
+
+audit_record *ida_operation_refusal(ida_call *call, ida_kind kind)
+{
+    call->audit = make_record(call, kind);
+    return call->audit;
+}
+
+ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c)
+{
+    call->audit = make_record(call, IDA_OK);
+    ida_kind kind = store_audit_add(s, c, call->audit);
+    call->audit_written =
+        !kind; /* taken back by ida_operation_run when the transaction fails after this */
+    return kind;
+}
