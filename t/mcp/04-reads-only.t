@@ -14,7 +14,8 @@ plan(skip_all => 'instrumented code calls through tables of its own') if build_c
 
 # -- the graph: "object:symbol" for what is static, "symbol" for what is global -----------------------------------------
 
-# object -> section -> [[address, size, node]...]; objects bear their place in the archive, where several are of one name
+# object -> section -> [[address, size, node]...]; objects bear their place in the archive, where
+# several are of one name
 my (%symbols, %global, %edges, %calls_of);
 my $member = 0;
 for my $line (split /\n/, run_command(['objdump', '-t', $archive])->{out}) {
