@@ -215,11 +215,9 @@ subtest 'members of the tenant document' => sub {
         for my $member (@{ $table{members}{$name} }) {
             my ($word, $default) = @$member;
             $count++;
-            my $line = $name eq 'both_directories' ? $row{"directories.$word"} : $dotted{$name}
-                ? $row{"$dotted{$name}.$word"} : $listed{$name} ? $row{ $listed{$name} }
-                : $row{$word};
-            my $first = $name eq 'both_directories' ? "directories.$word" : $dotted{$name}
-                ? "$dotted{$name}.$word" : $name eq 'tenant' ? $word : '';
+            my $prefix = $name eq 'both_directories' ? 'directories' : $dotted{$name};
+            my $first = $prefix ? "$prefix.$word" : $name eq 'tenant' ? $word : '';
+            my $line = $row{ $prefix ? $first : $listed{$name} // $word };
             $known{$first} = 1;
             next if $name eq 'tenant'
                 && ($required =~ /`$word`/ || grep {/^\Q$word\E\./} keys %row);
