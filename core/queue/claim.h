@@ -103,9 +103,9 @@ ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_t
  * (core/queue/rehire.h); those known already stay. */
 ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task,
                            const struct queue_membership *rows, int count);
-/* A rehire has given back what the offboardings of its account took away in task->directory, that
- * which the run acts on now. */
-ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task);
+/* A rehire has given back what the offboardings of its account took away in this directory. */
+ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task,
+                                    ida_directory_kind directory);
 
 /* After the account is in the cache: step done, seat and reservations given back, in one
  * transaction. later = 1: they are given back by queue_finish of the task that is done, which

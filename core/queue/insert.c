@@ -178,8 +178,9 @@ ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const id
 {
     return store_write(s, c, STMT_task_step_put,
                        DB_ARGS(DB_T(task_id), DB_I(step->position), DB_T(step->name),
-                               DB_T(ida_outcome_text(step->outcome)), DB_T(step->detail),
-                               DB_I(step->at)),
+                               DB_T(step->workflow), DB_I(step->workflow_position),
+                               DB_T(step->account), DB_T(ida_outcome_text(step->outcome)),
+                               DB_T(step->detail), DB_I(step->at)),
                        NULL);
 }
 

@@ -128,7 +128,10 @@ static ida_kind add_step(ida_ctx *c, ida_task **tasks, int count, const db_resul
                                                  .name = db_text(r, row, 2),
                                                  .outcome = (ida_outcome)outcome,
                                                  .detail = db_text(r, row, 4),
-                                                 .at = db_int(r, row, 5)};
+                                                 .at = db_int(r, row, 5),
+                                                 .workflow = db_text(r, row, 6),
+                                                 .workflow_position = (int)db_int(r, row, 7),
+                                                 .account = db_text(r, row, 8)};
     return IDA_OK;
 }
 

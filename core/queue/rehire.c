@@ -57,11 +57,11 @@ ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, cons
 
 /* --- writes of a run --- */
 
-typedef struct snapshot {
+typedef struct finding {
     const ida_task *task;
     const queue_membership *rows;
     int count;
-} snapshot;
+} finding;
 
 /* Under the fence, which the change of nothing asks for. */
 static ida_kind fence(store *s, ida_ctx *c, const ida_task *task)
@@ -72,7 +72,7 @@ static ida_kind fence(store *s, ida_ctx *c, const ida_task *task)
 
 static ida_kind put(store *s, ida_ctx *c, void *baton)
 {
-    const snapshot *w = baton;
+    const finding *w = baton;
     ida_kind kind = fence(s, c, w->task);
     for (int i = 0; !kind && i < w->count; i++) {
         kind = store_write(
@@ -89,21 +89,28 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
 ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task, const queue_membership *rows,
                            int count)
 {
-    snapshot w = {task, rows, count};
+    finding w = {task, rows, count};
     return store_transaction(s, c, put, &w);
 }
 
+typedef struct restoring {
+    const ida_task *task;
+    ida_directory_kind directory;
+} restoring;
+
 static ida_kind restored(store *s, ida_ctx *c, void *baton)
 {
-    const ida_task *task = baton;
-    ida_kind kind = fence(s, c, task);
+    const restoring *w = baton;
+    ida_kind kind = fence(s, c, w->task);
     return kind ? kind
                 : store_write(s, c, STMT_memberships_restored,
-                              DB_ARGS(DB_T(task->id), DB_T(ida_directory_name(task->directory))),
+                              DB_ARGS(DB_T(w->task->id), DB_T(ida_directory_name(w->directory))),
                               NULL);
 }
 
-ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task)
+ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task,
+                                    ida_directory_kind directory)
 {
-    return store_transaction(s, c, restored, (void *)(uintptr_t)task);
+    restoring w = {task, directory};
+    return store_transaction(s, c, restored, &w);
 }

@@ -117,7 +117,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'directory_state tenant_id directory hold_reason sync_owner', 'idempotency tenant_id username method path request_hash location task_id', 'reservation tenant_id task_id',
     'role_assignment tenant_id template_id task_id', 'role_template tenant_id id name description groups licenses', 'setting name value',
     'task id tenant_id type state directory wall_date wall_time zone lease_owner username label', 'task_membership task_id directory group_id group_name retained restored_by', 'task_payload task_id',
-    'task_step task_id name outcome', 'tenant id document seal', 'user_lock tenant_id task_id', 'worker id host version', 'workflow tenant_id id name trigger_type actions',
+    'task_step task_id name outcome workflow account', 'tenant id document seal', 'user_lock tenant_id task_id', 'worker id host version', 'workflow tenant_id id name trigger_type actions',
     'workflow_run id tenant_id workflow event_type task_id status', 'workflow_run_action run_id type status', 'cache.address tenant_id directory', 'cache.counter tenant_id name',
     'cache.directory_group tenant_id directory id name name_key kind description dn dn_key rule stamp digest', 'cache.directory_user tenant_id directory licenses', 'cache.entry tenant_id directory', 'cache.index_aside name of_table definition figures',
     'cache.staging tenant_id directory kind op', 'cache.sync_state tenant_id directory tokens binding error stopped', 'cache.unresolved_member tenant_id directory group_id',

@@ -120,7 +120,6 @@ __attribute__((unused)) static ida_task *make_task(ida_ctx *c, const char *tenan
 {
     ida_task *t = apr_pcalloc(c->pool, sizeof *t);
     ida_tenant nothing = {.id = tenant};
-    const char **names = ida_task_step_names(c->pool, &nothing, type, 0);
     t->id = ida_new_id(c->pool, c->env);
     t->tenant = tenant;
     t->type = type;
@@ -139,13 +138,7 @@ __attribute__((unused)) static ida_task *make_task(ida_ctx *c, const char *tenan
     t->payload = "{\"firstname\":\"Anna\",\"surname\":\"Berg\"}";
     t->username = "hr";
     t->label = "HR system";
-    while (names[t->step_count]) {
-        t->step_count++;
-    }
-    t->steps = apr_pcalloc(c->pool, sizeof *t->steps * (apr_size_t)t->step_count);
-    for (int i = 0; i < t->step_count; i++) {
-        t->steps[i] = (ida_step){.position = i + 1, .name = names[i]};
-    }
+    ida_task_plan(c->pool, &nothing, t);
     return t;
 }
 

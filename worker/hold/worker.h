@@ -87,9 +87,8 @@ void hold_lease_end(worker *w, lease *l);
 void hold_lease_closes(worker *w, lease *l);
 /* Monotonic ms left; 0 when lost. */
 int64_t hold_lease_left(worker *w, lease *l);
-/* 1 when more than one directory call fits in; renews by itself when not. 0: stop, the lease is not
- * ours any more or cannot be renewed. */
-int hold_lease_ready(worker *w, lease *l, store *main, ida_ctx *c);
+/* Renews it when no directory call fits in any more. */
+void hold_lease_extend(worker *w, lease *l, store *main, apr_pool_t *pool);
 /* Somebody else has the fence: renewed no more. */
 void hold_lease_lose(worker *w, lease *l);
 /* Renews all; for the heartbeat thread. */

@@ -2,6 +2,7 @@
  * Knows no task's meaning. */
 #include "worker/run/warm.h"
 
+#include "core/queue/claim.h"
 #include "core/store/directory.h"
 #include "worker/hold/health.h"
 #include "worker/hold/rules.h"
