@@ -13,6 +13,7 @@
 #include "worker/connectors.h"
 #include "worker/hold/amends.h"
 #include "worker/hold/health.h"
+#include "worker/hold/slot.h"
 #include "worker/ingest.h"
 #include "worker/retention.h"
 

@@ -26,18 +26,13 @@ struct queue_membership;
 ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
                      int64_t probe_ms, ida_task **task, int *braked);
 
-/* The same for the threads of one process, which share `heads`: one looks, and each tries another
- * of the tasks it found. */
-typedef struct queue_heads queue_heads;
-queue_heads *queue_heads_make(apr_pool_t *pool);
-ida_kind queue_claim_next(store *s, ida_ctx *c, queue_heads *heads, const char *owner, int64_t now,
-                          int64_t lease_ms, int64_t probe_ms, ida_task **task, int *braked);
-
-/* The same, passing over directories for which `skip` answers non-zero. */
-typedef int (*queue_skip)(void *baton, const char *tenant, ida_directory_kind directory);
-ida_kind queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
-                         int64_t probe_ms, queue_skip skip, void *baton, ida_task **task,
-                         int *braked);
+/* The same for one of several threads, which asks `may` of each task that it would try, in the
+ * order of due times: 0 leaves it alone. */
+typedef int (*queue_may)(void *baton, const char *tenant, ida_directory_kind directory,
+                         const char *task_id);
+ida_kind queue_claim_among(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
+                           int64_t probe_ms, queue_may may, void *baton, ida_task **task,
+                           int *braked);
 
 /* Earliest instant after now at which work may become claimable: a task is due, a hold may be
  * probed (0: none known). What is due already and was not claimed waits for something else; the 250

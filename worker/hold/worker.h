@@ -32,10 +32,10 @@ typedef struct lease {
     int lost, closing; /* closing: its end is being written, after which a renewal finds nothing */
 } lease;
 
-/* What a run thread is at, for the watch over directories that do not answer and for those that
- * serve the others meanwhile. */
+/* What a run thread is at (worker/hold/slot.h). */
 typedef struct call_slot {
-    int busy; /* with a task of this directory, or making ready for one */
+    int busy;      /* with a task of this directory, or making ready for one */
+    char task[40]; /* that it runs or tries to claim; "": none */
     char tenant[72];
     ida_directory_kind directory;
     int64_t since;      /* monotonic ms, of the directory call in progress; 0: none */

@@ -6,6 +6,7 @@
 #include "core/queue/change.h"
 #include "core/store/directory.h"
 #include "worker/hold/rules.h"
+#include "worker/hold/slot.h"
 #include "worker/run/notes.h"
 #include "worker/run/step.h"
 

@@ -13,7 +13,8 @@ typedef struct runner {
     int slot;            /* its entry of w->calls */
     store *main, *cache; /* DB_REQUEST, DB_SYNC */
     session_cache sessions;
-    int64_t warmed_for; /* due instant that directories were connected for last */
+    int64_t looked_to; /* due instant that directories were made ready for last */
+    int ready;         /* by this thread too */
 } runner;
 
 /* How a step ended, for the task. */
