@@ -42,6 +42,11 @@ static void once(apr_array_header_t *list, const char *text)
     APR_ARRAY_PUSH(list, const char *) = text;
 }
 
+static const char *list_of(apr_pool_t *pool, const apr_array_header_t *texts)
+{
+    return governance_access_list(pool, (const char *const *)texts->elts, texts->nelts);
+}
+
 typedef struct gathering {
     apr_pool_t *pool;
     apr_array_header_t *marks, *names, *tasks, *ids, *people, *pairs; /* people: folded UPNs */
@@ -107,14 +112,10 @@ static ida_kind refuse_open(ida_ctx *c, const char *id, const char *state)
 static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering *g)
 {
     db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_erase_own,
-        DB_ARGS(DB_T(tenant),
-                DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts,
-                                            g->people->nelts)),
-                DB_T(governance_access_list(c->pool, (const char *const *)g->ids->elts,
-                                            g->ids->nelts))),
-        &r);
+    ida_kind kind = store_read(s, c, STMT_erase_own,
+                               DB_ARGS(DB_T(tenant), DB_T(list_of(c->pool, g->people)),
+                                       DB_T(list_of(c->pool, g->ids))),
+                               &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         const char *state = db_text(&r, i, 5);
         const json_t *payload = db_text(&r, i, 6) ? ida_json_load(c->pool, db_text(&r, i, 6))
@@ -136,12 +137,8 @@ static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering
 static ida_kind gather_accounts(store *s, ida_ctx *c, const char *tenant, gathering *g)
 {
     db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_erase_accounts,
-        DB_ARGS(DB_T(tenant),
-                DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts,
-                                            g->people->nelts))),
-        &r);
+    ida_kind kind = store_read(s, c, STMT_erase_accounts,
+                               DB_ARGS(DB_T(tenant), DB_T(list_of(c->pool, g->people))), &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         add_id(g, db_text(&r, i, 0));
     }
@@ -151,14 +148,10 @@ static ida_kind gather_accounts(store *s, ida_ctx *c, const char *tenant, gather
 static ida_kind refuse_cached(store *s, ida_ctx *c, const char *tenant, const gathering *g)
 {
     db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_erase_cached,
-        DB_ARGS(DB_T(tenant),
-                DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts,
-                                            g->people->nelts)),
-                DB_T(governance_access_list(c->pool, (const char *const *)g->ids->elts,
-                                            g->ids->nelts))),
-        &r);
+    ida_kind kind = store_read(s, c, STMT_erase_cached,
+                               DB_ARGS(DB_T(tenant), DB_T(list_of(c->pool, g->people)),
+                                       DB_T(list_of(c->pool, g->ids))),
+                               &r);
     return kind || !r.rows
                ? kind
                : ida_fail(c, IDA_CONFLICT,
@@ -196,21 +189,20 @@ ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const c
         return kind;
     }
     governance_traces *t = *traces = apr_pcalloc(pool, sizeof *t);
-    *t = (governance_traces){
-        .tenant = tenant,
-        .upn = upn,
-        .marks = governance_access_list(pool, (const char *const *)g.marks->elts, g.marks->nelts),
-        .names = governance_access_list(pool, (const char *const *)g.names->elts, g.names->nelts),
-        .tasks = governance_access_list(pool, (const char *const *)g.tasks->elts, g.tasks->nelts),
-        .ids = governance_access_list(pool, (const char *const *)g.ids->elts, g.ids->nelts),
-        .mark_count = g.marks->nelts,
-        .name_count = g.names->nelts,
-        .task_count = g.tasks->nelts,
-        .mark_list = (const char *const *)g.marks->elts,
-        .name_list = (const char *const *)g.names->elts,
-        .task_list = (const char *const *)g.tasks->elts,
-        .pairs = (const char *const(*)[2])g.pairs->elts,
-        .pair_count = g.pairs->nelts};
+    *t = (governance_traces){.tenant = tenant,
+                             .upn = upn,
+                             .marks = list_of(pool, g.marks),
+                             .names = list_of(pool, g.names),
+                             .tasks = list_of(pool, g.tasks),
+                             .ids = list_of(pool, g.ids),
+                             .mark_count = g.marks->nelts,
+                             .name_count = g.names->nelts,
+                             .task_count = g.tasks->nelts,
+                             .mark_list = (const char *const *)g.marks->elts,
+                             .name_list = (const char *const *)g.names->elts,
+                             .task_list = (const char *const *)g.tasks->elts,
+                             .pairs = (const char *const(*)[2])g.pairs->elts,
+                             .pair_count = g.pairs->nelts};
     return IDA_OK;
 }
 
@@ -393,7 +385,7 @@ static const char *dn_beginnings(ida_ctx *c, const governance_traces *t)
                                   ida_fold_address(c->pool, t->name_list[i]), ",", NULL));
         }
     }
-    return governance_access_list(c->pool, (const char *const *)all->elts, all->nelts);
+    return list_of(c->pool, all);
 }
 
 ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *traces,

@@ -5,6 +5,7 @@
 
 #include "core/queue/inner.h"
 #include "core/store/audit.h"
+#include "core/store/rows.h"
 #include "core/store/tenant.h"
 
 #define HEAD 32   /* due tasks looked at before asking directory by directory */
@@ -214,10 +215,7 @@ ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64
 
 ida_kind queue_next_at(store *s, ida_ctx *c, int64_t *next_at)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_queue_next_at, DB_ARGS(DB_I(ida_now(c->env))), &r);
-    *next_at = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_number(s, c, STMT_queue_next_at, DB_ARGS(DB_I(ida_now(c->env))), next_at);
 }
 
 ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queue_due_soon **rows,

@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/queue/inner.h"
+#include "core/store/rows.h"
 #include "core/tenant/naming.h"
 
 /* Numbers tried before a format counts as exhausted: a guard against a loop without end, far above
@@ -14,10 +15,7 @@
 
 ida_kind queue_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *used)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_seats_used, DB_ARGS(DB_T(tenant)), &r);
-    *used = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_number(s, c, STMT_seats_used, DB_ARGS(DB_T(tenant)), used);
 }
 
 ida_kind queue_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant)

@@ -1,9 +1,9 @@
 /* Owns tasks as they are read: rows, steps, lists. Changes nothing. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/queue/inner.h"
+#include "core/store/rows.h"
 
 #define HOUR_MS INT64_C(3600000) /* what the brake looks at */
 #define STEP_BATCH 256           /* tasks whose steps are asked for at once */
@@ -98,58 +98,47 @@ ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *ta
     return IDA_OK;
 }
 
-static int by_id(const void *a, const void *b)
+static ida_task *task_with(ida_task *tasks, int count, const char *id)
 {
-    return strcmp((*(ida_task *const *)a)->id, (*(ida_task *const *)b)->id);
+    while (count > 0 && strcmp(tasks[count - 1].id, id) != 0) {
+        count--;
+    }
+    return count ? &tasks[count - 1] : NULL;
 }
 
-static ida_kind add_step(ida_ctx *c, ida_task **tasks, int count, const db_result *r, int row,
-                         int *capacity)
-{
-    ida_task probe = {.id = db_text(r, row, 0)}, *wanted = &probe;
-    ida_task **found = bsearch(&wanted, tasks, (size_t)count, sizeof *tasks, by_id);
-    int outcome = ida_outcome_parse(db_text(r, row, 3));
-    if (!found || outcome < 0) {
-        ida_log(c->env, IDA_LOG_ERROR, "IDA0021",
-                "a step of task %s has the unknown outcome \"%s\"", probe.id, db_text(r, row, 3));
-        return ida_fail(c, IDA_INTERNAL_ERROR, "A task in the store is damaged.");
-    }
-    ida_task *task = *found;
-    int *room = &capacity[found - tasks];
-    if (task->step_count == *room) {
-        *room = *room ? *room * 2 : 8;
-        ida_step *more = apr_palloc(c->pool, (apr_size_t)*room * sizeof *more);
-        if (task->step_count) {
-            memcpy(more, task->steps, (size_t)task->step_count * sizeof *more);
-        }
-        task->steps = more;
-    }
-    task->steps[task->step_count++] = (ida_step){.position = (int)db_int(r, row, 1),
-                                                 .name = db_text(r, row, 2),
-                                                 .outcome = (ida_outcome)outcome,
-                                                 .detail = db_text(r, row, 4),
-                                                 .at = db_int(r, row, 5),
-                                                 .workflow = db_text(r, row, 6),
-                                                 .workflow_position = (int)db_int(r, row, 7),
-                                                 .account = db_text(r, row, 8)};
-    return IDA_OK;
-}
-
+/* The rows of a task come together, so its steps are a part of one array. */
 static ida_kind load_batch(store *s, ida_ctx *c, ida_task *tasks, int count)
 {
-    ida_task *sorted[STEP_BATCH];
-    int capacity[STEP_BATCH] = {0};
+    db_result r;
     json_t *ids = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < count; i++) {
         json_array_append_new(ids, json_string(tasks[i].id));
-        sorted[i] = &tasks[i];
     }
-    qsort(sorted, (size_t)count, sizeof *sorted, by_id);
-    db_result r;
     ida_kind kind = store_read(s, c, STMT_task_steps, DB_ARGS(DB_T(ida_json_text(c->pool, ids))),
                                &r);
+    ida_step *steps = kind ? NULL : apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *steps);
+    ida_task *task = NULL;
     for (int row = 0; !kind && row < r.rows; row++) {
-        kind = add_step(c, sorted, count, &r, row, capacity);
+        const char *id = db_text(&r, row, 0);
+        int outcome = ida_outcome_parse(db_text(&r, row, 3));
+        if (!task || strcmp(task->id, id) != 0) {
+            task = task_with(tasks, count, id);
+            task->steps = &steps[row];
+        }
+        if (outcome < 0) {
+            ida_log(c->env, IDA_LOG_ERROR, "IDA0021",
+                    "a step of task %s has the unknown outcome \"%s\"", id, db_text(&r, row, 3));
+            return ida_fail(c, IDA_INTERNAL_ERROR, "A task in the store is damaged.");
+        }
+        task->step_count++;
+        steps[row] = (ida_step){.position = (int)db_int(&r, row, 1),
+                                .name = db_text(&r, row, 2),
+                                .outcome = (ida_outcome)outcome,
+                                .detail = db_text(&r, row, 4),
+                                .at = db_int(&r, row, 5),
+                                .workflow = db_text(&r, row, 6),
+                                .workflow_position = (int)db_int(&r, row, 7),
+                                .account = db_text(&r, row, 8)};
     }
     return kind;
 }
@@ -276,36 +265,28 @@ ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_t
 ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now,
                                        int64_t *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_disablings_started,
-                               DB_ARGS(DB_T(tenant), DB_I(now - HOUR_MS)), &r);
-    *count = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_number(s, c, STMT_disablings_started, DB_ARGS(DB_T(tenant), DB_I(now - HOUR_MS)),
+                        count);
 }
 
 ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but,
                                         int64_t at, int64_t *count)
 {
-    db_result r;
     int64_t from = at - HOUR_MS, due_from = from < ida_now(c->env) ? 0 : from;
-    ida_kind kind = store_read(
-        s, c, STMT_disablings_expected,
-        DB_ARGS(DB_T(tenant), DB_I(from), DB_I(at), DB_I(due_from), DB_T(but)), &r);
-    *count = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_number(s, c, STMT_disablings_expected,
+                        DB_ARGS(DB_T(tenant), DB_I(from), DB_I(at), DB_I(due_from), DB_T(but)),
+                        count);
+}
+
+static void named_of(const db_result *r, int i, void *out)
+{
+    *(ida_task *)out = (ida_task){.id = db_text(r, i, 0), .upn = db_text(r, i, 1)};
 }
 
 ida_kind queue_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person,
                                    int limit, ida_task **tasks, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_task_naming_manager,
-                               DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)), &r);
-    *count = kind ? 0 : r.rows;
-    *tasks = apr_pcalloc(c->pool, sizeof **tasks * (apr_size_t)(*count + 1));
-    for (int i = 0; i < *count; i++) {
-        (*tasks)[i].id = db_text(&r, i, 0);
-        (*tasks)[i].upn = db_text(&r, i, 1);
-    }
-    return kind;
+    return store_rows(s, c, STMT_task_naming_manager,
+                      DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)), named_of, sizeof **tasks,
+                      tasks, count);
 }

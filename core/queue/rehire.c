@@ -5,19 +5,18 @@
 #include <string.h>
 
 #include "core/queue/claim.h"
+#include "core/store/rows.h"
+
+static void coming_of(const db_result *r, int i, void *out)
+{
+    *(queue_coming *)out = (queue_coming){db_text(r, i, 0), db_text(r, i, 1)};
+}
 
 ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
                              queue_coming **rows, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_creations_of_employee,
-                               DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
-    *count = kind ? 0 : r.rows;
-    *rows = apr_palloc(c->pool, sizeof **rows * (apr_size_t)(*count + 1));
-    for (int i = 0; i < *count; i++) {
-        (*rows)[i] = (queue_coming){db_text(&r, i, 0), db_text(&r, i, 1)};
-    }
-    return kind;
+    return store_rows(s, c, STMT_creations_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)),
+                      coming_of, sizeof **rows, rows, count);
 }
 
 ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
