@@ -50,15 +50,9 @@ static step_end find_other(run *r)
     if (r->other.object_id) {
         return STEP_ON;
     }
-    step_end end = run_call(r, call_find_by_upn, &user, &e);
-    if (end != STEP_ON || e.class == DIRECTORY_NOT_FOUND) {
-        return end;
-    }
-    if (hold_verdict_of(e.class) != VERDICT_GOOD) {
-        return run_fails(r, &e);
-    }
-    r->other.object_id = user.id;
-    return STEP_ON;
+    step_end end = run_ask(r, call_find_by_upn, &user, &e);
+    r->other.object_id = end == STEP_ON && e.class != DIRECTORY_NOT_FOUND ? user.id : NULL;
+    return end;
 }
 
 /* The claim has looked at the task's own directory alone. */
@@ -194,5 +188,5 @@ static directory_class call_sessions(run *r, const directory_ops *ops, directory
 
 step_end run_sign_out(run *r, directory_error *e)
 {
-    return run_call(r, call_sessions, r->account, e);
+    return run_ask(r, call_sessions, r->account, e);
 }

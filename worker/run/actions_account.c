@@ -20,7 +20,7 @@ static step_end changed(run *r, const directory_error *e, directory_user *after,
     for (const char *const *w = after->warnings; w && *w;
          w++) { /* what did not become as it was asked for */
         text = apr_pstrcat(r->pool, text, "; ", *w, NULL);
-        run_warn(r, apr_pstrcat(r->pool, r->step.name, ": ", *w, NULL));
+        run_warn(r, apr_pstrcat(r->pool, run_shown(r), ": ", *w, NULL));
     }
     return step_says(r, e->class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", text);
 }
@@ -79,16 +79,13 @@ static step_end set_own_manager(run *r, const char *upn)
     manager_call call = {.user_id = r->account->object_id, .upn = *upn ? upn : NULL};
     directory_error e;
     step_end end = set_manager(r, &call, &e);
-    if (end != STEP_ON) {
-        return end;
-    }
-    if (e.class == DIRECTORY_NOT_FOUND) {
+    if (end == STEP_ON && e.class == DIRECTORY_NOT_FOUND) {
         return manager_missing(r, &e, upn);
     }
-    return e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY
-               ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
-                           "manager: %s", *upn ? upn : "nobody")
-               : run_fails(r, &e);
+    end = end == STEP_ON ? action_answered(r, &e) : end;
+    return end == STEP_ON ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
+                                      "manager: %s", *upn ? upn : "nobody")
+                          : end;
 }
 
 step_end action_set_attribute(run *r)

@@ -197,3 +197,9 @@ step_end run_fails(run *r, const directory_error *e)
     default: return step_later(r, "%s", message);
     }
 }
+
+step_end run_ask(run *r, directory_call call, void *baton, directory_error *e)
+{
+    step_end end = run_call(r, call, baton, e);
+    return end == STEP_ON && hold_verdict_of(e->class) != VERDICT_GOOD ? run_fails(r, e) : end;
+}

@@ -47,6 +47,9 @@ typedef directory_class (*directory_call)(run *r, const directory_ops *ops, dire
                                           void *baton, directory_error *e);
 step_end run_call(run *r, directory_call call, void *baton, directory_error *e);
 
+/* The same, for calls whose good answers are OK, ALREADY and NOT_FOUND: others end the step. */
+step_end run_ask(run *r, directory_call call, void *baton, directory_error *e);
+
 /* How the step ends after an answer that was no success, with the reason in the step's detail. */
 step_end run_fails(run *r, const directory_error *e);
 
@@ -83,8 +86,9 @@ step_end run_other_account(run *r, int *found);
 void run_account_is(run *r, const char *object_id);
 /* Looks for the account by its ID, into *user. As run_call: `e` tells the answer. */
 step_end run_find(run *r, directory_user *user, directory_error *e);
-/* Disabled, with the cache told; its sessions ended. As run_call. */
+/* Disabled, with the cache told. As run_call. */
 step_end run_disable(run *r, directory_error *e);
+/* Its sessions ended. As run_ask. */
 step_end run_sign_out(run *r, directory_error *e);
 /* Tells the cache of the account as the directory has just shown it; that the directory has it no
  * more. */

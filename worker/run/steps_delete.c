@@ -39,17 +39,10 @@ static step_end look(run *r, directory_user *user, int *gone)
     find_call call = {.id = r->account->object_id,
                       .upn = r->account->object_id ? NULL : r->task->upn};
     directory_error e;
-    step_end end = run_call(r, call_find, &call, &e);
-    *gone = 0;
-    if (end != STEP_ON) {
+    step_end end = run_ask(r, call_find, &call, &e);
+    *gone = end == STEP_ON && e.class == DIRECTORY_NOT_FOUND;
+    if (end != STEP_ON || *gone) {
         return end;
-    }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        *gone = 1;
-        return STEP_ON;
-    }
-    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return run_fails(r, &e);
     }
     *user = call.user;
     if (!r->account->object_id) {
@@ -107,14 +100,10 @@ step_end step_revoke_sessions(run *r)
     if (end != STEP_ON) {
         return end;
     }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        return step_absent(r);
-    }
-    if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
-        return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
-                         "signed out everywhere");
-    }
-    return run_fails(r, &e);
+    return e.class == DIRECTORY_NOT_FOUND
+               ? step_absent(r)
+               : step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
+                           "signed out everywhere");
 }
 
 /* --- memberships --- */
@@ -289,16 +278,10 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
                  apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)), 0};
     cached_groups(r, &call);
-    step_end end = run_call(r, call_groups, &call, &e);
-    if (end != STEP_ON) {
+    step_end end = run_ask(r, call_groups, &call, &e);
+    s->gone = end == STEP_ON && e.class == DIRECTORY_NOT_FOUND;
+    if (end != STEP_ON || s->gone) {
         return end;
-    }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        s->gone = 1;
-        return STEP_ON;
-    }
-    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return run_fails(r, &e);
     }
     end = keep ? keep_had(r, call.rows, call.count) : STEP_ON;
     for (int i = 0; i < call.candidate_count && end == STEP_ON; i++) {

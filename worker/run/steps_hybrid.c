@@ -38,9 +38,6 @@ static step_end sign_out(run *r, int was_so)
 {
     directory_error e = {.class = DIRECTORY_OK};
     step_end end = r->account->session->ops->revoke_sessions ? run_sign_out(r, &e) : STEP_ON;
-    if (end == STEP_ON && hold_verdict_of(e.class) != VERDICT_GOOD) {
-        end = run_fails(r, &e);
-    }
     if (end != STEP_ON) {
         return end;
     }

@@ -152,16 +152,13 @@ step_end step_set_manager(run *r)
                          "%s, by a later change than the request, which named %s", present,
                          p.manager);
     }
-    end = run_call(r, call_manager, &call, &e);
+    end = run_ask(r, call_manager, &call, &e);
     if (end != STEP_ON) {
         return end;
     }
     if (e.class == DIRECTORY_NOT_FOUND) {
         return e.field && strcmp(e.field, "manager") == 0 ? manager_missing(r, &call)
                                                           : account_gone(r);
-    }
-    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return run_fails(r, &e);
     }
     end = call.manager_id || !call.upn ? run_cache(r, put_manager, &call) : STEP_ON;
     return end == STEP_ON ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
