@@ -1,4 +1,4 @@
-/* From spool and outbox into the audit record (design 8 "Audit"). Shared by the worker and
+/* From spool and outbox into the audit record. Shared by the worker and
  * `idadminctl audit ingest`. */
 #ifndef WORKER_INGEST_H
 #define WORKER_INGEST_H

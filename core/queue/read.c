@@ -202,48 +202,29 @@ typedef struct listing {
     int64_t total;
 } listing;
 
-/* Page and total by the narrowest index: person, else state, else all of the tenant. */
-static ida_kind list_rows(store *s, ida_ctx *c, const listing *l, db_result *page, db_result *total)
-{
-    const queue_task_filter *f = l->filter;
-    const char *before = f->before_id ? f->before_id : "~"; /* above every ID */
-    ida_kind kind;
-    if (f->person) {
-        kind = store_read(s, c, STMT_task_list_person,
-                          DB_ARGS(DB_T(l->tenant), DB_T(f->person), DB_T(f->state), DB_T(f->type),
-                                  DB_T(before), DB_I(f->limit)),
-                          page);
-        return kind ? kind
-                    : store_read(s, c, STMT_task_count_person,
-                                 DB_ARGS(DB_T(l->tenant), DB_T(f->person), DB_T(f->state),
-                                         DB_T(f->type)),
-                                 total);
-    }
-    if (f->state) {
-        kind = store_read(s, c, STMT_task_list_state,
-                          DB_ARGS(DB_T(l->tenant), DB_T(f->state), DB_T(f->type), DB_T(before),
-                                  DB_I(f->limit)),
-                          page);
-        return kind ? kind
-                    : store_read(s, c, STMT_task_count_state,
-                                 DB_ARGS(DB_T(l->tenant), DB_T(f->state), DB_T(f->type)), total);
-    }
-    kind = store_read(s, c, STMT_task_list,
-                      DB_ARGS(DB_T(l->tenant), DB_T(f->type), DB_T(before), DB_I(f->limit)), page);
-    return kind ? kind
-                : store_read(s, c, STMT_task_count, DB_ARGS(DB_T(l->tenant), DB_T(f->type)), total);
-}
-
 static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
+    static const struct {
+        db_statement page, total;
+    } by[] = {{STMT_task_list, STMT_task_count},
+              {STMT_task_list_state, STMT_task_count_state},
+              {STMT_task_list_person, STMT_task_count_person}};
     listing *l = baton;
-    db_result page, total;
-    ida_kind kind = list_rows(s, c, l, &page, &total);
+    const queue_task_filter *f = l->filter;
+    int narrow = f->person ? 2 : f->state ? 1 : 0;
+    const db_arg args[] = {DB_T(l->tenant),
+                           DB_T(f->person),
+                           DB_T(f->state),
+                           DB_T(f->type),
+                           DB_T(f->before_id ? f->before_id : "~"), /* above every ID */
+                           DB_I(f->limit)};
+    db_result page;
+    ida_kind kind = store_read(s, c, by[narrow].page, args, 6, &page);
+    kind = kind ? kind : store_number(s, c, by[narrow].total, args, 4, &l->total);
     if (kind) {
         return kind;
     }
     l->count = page.rows;
-    l->total = db_int(&total, 0, 0);
     l->tasks = apr_palloc(c->pool, (apr_size_t)(page.rows + 1) * sizeof *l->tasks);
     for (int row = 0; !kind && row < page.rows; row++) {
         kind = queue_task_of_row(c, &page, row, &l->tasks[row]);

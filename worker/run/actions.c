@@ -19,31 +19,37 @@
 #define GRANTED "actionsGranted"
 #define TRIES_BEFORE "triesBefore"
 
-static const struct {
+typedef struct action {
     const char *type;
     step_function function;
-} actions[] = {
-    {"addToGroup", action_add_to_group},
-    {"removeFromGroup", action_remove_from_group},
-    {"assignRoleTemplate", action_assign_template},
-    {"unassignRoleTemplates", action_unassign_templates},
-    {"removeLicenses", action_remove_licenses},
-    {"setAttribute", action_set_attribute},
-    {"moveTo", action_move},
-    {"transferReports", action_transfer_reports},
-    {"sendEmail", action_mail},
-    {IDA_ACTION_PASSWORD, action_password},
-    {"callWebhook", action_webhook},
+    int of_account; /* nothing to do where there is no account */
+} action;
+
+static const action actions[] = {
+    {"addToGroup", action_add_to_group, 1},
+    {"removeFromGroup", action_remove_from_group, 1},
+    {"assignRoleTemplate", action_assign_template, 1},
+    {"unassignRoleTemplates", action_unassign_templates, 1},
+    {"removeLicenses", action_remove_licenses, 1},
+    {"setAttribute", action_set_attribute, 1},
+    {"moveTo", action_move, 1},
+    {"transferReports", action_transfer_reports, 1},
+    {IDA_ACTION_PASSWORD, action_password, 1},
+    {"sendEmail", action_mail, 0},
+    {"callWebhook", action_webhook, 0},
 };
 
-static step_function function_of(const char *type)
+static step_end carry_out(run *r)
 {
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
-        if (strcmp(actions[i].type, type) == 0) {
-            return actions[i].function;
+        if (strcmp(actions[i].type, r->step.name) == 0) {
+            return actions[i].of_account && !r->account->object_id
+                       ? step_says(r, IDA_STEP_SKIPPED, "the directory has no such account")
+                       : actions[i].function(r);
         }
     }
-    return NULL;
+    return step_fails(r, "This version of idadmin-worker does not know actions of the type %s.",
+                      r->step.name);
 }
 
 /* --- which one it is --- */
@@ -206,12 +212,7 @@ step_end step_workflow_action(run *r)
         }
         return step_says(r, IDA_STEP_SKIPPED, "not carried out: %s", changed);
     }
-    step_function function = function_of(r->step.name);
-    return conclude(r, function ? function(r)
-                                : step_fails(r,
-                                             "This version of idadmin-worker does not know actions "
-                                             "of the type %s.",
-                                             r->step.name));
+    return conclude(r, carry_out(r));
 }
 
 /* A retry that people asked for begins these anew: what was said of their failure holds no more. */
@@ -312,12 +313,6 @@ step_end action_answered(run *r, const directory_error *e)
            : e->class == DIRECTORY_NOT_FOUND
                ? step_fails(r, "The directory does not show the account any more.")
                : run_fails(r, e);
-}
-
-step_end action_account(run *r, int *ends)
-{
-    *ends = !r->account->object_id;
-    return *ends ? step_says(r, IDA_STEP_SKIPPED, "the directory has no such account") : STEP_ON;
 }
 
 void action_grants(run *r, const ida_group *group)

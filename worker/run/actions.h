@@ -34,8 +34,6 @@ const char *action_granted(const run *r, const char *group_id);
 
 /* --- for actions_*.c --- */
 
-/* The account is known and exists; else how the action ends (*ends 1). */
-step_end action_account(run *r, int *ends);
 /* What an answer about the account means: STEP_ON when the directory did it or found it so; else
  * how the action ends. */
 step_end action_answered(run *r, const directory_error *e);
@@ -44,7 +42,7 @@ void action_grants(run *r, const ida_group *group);
 /* A text of the settings; "" when absent. */
 const char *action_text(const run *r, const char *member);
 
-/* Each ends as a step does; what it is to do is in r->settings. */
+/* Each ends as a step does; what it is to do is in r->settings, of which account in r->account. */
 
 step_end action_add_to_group(run *r);
 step_end action_remove_from_group(run *r);

@@ -36,19 +36,12 @@ static step_end find_group(run *r, ida_group **group)
                                                 wanted, ida_directory_name((*group)->directory));
 }
 
-static const char *reason_of(const directory_error *e)
-{
-    return e->message ? e->message : directory_class_text(e->class);
-}
-
 step_end action_add_to_group(run *r)
 {
     ida_group *group;
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    end = ends ? end : find_group(r, &group);
-    if (ends || end != STEP_ON) {
+    step_end end = find_group(r, &group);
+    if (end != STEP_ON) {
         return end;
     }
     if (!r->account->session->ops->add_members) {
@@ -69,9 +62,9 @@ step_end action_add_to_group(run *r)
         return step_says(r, IDA_STEP_ALREADY, "member of %s already", group->name);
     case DIRECTORY_NOT_FOUND:
         return e.field ? step_fails(r, "The group %s is not in the directory any more: %s",
-                                    group->name, reason_of(&e))
+                                    group->name, run_why(&e))
                        : step_fails(r, "The directory does not show the account any more: %s",
-                                    reason_of(&e));
+                                    run_why(&e));
     default: return run_fails(r, &e);
     }
 }
@@ -80,11 +73,9 @@ step_end action_remove_from_group(run *r)
 {
     ida_group *group;
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    end = ends ? end : find_group(r, &group);
-    end = ends || end != STEP_ON ? end : run_change_member(r, group->id, 0, NULL, &e);
-    if (ends || end != STEP_ON) {
+    step_end end = find_group(r, &group);
+    end = end == STEP_ON ? run_change_member(r, group->id, 0, NULL, &e) : end;
+    if (end != STEP_ON) {
         return end;
     }
     switch (e.class) {
@@ -125,22 +116,20 @@ static const char **all_licenses(run *r)
 step_end action_remove_licenses(run *r)
 {
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    if (ends) {
+    int found = 1;
+    step_end end = STEP_ON;
+    if (!r->account->session->ops->set_licenses) {
+        end = run_other_account(r, &found); /* licences are the cloud's */
+    }
+    if (end != STEP_ON) {
         return end;
     }
     if (!r->account->session->ops->set_licenses) {
-        int found; /* licences are the cloud's */
-        end = run_other_account(r, &found);
-        if (end != STEP_ON || !found || !r->account->session->ops->set_licenses) {
-            return end != STEP_ON ? end
-                                  : step_says(r, IDA_STEP_SKIPPED, "%s",
-                                              r->account->session->ops->set_licenses
-                                                  ? "licences are the cloud directory's, where the "
-                                                    "person has no account"
-                                                  : "a directory of this kind has no licences");
-        }
+        return step_says(r, IDA_STEP_SKIPPED, "a directory of this kind has no licences");
+    }
+    if (!found) {
+        return step_says(r, IDA_STEP_SKIPPED,
+                         "licences are the cloud directory's, where the person has no account");
     }
     end = run_call(r, call_all_licenses, all_licenses(r), &e);
     end = end == STEP_ON ? action_answered(r, &e) : end;
@@ -154,14 +143,10 @@ step_end action_remove_licenses(run *r)
 
 step_end action_assign_template(run *r)
 {
-    int ends;
-    step_end end = action_account(r, &ends);
-    return ends ? end : run_assign_template(r, action_text(r, "roleTemplate"));
+    return run_assign_template(r, action_text(r, "roleTemplate"));
 }
 
 step_end action_unassign_templates(run *r)
 {
-    int ends;
-    step_end end = action_account(r, &ends);
-    return ends ? end : run_unassign_templates(r);
+    return run_unassign_templates(r);
 }

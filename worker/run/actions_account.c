@@ -10,7 +10,7 @@
 static step_end changed(run *r, const directory_error *e, directory_user *after, const char *text)
 {
     if (e->class == DIRECTORY_NOT_FOUND && e->field) {
-        return step_fails(r, "%s", e->message ? e->message : directory_class_text(e->class));
+        return step_fails(r, "%s", run_why(e));
     }
     step_end end = action_answered(r, e);
     end = end == STEP_ON && after->cache.id ? run_cache_user(r, after) : end;
@@ -93,10 +93,8 @@ step_end action_set_attribute(run *r)
     const char *name = action_text(r, "attribute");
     person p;
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    end = ends ? end : run_person_read(r, &p);
-    if (ends || end != STEP_ON) {
+    step_end end = run_person_read(r, &p);
+    if (end != STEP_ON) {
         return end;
     }
     const char *value = run_person_fill(r->pool, &p, action_text(r, "value"));
@@ -131,16 +129,11 @@ static directory_class call_move(run *r, const directory_ops *ops, directory *di
 step_end action_move(run *r)
 {
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    if (ends) {
-        return end;
-    }
     if (!r->account->session->ops->move) {
         return step_says(r, IDA_STEP_SKIPPED, "a directory of this kind has no containers");
     }
     move_call call = {.container = action_text(r, "container")};
-    end = run_call(r, call_move, &call, &e);
+    step_end end = run_call(r, call_move, &call, &e);
     return end == STEP_ON
                ? changed(r, &e, &call.after, ida_printf(r->pool, "to %s", call.container))
                : end;
@@ -186,7 +179,7 @@ static step_end transfer(run *r, const reports_call *reports, const person *p, c
                 return end;
             }
             refused++;
-            why = e.message ? e.message : directory_class_text(e.class);
+            why = run_why(&e);
         }
     }
     return refused
@@ -203,16 +196,11 @@ step_end action_transfer_reports(run *r)
     reports_call reports = {0};
     person p;
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    if (ends) {
-        return end;
-    }
     if (!r->account->session->ops->reports) {
         return step_fails(
             r, "This version cannot tell who reports to somebody in this kind of directory.");
     }
-    end = run_person_read(r, &p);
+    step_end end = run_person_read(r, &p);
     end = end == STEP_ON ? run_call(r, call_reports, &reports, &e) : end;
     end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end != STEP_ON) {

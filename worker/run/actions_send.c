@@ -124,15 +124,10 @@ step_end action_password(run *r)
 {
     person p;
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    if (ends) {
-        return end;
-    }
     if (!r->account->session->ops->set_password) {
         return step_fails(r, "This version cannot set passwords in this kind of directory.");
     }
-    end = run_person_read(r, &p);
+    step_end end = run_person_read(r, &p);
     person reader = p;
     end = end == STEP_ON ? run_person_owner(r, &reader, action_text(r, "to")) : end;
     const char *to = end == STEP_ON ? run_person_address(r, &reader, action_text(r, "to"), &end)

@@ -1,4 +1,4 @@
-/* Owns the texts of actions: who the person is and what stands for a placeholder (design 3.5). Must
+/* Owns the texts of actions: who the person is and what stands for a placeholder. Must
  * not know where texts go. */
 #include <apr_strings.h>
 #include <string.h>

@@ -172,9 +172,14 @@ static int64_t held_until(run *r)
                : state.hold_until;
 }
 
+const char *run_why(const directory_error *e)
+{
+    return e->message ? e->message : directory_class_text(e->class);
+}
+
 step_end run_fails(run *r, const directory_error *e)
 {
-    const char *message = e->message ? e->message : directory_class_text(e->class);
+    const char *message = run_why(e);
     switch (hold_verdict_of(e->class)) {
     case VERDICT_HOLD:
         r->step.detail = hold_put(r->w, r->main, r->pool, r->task->tenant, r->account->directory,

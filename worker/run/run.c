@@ -140,25 +140,23 @@ static ida_kind write_again(run *r, store *s, ida_ctx *c, void *baton)
 
 static void finish(run *r, ida_task_state state, const char *error)
 {
+    static const struct {
+        ida_level level;
+        const char *id, *what;
+    } said[] = {
+        [IDA_DONE] = {IDA_LOG_INFO, NULL, "is done"},
+        [IDA_FAILED] = {IDA_LOG_WARN, "IDA0317", "has failed: "},
+        [IDA_ATTENTION] = {IDA_LOG_ERROR, "IDA0318", "needs attention, its outcome is unknown: "},
+    };
     actions_sum_up(r);
     ending end = {.state = state, .error = error};
     r->step = (ida_step){0}; /* the record is the task's */
     r->is_done = state == IDA_DONE;
     hold_lease_closes(r->w, r->lease);
-    if (run_note_end(r, write_finish, &end) != STEP_ON) {
-        return;
-    }
-    if (state == IDA_DONE) {
-        ida_log(&r->w->env, IDA_LOG_INFO, NULL, "task %s (%s %s of %s) is done", r->task->id,
-                ida_task_type_text(r->task->type), r->task->upn, r->task->tenant);
-    } else if (state == IDA_FAILED) {
-        ida_log(&r->w->env, IDA_LOG_WARN, "IDA0317", "task %s (%s %s of %s) has failed: %s",
+    if (run_note_end(r, write_finish, &end) == STEP_ON) {
+        ida_log(&r->w->env, said[state].level, said[state].id, "task %s (%s %s of %s) %s%s",
                 r->task->id, ida_task_type_text(r->task->type), r->task->upn, r->task->tenant,
-                error);
-    } else {
-        ida_log(&r->w->env, IDA_LOG_ERROR, "IDA0318",
-                "task %s (%s %s of %s) needs attention, its outcome is unknown: %s", r->task->id,
-                ida_task_type_text(r->task->type), r->task->upn, r->task->tenant, error);
+                said[state].what, error ? error : "");
     }
 }
 

@@ -53,6 +53,9 @@ step_end run_ask(run *r, directory_call call, void *baton, directory_error *e);
 /* How the step ends after an answer that was no success, with the reason in the step's detail. */
 step_end run_fails(run *r, const directory_error *e);
 
+/* What an answer says in words. */
+const char *run_why(const directory_error *e);
+
 /* When this service made the account of that UPN (ms UTC), so long as the directory may not show it
  * everywhere yet; else 0. */
 int64_t run_made_lately(run *r, const char *upn);

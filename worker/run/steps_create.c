@@ -268,7 +268,7 @@ static int may_be_seen_yet(const run *r, const creation *cr, const directory_err
 static step_end not_made(run *r, const create_call *call, const directory_error *e)
 {
     if (hold_verdict_of(e->class) == VERDICT_LAG) {
-        return run_lags(r, sent_at(r), e->message ? e->message : directory_class_text(e->class));
+        return run_lags(r, sent_at(r), run_why(e));
     }
     step_end end = run_fails(r, e);
     /* With an ID the account stands and only its password is missing: a retry goes on with it. */

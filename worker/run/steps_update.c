@@ -157,7 +157,7 @@ static int drop(run *r, changes *ch, const directory_error *e)
     if (kept == before) {
         return 0;
     }
-    const char *why = e->message ? e->message : directory_class_text(e->class);
+    const char *why = run_why(e);
     run_warn(r, ida_printf(r->pool, "%s was not set: %s", e->field, why));
     ch->dropped = ida_printf(r->pool, "%s%s%s (%s)", ch->dropped ? ch->dropped : "",
                              ch->dropped ? ", " : "", e->field, why);
