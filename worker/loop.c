@@ -2,34 +2,24 @@
  * of what a task does. */
 #include "worker/loop.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "core/queue/claim.h"
 #include "core/store/commit_queue.h"
 #include "worker/hold/slot.h"
+#include "worker/hold/threads.h"
 #include "worker/run/warm.h"
 
 #define STORE_AWAY_NAP_MS 1000
 #define UNREADY_MS 50 /* threads that are connected already begin first */
-
-typedef struct loop_thread {
-    struct loop *l;
-    int index, started;
-    pthread_t thread;
-} loop_thread;
 
 struct loop {
     worker *w;
     takeover *watch;
     store_group *outcomes, *write_through; /* those of many tasks are one commit; NULL: the engine's
                                               writers do not exclude each other */
-    int drain, count;
-    atomic_int alive;
+    int drain;
     _Atomic int64_t runs;
     atomic_int away; /* 1: the store was away at the last look; said once */
-    loop_thread threads[];
+    hold_threads threads;
 };
 
 int loop_slots(const worker *w)
@@ -144,72 +134,37 @@ static void work(loop *l, runner *rn, apr_pool_t *pool)
     }
 }
 
-static void *thread_main(void *baton)
+static void run_thread(hold_thread *t)
 {
-    loop_thread *t = baton;
-    loop *l = t->l;
-    apr_pool_t *own, *pool;
-    apr_pool_create(&own, NULL);
-    apr_pool_create(&pool, own);
-    runner rn = {.w = l->w,
-                 .slot = t->index,
-                 .main = store_make(own, l->w->config.store, DB_REQUEST),
-                 .cache = store_make(own, l->w->config.store, DB_SYNC),
-                 .sessions = {.w = l->w}};
+    loop *l = t->baton;
+    runner rn = {
+        .w = t->w, .slot = t->index, .main = t->main, .cache = t->cache, .sessions = {.w = t->w}};
     if (l->outcomes) {
         store_group_join(l->outcomes, rn.main);
         store_group_join(l->write_through, rn.cache);
     }
-    store_connect(rn.main, worker_ctx(l->w, pool)); /* waiting for work listens there */
-    store_connect(rn.cache,
-                  worker_ctx(l->w,
-                             pool)); /* before the first step needs it; a failure is its to tell */
-    work(l, &rn, pool);
+    store_connect(rn.main, worker_ctx(t->w, t->pool)); /* waiting for work listens there */
+    /* Before the first step needs it; a failure is its to tell. */
+    store_connect(rn.cache, worker_ctx(t->w, t->pool));
+    work(l, &rn, t->pool);
     run_session_close_all(&rn.sessions);
-    store_disconnect(rn.main);
-    store_disconnect(rn.cache);
-    apr_pool_destroy(own);
-    atomic_fetch_sub(&l->alive, 1);
-    return NULL;
 }
 
 loop *loop_start(worker *w, takeover *watch, apr_pool_t *pool, int drain)
 {
-    int count = loop_slots(w);
-    loop *l = apr_pcalloc(pool, sizeof *l + sizeof l->threads[0] * (size_t)count);
+    loop *l = apr_pcalloc(pool, sizeof *l);
     l->w = w;
     l->watch = watch;
     l->drain = drain;
-    l->count = count;
     l->outcomes = store_group_make(pool, w->config.store, DB_REQUEST);
     l->write_through = store_group_make(pool, w->config.store, DB_SYNC);
-    int started = 0;
-    for (int i = 0; i < count; i++) {
-        l->threads[i] = (loop_thread){.l = l, .index = i};
-        atomic_fetch_add(&l->alive, 1);
-        l->threads[i].started = pthread_create(&l->threads[i].thread, NULL, thread_main,
-                                               &l->threads[i]) == 0;
-        if (l->threads[i].started) {
-            started++;
-        } else {
-            atomic_fetch_sub(&l->alive, 1);
-        }
+    for (int i = 0; i < loop_slots(w); i++) {
+        hold_thread_start(&l->threads, w, run_thread, l);
     }
-    return started ? l : NULL;
+    return l->threads.count ? l : NULL;
 }
 
 int loop_join(loop *l, int64_t until)
 {
-    while (atomic_load(&l->alive) && (!until || ida_monotonic(&l->w->env) < until)) {
-        struct timespec pause = {.tv_nsec = 10 * 1000000};
-        nanosleep(&pause, NULL);
-    }
-    int left = atomic_load(&l->alive);
-    for (int i = 0; !left && i < l->count; i++) {
-        if (l->threads[i].started) {
-            pthread_join(l->threads[i].thread, NULL);
-            l->threads[i].started = 0;
-        }
-    }
-    return left;
+    return hold_threads_join(&l->threads, l->w, until);
 }

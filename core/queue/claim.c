@@ -207,12 +207,6 @@ ida_kind queue_claim_among(store *s, ida_ctx *c, const char *owner, int64_t now,
     return kind || cl.task ? kind : ida_fail(c, IDA_NOT_FOUND, "No task is due.");
 }
 
-ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
-                     int64_t probe_ms, ida_task **task, int *braked)
-{
-    return queue_claim_among(s, c, owner, now, lease_ms, probe_ms, NULL, NULL, task, braked);
-}
-
 ida_kind queue_next_at(store *s, ida_ctx *c, int64_t *next_at)
 {
     return store_number(s, c, STMT_queue_next_at, DB_ARGS(DB_I(ida_now(c->env))), next_at);

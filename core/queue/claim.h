@@ -22,12 +22,10 @@ struct queue_membership;
  * row. Brake: the first claim of an offboarding beyond tenant.brake within the hour goes to
  * `attention` instead (audited; *braked = 1, *task tells which). A task also waits while its person
  * has another queued one that goes first by (due time, id), even when that one waits for its next
- * try. IDA_NOT_FOUND: nothing to do. *task comes with payload and steps. */
-ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
-                     int64_t probe_ms, ida_task **task, int *braked);
-
-/* The same for one of several threads, which asks `may` of each task that it would try, in the
- * order of due times: 0 leaves it alone. */
+ * try. IDA_NOT_FOUND: nothing to do. *task comes with payload and steps.
+ *
+ * `may` (NULL: all) is asked of each task that would be tried, in the order of due times: 0 leaves
+ * it alone. */
 typedef int (*queue_may)(void *baton, const char *tenant, ida_directory_kind directory,
                          const char *task_id);
 ida_kind queue_claim_among(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,

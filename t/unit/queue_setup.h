@@ -161,6 +161,14 @@ __attribute__((unused)) static ida_task *get_task(store *s, const ida_task *t)
     return now;
 }
 
+/* Any task that may be claimed. */
+__attribute__((unused)) static ida_kind queue_claim(store *s, ida_ctx *c, const char *owner,
+                                                    int64_t now, int64_t lease_ms, int64_t probe_ms,
+                                                    ida_task **task, int *braked)
+{
+    return queue_claim_among(s, c, owner, now, lease_ms, probe_ms, NULL, NULL, task, braked);
+}
+
 /* Claims at the test's clock; NULL when nothing is to do. */
 __attribute__((unused)) static ida_task *claim_at(store *s, const char *owner, int64_t now,
                                                   int *braked)
