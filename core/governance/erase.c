@@ -288,47 +288,47 @@ int governance_erase_concerns(ida_ctx *c, const governance_traces *t, const audi
 /* --- audit --- */
 
 typedef struct audit_work {
-    const governance_traces *traces;
-    const db_result *page;
-    int64_t erased; /* by this page */
+    const char *tenant;
+    int64_t concerned[AUDIT_PAGE]; /* numbers of records */
+    int count;
 } audit_work;
 
-static audit_record record_of(const db_result *r, int i)
+static ida_kind erase_records(store *s, ida_ctx *c, void *baton)
 {
-    return (audit_record){.actor = db_text(r, i, 1),
-                          .label = db_text(r, i, 2),
-                          .action = db_text(r, i, 3),
-                          .target = db_text(r, i, 4),
-                          .endpoint = db_text(r, i, 5),
-                          .parameters = db_text(r, i, 6),
-                          .detail = db_text(r, i, 7)};
-}
-
-static ida_kind erase_page(store *s, ida_ctx *c, void *baton)
-{
-    audit_work *w = baton;
+    const audit_work *w = baton;
     ida_kind kind = IDA_OK;
-    w->erased = 0;
-    for (int i = 0; !kind && i < w->page->rows; i++) {
-        audit_record record = record_of(w->page, i);
-        if (governance_erase_concerns(c, w->traces, &record)) {
-            kind = store_write(s, c, STMT_erase_record,
-                               DB_ARGS(DB_T(w->traces->tenant), DB_I(db_int(w->page, i, 0))), NULL);
-            w->erased++;
-        }
+    for (int i = 0; !kind && i < w->count; i++) {
+        kind = store_write(s, c, STMT_erase_record, DB_ARGS(DB_T(w->tenant), DB_I(w->concerned[i])),
+                           NULL);
     }
     return kind;
 }
 
-static int any_concerns(ida_ctx *c, const governance_traces *traces, const db_result *page)
+/* One page after `*after`, which moves to its end; *more 0: there is no other. */
+static ida_kind erase_page(store *s, ida_ctx *c, const governance_traces *traces, int64_t *after,
+                           int *more, int64_t *count)
 {
-    for (int i = 0; i < page->rows; i++) {
-        audit_record record = record_of(page, i);
+    audit_work w = {.tenant = traces->tenant};
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_erase_page,
+                               DB_ARGS(DB_T(traces->tenant), DB_I(*after), DB_I(AUDIT_PAGE)), &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        const audit_record record = {.actor = db_text(&r, i, 1),
+                                     .label = db_text(&r, i, 2),
+                                     .action = db_text(&r, i, 3),
+                                     .target = db_text(&r, i, 4),
+                                     .endpoint = db_text(&r, i, 5),
+                                     .parameters = db_text(&r, i, 6),
+                                     .detail = db_text(&r, i, 7)};
+        *after = db_int(&r, i, 0);
         if (governance_erase_concerns(c, traces, &record)) {
-            return 1;
+            w.concerned[w.count++] = *after;
         }
     }
-    return 0;
+    *more = !kind && r.rows == AUDIT_PAGE;
+    kind = kind || !w.count ? kind : store_transaction(s, c, erase_records, &w);
+    *count += kind ? 0 : w.count;
+    return kind;
 }
 
 ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *traces,
@@ -336,23 +336,13 @@ ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *t
 {
     ida_ctx page = *c; /* a log of years does not fit into memory */
     int64_t after = 0;
-    int rows = AUDIT_PAGE;
+    int more = 1;
     ida_kind kind = IDA_OK;
     *count = 0;
     apr_pool_create(&page.pool, c->pool);
-    while (!kind && rows == AUDIT_PAGE) {
-        db_result r;
+    while (!kind && more) {
         apr_pool_clear(page.pool);
-        kind = store_read(s, &page, STMT_erase_page,
-                          DB_ARGS(DB_T(traces->tenant), DB_I(after), DB_I(AUDIT_PAGE)), &r);
-        rows = kind ? 0 : r.rows;
-        /* The gate is taken only where there is something to write. */
-        if (!kind && any_concerns(&page, traces, &r)) {
-            audit_work w = {traces, &r, 0};
-            kind = store_transaction(s, &page, erase_page, &w);
-            *count += kind ? 0 : w.erased;
-        }
-        after = rows ? db_int(&r, rows - 1, 0) : after;
+        kind = erase_page(s, &page, traces, &after, &more, count);
     }
     if (kind) {
         c->kind = kind;

@@ -243,6 +243,18 @@ ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_t
     return kind;
 }
 
+ida_kind queue_task_leaver(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                           int64_t at, const char **id, const char **upn)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_task_leaver,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(at)),
+                               &r);
+    *id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
+    *upn = *id ? db_text(&r, 0, 1) : NULL;
+    return kind;
+}
+
 ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now,
                                        int64_t *count)
 {

@@ -92,33 +92,6 @@ void hold_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant,
     }
 }
 
-/* An offboarding of this directory that is due, and has waited that long since both its due time
- * and the hold's begin. */
-static const ida_task *waiting_offboarding(worker *w, store *main, apr_pool_t *pool,
-                                           const store_directory *held, int64_t now)
-{
-    queue_task_filter filter = {.state = ida_task_state_text(IDA_QUEUED),
-                                .type = ida_task_type_text(IDA_USER_DELETE),
-                                .limit = 200};
-    int count = filter.limit;
-    while (count == filter.limit) {
-        ida_task *tasks;
-        int64_t total;
-        if (queue_task_list(main, worker_ctx(w, pool), held->tenant, &filter, &tasks, &count,
-                            &total)) {
-            return NULL;
-        }
-        for (int i = 0; i < count; i++) {
-            int64_t since = tasks[i].due_at > held->hold_since ? tasks[i].due_at : held->hold_since;
-            if (tasks[i].directory == held->directory && now - since >= ALARM_AFTER_MS) {
-                return &tasks[i];
-            }
-            filter.before_id = tasks[i].id;
-        }
-    }
-    return NULL;
-}
-
 void hold_alarmed(worker *w, store *main, apr_pool_t *pool)
 {
     const store_directory *held;
@@ -131,9 +104,12 @@ void hold_alarmed(worker *w, store *main, apr_pool_t *pool)
         if (held[i].hold_alarm_at || now - held[i].hold_since < ALARM_AFTER_MS) {
             continue;
         }
-        const ida_task *task = waiting_offboarding(w, main, pool, &held[i], now);
+        const char *task = NULL, *upn = NULL;
         int raised = 0;
-        if (task &&
+        /* Due for that long as well. */
+        if (!queue_task_leaver(main, worker_ctx(w, pool), held[i].tenant, held[i].directory,
+                               now - ALARM_AFTER_MS, &task, &upn) &&
+            task &&
             !store_directory_alarm(main, worker_ctx(w, pool), held[i].tenant, held[i].directory,
                                    held[i].hold_alarm_at, &raised) &&
             raised) {
@@ -141,7 +117,7 @@ void hold_alarmed(worker *w, store *main, apr_pool_t *pool)
                     "tenant %s: an offboarding (task %s, %s) has waited 15 minutes or longer for "
                     "its directory; the person still "
                     "has access: %s",
-                    held[i].tenant, task->id, task->upn, held[i].hold_reason);
+                    held[i].tenant, task, upn, held[i].hold_reason);
         }
     }
 }

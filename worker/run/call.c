@@ -10,9 +10,7 @@
 #include "worker/run/notes.h"
 #include "worker/run/step.h"
 
-#define LAG_NAP_MS                                                                               \
-    300 /* most of what lags is there after this: then the step goes on without waiting its turn \
-         */
+#define LAG_NAP_MS 300   /* most of what lags is there after this, without waiting its turn */
 #define HELD_NAP_MS 5000 /* the other directory is held, and until when cannot be read */
 
 step_end run_commit(run *r)

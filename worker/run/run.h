@@ -22,9 +22,8 @@ typedef enum step_end {
     STEP_ON,     /* outcome and detail say what happened; go on with the next step */
     STEP_LATER,  /* try again, counted: `failed` after TRIES_MAX */
     STEP_UNSURE, /* the same, but `attention`: it may have happened */
-    STEP_LAG,  /* what was written is not visible yet: the task waits a little, uncounted (run_lags)
-                */
-    STEP_HELD, /* the directory as a whole: it was held, the task waits uncounted */
+    STEP_LAG,    /* what was written is not visible yet: the task waits a little, uncounted */
+    STEP_HELD,   /* the directory as a whole: it was held, the task waits uncounted */
     STEP_FAILED, /* permanent */
     STEP_YIELD,  /* the worker is to stop: the task goes back uncounted */
     STEP_LOST    /* lease or store lost: nothing more may be done or written */
@@ -77,8 +76,7 @@ typedef struct run {
                                keeps */
     int recorded;           /* it wrote its own record, together with what had to be in the same
                                transaction */
-    int64_t lag_since;   /* when it ends with STEP_LAG: when what it waits for was written (ms UTC)
-                          */
+    int64_t lag_since;   /* when it ends with STEP_LAG: what it waits for was written then (UTC) */
     int64_t held_until;  /* when it ends with STEP_HELD: when to try again (ms UTC); 0: the task's
                             own directory is held, which the claim of the next try looks at */
     int64_t retry_after; /* ms: when it ends with STEP_LATER it is not to be tried sooner */
