@@ -13,6 +13,8 @@
 #include "worker/connectors.h"
 #include "worker/hold/amends.h"
 #include "worker/hold/health.h"
+#include "worker/hold/slot.h"
+#include "worker/hold/threads.h"
 #include "worker/ingest.h"
 #include "worker/retention.h"
 
@@ -32,9 +34,8 @@ typedef struct keeper {
 
 struct housekeeping {
     keeper k;
-    atomic_int alive, heart_may_end;
-    pthread_t threads[3];
-    int started;
+    atomic_int heart_may_end;
+    hold_threads threads;
 };
 
 /* --- heartbeat --- */
@@ -72,35 +73,27 @@ static void share(worker *w, store *main, apr_pool_t *pool)
     connectors_share(live);
 }
 
-static void *heart_main(void *baton)
+static void heart_thread(hold_thread *t)
 {
-    housekeeping *h = baton;
-    worker *w = h->k.w;
-    apr_pool_t *own, *pool;
-    apr_pool_create(&own, NULL);
-    apr_pool_create(&pool, own);
-    store *main = store_make(own, w->config.store, DB_REQUEST);
+    housekeeping *h = t->baton;
+    worker *w = t->w;
     int64_t last = 0, shared = 0;
     while (!atomic_load(&h->heart_may_end)) {
         int64_t now = ida_monotonic(&w->env);
         if (!last || now - last >= LEASE_RENEW_MS) {
             last = now;
-            beat(w, main, pool);
-            apr_pool_clear(pool);
+            beat(w, t->main, t->pool);
+            apr_pool_clear(t->pool);
         }
         if (!shared || now - shared >= SHARE_MS) {
             shared = now;
-            share(w, main, pool);
-            apr_pool_clear(pool);
+            share(w, t->main, t->pool);
+            apr_pool_clear(t->pool);
         }
         struct timespec pause = {.tv_nsec = 50 * 1000000};
         nanosleep(&pause, NULL);
     }
-    store_worker_gone(main, worker_ctx(w, pool), w->id);
-    store_disconnect(main);
-    apr_pool_destroy(own);
-    atomic_fetch_sub(&h->alive, 1);
-    return NULL;
+    store_worker_gone(t->main, worker_ctx(w, t->pool), w->id);
 }
 
 /* --- ingestion --- */
@@ -175,25 +168,13 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool)
     return (kind != IDA_OK) | ingest_spool_once(w, audit, pool);
 }
 
-static void *ingest_main(void *baton)
+static void ingest_thread(hold_thread *t)
 {
-    housekeeping *h = baton;
-    worker *w = h->k.w;
-    apr_pool_t *own, *pool;
-    apr_pool_create(&own, NULL);
-    apr_pool_create(&pool, own);
-    store *main = store_make(own, w->config.store, DB_REQUEST),
-          *audit = store_make(own, w->config.store, DB_INGEST);
-    while (!worker_stopping(w)) {
-        housekeep_ingest(w, main, audit, pool);
-        apr_pool_clear(pool);
-        worker_nap(w, 1000);
+    while (!worker_stopping(t->w)) {
+        housekeep_ingest(t->w, t->main, t->audit, t->pool);
+        apr_pool_clear(t->pool);
+        worker_nap(t->w, 1000);
     }
-    store_disconnect(main);
-    store_disconnect(audit);
-    apr_pool_destroy(own);
-    atomic_fetch_sub(&h->alive, 1);
-    return NULL;
 }
 
 /* --- duties of the housekeeper --- */
@@ -251,18 +232,17 @@ static const struct duty {
 };
 #define DUTIES (sizeof duties / sizeof duties[0])
 
-static void *keeper_main(void *baton)
+static void keeper_thread(hold_thread *t)
 {
-    housekeeping *h = baton;
+    housekeeping *h = t->baton;
     keeper *k = &h->k;
-    worker *w = k->w;
-    apr_pool_t *own, *pool;
+    worker *w = t->w;
+    apr_pool_t *own;
     int64_t due[DUTIES];
     apr_pool_create(&own, NULL);
-    apr_pool_create(&pool, own);
-    k->main = store_make(own, w->config.store, DB_REQUEST);
-    k->cache = store_make(own, w->config.store, DB_SYNC);
-    k->audit = store_make(own, w->config.store, DB_INGEST);
+    k->main = t->main;
+    k->cache = t->cache;
+    k->audit = t->audit;
     k->walls = queue_walls_make(own);
     k->retention = retention_make(w, own);
     for (size_t i = 0; i < DUTIES; i++) {
@@ -273,33 +253,26 @@ static void *keeper_main(void *baton)
             if (ida_monotonic(&w->env) >= due[i]) {
                 k->soon = 0;
                 due[i] = ida_monotonic(&w->env) + duties[i].every;
-                duties[i].carry_out(k, pool);
+                duties[i].carry_out(k, t->pool);
                 due[i] = k->soon ? ida_monotonic(&w->env) + SOON_MS : due[i];
-                apr_pool_clear(pool);
+                apr_pool_clear(t->pool);
             }
         }
         worker_nap(w, 100);
     }
-    store_disconnect(k->main);
-    store_disconnect(k->cache);
-    store_disconnect(k->audit);
     apr_pool_destroy(own);
-    atomic_fetch_sub(&h->alive, 1);
-    return NULL;
 }
 
 housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr_pool_t *pool,
                               int heartbeat_alone)
 {
-    static void *(*const mains[])(void *) = {heart_main, ingest_main, keeper_main};
+    static const hold_work works[] = {heart_thread, ingest_thread, keeper_thread};
     housekeeping *h = apr_pcalloc(pool, sizeof *h);
     h->k = (keeper){.w = w, .watch = watched, .plan = plan};
     for (int i = 0; i < (heartbeat_alone ? 1 : 3); i++) {
-        atomic_fetch_add(&h->alive, 1);
-        if (pthread_create(&h->threads[i], NULL, mains[i], h) != 0) {
+        if (!hold_thread_start(&h->threads, w, works[i], h)) {
             return NULL; /* the caller ends the process */
         }
-        h->started++;
     }
     return h;
 }
@@ -307,13 +280,5 @@ housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr
 int housekeep_join(housekeeping *h, int64_t until)
 {
     atomic_store(&h->heart_may_end, 1);
-    while (atomic_load(&h->alive) && ida_monotonic(&h->k.w->env) < until) {
-        struct timespec pause = {.tv_nsec = 10 * 1000000};
-        nanosleep(&pause, NULL);
-    }
-    int left = atomic_load(&h->alive);
-    for (int i = 0; !left && i < h->started; i++) {
-        pthread_join(h->threads[i], NULL);
-    }
-    return left;
+    return hold_threads_join(&h->threads, h->k.w, until);
 }

@@ -2,35 +2,24 @@
  * of what a task does. */
 #include "worker/loop.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
+#include "core/queue/claim.h"
 #include "core/store/commit_queue.h"
-#include "worker/hold/health.h"
+#include "worker/hold/slot.h"
+#include "worker/hold/threads.h"
 #include "worker/run/warm.h"
 
 #define STORE_AWAY_NAP_MS 1000
-#define RESERVE_POLL_MS 100 /* how soon a reserve thread sees that it is needed */
-
-typedef struct loop_thread {
-    struct loop *l;
-    int index, started;
-    pthread_t thread;
-} loop_thread;
+#define UNREADY_MS 50 /* threads that are connected already begin first */
 
 struct loop {
     worker *w;
     takeover *watch;
     store_group *outcomes, *write_through; /* those of many tasks are one commit; NULL: the engine's
                                               writers do not exclude each other */
-    queue_heads *heads;
-    int drain, count;
-    pthread_mutex_t reserve_claims; /* one at a time: the next one sees what this one took */
-    atomic_int alive;
+    int drain;
     _Atomic int64_t runs;
     atomic_int away; /* 1: the store was away at the last look; said once */
-    loop_thread threads[];
+    hold_threads threads;
 };
 
 int loop_slots(const worker *w)
@@ -48,38 +37,28 @@ int loop_store_away(loop *l)
     return atomic_load(&l->away);
 }
 
-/* A reserve thread's part of the queue. */
-typedef struct part {
-    worker *w;
-    hold_room room;
-} part;
-
-static int not_for_reserve(void *baton, const char *tenant, ida_directory_kind where)
+static int may_try(void *baton, const char *tenant, ida_directory_kind where, const char *task)
 {
-    const part *p = baton;
-    return hold_crowded(p->w, p->room, tenant, where);
+    const runner *rn = baton;
+    return hold_take(rn->w, rn->slot, tenant, where, task);
 }
 
-/* `p` NULL: anything. */
-static ida_kind next_task(loop *l, runner *rn, part *p, ida_ctx *c, ida_task **task,
-                          int64_t *claimed_at)
+static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int64_t *claimed_at)
 {
     worker *w = l->w;
     int braked = 0;
     *claimed_at = ida_monotonic(&w->env);
-    ida_kind kind = l->drain || (p && p->room == ROOM_FIRST)
-                        ? IDA_NOT_FOUND
-                        : hold_takeover_next(l->watch, rn->main, c, task);
+    ida_kind kind = l->drain ? IDA_NOT_FOUND : hold_takeover_next(l->watch, rn->main, c, task);
+    if (!kind) {
+        hold_run_begins(w, rn->slot, (*task)->tenant, (*task)->directory, (*task)->id);
+    }
     if (kind != IDA_NOT_FOUND) {
         return kind;
     }
     ida_ctx_clear(c);
     *claimed_at = ida_monotonic(&w->env);
-    int64_t now = ida_now(&w->env);
-    kind = p ? queue_claim_but(rn->main, c, w->id, now, LEASE_MS, PROBE_MS, not_for_reserve, p,
-                               task, &braked)
-             : queue_claim_next(rn->main, c, l->heads, w->id, now, LEASE_MS, PROBE_MS, task,
-                                &braked);
+    kind = queue_claim_among(rn->main, c, w->id, ida_now(&w->env), LEASE_MS, PROBE_MS, may_try, rn,
+                             task, &braked);
     if (!kind && braked) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0319",
                 "tenant %s: %s of %s (task %s) is held by the brake; look at it, then idadminctl "
@@ -89,25 +68,21 @@ static ida_kind next_task(loop *l, runner *rn, part *p, ida_ctx *c, ida_task **t
                 (*task)->upn, (*task)->id);
         *task = NULL;
     }
-    if (!kind && *task) {
-        hold_run_begins(w, rn->slot, (*task)->tenant, (*task)->directory);
-    }
     return kind;
 }
 
 /* Until the next due instant, new work, or the poll's end. */
-static void wait_for_work(loop *l, runner *rn, ida_ctx *c, int reserve)
+static void wait_for_work(loop *l, runner *rn, ida_ctx *c)
 {
     int64_t next_at = 0, ms = POLL_MS;
     if (queue_next_at(rn->main, c, &next_at)) {
         return;
     }
-    if (reserve < 0 && next_at && next_at != rn->warmed_for &&
-        next_at - ida_now(&l->w->env) <= WARM_AHEAD_MS) {
-        rn->warmed_for = next_at;
-        run_warm_up(rn, c->pool, next_at);
+    if (next_at && next_at != rn->looked_to && next_at - ida_now(&l->w->env) <= WARM_AHEAD_MS) {
+        rn->looked_to = next_at;
+        rn->ready = run_warm_up(rn, c->pool, next_at);
     }
-    int64_t left = next_at - ida_now(&l->w->env);
+    int64_t left = next_at - ida_now(&l->w->env) + (rn->ready ? 0 : UNREADY_MS);
     if (next_at && left < ms) {
         ms = left > 0 ? left : 1;
     }
@@ -131,119 +106,65 @@ static void store_is(loop *l, int away, const char *why)
     }
 }
 
-static void work(loop *l, runner *rn, apr_pool_t *pool, int reserve)
+static void work(loop *l, runner *rn, apr_pool_t *pool)
 {
     worker *w = l->w;
     while (!worker_stopping(w)) {
         apr_pool_clear(pool);
-        part p = {w, reserve >= 0 ? hold_room_of(w, w->config.threads, reserve) : ROOM_NONE};
-        if (reserve >= 0 && p.room == ROOM_NONE) {
-            if (l->drain) {
-                return;
-            }
-            worker_nap(w, RESERVE_POLL_MS);
-            continue;
-        }
         ida_ctx *c = worker_ctx(w, pool);
         ida_task *task = NULL;
         int64_t claimed_at;
-        if (reserve >= 0) {
-            pthread_mutex_lock(&l->reserve_claims);
-        }
-        ida_kind kind = next_task(l, rn, reserve >= 0 ? &p : NULL, c, &task, &claimed_at);
-        if (reserve >= 0) {
-            pthread_mutex_unlock(&l->reserve_claims);
-        }
-        if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
-            store_is(l, 1, c->message);
-            if (l->drain) {
-                return;
-            }
-            worker_nap(w, STORE_AWAY_NAP_MS);
-            continue;
-        }
-        store_is(l, 0, NULL);
+        ida_kind kind = next_task(l, rn, c, &task, &claimed_at);
+        int away = kind && kind != IDA_NOT_FOUND;
+        store_is(l, away, c->message);
         if (task) {
             atomic_fetch_add(&l->runs, 1);
             run_task(rn, pool, task, claimed_at);
-            hold_run_ends(w, rn->slot);
-        } else if (kind == IDA_NOT_FOUND && l->drain) {
+        }
+        hold_run_ends(w, rn->slot);
+        if (kind && l->drain) {
             return;
-        } else if (kind == IDA_NOT_FOUND) {
+        }
+        if (away) {
+            worker_nap(w, STORE_AWAY_NAP_MS);
+        } else if (kind) {
             ida_ctx_clear(c);
-            wait_for_work(l, rn, c, reserve);
+            wait_for_work(l, rn, c);
         }
     }
 }
 
-static void *thread_main(void *baton)
+static void run_thread(hold_thread *t)
 {
-    loop_thread *t = baton;
-    loop *l = t->l;
-    apr_pool_t *own, *pool;
-    apr_pool_create(&own, NULL);
-    apr_pool_create(&pool, own);
-    runner rn = {.w = l->w,
-                 .slot = t->index,
-                 .main = store_make(own, l->w->config.store, DB_REQUEST),
-                 .cache = store_make(own, l->w->config.store, DB_SYNC),
-                 .sessions = {.w = l->w}};
+    loop *l = t->baton;
+    runner rn = {
+        .w = t->w, .slot = t->index, .main = t->main, .cache = t->cache, .sessions = {.w = t->w}};
     if (l->outcomes) {
         store_group_join(l->outcomes, rn.main);
         store_group_join(l->write_through, rn.cache);
     }
-    store_connect(rn.main, worker_ctx(l->w, pool)); /* waiting for work listens there */
-    store_connect(rn.cache,
-                  worker_ctx(l->w,
-                             pool)); /* before the first step needs it; a failure is its to tell */
-    work(l, &rn, pool, t->index - l->w->config.threads);
+    store_connect(rn.main, worker_ctx(t->w, t->pool)); /* waiting for work listens there */
+    /* Before the first step needs it; a failure is its to tell. */
+    store_connect(rn.cache, worker_ctx(t->w, t->pool));
+    work(l, &rn, t->pool);
     run_session_close_all(&rn.sessions);
-    store_disconnect(rn.main);
-    store_disconnect(rn.cache);
-    apr_pool_destroy(own);
-    atomic_fetch_sub(&l->alive, 1);
-    return NULL;
 }
 
 loop *loop_start(worker *w, takeover *watch, apr_pool_t *pool, int drain)
 {
-    int count = loop_slots(w);
-    loop *l = apr_pcalloc(pool, sizeof *l + sizeof l->threads[0] * (size_t)count);
+    loop *l = apr_pcalloc(pool, sizeof *l);
     l->w = w;
     l->watch = watch;
     l->drain = drain;
-    l->count = count;
-    l->heads = queue_heads_make(pool);
     l->outcomes = store_group_make(pool, w->config.store, DB_REQUEST);
     l->write_through = store_group_make(pool, w->config.store, DB_SYNC);
-    pthread_mutex_init(&l->reserve_claims, NULL);
-    int started = 0;
-    for (int i = 0; i < count; i++) {
-        l->threads[i] = (loop_thread){.l = l, .index = i};
-        atomic_fetch_add(&l->alive, 1);
-        l->threads[i].started = pthread_create(&l->threads[i].thread, NULL, thread_main,
-                                               &l->threads[i]) == 0;
-        if (l->threads[i].started) {
-            started++;
-        } else {
-            atomic_fetch_sub(&l->alive, 1);
-        }
+    for (int i = 0; i < loop_slots(w); i++) {
+        hold_thread_start(&l->threads, w, run_thread, l);
     }
-    return started ? l : NULL;
+    return l->threads.count ? l : NULL;
 }
 
 int loop_join(loop *l, int64_t until)
 {
-    while (atomic_load(&l->alive) && (!until || ida_monotonic(&l->w->env) < until)) {
-        struct timespec pause = {.tv_nsec = 10 * 1000000};
-        nanosleep(&pause, NULL);
-    }
-    int left = atomic_load(&l->alive);
-    for (int i = 0; !left && i < l->count; i++) {
-        if (l->threads[i].started) {
-            pthread_join(l->threads[i].thread, NULL);
-            l->threads[i].started = 0;
-        }
-    }
-    return left;
+    return hold_threads_join(&l->threads, l->w, until);
 }

@@ -51,7 +51,7 @@ static void help(void)
          "store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool\n"
          "  --seal-key FILE      default <store stem>.key beside a SQLite store, "
          "else " IDA_SYSCONFDIR "/idadmin/seal.key\n"
-         "  --threads N          tasks at a time, 1 to 64, default 4\n"
+         "  --threads N          tasks of a directory at a time, 1 to 64, default 4\n"
          "  --stop-timeout TIME  how long the end may take, 1s to 1h, default 30s\n"
          "  --smtp-url URL, --smtp-from ADDRESS, --smtp-user NAME, --smtp-password-file FILE, "
          "--smtp-ca-file FILE\n"

@@ -5,7 +5,6 @@
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/json.h"
 #include "core/base/text.h"
@@ -13,13 +12,13 @@
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
 #include "worker/hold/health.h"
+#include "worker/hold/threads.h"
 
 #define INTERVAL_DEFAULT_MS 60000
 #define INTERVAL_MIN_MS 1000
 #define BUSY_ELSEWHERE_MS 2000 /* another worker has the lease: look again */
 #define FAILED_WAIT_MS 15000   /* after a failure that holds no directory */
 #define IDLE_MS 200
-#define THREADS_MAX 64
 #define THREADS_MIN 4
 #define LEASE_RESERVE_MS 5000
 
@@ -43,9 +42,7 @@ struct sync_plan {
     apr_pool_t *pool; /* entries; used under the lock */
     pthread_mutex_t lock;
     entry *first;
-    atomic_int alive;
-    pthread_t threads[THREADS_MAX];
-    int started;
+    hold_threads threads;
 };
 
 typedef struct sync_job {
@@ -472,23 +469,18 @@ static int sync_one(sync_job *job, int64_t *wait)
 
 /* --- threads --- */
 
-static void *thread_main(void *baton)
+static void sync_thread(hold_thread *t)
 {
-    sync_plan *plan = baton;
-    worker *w = plan->w;
-    apr_pool_t *own, *pool;
-    apr_pool_create(&own, NULL);
-    apr_pool_create(&pool, own);
+    sync_plan *plan = t->baton;
+    worker *w = t->w;
     session_cache sessions = {.w = w};
-    store *main = store_make(own, w->config.store, DB_REQUEST),
-          *cache = store_make(own, w->config.store, DB_SYNC);
     while (!worker_stopping(w)) {
         sync_job job = {.plan = plan,
                         .w = w,
-                        .main = main,
-                        .cache = cache,
+                        .main = t->main,
+                        .cache = t->cache,
                         .sessions = &sessions,
-                        .pool = pool};
+                        .pool = t->pool};
         entry *taken;
         if (!take_due(plan, &job.e, &taken)) {
             worker_nap(w, IDLE_MS);
@@ -497,42 +489,22 @@ static void *thread_main(void *baton)
         int64_t wait;
         sync_one(&job, &wait);
         give_back(plan, taken, &job.e, wait, !job.unanswered && !worker_stopping(w));
-        apr_pool_clear(pool);
+        apr_pool_clear(t->pool);
     }
     run_session_close_all(&sessions);
-    store_disconnect(main);
-    store_disconnect(cache);
-    apr_pool_destroy(own);
-    atomic_fetch_sub(&plan->alive, 1);
-    return NULL;
 }
 
 int sync_start(sync_plan *plan)
 {
     int wanted = plan->w->config.threads < THREADS_MIN ? THREADS_MIN : plan->w->config.threads;
-    for (int i = 0; i < wanted && i < THREADS_MAX; i++) {
-        atomic_fetch_add(&plan->alive, 1);
-        if (pthread_create(&plan->threads[plan->started], NULL, thread_main, plan) != 0) {
-            atomic_fetch_sub(&plan->alive, 1);
-            break;
-        }
-        plan->started++;
-    }
-    return plan->started;
+    while (plan->threads.count < wanted &&
+           hold_thread_start(&plan->threads, plan->w, sync_thread, plan)) {}
+    return plan->threads.count;
 }
 
 int sync_join(sync_plan *plan, int64_t until)
 {
-    while (atomic_load(&plan->alive) && ida_monotonic(&plan->w->env) < until) {
-        struct timespec pause = {.tv_nsec = 10 * 1000000};
-        nanosleep(&pause, NULL);
-    }
-    int left = atomic_load(&plan->alive);
-    for (int i = 0; !left && i < plan->started; i++) {
-        pthread_join(plan->threads[i], NULL);
-    }
-    plan->started = left ? plan->started : 0;
-    return left;
+    return hold_threads_join(&plan->threads, plan->w, until);
 }
 
 int sync_all(sync_plan *plan, store *main, store *cache, session_cache *sessions, apr_pool_t *pool)

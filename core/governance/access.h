@@ -1,4 +1,4 @@
-/* Attribution (design 6 "Membership"): by which source somebody is in a group, and over which
+/* Attribution: by which source somebody is in a group, and over which
  * groups. The same from the person's side and from the group's: the way with the fewest groups
  * between; among those the one whose first membership has the strongest source, then by names.
  * Reads the store; writes nothing. */

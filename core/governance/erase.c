@@ -42,6 +42,11 @@ static void once(apr_array_header_t *list, const char *text)
     APR_ARRAY_PUSH(list, const char *) = text;
 }
 
+static const char *list_of(apr_pool_t *pool, const apr_array_header_t *texts)
+{
+    return governance_access_list(pool, (const char *const *)texts->elts, texts->nelts);
+}
+
 typedef struct gathering {
     apr_pool_t *pool;
     apr_array_header_t *marks, *names, *tasks, *ids, *people, *pairs; /* people: folded UPNs */
@@ -107,14 +112,10 @@ static ida_kind refuse_open(ida_ctx *c, const char *id, const char *state)
 static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering *g)
 {
     db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_erase_own,
-        DB_ARGS(DB_T(tenant),
-                DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts,
-                                            g->people->nelts)),
-                DB_T(governance_access_list(c->pool, (const char *const *)g->ids->elts,
-                                            g->ids->nelts))),
-        &r);
+    ida_kind kind = store_read(s, c, STMT_erase_own,
+                               DB_ARGS(DB_T(tenant), DB_T(list_of(c->pool, g->people)),
+                                       DB_T(list_of(c->pool, g->ids))),
+                               &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         const char *state = db_text(&r, i, 5);
         const json_t *payload = db_text(&r, i, 6) ? ida_json_load(c->pool, db_text(&r, i, 6))
@@ -136,12 +137,8 @@ static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering
 static ida_kind gather_accounts(store *s, ida_ctx *c, const char *tenant, gathering *g)
 {
     db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_erase_accounts,
-        DB_ARGS(DB_T(tenant),
-                DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts,
-                                            g->people->nelts))),
-        &r);
+    ida_kind kind = store_read(s, c, STMT_erase_accounts,
+                               DB_ARGS(DB_T(tenant), DB_T(list_of(c->pool, g->people))), &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         add_id(g, db_text(&r, i, 0));
     }
@@ -151,14 +148,10 @@ static ida_kind gather_accounts(store *s, ida_ctx *c, const char *tenant, gather
 static ida_kind refuse_cached(store *s, ida_ctx *c, const char *tenant, const gathering *g)
 {
     db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_erase_cached,
-        DB_ARGS(DB_T(tenant),
-                DB_T(governance_access_list(c->pool, (const char *const *)g->people->elts,
-                                            g->people->nelts)),
-                DB_T(governance_access_list(c->pool, (const char *const *)g->ids->elts,
-                                            g->ids->nelts))),
-        &r);
+    ida_kind kind = store_read(s, c, STMT_erase_cached,
+                               DB_ARGS(DB_T(tenant), DB_T(list_of(c->pool, g->people)),
+                                       DB_T(list_of(c->pool, g->ids))),
+                               &r);
     return kind || !r.rows
                ? kind
                : ida_fail(c, IDA_CONFLICT,
@@ -196,21 +189,20 @@ ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const c
         return kind;
     }
     governance_traces *t = *traces = apr_pcalloc(pool, sizeof *t);
-    *t = (governance_traces){
-        .tenant = tenant,
-        .upn = upn,
-        .marks = governance_access_list(pool, (const char *const *)g.marks->elts, g.marks->nelts),
-        .names = governance_access_list(pool, (const char *const *)g.names->elts, g.names->nelts),
-        .tasks = governance_access_list(pool, (const char *const *)g.tasks->elts, g.tasks->nelts),
-        .ids = governance_access_list(pool, (const char *const *)g.ids->elts, g.ids->nelts),
-        .mark_count = g.marks->nelts,
-        .name_count = g.names->nelts,
-        .task_count = g.tasks->nelts,
-        .mark_list = (const char *const *)g.marks->elts,
-        .name_list = (const char *const *)g.names->elts,
-        .task_list = (const char *const *)g.tasks->elts,
-        .pairs = (const char *const(*)[2])g.pairs->elts,
-        .pair_count = g.pairs->nelts};
+    *t = (governance_traces){.tenant = tenant,
+                             .upn = upn,
+                             .marks = list_of(pool, g.marks),
+                             .names = list_of(pool, g.names),
+                             .tasks = list_of(pool, g.tasks),
+                             .ids = list_of(pool, g.ids),
+                             .mark_count = g.marks->nelts,
+                             .name_count = g.names->nelts,
+                             .task_count = g.tasks->nelts,
+                             .mark_list = (const char *const *)g.marks->elts,
+                             .name_list = (const char *const *)g.names->elts,
+                             .task_list = (const char *const *)g.tasks->elts,
+                             .pairs = (const char *const(*)[2])g.pairs->elts,
+                             .pair_count = g.pairs->nelts};
     return IDA_OK;
 }
 
@@ -296,47 +288,47 @@ int governance_erase_concerns(ida_ctx *c, const governance_traces *t, const audi
 /* --- audit --- */
 
 typedef struct audit_work {
-    const governance_traces *traces;
-    const db_result *page;
-    int64_t erased; /* by this page */
+    const char *tenant;
+    int64_t concerned[AUDIT_PAGE]; /* numbers of records */
+    int count;
 } audit_work;
 
-static audit_record record_of(const db_result *r, int i)
+static ida_kind erase_records(store *s, ida_ctx *c, void *baton)
 {
-    return (audit_record){.actor = db_text(r, i, 1),
-                          .label = db_text(r, i, 2),
-                          .action = db_text(r, i, 3),
-                          .target = db_text(r, i, 4),
-                          .endpoint = db_text(r, i, 5),
-                          .parameters = db_text(r, i, 6),
-                          .detail = db_text(r, i, 7)};
-}
-
-static ida_kind erase_page(store *s, ida_ctx *c, void *baton)
-{
-    audit_work *w = baton;
+    const audit_work *w = baton;
     ida_kind kind = IDA_OK;
-    w->erased = 0;
-    for (int i = 0; !kind && i < w->page->rows; i++) {
-        audit_record record = record_of(w->page, i);
-        if (governance_erase_concerns(c, w->traces, &record)) {
-            kind = store_write(s, c, STMT_erase_record,
-                               DB_ARGS(DB_T(w->traces->tenant), DB_I(db_int(w->page, i, 0))), NULL);
-            w->erased++;
-        }
+    for (int i = 0; !kind && i < w->count; i++) {
+        kind = store_write(s, c, STMT_erase_record, DB_ARGS(DB_T(w->tenant), DB_I(w->concerned[i])),
+                           NULL);
     }
     return kind;
 }
 
-static int any_concerns(ida_ctx *c, const governance_traces *traces, const db_result *page)
+/* One page after `*after`, which moves to its end; *more 0: there is no other. */
+static ida_kind erase_page(store *s, ida_ctx *c, const governance_traces *traces, int64_t *after,
+                           int *more, int64_t *count)
 {
-    for (int i = 0; i < page->rows; i++) {
-        audit_record record = record_of(page, i);
+    audit_work w = {.tenant = traces->tenant};
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_erase_page,
+                               DB_ARGS(DB_T(traces->tenant), DB_I(*after), DB_I(AUDIT_PAGE)), &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        const audit_record record = {.actor = db_text(&r, i, 1),
+                                     .label = db_text(&r, i, 2),
+                                     .action = db_text(&r, i, 3),
+                                     .target = db_text(&r, i, 4),
+                                     .endpoint = db_text(&r, i, 5),
+                                     .parameters = db_text(&r, i, 6),
+                                     .detail = db_text(&r, i, 7)};
+        *after = db_int(&r, i, 0);
         if (governance_erase_concerns(c, traces, &record)) {
-            return 1;
+            w.concerned[w.count++] = *after;
         }
     }
-    return 0;
+    *more = !kind && r.rows == AUDIT_PAGE;
+    kind = kind || !w.count ? kind : store_transaction(s, c, erase_records, &w);
+    *count += kind ? 0 : w.count;
+    return kind;
 }
 
 ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *traces,
@@ -344,23 +336,13 @@ ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *t
 {
     ida_ctx page = *c; /* a log of years does not fit into memory */
     int64_t after = 0;
-    int rows = AUDIT_PAGE;
+    int more = 1;
     ida_kind kind = IDA_OK;
     *count = 0;
     apr_pool_create(&page.pool, c->pool);
-    while (!kind && rows == AUDIT_PAGE) {
-        db_result r;
+    while (!kind && more) {
         apr_pool_clear(page.pool);
-        kind = store_read(s, &page, STMT_erase_page,
-                          DB_ARGS(DB_T(traces->tenant), DB_I(after), DB_I(AUDIT_PAGE)), &r);
-        rows = kind ? 0 : r.rows;
-        /* The gate is taken only where there is something to write. */
-        if (!kind && any_concerns(&page, traces, &r)) {
-            audit_work w = {traces, &r, 0};
-            kind = store_transaction(s, &page, erase_page, &w);
-            *count += kind ? 0 : w.erased;
-        }
-        after = rows ? db_int(&r, rows - 1, 0) : after;
+        kind = erase_page(s, &page, traces, &after, &more, count);
     }
     if (kind) {
         c->kind = kind;
@@ -393,7 +375,7 @@ static const char *dn_beginnings(ida_ctx *c, const governance_traces *t)
                                   ida_fold_address(c->pool, t->name_list[i]), ",", NULL));
         }
     }
-    return governance_access_list(c->pool, (const char *const *)all->elts, all->nelts);
+    return list_of(c->pool, all);
 }
 
 ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *traces,

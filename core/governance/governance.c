@@ -6,15 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cache/person.h"
-
-static ida_kind number(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                       size_t arg_count, int64_t *total)
-{
-    db_result r;
-    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
-    *total = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
-}
+#include "core/store/rows.h"
 
 static const char *shown(ida_ctx *c, const char *text)
 {
@@ -56,7 +48,7 @@ ida_kind governance_template_list(store *s, ida_ctx *c, const char *tenant, cons
 
 ida_kind governance_template_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
 {
-    return number(s, c, STMT_template_count, DB_ARGS(DB_T(tenant)), total);
+    return store_number(s, c, STMT_template_count, DB_ARGS(DB_T(tenant)), total);
 }
 
 ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, const char *template,
@@ -79,39 +71,27 @@ ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, cons
     return IDA_OK;
 }
 
-static ida_kind assignments(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                            size_t arg_count, const ida_role_assignment **rows, int *count)
+static void assignment_of(const db_result *r, int i, void *out)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
-    *count = 0;
-    if (kind) {
-        return kind;
-    }
-    ida_role_assignment *all = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *all);
-    for (int i = 0; i < r.rows; i++) {
-        all[i] = (ida_role_assignment){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2),
-                                       db_text(&r, i, 4), db_text(&r, i, 5), db_int(&r, i, 3)};
-    }
-    *rows = all;
-    *count = r.rows;
-    return IDA_OK;
+    *(ida_role_assignment *)out = (ida_role_assignment){db_text(r, i, 0), db_text(r, i, 1),
+                                                        db_text(r, i, 2), db_text(r, i, 4),
+                                                        db_text(r, i, 5), db_int(r, i, 3)};
 }
 
 ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant,
                                     const char *after_template, const char *after_person, int limit,
                                     const ida_role_assignment **rows, int *count)
 {
-    return assignments(s, c, STMT_assignment_list,
-                       DB_ARGS(DB_T(tenant), DB_T(after_template), DB_T(after_person), DB_I(limit)),
-                       rows, count);
+    return store_rows(s, c, STMT_assignment_list,
+                      DB_ARGS(DB_T(tenant), DB_T(after_template), DB_T(after_person), DB_I(limit)),
+                      assignment_of, sizeof **rows, rows, count);
 }
 
 ida_kind governance_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person,
                                   int limit, const ida_role_assignment **rows, int *count)
 {
-    return assignments(s, c, STMT_assignment_of, DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)),
-                       rows, count);
+    return store_rows(s, c, STMT_assignment_of, DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)),
+                      assignment_of, sizeof **rows, rows, count);
 }
 
 /* --- access requests --- */
@@ -130,38 +110,25 @@ ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const 
     return kind;
 }
 
-static ida_kind requests(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                         size_t arg_count, const ida_access_request **rows, int *count)
+static void request_of(const db_result *r, int i, void *out)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
-    *count = 0;
-    if (kind) {
-        return kind;
-    }
-    ida_access_request *all = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *all);
-    for (int i = 0; i < r.rows; i++) {
-        all[i] = (ida_access_request){
-            .id = db_text(&r, i, 0),
-            .service = db_text(&r, i, 1),
-            .group_name = db_text(&r, i, 2),
-            .group_id = db_text(&r, i, 3),
-            .person = db_text(&r, i, 4),
-            .upn = db_text(&r, i, 5),
-            .user_id = db_text(&r, i, 6),
-            .justification = db_text(&r, i, 7),
-            .approvers = db_text(&r, i, 8),
-            .state = db_text(&r, i, 9),
-            .requested_at = db_int(&r, i, 10),
-            .decided_at = db_int(&r, i, 11),
-            .decided_by = db_text(&r, i, 12),
-            .ended_at = db_int(&r, i, 13),
-            .task_id = db_text(&r, i, 14),
-        };
-    }
-    *rows = all;
-    *count = r.rows;
-    return IDA_OK;
+    *(ida_access_request *)out = (ida_access_request){
+        .id = db_text(r, i, 0),
+        .service = db_text(r, i, 1),
+        .group_name = db_text(r, i, 2),
+        .group_id = db_text(r, i, 3),
+        .person = db_text(r, i, 4),
+        .upn = db_text(r, i, 5),
+        .user_id = db_text(r, i, 6),
+        .justification = db_text(r, i, 7),
+        .approvers = db_text(r, i, 8),
+        .state = db_text(r, i, 9),
+        .requested_at = db_int(r, i, 10),
+        .decided_at = db_int(r, i, 11),
+        .decided_by = db_text(r, i, 12),
+        .ended_at = db_int(r, i, 13),
+        .task_id = db_text(r, i, 14),
+    };
 }
 
 int governance_request_is_own(ida_ctx *c, const ida_access_request *request, const ida_user *user)
@@ -176,48 +143,43 @@ ida_kind governance_request_open(store *s, ida_ctx *c, const char *tenant, int64
                                  const char *after_id, int limit, const ida_access_request **rows,
                                  int *count)
 {
-    return requests(s, c, STMT_request_open_list,
-                    DB_ARGS(DB_T(tenant), DB_I(after_at), DB_T(after_id), DB_I(limit)), rows,
-                    count);
+    return store_rows(s, c, STMT_request_open_list,
+                      DB_ARGS(DB_T(tenant), DB_I(after_at), DB_T(after_id), DB_I(limit)),
+                      request_of, sizeof **rows, rows, count);
 }
 
 ida_kind governance_request_open_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
 {
-    return number(s, c, STMT_request_open_count, DB_ARGS(DB_T(tenant)), total);
+    return store_number(s, c, STMT_request_open_count, DB_ARGS(DB_T(tenant)), total);
 }
 
 ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id,
                                  int limit, const ida_access_request **rows, int *count)
 {
-    return requests(s, c, STMT_request_list, DB_ARGS(DB_T(tenant), DB_T(before_id), DB_I(limit)),
-                    rows, count);
+    return store_rows(s, c, STMT_request_list, DB_ARGS(DB_T(tenant), DB_T(before_id), DB_I(limit)),
+                      request_of, sizeof **rows, rows, count);
 }
 
-static ida_kind one_request(ida_ctx *c, ida_kind kind, const ida_access_request *rows, int count,
-                            const ida_access_request **request)
+static ida_kind one_request(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                            size_t arg_count, const ida_access_request **request)
 {
-    *request = kind || !count ? NULL : rows;
+    int count;
+    ida_kind kind = store_rows(s, c, statement, args, arg_count, request_of, sizeof **request,
+                               request, &count);
     return kind || count ? kind : ida_fail(c, IDA_NOT_FOUND, "There is no such access request.");
 }
 
 ida_kind governance_request_get(store *s, ida_ctx *c, const char *tenant, const char *id,
                                 const ida_access_request **request)
 {
-    const ida_access_request *rows = NULL;
-    int count;
-    ida_kind kind = requests(s, c, STMT_request_get, DB_ARGS(DB_T(tenant), DB_T(id)), &rows,
-                             &count);
-    return one_request(c, kind, rows, count, request);
+    return one_request(s, c, STMT_request_get, DB_ARGS(DB_T(tenant), DB_T(id)), request);
 }
 
 ida_kind governance_request_open_of(store *s, ida_ctx *c, const char *tenant, const char *person,
                                     const char *service, const ida_access_request **request)
 {
-    const ida_access_request *rows = NULL;
-    int count;
-    ida_kind kind = requests(s, c, STMT_request_open_of,
-                             DB_ARGS(DB_T(tenant), DB_T(person), DB_T(service)), &rows, &count);
-    return one_request(c, kind, rows, count, request);
+    return one_request(s, c, STMT_request_open_of,
+                       DB_ARGS(DB_T(tenant), DB_T(person), DB_T(service)), request);
 }
 
 /* --- workflows --- */
@@ -245,7 +207,7 @@ ida_kind governance_workflow_list(store *s, ida_ctx *c, const char *tenant, cons
 
 ida_kind governance_workflow_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
 {
-    return number(s, c, STMT_workflow_count, DB_ARGS(DB_T(tenant)), total);
+    return store_number(s, c, STMT_workflow_count, DB_ARGS(DB_T(tenant)), total);
 }
 
 ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, const char *name,
@@ -288,40 +250,32 @@ static ida_kind load_actions(store *s, ida_ctx *c, ida_workflow_run *runs, int c
     return IDA_OK;
 }
 
+static void run_of(const db_result *r, int i, void *out)
+{
+    *(ida_workflow_run *)out = (ida_workflow_run){.id = db_text(r, i, 0),
+                                                  .event_type = db_text(r, i, 1),
+                                                  .task_id = db_text(r, i, 2),
+                                                  .upn = db_text(r, i, 3),
+                                                  .started_at = db_int(r, i, 4),
+                                                  .finished_at = db_int(r, i, 5),
+                                                  .status = db_text(r, i, 6)};
+}
+
 ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow,
                                   int64_t from, int64_t before_at, const char *before_id, int limit,
                                   ida_workflow_run **rows, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_workflow_runs,
+    ida_kind kind = store_rows(s, c, STMT_workflow_runs,
                                DB_ARGS(DB_T(tenant), DB_T(workflow), DB_I(from), DB_I(before_at),
                                        DB_T(before_id), DB_I(limit)),
-                               &r);
-    *count = 0;
-    if (kind) {
-        return kind;
-    }
-    ida_workflow_run *all = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *all);
-    for (int i = 0; i < r.rows; i++) {
-        all[i] = (ida_workflow_run){db_text(&r, i, 0),
-                                    db_text(&r, i, 1),
-                                    db_text(&r, i, 2),
-                                    db_text(&r, i, 3),
-                                    db_text(&r, i, 6),
-                                    db_int(&r, i, 4),
-                                    db_int(&r, i, 5),
-                                    NULL,
-                                    0};
-    }
-    *rows = all;
-    *count = r.rows;
-    return load_actions(s, c, all, r.rows);
+                               run_of, sizeof **rows, rows, count);
+    return kind ? kind : load_actions(s, c, *rows, *count);
 }
 
 ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant,
                                         const char *workflow, int64_t from, int64_t to,
                                         int64_t *total)
 {
-    return number(s, c, STMT_workflow_runs_count,
-                  DB_ARGS(DB_T(tenant), DB_T(workflow), DB_I(from), DB_I(to)), total);
+    return store_number(s, c, STMT_workflow_runs_count,
+                        DB_ARGS(DB_T(tenant), DB_T(workflow), DB_I(from), DB_I(to)), total);
 }

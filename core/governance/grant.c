@@ -6,6 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/store/rows.h"
 
 #define ITEMS_MAX 10000 /* rows of one account */
 
@@ -64,10 +65,10 @@ static const char *key_of(ida_ctx *c, const access_item *item)
     return item->license ? ida_fold_address(c->pool, item->id) : item->id;
 }
 
-#define ROW_KEY(at, item)                                                        \
-    DB_T((at)->task->tenant), DB_T(ida_directory_name((at)->task->directory)),   \
-        DB_T((at)->task->object_id), DB_T(kind_of(item)), DB_T(key_of(c, item)), \
-        DB_T((at)->by->source), DB_T((at)->by->id)
+#define ITEM_KEY(at, item)                                                     \
+    DB_T((at)->task->tenant), DB_T(ida_directory_name((at)->task->directory)), \
+        DB_T((at)->task->object_id), DB_T(kind_of(item)), DB_T(key_of(c, item))
+#define ROW_KEY(at, item) ITEM_KEY(at, item), DB_T((at)->by->source), DB_T((at)->by->id)
 
 typedef struct grant_work {
     const access_grant_at *at;
@@ -79,11 +80,7 @@ static ida_kind begin(store *s, ida_ctx *c, void *baton)
 {
     grant_work *w = baton;
     db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_grant_rows,
-        DB_ARGS(DB_T(w->at->task->tenant), DB_T(ida_directory_name(w->at->task->directory)),
-                DB_T(w->at->task->object_id), DB_T(kind_of(w->item)), DB_T(key_of(c, w->item))),
-        &r);
+    ida_kind kind = store_read(s, c, STMT_grant_rows, DB_ARGS(ITEM_KEY(w->at, w->item)), &r);
     w->ours = 0;
     /* Any grantor's work is ours: with the last of them it goes. */
     for (int i = 0; !kind && i < r.rows; i++) {
@@ -114,13 +111,9 @@ static ida_kind settle(store *s, ida_ctx *c, void *baton)
                                 NULL);
     /* What somebody took away meanwhile and we put back is ours from now on, whoever granted it
      * before. */
-    return kind || w->stood ? kind
-                            : store_write(s, c, STMT_grant_own,
-                                          DB_ARGS(DB_T(w->at->task->tenant),
-                                                  DB_T(ida_directory_name(w->at->task->directory)),
-                                                  DB_T(w->at->task->object_id),
-                                                  DB_T(kind_of(w->item)), DB_T(key_of(c, w->item))),
-                                          NULL);
+    return kind || w->stood
+               ? kind
+               : store_write(s, c, STMT_grant_own, DB_ARGS(ITEM_KEY(w->at, w->item)), NULL);
 }
 
 ida_kind governance_grant_settle(store *s, ida_ctx *c, const access_grant_at *at,
@@ -136,41 +129,38 @@ ida_kind governance_grant_forget(store *s, ida_ctx *c, const access_grant_at *at
     return store_write(s, c, STMT_grant_forget, DB_ARGS(ROW_KEY(at, item)), NULL);
 }
 
+static void item_of(const db_result *r, int i, void *out)
+{
+    *(access_item *)out = (access_item){.license = strcmp(db_text(r, i, 0), "license") == 0,
+                                        .directory = (ida_directory_kind)ida_directory_parse(
+                                            db_text(r, i, 1)),
+                                        .id = db_text(r, i, 2),
+                                        .name = db_text(r, i, 3)};
+}
+
 ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at,
                                const access_item **items, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_grant_list,
-        DB_ARGS(DB_T(at->task->tenant), DB_T(ida_directory_name(at->task->directory)),
-                DB_T(at->task->object_id), DB_T(at->by->source), DB_T(at->by->id), DB_I(ITEMS_MAX)),
-        &r);
-    access_item *all = apr_palloc(c->pool, (apr_size_t)(kind ? 1 : r.rows + 1) * sizeof *all);
-    for (int i = 0; !kind && i < r.rows; i++) {
-        all[i] = (access_item){strcmp(db_text(&r, i, 0), "license") == 0, at->task->directory,
-                               db_text(&r, i, 1), db_text(&r, i, 2)};
-    }
-    *items = all;
-    *count = kind ? 0 : r.rows;
-    return kind;
+    return store_rows(s, c, STMT_grant_list,
+                      DB_ARGS(DB_T(at->task->tenant), DB_T(ida_directory_name(at->task->directory)),
+                              DB_T(at->task->object_id), DB_T(at->by->source), DB_T(at->by->id),
+                              DB_I(ITEMS_MAX)),
+                      item_of, sizeof **items, items, count);
+}
+
+static void template_of(const db_result *r, int i, void *out)
+{
+    *(access_grantor *)out = (access_grantor){governance_by_template, db_text(r, i, 0),
+                                              db_text(r, i, 1)};
 }
 
 ida_kind governance_grant_unassigned(store *s, ida_ctx *c, const ida_task *task,
                                      const access_grantor **grantors, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_grant_unassigned,
-                               DB_ARGS(DB_T(task->tenant),
-                                       DB_T(ida_directory_name(task->directory)),
-                                       DB_T(task->object_id), DB_T(task->person), DB_I(ITEMS_MAX)),
-                               &r);
-    access_grantor *all = apr_palloc(c->pool, (apr_size_t)(kind ? 1 : r.rows + 1) * sizeof *all);
-    for (int i = 0; !kind && i < r.rows; i++) {
-        all[i] = (access_grantor){governance_by_template, db_text(&r, i, 0), db_text(&r, i, 1)};
-    }
-    *grantors = all;
-    *count = kind ? 0 : r.rows;
-    return kind;
+    return store_rows(s, c, STMT_grant_unassigned,
+                      DB_ARGS(DB_T(task->tenant), DB_T(ida_directory_name(task->directory)),
+                              DB_T(task->object_id), DB_T(task->person), DB_I(ITEMS_MAX)),
+                      template_of, sizeof **grantors, grantors, count);
 }
 
 /* --- who still grants --- */
@@ -237,11 +227,7 @@ static ida_kind recorded(store *s, ida_ctx *c, const access_grant_at *at, const 
 {
     db_result r;
     int mine = 0;
-    ida_kind kind = store_read(
-        s, c, STMT_grant_rows,
-        DB_ARGS(DB_T(at->task->tenant), DB_T(ida_directory_name(at->task->directory)),
-                DB_T(at->task->object_id), DB_T(kind_of(item)), DB_T(key_of(c, item))),
-        &r);
+    ida_kind kind = store_read(s, c, STMT_grant_rows, DB_ARGS(ITEM_KEY(at, item)), &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         const char *source = db_text(&r, i, 0), *id = db_text(&r, i, 1);
         if (strcmp(source, at->by->source) == 0 && strcmp(id, at->by->id) == 0) {

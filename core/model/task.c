@@ -3,7 +3,6 @@
 
 #include <apr_strings.h>
 #include <apr_tables.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -60,13 +59,21 @@ int ida_outcome_parse(const char *text)
     return text ? position_of(outcome_texts, COUNT(outcome_texts), text) : IDA_STEP_NONE;
 }
 
-static json_t *steps_json(const ida_task *task)
+const char *ida_step_shown(apr_pool_t *pool, const ida_step *step)
+{
+    if (step->workflow) {
+        return ida_printf(pool, "%s/%d %s", step->workflow, step->workflow_position, step->name);
+    }
+    return step->account ? ida_printf(pool, "%s@%s", step->name, step->account) : step->name;
+}
+
+static json_t *steps_json(apr_pool_t *pool, const ida_task *task)
 {
     json_t *steps = json_array();
     for (int i = 0; i < task->step_count; i++) {
         const ida_step *step = &task->steps[i];
         json_t *object = json_object();
-        ida_json_put(object, "name", step->name);
+        ida_json_put(object, "name", ida_step_shown(pool, step));
         ida_json_put_or_null(object, "outcome", ida_outcome_text(step->outcome));
         ida_json_put_or_null(object, "detail", step->detail);
         ida_json_put_time(object, "at", step->at);
@@ -111,7 +118,7 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
     json_object_set_new(object, "warnings",
                         json_is_array(warnings) ? json_incref(warnings) : json_array());
     ida_json_put_or_null(object, "error", reason(c, task));
-    json_object_set_new(object, "steps", steps_json(task));
+    json_object_set_new(object, "steps", steps_json(c->pool, task));
     return object;
 }
 
@@ -119,35 +126,48 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
  * setPhoto are there even when none was asked for: they end as `skipped` with the reason. Of an
  * update those that it does not need are left out when it is queued, initial passwords among them.
  */
+#define HERE(step)   \
+    {                \
+        .name = step \
+    }
+#define IN_CLOUD(step)                   \
+    {                                    \
+        .name = step, .account = "cloud" \
+    }
+
 typedef struct step_frame {
-    const char *before[7], *after[4];
+    ida_step before[7], after[4]; /* to the first without a name */
 } step_frame;
 
 static const step_frame builtin_steps[] = {
-    [IDA_USER_CREATE] = {{"createAccount", "setManager", "setPhoto"}, {NULL}},
-    [IDA_USER_UPDATE] = {{"updateAccount", "setManager", "setPhoto", "restoreMemberships"}, {NULL}},
-    [IDA_USER_DELETE] = {{"disableAccount", "revokeSessions", "revokeMemberships"}, {"verify"}},
-    [IDA_ACCESS_GRANT] = {{"addToGroup"}, {NULL}},
-    [IDA_ACCESS_REVOKE] = {{"removeFromGroup"}, {NULL}},
+    [IDA_USER_CREATE] = {.before = {HERE("createAccount"), HERE("setManager"), HERE("setPhoto")}},
+    [IDA_USER_UPDATE] = {.before = {HERE("updateAccount"), HERE("setManager"), HERE("setPhoto"),
+                                    HERE("restoreMemberships")}},
+    [IDA_USER_DELETE] = {.before = {HERE("disableAccount"), HERE("revokeSessions"),
+                                    HERE("revokeMemberships")},
+                         .after = {HERE("verify")}},
+    [IDA_ACCESS_GRANT] = {.before = {HERE("addToGroup")}},
+    [IDA_ACCESS_REVOKE] = {.before = {HERE("removeFromGroup")}},
 };
 
 /* Where both directories know the person. Of a creation only in front of actions that may concern
  * the cloud account, of an update only when the person comes back. */
 static const step_frame steps_in_both[] = {
-    [IDA_USER_CREATE] = {{"createAccount", "setManager", "setPhoto", "awaitSynchronisation"},
-                         {NULL}},
-    [IDA_USER_UPDATE] = {{"updateAccount", "setManager", "setPhoto", "restoreMemberships",
-                          "awaitSynchronisation", "restoreMemberships@cloud"},
-                         {NULL}},
-    [IDA_USER_DELETE] = {{"disableAccount", "revokeSessions@cloud", "revokeMemberships",
-                          "revokeMemberships@cloud"},
-                         {"awaitSynchronisation", "verify", "verify@cloud"}},
+    [IDA_USER_CREATE] = {.before = {HERE("createAccount"), HERE("setManager"), HERE("setPhoto"),
+                                    HERE("awaitSynchronisation")}},
+    [IDA_USER_UPDATE] = {.before = {HERE("updateAccount"), HERE("setManager"), HERE("setPhoto"),
+                                    HERE("restoreMemberships"), HERE("awaitSynchronisation"),
+                                    IN_CLOUD("restoreMemberships")}},
+    [IDA_USER_DELETE] = {.before = {HERE("disableAccount"), IN_CLOUD("revokeSessions"),
+                                    HERE("revokeMemberships"), IN_CLOUD("revokeMemberships")},
+                         .after = {HERE("awaitSynchronisation"), HERE("verify"),
+                                   IN_CLOUD("verify")}},
 };
 
 static const step_frame *frame_of(ida_task_type type, int both)
 {
     int known = both && type < sizeof steps_in_both / sizeof *steps_in_both &&
-                steps_in_both[type].before[0];
+                steps_in_both[type].before[0].name;
     return known ? &steps_in_both[type] : &builtin_steps[type];
 }
 
@@ -158,8 +178,7 @@ int ida_task_action_follows(ida_task_type type, const char *trigger, const char 
             strcmp(action, IDA_ACTION_PASSWORD) == 0);
 }
 
-static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_t *workflow,
-                        ida_task_type task)
+static void add_actions(apr_array_header_t *steps, const json_t *workflow, ida_task_type task)
 {
     const char *name = ida_json_string(workflow, "name"),
                *trigger = ida_json_string(workflow, "trigger");
@@ -170,9 +189,10 @@ static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_
     size_t i;
     json_array_foreach (actions, i, action) {
         const char *type = ida_json_string(action, "type");
-        if (ida_task_action_follows(task, trigger, type ? type : "")) {
-            *(const char **)apr_array_push(names) = ida_printf(pool, "%s/%zu %s", name, i + 1,
-                                                               type ? type : "");
+        if (type && ida_task_action_follows(task, trigger, type)) {
+            APR_ARRAY_PUSH(steps, ida_step) = (ida_step){.name = type,
+                                                         .workflow = name,
+                                                         .workflow_position = (int)i + 1};
         }
     }
 }
@@ -180,55 +200,39 @@ static void add_actions(apr_pool_t *pool, apr_array_header_t *names, const json_
 /* Actions that act on an account, in whichever directory the group or licence is. */
 static int may_need_cloud(const apr_array_header_t *actions)
 {
-    static const char *const endings[] = {" addToGroup", " removeFromGroup", " assignRoleTemplate"};
+    static const char *const types[] = {"addToGroup", "removeFromGroup", "assignRoleTemplate"};
     for (int i = 0; i < actions->nelts; i++) {
-        const char *type = strrchr(APR_ARRAY_IDX(actions, i, const char *), ' ');
-        for (size_t e = 0; type && e < sizeof endings / sizeof *endings; e++) {
-            if (strcmp(type, endings[e]) == 0) {
-                return 1;
-            }
+        if (position_of(types, COUNT(types), APR_ARRAY_IDX(actions, i, ida_step).name) >= 0) {
+            return 1;
         }
     }
     return 0;
 }
 
-static void add_names(apr_array_header_t *names, const char *const *more)
+static void add_steps(apr_array_header_t *steps, const ida_step *more)
 {
-    for (; *more; more++) {
-        *(const char **)apr_array_push(names) = *more;
+    for (; more->name; more++) {
+        APR_ARRAY_PUSH(steps, ida_step) = *more;
     }
 }
 
-const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type,
-                                 int both)
+void ida_task_plan(apr_pool_t *pool, const ida_tenant *tenant, ida_task *task)
 {
-    apr_array_header_t *names = apr_array_make(pool, 16, sizeof(const char *));
-    apr_array_header_t *actions = apr_array_make(pool, 8, sizeof(const char *));
+    apr_array_header_t *steps = apr_array_make(pool, 16, sizeof(ida_step));
+    apr_array_header_t *actions = apr_array_make(pool, 8, sizeof(ida_step));
     json_t *workflow;
     size_t i;
     json_array_foreach (json_object_get(tenant->document, "workflows"), i, workflow) {
-        add_actions(pool, actions, workflow, type);
+        add_actions(actions, workflow, task->type);
     }
-    const step_frame *frame = frame_of(type, both && (type != IDA_USER_CREATE ||
-                                                      may_need_cloud(actions)));
-    add_names(names, frame->before);
-    apr_array_cat(names, actions);
-    add_names(names, frame->after);
-    *(const char **)apr_array_push(names) = NULL;
-    return (const char **)names->elts;
-}
-
-int ida_task_action_name(apr_pool_t *pool, const char *step, ida_action_name *name)
-{
-    const char *blank = strrchr(step, ' '), *slash = blank;
-    while (slash && slash > step && slash[-1] >= '0' && slash[-1] <= '9') {
-        slash--;
+    const step_frame *frame = frame_of(task->type, task->both && (task->type != IDA_USER_CREATE ||
+                                                                  may_need_cloud(actions)));
+    add_steps(steps, frame->before);
+    apr_array_cat(steps, actions);
+    add_steps(steps, frame->after);
+    task->steps = (ida_step *)steps->elts;
+    task->step_count = steps->nelts;
+    for (int at = 0; at < task->step_count; at++) {
+        task->steps[at].position = at + 1;
     }
-    if (!slash || slash == blank || blank - slash > 9 || slash < step + 2 || slash[-1] != '/') {
-        return 0;
-    }
-    name->workflow = apr_pstrmemdup(pool, step, (apr_size_t)(slash - 1 - step));
-    name->position = atoi(slash);
-    name->type = blank + 1;
-    return 1;
 }

@@ -1,5 +1,5 @@
-/* A task and its steps as values (design 5 "Task", 7). The words of states, types and outcomes are
- * contracts. Knows no store. */
+/* A task and its steps as values. The words of states, types and outcomes are what callers see and
+ * what the store keeps. Knows no store. */
 #ifndef CORE_MODEL_TASK_H
 #define CORE_MODEL_TASK_H
 
@@ -41,11 +41,19 @@ int ida_outcome_parse(const char *text);           /* NULL text: IDA_STEP_NONE *
 
 typedef struct ida_step {
     int position;     /* from 1 */
-    const char *name; /* createAccount, "<workflow>/<position> <type>" ... */
+    const char *name; /* createAccount ...; of a workflow's action its type */
     ida_outcome outcome;
     const char *detail; /* NULL when none */
     int64_t at;
+    const char *workflow;  /* whose action it is; NULL: a step of the task's own */
+    int workflow_position; /* of the action in that workflow, from 1 */
+    const char *account;   /* it acts on the person's account in this directory, which is not the
+                              task's; NULL: on the task's own */
 } ida_step;
+
+/* What people and programs are shown as the step's name: "createAccount", "verify@cloud" of another
+ * account, "<workflow>/<position> <type>" of an action. */
+const char *ida_step_shown(apr_pool_t *pool, const ida_step *step);
 
 typedef struct ida_task {
     const char *id, *tenant;
@@ -80,28 +88,18 @@ typedef struct ida_task {
     int step_count;
 } ida_task;
 
-/* The public form (design 5). New reference. */
+/* The form that REST and MCP show. New reference. */
 json_t *ida_task_json(ida_ctx *c, const ida_task *task);
 
 /* Whether an action of a workflow with this trigger is for tasks of the type: those of the trigger;
  * and whoever an update brings back gets a password as the workflows of creations say. */
 int ida_task_action_follows(ida_task_type type, const char *trigger, const char *action);
 
-/* Names of the steps of a new task: the built-in ones of its type, then each action of the tenant's
- * active workflows that follows such a task as "<workflow>/<position> <type>", and `verify` last
- * for an offboarding. `both`: the person is mastered on-premises and known in the cloud as well, or
- * will be when the tenant's directories synchronise: "<step>@cloud" is that step of the cloud
- * account, awaitSynchronisation lets the cloud follow. NULL-terminated, in pool. */
-const char **ida_task_step_names(apr_pool_t *pool, const ida_tenant *tenant, ida_task_type type,
-                                 int both);
-
-/* The parts of an action's step name. */
-typedef struct ida_action_name {
-    const char *workflow, *type;
-    int position; /* in the workflow, from 1 */
-} ida_action_name;
-
-/* 0 when the step is no action. Names of workflows may hold blanks and slashes, types cannot. */
-int ida_task_action_name(apr_pool_t *pool, const char *step, ida_action_name *name);
+/* Gives a new task its steps, in pool: the built-in ones of its type, then each action of the
+ * tenant's active workflows that follows such a task, and `verify` last for an offboarding.
+ * task->both: the person is mastered on-premises and known in the cloud as well, or will be when
+ * the tenant's directories synchronise: then some steps act on the cloud account, and
+ * awaitSynchronisation lets the cloud follow. */
+void ida_task_plan(apr_pool_t *pool, const ida_tenant *tenant, ida_task *task);
 
 #endif

@@ -58,7 +58,7 @@ void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due 
 ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
                               json_t *warnings);
 /* Leaves a step out again that the task does not need. */
-void ida_op_drop_step(ida_task *task, const char *name);
+void ida_op_drop_step(ida_task *task, const char *name, const char *account);
 
 /* The task's row, object and directory of a person: acted on first where the account is mastered,
  * so a person in both directories is the premises'. */

@@ -22,22 +22,20 @@ void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due 
     task->progress = "{}";
     task->username = call->principal->username;
     task->label = call->principal->label;
-    const char **names = ida_task_step_names(c->pool, call->tenant, task->type, task->both);
-    while (names[task->step_count]) {
-        task->step_count++;
-    }
-    task->steps = apr_pcalloc(c->pool, sizeof *task->steps * (apr_size_t)(task->step_count + 1));
-    for (int i = 0; i < task->step_count; i++) {
-        task->steps[i].position = i + 1;
-        task->steps[i].name = names[i];
-    }
+    ida_task_plan(c->pool, call->tenant, task);
 }
 
-void ida_op_drop_step(ida_task *task, const char *name)
+static int is_step(const ida_step *step, const char *name, const char *account)
+{
+    return strcmp(step->name, name) == 0 && !step->account == !account &&
+           (!account || strcmp(step->account, account) == 0);
+}
+
+void ida_op_drop_step(ida_task *task, const char *name, const char *account)
 {
     int kept = 0;
     for (int i = 0; i < task->step_count; i++) {
-        if (strcmp(task->steps[i].name, name) != 0) {
+        if (!is_step(&task->steps[i], name, account)) {
             task->steps[kept] = task->steps[i];
             task->steps[kept].position = kept + 1;
             kept++;

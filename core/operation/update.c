@@ -127,42 +127,30 @@ static void name_task(ida_call *call, ida_ctx *c, ida_task *task, const ida_upda
     }
 }
 
-/* Who is not brought back has a password. */
-static void drop_passwords(ida_ctx *c, ida_task *task)
-{
-    ida_action_name name;
-    for (int i = task->step_count; i-- > 0;) {
-        if (ida_task_action_name(c->pool, task->steps[i].name, &name) &&
-            strcmp(name.type, IDA_ACTION_PASSWORD) == 0) {
-            ida_op_drop_step(task, task->steps[i].name);
-        }
-    }
-}
-
-static void drop_steps(ida_ctx *c, ida_task *task, const ida_update *update)
+static void drop_steps(ida_task *task, const ida_update *update)
 {
     if (!update->memberships) {
-        drop_passwords(c, task);
+        ida_op_drop_step(task, IDA_ACTION_PASSWORD, NULL); /* who is not brought back has one */
     }
     if (!json_object_size(update->values) && update->enabled < 0) {
-        ida_op_drop_step(task, "updateAccount");
+        ida_op_drop_step(task, "updateAccount", NULL);
     }
     if (!update->manager_given) {
-        ida_op_drop_step(task, "setManager");
+        ida_op_drop_step(task, "setManager", NULL);
     }
     if (!update->photo_given) {
-        ida_op_drop_step(task, "setPhoto");
+        ida_op_drop_step(task, "setPhoto", NULL);
     }
     if (!ida_update_gives_back(update, task->directory)) {
-        ida_op_drop_step(task, "restoreMemberships");
+        ida_op_drop_step(task, "restoreMemberships", NULL);
     }
     int in_cloud = ida_update_gives_back(update, IDA_DIR_CLOUD);
     if (!in_cloud) {
-        ida_op_drop_step(task, "restoreMemberships@cloud");
+        ida_op_drop_step(task, "restoreMemberships", ida_directory_name(IDA_DIR_CLOUD));
     }
     if (!in_cloud && update->enabled < 0) {
-        ida_op_drop_step(task, "awaitSynchronisation"); /* nothing there in which the cloud account
-                                                           would have to follow */
+        ida_op_drop_step(task, "awaitSynchronisation", NULL); /* nothing there in which the cloud
+                                                           account would have to follow */
     }
 }
 
@@ -175,7 +163,7 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     task->both |= task->directory == IDA_DIR_ON_PREMISES &&
                   ida_update_gives_back(update, IDA_DIR_CLOUD);
     ida_op_schedule(call, c, task, due);
-    drop_steps(c, task, update);
+    drop_steps(task, update);
     ida_update_check_photo(c, task->directory, update);
     ida_kind kind = ida_faults_raise(c);
     kind = kind ? kind : check_people(call, s, c, task, update);

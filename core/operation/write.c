@@ -112,7 +112,7 @@ static void plan(ida_call *call)
         json_object_del(out, of_the_task[i]);
     }
     for (int i = 0; i < task->step_count; i++) {
-        json_array_append_new(steps, json_string(task->steps[i].name));
+        json_array_append_new(steps, json_string(ida_step_shown(c->pool, &task->steps[i])));
     }
     ida_json_put(told, "userPrincipalName", task->upn);
     ida_json_put_or_null(told, "mail", task->mail);

@@ -176,9 +176,7 @@ static ida_kind retry(store *s, ida_ctx *c, void *baton)
     if (task->type == IDA_USER_CREATE && !queue_task_account_possible(c, task)) {
         kind = take_again(s, c, task);
     }
-    if (!kind && task->type != IDA_ACCESS_GRANT && task->type != IDA_ACCESS_REVOKE) {
-        kind = queue_workflow_retry(s, c, task->id);
-    }
+    kind = kind ? kind : queue_workflow_retry(s, c, task->id);
     return kind ? kind : requeue(s, c, task, 0);
 }
 

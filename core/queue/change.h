@@ -94,6 +94,10 @@ typedef struct queue_task_filter {
 ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_task_filter *filter,
                          ida_task **tasks, int *count, int64_t *total);
 
+/* A queued offboarding in this directory that was due at `at` or before; *id NULL: none is. */
+ida_kind queue_task_leaver(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                           int64_t at, const char **id, const char **upn);
+
 /* The brake's number: offboardings and other tasks that disable an account, first started within
  * the hour before `now` and not released. */
 ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now,

@@ -3,21 +3,15 @@
  * PostgreSQL: tenant (brake only), hold of the directory, task, person. */
 #include "core/queue/claim.h"
 
-#include <apr_strings.h>
-#include <pthread.h>
-#include <string.h>
-
 #include "core/queue/inner.h"
 #include "core/store/audit.h"
+#include "core/store/rows.h"
 #include "core/store/tenant.h"
 
-#define HEAD 32           /* due tasks looked at before asking directory by directory */
-#define CANDIDATES_MAX 16 /* tried before looking again */
+#define HEAD 32   /* due tasks looked at before asking directory by directory */
+#define SPREAD 16 /* directories that have one claimable looked at then */
 #define ROUNDS 8
 #define SOON_MAX 64
-#define TASK_ID_SIZE 40
-#define TRYING_MAX 256 /* threads that claim at a time */
-#define FRESH_MS 100   /* how old a look may be: whoever became due meanwhile waits no longer */
 
 typedef struct candidate {
     const char *id, *tenant, *directory;
@@ -28,50 +22,13 @@ typedef struct candidate {
 typedef struct claim {
     const char *owner;
     int64_t now, lease_ms, probe_ms;
-    queue_skip skip; /* or NULL */
+    queue_may may; /* or NULL */
     void *baton;
-    candidate candidates[CANDIDATES_MAX];
-    int count;
-    const candidate *one; /* being tried */
-    ida_task *task;       /* out */
-    int braked;           /* out */
+    candidate one;  /* being tried */
+    int tried;      /* candidates of this round */
+    ida_task *task; /* out */
+    int braked;     /* out */
 } claim;
-
-/* Work of a kind that only a newer program knows is left to that one. */
-static void add_candidate(claim *cl, const db_result *r, int row)
-{
-    int type = ida_task_type_parse(db_text(r, row, 3)),
-        directory = ida_directory_parse(db_text(r, row, 2));
-    if (!db_int(r, row, 7) || cl->count == CANDIDATES_MAX || type < 0 || directory < 0) {
-        return;
-    }
-    if (cl->skip && cl->skip(cl->baton, db_text(r, row, 1), (ida_directory_kind)directory)) {
-        return;
-    }
-    int first_disabling = db_int(r, row, 6) && !db_int(r, row, 4) && !db_int(r, row, 5);
-    cl->candidates[cl->count++] = (candidate){db_text(r, row, 0), db_text(r, row, 1),
-                                              db_text(r, row, 2), first_disabling};
-}
-
-/* Reads outside a transaction, so that idle workers take no lock: whoever is found is looked at
- * again under locks. */
-static ida_kind find(store *s, ida_ctx *c, claim *cl)
-{
-    db_result r;
-    cl->count = 0;
-    ida_kind kind = store_read(s, c, STMT_queue_head, DB_ARGS(DB_I(cl->now), DB_I(HEAD)), &r);
-    for (int row = 0; !kind && row < r.rows; row++) {
-        add_candidate(cl, &r, row);
-    }
-    if (kind || cl->count || r.rows < HEAD) {
-        return kind;
-    }
-    kind = store_read(s, c, STMT_queue_spread, DB_ARGS(DB_I(cl->now), DB_I(CANDIDATES_MAX)), &r);
-    for (int row = 0; !kind && row < r.rows; row++) {
-        add_candidate(cl, &r, row);
-    }
-    return kind;
-}
 
 /* *why tells why the task must not begin; NULL: it may. Locks the tenant when it has a brake, so
  * that the count stays true until the commit. A tenant document that cannot be read stops its own
@@ -159,7 +116,7 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
 static ida_kind try_one(store *s, ida_ctx *c, void *baton)
 {
     claim *cl = baton;
-    const candidate *one = cl->one;
+    const candidate *one = &cl->one;
     db_result hold;
     const char *why = NULL;
     int taken = 0;
@@ -190,167 +147,69 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
 
 /* --- whom to try --- */
 
-/* Candidates as one look found them, for all threads of a process: each takes the next one, so that
- * they neither look for the same nor try it at the same time. */
-struct queue_heads {
-    pthread_mutex_t lock;
-    apr_pool_t *pool; /* of the candidates; cleared by each look */
-    candidate found[CANDIDATES_MAX];
-    int count, next;
-    int64_t found_at;
-    char tried[TRYING_MAX][TASK_ID_SIZE]; /* by a thread at this moment; "": none */
-};
-
-static apr_status_t heads_destroy(void *baton)
+/* Work of a kind that only a newer program knows is left to that one. */
+static int is_candidate(const claim *cl, const db_result *r, int row)
 {
-    queue_heads *h = baton;
-    pthread_mutex_destroy(&h->lock);
-    apr_pool_destroy(h->pool);
-    return APR_SUCCESS;
+    int directory = ida_directory_parse(db_text(r, row, 2));
+    return db_int(r, row, 7) && ida_task_type_parse(db_text(r, row, 3)) >= 0 && directory >= 0 &&
+           (!cl->may || cl->may(cl->baton, db_text(r, row, 1), (ida_directory_kind)directory,
+                                db_text(r, row, 0)));
 }
 
-queue_heads *queue_heads_make(apr_pool_t *pool)
+/* Reads outside a transaction, so that idle workers take no lock: whoever is found is looked at
+ * again under locks. */
+static ida_kind try_found(store *s, ida_ctx *c, claim *cl, db_statement look, int max, int *found)
 {
-    queue_heads *h = apr_pcalloc(pool, sizeof *h);
-    pthread_mutex_init(&h->lock, NULL);
-    apr_pool_create_unmanaged_ex(&h->pool, NULL, NULL); /* its user changes, `pool`'s does not */
-    apr_pool_cleanup_register(pool, h, heads_destroy, apr_pool_cleanup_null);
-    return h;
-}
-
-static int is_tried(const queue_heads *h, const char *id)
-{
-    for (int i = 0; i < TRYING_MAX; i++) {
-        if (strcmp(h->tried[i], id) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static ida_kind look(queue_heads *h, store *s, ida_ctx *c, claim *cl)
-{
-    ida_kind kind = find(s, c, cl);
-    apr_pool_clear(h->pool);
-    h->count = h->next = 0;
-    h->found_at = cl->now;
-    for (int i = 0; !kind && i < cl->count; i++) {
-        const candidate *one = &cl->candidates[i];
-        if (!is_tried(h, one->id)) {
-            h->found[h->count++] = (candidate){apr_pstrdup(h->pool, one->id),
-                                               apr_pstrdup(h->pool, one->tenant),
-                                               apr_pstrdup(h->pool, one->directory),
-                                               one->first_disabling};
+    db_result r;
+    ida_kind kind = store_read(s, c, look, DB_ARGS(DB_I(cl->now), DB_I(max)), &r);
+    *found = kind ? 0 : r.rows;
+    for (int row = 0; !kind && !cl->task && row < r.rows; row++) {
+        if (is_candidate(cl, &r, row)) {
+            cl->tried++;
+            cl->one = (candidate){db_text(&r, row, 0), db_text(&r, row, 1), db_text(&r, row, 2),
+                                  db_int(&r, row, 6) && !db_int(&r, row, 4) && !db_int(&r, row, 5)};
+            kind = store_transaction(s, c, try_one, cl);
         }
     }
     return kind;
 }
 
-/* The next one, from a new look when there is none; *slot is given back by let_go. cl->one NULL:
- * nobody is left. */
-static ida_kind next_one(queue_heads *h, store *s, ida_ctx *c, claim *cl, int *looks, char **slot)
-{
-    ida_kind kind = IDA_OK;
-    cl->one = NULL;
-    pthread_mutex_lock(&h->lock);
-    if ((h->next == h->count || cl->now - h->found_at > FRESH_MS) && (*looks)++ < ROUNDS) {
-        kind = look(h, s, c, cl);
-    }
-    for (int i = 0; !kind && !cl->one && i < TRYING_MAX && h->next < h->count; i++) {
-        if (!h->tried[i][0]) {
-            const candidate *one = &h->found[h->next++];
-            *slot = h->tried[i];
-            apr_cpystrn(*slot, one->id, sizeof h->tried[i]);
-            cl->candidates[0] = (candidate){apr_pstrdup(c->pool, one->id),
-                                            apr_pstrdup(c->pool, one->tenant),
-                                            apr_pstrdup(c->pool, one->directory),
-                                            one->first_disabling};
-            cl->one = &cl->candidates[0];
-        }
-    }
-    pthread_mutex_unlock(&h->lock);
-    return kind;
-}
-
-static void let_go(queue_heads *h, char *slot)
-{
-    pthread_mutex_lock(&h->lock);
-    *slot = 0;
-    pthread_mutex_unlock(&h->lock);
-}
-
-static ida_kind claim_of_all(queue_heads *h, store *s, ida_ctx *c, claim *cl)
-{
-    ida_kind kind;
-    int looks = 0;
-    do {
-        char *slot = NULL;
-        kind = next_one(h, s, c, cl, &looks, &slot);
-        if (kind || !cl->one) {
-            return kind;
-        }
-        kind = store_transaction(s, c, try_one, cl);
-        let_go(h, slot);
-    } while (!kind && !cl->task);
-    return kind;
-}
-
-/* By a look of its own. */
-static ida_kind claim_of_some(store *s, ida_ctx *c, claim *cl)
+static ida_kind claim_one(store *s, ida_ctx *c, claim *cl)
 {
     ida_kind kind = IDA_OK;
     for (int round = 0; !kind && !cl->task && round < ROUNDS; round++) {
-        kind = find(s, c, cl);
-        for (int i = 0; !kind && !cl->task && i < cl->count; i++) {
-            cl->one = &cl->candidates[i];
-            kind = store_transaction(s, c, try_one, cl);
+        int found;
+        cl->tried = 0;
+        kind = try_found(s, c, cl, STMT_queue_head, HEAD, &found);
+        if (!kind && !cl->task && !cl->tried && found == HEAD) {
+            kind = try_found(s, c, cl, STMT_queue_spread, SPREAD, &found);
         }
-        if (!cl->count) {
+        if (!cl->tried) {
             break;
         }
     }
     return kind;
 }
 
-static ida_kind claimed(ida_ctx *c, const claim *cl, ida_kind kind, ida_task **task, int *braked)
-{
-    *task = kind ? NULL : cl->task;
-    *braked = !kind && cl->braked;
-    return kind || cl->task ? kind : ida_fail(c, IDA_NOT_FOUND, "No task is due.");
-}
-
-ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
-                     int64_t probe_ms, ida_task **task, int *braked)
-{
-    return queue_claim_but(s, c, owner, now, lease_ms, probe_ms, NULL, NULL, task, braked);
-}
-
-ida_kind queue_claim_next(store *s, ida_ctx *c, queue_heads *heads, const char *owner, int64_t now,
-                          int64_t lease_ms, int64_t probe_ms, ida_task **task, int *braked)
-{
-    claim cl = {.owner = owner, .now = now, .lease_ms = lease_ms, .probe_ms = probe_ms};
-    return claimed(c, &cl, claim_of_all(heads, s, c, &cl), task, braked);
-}
-
-ida_kind queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
-                         int64_t probe_ms, queue_skip skip, void *baton, ida_task **task,
-                         int *braked)
+ida_kind queue_claim_among(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
+                           int64_t probe_ms, queue_may may, void *baton, ida_task **task,
+                           int *braked)
 {
     claim cl = {.owner = owner,
                 .now = now,
                 .lease_ms = lease_ms,
                 .probe_ms = probe_ms,
-                .skip = skip,
+                .may = may,
                 .baton = baton};
-    return claimed(c, &cl, claim_of_some(s, c, &cl), task, braked);
+    ida_kind kind = claim_one(s, c, &cl);
+    *task = kind ? NULL : cl.task;
+    *braked = !kind && cl.braked;
+    return kind || cl.task ? kind : ida_fail(c, IDA_NOT_FOUND, "No task is due.");
 }
 
 ida_kind queue_next_at(store *s, ida_ctx *c, int64_t *next_at)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_queue_next_at, DB_ARGS(DB_I(ida_now(c->env))), &r);
-    *next_at = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_number(s, c, STMT_queue_next_at, DB_ARGS(DB_I(ida_now(c->env))), next_at);
 }
 
 ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queue_due_soon **rows,

@@ -22,22 +22,15 @@ struct queue_membership;
  * row. Brake: the first claim of an offboarding beyond tenant.brake within the hour goes to
  * `attention` instead (audited; *braked = 1, *task tells which). A task also waits while its person
  * has another queued one that goes first by (due time, id), even when that one waits for its next
- * try. IDA_NOT_FOUND: nothing to do. *task comes with payload and steps. */
-ida_kind queue_claim(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
-                     int64_t probe_ms, ida_task **task, int *braked);
-
-/* The same for the threads of one process, which share `heads`: one looks, and each tries another
- * of the tasks it found. */
-typedef struct queue_heads queue_heads;
-queue_heads *queue_heads_make(apr_pool_t *pool);
-ida_kind queue_claim_next(store *s, ida_ctx *c, queue_heads *heads, const char *owner, int64_t now,
-                          int64_t lease_ms, int64_t probe_ms, ida_task **task, int *braked);
-
-/* The same, passing over directories for which `skip` answers non-zero. */
-typedef int (*queue_skip)(void *baton, const char *tenant, ida_directory_kind directory);
-ida_kind queue_claim_but(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
-                         int64_t probe_ms, queue_skip skip, void *baton, ida_task **task,
-                         int *braked);
+ * try. IDA_NOT_FOUND: nothing to do. *task comes with payload and steps.
+ *
+ * `may` (NULL: all) is asked of each task that would be tried, in the order of due times: 0 leaves
+ * it alone. */
+typedef int (*queue_may)(void *baton, const char *tenant, ida_directory_kind directory,
+                         const char *task_id);
+ida_kind queue_claim_among(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
+                           int64_t probe_ms, queue_may may, void *baton, ida_task **task,
+                           int *braked);
 
 /* Earliest instant after now at which work may become claimable: a task is due, a hold may be
  * probed (0: none known). What is due already and was not claimed waits for something else; the 250
@@ -103,9 +96,9 @@ ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_t
  * (core/queue/rehire.h); those known already stay. */
 ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task,
                            const struct queue_membership *rows, int count);
-/* A rehire has given back what the offboardings of its account took away in task->directory, that
- * which the run acts on now. */
-ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task);
+/* A rehire has given back what the offboardings of its account took away in this directory. */
+ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task,
+                                    ida_directory_kind directory);
 
 /* After the account is in the cache: step done, seat and reservations given back, in one
  * transaction. later = 1: they are given back by queue_finish of the task that is done, which

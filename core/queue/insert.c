@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/queue/inner.h"
+#include "core/store/rows.h"
 #include "core/tenant/naming.h"
 
 /* Numbers tried before a format counts as exhausted: a guard against a loop without end, far above
@@ -14,10 +15,7 @@
 
 ida_kind queue_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *used)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_seats_used, DB_ARGS(DB_T(tenant)), &r);
-    *used = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_number(s, c, STMT_seats_used, DB_ARGS(DB_T(tenant)), used);
 }
 
 ida_kind queue_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant)
@@ -178,8 +176,9 @@ ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const id
 {
     return store_write(s, c, STMT_task_step_put,
                        DB_ARGS(DB_T(task_id), DB_I(step->position), DB_T(step->name),
-                               DB_T(ida_outcome_text(step->outcome)), DB_T(step->detail),
-                               DB_I(step->at)),
+                               DB_T(step->workflow), DB_I(step->workflow_position),
+                               DB_T(step->account), DB_T(ida_outcome_text(step->outcome)),
+                               DB_T(step->detail), DB_I(step->at)),
                        NULL);
 }
 

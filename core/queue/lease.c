@@ -3,6 +3,7 @@
  */
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
+#include "core/store/rows.h"
 
 ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now,
                      int64_t lease_ms)
@@ -16,23 +17,20 @@ ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, i
                           (long long)fence);
 }
 
+static void running_of(const db_result *r, int i, void *out)
+{
+    *(queue_running_task *)out = (queue_running_task){.tenant = db_text(r, i, 0),
+                                                      .task_id = db_text(r, i, 1),
+                                                      .owner = db_text(r, i, 2),
+                                                      .fence = db_int(r, i, 3),
+                                                      .heartbeat = db_int(r, i, 4),
+                                                      .lease_until = db_int(r, i, 5)};
+}
+
 ida_kind queue_running(store *s, ida_ctx *c, int max, const queue_running_task **rows, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_queue_running, DB_ARGS(DB_I(max)), &r);
-    queue_running_task *list = apr_palloc(c->pool,
-                                          sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
-    for (int i = 0; !kind && i < r.rows; i++) {
-        list[i] = (queue_running_task){.tenant = db_text(&r, i, 0),
-                                       .task_id = db_text(&r, i, 1),
-                                       .owner = db_text(&r, i, 2),
-                                       .fence = db_int(&r, i, 3),
-                                       .heartbeat = db_int(&r, i, 4),
-                                       .lease_until = db_int(&r, i, 5)};
-    }
-    *rows = list;
-    *count = kind ? 0 : r.rows;
-    return kind;
+    return store_rows(s, c, STMT_queue_running, DB_ARGS(DB_I(max)), running_of, sizeof **rows, rows,
+                      count);
 }
 
 typedef struct takeover {

@@ -1,9 +1,9 @@
 /* Owns tasks as they are read: rows, steps, lists. Changes nothing. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/queue/inner.h"
+#include "core/store/rows.h"
 
 #define HOUR_MS INT64_C(3600000) /* what the brake looks at */
 #define STEP_BATCH 256           /* tasks whose steps are asked for at once */
@@ -98,55 +98,47 @@ ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *ta
     return IDA_OK;
 }
 
-static int by_id(const void *a, const void *b)
+static ida_task *task_with(ida_task *tasks, int count, const char *id)
 {
-    return strcmp((*(ida_task *const *)a)->id, (*(ida_task *const *)b)->id);
+    while (count > 0 && strcmp(tasks[count - 1].id, id) != 0) {
+        count--;
+    }
+    return count ? &tasks[count - 1] : NULL;
 }
 
-static ida_kind add_step(ida_ctx *c, ida_task **tasks, int count, const db_result *r, int row,
-                         int *capacity)
-{
-    ida_task probe = {.id = db_text(r, row, 0)}, *wanted = &probe;
-    ida_task **found = bsearch(&wanted, tasks, (size_t)count, sizeof *tasks, by_id);
-    int outcome = ida_outcome_parse(db_text(r, row, 3));
-    if (!found || outcome < 0) {
-        ida_log(c->env, IDA_LOG_ERROR, "IDA0021",
-                "a step of task %s has the unknown outcome \"%s\"", probe.id, db_text(r, row, 3));
-        return ida_fail(c, IDA_INTERNAL_ERROR, "A task in the store is damaged.");
-    }
-    ida_task *task = *found;
-    int *room = &capacity[found - tasks];
-    if (task->step_count == *room) {
-        *room = *room ? *room * 2 : 8;
-        ida_step *more = apr_palloc(c->pool, (apr_size_t)*room * sizeof *more);
-        if (task->step_count) {
-            memcpy(more, task->steps, (size_t)task->step_count * sizeof *more);
-        }
-        task->steps = more;
-    }
-    task->steps[task->step_count++] = (ida_step){.position = (int)db_int(r, row, 1),
-                                                 .name = db_text(r, row, 2),
-                                                 .outcome = (ida_outcome)outcome,
-                                                 .detail = db_text(r, row, 4),
-                                                 .at = db_int(r, row, 5)};
-    return IDA_OK;
-}
-
+/* The rows of a task come together, so its steps are a part of one array. */
 static ida_kind load_batch(store *s, ida_ctx *c, ida_task *tasks, int count)
 {
-    ida_task *sorted[STEP_BATCH];
-    int capacity[STEP_BATCH] = {0};
+    db_result r;
     json_t *ids = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < count; i++) {
         json_array_append_new(ids, json_string(tasks[i].id));
-        sorted[i] = &tasks[i];
     }
-    qsort(sorted, (size_t)count, sizeof *sorted, by_id);
-    db_result r;
     ida_kind kind = store_read(s, c, STMT_task_steps, DB_ARGS(DB_T(ida_json_text(c->pool, ids))),
                                &r);
+    ida_step *steps = kind ? NULL : apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *steps);
+    ida_task *task = NULL;
     for (int row = 0; !kind && row < r.rows; row++) {
-        kind = add_step(c, sorted, count, &r, row, capacity);
+        const char *id = db_text(&r, row, 0);
+        int outcome = ida_outcome_parse(db_text(&r, row, 3));
+        if (!task || strcmp(task->id, id) != 0) {
+            task = task_with(tasks, count, id);
+            task->steps = &steps[row];
+        }
+        if (outcome < 0) {
+            ida_log(c->env, IDA_LOG_ERROR, "IDA0021",
+                    "a step of task %s has the unknown outcome \"%s\"", id, db_text(&r, row, 3));
+            return ida_fail(c, IDA_INTERNAL_ERROR, "A task in the store is damaged.");
+        }
+        task->step_count++;
+        steps[row] = (ida_step){.position = (int)db_int(&r, row, 1),
+                                .name = db_text(&r, row, 2),
+                                .outcome = (ida_outcome)outcome,
+                                .detail = db_text(&r, row, 4),
+                                .at = db_int(&r, row, 5),
+                                .workflow = db_text(&r, row, 6),
+                                .workflow_position = (int)db_int(&r, row, 7),
+                                .account = db_text(&r, row, 8)};
     }
     return kind;
 }
@@ -210,48 +202,29 @@ typedef struct listing {
     int64_t total;
 } listing;
 
-/* Page and total by the narrowest index: person, else state, else all of the tenant. */
-static ida_kind list_rows(store *s, ida_ctx *c, const listing *l, db_result *page, db_result *total)
-{
-    const queue_task_filter *f = l->filter;
-    const char *before = f->before_id ? f->before_id : "~"; /* above every ID */
-    ida_kind kind;
-    if (f->person) {
-        kind = store_read(s, c, STMT_task_list_person,
-                          DB_ARGS(DB_T(l->tenant), DB_T(f->person), DB_T(f->state), DB_T(f->type),
-                                  DB_T(before), DB_I(f->limit)),
-                          page);
-        return kind ? kind
-                    : store_read(s, c, STMT_task_count_person,
-                                 DB_ARGS(DB_T(l->tenant), DB_T(f->person), DB_T(f->state),
-                                         DB_T(f->type)),
-                                 total);
-    }
-    if (f->state) {
-        kind = store_read(s, c, STMT_task_list_state,
-                          DB_ARGS(DB_T(l->tenant), DB_T(f->state), DB_T(f->type), DB_T(before),
-                                  DB_I(f->limit)),
-                          page);
-        return kind ? kind
-                    : store_read(s, c, STMT_task_count_state,
-                                 DB_ARGS(DB_T(l->tenant), DB_T(f->state), DB_T(f->type)), total);
-    }
-    kind = store_read(s, c, STMT_task_list,
-                      DB_ARGS(DB_T(l->tenant), DB_T(f->type), DB_T(before), DB_I(f->limit)), page);
-    return kind ? kind
-                : store_read(s, c, STMT_task_count, DB_ARGS(DB_T(l->tenant), DB_T(f->type)), total);
-}
-
 static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
+    static const struct {
+        db_statement page, total;
+    } by[] = {{STMT_task_list, STMT_task_count},
+              {STMT_task_list_state, STMT_task_count_state},
+              {STMT_task_list_person, STMT_task_count_person}};
     listing *l = baton;
-    db_result page, total;
-    ida_kind kind = list_rows(s, c, l, &page, &total);
+    const queue_task_filter *f = l->filter;
+    int narrow = f->person ? 2 : f->state ? 1 : 0;
+    const db_arg args[] = {DB_T(l->tenant),
+                           DB_T(f->person),
+                           DB_T(f->state),
+                           DB_T(f->type),
+                           DB_T(f->before_id ? f->before_id : "~"), /* above every ID */
+                           DB_I(f->limit)};
+    db_result page;
+    ida_kind kind = store_read(s, c, by[narrow].page, args, 6, &page);
+    kind = kind ? kind : store_number(s, c, by[narrow].total, args, 4, &l->total);
     if (kind) {
         return kind;
     }
     l->count = page.rows;
-    l->total = db_int(&total, 0, 0);
     l->tasks = apr_palloc(c->pool, (apr_size_t)(page.rows + 1) * sizeof *l->tasks);
     for (int row = 0; !kind && row < page.rows; row++) {
         kind = queue_task_of_row(c, &page, row, &l->tasks[row]);
@@ -270,39 +243,43 @@ ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_t
     return kind;
 }
 
+ida_kind queue_task_leaver(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                           int64_t at, const char **id, const char **upn)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_task_leaver,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(at)),
+                               &r);
+    *id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
+    *upn = *id ? db_text(&r, 0, 1) : NULL;
+    return kind;
+}
+
 ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now,
                                        int64_t *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_disablings_started,
-                               DB_ARGS(DB_T(tenant), DB_I(now - HOUR_MS)), &r);
-    *count = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_number(s, c, STMT_disablings_started, DB_ARGS(DB_T(tenant), DB_I(now - HOUR_MS)),
+                        count);
 }
 
 ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but,
                                         int64_t at, int64_t *count)
 {
-    db_result r;
     int64_t from = at - HOUR_MS, due_from = from < ida_now(c->env) ? 0 : from;
-    ida_kind kind = store_read(
-        s, c, STMT_disablings_expected,
-        DB_ARGS(DB_T(tenant), DB_I(from), DB_I(at), DB_I(due_from), DB_T(but)), &r);
-    *count = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_number(s, c, STMT_disablings_expected,
+                        DB_ARGS(DB_T(tenant), DB_I(from), DB_I(at), DB_I(due_from), DB_T(but)),
+                        count);
+}
+
+static void named_of(const db_result *r, int i, void *out)
+{
+    *(ida_task *)out = (ida_task){.id = db_text(r, i, 0), .upn = db_text(r, i, 1)};
 }
 
 ida_kind queue_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person,
                                    int limit, ida_task **tasks, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_task_naming_manager,
-                               DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)), &r);
-    *count = kind ? 0 : r.rows;
-    *tasks = apr_pcalloc(c->pool, sizeof **tasks * (apr_size_t)(*count + 1));
-    for (int i = 0; i < *count; i++) {
-        (*tasks)[i].id = db_text(&r, i, 0);
-        (*tasks)[i].upn = db_text(&r, i, 1);
-    }
-    return kind;
+    return store_rows(s, c, STMT_task_naming_manager,
+                      DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)), named_of, sizeof **tasks,
+                      tasks, count);
 }

@@ -5,19 +5,18 @@
 #include <string.h>
 
 #include "core/queue/claim.h"
+#include "core/store/rows.h"
+
+static void coming_of(const db_result *r, int i, void *out)
+{
+    *(queue_coming *)out = (queue_coming){db_text(r, i, 0), db_text(r, i, 1)};
+}
 
 ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
                              queue_coming **rows, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_creations_of_employee,
-                               DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
-    *count = kind ? 0 : r.rows;
-    *rows = apr_palloc(c->pool, sizeof **rows * (apr_size_t)(*count + 1));
-    for (int i = 0; i < *count; i++) {
-        (*rows)[i] = (queue_coming){db_text(&r, i, 0), db_text(&r, i, 1)};
-    }
-    return kind;
+    return store_rows(s, c, STMT_creations_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)),
+                      coming_of, sizeof **rows, rows, count);
 }
 
 ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
@@ -57,11 +56,11 @@ ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, cons
 
 /* --- writes of a run --- */
 
-typedef struct snapshot {
+typedef struct finding {
     const ida_task *task;
     const queue_membership *rows;
     int count;
-} snapshot;
+} finding;
 
 /* Under the fence, which the change of nothing asks for. */
 static ida_kind fence(store *s, ida_ctx *c, const ida_task *task)
@@ -72,7 +71,7 @@ static ida_kind fence(store *s, ida_ctx *c, const ida_task *task)
 
 static ida_kind put(store *s, ida_ctx *c, void *baton)
 {
-    const snapshot *w = baton;
+    const finding *w = baton;
     ida_kind kind = fence(s, c, w->task);
     for (int i = 0; !kind && i < w->count; i++) {
         kind = store_write(
@@ -89,21 +88,28 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
 ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task, const queue_membership *rows,
                            int count)
 {
-    snapshot w = {task, rows, count};
+    finding w = {task, rows, count};
     return store_transaction(s, c, put, &w);
 }
 
+typedef struct restoring {
+    const ida_task *task;
+    ida_directory_kind directory;
+} restoring;
+
 static ida_kind restored(store *s, ida_ctx *c, void *baton)
 {
-    const ida_task *task = baton;
-    ida_kind kind = fence(s, c, task);
+    const restoring *w = baton;
+    ida_kind kind = fence(s, c, w->task);
     return kind ? kind
                 : store_write(s, c, STMT_memberships_restored,
-                              DB_ARGS(DB_T(task->id), DB_T(ida_directory_name(task->directory))),
+                              DB_ARGS(DB_T(w->task->id), DB_T(ida_directory_name(w->directory))),
                               NULL);
 }
 
-ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task)
+ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task,
+                                    ida_directory_kind directory)
 {
-    return store_transaction(s, c, restored, (void *)(uintptr_t)task);
+    restoring w = {task, directory};
+    return store_transaction(s, c, restored, &w);
 }

@@ -10,9 +10,7 @@
 #include "core/zone/zone.h"
 
 #define PAGE 500
-#define LOOKS                                                                           \
-    3 /* after a change: other processes may queue by the old rules for a moment longer \
-       */
+#define LOOKS 3 /* after a change: others may queue by the old rules for a moment longer */
 
 typedef struct seen {
     const zone_info *rules;

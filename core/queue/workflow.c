@@ -1,24 +1,7 @@
 /* Owns the history of workflow runs. Must not know how an action is carried out. */
 #include "core/queue/workflow.h"
 
-#include <string.h>
-
 #include "core/base/text.h"
-
-static ida_kind add_actions(store *s, ida_ctx *c, const char *run_id, const ida_task *task,
-                            const char *workflow)
-{
-    ida_kind kind = IDA_OK;
-    for (int i = 0; i < task->step_count && !kind; i++) {
-        ida_action_name name;
-        if (ida_task_action_name(c->pool, task->steps[i].name, &name) &&
-            strcmp(name.workflow, workflow) == 0) {
-            kind = store_write(s, c, STMT_workflow_action_add,
-                               DB_ARGS(DB_T(run_id), DB_I(name.position), DB_T(name.type)), NULL);
-        }
-    }
-    return kind;
-}
 
 static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *workflow,
                       int64_t started_at, const char **run_id)
@@ -32,7 +15,9 @@ static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *wo
                 DB_I(started_at ? started_at : ida_now(c->env)), DB_T("running")),
         &r);
     if (kind || r.changes) {
-        return kind ? kind : add_actions(s, c, *run_id, task, workflow);
+        return kind ? kind
+                    : store_write(s, c, STMT_workflow_actions_add,
+                                  DB_ARGS(DB_T(*run_id), DB_T(task->id), DB_T(workflow)), NULL);
     }
     kind = store_read(s, c, STMT_workflow_run_find, DB_ARGS(DB_T(task->id), DB_T(workflow)), &r);
     *run_id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
@@ -52,10 +37,10 @@ static ida_kind tell(store *s, ida_ctx *c, void *baton)
     const telling *t = baton;
     const queue_workflow_news *n = t->news;
     const char *run_id;
-    ida_kind kind = begin(s, c, t->task, n->action.workflow, n->started_at, &run_id);
+    ida_kind kind = begin(s, c, t->task, n->workflow, n->started_at, &run_id);
     kind = kind ? kind
                 : store_write(s, c, STMT_workflow_action_set,
-                              DB_ARGS(DB_T(run_id), DB_I(n->action.position), DB_T(n->status),
+                              DB_ARGS(DB_T(run_id), DB_I(n->position), DB_T(n->status),
                                       DB_I(n->started_at), DB_I(n->finished_at), DB_T(n->error)),
                               NULL);
     return kind ? kind

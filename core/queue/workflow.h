@@ -1,5 +1,5 @@
-/* Workflow runs as history (design 6 "Runs"): one row a workflow and task, by the workflow's name,
- * with its actions. Main file. */
+/* Workflow runs as history: one row a workflow and task, by the workflow's name, with its actions.
+ * Main file. */
 #ifndef CORE_QUEUE_WORKFLOW_H
 #define CORE_QUEUE_WORKFLOW_H
 
@@ -8,7 +8,8 @@
 
 /* How an action stands, and its run with it. */
 typedef struct queue_workflow_news {
-    ida_action_name action;
+    const char *workflow;
+    int position;                    /* of the action, from 1 */
     const char *status;              /* pending waiting done already skipped failed unknown */
     int64_t started_at, finished_at; /* 0: as it was; not yet */
     const char *error;               /* why it failed, waits or was skipped; else NULL */
@@ -16,8 +17,8 @@ typedef struct queue_workflow_news {
     int run_ended;
 } queue_workflow_news;
 
-/* Begins the run at the first news of it: its actions are those of the task's steps, `pending`. Not
- * fenced: belongs into the transaction of a fenced write of core/queue/claim.h. */
+/* Begins the run at the first news of it: its actions are those of the task's steps on disk,
+ * `pending`. Not fenced: belongs into the transaction of a fenced write of core/queue/claim.h. */
 ida_kind queue_workflow_tell(store *s, ida_ctx *c, const ida_task *task,
                              const queue_workflow_news *news);
 

@@ -224,8 +224,9 @@ sub make_points {
 sub step_in_hand {
     my ($stack, $case) = @_;
     my ($row) =
-        $stack->sql("SELECT t.state, s.name FROM task t JOIN task_step s ON s.task_id = t.id "
-        . "WHERE t.id = '$case->{id}' AND s.outcome IS NULL ORDER BY s.position LIMIT 1");
+        $stack->sql("SELECT t.state, COALESCE(s.workflow || '/' || s.workflow_position || ' ', "
+        . "'') || s.name FROM task t JOIN task_step s ON s.task_id = t.id WHERE t.id = "
+        . "'$case->{id}' AND s.outcome IS NULL ORDER BY s.position LIMIT 1");
     return $row ? "$row->[0] $row->[1]" : 'none';
 }
 

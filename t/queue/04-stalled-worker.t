@@ -27,8 +27,9 @@ my $workflow = { name => 'Joiner', trigger => 'userCreate',
 sub row { my ($on, $statement) = @_; my ($row) = $on->sql($statement); return $row // [] }
 sub in_hand { my ($on, $id) = @_;
     return join ' ', @{ row($on,
-    "SELECT t.state, s.name FROM task t JOIN task_step s ON s.task_id = t.id WHERE t.id = '$id' "
-    . "AND s.outcome IS NULL ORDER BY s.position LIMIT 1") } }
+    "SELECT t.state, COALESCE(s.workflow || '/' || s.workflow_position || ' ', '') || s.name FROM "
+    . "task t JOIN task_step s ON s.task_id = t.id WHERE t.id = '$id' AND s.outcome IS NULL ORDER "
+    . "BY s.position LIMIT 1") } }
 
 sub join_now {
     my ($on, $surname) = @_;

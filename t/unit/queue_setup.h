@@ -120,7 +120,6 @@ __attribute__((unused)) static ida_task *make_task(ida_ctx *c, const char *tenan
 {
     ida_task *t = apr_pcalloc(c->pool, sizeof *t);
     ida_tenant nothing = {.id = tenant};
-    const char **names = ida_task_step_names(c->pool, &nothing, type, 0);
     t->id = ida_new_id(c->pool, c->env);
     t->tenant = tenant;
     t->type = type;
@@ -139,13 +138,7 @@ __attribute__((unused)) static ida_task *make_task(ida_ctx *c, const char *tenan
     t->payload = "{\"firstname\":\"Anna\",\"surname\":\"Berg\"}";
     t->username = "hr";
     t->label = "HR system";
-    while (names[t->step_count]) {
-        t->step_count++;
-    }
-    t->steps = apr_pcalloc(c->pool, sizeof *t->steps * (apr_size_t)t->step_count);
-    for (int i = 0; i < t->step_count; i++) {
-        t->steps[i] = (ida_step){.position = i + 1, .name = names[i]};
-    }
+    ida_task_plan(c->pool, &nothing, t);
     return t;
 }
 
@@ -166,6 +159,14 @@ __attribute__((unused)) static ida_task *get_task(store *s, const ida_task *t)
     ida_task *now = NULL;
     queue_task_get(s, fresh(), t->tenant, t->id, 1, &now);
     return now;
+}
+
+/* Any task that may be claimed. */
+__attribute__((unused)) static ida_kind queue_claim(store *s, ida_ctx *c, const char *owner,
+                                                    int64_t now, int64_t lease_ms, int64_t probe_ms,
+                                                    ida_task **task, int *braked)
+{
+    return queue_claim_among(s, c, owner, now, lease_ms, probe_ms, NULL, NULL, task, braked);
 }
 
 /* Claims at the test's clock; NULL when nothing is to do. */

@@ -88,10 +88,11 @@ static json_t *offboarding_json(dossier *d, const ida_task *task, const audit_ro
     int newest = task == d->offboardings;
     json_array_foreach (json_object_get(object, "steps"), i, step) {
         const ida_step *s = &task->steps[i];
-        const audit_row *row = record_of_step(d, rows, count, task->id, s->name);
+        const char *shown = ida_step_shown(d->ctl->pool, s);
+        const audit_row *row = record_of_step(d, rows, count, task->id, shown);
         json_object_set_new(step, "proof", row ? proof_json(row) : json_null());
         if (newest && !is_settled(s->outcome)) {
-            not_proven(d, "Step %s of task %s: %s%s%s.", s->name, task->id,
+            not_proven(d, "Step %s of task %s: %s%s%s.", shown, task->id,
                        s->outcome == IDA_STEP_NONE ? "not carried out"
                                                    : ida_outcome_text(s->outcome),
                        s->detail ? ": " : "", s->detail ? s->detail : "");
@@ -99,7 +100,7 @@ static json_t *offboarding_json(dossier *d, const ida_task *task, const audit_ro
             not_proven(d,
                        "The audit record of step %s of task %s is not in the chain: erased, past "
                        "its retention, or on its way.",
-                       s->name, task->id);
+                       shown, task->id);
         }
     }
     if (newest && task->state != IDA_DONE) {

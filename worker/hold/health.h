@@ -30,27 +30,6 @@ const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenan
 void hold_answered(worker *w, store *main, apr_pool_t *pool, const char *tenant,
                    ida_directory_kind where, hold_known known);
 
-/* The run thread `slot` is busy with a task of this directory from here to there. */
-void hold_run_begins(worker *w, int slot, const char *tenant, ida_directory_kind where);
-void hold_run_ends(worker *w, int slot);
-/* A directory call of the run thread `slot` begins and ends; at its end, until when the watch held
- * the directory because of it (0: it did not). */
-void hold_call_begins(worker *w, int slot, const char *tenant, ida_directory_kind where);
-int64_t hold_call_ends(worker *w, int slot);
-/* Puts a short hold on each directory that leaves a call without an answer for long, so that no
- * further task of it is claimed. For the housekeeper. */
-void hold_watch_calls(worker *w, store *main, apr_pool_t *pool);
-/* What reserve thread number `reserve` (from 0) may work on, so that no directory, however slow or
- * full of work, keeps the others' tasks waiting. */
-typedef enum hold_room {
-    ROOM_NONE,  /* a thread is free: it is not needed */
-    ROOM_FIRST, /* all threads are busy: tasks of directories that no thread is at */
-    ROOM_OTHERS /* as many calls as this wait for slow answers: tasks of directories that answer */
-} hold_room;
-hold_room hold_room_of(worker *w, int threads, int reserve);
-/* Non-zero: a task of this directory is not for a reserve thread that has `room`. */
-int hold_crowded(worker *w, hold_room room, const char *tenant, ida_directory_kind where);
-
 /* Raises the alarm of offboardings that wait for a held directory for 15 minutes. */
 void hold_alarmed(worker *w, store *main, apr_pool_t *pool);
 

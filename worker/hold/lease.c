@@ -91,19 +91,17 @@ static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *
     }
 }
 
-int hold_lease_ready(worker *w, lease *l, store *main, ida_ctx *c)
+void hold_lease_extend(worker *w, lease *l, store *main, apr_pool_t *pool)
 {
     if (hold_lease_left(w, l) > DIRECTORY_CALL_MS) {
-        return 1;
+        return;
     }
     pthread_mutex_lock(&w->lock);
     lease seen = *l;
     pthread_mutex_unlock(&w->lock);
     if (!seen.lost) {
-        renew(w, l, &seen, main, c);
-        ida_ctx_clear(c);
+        renew(w, l, &seen, main, worker_ctx(w, pool));
     }
-    return hold_lease_left(w, l) > DIRECTORY_CALL_MS;
 }
 
 void hold_lease_renew_all(worker *w, store *main, apr_pool_t *pool)

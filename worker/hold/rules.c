@@ -1,4 +1,4 @@
-/* Owns the waiting times of design 7. Knows neither clock nor store. */
+/* Owns how long is waited, and for what. Knows neither clock nor store. */
 #include "worker/hold/rules.h"
 
 #define SECOND INT64_C(1000)

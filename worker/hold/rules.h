@@ -1,4 +1,4 @@
-/* How long to wait, and what a failure means for task and directory (design 7). Pure: numbers in,
+/* How long to wait, and what a failure means for task and directory. Pure: numbers in,
  * numbers out. */
 #ifndef WORKER_HOLD_RULES_H
 #define WORKER_HOLD_RULES_H

@@ -32,10 +32,10 @@ typedef struct lease {
     int lost, closing; /* closing: its end is being written, after which a renewal finds nothing */
 } lease;
 
-/* What a run thread is at, for the watch over directories that do not answer and for those that
- * serve the others meanwhile. */
+/* What a run thread is at (worker/hold/slot.h). */
 typedef struct call_slot {
-    int busy; /* with a task of this directory, or making ready for one */
+    int busy;      /* with a task of this directory, or making ready for one */
+    char task[40]; /* that it runs or tries to claim; "": none */
     char tenant[72];
     ida_directory_kind directory;
     int64_t since;      /* monotonic ms, of the directory call in progress; 0: none */
@@ -87,9 +87,8 @@ void hold_lease_end(worker *w, lease *l);
 void hold_lease_closes(worker *w, lease *l);
 /* Monotonic ms left; 0 when lost. */
 int64_t hold_lease_left(worker *w, lease *l);
-/* 1 when more than one directory call fits in; renews by itself when not. 0: stop, the lease is not
- * ours any more or cannot be renewed. */
-int hold_lease_ready(worker *w, lease *l, store *main, ida_ctx *c);
+/* Renews it when no directory call fits in any more. */
+void hold_lease_extend(worker *w, lease *l, store *main, apr_pool_t *pool);
 /* Somebody else has the fence: renewed no more. */
 void hold_lease_lose(worker *w, lease *l);
 /* Renews all; for the heartbeat thread. */

@@ -3,15 +3,13 @@
 #include "worker/run/actions.h"
 
 #include <apr_strings.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/queue/workflow.h"
 #include "core/tenant/shape.h"
 #include "worker/hold/rules.h"
+#include "worker/run/steps.h"
 
 /* Members of the task's progress: actions that ended badly, by step, with the text of the task's
  * failure or `true` when the run goes on (also of one that was left out because the document
@@ -21,31 +19,37 @@
 #define GRANTED "actionsGranted"
 #define TRIES_BEFORE "triesBefore"
 
-static const struct {
+typedef struct action {
     const char *type;
-    action_function function;
-} actions[] = {
-    {"addToGroup", action_add_to_group},
-    {"removeFromGroup", action_remove_from_group},
-    {"assignRoleTemplate", action_assign_template},
-    {"unassignRoleTemplates", action_unassign_templates},
-    {"removeLicenses", action_remove_licenses},
-    {"setAttribute", action_set_attribute},
-    {"moveTo", action_move},
-    {"transferReports", action_transfer_reports},
-    {"sendEmail", action_mail},
-    {IDA_ACTION_PASSWORD, action_password},
-    {"callWebhook", action_webhook},
+    step_function function;
+    int of_account; /* nothing to do where there is no account */
+} action;
+
+static const action actions[] = {
+    {"addToGroup", action_add_to_group, 1},
+    {"removeFromGroup", action_remove_from_group, 1},
+    {"assignRoleTemplate", action_assign_template, 1},
+    {"unassignRoleTemplates", action_unassign_templates, 1},
+    {"removeLicenses", action_remove_licenses, 1},
+    {"setAttribute", action_set_attribute, 1},
+    {"moveTo", action_move, 1},
+    {"transferReports", action_transfer_reports, 1},
+    {IDA_ACTION_PASSWORD, action_password, 1},
+    {"sendEmail", action_mail, 0},
+    {"callWebhook", action_webhook, 0},
 };
 
-static action_function function_of(const char *type)
+static step_end carry_out(run *r)
 {
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
-        if (strcmp(actions[i].type, type) == 0) {
-            return actions[i].function;
+        if (strcmp(actions[i].type, r->step.name) == 0) {
+            return actions[i].of_account && !r->account->object_id
+                       ? step_says(r, IDA_STEP_SKIPPED, "the directory has no such account")
+                       : actions[i].function(r);
         }
     }
-    return NULL;
+    return step_fails(r, "This version of idadmin-worker does not know actions of the type %s.",
+                      r->step.name);
 }
 
 /* --- which one it is --- */
@@ -54,7 +58,8 @@ static const json_t *workflow_named(const run *r, const char *name)
 {
     const json_t *workflow;
     size_t i;
-    json_array_foreach (json_object_get(r->session->tenant->document, "workflows"), i, workflow) {
+    json_array_foreach (json_object_get(r->account->session->tenant->document, "workflows"), i,
+                        workflow) {
         const char *is = ida_json_string(workflow, "name");
         if (is && strcmp(is, name) == 0) {
             return workflow;
@@ -63,46 +68,47 @@ static const json_t *workflow_named(const run *r, const char *name)
     return NULL;
 }
 
-/* The document may have changed since the task was queued: an action that is not what the step
- * names is not carried out. *differs: the workflow stands, with another action in that place. */
-static const char *find(const run *r, workflow_action *a, int *differs)
+/* What the document says of an action. It may have changed since the task was queued: an action
+ * that is not what the step names is not carried out; then the answer is NULL, and *why says why
+ * not. *differs: the workflow stands, with another action in that place. */
+static const json_t *find(const run *r, const ida_step *step, const char **why, int *differs)
 {
-    const json_t *workflow = workflow_named(r, a->name.workflow);
+    const json_t *workflow = workflow_named(r, step->workflow);
     const json_t *settings = json_array_get(json_object_get(workflow, "actions"),
-                                            (size_t)a->name.position - 1);
+                                            (size_t)step->workflow_position - 1);
     const char *type = ida_json_string(settings, "type"),
                *trigger = ida_json_string(workflow, "trigger");
     *differs = 0;
     if (!workflow) {
-        return "the tenant has no workflow of this name any more";
+        *why = "the tenant has no workflow of this name any more";
+        return NULL;
     }
     if (json_is_false(json_object_get(workflow, "active"))) {
-        return "the workflow is not active any more";
+        *why = "the workflow is not active any more";
+        return NULL;
     }
-    if (!type || strcmp(type, a->name.type) != 0 || !trigger ||
+    if (!type || strcmp(type, step->name) != 0 || !trigger ||
         !ida_task_action_follows(r->task->type, trigger, type)) {
         *differs = 1;
-        return "the workflow was changed since the task was queued";
+        *why = "the workflow was changed since the task was queued";
+        return NULL;
     }
-    a->settings = settings;
-    a->go_on = json_is_true(json_object_get(settings, "continueOnError"));
-    return NULL;
+    return settings;
 }
 
-const json_t *action_settings(const run *r, const char *step)
+const json_t *action_settings(const run *r, const ida_step *step)
 {
-    workflow_action a = {0};
+    const char *why;
     int differs;
-    return ida_task_action_name(r->pool, step, &a.name) && !find(r, &a, &differs) ? a.settings
-                                                                                  : NULL;
+    return step->workflow ? find(r, step, &why, &differs) : NULL;
 }
 
-static const json_t *ended(const run *r, const char *step)
+static const json_t *ended(const run *r, const ida_step *step)
 {
-    return json_object_get(json_object_get(r->progress, ENDED), step);
+    return json_object_get(json_object_get(r->progress, ENDED), ida_step_shown(r->pool, step));
 }
 
-int action_ended(const run *r, const char *step)
+int action_ended(const run *r, const ida_step *step)
 {
     return ended(r, step) != NULL;
 }
@@ -116,19 +122,21 @@ static int is_bad(const ida_step *step)
  * the workflow was changed. */
 static const json_t *bad_end(const run *r, const ida_step *step)
 {
-    return is_bad(step) || step->outcome == IDA_STEP_SKIPPED ? ended(r, step->name) : NULL;
+    return is_bad(step) || step->outcome == IDA_STEP_SKIPPED ? ended(r, step) : NULL;
+}
+
+static int is_of(const ida_step *step, const char *workflow)
+{
+    return step->workflow && strcmp(step->workflow, workflow) == 0;
 }
 
 /* The action of the same workflow whose failure ended it, or NULL. */
-static const ida_step *blocker(run *r, const ida_action_name *name)
+static const ida_step *blocker(run *r)
 {
     for (int i = 0; i < r->task->step_count; i++) {
         const ida_step *step = &r->task->steps[i];
-        ida_action_name other;
-        if (step->position < r->step.position && is_bad(step) &&
-            json_is_string(ended(r, step->name)) &&
-            ida_task_action_name(r->pool, step->name, &other) &&
-            strcmp(other.workflow, name->workflow) == 0) {
+        if (step->position < r->step.position && is_bad(step) && is_of(step, r->step.workflow) &&
+            json_is_string(ended(r, step))) {
             return step;
         }
     }
@@ -145,15 +153,16 @@ static json_t *member(json_t *object, const char *name)
     return json_object_get(object, name);
 }
 
-static step_end give_up(run *r, const workflow_action *a, ida_outcome outcome)
+static step_end give_up(run *r, ida_outcome outcome)
 {
+    const char *shown = run_shown(r);
     const char *detail = r->step.detail ? r->step.detail : "it could not be carried out";
+    int go_on = json_is_true(json_object_get(r->settings, "continueOnError"));
     r->step.outcome = outcome;
     r->step.detail = detail;
-    json_object_set_new(member(r->progress, ENDED), r->step.name,
-                        a->go_on
-                            ? json_true()
-                            : json_string(ida_printf(r->pool, "%s: %s", r->step.name, detail)));
+    json_object_set_new(member(r->progress, ENDED), shown,
+                        go_on ? json_true()
+                              : json_string(ida_printf(r->pool, "%s: %s", shown, detail)));
     return STEP_ON;
 }
 
@@ -166,17 +175,17 @@ static void count_anew(run *r)
     }
 }
 
-static step_end conclude(run *r, const workflow_action *a, step_end end)
+static step_end conclude(run *r, step_end end)
 {
     if (end == STEP_FAILED || (end == STEP_ON && r->step.outcome == IDA_STEP_FAILED)) {
-        return give_up(r, a, IDA_STEP_FAILED);
+        return give_up(r, IDA_STEP_FAILED);
     }
     if ((end == STEP_LATER || end == STEP_UNSURE) && run_last_try(r)) {
         r->step.detail = ida_printf(r->pool, "given up after %d tries: %s", TRIES_MAX,
                                     r->step.detail ? r->step.detail
                                                    : "it could not be carried out");
         count_anew(r);
-        return give_up(r, a, end == STEP_UNSURE ? IDA_STEP_UNKNOWN : IDA_STEP_FAILED);
+        return give_up(r, end == STEP_UNSURE ? IDA_STEP_UNKNOWN : IDA_STEP_FAILED);
     }
     if (end == STEP_ON) {
         count_anew(r);
@@ -186,37 +195,24 @@ static step_end conclude(run *r, const workflow_action *a, step_end end)
 
 step_end step_workflow_action(run *r)
 {
-    workflow_action *a = apr_pcalloc(r->pool, sizeof *a);
-    if (!ida_task_action_name(r->pool, r->step.name, &a->name)) {
-        step_says(r, IDA_STEP_FAILED, "This version of idadmin-worker does not know the step %s.",
-                  r->step.name);
-        return STEP_FAILED;
-    }
-    r->action = a;
-    const ida_step *failed = blocker(r, &a->name);
+    const ida_step *failed = blocker(r);
+    const char *changed = NULL;
     int differs = 0;
-    const char *changed = failed ? NULL : find(r, a, &differs);
+    r->settings = failed ? NULL : find(r, &r->step, &changed, &differs);
     if (failed) {
         return step_says(r, IDA_STEP_SKIPPED,
                          failed->outcome == IDA_STEP_UNKNOWN
                              ? "not carried out, because nobody knows what became of %s"
                              : "not carried out, because %s failed",
-                         failed->name);
+                         ida_step_shown(r->pool, failed));
     }
-    if (changed) {
+    if (!r->settings) {
         if (differs) { /* what the workflow asks for now was not done for this person: to be seen */
-            json_object_set_new(member(r->progress, ENDED), r->step.name, json_true());
+            json_object_set_new(member(r->progress, ENDED), run_shown(r), json_true());
         }
         return step_says(r, IDA_STEP_SKIPPED, "not carried out: %s", changed);
     }
-    action_function function = function_of(a->name.type);
-    if (!function) {
-        return conclude(
-            r, a,
-            action_fails(r, "This version of idadmin-worker does not know actions of the type %s.",
-                         a->name.type));
-    }
-    return conclude(r, a, function(r, a));
+    return conclude(r, carry_out(r));
 }
 
 /* A retry that people asked for begins these anew: what was said of their failure holds no more. */
@@ -238,9 +234,10 @@ void actions_begin(run *r)
                                                   : 0; /* a retry counts from the beginning */
     for (int i = 0; i < r->task->step_count; i++) {
         const ida_step *step = &r->task->steps[i];
-        if (step->outcome == IDA_STEP_NONE && strchr(step->name, '/')) {
-            forget_warnings(r, step->name);
-            json_object_del(json_object_get(r->progress, ENDED), step->name);
+        if (step->outcome == IDA_STEP_NONE && step->workflow) {
+            const char *shown = ida_step_shown(r->pool, step);
+            forget_warnings(r, shown);
+            json_object_del(json_object_get(r->progress, ENDED), shown);
         }
     }
 }
@@ -256,7 +253,7 @@ void actions_sum_up(run *r)
             r->failure = r->failure && !unknown ? r->failure : json_string_value(text);
             r->failure_unknown |= unknown;
         } else if (text) {
-            run_warn(r, ida_printf(r->pool, "%s: %s", step->name,
+            run_warn(r, ida_printf(r->pool, "%s: %s", ida_step_shown(r->pool, step),
                                    step->detail ? step->detail : "failed"));
         }
     }
@@ -270,9 +267,7 @@ static void judge_run(run *r, const ida_step *present, queue_workflow_news *news
     for (int i = 0; i < r->task->step_count; i++) {
         const ida_step *step = r->task->steps[i].position == present->position ? present
                                                                                : &r->task->steps[i];
-        ida_action_name name;
-        if (!ida_task_action_name(r->pool, step->name, &name) ||
-            strcmp(name.workflow, news->action.workflow) != 0) {
+        if (!is_of(step, news->workflow)) {
             continue;
         }
         const json_t *text = bad_end(r, step);
@@ -288,7 +283,8 @@ const queue_workflow_news *action_told(run *r)
 {
     int said = r->step.outcome == IDA_STEP_SKIPPED || is_bad(&r->step);
     queue_workflow_news *news = apr_palloc(r->pool, sizeof *news);
-    *news = (queue_workflow_news){.action = r->action->name,
+    *news = (queue_workflow_news){.workflow = r->step.workflow,
+                                  .position = r->step.workflow_position,
                                   .status = ida_outcome_text(r->step.outcome),
                                   .started_at = r->begun_at,
                                   .finished_at = r->step.at,
@@ -300,7 +296,8 @@ const queue_workflow_news *action_told(run *r)
 const queue_workflow_news *action_waits(run *r, const char *reason)
 {
     queue_workflow_news *news = apr_palloc(r->pool, sizeof *news);
-    *news = (queue_workflow_news){.action = r->action->name,
+    *news = (queue_workflow_news){.workflow = r->step.workflow,
+                                  .position = r->step.workflow_position,
                                   .status = "waiting",
                                   .started_at = r->begun_at,
                                   .error = reason,
@@ -310,29 +307,12 @@ const queue_workflow_news *action_waits(run *r, const char *reason)
 
 /* --- for the actions --- */
 
-step_end action_fails(run *r, const char *format, ...)
-{
-    char text[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    step_says(r, IDA_STEP_FAILED, "%s", text);
-    return STEP_FAILED;
-}
-
 step_end action_answered(run *r, const directory_error *e)
 {
     return e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY ? STEP_ON
            : e->class == DIRECTORY_NOT_FOUND
-               ? action_fails(r, "The directory does not show the account any more.")
+               ? step_fails(r, "The directory does not show the account any more.")
                : run_fails(r, e);
-}
-
-step_end action_account(run *r, int *ends)
-{
-    *ends = !r->task->object_id;
-    return *ends ? step_says(r, IDA_STEP_SKIPPED, "the directory has no such account") : STEP_ON;
 }
 
 void action_grants(run *r, const ida_group *group)
@@ -346,8 +326,8 @@ const char *action_granted(const run *r, const char *group_id)
     return json_string_value(json_object_get(json_object_get(r->progress, GRANTED), group_id));
 }
 
-const char *action_text(const workflow_action *a, const char *name)
+const char *action_text(const run *r, const char *name)
 {
-    const char *text = ida_json_string(a->settings, name);
+    const char *text = ida_json_string(r->settings, name);
     return text ? text : "";
 }

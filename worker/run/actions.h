@@ -1,28 +1,18 @@
-/* Actions of workflows: steps named "<workflow>/<position> <type>", carried out after the account's
- * own. What an action is to do is read from the tenant's sealed document when it runs. */
+/* Actions of workflows, carried out after the account's own steps. What an action is to do is read
+ * from the tenant's sealed document when it runs. */
 #ifndef WORKER_RUN_ACTIONS_H
 #define WORKER_RUN_ACTIONS_H
 
 #include "core/cache/person.h"
-#include "core/model/task.h"
 #include "core/queue/workflow.h"
-#include "worker/run/run.h"
-
-typedef struct workflow_action {
-    ida_action_name name;
-    const json_t *settings; /* of the sealed document, which the session keeps */
-    int go_on;              /* continueOnError */
-} workflow_action;
+#include "worker/run/step.h"
 
 /* --- for run.c --- */
 
-/* The step of an action. An action that failed for good, or was tried for the last time, ends the
- * step, never the run. */
-step_end step_workflow_action(run *r);
 /* First of all calls: what earlier tries left. */
 void actions_begin(run *r);
 /* 1 when the step is an action that failed for good in an earlier try. */
-int action_ended(const run *r, const char *step);
+int action_ended(const run *r, const ida_step *step);
 /* What the workflow's run says of the action in hand: for the transaction of the step's record. */
 const queue_workflow_news *action_told(run *r);
 /* For the transaction in which the task goes back to the queue because of it. */
@@ -32,9 +22,9 @@ void actions_sum_up(run *r);
 
 /* --- for worker/run/steps_hybrid.c --- */
 
-/* What the document says of the action that a step is named after; NULL: the step is none, or the
- * document has it no more. */
-const json_t *action_settings(const run *r, const char *step);
+/* What the document says of the action that a step is; NULL: the step is none, or the document has
+ * it no more. */
+const json_t *action_settings(const run *r, const ida_step *step);
 
 /* --- for worker/run/steps_delete.c --- */
 
@@ -44,31 +34,27 @@ const char *action_granted(const run *r, const char *group_id);
 
 /* --- for actions_*.c --- */
 
-/* Ends as a step does; STEP_FAILED with the reason in the step's detail. */
-typedef step_end (*action_function)(run *r, const workflow_action *a);
-
-step_end action_fails(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The account is known and exists; else how the action ends (*ends 1). */
-step_end action_account(run *r, int *ends);
 /* What an answer about the account means: STEP_ON when the directory did it or found it so; else
  * how the action ends. */
 step_end action_answered(run *r, const directory_error *e);
 /* Notes that the person is in this group by an action's doing. */
 void action_grants(run *r, const ida_group *group);
 /* A text of the settings; "" when absent. */
-const char *action_text(const workflow_action *a, const char *member);
+const char *action_text(const run *r, const char *member);
 
-step_end action_add_to_group(run *r, const workflow_action *a);
-step_end action_remove_from_group(run *r, const workflow_action *a);
-step_end action_remove_licenses(run *r, const workflow_action *a);
-step_end action_assign_template(run *r, const workflow_action *a);
-step_end action_unassign_templates(run *r, const workflow_action *a);
-step_end action_set_attribute(run *r, const workflow_action *a);
-step_end action_move(run *r, const workflow_action *a);
-step_end action_transfer_reports(run *r, const workflow_action *a);
-step_end action_mail(run *r, const workflow_action *a);
-step_end action_password(run *r, const workflow_action *a);
-step_end action_webhook(run *r, const workflow_action *a);
+/* Each ends as a step does; what it is to do is in r->settings, of which account in r->account. */
+
+step_end action_add_to_group(run *r);
+step_end action_remove_from_group(run *r);
+step_end action_remove_licenses(run *r);
+step_end action_assign_template(run *r);
+step_end action_unassign_templates(run *r);
+step_end action_set_attribute(run *r);
+step_end action_move(run *r);
+step_end action_transfer_reports(run *r);
+step_end action_mail(run *r);
+step_end action_password(run *r);
+step_end action_webhook(run *r);
 
 /* --- worker/run/actions_text.c --- */
 

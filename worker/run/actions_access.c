@@ -6,60 +6,47 @@
 #include "worker/run/actions.h"
 #include "worker/run/grant.h"
 
-/* What the action gives or takes is in the tenant's other directory: from here on the run acts on
- * the person's account there. */
-static step_end go_there(run *r, const char *what, ida_directory_kind where)
+/* The group that the settings name; from here on the step acts on the account in its directory. */
+static step_end find_group(run *r, ida_group **group)
 {
-    int found;
-    step_end end = run_twin_enter(r, &found);
-    return end != STEP_ON || found
-               ? end
-               : action_fails(r, "%s is in the directory %s, where the person has no account.",
-                              what, ida_directory_name(where));
-}
-
-/* The group that the settings name; the run is in its directory. */
-static step_end find_group(run *r, const workflow_action *a, ida_group **group)
-{
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    const char *wanted = action_text(a, "group");
-    ida_kind kind = cache_group_find(r->r->main, c, r->task->tenant, wanted, group);
+    ida_ctx *c = run_ctx(r);
+    const char *wanted = action_text(r, "group");
+    ida_kind kind = cache_group_find(r->main, c, r->task->tenant, wanted, group);
     if (kind == IDA_NOT_FOUND) {
-        return action_fails(r, "The directory has no group \"%s\".", wanted);
+        return step_fails(r, "The directory has no group \"%s\".", wanted);
     }
     if (kind == IDA_CONFLICT) {
-        return action_fails(
-            r, "The directory has several groups \"%s\": the action must name it by ID.", wanted);
+        return step_fails(r,
+                          "The directory has several groups \"%s\": the action must name it by ID.",
+                          wanted);
     }
     if (kind) {
-        step_says(r, IDA_STEP_NONE, "The group %s cannot be looked up: %s", wanted,
-                  c->message ? c->message : ida_kind_text(kind));
-        return STEP_LATER;
+        return step_later(r, "The group %s cannot be looked up: %s", wanted,
+                          c->message ? c->message : ida_kind_text(kind));
     }
-    if ((*group)->directory != r->task->directory) {
-        return go_there(r, ida_printf(r->pool, "The group %s", wanted), (*group)->directory);
+    if ((*group)->directory == r->account->directory) {
+        return STEP_ON;
     }
-    return STEP_ON;
+    int found;
+    step_end end = run_other_account(r, &found);
+    return end != STEP_ON || found ? end
+                                   : step_fails(r,
+                                                "The group %s is in the directory %s, where the "
+                                                "person has no account.",
+                                                wanted, ida_directory_name((*group)->directory));
 }
 
-static const char *reason_of(const directory_error *e)
-{
-    return e->message ? e->message : directory_class_text(e->class);
-}
-
-step_end action_add_to_group(run *r, const workflow_action *a)
+step_end action_add_to_group(run *r)
 {
     ida_group *group;
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    end = ends ? end : find_group(r, a, &group);
-    if (ends || end != STEP_ON) {
+    step_end end = find_group(r, &group);
+    if (end != STEP_ON) {
         return end;
     }
-    if (!r->session->ops->add_members) {
-        return action_fails(r,
-                            "This version cannot add members to groups in this kind of directory.");
+    if (!r->account->session->ops->add_members) {
+        return step_fails(r,
+                          "This version cannot add members to groups in this kind of directory.");
     }
     end = run_change_member(r, group->id, 1, NULL, &e);
     if (end != STEP_ON) {
@@ -74,23 +61,21 @@ step_end action_add_to_group(run *r, const workflow_action *a)
     case DIRECTORY_ALREADY:
         return step_says(r, IDA_STEP_ALREADY, "member of %s already", group->name);
     case DIRECTORY_NOT_FOUND:
-        return e.field ? action_fails(r, "The group %s is not in the directory any more: %s",
-                                      group->name, reason_of(&e))
-                       : action_fails(r, "The directory does not show the account any more: %s",
-                                      reason_of(&e));
+        return e.field ? step_fails(r, "The group %s is not in the directory any more: %s",
+                                    group->name, run_why(&e))
+                       : step_fails(r, "The directory does not show the account any more: %s",
+                                    run_why(&e));
     default: return run_fails(r, &e);
     }
 }
 
-step_end action_remove_from_group(run *r, const workflow_action *a)
+step_end action_remove_from_group(run *r)
 {
     ida_group *group;
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    end = ends ? end : find_group(r, a, &group);
-    end = ends || end != STEP_ON ? end : run_change_member(r, group->id, 0, NULL, &e);
-    if (ends || end != STEP_ON) {
+    step_end end = find_group(r, &group);
+    end = end == STEP_ON ? run_change_member(r, group->id, 0, NULL, &e) : end;
+    if (end != STEP_ON) {
         return end;
     }
     switch (e.class) {
@@ -105,7 +90,7 @@ static directory_class call_all_licenses(run *r, const directory_ops *ops, direc
                                          void *baton, directory_error *e)
 {
     static const char *const none[] = {NULL};
-    return ops->set_licenses(dir, r->pool, r->task->object_id, none, baton, e);
+    return ops->set_licenses(dir, r->pool, r->account->object_id, none, baton, e);
 }
 
 /* All, and those the cache knows of: the directory may answer as before they were assigned. */
@@ -115,8 +100,8 @@ static const char **all_licenses(run *r)
     ida_user *user;
     const json_t *name;
     size_t i;
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    if (cache_user_details(r->r->main, c, r->task->tenant, r->task->object_id, &user, &cached)) {
+    ida_ctx *c = run_ctx(r);
+    if (cache_user_details(r->main, c, r->task->tenant, r->account->object_id, &user, &cached)) {
         cached = NULL; /* then the directory's own word has to do */
     }
     const char **list = apr_pcalloc(r->pool, sizeof *list * (json_array_size(cached) + 2)),
@@ -128,26 +113,23 @@ static const char **all_licenses(run *r)
     return list;
 }
 
-step_end action_remove_licenses(run *r, const workflow_action *a)
+step_end action_remove_licenses(run *r)
 {
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    (void)a;
-    if (ends) {
+    int found = 1;
+    step_end end = STEP_ON;
+    if (!r->account->session->ops->set_licenses) {
+        end = run_other_account(r, &found); /* licences are the cloud's */
+    }
+    if (end != STEP_ON) {
         return end;
     }
-    if (!r->session->ops->set_licenses) {
-        int found; /* licences are the cloud's */
-        end = run_twin_enter(r, &found);
-        if (end != STEP_ON || !found || !r->session->ops->set_licenses) {
-            return end != STEP_ON ? end
-                                  : step_says(r, IDA_STEP_SKIPPED, "%s",
-                                              r->session->ops->set_licenses
-                                                  ? "licences are the cloud directory's, where the "
-                                                    "person has no account"
-                                                  : "a directory of this kind has no licences");
-        }
+    if (!r->account->session->ops->set_licenses) {
+        return step_says(r, IDA_STEP_SKIPPED, "a directory of this kind has no licences");
+    }
+    if (!found) {
+        return step_says(r, IDA_STEP_SKIPPED,
+                         "licences are the cloud directory's, where the person has no account");
     }
     end = run_call(r, call_all_licenses, all_licenses(r), &e);
     end = end == STEP_ON ? action_answered(r, &e) : end;
@@ -159,17 +141,12 @@ step_end action_remove_licenses(run *r, const workflow_action *a)
                      e.message ? "; " : "", e.message ? e.message : "");
 }
 
-step_end action_assign_template(run *r, const workflow_action *a)
+step_end action_assign_template(run *r)
 {
-    int ends;
-    step_end end = action_account(r, &ends);
-    return ends ? end : run_assign_template(r, action_text(a, "roleTemplate"));
+    return run_assign_template(r, action_text(r, "roleTemplate"));
 }
 
-step_end action_unassign_templates(run *r, const workflow_action *a)
+step_end action_unassign_templates(run *r)
 {
-    int ends;
-    step_end end = action_account(r, &ends);
-    (void)a;
-    return ends ? end : run_unassign_templates(r);
+    return run_unassign_templates(r);
 }

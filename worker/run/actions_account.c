@@ -10,7 +10,7 @@
 static step_end changed(run *r, const directory_error *e, directory_user *after, const char *text)
 {
     if (e->class == DIRECTORY_NOT_FOUND && e->field) {
-        return action_fails(r, "%s", e->message ? e->message : directory_class_text(e->class));
+        return step_fails(r, "%s", run_why(e));
     }
     step_end end = action_answered(r, e);
     end = end == STEP_ON && after->cache.id ? run_cache_user(r, after) : end;
@@ -20,7 +20,7 @@ static step_end changed(run *r, const directory_error *e, directory_user *after,
     for (const char *const *w = after->warnings; w && *w;
          w++) { /* what did not become as it was asked for */
         text = apr_pstrcat(r->pool, text, "; ", *w, NULL);
-        run_warn(r, apr_pstrcat(r->pool, r->step.name, ": ", *w, NULL));
+        run_warn(r, apr_pstrcat(r->pool, run_shown(r), ": ", *w, NULL));
     }
     return step_says(r, e->class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", text);
 }
@@ -41,7 +41,7 @@ static directory_class call_manager(run *r, const directory_ops *ops, directory 
 static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const manager_call *call = baton;
-    return cache_tell_manager(cache, c, r->task->tenant, r->task->directory, call->user_id,
+    return cache_tell_manager(cache, c, r->task->tenant, r->account->directory, call->user_id,
                               call->manager_id);
 }
 
@@ -55,7 +55,7 @@ static step_end set_manager(run *r, manager_call *call, directory_error *e)
 static step_end manager_missing(run *r, const directory_error *e, const char *upn)
 {
     return e->field && strcmp(e->field, "manager") == 0
-               ? action_fails(r, "The manager %s was not found in the directory.", upn)
+               ? step_fails(r, "The manager %s was not found in the directory.", upn)
                : action_answered(r, e);
 }
 
@@ -70,44 +70,40 @@ static directory_class call_update(run *r, const directory_ops *ops, directory *
                                    directory_error *e)
 {
     update_call *call = baton;
-    return ops->update(dir, r->pool, r->task->object_id, &call->attribute, 1, -1, &call->after, e);
+    return ops->update(dir, r->pool, r->account->object_id, &call->attribute, 1, -1, &call->after,
+                       e);
 }
 
 static step_end set_own_manager(run *r, const char *upn)
 {
-    manager_call call = {.user_id = r->task->object_id, .upn = *upn ? upn : NULL};
+    manager_call call = {.user_id = r->account->object_id, .upn = *upn ? upn : NULL};
     directory_error e;
     step_end end = set_manager(r, &call, &e);
+    if (end == STEP_ON && e.class == DIRECTORY_NOT_FOUND) {
+        return manager_missing(r, &e, upn);
+    }
+    end = end == STEP_ON ? action_answered(r, &e) : end;
+    return end == STEP_ON ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
+                                      "manager: %s", *upn ? upn : "nobody")
+                          : end;
+}
+
+step_end action_set_attribute(run *r)
+{
+    const char *name = action_text(r, "attribute");
+    person p;
+    directory_error e;
+    step_end end = run_person_read(r, &p);
     if (end != STEP_ON) {
         return end;
     }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        return manager_missing(r, &e, upn);
-    }
-    return e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY
-               ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
-                           "manager: %s", *upn ? upn : "nobody")
-               : run_fails(r, &e);
-}
-
-step_end action_set_attribute(run *r, const workflow_action *a)
-{
-    const char *name = action_text(a, "attribute");
-    person p;
-    directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    end = ends ? end : run_person_read(r, &p);
-    if (ends || end != STEP_ON) {
-        return end;
-    }
-    const char *value = run_person_fill(r->pool, &p, action_text(a, "value"));
+    const char *value = run_person_fill(r->pool, &p, action_text(r, "value"));
     if (strcmp(name, "manager") == 0) {
-        return set_own_manager(r, strcmp(action_text(a, "value"), "{manager}") == 0 ? p.manager_upn
+        return set_own_manager(r, strcmp(action_text(r, "value"), "{manager}") == 0 ? p.manager_upn
                                                                                     : value);
     }
-    if (!r->session->ops->update) {
-        return action_fails(r, "This version cannot change attributes in this kind of directory.");
+    if (!r->account->session->ops->update) {
+        return step_fails(r, "This version cannot change attributes in this kind of directory.");
     }
     update_call call = {.attribute = {name, *value ? value : NULL}};
     end = run_call(r, call_update, &call, &e);
@@ -127,22 +123,17 @@ static directory_class call_move(run *r, const directory_ops *ops, directory *di
                                  directory_error *e)
 {
     move_call *call = baton;
-    return ops->move(dir, r->pool, r->task->object_id, call->container, &call->after, e);
+    return ops->move(dir, r->pool, r->account->object_id, call->container, &call->after, e);
 }
 
-step_end action_move(run *r, const workflow_action *a)
+step_end action_move(run *r)
 {
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    if (ends) {
-        return end;
-    }
-    if (!r->session->ops->move) {
+    if (!r->account->session->ops->move) {
         return step_says(r, IDA_STEP_SKIPPED, "a directory of this kind has no containers");
     }
-    move_call call = {.container = action_text(a, "container")};
-    end = run_call(r, call_move, &call, &e);
+    move_call call = {.container = action_text(r, "container")};
+    step_end end = run_call(r, call_move, &call, &e);
     return end == STEP_ON
                ? changed(r, &e, &call.after, ida_printf(r->pool, "to %s", call.container))
                : end;
@@ -159,7 +150,7 @@ static directory_class call_reports(run *r, const directory_ops *ops, directory 
                                     directory_error *e)
 {
     reports_call *call = baton;
-    return ops->reports(dir, r->pool, r->task->object_id, &call->ids, &call->count, e);
+    return ops->reports(dir, r->pool, r->account->object_id, &call->ids, &call->count, e);
 }
 
 /* Each report in turn; one that the directory refuses for good does not keep the others from being
@@ -188,33 +179,28 @@ static step_end transfer(run *r, const reports_call *reports, const person *p, c
                 return end;
             }
             refused++;
-            why = e.message ? e.message : directory_class_text(e.class);
+            why = run_why(&e);
         }
     }
     return refused
-               ? action_fails(r,
-                              "%d of %d reports now report to %s; %d refused, the last because: %s",
-                              moved, reports->count, to, refused, why)
+               ? step_fails(r,
+                            "%d of %d reports now report to %s; %d refused, the last because: %s",
+                            moved, reports->count, to, refused, why)
                : step_says(r, IDA_STEP_DONE, "%d report%s now report%s to %s", moved,
                            moved == 1 ? "" : "s", moved == 1 ? "s" : "", to);
 }
 
-step_end action_transfer_reports(run *r, const workflow_action *a)
+step_end action_transfer_reports(run *r)
 {
-    const char *given = action_text(a, "to"), *to;
+    const char *given = action_text(r, "to"), *to;
     reports_call reports = {0};
     person p;
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    if (ends) {
-        return end;
-    }
-    if (!r->session->ops->reports) {
-        return action_fails(
+    if (!r->account->session->ops->reports) {
+        return step_fails(
             r, "This version cannot tell who reports to somebody in this kind of directory.");
     }
-    end = run_person_read(r, &p);
+    step_end end = run_person_read(r, &p);
     end = end == STEP_ON ? run_call(r, call_reports, &reports, &e) : end;
     end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end != STEP_ON) {
@@ -226,11 +212,11 @@ step_end action_transfer_reports(run *r, const workflow_action *a)
     to = !*given || strcmp(given, "{manager}") == 0 ? p.manager_upn
                                                     : run_person_fill(r->pool, &p, given);
     if (!*to) {
-        return action_fails(r, "%d people report to %s, who has no manager to take them over.",
-                            reports.count, p.upn);
+        return step_fails(r, "%d people report to %s, who has no manager to take them over.",
+                          reports.count, p.upn);
     }
     if (strcasecmp(to, p.upn) == 0) {
-        return action_fails(
+        return step_fails(
             r,
             "%d people report to %s, and the action names the same person to take them over: "
             "name somebody else.",

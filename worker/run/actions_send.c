@@ -23,7 +23,7 @@
  * thread, and uncounted. */
 static step_end turn(run *r)
 {
-    worker *w = r->r->w;
+    worker *w = r->w;
     worker_config config;
     worker_settings(w, r->pool, &config);
     int64_t wait = config.smtp_url ? hold_outage_wait(&w->outages, config.smtp_url,
@@ -40,7 +40,7 @@ static step_end turn(run *r)
 
 static void server_was(run *r, const char *url, int silent, int64_t begun)
 {
-    worker *w = r->r->w;
+    worker *w = r->w;
     uint32_t random;
     ida_random(&w->env, &random, sizeof random);
     if (silent && hold_outage_silent(&w->outages, url, begun, ida_monotonic(&w->env), random)) {
@@ -56,38 +56,39 @@ static step_end deliver(run *r, mail_message *m)
     worker_config config;
     const char *detail;
     int silent;
-    step_end end = run_may_call(r);
+    step_end end = run_commit(r);
+    end = end == STEP_ON ? run_may_call(r) : end;
     if (end != STEP_ON) {
         return end;
     }
-    worker_settings(r->r->w, r->pool, &config);
-    int64_t begun = ida_monotonic(&r->r->w->env);
+    worker_settings(r->w, r->pool, &config);
+    int64_t begun = ida_monotonic(&r->w->env);
     m->id = ida_printf(r->pool, "idadmin.%s.%d", r->task->id, r->step.position);
-    m->at_ms = ida_now(&r->r->w->env);
+    m->at_ms = ida_now(&r->w->env);
     mail_outcome outcome = mail_send(r->pool, &config, m, &detail, &silent);
     if (config.smtp_url) {
         server_was(r, config.smtp_url, silent, begun);
     }
     switch (outcome) {
     case MAIL_SENT: return step_says(r, IDA_STEP_DONE, "to %s: %s", m->to, detail);
-    case MAIL_REFUSED: return action_fails(r, "to %s: %s", m->to, detail);
-    case MAIL_LATER: step_says(r, IDA_STEP_NONE, "to %s: %s", m->to, detail); return STEP_LATER;
+    case MAIL_REFUSED: return step_fails(r, "to %s: %s", m->to, detail);
+    case MAIL_LATER: return step_later(r, "to %s: %s", m->to, detail);
     default: step_says(r, IDA_STEP_UNKNOWN, "to %s: %s", m->to, detail); return STEP_UNSURE;
     }
 }
 
-step_end action_mail(run *r, const workflow_action *a)
+step_end action_mail(run *r)
 {
     person p;
     step_end end = run_person_read(r, &p);
-    const char *to = end == STEP_ON ? run_person_address(r, &p, action_text(a, "to"), &end) : NULL;
+    const char *to = end == STEP_ON ? run_person_address(r, &p, action_text(r, "to"), &end) : NULL;
     end = to ? turn(r) : end;
     if (!to || end != STEP_ON) {
         return end;
     }
     mail_message m = {.to = to,
-                      .subject = run_person_fill(r->pool, &p, action_text(a, "subject")),
-                      .body = run_person_fill(r->pool, &p, action_text(a, "body"))};
+                      .subject = run_person_fill(r->pool, &p, action_text(r, "subject")),
+                      .body = run_person_fill(r->pool, &p, action_text(r, "body"))};
     return deliver(r, &m);
 }
 
@@ -96,7 +97,7 @@ step_end action_mail(run *r, const workflow_action *a)
 static directory_class call_password(run *r, const directory_ops *ops, directory *dir, void *baton,
                                      directory_error *e)
 {
-    return ops->set_password(dir, r->pool, r->task->object_id, baton, e);
+    return ops->set_password(dir, r->pool, r->account->object_id, baton, e);
 }
 
 /* The password is set, and how its mail ended (STEP_ON: it was taken over) is not all there is to
@@ -119,41 +120,36 @@ static step_end password_sent(run *r, step_end end)
 /* First whoever is to read it is known and how it is sent, then the password is set, then it is
  * sent: a failure between leaves a password that nobody knows, and the next try makes another one.
  */
-step_end action_password(run *r, const workflow_action *a)
+step_end action_password(run *r)
 {
     person p;
     directory_error e;
-    int ends;
-    step_end end = action_account(r, &ends);
-    if (ends) {
-        return end;
+    if (!r->account->session->ops->set_password) {
+        return step_fails(r, "This version cannot set passwords in this kind of directory.");
     }
-    if (!r->session->ops->set_password) {
-        return action_fails(r, "This version cannot set passwords in this kind of directory.");
-    }
-    end = run_person_read(r, &p);
+    step_end end = run_person_read(r, &p);
     person reader = p;
-    end = end == STEP_ON ? run_person_owner(r, &reader, action_text(a, "to")) : end;
-    const char *to = end == STEP_ON ? run_person_address(r, &reader, action_text(a, "to"), &end)
+    end = end == STEP_ON ? run_person_owner(r, &reader, action_text(r, "to")) : end;
+    const char *to = end == STEP_ON ? run_person_address(r, &reader, action_text(r, "to"), &end)
                                     : NULL;
     if (!to) {
         return end;
     }
     worker_config config;
-    worker_settings(r->r->w, r->pool, &config);
+    worker_settings(r->w, r->pool, &config);
     const char *fault = mail_settings_fault(r->pool, &config);
     if (fault) {
-        return action_fails(r, "%s. The password was left as it is.", fault);
+        return step_fails(r, "%s. The password was left as it is.", fault);
     }
     end = turn(r);
     if (end != STEP_ON) {
         return end;
     }
-    const char *subject = action_text(a, "subject"), *body = action_text(a, "body");
+    const char *subject = action_text(r, "subject"), *body = action_text(r, "body");
     char password[PASSWORD_SIZE], secret[PASSWORD_SIZE + 512];
     const char *local = apr_pstrmemdup(r->pool, p.upn, strcspn(p.upn, "@"));
     const char *names[] = {p.firstname, p.surname, local, p.middle_name, NULL};
-    password_make(&r->r->w->env, names, password);
+    password_make(&r->w->env, names, password);
     end = run_call(r, call_password, password, &e);
     end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end == STEP_ON) {
@@ -177,17 +173,17 @@ step_end action_password(run *r, const workflow_action *a)
 
 /* --- webhook --- */
 
-static const char *payload(run *r, const workflow_action *a, const person *p)
+static const char *payload(run *r, const person *p)
 {
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_ctx *c = run_ctx(r);
     const ida_task *t = r->task;
     json_t *body = ida_json_keep(r->pool, json_object()), *data = json_object();
     ida_json_put(body, "type", ida_task_type_text(t->type));
     ida_json_put_time(body, "timestamp", t->started_at);
     ida_json_put(data, "companyId", t->tenant);
     ida_json_put(data, "taskId", t->id);
-    ida_json_put(data, "workflow", a->name.workflow);
-    json_object_set_new(data, "action", json_integer(a->name.position));
+    ida_json_put(data, "workflow", r->step.workflow);
+    json_object_set_new(data, "action", json_integer(r->step.workflow_position));
     ida_json_put(data, "directory", ida_directory_name(t->directory));
     ida_json_put(data, "scheduledAt", zone_schedule_local(c, t->zone, t->due_at));
     json_object_set_new(data, "user", run_person_json(r, p));
@@ -195,30 +191,30 @@ static const char *payload(run *r, const workflow_action *a, const person *p)
     return ida_json_text(r->pool, body);
 }
 
-step_end action_webhook(run *r, const workflow_action *a)
+step_end action_webhook(run *r)
 {
     person p;
     int retry_after;
     const char *detail;
     step_end end = run_person_read(r, &p);
+    end = end == STEP_ON ? run_commit(r) : end;
     end = end == STEP_ON ? run_may_call(r) : end;
     if (end != STEP_ON) {
         return end;
     }
     const webhook_call call = {
-        .url = action_text(a, "url"),
-        .secret_file = action_text(a, "secretFile"),
-        .ca_file = ida_json_string(a->settings, "caFile"),
+        .url = action_text(r, "url"),
+        .secret_file = action_text(r, "secretFile"),
+        .ca_file = ida_json_string(r->settings, "caFile"),
         .id = ida_printf(r->pool, "msg_%s_%d", r->task->id, r->step.position),
-        .body = payload(r, a, &p),
-        .allow_private = json_is_true(json_object_get(a->settings, "allowPrivate"))};
-    switch (webhook_send(&r->r->w->env, r->pool, &call, &retry_after, &detail)) {
+        .body = payload(r, &p),
+        .allow_private = json_is_true(json_object_get(r->settings, "allowPrivate"))};
+    switch (webhook_send(&r->w->env, r->pool, &call, &retry_after, &detail)) {
     case WEBHOOK_TAKEN: return step_says(r, IDA_STEP_DONE, "%s", detail);
-    case WEBHOOK_REFUSED: return action_fails(r, "%s", detail);
+    case WEBHOOK_REFUSED: return step_fails(r, "%s", detail);
     case WEBHOOK_LATER:
         r->retry_after = retry_after < RETRY_AFTER_MOST_MS ? retry_after : RETRY_AFTER_MOST_MS;
-        step_says(r, IDA_STEP_NONE, "%s", detail);
-        return STEP_LATER;
+        return step_later(r, "%s", detail);
     default: step_says(r, IDA_STEP_UNKNOWN, "%s", detail); return STEP_UNSURE;
     }
 }

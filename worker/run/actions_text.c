@@ -1,4 +1,4 @@
-/* Owns the texts of actions: who the person is and what stands for a placeholder (design 3.5). Must
+/* Owns the texts of actions: who the person is and what stands for a placeholder. Must
  * not know where texts go. */
 #include <apr_strings.h>
 #include <string.h>
@@ -49,17 +49,16 @@ static const char *first(apr_pool_t *pool, const char *a, const char *b)
 
 static step_end unreadable(run *r, const ida_ctx *c)
 {
-    step_says(r, IDA_STEP_NONE, "The person cannot be read from the store: %s",
-              c->message ? c->message : "away");
-    return STEP_LATER;
+    return step_later(r, "The person cannot be read from the store: %s",
+                      c->message ? c->message : "away");
 }
 
 /* *user NULL when the cache does not know it. */
 static step_end cached(run *r, const char *key, ida_user **user)
 {
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_ctx *c = run_ctx(r);
     *user = NULL;
-    ida_kind kind = key ? cache_user_details(r->r->main, c, r->task->tenant, key, user, NULL)
+    ida_kind kind = key ? cache_user_details(r->main, c, r->task->tenant, key, user, NULL)
                         : IDA_NOT_FOUND;
     *user = kind ? NULL : *user;
     return !kind || kind == IDA_NOT_FOUND ? STEP_ON : unreadable(r, c);
@@ -73,7 +72,8 @@ static step_end read_manager(run *r, person *p, const char *upn)
         p->manager_upn = first(r->pool, manager->upn, upn);
         p->manager_name = first(r->pool, manager->display_name, manager->upn);
         p->manager_mail = first(r->pool, manager->mail, NULL);
-        p->manager_id = manager->in[r->task->directory] && manager->directory != r->task->directory
+        p->manager_id = manager->in[r->account->directory] &&
+                                manager->directory != r->account->directory
                             ? manager->other_id
                             : manager->id;
     } else {
@@ -91,14 +91,13 @@ step_end run_person_read(run *r, person *p)
     const json_t *values = json_object_get(stored, "values"),
                  *request = values ? values : stored; /* of an update: its new values */
     ida_user *user;
-    step_end end = cached(r, r->task->object_id, &user);
+    step_end end = cached(r, r->account->object_id, &user);
     end = end == STEP_ON && !user ? cached(r, r->task->upn, &user) : end;
     if (end != STEP_ON) {
         return end;
     }
     const ida_user *u = user ? user : &nobody;
-    const char *local = zone_schedule_local(worker_ctx(r->r->w, pool), r->task->zone,
-                                            r->task->due_at);
+    const char *local = zone_schedule_local(worker_ctx(r->w, pool), r->task->zone, r->task->due_at);
     *p = (person){
         .firstname = first(pool, ida_json_string(request, "firstname"), u->given_name),
         .middle_name = first(pool, ida_json_string(request, "middleName"), NULL),
@@ -109,7 +108,7 @@ step_end run_person_read(run *r, person *p)
         .department = first(pool, ida_json_string(request, "department"), u->department),
         .job_title = first(pool, ida_json_string(request, "jobTitle"), u->job_title),
         .company = first(pool, first(pool, ida_json_string(request, "company"), u->company),
-                         r->session->tenant->name),
+                         r->account->session->tenant->name),
         .date = apr_pstrmemdup(pool, local, 10),
         .time = strlen(local) > 16 ? apr_pstrmemdup(pool, local + 11, 5) : "",
     };
@@ -126,19 +125,19 @@ step_end run_person_owner(run *r, person *p, const char *recipient)
     const json_t *stored = ida_json_load(r->pool, r->task->payload ? r->task->payload : "{}");
     int made = r->task->type == IDA_USER_CREATE;
     if (!made && !json_object_get(stored, "memberships")) {
-        return action_fails(r,
-                            "An initial password is only for an account that the task makes or "
-                            "brings back: that of %s was left as it is.",
-                            p->upn);
+        return step_fails(r,
+                          "An initial password is only for an account that the task makes or "
+                          "brings back: that of %s was left as it is.",
+                          p->upn);
     }
     const char *manager = ida_present(r->pool,
                                       ida_json_string(stored, made ? "manager" : "managerBefore"));
     return manager || strcmp(recipient, "{manager}") != 0
                ? read_manager(r, p, manager)
-               : action_fails(r,
-                              "The password would go to the manager, but %s had none when the task "
-                              "was asked for.",
-                              p->upn);
+               : step_fails(r,
+                            "The password would go to the manager, but %s had none when the task "
+                            "was asked for.",
+                            p->upn);
 }
 
 /* Length of the placeholder at `open`, with what stands for it; 0 when it is a brace of the text
@@ -184,7 +183,7 @@ const char *run_person_fill(apr_pool_t *pool, const person *p, const char *text)
 json_t *run_person_json(const run *r, const person *p)
 {
     json_t *out = json_object();
-    ida_json_put_or_null(out, "id", r->task->object_id);
+    ida_json_put_or_null(out, "id", r->account->object_id);
     for (int i = 0; i < PLACEHOLDERS; i++) {
         if (placeholders[i].at == offsetof(person, manager_name) ||
             placeholders[i].at >= offsetof(person, date)) {
@@ -211,12 +210,12 @@ const char *run_person_address(run *r, const person *p, const char *recipient, s
         address = p->manager_mail;
         if (!*address) {
             *end = *p->manager_upn
-                       ? action_fails(r,
-                                      "The mail would go to the manager, but %s has no mail "
-                                      "address in the directory.",
-                                      p->manager_upn)
-                       : action_fails(r, "The mail would go to the manager, but %s has none.",
-                                      p->upn);
+                       ? step_fails(r,
+                                    "The mail would go to the manager, but %s has no mail "
+                                    "address in the directory.",
+                                    p->manager_upn)
+                       : step_fails(r, "The mail would go to the manager, but %s has none.",
+                                    p->upn);
             return NULL;
         }
     } else if (recipient[0] == '{') {
@@ -226,8 +225,8 @@ const char *run_person_address(run *r, const person *p, const char *recipient, s
     if (fault) {
         *end =
             *address
-                ? action_fails(r, "The mail cannot go to %s: the address %s.", address, fault)
-                : action_fails(
+                ? step_fails(r, "The mail cannot go to %s: the address %s.", address, fault)
+                : step_fails(
                       r,
                       "The mail would go to the person, who has no mail address in the directory.");
         return NULL;

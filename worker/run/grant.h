@@ -1,14 +1,11 @@
-/* Giving and taking access in a directory, in the course of a run: the steps of accessGrant and
- * accessRevoke, and the same for workflow actions within their own task. Each item is looked at,
- * given or taken, written through and recorded; a repeated run knows its own work
+/* Giving and taking access in a directory, in the course of a run: for the steps of
+ * accessGrant and accessRevoke, and for workflow actions within their own task. Each item is looked
+ * at, given or taken, written through and recorded; a repeated run knows its own work
  * (core/governance/grant.h). */
 #ifndef WORKER_RUN_GRANT_H
 #define WORKER_RUN_GRANT_H
 
-#include "worker/run/run.h"
-
-/* The step function of every step of an accessGrant or accessRevoke task. */
-step_end step_access(run *r);
+#include "worker/run/step.h"
 
 /* For the workflow actions assignRoleTemplate and unassignRoleTemplates: the person of the run's
  * task (object_id must be known), the run's directory. STEP_ON: the step in hand has its outcome

@@ -4,6 +4,7 @@
 #include "worker/run/notes.h"
 
 #include "core/base/json.h"
+#include "core/queue/claim.h"
 #include "core/queue/workflow.h"
 #include "worker/run/actions.h"
 
@@ -18,7 +19,7 @@ audit_record *run_audit(run *r, ida_ctx *c, const char *action, const char *outc
                                        json_pack("{s:s, s:s}", "taskId", r->task->id, "type",
                                                  ida_task_type_text(r->task->type)));
     if (r->step.name) {
-        ida_json_put(parameters, "step", r->step.name);
+        ida_json_put(parameters, "step", run_shown(r));
         ida_json_put(parameters, "outcome", ida_outcome_text(r->step.outcome));
     }
     record->actor = "worker";
@@ -33,31 +34,40 @@ audit_record *run_audit(run *r, ida_ctx *c, const char *action, const char *outc
 
 /* --- the store under the fence --- */
 
-static step_end write_until(run *r, run_write write, void *baton)
+/* Repeated while the store is away and the lease lasts. *c: the context of the last try. */
+static ida_kind write_until(run *r, store *s, run_write write, void *baton, ida_ctx **c)
 {
-    worker *w = r->r->w;
     while (1) {
-        ida_ctx *c = worker_ctx(w, r->pool);
-        ida_kind kind = write(r, c, baton);
-        if (!kind) {
-            return STEP_ON;
+        *c = run_ctx(r);
+        ida_kind kind = write(r, s, *c, baton);
+        if (kind != IDA_SERVICE_UNAVAILABLE || hold_lease_left(r->w, r->lease) < LEASE_RESERVE_MS) {
+            return kind;
         }
-        if (kind == IDA_CONFLICT) {
-            hold_lease_lose(w, r->lease);
-            ida_log(&w->env, IDA_LOG_WARN, "IDA0310",
-                    "task %s was taken by another worker; this run stops: %s", r->task->id,
-                    c->message);
-            return STEP_LOST;
-        }
-        if (kind != IDA_SERVICE_UNAVAILABLE || hold_lease_left(w, r->lease) < LEASE_RESERVE_MS) {
-            ida_log(&w->env, IDA_LOG_ERROR, "IDA0311",
-                    "task %s: the run stops because the store cannot be written; a worker will "
-                    "take it up again: %s",
-                    r->task->id, c->message ? c->message : ida_kind_text(kind));
-            return STEP_LOST;
-        }
-        worker_nap(w, STORE_NAP_MS);
+        worker_nap(r->w, STORE_NAP_MS);
     }
+}
+
+static const char *why(const ida_ctx *c, ida_kind kind)
+{
+    return c->message ? c->message : ida_kind_text(kind);
+}
+
+static step_end write_main(run *r, run_write write, void *baton)
+{
+    ida_ctx *c;
+    ida_kind kind = write_until(r, r->main, write, baton, &c);
+    if (kind == IDA_CONFLICT) {
+        hold_lease_lose(r->w, r->lease);
+        ida_log(&r->w->env, IDA_LOG_WARN, "IDA0310",
+                "task %s was taken by another worker; this run stops: %s", r->task->id,
+                why(c, kind));
+    } else if (kind) {
+        ida_log(&r->w->env, IDA_LOG_ERROR, "IDA0311",
+                "task %s: the run stops because the store cannot be written; a worker will "
+                "take it up again: %s",
+                r->task->id, why(c, kind));
+    }
+    return kind ? STEP_LOST : STEP_ON;
 }
 
 /* --- what was noted and is not on disk yet --- */
@@ -73,22 +83,23 @@ static ida_kind write_together(store *s, ida_ctx *c, void *baton)
     const ending *e = baton;
     run *r = e->r;
     ida_kind kind = IDA_OK;
-    (void)s; /* the writes use r->r->main, which is in this transaction */
     for (int i = 0; !kind && i < r->note_count; i++) {
-        kind = r->notes[i].write(r, c, r->notes[i].baton);
+        kind = r->notes[i].write(r, s, c, r->notes[i].baton);
     }
-    return kind || !e->write ? kind : e->write(r, c, e->baton);
+    return kind || !e->write ? kind : e->write(r, s, c, e->baton);
 }
 
-static ida_kind write_in_one(run *r, ida_ctx *c, void *baton)
+static ida_kind write_in_one(run *r, store *s, ida_ctx *c, void *baton)
 {
-    return store_transaction(r->r->main, c, write_together, baton);
+    ending *e = baton;
+    e->r = r;
+    return store_transaction(s, c, write_together, e);
 }
 
 step_end run_note_end(run *r, run_write write, void *baton)
 {
-    ending e = {r, write, baton};
-    step_end end = write_until(r, write_in_one, &e);
+    ending e = {.write = write, .baton = baton};
+    step_end end = write_main(r, write_in_one, &e);
     r->note_count = 0;
     return end;
 }
@@ -101,7 +112,7 @@ step_end run_note_flush(run *r)
 step_end run_store(run *r, run_write write, void *baton)
 {
     step_end end = run_note_flush(r);
-    return end == STEP_ON ? write_until(r, write, baton) : end;
+    return end == STEP_ON ? write_main(r, write, baton) : end;
 }
 
 static step_end note(run *r, run_write write, void *baton)
@@ -125,41 +136,38 @@ typedef struct said {
 
 static said *say(run *r)
 {
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_ctx *c = run_ctx(r);
     int bad = r->step.outcome == IDA_STEP_FAILED || r->step.outcome == IDA_STEP_UNKNOWN;
     said *d = apr_pcalloc(r->pool, sizeof *d);
-    r->step.at = ida_now(&r->r->w->env);
+    r->step.at = ida_now(&r->w->env);
     d->step = r->step;
     d->audit = run_audit(r, c, "task.step", bad ? ida_outcome_text(r->step.outcome) : "ok",
                          r->step.detail);
     return d;
 }
 
-static ida_kind write_step(run *r, ida_ctx *c, void *baton)
+static ida_kind write_step(run *r, store *s, ida_ctx *c, void *baton)
 {
     const said *d = baton;
-    ida_kind kind = queue_step(r->r->main, c, r->task, &d->step, d->progress, d->audit);
-    return kind || !d->news ? kind : queue_workflow_tell(r->r->main, c, r->task, d->news);
+    ida_kind kind = queue_step(s, c, r->task, &d->step, d->progress, d->audit);
+    return kind || !d->news ? kind : queue_workflow_tell(s, c, r->task, d->news);
 }
 
 step_end run_note_step(run *r)
 {
-    if (!r->step.position) {
+    if (!r->step.position || r->recorded) {
         return STEP_ON; /* before the first step there is no row to write to */
-    }
-    if (r->recorded) {
-        return STEP_ON;
     }
     said *d = say(r);
     d->progress = ida_json_text(r->pool, r->progress);
-    d->news = r->action ? action_told(r) : NULL;
+    d->news = r->step.workflow ? action_told(r) : NULL;
     return note(r, write_step, d);
 }
 
-static ida_kind write_made(run *r, ida_ctx *c, void *baton)
+static ida_kind write_made(run *r, store *s, ida_ctx *c, void *baton)
 {
     const said *d = baton;
-    return queue_account_made(r->r->main, c, r->task, &d->step, d->object_id, r->is_done, d->audit);
+    return queue_account_made(s, c, r->task, &d->step, d->object_id, r->is_done, d->audit);
 }
 
 step_end run_account_made(run *r, const char *object_id)
@@ -172,31 +180,35 @@ step_end run_account_made(run *r, const char *object_id)
 
 /* --- the cache --- */
 
-step_end run_cache(run *r, cache_write write, void *baton)
+typedef struct cache_write {
+    run_write write;
+    void *baton;
+} cache_write;
+
+/* The cache knows no fence: a run that stood still for a lease must not tell it of a state that has
+ * passed. */
+static ida_kind write_cache(run *r, store *s, ida_ctx *c, void *baton)
 {
-    worker *w = r->r->w;
-    while (1) {
-        ida_ctx *c = worker_ctx(w, r->pool);
-        /* The cache knows no fence: a run that stood still for a lease must not tell it of a state
-         * that has passed. */
-        if (!hold_lease_left(w, r->lease)) {
-            ida_log(&w->env, IDA_LOG_WARN, "IDA0325",
-                    "task %s: this worker stood still for longer than its lease; the run stops and "
-                    "a worker will look again",
-                    r->task->id);
-            return STEP_LOST;
-        }
-        ida_kind kind = write(r, r->r->cache, c, baton);
-        if (!kind) {
-            return STEP_ON;
-        }
-        if (kind != IDA_SERVICE_UNAVAILABLE || hold_lease_left(w, r->lease) < LEASE_RESERVE_MS) {
-            ida_log(&w->env, IDA_LOG_ERROR, "IDA0312",
-                    "task %s: the directory was changed but the cache cannot be written; the step "
-                    "is looked at again: %s",
-                    r->task->id, c->message ? c->message : ida_kind_text(kind));
-            return STEP_LOST;
-        }
-        worker_nap(w, STORE_NAP_MS);
+    const cache_write *w = baton;
+    return hold_lease_left(r->w, r->lease) ? w->write(r, s, c, w->baton)
+                                           : ida_fail(c, IDA_CONFLICT, "the lease is over");
+}
+
+step_end run_cache(run *r, run_write write, void *baton)
+{
+    cache_write w = {write, baton};
+    ida_ctx *c;
+    ida_kind kind = write_until(r, r->cache, write_cache, &w, &c);
+    if (kind == IDA_CONFLICT) {
+        ida_log(&r->w->env, IDA_LOG_WARN, "IDA0325",
+                "task %s: this worker stood still for longer than its lease; the run stops and "
+                "a worker will look again",
+                r->task->id);
+    } else if (kind) {
+        ida_log(&r->w->env, IDA_LOG_ERROR, "IDA0312",
+                "task %s: the directory was changed but the cache cannot be written; the step "
+                "is looked at again: %s",
+                r->task->id, why(c, kind));
     }
+    return kind ? STEP_LOST : STEP_ON;
 }

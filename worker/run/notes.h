@@ -5,11 +5,11 @@
 #ifndef WORKER_RUN_NOTES_H
 #define WORKER_RUN_NOTES_H
 
-#include "worker/run/run.h"
+#include "worker/run/step.h"
 
 /* Notes what r->step says; nothing when the step wrote its own record. STEP_ON or STEP_LOST. */
 step_end run_note_step(run *r);
-/* Writes what was noted. */
+/* Writes what was noted; alike. */
 step_end run_note_flush(run *r);
 /* Writes what was noted and `write`, the end of the run, in one transaction. */
 step_end run_note_end(run *r, run_write write, void *baton);

@@ -1,6 +1,8 @@
 /* Owns the steps that give and take access, of tasks of their own and within workflow actions. What
  * may be taken is the record's word (core/governance/grant.h), how a group is changed the
  * connector's. */
+
+#include "core/queue/claim.h"
 #include "worker/run/grant.h"
 
 #include <apr_strings.h>
@@ -13,8 +15,7 @@
 #include "core/governance/grant.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
-
-#define NAMES_LISTED_MAX 40
+#include "worker/run/steps.h"
 
 /* --- calls --- */
 
@@ -29,19 +30,19 @@ static directory_class call_member(run *r, const directory_ops *ops, directory *
     member_call *call = baton;
     call->calls++;
     if (!call->add) {
-        return ops->remove_member(dir, r->pool, call->group_id, r->task->object_id, e);
+        return ops->remove_member(dir, r->pool, call->group_id, r->account->object_id, e);
     }
     directory_class each = DIRECTORY_LOCAL;
-    directory_class class = ops->add_members(dir, r->pool, call->group_id, &r->task->object_id, 1,
-                                             &each, e);
+    directory_class class = ops->add_members(dir, r->pool, call->group_id, &r->account->object_id,
+                                             1, &each, e);
     return class == DIRECTORY_OK ? each : class;
 }
 
 static ida_kind put_member(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const member_call *call = baton;
-    return cache_tell_member(cache, c, r->task->tenant, r->task->directory, call->group_id,
-                             r->task->object_id, !call->add);
+    return cache_tell_member(cache, c, r->task->tenant, r->account->directory, call->group_id,
+                             r->account->object_id, !call->add);
 }
 
 step_end run_change_member(run *r, const char *group_id, int add, int *first, directory_error *e)
@@ -67,7 +68,7 @@ static directory_class call_license(run *r, const directory_ops *ops, directory 
     license_call *call = baton;
     const char *const named[] = {call->name, NULL}, *const none[] = {NULL};
     call->calls++;
-    return ops->set_licenses(dir, r->pool, r->task->object_id, call->add ? named : none,
+    return ops->set_licenses(dir, r->pool, r->account->object_id, call->add ? named : none,
                              call->add ? none : named, e);
 }
 
@@ -97,19 +98,21 @@ static ida_kind fenced_in(store *s, ida_ctx *c, void *baton)
     queue_task_change nothing = {0};
     ida_kind kind = store_tenant_lock(s, c, w->r->task->tenant);
     kind = kind ? kind : queue_change(s, c, w->r->task, &nothing);
-    return kind ? kind : w->write(w->r, c, w->baton);
+    return kind ? kind : w->write(w->r, s, c, w->baton);
 }
 
-static ida_kind write_fenced(run *r, ida_ctx *c, void *baton)
+static ida_kind write_fenced(run *r, store *s, ida_ctx *c, void *baton)
 {
-    return store_transaction(r->r->main, c, fenced_in, baton);
+    fenced_write *w = baton;
+    w->r = r;
+    return store_transaction(s, c, fenced_in, w);
 }
 
 /* As run_store, in one transaction under the tenant's lock that a run whose lease is lost does not
  * get through. */
 static step_end run_fenced(run *r, run_write write, void *baton)
 {
-    fenced_write w = {r, write, baton};
+    fenced_write w = {.write = write, .baton = baton};
     return run_store(r, write_fenced, &w);
 }
 
@@ -129,44 +132,46 @@ typedef struct deed {
 } deed;
 
 /* What people do not find is no fault of the store. */
-static ida_kind do_resolve(run *r, ida_ctx *c, void *baton)
+static ida_kind do_resolve(run *r, store *s, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    ida_kind kind = governance_membership_item(r->r->main, c, r->task->tenant, d->item->name,
-                                               &d->found);
+    ida_kind kind = governance_membership_item(s, c, r->task->tenant, d->item->name, &d->found);
     d->missing = NULL;
     if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
         d->missing = c->message;
-    } else if (!kind && d->found.directory != r->task->directory) {
+    } else if (!kind && d->found.directory != r->account->directory) {
         d->missing = "the group is in the other directory";
     }
     return d->missing ? IDA_OK : kind;
 }
 
-static ida_kind do_begin(run *r, ida_ctx *c, void *baton)
+static ida_kind do_begin(run *r, store *s, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    return governance_grant_begin(r->r->main, c, &d->at, d->item, &d->ours);
+    (void)r;
+    return governance_grant_begin(s, c, &d->at, d->item, &d->ours);
 }
 
-static ida_kind do_stands(run *r, ida_ctx *c, void *baton)
+static ida_kind do_stands(run *r, store *s, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    return governance_grant_stands(r->r->main, c, &d->at, &d->stands);
+    (void)r;
+    return governance_grant_stands(s, c, &d->at, &d->stands);
 }
 
-static ida_kind do_keeps(run *r, ida_ctx *c, void *baton)
+static ida_kind do_keeps(run *r, store *s, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    return governance_grant_keeps(r->r->main, c, &d->at, d->item, &d->heir, &d->why);
+    (void)r;
+    return governance_grant_keeps(s, c, &d->at, d->item, &d->heir, &d->why);
 }
 
 /* What the answer means for the record: of a refusal nothing is left, unless an earlier try may
  * have given it. */
-static ida_kind do_note(run *r, ida_ctx *c, void *baton)
+static ida_kind do_note(run *r, store *s, ida_ctx *c, void *baton)
 {
     const deed *d = baton;
-    store *s = r->r->main;
+    (void)r;
     if (d->missing) {
         return IDA_OK; /* there is nothing that a record could be of */
     }
@@ -182,7 +187,7 @@ static ida_kind do_note(run *r, ida_ctx *c, void *baton)
 
 static const char *unable(run *r, const access_item *item)
 {
-    const directory_ops *ops = r->session->ops;
+    const directory_ops *ops = r->account->session->ops;
     return item->license
                ? (ops->set_licenses ? NULL : "a directory of this kind has no licences")
                : (ops->add_members ? NULL
@@ -247,7 +252,7 @@ static step_end take(run *r, deed *d)
     if (d->why) {
         return step_says(r, IDA_STEP_SKIPPED, "kept: %s", d->why);
     }
-    if (d->item->license && !r->session->ops->set_licenses) {
+    if (d->item->license && !r->account->session->ops->set_licenses) {
         return step_says(r, IDA_STEP_SKIPPED, "a directory of this kind has no licences");
     }
     end = change(r, d->item, 0, &first, &e);
@@ -268,13 +273,13 @@ static step_end take(run *r, deed *d)
 /* --- steps of accessGrant and accessRevoke --- */
 
 /* Step and record in one transaction. */
-static ida_kind write_noted(run *r, ida_ctx *c, void *baton)
+static ida_kind write_noted(run *r, store *s, ida_ctx *c, void *baton)
 {
     const char *outcome = r->step.outcome == IDA_STEP_FAILED ? ida_outcome_text(r->step.outcome)
                                                              : "ok";
-    ida_kind kind = do_note(r, c, baton);
+    ida_kind kind = do_note(r, s, c, baton);
     return kind ? kind
-                : queue_step(r->r->main, c, r->task, &r->step, NULL,
+                : queue_step(s, c, r->task, &r->step, NULL,
                              run_audit(r, c, "task.step", outcome, r->step.detail));
 }
 
@@ -282,12 +287,10 @@ step_end step_access(run *r)
 {
     access_grantor by;
     deed d = {.at = {r->task, &by}};
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_ctx *c = run_ctx(r);
     if (governance_grant_of_task(c, r->task, &by, &d.items, &d.count) || r->step.position < 1 ||
-        r->step.position > d.count || !r->task->object_id) {
-        step_says(r, IDA_STEP_FAILED, "%s",
-                  c->message ? c->message : "The task does not say what to do.");
-        return STEP_FAILED;
+        r->step.position > d.count || !r->account->object_id) {
+        return step_fails(r, "%s", c->message ? c->message : "The task does not say what to do.");
     }
     d.item = &d.items[r->step.position - 1];
     step_end end = STEP_ON;
@@ -306,9 +309,9 @@ step_end step_access(run *r)
     }
     if (r->step.outcome == IDA_STEP_FAILED) {
         r->failure = r->failure ? r->failure
-                                : ida_printf(r->pool, "%s: %s", r->step.name, r->step.detail);
+                                : ida_printf(r->pool, "%s: %s", run_shown(r), r->step.detail);
     }
-    r->step.at = ida_now(&r->r->w->env);
+    r->step.at = ida_now(&r->w->env);
     end = run_fenced(r, write_noted, &d);
     r->recorded = end == STEP_ON;
     return end;
@@ -320,18 +323,6 @@ typedef struct tally {
     apr_array_header_t *done, *already, *kept, *failed; /* names; the last two with the reason */
     int beside; /* done beside the items: assignments ended, a task ordered */
 } tally;
-
-static const char *listed(run *r, const apr_array_header_t *names)
-{
-    const char *text = "";
-    for (int i = 0; i < names->nelts && i < NAMES_LISTED_MAX; i++) {
-        text = apr_pstrcat(r->pool, text, i ? ", " : "", APR_ARRAY_IDX(names, i, const char *),
-                           NULL);
-    }
-    return names->nelts > NAMES_LISTED_MAX
-               ? ida_printf(r->pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX)
-               : text;
-}
 
 static void count_in(run *r, tally *t, const access_item *item)
 {
@@ -364,7 +355,7 @@ static step_end tell(run *r, const char *subject, const char *did, const char *w
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].names->nelts) {
             text = apr_pstrcat(r->pool, text, separator, parts[i].word, " ",
-                               listed(r, parts[i].names), NULL);
+                               run_listed(r, parts[i].names), NULL);
             separator = "; ";
         }
     }
@@ -391,8 +382,8 @@ typedef struct assigning {
 
 static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int added)
 {
-    ida_directory_kind other = r->task->directory == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES
-                                                                   : IDA_DIR_CLOUD;
+    ida_directory_kind other = r->account->directory == IDA_DIR_CLOUD ? IDA_DIR_ON_PREMISES
+                                                                      : IDA_DIR_CLOUD;
     access_grantor by = {governance_by_template, a->template->id, a->template->name};
     ida_tenant *tenant;
     ida_user *user;
@@ -404,7 +395,7 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int 
     if (!wanted) {
         return IDA_OK;
     }
-    ida_kind kind = cache_user_details(s, c, r->task->tenant, r->task->object_id, &user, NULL);
+    ida_kind kind = cache_user_details(s, c, r->task->tenant, r->account->object_id, &user, NULL);
     if (kind == IDA_NOT_FOUND || (!kind && !user->in[other])) {
         ida_ctx_clear(c);
         a->nowhere = wanted;
@@ -432,22 +423,21 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int 
     return governance_grant_order(s, c, &order, &a->elsewhere);
 }
 
-static ida_kind do_assign(run *r, ida_ctx *c, void *baton)
+static ida_kind do_assign(run *r, store *s, ida_ctx *c, void *baton)
 {
     assigning *a = baton;
-    store *s = r->r->main;
     int added = 0;
     a->elsewhere = NULL;
     a->fault = governance_template_find(s, c, r->task->tenant, a->named, &a->template);
     a->fault = a->fault ? a->fault
                         : governance_template_items(s, c, r->task->tenant, a->template,
-                                                    r->task->directory, &a->items, &a->count);
+                                                    r->account->directory, &a->items, &a->count);
     if (a->fault) {
         a->message = c->message;
         return a->fault == IDA_NOT_FOUND || a->fault == IDA_CONFLICT ? IDA_OK : a->fault;
     }
     governance_assignee who = {.upn = r->task->upn,
-                               .user_id = r->task->object_id,
+                               .user_id = r->account->object_id,
                                .by = "workflow",
                                .task_id = r->task->id};
     ida_kind kind = governance_role_assign(s, c, r->task->tenant, a->template, &who, &added);
@@ -476,7 +466,7 @@ step_end run_assign_template(run *r, const char *template)
     access_grantor by = {governance_by_template, a.template->id, a.template->name};
     for (int i = 0; i < a.count; i++) {
         deed d = {.at = {r->task, &by}, .item = &a.items[i]};
-        if (a.items[i].directory != r->task->directory) {
+        if (a.items[i].directory != r->account->directory) {
             if (a.nowhere) {
                 step_says(r, IDA_STEP_FAILED,
                           "of the other directory, where the person has no account");
@@ -506,10 +496,10 @@ typedef struct unassigning {
     int count;
 } unassigning;
 
-static ida_kind do_unassign(run *r, ida_ctx *c, void *baton)
+static ida_kind do_unassign(run *r, store *s, ida_ctx *c, void *baton)
 {
     unassigning *u = baton;
-    return governance_role_unassign_all(r->r->main, c, r->task, &u->count);
+    return governance_role_unassign_all(s, c, r->task, &u->count);
 }
 
 typedef struct owed {
@@ -517,16 +507,17 @@ typedef struct owed {
     int count;
 } owed;
 
-static ida_kind read_owed(run *r, ida_ctx *c, void *baton)
+static ida_kind read_owed(run *r, store *s, ida_ctx *c, void *baton)
 {
     owed *o = baton;
-    return governance_grant_unassigned(r->r->main, c, r->task, &o->grantors, &o->count);
+    return governance_grant_unassigned(s, c, r->task, &o->grantors, &o->count);
 }
 
-static ida_kind read_items(run *r, ida_ctx *c, void *baton)
+static ida_kind read_items(run *r, store *s, ida_ctx *c, void *baton)
 {
     deed *d = baton;
-    return governance_grant_list(r->r->main, c, &d->at, &d->items, &d->count);
+    (void)r;
+    return governance_grant_list(s, c, &d->at, &d->items, &d->count);
 }
 
 step_end run_unassign_templates(run *r)

@@ -7,11 +7,12 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/queue/claim.h"
 #include "core/store/tenant.h"
 #include "core/tenant/naming.h"
 #include "worker/base/password.h"
 #include "worker/hold/rules.h"
-#include "worker/run/run.h"
+#include "worker/run/steps.h"
 
 #define NAMES_TRIED_MAX 50 /* conflicts with the directory in one run */
 #define CANDIDATES_MAX 100000
@@ -32,8 +33,8 @@ typedef struct creation {
 
 static step_end read_payload(run *r, creation *cr)
 {
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    const ida_tenant *t = r->session->tenant;
+    ida_ctx *c = run_ctx(r);
+    const ida_tenant *t = r->account->session->tenant;
     json_t *stored = r->task->payload ? ida_json_load(r->pool, r->task->payload) : NULL;
     ida_kind kind = stored ? ida_create_from_json(c, stored, &cr->person)
                            : ida_fail(c, IDA_INTERNAL_ERROR, "the stored request cannot be read");
@@ -48,8 +49,7 @@ static step_end read_payload(run *r, creation *cr)
     cr->upn_local = upn;
     cr->mail_local = mail;
     if (kind) {
-        step_says(r, IDA_STEP_FAILED, "%s", c->message);
-        return STEP_FAILED;
+        return step_fails(r, "%s", c->message);
     }
     return STEP_ON;
 }
@@ -71,7 +71,7 @@ static ida_kind next_free(run *r, ida_ctx *c, const char *local, const char *dom
             return ida_fail(c, IDA_UNPROCESSABLE, "no free name is left for %s@%s", local, domain);
         }
         *address = ida_naming_candidate(c->pool, local, domain, n);
-        ida_kind kind = queue_address_taken(r->r->main, c, r->task->tenant, *address, r->task->id,
+        ida_kind kind = queue_address_taken(r->main, c, r->task->tenant, *address, r->task->id,
                                             &taken);
         if (kind) {
             return kind;
@@ -86,8 +86,8 @@ static ida_kind settle_address(run *r, ida_ctx *c, const char *local, const char
     int taken = refused;
     *address = present;
     ida_kind kind = taken ? IDA_OK
-                          : queue_address_taken(r->r->main, c, r->task->tenant, present,
-                                                r->task->id, &taken);
+                          : queue_address_taken(r->main, c, r->task->tenant, present, r->task->id,
+                                                &taken);
     return kind || !taken ? kind : next_free(r, c, local, domain, present, address);
 }
 
@@ -104,7 +104,7 @@ static ida_kind settle_in(store *s, ida_ctx *c, void *baton)
     naming_work *work = baton;
     run *r = work->r;
     creation *cr = work->cr;
-    const ida_tenant *t = r->session->tenant;
+    const ida_tenant *t = r->account->session->tenant;
     const char *upn = r->task->upn, *mail = r->task->mail ? r->task->mail : r->task->upn;
     work->change = (queue_task_change){.marker = r->task->id,
                                        .progress = ida_json_text(c->pool, r->progress)};
@@ -133,12 +133,10 @@ static ida_kind names_stand(run *r, ida_ctx *c, const creation *cr, int *stand)
     int taken = cr->next_upn || cr->next_mail;
     ida_kind kind = IDA_OK;
     if (!taken && cr->fresh) {
-        kind = queue_address_taken(r->r->main, c, r->task->tenant, r->task->upn, r->task->id,
-                                   &taken);
+        kind = queue_address_taken(r->main, c, r->task->tenant, r->task->upn, r->task->id, &taken);
     }
     if (!kind && !taken && cr->fresh && r->task->mail) {
-        kind = queue_address_taken(r->r->main, c, r->task->tenant, r->task->mail, r->task->id,
-                                   &taken);
+        kind = queue_address_taken(r->main, c, r->task->tenant, r->task->mail, r->task->id, &taken);
     }
     *stand = !taken;
     return kind;
@@ -146,7 +144,7 @@ static ida_kind names_stand(run *r, ida_ctx *c, const creation *cr, int *stand)
 
 /* The tenant is locked only where a new name must be chosen: else all its creations would wait for
  * each other's commits. */
-static ida_kind settle(run *r, ida_ctx *c, void *baton)
+static ida_kind settle(run *r, store *s, ida_ctx *c, void *baton)
 {
     naming_work *work = baton;
     int stand;
@@ -157,18 +155,18 @@ static ida_kind settle(run *r, ida_ctx *c, void *baton)
     if (stand) {
         work->change = (queue_task_change){.marker = r->task->id,
                                            .progress = ida_json_text(c->pool, r->progress)};
-        return queue_change(r->r->main, c, r->task, &work->change);
+        return queue_change(s, c, r->task, &work->change);
     }
-    kind = store_transaction(r->r->main, c, settle_in, work);
+    kind = store_transaction(s, c, settle_in, work);
     /* The name went to somebody else between the look and the reservation: once more under the
      * lock. */
-    return kind == IDA_UNPROCESSABLE ? store_transaction(r->r->main, c, settle_in, work) : kind;
+    return kind == IDA_UNPROCESSABLE ? store_transaction(s, c, settle_in, work) : kind;
 }
 
 static step_end settle_names(run *r, creation *cr)
 {
     naming_work work = {.r = r, .cr = cr};
-    int64_t now = ida_now(&r->r->w->env);
+    int64_t now = ida_now(&r->w->env);
     json_object_set_new(r->progress, "createSent", json_true());
     if (cr->fresh || cr->next_upn) {
         json_object_set_new(r->progress, "createSentAt", json_integer(now));
@@ -222,7 +220,7 @@ static step_end create_once(run *r, creation *cr, create_call *call, directory_e
                                      at ? (apr_size_t)(at - r->task->upn) : strlen(r->task->upn));
     const char *names[] = {cr->person.firstname, cr->person.surname, local, cr->person.middle_name,
                            NULL};
-    password_make(&r->r->w->env, names, password);
+    password_make(&r->w->env, names, password);
     call->create = (directory_create){.person = &cr->person,
                                       .display_name = cr->display_number
                                                           ? ida_printf(r->pool, "%s %d",
@@ -243,18 +241,18 @@ static step_end create_once(run *r, creation *cr, create_call *call, directory_e
 
 /* The directory said for certain that nothing was made: a failed or cancelled task may give seat
  * and names back, and whoever the cache shows under the name is not the task's account. */
-static ida_kind write_unsent(run *r, ida_ctx *c, void *baton)
+static ida_kind write_unsent(run *r, store *s, ida_ctx *c, void *baton)
 {
     queue_task_change change = {.marker = "", .progress = ida_json_text(c->pool, r->progress)};
     (void)baton;
-    return queue_change(r->r->main, c, r->task, &change);
+    return queue_change(s, c, r->task, &change);
 }
 
 /* Nothing of ours stands under the name and nothing was sent that could: who has it is waited for,
  * as a sync may tell, and only then passed over. */
 static step_end wait_for_sight(run *r, creation *cr, const directory_error *e)
 {
-    int64_t now = ida_now(&r->r->w->env), since = cr->unseen_since ? cr->unseen_since : now;
+    int64_t now = ida_now(&r->w->env), since = cr->unseen_since ? cr->unseen_since : now;
     json_object_set_new(r->progress, "createSent", json_false());
     json_object_set_new(r->progress, "unseenSince", json_integer(since));
     step_end end = run_store(r, write_unsent, NULL);
@@ -264,13 +262,13 @@ static step_end wait_for_sight(run *r, creation *cr, const directory_error *e)
 static int may_be_seen_yet(const run *r, const creation *cr, const directory_error *e)
 {
     return e->unseen && (!cr->unseen_since ||
-                         ida_now(&r->r->w->env) - cr->unseen_since < r->session->ops->lag_ms);
+                         ida_now(&r->w->env) - cr->unseen_since < r->account->session->ops->lag_ms);
 }
 
 static step_end not_made(run *r, const create_call *call, const directory_error *e)
 {
     if (hold_verdict_of(e->class) == VERDICT_LAG) {
-        return run_lags(r, sent_at(r), e->message ? e->message : directory_class_text(e->class));
+        return run_lags(r, sent_at(r), run_why(e));
     }
     step_end end = run_fails(r, e);
     /* With an ID the account stands and only its password is missing: a retry goes on with it. */
@@ -314,7 +312,7 @@ static step_end made(run *r, const creation *cr, create_call *call, int adopted)
               adopted ? "made by an earlier try of this task" : "created", r->task->upn,
               cr->person.account_enabled ? "" : ", disabled", cr->taken ? " (" : "",
               cr->taken ? cr->taken : "", cr->taken ? ")" : "");
-    r->task->object_id = call->user.id;
+    run_account_is(r, call->user.id);
     end = run_account_made(r, call->user.id);
     return end == STEP_ON && adopted ? step_still_wanted(r, "nothing more is done for the account")
                                      : end;
@@ -347,7 +345,7 @@ step_end step_create_account(run *r)
             return wait_for_sight(r, &cr, &e);
         }
         if (e.class != DIRECTORY_CONFLICT || tries == NAMES_TRIED_MAX ||
-            !blame(&cr, &e, r->session->tenant->same_upn_and_mail)) {
+            !blame(&cr, &e, r->account->session->tenant->same_upn_and_mail)) {
             return not_made(r, &call, &e);
         }
     }

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "core/cache/person.h"
+#include "core/queue/claim.h"
 #include "core/queue/rehire.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
-#include "worker/run/run.h"
+#include "worker/run/steps.h"
 
 #define VERIFY_ROUNDS 3
-#define NAMES_LISTED_MAX 40 /* group names written out in a step's detail */
 
 /* --- who it is --- */
 
@@ -27,59 +27,32 @@ static directory_class call_find(run *r, const directory_ops *ops, directory *di
     return ops->find(dir, r->pool, call->id, call->upn, &call->user, e);
 }
 
-static ida_kind write_object_id(run *r, ida_ctx *c, void *baton)
+static ida_kind write_object_id(run *r, store *s, ida_ctx *c, void *baton)
 {
     queue_task_change change = {.object_id = baton};
-    return queue_change(r->r->main, c, r->task, &change);
+    return queue_change(s, c, r->task, &change);
 }
 
 /* The account by its immutable ID, on the first look by its UPN. *gone: the directory has none. */
 static step_end look(run *r, directory_user *user, int *gone)
 {
-    find_call call = {.id = r->task->object_id, .upn = r->task->object_id ? NULL : r->task->upn};
+    find_call call = {.id = r->account->object_id,
+                      .upn = r->account->object_id ? NULL : r->task->upn};
     directory_error e;
-    step_end end = run_call(r, call_find, &call, &e);
-    *gone = 0;
-    if (end != STEP_ON) {
+    step_end end = run_ask(r, call_find, &call, &e);
+    *gone = end == STEP_ON && e.class == DIRECTORY_NOT_FOUND;
+    if (end != STEP_ON || *gone) {
         return end;
     }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        *gone = 1;
-        return STEP_ON;
-    }
-    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return run_fails(r, &e);
-    }
     *user = call.user;
-    if (!r->task->object_id) {
+    if (!r->account->object_id) {
         end = run_store(r, write_object_id, (void *)(uintptr_t)call.user.id);
-        r->task->object_id = call.user.id;
+        run_account_is(r, call.user.id);
     }
     return end;
 }
 
 /* --- disable --- */
-
-static directory_class call_disable(run *r, const directory_ops *ops, directory *dir, void *baton,
-                                    directory_error *e)
-{
-    return ops->disable(dir, r->pool, r->task->object_id, baton, e);
-}
-
-static ida_kind put_disabled(run *r, store *cache, ida_ctx *c, void *baton)
-{
-    const directory_user *after = baton;
-    return cache_tell_enabled(cache, c, r->task->tenant, r->task->directory, r->task->object_id, 0,
-                              after->cache.stamp);
-}
-
-step_end run_disable(run *r, directory_error *e)
-{
-    directory_user after = {0};
-    step_end end = run_call(r, call_disable, &after, e);
-    int is_there = e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY;
-    return end == STEP_ON && is_there ? run_cache(r, put_disabled, &after) : end;
-}
 
 /* *already: it was disabled before. */
 static step_end disable(run *r, int *already, int *gone)
@@ -114,39 +87,23 @@ step_end step_disable_account(run *r)
 
 /* --- sessions --- */
 
-static directory_class call_sessions(run *r, const directory_ops *ops, directory *dir, void *baton,
-                                     directory_error *e)
-{
-    (void)baton;
-    return ops->revoke_sessions(dir, r->pool, r->task->object_id, e);
-}
-
-step_end run_sign_out(run *r, directory_error *e)
-{
-    return run_call(r, call_sessions, NULL, e);
-}
-
 step_end step_revoke_sessions(run *r)
 {
     directory_error e;
-    if (!r->session->ops->revoke_sessions) {
+    if (!r->account->session->ops->revoke_sessions) {
         return step_says(r, IDA_STEP_SKIPPED, "a directory of this kind keeps no sign-in sessions");
     }
-    if (!r->task->object_id) {
+    if (!r->account->object_id) {
         return step_absent(r);
     }
     step_end end = run_sign_out(r, &e);
     if (end != STEP_ON) {
         return end;
     }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        return step_absent(r);
-    }
-    if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
-        return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
-                         "signed out everywhere");
-    }
-    return run_fails(r, &e);
+    return e.class == DIRECTORY_NOT_FOUND
+               ? step_absent(r)
+               : step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
+                           "signed out everywhere");
 }
 
 /* --- memberships --- */
@@ -169,7 +126,7 @@ static directory_class call_groups(run *r, const directory_ops *ops, directory *
                                    directory_error *e)
 {
     groups_call *call = baton;
-    return ops->memberships(dir, r->pool, r->task->object_id, call->candidates,
+    return ops->memberships(dir, r->pool, r->account->object_id, call->candidates,
                             call->candidate_count, &call->rows, &call->count, e);
 }
 
@@ -177,14 +134,14 @@ static directory_class call_remove(run *r, const directory_ops *ops, directory *
                                    directory_error *e)
 {
     const directory_membership *row = baton;
-    return ops->remove_member(dir, r->pool, row->group_id, r->task->object_id, e);
+    return ops->remove_member(dir, r->pool, row->group_id, r->account->object_id, e);
 }
 
 static ida_kind put_removed(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const directory_membership *row = baton;
-    return cache_tell_member(cache, c, r->task->tenant, r->task->directory, row->group_id,
-                             r->task->object_id, 1);
+    return cache_tell_member(cache, c, r->task->tenant, r->account->directory, row->group_id,
+                             r->account->object_id, 1);
 }
 
 /* Groups the cache knows of: a directory without a back-link is asked about them one by one.
@@ -192,8 +149,8 @@ static ida_kind put_removed(run *r, store *cache, ida_ctx *c, void *baton)
 static void cached_groups(run *r, groups_call *call)
 {
     int count = 0;
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
-    if (cache_user_groups(r->r->main, c, r->task->tenant, r->task->directory, r->task->object_id,
+    ida_ctx *c = run_ctx(r);
+    if (cache_user_groups(r->main, c, r->task->tenant, r->account->directory, r->account->object_id,
                           &call->cached, &count)) {
         return;
     }
@@ -209,26 +166,26 @@ static void note(apr_array_header_t *list, const char *text)
     *(const char **)apr_array_push(list) = text;
 }
 
-typedef struct snapshot {
+typedef struct had {
     queue_membership *rows;
     int count;
-} snapshot;
+} had;
 
-static ida_kind write_snapshot(run *r, ida_ctx *c, void *baton)
+static ida_kind write_had(run *r, store *s, ida_ctx *c, void *baton)
 {
-    const snapshot *s = baton;
-    return queue_memberships(r->r->main, c, r->task, s->rows, s->count);
+    const had *h = baton;
+    return queue_memberships(s, c, r->task, h->rows, h->count);
 }
 
 /* On disk before the first membership goes: what a rehire is offered. */
-static step_end keep_snapshot(run *r, const directory_membership *rows, int count)
+static step_end keep_had(run *r, const directory_membership *rows, int count)
 {
-    snapshot s = {apr_palloc(r->pool, sizeof *s.rows * (apr_size_t)(count + 1)), count};
+    had h = {apr_palloc(r->pool, sizeof *h.rows * (apr_size_t)(count + 1)), count};
     for (int i = 0; i < count; i++) {
-        s.rows[i] = (queue_membership){r->task->directory, rows[i].group_id, rows[i].group_name,
+        h.rows[i] = (queue_membership){r->account->directory, rows[i].group_id, rows[i].group_name,
                                        rows[i].retained};
     }
-    return count ? run_store(r, write_snapshot, &s) : STEP_ON;
+    return count ? run_store(r, write_had, &h) : STEP_ON;
 }
 
 /* What came of leaving a group. One that refuses for good does not keep the others from being left.
@@ -292,7 +249,7 @@ static step_end leave_unseen(run *r, const ida_group *group, sweep *s, int keep)
 {
     directory_membership row = {.group_id = group->id, .group_name = group->name};
     directory_error e;
-    if (!r->session->ops->lag_ms) {
+    if (!r->account->session->ops->lag_ms) {
         return run_cache(r, put_removed, &row);
     }
     if (left_by_itself(group) || granted_by_action(r, s, group->id, group->name)) {
@@ -307,7 +264,7 @@ static step_end leave_unseen(run *r, const ida_group *group, sweep *s, int keep)
         return STEP_ON;
     }
     end = end == STEP_ON ? left(r, &row, s, &e) : end;
-    return end == STEP_ON && keep && s->removed->nelts > before ? keep_snapshot(r, &row, 1) : end;
+    return end == STEP_ON && keep && s->removed->nelts > before ? keep_had(r, &row, 1) : end;
 }
 
 /* Reads the memberships and removes what can be removed. `keep`: what is found is what the person
@@ -321,18 +278,12 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
                  apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)), 0};
     cached_groups(r, &call);
-    step_end end = run_call(r, call_groups, &call, &e);
-    if (end != STEP_ON) {
+    step_end end = run_ask(r, call_groups, &call, &e);
+    s->gone = end == STEP_ON && e.class == DIRECTORY_NOT_FOUND;
+    if (end != STEP_ON || s->gone) {
         return end;
     }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        s->gone = 1;
-        return STEP_ON;
-    }
-    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return run_fails(r, &e);
-    }
-    end = keep ? keep_snapshot(r, call.rows, call.count) : STEP_ON;
+    end = keep ? keep_had(r, call.rows, call.count) : STEP_ON;
     for (int i = 0; i < call.candidate_count && end == STEP_ON; i++) {
         end = shows(&call, call.candidates[i]) ? STEP_ON
                                                : leave_unseen(r, &call.cached[i], s, keep);
@@ -351,17 +302,6 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
     return end;
 }
 
-static const char *listed(apr_pool_t *pool, const apr_array_header_t *names)
-{
-    const char *text = "";
-    for (int i = 0; i < names->nelts && i < NAMES_LISTED_MAX; i++) {
-        text = apr_pstrcat(pool, text, i ? ", " : "", APR_ARRAY_IDX(names, i, const char *), NULL);
-    }
-    return names->nelts > NAMES_LISTED_MAX
-               ? ida_printf(pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX)
-               : text;
-}
-
 static void warn_kept(run *r, const sweep *s)
 {
     for (int i = 0; i < s->kept->nelts; i++) {
@@ -376,21 +316,21 @@ static const char *summary(run *r, const sweep *s)
     apr_pool_t *pool = r->pool;
     const char *text = s->removed->nelts == 0 ? "member of no group that could be left"
                        : s->removed->nelts == 1
-                           ? apr_pstrcat(pool, "removed from ", listed(pool, s->removed), NULL)
+                           ? apr_pstrcat(pool, "removed from ", run_listed(r, s->removed), NULL)
                            : ida_printf(pool, "removed from %d groups: %s", s->removed->nelts,
-                                        listed(pool, s->removed));
+                                        run_listed(r, s->removed));
     if (s->kept->nelts) {
-        text = apr_pstrcat(pool, text, "; cannot be revoked: ", listed(pool, s->kept), NULL);
+        text = apr_pstrcat(pool, text, "; cannot be revoked: ", run_listed(r, s->kept), NULL);
     }
     return s->refused->nelts
-               ? apr_pstrcat(pool, text, "; refused: ", listed(pool, s->refused), NULL)
+               ? apr_pstrcat(pool, text, "; refused: ", run_listed(r, s->refused), NULL)
                : text;
 }
 
 step_end step_revoke_memberships(run *r)
 {
     sweep s;
-    if (!r->task->object_id) {
+    if (!r->account->object_id) {
         return step_absent(r);
     }
     step_end end = sweep_groups(r, &s, 1);
@@ -414,8 +354,8 @@ step_end step_revoke_memberships(run *r)
 static step_end enabled_still(run *r)
 {
     int64_t last = run_last_write(r);
-    int64_t age = ida_now(&r->r->w->env) - last;
-    return age < r->session->ops->lag_ms
+    int64_t age = ida_now(&r->w->env) - last;
+    return age < r->account->session->ops->lag_ms
                ? run_lags(r, last,
                           "The account was disabled, but the directory still shows it as enabled.")
                : STEP_ON;
@@ -436,7 +376,7 @@ step_end step_verify(run *r)
         }
         /* A reading from before our write, or somebody enabled it again since: the write that was
          * just repeated serves both, and a later reading tells. */
-        if (end == STEP_ON && enabled && !gone && r->session->ops->lag_ms) {
+        if (end == STEP_ON && enabled && !gone && r->account->session->ops->lag_ms) {
             end = enabled_still(r);
         }
         if (end == STEP_ON && !gone) {
@@ -454,30 +394,29 @@ step_end step_verify(run *r)
             r->failure = ida_printf(
                 r->pool,
                 "verify: the account is disabled, but these memberships could not be revoked: %s",
-                listed(r->pool, s.refused));
+                run_listed(r, s.refused));
             return step_says(r, IDA_STEP_FAILED, "%s", summary(r, &s));
         }
         if (!enabled && !s.removed->nelts) {
             const char *kept = s.kept->nelts
                                    ? apr_pstrcat(r->pool,
                                                  "disabled; memberships that cannot be revoked: ",
-                                                 listed(r->pool, s.kept), NULL)
+                                                 run_listed(r, s.kept), NULL)
                                : s.granted->nelts ? "disabled"
                                                   : "disabled, member of no group";
             const char *granted = s.granted->nelts
                                       ? apr_pstrcat(r->pool,
                                                     "; member of what a workflow added it to: ",
-                                                    listed(r->pool, s.granted), NULL)
+                                                    run_listed(r, s.granted), NULL)
                                       : "";
             return step_says(r, IDA_STEP_DONE, "%s%s%s", kept, granted, restored ? restored : "");
         }
         restored = ida_printf(r->pool, "%s; came back and was put right: %s%s%s",
                               restored ? restored : "", enabled ? "enabled" : "",
-                              enabled && s.removed->nelts ? ", " : "", listed(r->pool, s.removed));
+                              enabled && s.removed->nelts ? ", " : "", run_listed(r, s.removed));
     }
-    step_says(
-        r, IDA_STEP_NONE,
+    return step_later(
+        r,
         "The account keeps coming back: somebody or something enables it or adds it to groups%s.",
         restored ? restored : "");
-    return STEP_LATER;
 }

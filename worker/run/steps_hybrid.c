@@ -7,7 +7,8 @@
 #include "core/governance/grant.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
-#include "worker/run/run.h"
+#include "worker/run/steps.h"
+#include "worker/run/update.h"
 
 /* Entra Connect runs every 30 minutes and may be delayed; whoever waits longer than this waits for
  * a human. */
@@ -16,13 +17,13 @@
 /* Asked again soon at first, then every half minute, uncounted: nothing is wrong yet. */
 static step_end wait_for_it(run *r, const char *what)
 {
-    int64_t since = run_last_write(r), waited = ida_now(&r->r->w->env) - since;
+    int64_t since = run_last_write(r), waited = ida_now(&r->w->env) - since;
     if (waited >= SYNCHRONISATION_MS) {
-        step_says(r, IDA_STEP_FAILED,
-                  "%s after %lld minutes: see whether the synchronisation between the directories "
-                  "runs, then retry the task.",
-                  what, (long long)(waited / 60000));
-        return STEP_FAILED;
+        return step_fails(
+            r,
+            "%s after %lld minutes: see whether the synchronisation between the directories "
+            "runs, then retry the task.",
+            what, (long long)(waited / 60000));
     }
     step_says(r, IDA_STEP_NONE, "Waits for the synchronisation between the directories: %s yet.",
               what);
@@ -36,10 +37,7 @@ static step_end wait_for_it(run *r, const char *what)
 static step_end sign_out(run *r, int was_so)
 {
     directory_error e = {.class = DIRECTORY_OK};
-    step_end end = r->session->ops->revoke_sessions ? run_sign_out(r, &e) : STEP_ON;
-    if (end == STEP_ON && hold_verdict_of(e.class) != VERDICT_GOOD) {
-        end = run_fails(r, &e);
-    }
+    step_end end = r->account->session->ops->revoke_sessions ? run_sign_out(r, &e) : STEP_ON;
     if (end != STEP_ON) {
         return end;
     }
@@ -78,19 +76,18 @@ static step_end await_appearance(run *r)
 static int in_cloud(run *r, const char *group)
 {
     access_item item = {0};
-    return !governance_membership_item(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant,
-                                       group, &item) &&
+    return !governance_membership_item(r->main, run_ctx(r), r->task->tenant, group, &item) &&
            item.directory == IDA_DIR_CLOUD;
 }
 
 static int template_in_cloud(run *r, const char *named)
 {
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_ctx *c = run_ctx(r);
     ida_role_template *template;
     const access_item *items;
     int count = 0;
-    if (governance_template_find(r->r->main, c, r->task->tenant, named, &template) ||
-        governance_template_items(r->r->main, c, r->task->tenant, template, r->task->directory,
+    if (governance_template_find(r->main, c, r->task->tenant, named, &template) ||
+        governance_template_items(r->main, c, r->task->tenant, template, r->account->directory,
                                   &items, &count)) {
         return 0;
     }
@@ -106,7 +103,7 @@ static int template_in_cloud(run *r, const char *named)
 static int is_needed(run *r)
 {
     for (int i = 0; i < r->task->step_count; i++) {
-        const json_t *settings = action_settings(r, r->task->steps[i].name);
+        const json_t *settings = action_settings(r, &r->task->steps[i]);
         const char *group = ida_json_string(settings, "group"),
                    *template = ida_json_string(settings, "roleTemplate");
         if ((group && in_cloud(r, group)) || (template && template_in_cloud(r, template))) {
@@ -141,7 +138,7 @@ static step_end await_account(run *r, int found)
 static directory_class call_enable(run *r, const directory_ops *ops, directory *dir, void *baton,
                                    directory_error *e)
 {
-    return ops->update(dir, r->pool, r->task->object_id, NULL, 0, 1, baton, e);
+    return ops->update(dir, r->pool, r->account->object_id, NULL, 0, 1, baton, e);
 }
 
 /* As run_call; the cache is told. */
@@ -211,8 +208,8 @@ step_end step_await_synchronisation(run *r)
     int found;
     ida_update update = {0};
     int leaves = r->task->type == IDA_USER_DELETE, returns = r->task->type == IDA_USER_UPDATE;
-    if (!r->session->tenant->has_directory[IDA_DIR_CLOUD] ||
-        !r->session->tenant->has_directory[IDA_DIR_ON_PREMISES]) {
+    if (!r->account->session->tenant->has_directory[IDA_DIR_CLOUD] ||
+        !r->account->session->tenant->has_directory[IDA_DIR_ON_PREMISES]) {
         return step_says(r, IDA_STEP_SKIPPED, "the tenant has one directory");
     }
     if (!leaves && !returns && !is_needed(r)) {
@@ -220,7 +217,7 @@ step_end step_await_synchronisation(run *r)
                          "no action of the workflows gives anything in the cloud directory");
     }
     step_end end = returns ? run_read_update(r, &update) : STEP_ON;
-    end = end == STEP_ON ? run_twin_enter(r, &found) : end;
+    end = end == STEP_ON ? run_other_account(r, &found) : end;
     if (end == STEP_ON && leaves) {
         end = found
                   ? await_disabled(r)
@@ -231,6 +228,5 @@ step_end step_await_synchronisation(run *r)
               : update.memberships ? await_return(r, found, &update)
                                    : follow(r, found, update.enabled);
     }
-    run_twin_leave(r);
     return end;
 }

@@ -6,8 +6,9 @@
 #include "core/base/text.h"
 #include "core/cache/person.h"
 #include "core/model/keeps.h"
+#include "core/queue/claim.h"
 #include "worker/hold/rules.h"
-#include "worker/run/run.h"
+#include "worker/run/steps.h"
 
 #define PHOTO_LAG_MS \
     60000 /* a mailbox that does not exist by then may take hours: the photo is not waited for */
@@ -23,7 +24,7 @@ typedef struct profile {
 /* What the payload wants; a creation's absent members are not given. */
 static step_end read_profile(run *r, profile *p)
 {
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_ctx *c = run_ctx(r);
     json_t *stored = r->task->payload ? ida_json_load(r->pool, r->task->payload) : NULL;
     ida_create person;
     ida_update update;
@@ -31,8 +32,7 @@ static step_end read_profile(run *r, profile *p)
                     : r->task->type == IDA_USER_CREATE ? ida_create_from_json(c, stored, &person)
                                                        : ida_update_from_json(c, stored, &update);
     if (kind) {
-        step_says(r, IDA_STEP_FAILED, "%s", c->message);
-        return STEP_FAILED;
+        return step_fails(r, "%s", c->message);
     }
     *p = r->task->type == IDA_USER_CREATE
              ? (profile){person.manager != NULL, person.photo != NULL, person.manager,
@@ -52,14 +52,14 @@ static directory_class call_manager(run *r, const directory_ops *ops, directory 
                                     directory_error *e)
 {
     manager_call *call = baton;
-    return ops->set_manager(dir, r->pool, r->task->object_id, call->upn, &call->manager_id, e);
+    return ops->set_manager(dir, r->pool, r->account->object_id, call->upn, &call->manager_id, e);
 }
 
 static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
 {
     const manager_call *call = baton;
-    return cache_tell_manager(cache, c, r->task->tenant, r->task->directory, r->task->object_id,
-                              call->manager_id);
+    return cache_tell_manager(cache, c, r->task->tenant, r->account->directory,
+                              r->account->object_id, call->manager_id);
 }
 
 /* The task ends `failed`, after all that has nothing to do with the manager. */
@@ -71,7 +71,7 @@ static step_end without_manager(run *r, const char *reason)
                     "it takes the manager "
                     "whom the person has by then."
                   : "Retry the task once the manager exists, or ask for another one.");
-    r->failure = ida_printf(r->pool, "%s: %s", r->step.name, r->step.detail);
+    r->failure = ida_printf(r->pool, "%s: %s", run_shown(r), r->step.detail);
     return STEP_ON;
 }
 
@@ -86,9 +86,9 @@ static step_end manager_missing(run *r, const manager_call *call)
             ida_printf(r->pool, "The manager %s was created a moment ago and is not visible yet.",
                        call->upn));
     }
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_ctx *c = run_ctx(r);
     ida_task *queued;
-    ida_kind kind = queue_task_open(r->r->main, c, r->task->tenant,
+    ida_kind kind = queue_task_open(r->main, c, r->task->tenant,
                                     ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
     if (kind == IDA_NOT_FOUND) {
         return without_manager(
@@ -118,8 +118,8 @@ static const char *present_manager(run *r, const char *wanted)
 {
     ida_user *user;
     int made = r->task->type == IDA_USER_CREATE &&
-               !cache_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant,
-                                   r->task->object_id, &user, NULL);
+               !cache_user_details(r->main, run_ctx(r), r->task->tenant, r->account->object_id,
+                                   &user, NULL);
     const char *has = made ? user->manager_upn : NULL;
     return has && strcmp(ida_fold_address(r->pool, has), ida_fold_address(r->pool, wanted)) != 0
                ? has
@@ -128,12 +128,10 @@ static const char *present_manager(run *r, const char *wanted)
 
 static step_end account_gone(run *r)
 {
-    step_says(
-        r, IDA_STEP_FAILED,
-        r->task->type == IDA_USER_CREATE
-            ? "The account was made by this task, but the directory does not show it any more."
-            : "The directory has no such account any more.");
-    return STEP_FAILED;
+    return step_fails(
+        r, r->task->type == IDA_USER_CREATE
+               ? "The account was made by this task, but the directory does not show it any more."
+               : "The directory has no such account any more.");
 }
 
 step_end step_set_manager(run *r)
@@ -154,16 +152,13 @@ step_end step_set_manager(run *r)
                          "%s, by a later change than the request, which named %s", present,
                          p.manager);
     }
-    end = run_call(r, call_manager, &call, &e);
+    end = run_ask(r, call_manager, &call, &e);
     if (end != STEP_ON) {
         return end;
     }
     if (e.class == DIRECTORY_NOT_FOUND) {
         return e.field && strcmp(e.field, "manager") == 0 ? manager_missing(r, &call)
                                                           : account_gone(r);
-    }
-    if (e.class != DIRECTORY_OK && e.class != DIRECTORY_ALREADY) {
-        return run_fails(r, &e);
     }
     end = call.manager_id || !call.upn ? run_cache(r, put_manager, &call) : STEP_ON;
     return end == STEP_ON ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
@@ -177,8 +172,8 @@ static directory_class call_photo(run *r, const directory_ops *ops, directory *d
                                   directory_error *e)
 {
     const profile *p = baton;
-    return ops->set_photo(dir, r->pool, r->task->object_id, p->photo, p->photo_len, p->photo_type,
-                          e);
+    return ops->set_photo(dir, r->pool, r->account->object_id, p->photo, p->photo_len,
+                          p->photo_type, e);
 }
 
 /* Best effort: what is permanent, the last try, and what has lagged for long enough, become a
@@ -187,7 +182,7 @@ static step_end photo_fails(run *r, const directory_error *e)
 {
     step_end end = run_fails(r, e);
     int last = r->task->attempts + 1 >= TRIES_MAX,
-        late = end == STEP_LAG && ida_now(&r->r->w->env) - r->lag_since >= PHOTO_LAG_MS;
+        late = end == STEP_LAG && ida_now(&r->w->env) - r->lag_since >= PHOTO_LAG_MS;
     if (late || end == STEP_FAILED || ((end == STEP_LATER || end == STEP_UNSURE) && last)) {
         ida_outcome outcome = end == STEP_UNSURE ? IDA_STEP_UNKNOWN : IDA_STEP_FAILED;
         run_warn(r, ida_printf(r->pool, "The photo was not set: %s", r->step.detail));
@@ -209,8 +204,8 @@ step_end step_set_photo(run *r)
         return step_says(r, IDA_STEP_SKIPPED, "no photo was given");
     }
     int told_only = 0;
-    const char *why = p.photo ? ida_not_kept(r->session->tenant, r->task->directory, "profilePhoto",
-                                             p.photo_type, &told_only)
+    const char *why = p.photo ? ida_not_kept(r->account->session->tenant, r->account->directory,
+                                             "profilePhoto", p.photo_type, &told_only)
                               : NULL;
     if (why && !told_only) {
         run_warn(r, ida_printf(r->pool, "The photo was not set: it %s", why));

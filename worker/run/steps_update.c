@@ -6,26 +6,25 @@
 
 #include "core/base/json.h"
 #include "core/cache/person.h"
+#include "core/queue/claim.h"
 #include "core/queue/rehire.h"
 #include "core/tenant/naming.h"
 #include "worker/hold/rules.h"
 #include "worker/run/grant.h"
-#include "worker/run/run.h"
-
-#define NAMES_LISTED_MAX 40 /* group names written out in a step's detail */
+#include "worker/run/steps.h"
+#include "worker/run/update.h"
 
 step_end run_read_update(run *r, ida_update *update)
 {
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_ctx *c = run_ctx(r);
     json_t *stored = r->task->payload ? ida_json_load(r->pool, r->task->payload) : NULL;
     ida_kind kind = stored ? ida_update_from_json(c, stored, update)
                            : ida_fail(c, IDA_INTERNAL_ERROR, "the stored request cannot be read");
-    if (!kind && !r->task->object_id) {
+    if (!kind && !r->account->object_id) {
         kind = ida_fail(c, IDA_INTERNAL_ERROR, "the directory of this task has no such account");
     }
     if (kind) {
-        step_says(r, IDA_STEP_FAILED, "%s", c->message);
-        return STEP_FAILED;
+        return step_fails(r, "%s", c->message);
     }
     return STEP_ON;
 }
@@ -54,14 +53,13 @@ static step_end add_display_name(run *r, const ida_update *update, changes *ch)
         return STEP_ON;
     }
     ida_user *user = NULL;
-    ida_ctx *c = worker_ctx(r->r->w, r->pool);
+    ida_ctx *c = run_ctx(r);
     ida_kind kind = first && last ? IDA_OK
-                                  : cache_user_details(r->r->main, c, r->task->tenant,
-                                                       r->task->object_id, &user, NULL);
+                                  : cache_user_details(r->main, c, r->task->tenant,
+                                                       r->account->object_id, &user, NULL);
     if (kind) {
-        step_says(r, IDA_STEP_NONE, "The present names cannot be read: %s",
-                  c->message ? c->message : ida_kind_text(kind));
-        return STEP_LATER;
+        return step_later(r, "The present names cannot be read: %s",
+                          c->message ? c->message : ida_kind_text(kind));
     }
     ida_name_parts parts = {first              ? first
                             : user->given_name ? user->given_name
@@ -70,7 +68,8 @@ static step_end add_display_name(run *r, const ida_update *update, changes *ch)
                             last            ? last
                             : user->surname ? user->surname
                                             : ""};
-    const char *shown = ida_naming_display(r->pool, r->session->tenant->display_name_format,
+    const char *shown = ida_naming_display(r->pool,
+                                           r->account->session->tenant->display_name_format,
                                            &parts);
     if (shown && *shown) {
         add(ch, "displayName", shown);
@@ -105,17 +104,17 @@ static void say_sent(run *r, int sent)
     }
 }
 
-static ida_kind write_seat(run *r, ida_ctx *c, void *baton)
+static ida_kind write_seat(run *r, store *s, ida_ctx *c, void *baton)
 {
-    return queue_take_seat(r->r->main, c, r->task, r->session->tenant,
+    return queue_take_seat(s, c, r->task, r->account->session->tenant,
                            ida_json_text(c->pool, r->progress), baton);
 }
 
 static int is_guest(run *r)
 {
     ida_user *user;
-    return !cache_user_details(r->r->main, worker_ctx(r->r->w, r->pool), r->task->tenant,
-                               r->task->object_id, &user, NULL) &&
+    return !cache_user_details(r->main, run_ctx(r), r->task->tenant, r->account->object_id, &user,
+                               NULL) &&
            user->guest;
 }
 
@@ -130,9 +129,8 @@ static step_end take_seat(run *r)
     }
     if (full) {
         say_sent(r, sent);
-        step_says(r, IDA_STEP_FAILED,
-                  "The tenant's user seat limit is reached: the account was not enabled.");
-        return STEP_FAILED;
+        return step_fails(r,
+                          "The tenant's user seat limit is reached: the account was not enabled.");
     }
     return end;
 }
@@ -141,7 +139,7 @@ static directory_class call_update(run *r, const directory_ops *ops, directory *
                                    directory_error *e)
 {
     changes *ch = baton;
-    return ops->update(dir, r->pool, r->task->object_id, ch->list, ch->count, ch->enabled,
+    return ops->update(dir, r->pool, r->account->object_id, ch->list, ch->count, ch->enabled,
                        &ch->after, e);
 }
 
@@ -159,7 +157,7 @@ static int drop(run *r, changes *ch, const directory_error *e)
     if (kept == before) {
         return 0;
     }
-    const char *why = e->message ? e->message : directory_class_text(e->class);
+    const char *why = run_why(e);
     run_warn(r, ida_printf(r->pool, "%s was not set: %s", e->field, why));
     ch->dropped = ida_printf(r->pool, "%s%s%s (%s)", ch->dropped ? ch->dropped : "",
                              ch->dropped ? ", " : "", e->field, why);
@@ -227,11 +225,9 @@ static step_end update_account(run *r)
     directory_error e;
     step_end end = run_read_update(r, &update);
     end = end == STEP_ON ? plan(r, &update, &ch) : end;
-    if (end == STEP_ON && !r->session->ops->update) {
-        step_says(
-            r, IDA_STEP_FAILED,
-            "This version of idadmin-worker cannot change accounts of this kind of directory.");
-        return STEP_FAILED;
+    if (end == STEP_ON && !r->account->session->ops->update) {
+        return step_fails(
+            r, "This version of idadmin-worker cannot change accounts of this kind of directory.");
     }
     if (end == STEP_ON && ch.enabled == 1) {
         end = take_seat(r);
@@ -296,30 +292,22 @@ static step_end join(run *r, const char *id, const char *name, given_back *b)
     return end;
 }
 
-static ida_kind write_restored(run *r, ida_ctx *c, void *baton)
+static ida_kind write_restored(run *r, store *s, ida_ctx *c, void *baton)
 {
-    (void)baton;
-    return queue_memberships_restored(r->r->main, c, r->task);
+    const run_account *account = baton;
+    return queue_memberships_restored(s, c, r->task, account->directory);
 }
 
 static const char *listed(run *r, const char *text, const char *before,
                           const apr_array_header_t *names)
 {
-    if (names->nelts) {
-        text = apr_pstrcat(r->pool, text, *text ? "; " : "", before, NULL);
-    }
-    for (int i = 0; i < names->nelts && i < NAMES_LISTED_MAX; i++) {
-        text = apr_pstrcat(r->pool, text, i ? ", " : "", APR_ARRAY_IDX(names, i, const char *),
-                           NULL);
-    }
-    return names->nelts > NAMES_LISTED_MAX
-               ? ida_printf(r->pool, "%s and %d more", text, names->nelts - NAMES_LISTED_MAX)
+    return names->nelts
+               ? apr_pstrcat(r->pool, text, *text ? "; " : "", before, run_listed(r, names), NULL)
                : text;
 }
 
-/* Memberships of the directory that the run acts on: "restoreMemberships@cloud" gives back the
- * other's. What could be given back is; what could not is told in step and warnings and is no
- * reason to stop. */
+/* Memberships in the directory of the account that the step acts on. What could be given back is;
+ * what could not is told in step and warnings and is no reason to stop. */
 step_end step_restore_memberships(run *r)
 {
     ida_update update;
@@ -327,7 +315,7 @@ step_end step_restore_memberships(run *r)
                     apr_array_make(r->pool, 4, sizeof(char *)),
                     apr_array_make(r->pool, 4, sizeof(char *))};
     step_end end = run_read_update(r, &update);
-    if (end == STEP_ON && !r->session->ops->add_members) {
+    if (end == STEP_ON && !r->account->session->ops->add_members) {
         run_warn(r, "Memberships were not given back: this version cannot add members in this kind "
                     "of directory.");
         return step_says(r, IDA_STEP_SKIPPED,
@@ -337,10 +325,11 @@ step_end step_restore_memberships(run *r)
     for (size_t i = 0; end == STEP_ON && i < json_array_size(update.memberships); i++) {
         const json_t *one = json_array_get(update.memberships, i);
         const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name");
-        end = id && ida_membership_in(one, r->task->directory) ? join(r, id, name ? name : id, &b)
-                                                               : STEP_ON;
+        end = id && ida_membership_in(one, r->account->directory)
+                  ? join(r, id, name ? name : id, &b)
+                  : STEP_ON;
     }
-    end = end == STEP_ON ? run_store(r, write_restored, NULL) : end;
+    end = end == STEP_ON ? run_store(r, write_restored, r->account) : end;
     if (end != STEP_ON) {
         return end;
     }

@@ -2,9 +2,10 @@
  * Knows no task's meaning. */
 #include "worker/run/warm.h"
 
+#include "core/queue/claim.h"
 #include "core/store/directory.h"
-#include "worker/hold/health.h"
 #include "worker/hold/rules.h"
+#include "worker/hold/slot.h"
 
 static void open_one(runner *rn, apr_pool_t *pool, const queue_due_soon *soon)
 {
@@ -32,18 +33,20 @@ static void open_one(runner *rn, apr_pool_t *pool, const queue_due_soon *soon)
     }
 }
 
-void run_warm_up(runner *rn, apr_pool_t *pool, int64_t until)
+int run_warm_up(runner *rn, apr_pool_t *pool, int64_t until)
 {
     const queue_due_soon *soon;
-    int count = 0;
+    int count = 0, ready = 0;
     if (queue_soon(rn->main, worker_ctx(rn->w, pool), ida_now(&rn->w->env), until, &soon, &count)) {
-        return;
+        return 0;
     }
     for (int i = 0; i < count && !worker_stopping(rn->w); i++) {
-        if (soon[i].tasks > rn->slot) {
-            hold_run_begins(rn->w, rn->slot, soon[i].tenant, soon[i].directory);
+        if (soon[i].tasks > rn->slot && rn->slot < rn->w->config.threads) {
+            hold_run_begins(rn->w, rn->slot, soon[i].tenant, soon[i].directory, "");
             open_one(rn, pool, &soon[i]);
             hold_run_ends(rn->w, rn->slot);
+            ready = 1;
         }
     }
+    return ready;
 }

@@ -1,11 +1,12 @@
 /* Holds of directories: calls that fail together are one failure, probes that fail make it longer,
- * answers end it; and whom the reserve threads serve. */
+ * answers end it; and how the directories share the threads. */
 #include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
 #include "core/store/directory.h"
 #include "worker/hold/health.h"
+#include "worker/hold/slot.h"
 
 #define TENANT "contoso"
 #define THREADS 2
@@ -79,7 +80,7 @@ static void together(void)
 static void watched(void)
 {
     for (int i = 0; i < THREADS; i++) {
-        hold_run_begins(&w, i, TENANT, IDA_DIR_CLOUD);
+        hold_run_begins(&w, i, TENANT, IDA_DIR_CLOUD, "");
         hold_call_begins(&w, i, TENANT, IDA_DIR_CLOUD);
     }
     tick_ms += 2900;
@@ -147,30 +148,21 @@ static void told(void)
     is_str(state().hold_reason, NULL, "and nothing is held");
 }
 
-static void reserve(void)
+static void shared(void)
 {
-    is_int(hold_room_of(&w, THREADS, 0), ROOM_NONE, "a thread is free: no reserve is needed");
-    hold_run_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
-    is_int(hold_room_of(&w, THREADS, 0), ROOM_NONE, "one of two still is");
-    hold_run_begins(&w, 1, TENANT, IDA_DIR_CLOUD);
-    is_int(hold_room_of(&w, THREADS, 0), ROOM_FIRST, "all are busy");
-    ok(hold_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_CLOUD), "their directory has threads enough");
-    ok(!hold_crowded(&w, ROOM_FIRST, TENANT, IDA_DIR_ON_PREMISES),
-       "another directory of the tenant has none");
-    ok(!hold_crowded(&w, ROOM_FIRST, "fabrikam", IDA_DIR_CLOUD), "another tenant has none");
-    hold_run_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
-    ok(hold_crowded(&w, ROOM_FIRST, "fabrikam", IDA_DIR_CLOUD), "one it gets");
-    hold_call_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
-    hold_call_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
-    tick_ms += 301;
-    hold_call_ends(&w, THREADS);
-    hold_call_begins(&w, THREADS, "fabrikam", IDA_DIR_CLOUD);
-    is_int(hold_room_of(&w, THREADS, 0), ROOM_OTHERS, "one waits for its directory");
-    is_int(hold_room_of(&w, THREADS, 1), ROOM_FIRST, "which makes room for one");
-    ok(hold_crowded(&w, ROOM_OTHERS, TENANT, IDA_DIR_CLOUD), "not at that directory");
-    ok(!hold_crowded(&w, ROOM_OTHERS, "fabrikam", IDA_DIR_CLOUD), "but at one that answers");
-    for (int i = 0; i <= THREADS; i++) {
-        hold_call_ends(&w, i);
+    ok(hold_take(&w, 0, TENANT, IDA_DIR_CLOUD, "1"), "a thread tries a task");
+    ok(!hold_take(&w, 1, TENANT, IDA_DIR_CLOUD, "1"), "which no other tries meanwhile");
+    ok(hold_take(&w, 0, TENANT, IDA_DIR_CLOUD, "2"), "it may try the next instead");
+    ok(hold_take(&w, 1, TENANT, IDA_DIR_CLOUD, "1"), "and another one the first");
+    ok(!hold_take(&w, 2, TENANT, IDA_DIR_CLOUD, "3"), "half of the threads are at the directory");
+    ok(hold_take(&w, 2, TENANT, IDA_DIR_ON_PREMISES, "4"), "another one of the tenant gets one");
+    ok(!hold_take(&w, 3, TENANT, IDA_DIR_ON_PREMISES, "5"), "half of the rest");
+    ok(hold_take(&w, 3, "fabrikam", IDA_DIR_CLOUD, "6"), "and one is left for another tenant");
+    hold_run_ends(&w, 0);
+    ok(!hold_take(&w, 0, TENANT, IDA_DIR_CLOUD, "3"), "who has more than are free gets no other");
+    hold_run_ends(&w, 3);
+    ok(hold_take(&w, 3, TENANT, IDA_DIR_CLOUD, "3"), "until there are");
+    for (int i = 0; i <= 3; i++) {
         hold_run_ends(&w, i);
     }
 }
@@ -189,6 +181,6 @@ int main(void)
     together();
     watched();
     told();
-    reserve();
+    shared();
     return done();
 }

@@ -7,7 +7,7 @@
 #include "worker/base/password.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
-#include "worker/run/run.h"
+#include "worker/run/steps.h"
 
 static int within(int64_t value, int64_t low, int64_t high)
 {
@@ -141,16 +141,22 @@ static void passwords(void)
 
 static void step_table(void)
 {
-    static const char *const names[] = {"createAccount",  "setManager",         "setPhoto",
-                                        "disableAccount", "revokeSessions",     "revokeMemberships",
-                                        "verify",         "Joiner/1 addToGroup"};
+    static const char *const names[] = {"createAccount", "setManager",     "setPhoto",
+                                        "verify",        "disableAccount", "revokeMemberships",
+                                        "revokeSessions"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        ok(step_find(names[i]) != NULL, "step %s is known", names[i]);
+        const ida_step step = {.name = names[i]};
+        ok(step_find(IDA_USER_CREATE, &step) != NULL, "step %s is known", names[i]);
     }
-    ok(step_find("Joiner/1 addToGroup") == step_workflow_action,
-       "an action of a workflow is told by its slash");
-    ok(step_find("verify@cloud") == step_verify, "the same step of the other account");
-    ok(!step_find("makeCoffee") && !step_find("") && !step_find("@cloud"), "others are not");
+    const ida_step action = {.name = "addToGroup", .workflow = "Joiner", .workflow_position = 1};
+    ok(step_find(IDA_USER_CREATE, &action) == step_workflow_action,
+       "an action of a workflow is told by its workflow");
+    const ida_step there = {.name = "verify", .account = "cloud"};
+    ok(step_find(IDA_USER_DELETE, &there) == step_verify, "the same step of the other account");
+    const ida_step strange = {.name = "makeCoffee"}, nameless = {.name = ""};
+    ok(!step_find(IDA_USER_CREATE, &strange) && !step_find(IDA_USER_CREATE, &nameless),
+       "others are not");
+    ok(step_find(IDA_ACCESS_GRANT, &strange) == step_access, "what is given may have any name");
 }
 
 int main(void)

@@ -117,9 +117,11 @@ static void test_waiting(void)
 
 static const char *names_in(const ida_tenant *tenant, ida_task_type type, int both)
 {
-    const char **names = ida_task_step_names(pool, tenant, type, both), *all = "";
-    for (int i = 0; names[i]; i++) {
-        all = apr_pstrcat(pool, all, i ? ", " : "", names[i], NULL);
+    ida_task task = {.type = type, .both = both};
+    const char *all = "";
+    ida_task_plan(pool, tenant, &task);
+    for (int i = 0; i < task.step_count; i++) {
+        all = apr_pstrcat(pool, all, i ? ", " : "", ida_step_shown(pool, &task.steps[i]), NULL);
     }
     return all;
 }

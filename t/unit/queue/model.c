@@ -147,7 +147,11 @@ static void mark_sent(life *l, int sent)
 
 static void make(life *l)
 {
-    ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", test_now_ms};
+    ida_step step = {.position = 1,
+                     .name = "createAccount",
+                     .outcome = IDA_STEP_DONE,
+                     .detail = "made",
+                     .at = test_now_ms};
     if (l->type == IDA_USER_CREATE && l->sent) {
         expect(queue_account_made(s, fresh(), l->run, &step, l->id, 0, NULL), IDA_OK, "made", l);
         l->made = 1;
@@ -191,7 +195,11 @@ static void take_over(life *l)
         return;
     }
     l->run = now;
-    ida_step step = {1, old->steps[0].name, IDA_STEP_DONE, "late", test_now_ms};
+    ida_step step = {.position = 1,
+                     .name = old->steps[0].name,
+                     .outcome = IDA_STEP_DONE,
+                     .detail = "late",
+                     .at = test_now_ms};
     queue_task_change change = {.progress = "{}"};
     expect(queue_renew(s, fresh(), l->id, old->fence, test_now_ms, LEASE), IDA_CONFLICT,
            "late heartbeat", l);

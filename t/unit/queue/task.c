@@ -35,7 +35,11 @@ static void test_seats(void)
     is_int(queue_change(s, fresh(), run, &change), IDA_OK, "marker on disk");
     is_int(seats_used("contoso"), 2,
            "from then on the account in the cache is its own: counted once");
-    ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", due};
+    ida_step step = {.position = 1,
+                     .name = "createAccount",
+                     .outcome = IDA_STEP_DONE,
+                     .detail = "made",
+                     .at = due};
     is_int(queue_account_made(s, fresh(), run, &step, "u2", 0, NULL), IDA_OK, "account made");
     is_int(seats_used("contoso"), 2, "still once");
     is_int(held(), 0, "the seat is given back");
@@ -67,7 +71,12 @@ static void test_seat_at_the_end(void)
     is_int(queue_address_reserve(s, fresh(), "contoso", "seat.two@corp.example", run->id), IDA_OK,
            "a name");
     is_int(held(), 1, "a seat is held");
-    end_of_run e = {run, {1, "createAccount", IDA_STEP_DONE, "made", due}};
+    end_of_run e = {run,
+                    {.position = 1,
+                     .name = "createAccount",
+                     .outcome = IDA_STEP_DONE,
+                     .detail = "made",
+                     .at = due}};
     is_int(store_transaction(s, fresh(), made_and_done, &e), IDA_OK, "account and end");
     is_int(held(), 0, "the seat is given back");
     is_int(ask("SELECT count(*) FROM reservation"), 0, "and the name");
@@ -256,7 +265,11 @@ static void test_cancel(void)
     is_int(get_task(s, t)->attempts, 1, "the try counted");
 
     t = running("cancel.c@corp.example");
-    ida_step unknown = {1, "createAccount", IDA_STEP_UNKNOWN, "no answer", due};
+    ida_step unknown = {.position = 1,
+                        .name = "createAccount",
+                        .outcome = IDA_STEP_UNKNOWN,
+                        .detail = "no answer",
+                        .at = due};
     queue_step(s, fresh(), t, &unknown, NULL, NULL);
     queue_finish(s, fresh(), t, IDA_ATTENTION, "outcome unknown", "[\"look\"]", NULL);
     ida_task *now = get_task(s, t);
@@ -397,7 +410,11 @@ static int run_one(crew *m, store *cache)
         return 0;
     }
     made account = {cache, t};
-    ida_step step = {1, "createAccount", IDA_STEP_DONE, "made", test_now_ms};
+    ida_step step = {.position = 1,
+                     .name = "createAccount",
+                     .outcome = IDA_STEP_DONE,
+                     .detail = "made",
+                     .at = test_now_ms};
     queue_task_change change = {.marker = t->id, .progress = "{\"createSent\":true}"};
     m->failures += queue_change(m->main, m->c, t, &change) != IDA_OK;
     m->failures += store_transaction(cache, m->c, put_account, &account) != IDA_OK;

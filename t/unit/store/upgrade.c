@@ -23,7 +23,29 @@ static const char old_rows[] =
     "INSERT INTO task_payload (task_id, payload) VALUES ('1', '{}'), ('2', "
     "'{\"accountEnabled\":false}'), ('3', '{\"accountEnabled\":true}'),"
     "('4', '{\"jobTitle\":\"accountEnabled\"}'), ('5', "
-    "'{\"accountEnabled\":false,\"employeeId\":\"E-5\"}');";
+    "'{\"accountEnabled\":false,\"employeeId\":\"E-5\"}');"
+    "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, wall_date, wall_time, "
+    "zone, due_at, next_at, created_at, username) VALUES ('6', 't', 'accessGrant', 'queued', "
+    "'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'hr');"
+    "INSERT INTO task_step (task_id, position, name, outcome, detail, at) VALUES"
+    " ('1', 1, 'disableAccount', 'done', 'disabled', 5), ('1', 2, 'revokeSessions@cloud', NULL, "
+    "NULL, 0), ('1', 3, 'Join/er 1/12 addToGroup', NULL, NULL, 0),"
+    " ('1', 4, 'a@b@cloud/1 sendEmail', NULL, NULL, 0), ('1', 5, 'Åsa / 2/3 4/5 callWebhook', "
+    "NULL, NULL, 0), ('1', 6, 'verify@cloud', NULL, NULL, 0),"
+    " ('6', 1, 'addToGroup A/1 group', NULL, NULL, 0), ('6', 2, 'addToGroup x@cloud', NULL, NULL, "
+    "0);";
+
+static const struct {
+    const char *name, *workflow, *account, *shown;
+    int position;
+} new_steps[] = {
+    {"disableAccount", NULL, NULL, "disableAccount", 0},
+    {"revokeSessions", NULL, "cloud", "revokeSessions@cloud", 0},
+    {"addToGroup", "Join/er 1", NULL, "Join/er 1/12 addToGroup", 12},
+    {"sendEmail", "a@b@cloud", NULL, "a@b@cloud/1 sendEmail", 1},
+    {"callWebhook", "Åsa / 2/3 4", NULL, "Åsa / 2/3 4/5 callWebhook", 5},
+    {"verify", NULL, "cloud", "verify@cloud", 0},
+};
 
 /* The first migration of each file, as the first version ran it. */
 static ida_kind make_old(const char *dsn)
@@ -53,6 +75,33 @@ static ida_kind make_old(const char *dsn)
     return kind;
 }
 
+static int same(const char *a, const char *b)
+{
+    return !a || !b ? a == b : strcmp(a, b) == 0;
+}
+
+/* What was a grammar in the names of steps stands in columns, and is shown as before. */
+static void check_steps(store *s)
+{
+    const int count = sizeof new_steps / sizeof *new_steps;
+    ida_task *task, *access;
+    is_int(queue_task_get(s, ida_ctx_make(&env, pool), "t", "1", 0, &task), IDA_OK, "asked");
+    is_int(task->step_count, count, "each step is there");
+    for (int i = 0; i < count; i++) {
+        const ida_step *step = &task->steps[i];
+        ok(same(step->name, new_steps[i].name) && same(step->workflow, new_steps[i].workflow) &&
+               same(step->account, new_steps[i].account) &&
+               step->workflow_position == new_steps[i].position,
+           "%s is in its columns", new_steps[i].shown);
+        is_str(ida_step_shown(pool, step), new_steps[i].shown, "and shown as it was");
+    }
+    ok(task->steps[0].outcome == IDA_STEP_DONE && task->steps[0].at == 5, "with its outcome");
+    is_int(queue_task_get(s, ida_ctx_make(&env, pool), "t", "6", 0, &access), IDA_OK, "asked");
+    ok(same(access->steps[0].name, "addToGroup A/1 group") && !access->steps[0].workflow &&
+           same(access->steps[1].name, "addToGroup x@cloud") && !access->steps[1].account,
+       "what is named after a group is no action");
+}
+
 int main(void)
 {
     setup();
@@ -75,6 +124,7 @@ int main(void)
                "asked");
         ok(open == 1 && strcmp(coming[0].task_id, "5") == 0,
            "an open creation is found by its employeeId");
+        check_steps(s);
         is_int(count, 2, "the brake counts the old offboarding and the old update that disables");
     }
     return done();

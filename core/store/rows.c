@@ -1,0 +1,27 @@
+/* Owns the way from a statement's rows to an array. Knows no table. */
+#include "core/store/rows.h"
+
+#include <string.h>
+
+ida_kind store_rows(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                    size_t arg_count, store_row fill, size_t size, void *rows, int *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
+    *count = kind ? 0 : r.rows;
+    char *all = apr_palloc(c->pool, size * (apr_size_t)(*count + 1));
+    for (int row = 0; row < *count; row++) {
+        fill(&r, row, all + size * (size_t)row);
+    }
+    memcpy(rows, &all, sizeof all);
+    return kind;
+}
+
+ida_kind store_number(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                      size_t arg_count, int64_t *number)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
+    *number = kind ? 0 : db_int(&r, 0, 0);
+    return kind;
+}

@@ -1,0 +1,18 @@
+/* Rows of a statement as an array of structs. */
+#ifndef CORE_STORE_ROWS_H
+#define CORE_STORE_ROWS_H
+
+#include "core/store/store.h"
+
+/* Fills in one struct; texts stay those of the result. */
+typedef void (*store_row)(const db_result *r, int row, void *out);
+
+/* Reads; *(void **)rows becomes an array of `size` bytes each in the context's pool, `count` 0 when
+ * the statement failed. */
+ida_kind store_rows(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                    size_t arg_count, store_row fill, size_t size, void *rows, int *count);
+/* The number that a statement answers with one row. */
+ida_kind store_number(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                      size_t arg_count, int64_t *number);
+
+#endif

@@ -1,0 +1,106 @@
+/* What a step may do and how it ends: directory calls under the lease, writes under the fence, the
+ * account it acts on. */
+#ifndef WORKER_RUN_STEP_H
+#define WORKER_RUN_STEP_H
+
+#include <apr_tables.h>
+
+#include "core/audit/audit.h"
+#include "worker/run/run.h"
+
+typedef step_end (*step_function)(run *r);
+
+/* A context of its own in the run's pool. */
+ida_ctx *run_ctx(run *r);
+
+/* --- words (run.c) --- */
+
+/* Sets outcome and detail of the step in hand; returns STEP_ON. */
+step_end step_says(run *r, ida_outcome outcome, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same as `failed`; returns STEP_FAILED. */
+step_end step_fails(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same without an outcome yet; returns STEP_LATER. */
+step_end step_later(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Adds a warning for people, once. */
+void run_warn(run *r, const char *text);
+/* Name of the step in hand as people see it. */
+const char *run_shown(run *r);
+/* "A, B, C": names of groups and the like, the first 40 written out. */
+const char *run_listed(run *r, const apr_array_header_t *names);
+/* 1 when the try in hand is the last one that counts. */
+int run_last_try(const run *r);
+
+/* --- directory calls (call.c) --- */
+
+/* What was said is on disk and the lease is as long as a renewal makes it: for whoever is about to
+ * let something leave for the outside. STEP_ON or STEP_LOST. */
+step_end run_commit(run *r);
+/* Whether something may leave: STEP_ON while more of the lease is left than a call may take, and
+ * the worker is not to stop; else how the step must end. */
+step_end run_may_call(run *r);
+
+/* One directory call: lease checked, time watched, repeated once on a new connection where that is
+ * worth its time. `call` gets the open session's parts. STEP_ON: e->class tells the answer, be it
+ * good or bad; else how the step must end. */
+typedef directory_class (*directory_call)(run *r, const directory_ops *ops, directory *dir,
+                                          void *baton, directory_error *e);
+step_end run_call(run *r, directory_call call, void *baton, directory_error *e);
+
+/* The same, for calls whose good answers are OK, ALREADY and NOT_FOUND: others end the step. */
+step_end run_ask(run *r, directory_call call, void *baton, directory_error *e);
+
+/* How the step ends after an answer that was no success, with the reason in the step's detail. */
+step_end run_fails(run *r, const directory_error *e);
+
+/* What an answer says in words. */
+const char *run_why(const directory_error *e);
+
+/* When this service made the account of that UPN (ms UTC), so long as the directory may not show it
+ * everywhere yet; else 0. */
+int64_t run_made_lately(run *r, const char *upn);
+/* When this task wrote to the directory last (ms UTC). */
+int64_t run_last_write(const run *r);
+/* Ends a step whose object, written at `since`, is not visible yet: STEP_LAG, after the directory's
+ * lag_ms STEP_LATER. */
+step_end run_lags(run *r, int64_t since, const char *message);
+
+/* --- writes (notes.c) --- */
+
+/* Writes to the main store, after what was noted: STEP_ON, or STEP_LOST. Repeated while the store
+ * is away and the lease lasts. */
+step_end run_store(run *r, run_write write, void *baton);
+/* Write-through into the cache after the directory answered; ends as run_store. */
+step_end run_cache(run *r, run_write write, void *baton);
+/* Records the step in hand, which has made or enabled the account: the cache counts it, so seat and
+ * reservations are given back. */
+step_end run_account_made(run *r, const char *object_id);
+/* Audit record of category workflow, actor worker. */
+audit_record *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome,
+                        const char *detail);
+
+/* --- the account that the step acts on (account.c) --- */
+
+/* From here to its end the step acts on the person's account in the tenant's other directory.
+ * *found 0: the tenant has no such directory, or the directory no such account. Other ends than
+ * STEP_ON end the step. */
+step_end run_other_account(run *r, int *found);
+/* The task's own account has this ID. */
+void run_account_is(run *r, const char *object_id);
+/* Looks for the account by its ID, into *user. As run_call: `e` tells the answer. */
+step_end run_find(run *r, directory_user *user, directory_error *e);
+/* Disabled, with the cache told. As run_call. */
+step_end run_disable(run *r, directory_error *e);
+/* Its sessions ended. As run_ask. */
+step_end run_sign_out(run *r, directory_error *e);
+/* Tells the cache of the account as the directory has just shown it; that the directory has it no
+ * more. */
+step_end run_cache_user(run *r, directory_user *user);
+step_end run_cache_gone(run *r);
+/* Directory and cache say that the person is gone: write-through and `already`. */
+step_end step_absent(run *r);
+/* STEP_ON, unless the person was offboarded after this task was asked for: who left stays out.
+ * `so`: what follows, for the detail. */
+step_end step_still_wanted(run *r, const char *so);
+
+#endif
