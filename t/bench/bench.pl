@@ -4,7 +4,7 @@
 # sync'" some of them. BENCH_USERS (100000), BENCH_ROUNDS (5), BENCH_SECONDS (3) change the size; of
 # the part cloud: BENCH_CLOUD_USERS (200000; eight memberships each), BENCH_CLOUD_ROUNDS (3),
 # BENCH_CLOUD_PAGE (200 users), BENCH_CLOUD_MEMBERS (500 members a page), BENCH_CLOUD_LATENCY (ms
-# before each answer; 0), BENCH_CLOUD_PLAIN (1: without TLS), and BENCH_ENGINE (sqlite); of the part
+# before each answer; 5), BENCH_CLOUD_PLAIN (1: without TLS), and BENCH_ENGINE (sqlite); of the part
 # slapd: BENCH_USERS, BENCH_ENGINE, and BENCH_OVERLAYS (all that the harness has; names with blanks
 # between: dynlist makes slapd look at every entry when streams are asked); of the part tasks:
 # BENCH_TASKS (1000), BENCH_TASK_ROUNDS (3), BENCH_TASK_SPREAD (60 s; 0: not), BENCH_TASK_THREADS
@@ -137,7 +137,7 @@ sub cloud {
     my $times  = $ENV{BENCH_CLOUD_ROUNDS}  // 3;
     my %size   = (deltaUsers => $ENV{BENCH_CLOUD_PAGE} // 200,
         deltaMembers => $ENV{BENCH_CLOUD_MEMBERS} // 500,
-        latencyMs => $ENV{BENCH_CLOUD_LATENCY} // 0);
+        latencyMs => $ENV{BENCH_CLOUD_LATENCY} // 5);
     my $engine = $ENV{BENCH_ENGINE}        // 'sqlite';
     my (@pairs, %memory);
     my @queries = delta_queries();
@@ -158,7 +158,7 @@ sub cloud {
         }
         $acme->stop;
     }
-    report("sync of $people cloud users, 8 memberships each (s)", \@pairs, 2.5, 1);
+    report("sync of $people cloud users, 8 memberships each (s)", \@pairs, 1.5, 1);
     report('memory (MB) beside that for a tenth', [[@memory{ $people, int($people / 10) }]], 1.5,
         1);
 }
