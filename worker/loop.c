@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/store/commit_queue.h"
 #include "worker/hold/health.h"
 #include "worker/run/warm.h"
 
@@ -22,8 +21,6 @@ typedef struct loop_thread {
 struct loop {
     worker *w;
     takeover *watch;
-    store_group *outcomes, *write_through; /* those of many tasks are one commit; NULL: the engine's
-                                              writers do not exclude each other */
     queue_heads *heads;
     int drain, count;
     pthread_mutex_t reserve_claims; /* one at a time: the next one sees what this one took */
@@ -188,10 +185,6 @@ static void *thread_main(void *baton)
                  .main = store_make(own, l->w->config.store, DB_REQUEST),
                  .cache = store_make(own, l->w->config.store, DB_SYNC),
                  .sessions = {.w = l->w}};
-    if (l->outcomes) {
-        store_group_join(l->outcomes, rn.main);
-        store_group_join(l->write_through, rn.cache);
-    }
     store_connect(rn.main, worker_ctx(l->w, pool)); /* waiting for work listens there */
     store_connect(rn.cache,
                   worker_ctx(l->w,
@@ -214,8 +207,6 @@ loop *loop_start(worker *w, takeover *watch, apr_pool_t *pool, int drain)
     l->drain = drain;
     l->count = count;
     l->heads = queue_heads_make(pool);
-    l->outcomes = store_group_make(pool, w->config.store, DB_REQUEST);
-    l->write_through = store_group_make(pool, w->config.store, DB_SYNC);
     pthread_mutex_init(&l->reserve_claims, NULL);
     int started = 0;
     for (int i = 0; i < count; i++) {

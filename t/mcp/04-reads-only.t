@@ -71,9 +71,6 @@ sub reached {
     my (@roots) = @_;
     my %way = map { ($_ => '') } @roots;
     while (defined(my $node = shift @roots)) {
-        # A group of writers runs what it is asked to in a transaction of its connection and does nothing else: what it is asked
-        # to is in the graph by its own address. (Reads have connections without a group; this is the door at its side.)
-        next if $node eq 'store_group_run';
         for my $next (sort keys %{ $edges{$node} // {} }) {
             next if exists $way{$next};
             $way{$next} = $node;
