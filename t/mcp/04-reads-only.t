@@ -14,10 +14,14 @@ plan(skip_all => 'instrumented code calls through tables of its own') if build_c
 
 # -- the graph: "object:symbol" for what is static, "symbol" for what is global -----------------------------------------
 
+# Rooms have files of the same name: an archive tells them apart by their order alone, the same in each listing.
+my @met;
+sub object_of { my ($listing, $name) = @_; return "$name#" . ++$met[$listing]{$name} }
+
 my (%symbols, %global, %edges, %calls_of);    # object -> section -> [[address, size, node]...]
 for my $line (split /\n/, run_command(['objdump', '-t', $archive])->{out}) {
     our $object;
-    if ($line =~ /^(\S+\.o):\s+file format/) { $object = $1; next }
+    if ($line =~ /^(\S+\.o):\s+file format/) { $object = object_of(0, $1); next }
     my ($address, $scope, $type, $section, $size, $name) = $line =~ /^([0-9a-f]{16}) (.)....(.)(?:.)? (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\S+)$/ or next;
     next if $section =~ /^\*/ || $name =~ /^\./ || hex($size) == 0;
     my $node = $scope eq 'g' ? $name : "$object:$name";
@@ -45,7 +49,7 @@ sub target {
 {
     my ($object, $function);
     for my $line (split /\n/, run_command(['objdump', '-dr', '--no-show-raw-insn', $archive], timeout => 120)->{out}) {
-        if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = $1 }
+        if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = object_of(1, $1) }
         elsif ($line =~ /^[0-9a-f]+ <([^>]+)>:$/)        { $function = target($object, $1 =~ s/\.cold$//r) }
         elsif ($line =~ /R_X86_64_\w+\s+(\S+)/) {
             my $word = $1;
@@ -58,7 +62,7 @@ sub target {
     }
     my $section;
     for my $line (split /\n/, run_command(['objdump', '-r', $archive])->{out}) {
-        if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = $1 }
+        if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = object_of(2, $1) }
         elsif ($line =~ /^RELOCATION RECORDS FOR \[(\S+)\]:/)  { $section = $1 }
         elsif ($section && $section =~ /^\.data|^\.rodata/ && $line =~ /^([0-9a-f]{16}) R_X86_64_64\s+(\S+)/) {
             my ($from, $to) = (node_at($object, $section, hex $1), target($object, $2));
@@ -91,7 +95,7 @@ sub way_to {
 
 my @writers = qw(store_write store_transaction db_begin db_schema_begin db_schema_set_version db_schema_wipe store_schema_upgrade);
 my (%reads, %writes);
-for my $file (glob src_dir() . '/core/op_*.c') {
+for my $file (glob src_dir() . '/core/operation/*.c') {
     my $code = slurp($file);
     while ($code =~ /^const ida_operation (ida_op_\w+) = \{(.*?)^\};/msg) {
         my ($symbol, $entry) = ($1, $2);
@@ -120,7 +124,7 @@ my $table = run_command([split(' ', $ENV{CC} // 'cc'), '-E', '-P', '-I', src_dir
 $text{$1} = $2 while $table =~ /\{\s*"(\w+)",\s*(?:"\w*"\s*)+,\s*"[\s"]*(\w+)/g;
 cmp_ok(scalar keys %text, '>', 100, 'statements');
 my $asked = 0;
-for my $file (glob src_dir() . '/core/*.c') {
+for my $file (glob src_dir() . '/core/*/*.c') {
     my $code = slurp($file);
     while ($code =~ /\bstore_read\(\s*\w+(?:->\w+)*,\s*\w+(?:->\w+)*,\s*([^,;]+),/g) {
         my $what = $1;
