@@ -5,8 +5,6 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "core/store/commit_queue.h"
-
 APLOG_USE_MODULE(idadmin);
 
 #define CONNECTIONS 4 /* of readers: as many served as many requests as 25 */
@@ -24,10 +22,6 @@ static struct {
     int waiting;
 } connections;
 
-/* SQLite has one writer at a time: the writers of this child share one connection, the readers have
- * the others. NULL with PostgreSQL, where each writer takes one for itself. */
-static store_group *group;
-
 void pool_init(apr_pool_t *pool, server_rec *s)
 {
     pthread_condattr_t attr;
@@ -36,7 +30,6 @@ void pool_init(apr_pool_t *pool, server_rec *s)
     pthread_mutex_init(&connections.lock, NULL);
     pthread_cond_init(&connections.given_back, &attr);
     pthread_condattr_destroy(&attr);
-    group = store_group_make(pool, config_store(s), DB_REQUEST);
     connections.writing = connections.waiting = 0;
     for (connections.count = 0; connections.count < CONNECTIONS; connections.count++) {
         connections.idle[connections.count] = store_make(pool, config_store(s), DB_REQUEST);
@@ -122,16 +115,10 @@ void pool_release(void *baton, store *s)
 
 ida_kind pool_acquire_writer(ida_ctx *c, store **s)
 {
-    if (group) {
-        *s = store_group_door(group);
-        return IDA_OK;
-    }
     return acquire(c, s, 1);
 }
 
 void pool_release_writer(store *s)
 {
-    if (!group) {
-        give_back(s, 1);
-    }
+    give_back(s, 1);
 }

@@ -3,7 +3,6 @@
 #include "worker/loop.h"
 
 #include "core/queue/claim.h"
-#include "core/store/commit_queue.h"
 #include "worker/hold/slot.h"
 #include "worker/hold/threads.h"
 #include "worker/run/warm.h"
@@ -14,8 +13,6 @@
 struct loop {
     worker *w;
     takeover *watch;
-    store_group *outcomes, *write_through; /* those of many tasks are one commit; NULL: the engine's
-                                              writers do not exclude each other */
     int drain;
     _Atomic int64_t runs;
     atomic_int away; /* 1: the store was away at the last look; said once */
@@ -139,10 +136,6 @@ static void run_thread(hold_thread *t)
     loop *l = t->baton;
     runner rn = {
         .w = t->w, .slot = t->index, .main = t->main, .cache = t->cache, .sessions = {.w = t->w}};
-    if (l->outcomes) {
-        store_group_join(l->outcomes, rn.main);
-        store_group_join(l->write_through, rn.cache);
-    }
     store_connect(rn.main, worker_ctx(t->w, t->pool)); /* waiting for work listens there */
     /* Before the first step needs it; a failure is its to tell. */
     store_connect(rn.cache, worker_ctx(t->w, t->pool));
@@ -156,8 +149,6 @@ loop *loop_start(worker *w, takeover *watch, apr_pool_t *pool, int drain)
     l->w = w;
     l->watch = watch;
     l->drain = drain;
-    l->outcomes = store_group_make(pool, w->config.store, DB_REQUEST);
-    l->write_through = store_group_make(pool, w->config.store, DB_SYNC);
     for (int i = 0; i < loop_slots(w); i++) {
         hold_thread_start(&l->threads, w, run_thread, l);
     }

@@ -16,24 +16,39 @@ typedef struct pg_db {
     unsigned char prepared[STMT_COUNT];
 } pg_db;
 
-/* Text of a statement as the server takes it. */
-const char *pg_text(db_statement statement);
+#define OID_TEXT 25
 
-/* Waits are ours, not libpq's: a server that is stopped keeps its sockets open and would hold us
- * for good. */
+/* --- core/db/postgresql_run.c --- */
 
-/* When the answer to what is sent now must have come. */
-int64_t pg_deadline(const pg_db *p);
-/* The next result; NULL: there is none, or, with head.broken set, it did not come in time. */
-PGresult *pg_next(pg_db *p, int64_t deadline);
 /* The last result of what was sent; NULL with head.broken set when the answer did not come in time
- * or the connection went away. */
+ * or the connection went away. The wait is ours, not libpq's: a server that is stopped keeps its
+ * sockets open and would hold us for good. */
 PGresult *pg_await(pg_db *p);
 int pg_is_good(const PGresult *result);
 /* What a result that is not good means. Consumes it. NULL: the connection is gone. */
 ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result);
+ida_kind pg_lost(pg_db *p, ida_ctx *c, const char *what, const char *why);
+/* Text without arguments, several statements allowed. `out`, when asked for, is the caller's to
+ * clear. */
+ida_kind pg_command(pg_db *p, ida_ctx *c, const char *what, const char *sql, PGresult **out);
+ida_kind pg_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                db_result *out);
+ida_kind pg_script(db *d, ida_ctx *c, const char *sql);
+ida_kind pg_begin(db *d, ida_ctx *c);
+ida_kind pg_begin_read(db *d, ida_ctx *c);
+ida_kind pg_commit(db *d, ida_ctx *c);
+void pg_rollback(db *d);
 
-ida_kind pg_copy(db *d, ida_ctx *c, db_statement statement, const db_arg *fixed, size_t fixed_count,
-                 const char *const *values, int columns, int rows);
+/* --- core/db/postgresql_notify.c --- */
+
+ida_kind pg_notify(db *d, ida_ctx *c, const char *channel);
+void pg_wait(db *d, ida_ctx *c, const char *channel, int ms);
+
+/* --- core/db/postgresql_schema.c --- */
+
+ida_kind pg_schema_begin(db *d, ida_ctx *c);
+ida_kind pg_schema_version(db *d, ida_ctx *c, db_file file, int *version);
+ida_kind pg_schema_set_version(db *d, ida_ctx *c, db_file file, int version);
+ida_kind pg_schema_wipe(db *d, ida_ctx *c, db_file file);
 
 #endif

@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/store/commit_queue.h"
-
 #ifndef IDA_LOCALSTATEDIR
 #define IDA_LOCALSTATEDIR "/var"
 #endif
@@ -249,32 +247,9 @@ ida_kind store_page_cache(store *s, ida_ctx *c, int kb)
 
 /* --- statements and transactions --- */
 
-typedef struct one_statement {
-    db_statement statement;
-    const db_arg *args;
-    size_t count;
-    db_result *result;
-} one_statement;
-
-static ida_kind run_one(store *s, ida_ctx *c, void *baton)
-{
-    const one_statement *one = baton;
-    return db_run(s->db, c, one->statement, one->args, one->count, one->result);
-}
-
-/* What a transaction of the group reads must see what it wrote. */
-static int reads_by_group(const store *s)
-{
-    return s->group && (!s->reads_alone || store_group_inside(s->group));
-}
-
 ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                     db_result *result)
 {
-    if (reads_by_group(s)) {
-        one_statement one = {statement, args, count, result};
-        return store_group_run(s->group, c, run_one, &one);
-    }
     ida_kind kind = store_connect(s, c);
     if (kind) {
         return kind;
@@ -304,9 +279,6 @@ static void nap(int ms)
 
 ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
 {
-    if (s->group) {
-        return store_group_run(s->group, c, work, baton);
-    }
     if (s->db && db_in_transaction(s->db)) {
         return work(s, c, baton);
     }
@@ -335,9 +307,6 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
 
 ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton)
 {
-    if (reads_by_group(s)) {
-        return store_group_run(s->group, c, work, baton);
-    }
     if (s->db && (db_in_transaction(s->db) || s->in_snapshot)) {
         return work(s, c, baton);
     }
@@ -358,6 +327,19 @@ ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton)
         }
     }
     return kind;
+}
+
+typedef struct one_statement {
+    db_statement statement;
+    const db_arg *args;
+    size_t count;
+    db_result *result;
+} one_statement;
+
+static ida_kind run_one(store *s, ida_ctx *c, void *baton)
+{
+    const one_statement *one = baton;
+    return db_run(s->db, c, one->statement, one->args, one->count, one->result);
 }
 
 ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,

@@ -19,10 +19,6 @@ typedef struct store {
         *place; /* what the process knows of this DSN and role: away since when, next attempt */
     int in_snapshot;     /* store_snapshot's work is running */
     unsigned connection; /* how often it was connected */
-    struct store_group
-        *group;      /* its transactions are run by the group (core/store/commit_queue.h) */
-    int reads_alone; /* with a group: reads outside of a transaction go by a connection of its own;
-                        else (a door) it has none */
     unsigned char cursor_key[32];
     int has_cursor_key;
 } store;

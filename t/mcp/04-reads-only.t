@@ -17,13 +17,15 @@ plan(skip_all => 'instrumented code calls through tables of its own')
 
 # -- the graph: "object:symbol" for what is static, "symbol" for what is global
 
-# object -> section -> [[address, size, node]...]; objects bear their place in the archive, where
-# several are of one name
-my (%symbols, %global, %edges, %calls_of);
-my $member = 0;
+# Rooms have files of the same name: an archive tells them apart by their order alone, the same in
+# each listing.
+my @met;
+sub object_of { my ($listing, $name) = @_; return "$name#" . ++$met[$listing]{$name} }
+
+my (%symbols, %global, %edges, %calls_of);    # object -> section -> [[address, size, node]...]
 for my $line (split /\n/, run_command(['objdump', '-t', $archive])->{out}) {
     our $object;
-    if ($line =~ /^(\S+\.o):\s+file format/) { $object = $1 . $member++; next }
+    if ($line =~ /^(\S+\.o):\s+file format/) { $object = object_of(0, $1); next }
     my ($address, $scope, $type, $section, $size,
         $name) =
         $line =~ /^([0-9a-f]{16}) (.)....(.)(?:.)? (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\S+)$/
@@ -57,10 +59,9 @@ sub target {
 
 {
     my ($object, $function);
-    my $member = 0;
     for my $line (split /\n/, run_command(['objdump', '-dr', '--no-show-raw-insn', $archive],
         timeout => 120)->{out}) {
-        if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = $1 . $member++ }
+        if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = object_of(1, $1) }
         elsif ($line =~ /^[0-9a-f]+ <([^>]+)>:$/)        {
             $function = target($object, $1 =~ s/\.cold$//r) }
         elsif ($line =~ /R_X86_64_\w+\s+(\S+)/) {
@@ -80,7 +81,7 @@ sub target {
     my $section;
     $member = 0;
     for my $line (split /\n/, run_command(['objdump', '-r', $archive])->{out}) {
-        if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = $1 . $member++ }
+        if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = object_of(2, $1) }
         elsif ($line =~ /^RELOCATION RECORDS FOR \[(\S+)\]:/)  { $section = $1 }
         elsif ($section && $section =~ /^\.data|^\.rodata/
             && $line =~ /^([0-9a-f]{16}) R_X86_64_64\s+(\S+)/) {
@@ -94,10 +95,6 @@ sub reached {
     my (@roots) = @_;
     my %way = map { ($_ => '') } @roots;
     while (defined(my $node = shift @roots)) {
-        # A group of writers runs what it is asked to in a transaction of its connection and does
-        # nothing else: what it is asked to is in the graph by its own address. (Reads have
-        # connections without a group; this is the door at its side.)
-        next if $node eq 'store_group_run';
         for my $next (sort keys %{ $edges{$node} // {} }) {
             next if exists $way{$next};
             $way{$next} = $node;

@@ -1,0 +1,61 @@
+/* What the files of the SQLite driver share. Nobody else includes this. */
+#ifndef CORE_DB_SQLITE_H
+#define CORE_DB_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "core/db/driver.h"
+#include "core/db/gate.h"
+
+#define SQLITE_CACHE_KB 2048              /* pages of its own file that a connection keeps */
+#define SQLITE_LOG_MAX (64 * 1024 * 1024) /* above: whoever writes checkpoints, worker or not */
+
+typedef struct sqlite_db {
+    db head;
+    sqlite3 *handle;
+    db_gate gate;
+    const char *path;   /* of the file this role writes */
+    const char *schema; /* its name in SQL */
+    int64_t logged;     /* bytes of pages in its log after the last commit of this connection */
+    int64_t log_limit;  /* above which this connection checkpoints */
+    sqlite3_stmt *prepared[STMT_COUNT];
+} sqlite_db;
+
+/* The file that a role writes, and the page size of a new one. */
+extern const db_file sqlite_own_file[DB_ROLE_COUNT];
+extern const int sqlite_page_bytes[DB_FILE_COUNT];
+
+/* --- core/db/sqlite_run.c --- */
+
+int sqlite_is_busy(int rc);
+/* What a result code means for the caller. */
+ida_kind sqlite_fault(sqlite_db *s, ida_ctx *c, const char *what, int rc);
+ida_kind sqlite_take_gate(sqlite_db *s, ida_ctx *c, const char *what);
+/* Text without arguments, tried again while strangers keep the file busy; a result code. */
+int sqlite_exec(sqlite_db *s, const char *sql);
+ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                    db_result *result);
+ida_kind sqlite_script(db *d, ida_ctx *c, const char *sql);
+ida_kind sqlite_begin(db *d, ida_ctx *c);
+ida_kind sqlite_commit(db *d, ida_ctx *c);
+void sqlite_rollback(db *d);
+ida_kind sqlite_begin_read(db *d, ida_ctx *c);
+void sqlite_end_read(db *d);
+
+/* --- core/db/sqlite_log.c --- */
+
+/* Hook of the library: how long the log is after a commit. */
+int sqlite_note_frames(void *baton, sqlite3 *handle, const char *schema, int frames);
+/* Under the gate, after a commit: writes a log back that has grown too long. */
+void sqlite_relieve_log(sqlite_db *s);
+ida_kind sqlite_checkpoint(db *d, ida_ctx *c);
+ida_kind sqlite_compact(db *d, ida_ctx *c);
+ida_kind sqlite_page_cache(db *d, ida_ctx *c, int kb);
+
+/* --- core/db/sqlite_schema.c --- */
+
+ida_kind sqlite_schema_version(db *d, ida_ctx *c, db_file file, int *version);
+ida_kind sqlite_schema_set_version(db *d, ida_ctx *c, db_file file, int version);
+ida_kind sqlite_schema_wipe(db *d, ida_ctx *c, db_file file);
+
+#endif

@@ -1,0 +1,97 @@
+/* Owns the care of a SQLite file: its log, its size, the pages kept in memory. */
+#include <apr_strings.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "core/db/sqlite.h"
+
+#define LOG_BYTES_STEP \
+    (4 * 1024 * 1024) /* growth before a checkpoint that readers held up is tried again */
+#define LOG_WORTH_BYTES (1024 * 1024)    /* below, the worker's checkpoint does nothing */
+#define LOG_CUT_BYTES (16 * 1024 * 1024) /* above, the worker cuts the file */
+
+int sqlite_note_frames(void *baton, sqlite3 *handle, const char *schema, int frames)
+{
+    sqlite_db *s = baton;
+    (void)handle;
+    if (strcmp(schema, s->schema) == 0) {
+        s->logged = (int64_t)frames * sqlite_page_bytes[sqlite_own_file[s->head.role]];
+    }
+    return SQLITE_OK;
+}
+
+/* Under the gate: SQLite before 3.51.3 can corrupt a file when writers and checkpointers meet, and
+ * a gate holder meets nobody. */
+void sqlite_relieve_log(sqlite_db *s)
+{
+    if (s->logged < SQLITE_LOG_MAX) {
+        s->log_limit = SQLITE_LOG_MAX;
+    } else if (s->logged >= s->log_limit) {
+        static _Atomic int64_t said; /* under a heavy load of writes the log passes the mark between
+                                        two rounds of the worker */
+        if (s->head.role == DB_REQUEST &&
+            db_say_now(&said, 600000)) { /* the other roles are the worker's own */
+            ida_log(s->head.env, IDA_LOG_WARN, "IDA0105",
+                    "store: the log of %s holds %lld MB: does idadmin-worker run?", s->path,
+                    (long long)(s->logged >> 20));
+        }
+        sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        s->log_limit = s->logged + LOG_BYTES_STEP;
+    }
+}
+
+ida_kind sqlite_checkpoint(db *d, ida_ctx *c)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    struct stat st;
+    if (stat(apr_pstrcat(c->pool, s->path, "-wal", NULL), &st) != 0 ||
+        st.st_size < LOG_WORTH_BYTES) {
+        return IDA_OK;
+    }
+    ida_kind kind = sqlite_take_gate(s, c, "checkpoint");
+    if (kind) {
+        return kind;
+    }
+    int in_log = 0, written = 0;
+    int rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, &in_log,
+                                       &written);
+    if (rc == SQLITE_OK && in_log == written && st.st_size >= LOG_CUT_BYTES) {
+        rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                       NULL);
+    }
+    db_gate_leave(&s->gate);
+    /* busy: a reader stands in the way, the next round gets it */
+    return rc == SQLITE_OK || sqlite_is_busy(rc) ? IDA_OK : sqlite_fault(s, c, "checkpoint", rc);
+}
+
+#define COMPACT_TRIES 100 /* of 50 ms: how long readers are waited for */
+
+ida_kind sqlite_compact(db *d, ida_ctx *c)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    ida_kind kind = sqlite_take_gate(s, c, "compact");
+    if (kind) {
+        return kind;
+    }
+    int rc = sqlite3_exec(s->handle, apr_pstrcat(c->pool, "VACUUM ", s->schema, NULL), NULL, NULL,
+                          NULL);
+    for (int i = 0; rc == SQLITE_OK && i < COMPACT_TRIES; i++) {
+        rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                       NULL);
+        if (!sqlite_is_busy(rc)) {
+            break;
+        }
+        db_sleep(50);
+        rc = i + 1 < COMPACT_TRIES ? SQLITE_OK : rc;
+    }
+    db_gate_leave(&s->gate);
+    return rc == SQLITE_OK ? IDA_OK : sqlite_fault(s, c, "compact", rc);
+}
+
+ida_kind sqlite_page_cache(db *d, ida_ctx *c, int kb)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    int rc = sqlite_exec(s, apr_psprintf(c->pool, "PRAGMA %s.cache_size = -%d", s->schema,
+                                         kb ? kb : SQLITE_CACHE_KB));
+    return rc == SQLITE_OK ? IDA_OK : sqlite_fault(s, c, "page cache", rc);
+}

@@ -1,0 +1,257 @@
+/* Owns what a SQLite connection does: statements and transactions, each write behind the gate, and
+ * what their failures mean. Must not know what the statements mean. */
+#include <apr_strings.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/db/sqlite.h"
+
+/* --- failures --- */
+
+int sqlite_is_busy(int rc)
+{
+    return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED;
+}
+
+static int is_conflict(int rc)
+{
+    return rc == SQLITE_CONSTRAINT_UNIQUE || rc == SQLITE_CONSTRAINT_PRIMARYKEY ||
+           rc == SQLITE_CONSTRAINT_FOREIGNKEY || rc == SQLITE_CONSTRAINT_ROWID;
+}
+
+/* Primary codes that speak of the machine or the file, not of our statement. */
+static int is_environment(int rc)
+{
+    static const int codes[] = {SQLITE_IOERR,  SQLITE_FULL,     SQLITE_CANTOPEN, SQLITE_CORRUPT,
+                                SQLITE_NOTADB, SQLITE_PROTOCOL, SQLITE_NOMEM,    SQLITE_PERM};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        if ((rc & 0xff) == codes[i]) {
+            return 1;
+        }
+    }
+    return (rc & 0xff) == SQLITE_READONLY &&
+           rc != SQLITE_READONLY; /* plain: a role that writes what is not its own */
+}
+
+static ida_kind busy(sqlite_db *s, ida_ctx *c, const char *what)
+{
+    ida_log(s->head.env, IDA_LOG_WARN, "IDA0101", "store: %s: %s is busy for more than %d s", what,
+            s->path, DB_PATIENCE_MS / 1000);
+    c->retry_after = 1;
+    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store is busy. Try again in a moment.");
+}
+
+ida_kind sqlite_fault(sqlite_db *s, ida_ctx *c, const char *what, int rc)
+{
+    if (sqlite_is_busy(rc)) {
+        s->head.must_repeat = s->head.in_write || rc == SQLITE_BUSY_SNAPSHOT;
+        return busy(s, c, what);
+    }
+    if (is_conflict(rc)) {
+        return ida_fail(
+            c, IDA_CONFLICT,
+            "A row of that identity exists already, or one that it refers to does not.");
+    }
+    s->head.broken = (rc & 0xff) != SQLITE_CONSTRAINT;
+    if (is_environment(rc)) {
+        static _Atomic int64_t said[256]; /* by primary code: a full disk is told once a minute, not
+                                             with each request, another fault at once */
+        if (db_say_now(&said[rc & 0xff], 60000)) {
+            ida_log(s->head.env, IDA_LOG_ERROR, "IDA0102", "store: %s: %s: %s (%d)", s->path, what,
+                    sqlite3_errmsg(s->handle), rc);
+        }
+        c->retry_after = 1;
+        return ida_fail(
+            c, IDA_SERVICE_UNAVAILABLE,
+            "The store cannot be used at the moment; the error log of the server has the "
+            "reason.");
+    }
+    ida_log(s->head.env, IDA_LOG_ERROR, "IDA0103", "store: statement %s failed: %s (%d)", what,
+            sqlite3_errmsg(s->handle), rc);
+    return ida_fail(c, IDA_INTERNAL_ERROR, "The store refused a statement of ours (%s).", what);
+}
+
+ida_kind sqlite_take_gate(sqlite_db *s, ida_ctx *c, const char *what)
+{
+    int error = db_gate_take(&s->gate, DB_PATIENCE_MS);
+    if (error == ETIMEDOUT) {
+        return busy(s, c, what);
+    }
+    if (error) {
+        s->head.broken = 1;
+        ida_log(s->head.env, IDA_LOG_ERROR, "IDA0104",
+                "store: the write gate %s.gate cannot be locked: %s", s->path, strerror(error));
+        c->retry_after = 1;
+        return ida_fail(
+            c, IDA_SERVICE_UNAVAILABLE,
+            "The store cannot be written at the moment; the error log of the server has "
+            "the reason.");
+    }
+    return IDA_OK;
+}
+
+/* --- statements --- */
+
+int sqlite_exec(sqlite_db *s, const char *sql)
+{
+    int64_t deadline = db_clock() + DB_PATIENCE_MS;
+    int rc;
+    do {
+        rc = sqlite3_exec(s->handle, sql, NULL, NULL, NULL);
+    } while (sqlite_is_busy(rc) && rc != SQLITE_BUSY_SNAPSHOT && db_clock() < deadline);
+    return rc;
+}
+
+static int prepare(sqlite_db *s, db_statement statement, sqlite3_stmt **out)
+{
+    int rc = SQLITE_OK;
+    int64_t deadline = db_clock() + DB_PATIENCE_MS;
+    while (!s->prepared[statement]) {
+        rc = sqlite3_prepare_v3(s->handle, db_statements[statement].sqlite, -1,
+                                SQLITE_PREPARE_PERSISTENT, &s->prepared[statement], NULL);
+        if (!sqlite_is_busy(rc) || db_clock() >= deadline) {
+            break;
+        }
+    }
+    *out = s->prepared[statement];
+    return *out || rc != SQLITE_OK ? rc : SQLITE_MISUSE; /* MISUSE: an empty text */
+}
+
+static int bind_all(sqlite3_stmt *stmt, const db_arg *args, size_t count)
+{
+    if ((size_t)sqlite3_bind_parameter_count(stmt) != count) {
+        return SQLITE_RANGE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int rc = args[i].kind == 'i'
+                     ? sqlite3_bind_int64(stmt, (int)i + 1, args[i].number)
+                     : sqlite3_bind_text(stmt, (int)i + 1, args[i].text, -1, SQLITE_STATIC);
+        if (rc != SQLITE_OK) {
+            return rc;
+        }
+    }
+    return SQLITE_OK;
+}
+
+/* Runs to the end and copies all rows. */
+static int step_all(sqlite3_stmt *stmt, db_result *result, apr_pool_t *pool)
+{
+    db_rows rows = {result, pool, NULL, 0};
+    int rc;
+    result->rows = 0;
+    result->columns = sqlite3_column_count(stmt);
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        db_value *value = db_rows_add(&rows);
+        for (int i = 0; i < result->columns; i++, value++) {
+            int type = sqlite3_column_type(stmt, i);
+            value->number = type == SQLITE_INTEGER ? sqlite3_column_int64(stmt, i) : 0;
+            const char *text = type == SQLITE_NULL ? NULL
+                                                   : (const char *)sqlite3_column_text(stmt, i);
+            if (!text && type != SQLITE_NULL) {
+                return SQLITE_NOMEM;
+            }
+            value->text = text ? apr_pstrmemdup(pool, text,
+                                                (apr_size_t)sqlite3_column_bytes(stmt, i))
+                               : NULL;
+        }
+    }
+    return rc;
+}
+
+ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
+                    db_result *result)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    const char *name = db_statements[statement].name;
+    sqlite3_stmt *stmt;
+    int rc = prepare(s, statement, &stmt);
+    if (rc != SQLITE_OK) {
+        return sqlite_fault(s, c, name, rc);
+    }
+    int writes = !sqlite3_stmt_readonly(stmt), gate = writes && !d->in_write;
+    ida_kind kind = gate ? sqlite_take_gate(s, c, name) : IDA_OK;
+    if (kind) {
+        return kind;
+    }
+    if ((rc = bind_all(stmt, args, count)) == SQLITE_OK) {
+        int64_t deadline = db_clock() + DB_PATIENCE_MS;
+        do {
+            rc = step_all(stmt, result, c->pool);
+            if (rc != SQLITE_DONE) {
+                sqlite3_reset(stmt);
+            }
+        } while (sqlite_is_busy(rc) && rc != SQLITE_BUSY_SNAPSHOT && db_clock() < deadline);
+    }
+    if (rc == SQLITE_DONE && writes) {
+        result->changes = sqlite3_changes64(s->handle);
+    }
+    /* Before the reset: it keeps the error's text. */
+    kind = rc == SQLITE_DONE ? IDA_OK : sqlite_fault(s, c, name, rc);
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+    if (gate) {
+        if (!kind) {
+            sqlite_relieve_log(s);
+        }
+        db_gate_leave(&s->gate);
+    }
+    return kind;
+}
+
+ida_kind sqlite_script(db *d, ida_ctx *c, const char *sql)
+{
+    int rc = sqlite_exec((sqlite_db *)d, sql);
+    return rc == SQLITE_OK ? IDA_OK : sqlite_fault((sqlite_db *)d, c, "script", rc);
+}
+
+/* --- transactions --- */
+
+ida_kind sqlite_begin(db *d, ida_ctx *c)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    ida_kind kind = sqlite_take_gate(s, c, "begin");
+    if (kind) {
+        return kind;
+    }
+    int rc = sqlite_exec(s, "BEGIN IMMEDIATE");
+    if (rc != SQLITE_OK) {
+        kind = sqlite_fault(s, c, "begin", rc);
+        db_gate_leave(&s->gate);
+    }
+    return kind;
+}
+
+ida_kind sqlite_commit(db *d, ida_ctx *c)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    int rc = sqlite_exec(s, "COMMIT");
+    if (rc != SQLITE_OK) {
+        return sqlite_fault(s, c, "commit", rc); /* the caller rolls back */
+    }
+    sqlite_relieve_log(s);
+    db_gate_leave(&s->gate);
+    return IDA_OK;
+}
+
+void sqlite_rollback(db *d)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    if (!sqlite3_get_autocommit(s->handle) && sqlite_exec(s, "ROLLBACK") != SQLITE_OK) {
+        d->broken = 1;
+    }
+    db_gate_leave(&s->gate);
+}
+
+ida_kind sqlite_begin_read(db *d, ida_ctx *c)
+{
+    int rc = sqlite_exec((sqlite_db *)d, "BEGIN");
+    return rc == SQLITE_OK ? IDA_OK : sqlite_fault((sqlite_db *)d, c, "begin read", rc);
+}
+
+void sqlite_end_read(db *d)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    if (!sqlite3_get_autocommit(s->handle) && sqlite_exec(s, "ROLLBACK") != SQLITE_OK) {
+        d->broken = 1;
+    }
+}
