@@ -1,6 +1,6 @@
-# Users of the cloud connector, call by call, against the emulator: what each call makes of an answer
-# that is lost before or after its effect, refused, cut off, a page of some gateway, or older than
-# the last write.
+# Users of the cloud connector, call by call, against the emulator: what each call makes of an
+# answer that is lost before or after its effect, refused, cut off, a page of some gateway, or older
+# than the last write.
 use strict;
 use warnings;
 use utf8;

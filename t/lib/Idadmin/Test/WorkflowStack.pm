@@ -1,6 +1,6 @@
 package Idadmin::Test::WorkflowStack;
-# Two companies with the same workflows, one on-premises and one in the cloud, with a mail server and
-# a receiver of webhooks: for the tests of actions.
+# Two companies with the same workflows, one on-premises and one in the cloud, with a mail server
+# and a receiver of webhooks: for the tests of actions.
 use strict;
 use warnings;
 use utf8;
