@@ -269,7 +269,7 @@ sub told_meanwhile {
     ok(wait_until(20, sub { (($state->())[1] // 0) > $now }),
         'a probe goes, be it a task or a synchronisation');
     my $until = int(Time::HiRes::time() * 1000) + 8000;
-    $stack->sql("UPDATE directory_state SET hold_reason = 'told by another worker', hold_until = "
+    $stack->sql("UPDATE directory_state SET hold_since = $now, hold_until = $until, "
         . "$until WHERE directory = 'cloud'");
     Time::HiRes::sleep(3);
     is_deeply([$state->()], ['told by another worker', $until],

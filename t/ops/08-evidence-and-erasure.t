@@ -172,7 +172,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'cache.counter tenant_id name',
     'cache.directory_group tenant_id directory id name name_key kind description dn dn_key rule '
     . 'stamp digest', 'cache.directory_user tenant_id directory licenses',
-    'cache.entry tenant_id directory', 'cache.index_aside name of_table definition figures',
+    'cache.entry tenant_id directory',
     'cache.staging tenant_id directory kind op',
     'cache.sync_state tenant_id directory tokens binding error stopped',
     'cache.unresolved_member tenant_id directory group_id',

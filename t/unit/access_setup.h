@@ -88,4 +88,25 @@ __attribute__((unused)) static asked ask_in(apr_pool_t *in, store *s, const ida_
     return a;
 }
 
+/* A tenant with a directory on the premises and, where `cloud` says so, one in the cloud. */
+__attribute__((unused)) static void put_tenant(store *s, const char *company, int cloud)
+{
+    ida_tenant *t;
+    char *canonical;
+    ida_ctx *c = fresh();
+    const char *text = apr_pstrcat(
+        pool, "{\"companyId\":\"", company,
+        "\",\"name\":\"X\",\"upnDomain\":\"contoso.example\",\"createUsersIn\":\"onPremises\","
+        "\"directories\":{",
+        cloud ? "\"cloud\":{\"directoryId\":\"11111111-1111-1111-1111-111111111111\",\"clientId\":"
+                "\"11111111-1111-1111-1111-111111111111\",\"clientSecretFile\":\"/x\"},"
+              : "",
+        "\"onPremises\":{\"urls\":[\"ldaps://"
+        "x\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=x\",\"bindPasswordFile\":\"/"
+        "x\",\"userBase\":\"dc=x\",\"groupBase\":\"dc=x\"}}}",
+        NULL);
+    must(ida_tenant_apply(c, text, strlen(text), NULL, &t, &canonical), c, "document");
+    must(store_tenant_put(s, c, t, &(ida_stored_tenant){canonical, "seal", 1}), c, "tenant");
+}
+
 #endif

@@ -1,9 +1,5 @@
 /* Search and hygiene against calculations of their own over 10,000 people in two directories, every
- * list paged to its end under random limits, on both engines; and at 100,000 people the plans and
- * what a call costs. */
-#include <sqlite3.h>
-#include <time.h>
-
+ * list paged to its end under random limits, on both engines. */
 #include "core/base/time.h"
 #include "t/unit/access_setup.h"
 #include "t/unit/setup.h"
@@ -130,26 +126,6 @@ static void load_directory(store *sync, const char *company, ida_directory_kind 
     must(cache_sync_complete(run, c, "group"), c, "groups");
     must(cache_sync_commit(run, c, "{}", "test", &guard, sign_ins, &summary), c, "commit");
     apr_pool_destroy(run_pool);
-}
-
-static void put_tenant(store *s, const char *company, int cloud)
-{
-    ida_tenant *t;
-    char *canonical;
-    ida_ctx *c = fresh();
-    const char *text = apr_pstrcat(
-        pool, "{\"companyId\":\"", company,
-        "\",\"name\":\"X\",\"upnDomain\":\"contoso.example\",\"createUsersIn\":\"onPremises\","
-        "\"directories\":{",
-        cloud ? "\"cloud\":{\"directoryId\":\"11111111-1111-1111-1111-111111111111\",\"clientId\":"
-                "\"11111111-1111-1111-1111-111111111111\",\"clientSecretFile\":\"/x\"},"
-              : "",
-        "\"onPremises\":{\"urls\":[\"ldaps://"
-        "x\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=x\",\"bindPasswordFile\":\"/"
-        "x\",\"userBase\":\"dc=x\",\"groupBase\":\"dc=x\"}}}",
-        NULL);
-    must(ida_tenant_apply(c, text, strlen(text), NULL, &t, &canonical), c, "document");
-    must(store_tenant_put(s, c, t, &(ida_stored_tenant){canonical, "seal", 1}), c, "tenant");
 }
 
 /* --- paging a list to its end --- */
@@ -465,154 +441,6 @@ static void twins_move(store *s, store *sync, const ida_tenant *t)
            PEOPLE - CLOUD_PEOPLE - 1, "without the cloud the premises' rows are the people");
 }
 
-/* --- 100,000 people --- */
-
-#define MANY 100000
-
-/* Of this process's work where the store is in it, so that a busy machine does not matter; else of
- * the clock on the wall. */
-static double seconds(int in_process)
-{
-    struct timespec t;
-    clock_gettime(in_process ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void load_many(store *sync)
-{
-    ida_ctx *c = fresh();
-    cache_sync *run;
-    cache_summary summary;
-    const cache_guard guard = {0};
-    apr_pool_t *run_pool, *outer = pool, *one;
-    apr_pool_create(&run_pool, pool);
-    apr_pool_create(&one, outer);
-    must(cache_sync_begin(&run, sync, c, run_pool, "large", IDA_DIR_ON_PREMISES, 1), c, "begin");
-    for (int u = 0; u < MANY; u++) {
-        apr_pool_clear(one);
-        pool = one;
-        cache_user user = {
-            .id = apr_psprintf(pool, "p-u%06d", u),
-            .upn = apr_psprintf(pool, "first%d.family%d@contoso.example", u, u % 5000),
-            .enabled = u % 20 != 0,
-            .mail = apr_psprintf(pool, "first%d.family%d@contoso.example", u, u % 5000),
-            .given_name = apr_psprintf(pool, "First%d", u),
-            .surname = apr_psprintf(pool, "Family%d", u % 5000),
-            .display_name = apr_psprintf(pool, "First%d Family%d", u, u % 5000),
-            .department = apr_psprintf(pool, "Department %d", u % 50),
-            .created_at = 1600000000000 + u,
-            .last_sign_in_at = test_now_ms - (u % 200) * DAY,
-            .job_title = "Somebody",
-            .company = "Contoso",
-            .manager_dn_key = u % 10 ? "cn=boss" : NULL};
-        must(cache_sync_user(run, c, &user), c, "user");
-    }
-    pool = outer;
-    must(cache_sync_complete(run, c, "user"), c, "users");
-    must(cache_sync_complete(run, c, "group"), c, "groups");
-    must(cache_sync_commit(run, c, "{}", "test", &guard, 1, &summary), c, "commit");
-    apr_pool_destroy(run_pool);
-}
-
-/* Stands for the store's own function: plans are made, nothing is run. */
-static void holds(sqlite3_context *call, int count, sqlite3_value **values)
-{
-    (void)count;
-    (void)values;
-    sqlite3_result_int(call, 0);
-}
-
-static void plans(const char *dsn)
-{
-    static const struct {
-        db_statement statement;
-        const char *index;
-    } hot[] = {{STMT_people_search, "COVERING INDEX directory_user_list"},
-               {STMT_people_count, "COVERING INDEX directory_user_list"},
-               {STMT_people_idle, "directory_user_idle"},
-               {STMT_people_idle_count, "directory_user_idle"},
-               {STMT_people_unmanaged, "directory_user_unmanaged"},
-               {STMT_people_unmanaged_count, "directory_user_unmanaged"},
-               {STMT_groups_empty, "directory_group_empty"},
-               {STMT_groups_empty_count, "directory_group_empty"},
-               {STMT_sync_states, "sync_state USING"},
-               {STMT_audit_times, "record_at"},
-               {STMT_audit_times_actor, "record_actor"},
-               {STMT_audit_times_category, "record_category"},
-               {STMT_template_list, "sqlite_autoindex_role_template"},
-               {STMT_request_open_list, "access_request_open"},
-               {STMT_workflow_list, "sqlite_autoindex_workflow"},
-               {STMT_workflow_runs, "workflow_run_name"},
-               {STMT_workflow_runs_count, "workflow_run_name"}};
-    sqlite3 *d = NULL;
-    const char *path = store_sqlite_path(dsn);
-    int stem = (int)(strlen(path) - 3);
-    ok(sqlite3_open(path, &d) == SQLITE_OK &&
-           sqlite3_exec(
-               d,
-               apr_psprintf(pool,
-                            "ATTACH '%.*s-cache.db' AS cache; ATTACH '%.*s-audit.db' AS audit",
-                            stem, path, stem, path),
-               NULL, NULL, NULL) == SQLITE_OK &&
-           sqlite3_create_function_v2(d, "holds", 2, SQLITE_UTF8, NULL, holds, NULL, NULL, NULL) ==
-               SQLITE_OK,
-       "the files");
-    for (size_t i = 0; i < sizeof hot / sizeof *hot; i++) {
-        sqlite3_stmt *st = NULL;
-        const char *bad = NULL;
-        int used = 0,
-            good = sqlite3_prepare_v2(d,
-                                      apr_pstrcat(pool, "EXPLAIN QUERY PLAN ",
-                                                  db_statements[hot[i].statement].sqlite, NULL),
-                                      -1, &st, NULL) == SQLITE_OK;
-        while (good && sqlite3_step(st) == SQLITE_ROW) {
-            const char *detail = (const char *)sqlite3_column_text(st, 3);
-            used |= strstr(detail, hot[i].index) != NULL;
-            /* The sorter of a page that was found already is the page's size. */
-            if ((strncmp(detail, "SCAN ", 5) == 0 && strcmp(detail, "SCAN k") != 0) ||
-                (strstr(detail, "TEMP B-TREE") && hot[i].statement != STMT_people_search)) {
-                bad = apr_pstrdup(pool, detail);
-            }
-        }
-        ok(good && used && !bad, "%s goes by %s%s%s", db_statements[hot[i].statement].name,
-           hot[i].index, bad ? ": " : "", bad ? bad : "");
-        sqlite3_finalize(st);
-    }
-    sqlite3_close(d);
-}
-
-static void cost(store *s, const ida_tenant *t, int in_process)
-{
-    static const struct {
-        const char *name, *arguments;
-        const ida_operation *op;
-        double most; /* ms; far above what is seen, against ways that scan */
-    } calls[] = {{"first page", "{}", &ida_op_users_search, 100},
-                 {"a person by words", "{'query':'first4711 fam'}", &ida_op_users_search, 200},
-                 {"a frequent word", "{'query':'family4'}", &ida_op_users_search, 200},
-                 {"a department", "{'department':'department 7'}", &ida_op_users_search, 200},
-                 {"get_user", "{'user':'first4711.family4711@contoso.example'}",
-                  &ida_op_user_details, 20},
-                 {"hygiene", "{'staleDays':30}", &ida_op_hygiene, 200}};
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        double best = 1e9;
-        for (int n = 0; n < 10; n++) {
-            apr_pool_t *one;
-            apr_pool_create(&one, pool);
-            double begun = seconds(in_process);
-            asked a = ask_in(one, s, t, calls[i].op, calls[i].arguments);
-            double took = (seconds(in_process) - begun) * 1000;
-            best = took < best ? took : best;
-            if (a.kind) {
-                ok(0, "%s: %s", calls[i].name, a.message);
-            }
-            apr_pool_destroy(one);
-        }
-        ok(best < (in_process ? calls[i].most : 2000), "%s among 100,000: %.2f ms", calls[i].name,
-           best);
-    }
-}
-
 int main(void)
 {
     setup();
@@ -623,7 +451,6 @@ int main(void)
         store *s = store_make(pool, dsn, DB_REQUEST), *sync = store_make(pool, dsn, DB_SYNC);
         put_tenant(s, COMPANY, 1);
         put_tenant(s, "alone", 0);
-        put_tenant(s, "large", 0);
         load_directory(sync, COMPANY, i ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD,
                        1); /* in either order */
         load_directory(sync, COMPANY, i ? IDA_DIR_CLOUD : IDA_DIR_ON_PREMISES, 1);
@@ -632,12 +459,7 @@ int main(void)
         hygiene(s, t);
         search(s, t);
         premises_alone(s, tenant_of(s, "alone"));
-        load_many(sync);
-        cost(s, tenant_of(s, "large"), i == 0);
         twins_move(s, sync, t);
-        if (i == 0) {
-            plans(dsn);
-        }
     }
     return done();
 }

@@ -1,0 +1,208 @@
+/* What makes a tenant document trustworthy: its seal, the newest revision that was seen, and the
+ * files it names. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/tenant/value.h"
+#include "t/unit/tenant_documents.h"
+
+static void sealing(void)
+{
+    unsigned char key[IDA_SEAL_KEY_LEN] = {1}, other[IDA_SEAL_KEY_LEN] = {2};
+    ida_tenant *t, *changed;
+    char *canonical, *ignored;
+    apply(fresh(), full, NULL, &t, &canonical);
+    char *seal = ida_tenant_seal(pool, key, t, 3);
+    is_int((int64_t)strlen(seal), 64, "a seal has 64 digits");
+    ok(ida_tenant_seal_valid(key, t, 3, seal), "it is right");
+    ok(!ida_tenant_seal_valid(other, t, 3, seal), "not under another key");
+    ok(!ida_tenant_seal_valid(key, t, 3, NULL) && !ida_tenant_seal_valid(key, t, 3, "") &&
+           !ida_tenant_seal_valid(key, t, 3, "ab"),
+       "nor when absent");
+    ok(!ida_tenant_seal_valid(key, t, 2, seal) && !ida_tenant_seal_valid(key, t, 4, seal) &&
+           !ida_tenant_seal_valid(key, t, 0, seal),
+       "nor of another revision");
+    ida_tenant_load(fresh(), canonical, &changed);
+    ok(ida_tenant_seal_valid(key, changed, 3, seal), "right after loading");
+    char *older = apr_pstrdup(pool, canonical);
+    for (char *at = older; (at = strstr(at, "\"userCreate\"")) != NULL;) {
+        memcpy(at, "\"userUpdate\"", 12);
+    }
+    ok(strcmp(older, canonical) != 0 && ida_tenant_load(fresh(), older, &changed) == IDA_OK,
+       "stored before a rule came that it breaks: served on");
+    ok(apply(fresh(), older, NULL, &changed, &ignored) != IDA_OK, "but not applied again");
+    static const char *const breaking[] = {
+        "{\"directories\":{\"cloud\":{\"apiUrl\":\"https://evil.example\"}}}",
+        "{\"directories\":{\"onPremises\":{\"protectedAccounts\":[]}}}",
+        "{\"directories\":{\"cloud\":{\"protectedAccounts\":[]}}}",
+        "{\"directories\":{\"onPremises\":null}}",
+        "{\"workflows\":[]}",
+        "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
+        "\"callWebhook\",\"url\":\"https:/"
+        "/evil.example\","
+        "\"secretFile\":\"/etc/w\"}]}]}",
+        "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
+        "\"sendInitialPassword\",\"to\":"
+        "\"eve@evil.example\"}]}]}",
+    };
+    for (size_t i = 0; i < sizeof breaking / sizeof *breaking; i++) {
+        ok(apply(fresh(), breaking[i], canonical, &changed, &ignored) == IDA_OK &&
+               !ida_tenant_seal_valid(key, changed, 3, seal),
+           "change %d breaks it", (int)i);
+    }
+    ok(apply(fresh(), "{\"seatLimit\":7}", canonical, &changed, &ignored) == IDA_OK &&
+           ida_tenant_seal_valid(key, changed, 3, seal),
+       "a seat limit does not");
+}
+
+static void put_file(const char *path, const char *text, mode_t mode)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fchmod(fd, mode) != 0 ||
+        close(fd) != 0) {
+        ok(0, "%s is written", path);
+    }
+}
+
+static ida_seal_state judged(const char *key_file, const ida_tenant *t, const unsigned char *key,
+                             int64_t revision, const char **why)
+{
+    ida_seal_state state = IDA_SEAL_BROKEN;
+    ida_ctx *c = fresh();
+    const ida_stored_tenant stored = {.seal = ida_tenant_seal(pool, key, t, revision),
+                                      .revision = revision};
+    is_int(ida_seal_judge(c, key_file, t, &stored, &state, why), IDA_OK, "judged");
+    return state;
+}
+
+/* What a node remembers beside its seal key, so that an old document with its good seal is not
+ * taken for the present one. */
+static void revisions(const char *key_file, const unsigned char *key)
+{
+    ida_tenant *t;
+    char *canonical;
+    const char *why, *record = apr_pstrcat(pool, key_file, ".revisions", NULL);
+    struct stat status;
+    int64_t seen;
+    apply(fresh(), full, NULL, &t, &canonical);
+    is_int(judged(key_file, t, key, 5, &why), IDA_SEAL_GOOD,
+           "nothing seen yet: a good seal is enough");
+    is_int(ida_seal_note(fresh(), key_file, t->id, 5), IDA_OK, "seen");
+    ok(stat(record, &status) == 0 && (status.st_mode & 07777) == 0600,
+       "the record is for its owner alone");
+    is_int(ida_seal_note(fresh(), key_file, "other", 2), IDA_OK, "another tenant");
+    is_int(ida_seal_note(fresh(), key_file, t->id, 3), IDA_OK, "an older one");
+    is_int(ida_seal_seen(fresh(), key_file, t->id, &seen), IDA_OK, "read");
+    is_int(seen, 5, "never lowers it");
+    is_int(judged(key_file, t, key, 5, &why), IDA_SEAL_GOOD, "the newest is good");
+    is_int(judged(key_file, t, key, 6, &why), IDA_SEAL_GOOD, "so is a newer one");
+    is_int(judged(key_file, t, key, 4, &why), IDA_SEAL_OLDER,
+           "an older one with its good seal is not");
+    ok(strstr(why, "revision 4") && strstr(why, "revision 5") && strstr(why, "backup"),
+       "the reason says what happened: %s", why);
+    static const struct {
+        const char *text;
+        mode_t mode;
+    } bad[] = {{"[]", 0600}, {"{\"contoso\":", 0600}, {"", 0600}, {"{}", 0620}, {"{}", 0602}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        put_file(record, bad[i].text, bad[i].mode);
+        is_int(ida_seal_note(fresh(), key_file, t->id, 9), IDA_INTERNAL_ERROR,
+               "a record that is damaged or open to others is refused, never replaced");
+    }
+    unlink(record);
+    is_int(symlink(key_file, record), 0, "a link");
+    is_int(ida_seal_seen(fresh(), key_file, t->id, &seen), IDA_INTERNAL_ERROR, "is not followed");
+    unlink(record);
+}
+
+static void files(void)
+{
+    char dir[] = "/tmp/ida-tenant-XXXXXX";
+    if (!mkdtemp(dir)) {
+        ok(0, "a temporary directory");
+        return;
+    }
+    char *secret = apr_pstrcat(pool, dir, "/secret", NULL),
+         *ca = apr_pstrcat(pool, dir, "/ca", NULL), *hook = apr_pstrcat(pool, dir, "/hook", NULL);
+    ida_tenant *t;
+    char *canonical;
+    const char *text = with(
+        apr_pstrcat(pool,
+                    "\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{"
+                    "\"type\":\"removeLicenses\"},"
+                    "{\"type\":\"callWebhook\",\"url\":\"https://x.example\",\"secretFile\":\"",
+                    hook, "\"}]}]", NULL));
+    apply(fresh(), text, NULL, &t, &canonical);
+    must_apply(apr_pstrcat(pool, "{\"directories\":{\"onPremises\":{\"bindPasswordFile\":\"",
+                           secret, "\",\"caFile\":\"", ca, "\"}}}", NULL),
+               canonical, &t, &canonical, "a tenant with three files");
+    ida_ctx *c = fresh();
+    is_int(ida_tenant_files_check(c, t), IDA_BAD_REQUEST, "missing files are refused");
+    says(c, "each with member and path", "directories.onPremises.bindPasswordFile: ", secret,
+         "directories.onPremises.caFile: ", ca, "workflows[0].actions[1].secretFile: ", hook,
+         "No such file", NULL);
+    put_file(secret, "password", 0640);
+    put_file(ca, "certificate", 0644);
+    put_file(hook, "whsec_x", 0600);
+    c = fresh();
+    is_int(ida_tenant_files_check(c, t), IDA_OK, "group may read secrets, all may read a CA");
+    static const mode_t open_modes[] = {0604, 0602, 0601};
+    for (size_t i = 0; i < 3; i++) {
+        chmod(secret, open_modes[i]);
+        c = fresh();
+        is_int(ida_tenant_files_check(c, t), IDA_BAD_REQUEST, "a secret open to others is refused");
+        says(c, "with the remedy", "bindPasswordFile", "chmod o=", NULL);
+    }
+    put_file(secret, "", 0600);
+    is_int(ida_tenant_files_check(fresh(), t), IDA_BAD_REQUEST,
+           "an empty password file is refused");
+    unlink(secret);
+    mkfifo(secret, 0600);
+    is_int(ida_tenant_files_check(fresh(), t), IDA_BAD_REQUEST,
+           "a pipe is refused and does not block");
+    unlink(secret);
+    unlink(ca);
+    unlink(hook);
+
+    unsigned char key[IDA_SEAL_KEY_LEN], again[IDA_SEAL_KEY_LEN];
+    char *path = apr_pstrcat(pool, dir, "/seal.key", NULL);
+    struct stat status;
+    c = fresh();
+    is_int(ida_seal_key_read(c, path, key), IDA_INTERNAL_ERROR, "no seal key yet");
+    says(c, "the message says what makes it", path, "schema upgrade", NULL);
+    is_int(ida_seal_key_make(fresh(), path, (uid_t)-1, (gid_t)-1), IDA_OK, "it is made");
+    ok(stat(path, &status) == 0 && (status.st_mode & 07777) == 0400 && status.st_size == 65,
+       "mode 0400, 64 digits");
+    is_int(ida_seal_key_read(fresh(), path, key), IDA_OK, "read");
+    is_int(ida_seal_key_make(fresh(), path, (uid_t)-1, (gid_t)-1), IDA_OK,
+           "not made a second time");
+    is_int(ida_seal_key_read(fresh(), path, again), IDA_OK, "read again");
+    ok(memcmp(key, again, sizeof key) == 0, "the same key");
+    revisions(path, key);
+    chmod(path, 0640);
+    is_int(ida_seal_key_read(fresh(), path, again), IDA_OK, "a group may read it");
+    chmod(path, 0644);
+    is_int(ida_seal_key_read(fresh(), path, again), IDA_INTERNAL_ERROR, "others may not");
+    static const char *const damaged[] = {
+        "", "abcd", "zz", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef00"};
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        put_file(path, damaged[i], 0600);
+        is_int(ida_seal_key_make(fresh(), path, (uid_t)-1, (gid_t)-1), IDA_OK,
+               "one that is there stays");
+        is_int(ida_seal_key_read(fresh(), path, again), IDA_INTERNAL_ERROR,
+               "a damaged key file is refused, never replaced");
+    }
+    unlink(path);
+    is_int(ida_seal_key_make(fresh(), "/nonexistent/dir/key", (uid_t)-1, (gid_t)-1),
+           IDA_INTERNAL_ERROR, "a directory that is not there");
+    ok(rmdir(dir) == 0, "nothing is left behind");
+}
+
+int main(void)
+{
+    setup();
+    sealing();
+    files();
+    return done();
+}
