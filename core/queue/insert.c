@@ -38,7 +38,7 @@ ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const ch
     db_result r;
     ida_kind kind = store_read(s, c, STMT_seat_of_person,
                                DB_ARGS(DB_T(tenant), DB_T(person), DB_T(task_id)), &r);
-    *counted = !kind && r.rows ? (int)db_int(&r, 0, 0) : QUEUE_SEAT_NONE;
+    *counted = !kind && r.rows ? (int)DB_ROW(number, &r, 0)->number.number : QUEUE_SEAT_NONE;
     return kind;
 }
 
@@ -60,7 +60,7 @@ ida_kind queue_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *m
     if (kind || !r.rows) {
         return kind;
     }
-    kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(db_text(&r, 0, 0))), NULL);
+    kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(DB_ROW(id, &r, 0)->id.text)), NULL);
     kind = kind ? kind : store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(task->id)), NULL);
     *moved = !kind;
     return kind;
@@ -75,7 +75,8 @@ ida_kind queue_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, con
     }
     kind = store_read(s, c, STMT_seat_heir, DB_ARGS(DB_T(tenant), DB_T(task_id)), &heir);
     if (!kind && heir.rows) {
-        return store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(db_text(&heir, 0, 0))), NULL);
+        return store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(DB_ROW(id, &heir, 0)->id.text)),
+                           NULL);
     }
     return kind ? kind : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(-1)), NULL);
 }
@@ -85,7 +86,7 @@ ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_seat_of_over, DB_ARGS(DB_T(tenant), DB_T(person)), &r);
-    *id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
+    *id = !kind && r.rows ? DB_ROW(id, &r, 0)->id.text : NULL;
     return kind;
 }
 
@@ -114,7 +115,7 @@ static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char 
     ida_kind kind = store_read(
         s, c, STMT_address_first_free,
         DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, candidates)), DB_T(task_id)), &r);
-    *position = !kind && r.rows ? (int)db_int(&r, 0, 0) : -1;
+    *position = !kind && r.rows ? (int)DB_ROW(number, &r, 0)->number.number : -1;
     return kind;
 }
 
@@ -166,7 +167,7 @@ ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const c
         return kind;
     }
     kind = store_read(s, c, STMT_address_holder, DB_ARGS(DB_T(tenant), DB_T(folded)), &r);
-    if (!kind && (!r.rows || strcmp(db_text(&r, 0, 0), task_id) != 0)) {
+    if (!kind && (!r.rows || strcmp(DB_ROW(id, &r, 0)->id.text, task_id) != 0)) {
         kind = ida_fail(c, IDA_CONFLICT, "The address %s is reserved by another task.", address);
     }
     return kind;

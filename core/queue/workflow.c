@@ -20,7 +20,7 @@ static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *wo
                                   DB_ARGS(DB_T(*run_id), DB_T(task->id), DB_T(workflow)), NULL);
     }
     kind = store_read(s, c, STMT_workflow_run_find, DB_ARGS(DB_T(task->id), DB_T(workflow)), &r);
-    *run_id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
+    *run_id = !kind && r.rows ? DB_ROW(id, &r, 0)->id.text : NULL;
     return kind || *run_id
                ? kind
                : ida_fail(c, IDA_INTERNAL_ERROR, "The run of the workflow %s for task %s is lost.",

@@ -8,21 +8,22 @@
 
 static void of_row(const db_result *r, int row, store_directory *out)
 {
-    int directory = ida_directory_parse(db_text(r, row, 1));
-    *out = (store_directory){.tenant = db_text(r, row, 0),
+    const row_directory *d = DB_ROW(directory, r, row);
+    int directory = ida_directory_parse(d->directory.text);
+    *out = (store_directory){.tenant = d->tenant_id.text,
                              .directory = directory < 0 ? IDA_DIR_CLOUD
                                                         : (ida_directory_kind)directory,
-                             .hold_reason = db_text(r, row, 2),
-                             .hold_since = db_int(r, row, 3),
-                             .hold_until = db_int(r, row, 4),
-                             .hold_failures = db_int(r, row, 5),
-                             .hold_alarm_at = db_int(r, row, 6),
-                             .sync_requested_at = db_int(r, row, 7),
-                             .sync_accept_deletions = (int)db_int(r, row, 8),
-                             .sync_reset = (int)db_int(r, row, 9),
-                             .sync_owner = db_text(r, row, 10),
-                             .sync_fence = db_int(r, row, 11),
-                             .sync_heartbeat = db_int(r, row, 12)};
+                             .hold_reason = d->hold_reason.text,
+                             .hold_since = d->hold_since.number,
+                             .hold_until = d->hold_until.number,
+                             .hold_failures = d->hold_failures.number,
+                             .hold_alarm_at = d->hold_alarm_at.number,
+                             .sync_requested_at = d->sync_requested_at.number,
+                             .sync_accept_deletions = (int)d->sync_accept_deletions.number,
+                             .sync_reset = (int)d->sync_reset.number,
+                             .sync_owner = d->sync_owner.text,
+                             .sync_fence = d->sync_fence.number,
+                             .sync_heartbeat = d->sync_heartbeat.number};
 }
 
 ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
@@ -118,7 +119,7 @@ ida_kind store_sync_lease(store *s, ida_ctx *c, const char *tenant, ida_director
         kind = ida_fail(c, IDA_CONFLICT, "Another worker syncs the directory %s of %s.",
                         ida_directory_name(directory), tenant);
     }
-    *fence = kind ? 0 : db_int(&r, 0, 0);
+    *fence = kind ? 0 : DB_ROW(sync_lease, &r, 0)->sync_fence.number;
     return kind;
 }
 
@@ -173,13 +174,14 @@ ida_kind store_worker_list(store *s, ida_ctx *c, const store_worker **rows, int 
     *count = kind ? 0 : r.rows;
     store_worker *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {
-        list[i] = (store_worker){.id = db_text(&r, i, 0),
-                                 .host = db_text(&r, i, 1),
-                                 .pid = db_int(&r, i, 2),
-                                 .version = db_text(&r, i, 3),
-                                 .threads = db_int(&r, i, 4),
-                                 .started_at = db_int(&r, i, 5),
-                                 .seen_at = db_int(&r, i, 6)};
+        const row_worker *row = DB_ROW(worker, &r, i);
+        list[i] = (store_worker){.id = row->id.text,
+                                 .host = row->host.text,
+                                 .pid = row->pid.number,
+                                 .version = row->version.text,
+                                 .threads = row->threads.number,
+                                 .started_at = row->started_at.number,
+                                 .seen_at = row->seen_at.number};
     }
     *rows = list;
     return kind;

@@ -144,12 +144,12 @@ for my $symbol (sort keys %reads) {
 my %text;
 my $table = run_command([split(' ', $ENV{CC} // 'cc'), '-E', '-P', '-I', src_dir(),
     src_dir() . '/schema/statements.c'])->{out};
-$text{$1} = $2 while $table =~ /\{\s*"(\w+)",\s*(?:"\w*"\s*)+,\s*"[\s"]*(\w+)/g;
+$text{$1} = $2 while $table =~ /\bpostgresql_(\w+)\[\] =\s*"[\s"]*(\w+)/g;
 cmp_ok(scalar keys %text, '>', 100, 'statements');
 my $asked = 0;
 for my $file (glob src_dir() . '/core/*/*.c') {
     my $code = slurp($file);
-    while ($code =~ /\bstore_read\(\s*\w+(?:->\w+)*,\s*\w+(?:->\w+)*,\s*([^,;]+),/g) {
+    while ($code =~ /\bstore_(?:read|rows|number)\(\s*\w+(?:->\w+)*,\s*\w+(?:->\w+)*,\s*([^,;]+),/g) {
         my $what = $1;
         my @names = $what =~ /STMT_(\w+)/g;
         $asked += @names;
