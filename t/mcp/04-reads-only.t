@@ -17,15 +17,10 @@ plan(skip_all => 'instrumented code calls through tables of its own')
 
 # -- the graph: "object:symbol" for what is static, "symbol" for what is global
 
-# Rooms have files of the same name: an archive tells them apart by their order alone, the same in
-# each listing.
-my @met;
-sub object_of { my ($listing, $name) = @_; return "$name#" . ++$met[$listing]{$name} }
-
 my (%symbols, %global, %edges, %calls_of);    # object -> section -> [[address, size, node]...]
-for my $line (split /\n/, run_command(['objdump', '-t', $archive])->{out}) {
+for my $line (split /\n/, run_command(['objdump', '-t', @objects])->{out}) {
     our $object;
-    if ($line =~ /^(\S+\.o):\s+file format/) { $object = object_of(0, $1); next }
+    if ($line =~ /^(\S+\.o):\s+file format/) { $object = $1; next }
     my ($address, $scope, $type, $section, $size,
         $name) =
         $line =~ /^([0-9a-f]{16}) (.)....(.)(?:.)? (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\S+)$/
@@ -59,9 +54,12 @@ sub target {
 
 {
     my ($object, $function);
-    for my $line (split /\n/, run_command(['objdump', '-dr', '--no-show-raw-insn', $archive],
-        timeout => 120)->{out}) {
-        if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = object_of(1, $1) }
+    my $code = run_command(['objdump', '-dr', '--no-show-raw-insn', @objects],
+        timeout => 120)->{out};
+    # what a relocation fills in shows the next instruction until then
+    $code =~ s/ <[^>]+>(?=\n\s+[0-9a-f]+: R_X86_64_)//g;
+    for my $line (split /\n/, $code) {
+        if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = $1 }
         elsif ($line =~ /^[0-9a-f]+ <([^>]+)>:$/)        {
             $function = target($object, $1 =~ s/\.cold$//r) }
         elsif ($line =~ /R_X86_64_\w+\s+(\S+)/) {
@@ -79,9 +77,8 @@ sub target {
             $edges{$function}{$to} = 1 if defined $to && $to ne $function }
     }
     my $section;
-    $member = 0;
-    for my $line (split /\n/, run_command(['objdump', '-r', $archive])->{out}) {
-        if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = object_of(2, $1) }
+    for my $line (split /\n/, run_command(['objdump', '-r', @objects])->{out}) {
+        if    ($line =~ /^(\S+\.o):\s+file format/)            { $object  = $1 }
         elsif ($line =~ /^RELOCATION RECORDS FOR \[(\S+)\]:/)  { $section = $1 }
         elsif ($section && $section =~ /^\.data|^\.rodata/
             && $line =~ /^([0-9a-f]{16}) R_X86_64_64\s+(\S+)/) {
@@ -149,7 +146,8 @@ cmp_ok(scalar keys %text, '>', 100, 'statements');
 my $asked = 0;
 for my $file (glob src_dir() . '/core/*/*.c') {
     my $code = slurp($file);
-    while ($code =~ /\bstore_(?:read|rows|number)\(\s*\w+(?:->\w+)*,\s*\w+(?:->\w+)*,\s*([^,;]+),/g) {
+    while ($code =~ /\bstore_(?:read|rows|number|id)\(
+            \s*\w+(?:->\w+)*,\s*\w+(?:->\w+)*,\s*([^,;]+),/gx) {
         my $what = $1;
         my @names = $what =~ /STMT_(\w+)/g;
         $asked += @names;
