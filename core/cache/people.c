@@ -4,39 +4,28 @@
 
 #include "core/store/rows.h"
 
-static void people_of(ida_ctx *c, const db_result *r, const cache_listed_person **rows, int *count)
+static void person_of(const db_result *r, int i, void *out)
 {
-    cache_listed_person *people = apr_palloc(c->pool, (apr_size_t)(r->rows + 1) * sizeof *people);
-    for (int i = 0; i < r->rows; i++) {
-        const row_person *row = DB_ROW(person, r, i);
-        people[i] = (cache_listed_person){
-            .directory = row->directory.text,
-            .id = row->id.text,
-            .upn = row->upn.text,
-            .display_name = row->display_name.text,
-            .department = row->department.text,
-            .job_title = row->job_title.text,
-            .name_key = row->name_key.text,
-            .enabled = row->enabled.number != 0,
-            .guest = row->guest.number != 0,
-            .last_sign_in_at = row->last_sign_in_at.number,
-            .active_at = row->active_at.number,
-        };
-    }
-    *rows = people;
-    *count = r->rows;
+    const row_person *row = DB_ROW(person, r, i);
+    *(cache_listed_person *)out = (cache_listed_person){
+        .directory = row->directory.text,
+        .id = row->id.text,
+        .upn = row->upn.text,
+        .display_name = row->display_name.text,
+        .department = row->department.text,
+        .job_title = row->job_title.text,
+        .name_key = row->name_key.text,
+        .enabled = row->enabled.number != 0,
+        .guest = row->guest.number != 0,
+        .last_sign_in_at = row->last_sign_in_at.number,
+        .active_at = row->active_at.number,
+    };
 }
 
 static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
                      size_t arg_count, const cache_listed_person **rows, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
-    *count = 0;
-    if (!kind) {
-        people_of(c, &r, rows, count);
-    }
-    return kind;
+    return store_rows(s, c, statement, args, arg_count, person_of, sizeof **rows, rows, count);
 }
 
 #define FILTER_ARGS(f)                                                                      \
@@ -91,27 +80,21 @@ ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant, 
     return store_number(s, c, STMT_people_unmanaged_count, DB_ARGS(DB_T(tenant)), total);
 }
 
+static void group_of(const db_result *r, int i, void *out)
+{
+    const row_group_empty *row = DB_ROW(group_empty, r, i);
+    *(cache_empty_group *)out = (cache_empty_group){row->directory.text, row->id.text,
+                                                    row->name.text, row->kind.text,
+                                                    row->name_key.text};
+}
+
 ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name,
                             const char *after_id, int limit, const cache_empty_group **rows,
                             int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_groups_empty,
-                               DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)),
-                               &r);
-    *count = 0;
-    if (kind) {
-        return kind;
-    }
-    cache_empty_group *groups = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *groups);
-    for (int i = 0; i < r.rows; i++) {
-        const row_group_empty *row = DB_ROW(group_empty, &r, i);
-        groups[i] = (cache_empty_group){row->directory.text, row->id.text, row->name.text,
-                                        row->kind.text, row->name_key.text};
-    }
-    *rows = groups;
-    *count = r.rows;
-    return IDA_OK;
+    return store_rows(s, c, STMT_groups_empty,
+                      DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)),
+                      group_of, sizeof **rows, rows, count);
 }
 
 ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)

@@ -247,39 +247,27 @@ ida_kind cache_is_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *sy
     return kind;
 }
 
-static void group_of(const db_result *r, int row, ida_group *g)
+static void group_of(const db_result *r, int row, void *out)
 {
     const row_group *from = DB_ROW(group, r, row);
     int directory = ida_directory_parse(from->directory.text);
-    *g = (ida_group){.directory = directory < 0 ? IDA_DIR_CLOUD : (ida_directory_kind)directory,
-                     .id = from->id.text,
-                     .name = from->name.text,
-                     .kind = from->kind.text,
-                     .dn = from->dn.text,
-                     .rule = from->rule.text,
-                     .synced = from->synced.number != 0,
-                     .member_count = from->member_count.number};
+    *(ida_group *)out = (ida_group){.directory = directory < 0 ? IDA_DIR_CLOUD
+                                                               : (ida_directory_kind)directory,
+                                    .id = from->id.text,
+                                    .name = from->name.text,
+                                    .kind = from->kind.text,
+                                    .dn = from->dn.text,
+                                    .rule = from->rule.text,
+                                    .synced = from->synced.number != 0,
+                                    .member_count = from->member_count.number};
 }
 
 ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                            const char *user_id, const ida_group **groups, int *count)
 {
-    db_result r;
-    *groups = NULL;
-    *count = 0;
-    ida_kind kind = store_read(
-        s, c, STMT_user_groups,
-        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(user_id)), &r);
-    if (kind || !r.rows) {
-        return kind;
-    }
-    ida_group *rows = apr_palloc(c->pool, (apr_size_t)r.rows * sizeof *rows);
-    for (int row = 0; row < r.rows; row++) {
-        group_of(&r, row, &rows[row]);
-    }
-    *groups = rows;
-    *count = r.rows;
-    return IDA_OK;
+    return store_rows(s, c, STMT_user_groups,
+                      DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(user_id)),
+                      group_of, sizeof **groups, groups, count);
 }
 
 /* Among groups of one folded name (rows from, to): the only one written exactly so, or the only

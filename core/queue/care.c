@@ -8,7 +8,7 @@ ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **z
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_queue_next_zone, DB_ARGS(DB_T(after)), &r);
-    *zone = kind || !r.rows ? NULL : DB_ROW(zone, &r, 0)->zone.text;
+    *zone = kind ? NULL : DB_ROW(zone, &r, 0)->zone.text;
     return kind;
 }
 

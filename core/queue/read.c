@@ -126,8 +126,7 @@ static ida_kind one_task(store *s, ida_ctx *c, const db_result *r, int with_payl
     if (!kind && with_payload) {
         db_result payload;
         kind = store_read(s, c, STMT_task_payload_get, DB_ARGS(DB_T(task->id)), &payload);
-        task->payload = !kind && payload.rows ? DB_ROW(task_payload, &payload, 0)->payload.text
-                                              : NULL;
+        task->payload = kind ? NULL : DB_ROW(task_payload, &payload, 0)->payload.text;
     }
     *out = kind ? NULL : task;
     return kind;
@@ -215,8 +214,8 @@ ida_kind queue_task_leaver(store *s, ida_ctx *c, const char *tenant, ida_directo
     ida_kind kind = store_read(s, c, STMT_task_leaver,
                                DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(at)),
                                &r);
-    *id = !kind && r.rows ? DB_ROW(task_upn, &r, 0)->id.text : NULL;
-    *upn = *id ? DB_ROW(task_upn, &r, 0)->upn.text : NULL;
+    *id = kind ? NULL : DB_ROW(task_upn, &r, 0)->id.text;
+    *upn = kind ? NULL : DB_ROW(task_upn, &r, 0)->upn.text;
     return kind;
 }
 

@@ -48,12 +48,8 @@ ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
 
 ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id)
 {
-    db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_offboarded_since,
-        DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_I(task->created_at)), &r);
-    *id = !kind && r.rows ? DB_ROW(id, &r, 0)->id.text : NULL;
-    return kind;
+    return store_id(s, c, STMT_offboarded_since,
+                    DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_I(task->created_at)), id);
 }
 
 /* --- writes of a run --- */

@@ -63,7 +63,7 @@ ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *re
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_tenant_revision, DB_ARGS(DB_T(id)), &r);
-    *revision = kind || !r.rows ? 0 : DB_ROW(tenant_revision, &r, 0)->revision.number;
+    *revision = kind ? 0 : DB_ROW(tenant_revision, &r, 0)->revision.number;
     return kind || r.rows ? kind : unknown(c, id);
 }
 
@@ -74,21 +74,15 @@ ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id)
     return kind || r.rows ? kind : unknown(c, id);
 }
 
+static void id_of(const db_result *r, int i, void *out)
+{
+    const row_tenant_id *row = DB_ROW(tenant_id, r, i);
+    *(store_tenant_id *)out = (store_tenant_id){row->id.text, row->revision.number};
+}
+
 ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_tenant_ids, DB_NONE, &r);
-    if (kind) {
-        return kind;
-    }
-    store_tenant_id *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(r.rows + 1));
-    for (int i = 0; i < r.rows; i++) {
-        const row_tenant_id *row = DB_ROW(tenant_id, &r, i);
-        all[i] = (store_tenant_id){row->id.text, row->revision.number};
-    }
-    *ids = all;
-    *count = r.rows;
-    return IDA_OK;
+    return store_rows(s, c, STMT_tenant_ids, DB_NONE, id_of, sizeof **ids, ids, count);
 }
 
 ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
