@@ -356,12 +356,10 @@ static ida_kind summarize(cache_sync *run, ida_ctx *c, cache_summary *summary)
     return cache_failed(c, b, kind);
 }
 
-ida_kind cache_sync_commit(cache_sync *run, ida_ctx *c, const char *tokens, const char *binding,
-                           const cache_guard *guard, int sign_ins, cache_summary *summary)
+static ida_kind commit(cache_sync *run, ida_ctx *c, const ending *end, const cache_guard *guard,
+                       cache_summary *summary)
 {
-    const ending end = {.tokens = tokens ? tokens : "{}", .binding = binding, .sign_ins = sign_ins};
-    cache_cursor settle = {0}, late = {0}, last = {.baton = &end};
-    *summary = (cache_summary){0};
+    cache_cursor settle = {0}, late = {0}, last = {.baton = end};
     ida_kind kind = cache_run_flush(run, c);
     kind = kind ? kind : cache_run_steps(run, c, step_late, &late);
     kind = kind ? kind : analyze(run, c, STMT_analyze_staging);
@@ -373,6 +371,16 @@ ida_kind cache_sync_commit(cache_sync *run, ida_ctx *c, const char *tokens, cons
     kind = kind ? kind : apply_all(run, c);
     kind = kind ? kind : cache_run_steps(run, c, step_end, &last);
     kind = kind ? kind : summarize(run, c, summary);
-    kind = kind ? kind : cache_run_empty(run, c);
-    return kind ? kind : store_page_cache(run->at.s, c, 0);
+    return kind ? kind : cache_run_empty(run, c);
+}
+
+ida_kind cache_sync_commit(cache_sync *run, ida_ctx *c, const char *tokens, const char *binding,
+                           const cache_guard *guard, int sign_ins, cache_summary *summary)
+{
+    const ending end = {.tokens = tokens ? tokens : "{}", .binding = binding, .sign_ins = sign_ins};
+    *summary = (cache_summary){0};
+    ida_kind kind = commit(run, c, &end, guard, summary);
+    ida_ctx *b = cache_batch(run, c);
+    ida_kind after = store_page_cache(run->at.s, b, 0); /* also when it failed */
+    return kind ? kind : cache_failed(c, b, after);
 }

@@ -32,8 +32,8 @@ const char *store_dsn_fault(const char *dsn);
 /* Why a DSN that was found there must not be used: it holds a password that others on the machine
  * can read. `file`: the configuration file it stands in; NULL: a command line. NULL when it may. */
 const char *store_dsn_exposed(apr_pool_t *pool, const char *dsn, const char *file);
-/* Where the seal key stands by default: <store stem>.key beside a SQLite store,
- * ${sysconfdir}/idadmin/seal.key for PostgreSQL. */
+/* Seal key file: <store stem>.key beside a SQLite store, ${sysconfdir}/idadmin/seal.key
+ * for PostgreSQL. */
 char *store_default_seal_key(apr_pool_t *pool, const char *dsn);
 
 /* Makes a handle without connecting; the first use connects. The handle lives in `pool`. */

@@ -136,76 +136,17 @@ static const member service[] = {
     {0},
 };
 
-/* Every action has these two; the rest depends on its type. */
-#define ACTION_COMMON                      \
-    {"type", STRING, .flags = REQUIRED},   \
-    {                                      \
-        "continueOnError", .type = BOOLEAN \
-    }
-
-static const member bare_action[] = {ACTION_COMMON, {0}};
-static const member group_action[] = {
-    ACTION_COMMON,
-    {"group", STRING, REQUIRED, .rule = ida_rule_name},
-    {0},
-};
-static const member template_action[] = {
-    ACTION_COMMON,
-    {"roleTemplate", STRING, REQUIRED, .rule = ida_rule_name},
-    {0},
-};
-static const member attribute_action[] = {
-    ACTION_COMMON,
-    {"attribute", STRING, REQUIRED, .rule = ida_rule_attribute},
-    {"value", STRING, REQUIRED | MAY_BE_EMPTY, .rule = ida_rule_text,
-     .high = 1024}, /* empty clears it */
-    {0},
-};
-static const member move_action[] = {
-    ACTION_COMMON, {"container", STRING, REQUIRED, .rule = ida_rule_dn, .high = 1024}, {0}};
-static const member reports_action[] = {
-    ACTION_COMMON,
-    {"to", STRING, .rule = ida_rule_recipient}, /* else {manager} */
-    {0},
-};
-static const member mail_action[] = {
-    ACTION_COMMON,
-    {"to", STRING, REQUIRED, .rule = ida_rule_recipient},
-    {"subject", STRING, REQUIRED, .rule = ida_rule_text, .high = 256},
-    {"body", STRING, REQUIRED, .rule = ida_rule_body, .high = 32768},
-    {0},
-};
-static const member password_action[] = {
-    ACTION_COMMON,
-    {"to", STRING, REQUIRED, .rule = ida_rule_recipient},
-    {"subject", STRING, .rule = ida_rule_text, .high = 256},
-    {"body", STRING, .rule = ida_rule_body, .high = 32768},
-    {0},
-};
-static const member webhook_action[] = {
-    ACTION_COMMON,
-    {"url", STRING, REQUIRED, .rule = ida_rule_webhook_url, .high = 2048},
-    {"secretFile", STRING, REQUIRED | SECRET_FILE, .rule = ida_rule_path, .high = 4095},
-    {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095},
-    {"allowPrivate", .type = BOOLEAN},
-    {0},
-};
-
+/* The members of each action, which end where a name is NULL. */
+#define ACTION_MEMBERS_MAX 8
 static const struct {
     const char *type;
-    const member *members;
+    member members[ACTION_MEMBERS_MAX];
 } action_types[] = {
-    {"addToGroup", group_action},
-    {"removeFromGroup", group_action},
-    {"assignRoleTemplate", template_action},
-    {"unassignRoleTemplates", bare_action},
-    {"removeLicenses", bare_action},
-    {"setAttribute", attribute_action},
-    {"moveTo", move_action},
-    {"transferReports", reports_action},
-    {"sendEmail", mail_action},
-    {IDA_ACTION_PASSWORD, password_action},
-    {"callWebhook", webhook_action},
+#define ACTION(word, function, of_account, ...) \
+    {word,                                      \
+     {{"type", STRING, .flags = REQUIRED}, {"continueOnError", .type = BOOLEAN}, __VA_ARGS__}},
+#include "core/tenant/actions.def"
+#undef ACTION
 };
 
 static const member workflow[] = {

@@ -199,11 +199,11 @@ subtest 'members of the tenant document' => sub {
     }
     my %table;
     my $quoted = qr/"(?:[^"\\]|\\.)*"/;
-    while ($shape =~ /static const member (\w+?)(_action)?\[\] = \{(.*?)\};/gs) {
-        my ($name, $kind, $rows) = ($1, $2 ? 'action' : 'members', $3);
+    while ($shape =~ /static const member (\w+)\[\] = \{(.*?)\};/gs) {
+        my ($name, $rows) = ($1, $2);
         while ($rows =~ /\{"(\w+)",((?:$quoted|[^{}"])*)\}/g) {
             my ($word, $rest) = ($1, $2);
-            push @{ $table{$kind}{$name} }, [$word, $rest =~ /\.fallback = "((?:[^"\\]|\\.)*)"/];
+            push @{ $table{$name} }, [$word, $rest =~ /\.fallback = "((?:[^"\\]|\\.)*)"/];
         }
     }
     my %dotted = (modules => 'modules', rates => 'rateLimits', brake => 'brake',
@@ -211,8 +211,8 @@ subtest 'members of the tenant document' => sub {
     my %listed = (cloud => 'directories.cloud', on_premises => 'directories.onPremises',
         template => 'roleTemplates', service => 'accessCatalog', workflow => 'workflows');
     my (@missing, %known, $count);
-    for my $name (sort keys %{ $table{members} }) {
-        for my $member (@{ $table{members}{$name} }) {
+    for my $name (sort keys %table) {
+        for my $member (@{ $table{$name} }) {
             my ($word, $default) = @$member;
             $count++;
             my $prefix = $name eq 'both_directories' ? 'directories' : $dotted{$name};
@@ -233,16 +233,19 @@ subtest 'members of the tenant document' => sub {
     is_deeply(\@missing, [], 'doc/tenant.md names each, with its default');
     is_deeply([grep { !$known{$_} } sort keys %row], [], 'and none that is not');
     my %word = slurp(src_dir() . '/core/tenant/shape.h') =~ /#define (IDA_ACTION_\w+) ("\w+")/g;
-    $shape =~ s/\{(IDA_ACTION_\w+), (\w+_action)\}/\{$word{$1}, $2\}/g;
-    my %shape_of = $shape =~ /\{"(\w+)", (\w+)_action\}/g;
+    my %members_of;
+    for my $row (split /^ACTION\(/m, code('core/tenant/actions.def')) {
+        my ($type, $members) = $row =~ /^(IDA_ACTION_\w+|"\w+"),(.*)/s or next;
+        $type = $word{$type} // $type;
+        $members_of{ $type =~ s/"//gr } = [$members =~ /\{"(\w+)"/g];
+    }
     my @unsaid;
-    for my $type (sort keys %shape_of) {
+    for my $type (sort keys %members_of) {
         my $line = $action_row{$type} // '';
         push @unsaid, $type if !$line;
-        push @unsaid, map {"$type: $_->[0]"}
-            grep { $line !~ /`$_->[0]`/ } @{ $table{action}{ $shape_of{$type} } };
+        push @unsaid, map {"$type: $_"} grep { $line !~ /`$_`/ } @{ $members_of{$type} };
     }
-    cmp_ok(scalar keys %shape_of, '>', 10, 'types of actions');
+    cmp_ok(scalar keys %members_of, '>', 10, 'types of actions');
     is_deeply(\@unsaid, [], 'doc/workflows.md names each type with its members');
 };
 

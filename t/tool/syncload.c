@@ -5,8 +5,7 @@
  *   syncload DSN USERS GROUPS MEMBERS_OF_EACH [cloud] [first] [beside]
  *
  * cloud: members by ID in slices over the run instead of lists of DNs. first: the first load alone.
- * beside: another tenant is in the cache already, and the write-throughs that wait are its own: a
- * first load then lays no index aside. */
+ * beside: another tenant is in the cache already, and the write-throughs that wait are its own. */
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <pthread.h>

@@ -26,17 +26,9 @@ typedef struct action {
 } action;
 
 static const action actions[] = {
-    {"addToGroup", action_add_to_group, 1},
-    {"removeFromGroup", action_remove_from_group, 1},
-    {"assignRoleTemplate", action_assign_template, 1},
-    {"unassignRoleTemplates", action_unassign_templates, 1},
-    {"removeLicenses", action_remove_licenses, 1},
-    {"setAttribute", action_set_attribute, 1},
-    {"moveTo", action_move, 1},
-    {"transferReports", action_transfer_reports, 1},
-    {IDA_ACTION_PASSWORD, action_password, 1},
-    {"sendEmail", action_mail, 0},
-    {"callWebhook", action_webhook, 0},
+#define ACTION(word, function, of_account, ...) {word, function, of_account},
+#include "core/tenant/actions.def"
+#undef ACTION
 };
 
 static step_end carry_out(run *r)

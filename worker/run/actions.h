@@ -44,17 +44,9 @@ const char *action_text(const run *r, const char *member);
 
 /* Each ends as a step does; what it is to do is in r->settings, of which account in r->account. */
 
-step_end action_add_to_group(run *r);
-step_end action_remove_from_group(run *r);
-step_end action_remove_licenses(run *r);
-step_end action_assign_template(run *r);
-step_end action_unassign_templates(run *r);
-step_end action_set_attribute(run *r);
-step_end action_move(run *r);
-step_end action_transfer_reports(run *r);
-step_end action_mail(run *r);
-step_end action_password(run *r);
-step_end action_webhook(run *r);
+#define ACTION(word, function, of_account, ...) step_end function(run *r);
+#include "core/tenant/actions.def"
+#undef ACTION
 
 /* --- worker/run/actions_text.c --- */
 
