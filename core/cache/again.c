@@ -2,19 +2,11 @@
  * know how directories are read.
  */
 #include "core/cache/cache.h"
+#include "core/store/rows.h"
 
-static ida_kind ids_of(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                       size_t arg_count, const char *const **ids, int *count)
+static void id_of(const db_result *r, int i, void *out)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
-    *count = kind ? 0 : r.rows;
-    const char **list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(*count + 1));
-    for (int i = 0; i < *count; i++) {
-        list[i] = db_text(&r, i, 0);
-    }
-    *ids = list;
-    return kind;
+    *(const char **)out = DB_ROW(id, r, i)->id.text;
 }
 
 ida_kind cache_sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
@@ -29,6 +21,10 @@ ida_kind cache_sync_again(store *s, ida_ctx *c, const char *tenant, ida_director
         kind = store_write(s, c, STMT_again_touch_users, moved, 3, NULL);
         kind = kind ? kind : store_write(s, c, STMT_again_touch_groups, moved, 3, NULL);
     }
-    kind = kind ? kind : ids_of(s, c, STMT_again_users, some, 4, &out->users, &out->user_count);
-    return kind ? kind : ids_of(s, c, STMT_again_groups, some, 4, &out->groups, &out->group_count);
+    kind = kind ? kind
+                : store_rows(s, c, STMT_again_users, some, 4, id_of, sizeof(char *), &out->users,
+                             &out->user_count);
+    return kind ? kind
+                : store_rows(s, c, STMT_again_groups, some, 4, id_of, sizeof(char *), &out->groups,
+                             &out->group_count);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/cache/run.h"
+#include "core/store/rows.h"
 
 #define PAGE 2000
 #define CHUNK 500
@@ -18,7 +19,7 @@
 
 static const char *ids_of(ida_ctx *c, const db_result *r, int from, int to)
 {
-    return cache_list(c->pool, cache_column(c->pool, r, 0, from, to), to - from);
+    return cache_list(c->pool, cache_column(c->pool, r, CACHE_PAGE_ID, from, to), to - from);
 }
 
 static const cache_sync_entry *const *entries_of(apr_pool_t *pool, const db_result *r, int from,
@@ -27,10 +28,11 @@ static const cache_sync_entry *const *entries_of(apr_pool_t *pool, const db_resu
     const cache_sync_entry **list = apr_palloc(pool, (apr_size_t)(to - from + 1) * sizeof *list);
     cache_sync_entry *entries = apr_pcalloc(pool, (apr_size_t)(to - from + 1) * sizeof *entries);
     for (int row = from; row < to; row++) {
-        entries[row - from] = (cache_sync_entry){.id = db_text(r, row, 0),
-                                                 .op = db_text(r, row, 1),
-                                                 .digest = db_text(r, row, 2),
-                                                 .item = db_text(r, row, 3)};
+        const row_staged *staged = DB_ROW(staged, r, row);
+        entries[row - from] = (cache_sync_entry){.id = staged->id.text,
+                                                 .op = staged->op.text,
+                                                 .digest = staged->digest.text,
+                                                 .item = staged->item.text};
         list[row - from] = &entries[row - from];
     }
     return list;
@@ -48,12 +50,12 @@ static ida_kind apply_groups(cache_sync *run, ida_ctx *c, const db_result *r, in
 
 static ida_kind apply_users_gone(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to)
 {
-    return cache_gone(&run->at, c, 0, cache_column(c->pool, r, 0, from, to), to - from);
+    return cache_gone(&run->at, c, 0, cache_column(c->pool, r, CACHE_PAGE_ID, from, to), to - from);
 }
 
 static ida_kind apply_groups_gone(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to)
 {
-    return cache_gone(&run->at, c, 1, cache_column(c->pool, r, 0, from, to), to - from);
+    return cache_gone(&run->at, c, 1, cache_column(c->pool, r, CACHE_PAGE_ID, from, to), to - from);
 }
 
 static ida_kind drop_members(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to,
@@ -91,16 +93,20 @@ static ida_kind apply_sign_ins(cache_sync *run, ida_ctx *c, const db_result *r, 
 {
     const char **rows = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * 4 * sizeof *rows);
     for (int row = from; row < to; row++) {
+        const row_staged_item *staged = DB_ROW(staged_item, r, row);
         const char **out = rows + 4 * (row - from);
-        out[0] = db_text(r, row, 0);
-        cache_item_read(c->pool, db_text(r, row, 1), out + 1, 3);
+        out[0] = staged->id.text;
+        cache_item_read(c->pool, staged->item.text, out + 1, 3);
     }
     return cache_sign_ins(&run->at, c, rows, to - from);
 }
 
 static ida_kind apply_reports(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to)
 {
-    return cache_managers_back(&run->at, c, cache_columns(c->pool, r, 2, from, to), to - from);
+    return cache_managers_back(&run->at, c,
+                               cache_pairs(c->pool, r, DB_COLUMN(staged_item, id),
+                                           DB_COLUMN(staged_item, item), from, to),
+                               to - from);
 }
 
 static ida_kind begin_lists(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to)
@@ -116,7 +122,10 @@ static ida_kind drop_unnamed(cache_sync *run, ida_ctx *c, const db_result *r, in
 
 static ida_kind finish_lists(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to)
 {
-    return cache_groups_finish(&run->at, c, cache_columns(c->pool, r, 2, from, to), to - from);
+    return cache_groups_finish(&run->at, c,
+                               cache_pairs(c->pool, r, DB_COLUMN(digest, id),
+                                           DB_COLUMN(digest, digest), from, to),
+                               to - from);
 }
 
 static ida_kind drop_idle(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to)
@@ -126,21 +135,20 @@ static ida_kind drop_idle(cache_sync *run, ida_ctx *c, const db_result *r, int f
 
 /* --- members --- */
 
-enum { M_GROUP, M_SUB, M_OP, M_ITEMS, M_WHOLE }; /* columns of the statement staged_members */
-
 /* Pairs of group and member of the slices from..to, without groups that the cache does not hold. */
 static const char **pairs_of(ida_ctx *c, const db_result *r, int from, int to, apr_hash_t *known,
                              int *count)
 {
     int room = 1;
     for (int row = from; row < to; row++) {
-        room += cache_item_count(db_text(r, row, M_ITEMS));
+        room += cache_item_count(DB_ROW(staged_members, r, row)->item.text);
     }
     const char **pairs = apr_palloc(c->pool, (apr_size_t)room * 2 * sizeof *pairs),
                **items = apr_palloc(c->pool, (apr_size_t)room * sizeof *items);
     *count = 0;
     for (int row = from; row < to; row++) {
-        const char *group = db_text(r, row, M_GROUP), *record = db_text(r, row, M_ITEMS);
+        const row_staged_members *slice = DB_ROW(staged_members, r, row);
+        const char *group = slice->id.text, *record = slice->item.text;
         int some = apr_hash_get(known, group, APR_HASH_KEY_STRING) ? cache_item_count(record) : 0;
         cache_item_read(c->pool, record, items, some);
         for (int i = 0; i < some; i++) {
@@ -158,7 +166,7 @@ static ida_kind known_groups(const cache_at *at, ida_ctx *c, const char *ids, ap
                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids)), &r);
     *known = apr_hash_make(c->pool);
     for (int row = 0; !kind && row < r.rows; row++) {
-        apr_hash_set(*known, db_text(&r, row, 0), APR_HASH_KEY_STRING, "");
+        apr_hash_set(*known, DB_ROW(id, &r, row)->id.text, APR_HASH_KEY_STRING, "");
     }
     return kind;
 }
@@ -170,9 +178,9 @@ static ida_kind changed(cache_at *at, ida_ctx *c, const db_result *r, int from, 
     const char **ids = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * sizeof *ids);
     int count = 0;
     for (int row = from; row < to; row++) { /* they come sorted */
-        const char *id = db_text(r, row, M_GROUP);
-        if (!db_int(r, row, M_WHOLE) && (!count || strcmp(ids[count - 1], id) != 0)) {
-            ids[count++] = id;
+        const row_staged_members *slice = DB_ROW(staged_members, r, row);
+        if (!slice->whole.number && (!count || strcmp(ids[count - 1], slice->id.text) != 0)) {
+            ids[count++] = slice->id.text;
         }
     }
     if (!count) {
@@ -183,6 +191,11 @@ static ida_kind changed(cache_at *at, ida_ctx *c, const db_result *r, int from, 
     return kind ? kind : cache_by_list(at, c, STMT_group_touch, list);
 }
 
+static const char *op_of(const db_result *r, int row)
+{
+    return DB_ROW(staged_members, r, row)->op.text;
+}
+
 /* In the order in which they were told: what comes and what goes, as long as it is of one kind, at
  * once. */
 static ida_kind apply_members(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to)
@@ -191,9 +204,9 @@ static ida_kind apply_members(cache_sync *run, ida_ctx *c, const db_result *r, i
     apr_hash_t *known;
     ida_kind kind = known_groups(at, c, ids_of(c, r, from, to), &known);
     for (int row = from, next; !kind && row < to; row = next) {
-        const char *op = db_text(r, row, M_OP);
+        const char *op = op_of(r, row);
         int count;
-        for (next = row + 1; next < to && strcmp(db_text(r, next, M_OP), op) == 0; next++) {}
+        for (next = row + 1; next < to && strcmp(op_of(r, next), op) == 0; next++) {}
         const char **pairs = pairs_of(c, r, row, next, known, &count);
         if (count) {
             kind = (strcmp(op, "remove") == 0 ? cache_members_remove
@@ -331,11 +344,11 @@ static ida_kind summarize(cache_sync *run, ida_ctx *c, cache_summary *summary)
         const char *name;
         int64_t *value;
     } counters[] = {{"users.", &summary->users}, {"groups.", &summary->groups}};
-    ida_kind kind = cache_number(run, b, STMT_unresolved_count,
+    ida_kind kind = store_number(at->s, b, STMT_unresolved_count,
                                  DB_ARGS(DB_T(at->tenant), DB_T(at->directory)),
                                  &summary->unresolved);
     for (size_t i = 0; !kind && i < sizeof counters / sizeof *counters; i++) {
-        kind = cache_number(run, b, STMT_counter_get,
+        kind = store_number(at->s, b, STMT_counter_get,
                             DB_ARGS(DB_T(at->tenant), DB_T(apr_pstrcat(b->pool, counters[i].name,
                                                                        at->directory, NULL))),
                             counters[i].value);

@@ -184,14 +184,13 @@ const char **cache_column(apr_pool_t *pool, const db_result *r, int column, int 
     return items;
 }
 
-const char **cache_columns(apr_pool_t *pool, const db_result *r, int columns, int from, int to)
+const char **cache_pairs(apr_pool_t *pool, const db_result *r, int first, int second, int from,
+                         int to)
 {
-    const char **values = apr_palloc(pool, (apr_size_t)(to - from + 1) * (apr_size_t)columns *
-                                               sizeof *values);
+    const char **values = apr_palloc(pool, (apr_size_t)(to - from + 1) * 2 * sizeof *values);
     for (int row = from; row < to; row++) {
-        for (int i = 0; i < columns; i++) {
-            values[columns * (row - from) + i] = db_text(r, row, i);
-        }
+        values[2 * (row - from)] = db_text(r, row, first);
+        values[2 * (row - from) + 1] = db_text(r, row, second);
     }
     return values;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/cache/rows.h"
+#include "core/store/rows.h"
 
 static ida_kind add(cache_at *at, ida_ctx *c, const char *name, int64_t change)
 {
@@ -53,15 +54,12 @@ void cache_census_add(cache_census *n, const cache_person *old, const cache_pers
 
 static ida_kind take(const cache_census *n, cache_at *at, ida_ctx *c, int64_t *counted)
 {
-    db_result r;
-    ida_kind kind = at->kind == IDA_DIR_CLOUD
-                        ? store_read(at->s, c, STMT_counted_by_key,
-                                     DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])),
-                                     &r)
-                        : store_read(at->s, c, STMT_counted_by_id,
-                                     DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), &r);
-    *counted = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    if (at->kind == IDA_DIR_CLOUD) {
+        return store_number(at->s, c, STMT_counted_by_key,
+                            DB_ARGS(DB_T(at->tenant), DB_T(n->list[1]), DB_T(n->list[2])), counted);
+    }
+    return store_number(at->s, c, STMT_counted_by_id, DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])),
+                        counted);
 }
 
 ida_kind cache_census_begin(cache_census *n, cache_at *at, ida_ctx *c)

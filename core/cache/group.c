@@ -85,8 +85,8 @@ ida_kind cache_gone(cache_at *at, ida_ctx *c, int is_group, const char *const *i
                                           &r);
     for (int row = 0; !is_group && !kind && row < r.rows; row++) {
         kind = store_write(at->s, c, STMT_user_hold,
-                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(db_text(&r, row, 0)),
-                                   DB_T("")),
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                   DB_T(DB_ROW(id, &r, row)->id.text), DB_T("")),
                            NULL);
     }
     if (!kind) {
@@ -98,6 +98,6 @@ ida_kind cache_gone(cache_at *at, ida_ctx *c, int is_group, const char *const *i
     if (kind || !r.rows) {
         return kind;
     }
-    const char **gone = cache_column(c->pool, &r, 0, 0, r.rows);
+    const char **gone = cache_column(c->pool, &r, DB_COLUMN(id, id), 0, r.rows);
     return (is_group ? cache_groups_delete : cache_users_delete)(at, c, gone, r.rows);
 }

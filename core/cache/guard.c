@@ -3,6 +3,7 @@
 #include <apr_strings.h>
 
 #include "core/cache/run.h"
+#include "core/store/rows.h"
 
 typedef struct stream {
     const char *name, *counter;
@@ -35,19 +36,19 @@ ida_kind cache_guard_check(cache_sync *run, ida_ctx *c, const cache_guard *guard
         const stream *st = &streams[i];
         int64_t cached, seen, limit;
         ida_ctx *b = cache_batch(run, c);
-        ida_kind kind = cache_number(run, b, run->complete[i] ? st->unseen_count : st->named_count,
-                                     DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
-                                             DB_I(at->staged), DB_I(at->started_at)),
-                                     deleted[i]);
+        ida_kind kind = store_number(
+            at->s, b, run->complete[i] ? st->unseen_count : st->named_count,
+            DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_I(at->started_at)),
+            deleted[i]);
         if (!kind) {
-            kind = cache_number(
-                run, b, STMT_counter_get,
+            kind = store_number(
+                at->s, b, STMT_counter_get,
                 DB_ARGS(DB_T(at->tenant),
                         DB_T(apr_pstrcat(b->pool, st->counter, ".", at->directory, NULL))),
                 &cached);
         }
         if (!kind) {
-            kind = cache_number(run, b, STMT_staged_seen,
+            kind = store_number(at->s, b, STMT_staged_seen,
                                 DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged),
                                         DB_T(st->name)),
                                 &seen);

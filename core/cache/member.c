@@ -24,8 +24,9 @@ static ida_kind dn_owners(cache_at *at, ida_ctx *c, const char *const *keys, int
                                   DB_T(cache_list(c->pool, keys + i, some))),
                           &r);
         for (int row = 0; !kind && row < r.rows; row++) {
-            apr_hash_set(db_int(&r, row, 2) ? groups : users, db_text(&r, row, 0),
-                         APR_HASH_KEY_STRING, db_text(&r, row, 1));
+            const row_dn_owner *owner = DB_ROW(dn_owner, &r, row);
+            apr_hash_set(owner->is_group.number ? groups : users, owner->dn_key.text,
+                         APR_HASH_KEY_STRING, owner->id.text);
         }
     }
     return kind;
@@ -103,8 +104,9 @@ static ida_kind appeared(cache_at *at, ida_ctx *c, const char *ids, int is_group
     }
     const char **rows = apr_palloc(c->pool, (apr_size_t)r.rows * 3 * sizeof *rows);
     for (int row = 0; row < r.rows; row++) {
-        rows[3 * row] = db_text(&r, row, 0);
-        rows[3 * row + 1] = db_text(&r, row, 1);
+        const row_pair *pair = DB_ROW(pair, &r, row);
+        rows[3 * row] = pair->group_id.text;
+        rows[3 * row + 1] = pair->member_id.text;
         rows[3 * row + 2] = is_group ? "1" : "0";
     }
     kind = put(at, c, 0, rows, r.rows);
@@ -113,7 +115,9 @@ static ida_kind appeared(cache_at *at, ida_ctx *c, const char *ids, int is_group
     }
     /* The group named that DN long ago and may have been changed in silence since: it is to be
      * looked at again. */
-    const char *list = cache_list(c->pool, cache_column(c->pool, &r, 0, 0, r.rows), r.rows);
+    const char *list = cache_list(c->pool,
+                                  cache_column(c->pool, &r, DB_COLUMN(pair, group_id), 0, r.rows),
+                                  r.rows);
     kind = kind ? kind : cache_by_list(at, c, STMT_group_touch, list);
     return kind ? kind : cache_by_list(at, c, STMT_group_recount, list);
 }
@@ -216,13 +220,18 @@ ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left)
     if (kind || !r.rows) {
         return kind;
     }
-    const char *pairs = cache_rows(c->pool, cache_columns(c->pool, &r, 2, 0, r.rows), 2, r.rows);
+    const char *pairs = cache_rows(c->pool,
+                                   cache_pairs(c->pool, &r, DB_COLUMN(pair, group_id),
+                                               DB_COLUMN(pair, member_id), 0, r.rows),
+                                   2, r.rows);
     kind = cache_by_list(at, c, STMT_settle_delete, pairs);
     if (!kind) {
         kind = cache_by_list(at, c, STMT_settle_keep, pairs);
     }
     return kind ? kind
                 : cache_by_list(at, c, STMT_group_recount,
-                                cache_list(c->pool, cache_column(c->pool, &r, 0, 0, r.rows),
+                                cache_list(c->pool,
+                                           cache_column(c->pool, &r, DB_COLUMN(pair, group_id), 0,
+                                                        r.rows),
                                            r.rows));
 }

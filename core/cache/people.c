@@ -2,63 +2,30 @@
  * know what a list is for. */
 #include "core/cache/people.h"
 
-/* Columns of PERSON in schema/statements/people.def; then when they were active, in lists that say
- * it. */
-enum {
-    DIRECTORY,
-    ID,
-    UPN,
-    DISPLAY_NAME,
-    DEPARTMENT,
-    JOB_TITLE,
-    ENABLED,
-    GUEST,
-    LAST_SIGN_IN_AT,
-    NAME_KEY,
-    ACTIVE_AT
-};
+#include "core/store/rows.h"
 
-static void people_of(ida_ctx *c, const db_result *r, const cache_listed_person **rows, int *count)
+static void person_of(const db_result *r, int i, void *out)
 {
-    cache_listed_person *people = apr_palloc(c->pool, (apr_size_t)(r->rows + 1) * sizeof *people);
-    for (int i = 0; i < r->rows; i++) {
-        people[i] = (cache_listed_person){
-            .directory = db_text(r, i, DIRECTORY),
-            .id = db_text(r, i, ID),
-            .upn = db_text(r, i, UPN),
-            .display_name = db_text(r, i, DISPLAY_NAME),
-            .department = db_text(r, i, DEPARTMENT),
-            .job_title = db_text(r, i, JOB_TITLE),
-            .name_key = db_text(r, i, NAME_KEY),
-            .enabled = db_int(r, i, ENABLED) != 0,
-            .guest = db_int(r, i, GUEST) != 0,
-            .last_sign_in_at = db_int(r, i, LAST_SIGN_IN_AT),
-            .active_at = r->columns > ACTIVE_AT ? db_int(r, i, ACTIVE_AT) : 0,
-        };
-    }
-    *rows = people;
-    *count = r->rows;
+    const row_person *row = DB_ROW(person, r, i);
+    *(cache_listed_person *)out = (cache_listed_person){
+        .directory = row->directory.text,
+        .id = row->id.text,
+        .upn = row->upn.text,
+        .display_name = row->display_name.text,
+        .department = row->department.text,
+        .job_title = row->job_title.text,
+        .name_key = row->name_key.text,
+        .enabled = row->enabled.number != 0,
+        .guest = row->guest.number != 0,
+        .last_sign_in_at = row->last_sign_in_at.number,
+        .active_at = row->active_at.number,
+    };
 }
 
 static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
                      size_t arg_count, const cache_listed_person **rows, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
-    *count = 0;
-    if (!kind) {
-        people_of(c, &r, rows, count);
-    }
-    return kind;
-}
-
-static ida_kind number(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                       size_t arg_count, int64_t *total)
-{
-    db_result r;
-    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
-    *total = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_rows(s, c, statement, args, arg_count, person_of, sizeof **rows, rows, count);
 }
 
 #define FILTER_ARGS(f)                                                                      \
@@ -80,7 +47,7 @@ ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,
 ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
                             const cache_people_filter *filter, int64_t *total)
 {
-    return number(s, c, STMT_people_count, DB_ARGS(FILTER_ARGS(filter)), total);
+    return store_number(s, c, STMT_people_count, DB_ARGS(FILTER_ARGS(filter)), total);
 }
 
 ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
@@ -96,8 +63,8 @@ ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, 
 ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
                                  int64_t before, int64_t *total)
 {
-    return number(s, c, STMT_people_idle_count, DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before)),
-                  total);
+    return store_number(s, c, STMT_people_idle_count,
+                        DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before)), total);
 }
 
 ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant, const char *after_name,
@@ -110,34 +77,29 @@ ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant, const 
 
 ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
 {
-    return number(s, c, STMT_people_unmanaged_count, DB_ARGS(DB_T(tenant)), total);
+    return store_number(s, c, STMT_people_unmanaged_count, DB_ARGS(DB_T(tenant)), total);
+}
+
+static void group_of(const db_result *r, int i, void *out)
+{
+    const row_group_empty *row = DB_ROW(group_empty, r, i);
+    *(cache_empty_group *)out = (cache_empty_group){row->directory.text, row->id.text,
+                                                    row->name.text, row->kind.text,
+                                                    row->name_key.text};
 }
 
 ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name,
                             const char *after_id, int limit, const cache_empty_group **rows,
                             int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_groups_empty,
-                               DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)),
-                               &r);
-    *count = 0;
-    if (kind) {
-        return kind;
-    }
-    cache_empty_group *groups = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *groups);
-    for (int i = 0; i < r.rows; i++) {
-        groups[i] = (cache_empty_group){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2),
-                                        db_text(&r, i, 3), db_text(&r, i, 4)};
-    }
-    *rows = groups;
-    *count = r.rows;
-    return IDA_OK;
+    return store_rows(s, c, STMT_groups_empty,
+                      DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)),
+                      group_of, sizeof **rows, rows, count);
 }
 
 ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
 {
-    return number(s, c, STMT_groups_empty_count, DB_ARGS(DB_T(tenant)), total);
+    return store_number(s, c, STMT_groups_empty_count, DB_ARGS(DB_T(tenant)), total);
 }
 
 ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, cache_freshness *fresh)
@@ -147,11 +109,12 @@ ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, cac
     ida_kind kind = store_read(s, c, STMT_sync_states, DB_ARGS(DB_T(tenant->id)), &r);
     *fresh = (cache_freshness){.as_of = 0, .sign_ins = {1, 1}, .synced = !kind};
     for (int i = 0; !kind && i < r.rows; i++) {
-        int d = ida_directory_parse(db_text(&r, i, 0));
+        const row_sync_time *row = DB_ROW(sync_time, &r, i);
+        int d = ida_directory_parse(row->directory.text);
         if (d >= 0) {
-            completed[d] = db_int(&r, i, 1);
-            fresh->sign_ins[d] = db_int(&r, i, 2) != 0;
-            full_at[d] = db_int(&r, i, 3);
+            completed[d] = row->completed_at.number;
+            fresh->sign_ins[d] = row->sign_ins.number != 0;
+            full_at[d] = row->full_at.number;
         }
     }
     int any = 0;

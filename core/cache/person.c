@@ -8,69 +8,36 @@
 #include "core/base/text.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
-
-/* Columns of USER_COLUMNS; then the twin by anchor. */
-enum {
-    DIRECTORY,
-    ID,
-    UPN,
-    MAIL,
-    DISPLAY_NAME,
-    GIVEN_NAME,
-    SURNAME,
-    DEPARTMENT,
-    JOB_TITLE,
-    COMPANY,
-    OFFICE,
-    CITY,
-    COUNTRY,
-    EMPLOYEE_ID,
-    ENABLED,
-    GUEST,
-    CREATED_AT,
-    LAST_SIGN_IN_AT,
-    LAST_NONINTERACTIVE_AT,
-    LAST_SUCCESS_AT,
-    MANAGER_ID,
-    DN,
-    ANCHOR,
-    UPN_KEY,
-    TWIN_ID
-};
+#include "core/store/rows.h"
 
 static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
 {
-    ida_user *u = apr_pcalloc(pool, sizeof *u);
-    const struct {
-        const char **to;
-        int column;
-    } texts[] = {{&u->id, ID},
-                 {&u->upn, UPN},
-                 {&u->mail, MAIL},
-                 {&u->display_name, DISPLAY_NAME},
-                 {&u->given_name, GIVEN_NAME},
-                 {&u->surname, SURNAME},
-                 {&u->department, DEPARTMENT},
-                 {&u->job_title, JOB_TITLE},
-                 {&u->company, COMPANY},
-                 {&u->office, OFFICE},
-                 {&u->city, CITY},
-                 {&u->country, COUNTRY},
-                 {&u->employee_id, EMPLOYEE_ID},
-                 {&u->manager_id, MANAGER_ID},
-                 {&u->dn, DN},
-                 {&u->anchor, ANCHOR}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        *texts[i].to = db_text(r, row, texts[i].column);
-    }
-    int directory = ida_directory_parse(db_text(r, row, DIRECTORY));
-    u->directory = directory < 0 ? IDA_DIR_CLOUD : (ida_directory_kind)directory;
-    u->enabled = db_int(r, row, ENABLED) != 0;
-    u->guest = db_int(r, row, GUEST) != 0;
-    u->created_at = db_int(r, row, CREATED_AT);
-    u->last_sign_in_at = db_int(r, row, LAST_SIGN_IN_AT);
-    u->last_noninteractive_at = db_int(r, row, LAST_NONINTERACTIVE_AT);
-    u->last_success_at = db_int(r, row, LAST_SUCCESS_AT);
+    const row_user *from = DB_ROW(user, r, row);
+    int directory = ida_directory_parse(from->directory.text);
+    ida_user *u = apr_palloc(pool, sizeof *u);
+    *u = (ida_user){.directory = directory < 0 ? IDA_DIR_CLOUD : (ida_directory_kind)directory,
+                    .id = from->id.text,
+                    .upn = from->upn.text,
+                    .mail = from->mail.text,
+                    .display_name = from->display_name.text,
+                    .given_name = from->given_name.text,
+                    .surname = from->surname.text,
+                    .department = from->department.text,
+                    .job_title = from->job_title.text,
+                    .company = from->company.text,
+                    .office = from->office.text,
+                    .city = from->city.text,
+                    .country = from->country.text,
+                    .employee_id = from->employee_id.text,
+                    .manager_id = from->manager_id.text,
+                    .dn = from->dn.text,
+                    .anchor = from->anchor.text,
+                    .enabled = from->enabled.number != 0,
+                    .guest = from->guest.number != 0,
+                    .created_at = from->created_at.number,
+                    .last_sign_in_at = from->last_sign_in_at.number,
+                    .last_noninteractive_at = from->last_noninteractive_at.number,
+                    .last_success_at = from->last_success_at.number};
     u->in[u->directory] = 1;
     return u;
 }
@@ -78,13 +45,15 @@ static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
 /* The other directory's row of the same person: by equal UPN among the rows, else by anchor. */
 static void join(ida_user *u, const db_result *r, int row)
 {
-    for (int other = 0; other < r->rows && !u->other_id; other++) {
-        if (strcmp(db_text(r, other, DIRECTORY), db_text(r, row, DIRECTORY)) != 0) {
-            u->other_id = db_text(r, other, ID);
+    const row_user *own = DB_ROW(user, r, row);
+    for (int i = 0; i < r->rows && !u->other_id; i++) {
+        const row_user *other = DB_ROW(user, r, i);
+        if (strcmp(other->directory.text, own->directory.text) != 0) {
+            u->other_id = other->id.text;
         }
     }
     if (!u->other_id) {
-        u->other_id = db_text(r, row, TWIN_ID);
+        u->other_id = own->twin_id.text;
     }
     if (u->other_id) {
         u->in[IDA_DIR_CLOUD] = u->in[IDA_DIR_ON_PREMISES] = 1;
@@ -129,38 +98,28 @@ ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char 
 ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn,
                           ida_user **user)
 {
-    enum {
-        BRIEF_DIRECTORY,
-        BRIEF_ID,
-        BRIEF_UPN,
-        BRIEF_DISPLAY_NAME,
-        BRIEF_GIVEN_NAME,
-        BRIEF_SURNAME,
-        BRIEF_DEPARTMENT,
-        BRIEF_JOB_TITLE,
-        BRIEF_SHADOW
-    };
     db_result r;
     ida_kind kind = store_read(s, c, STMT_user_brief,
                                DB_ARGS(DB_T(tenant), DB_T(ida_fold_address(c->pool, upn))), &r);
     if (kind) {
         return kind;
     }
-    int directory = r.rows ? ida_directory_parse(db_text(&r, 0, BRIEF_DIRECTORY)) : IDA_DIR_CLOUD;
+    const row_user_brief *row = DB_ROW(user_brief, &r, 0);
+    int directory = r.rows ? ida_directory_parse(row->directory.text) : IDA_DIR_CLOUD;
     /* Nobody, several, or somebody who is known in the cloud under another UPN: the thorough way.
      */
-    if (r.rows != 1 || (directory == IDA_DIR_ON_PREMISES && db_int(&r, 0, BRIEF_SHADOW))) {
+    if (r.rows != 1 || (directory == IDA_DIR_ON_PREMISES && row->shadow.number)) {
         return cache_user_by_upn(s, c, tenant, upn, user);
     }
     ida_user *u = *user = apr_pcalloc(c->pool, sizeof *u);
     u->directory = (ida_directory_kind)directory;
-    u->id = db_text(&r, 0, BRIEF_ID);
-    u->upn = db_text(&r, 0, BRIEF_UPN);
-    u->display_name = db_text(&r, 0, BRIEF_DISPLAY_NAME);
-    u->given_name = db_text(&r, 0, BRIEF_GIVEN_NAME);
-    u->surname = db_text(&r, 0, BRIEF_SURNAME);
-    u->department = db_text(&r, 0, BRIEF_DEPARTMENT);
-    u->job_title = db_text(&r, 0, BRIEF_JOB_TITLE);
+    u->id = row->id.text;
+    u->upn = row->upn.text;
+    u->display_name = row->display_name.text;
+    u->given_name = row->given_name.text;
+    u->surname = row->surname.text;
+    u->department = row->department.text;
+    u->job_title = row->job_title.text;
     return IDA_OK;
 }
 
@@ -176,8 +135,9 @@ static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const cha
     if (!r.rows) {
         return cache_user_by_upn(s, c, tenant, wanted, user);
     }
-    if (db_text(&r, 0, UPN_KEY)) { /* the person, also when the ID was that of the premises' row */
-        kind = by_upn_key(s, c, tenant, db_text(&r, 0, UPN_KEY), user);
+    const char *key = DB_ROW(user, &r, 0)->upn_key.text;
+    if (key) { /* the person, also when the ID was that of the premises' row */
+        kind = by_upn_key(s, c, tenant, key, user);
         if (kind ||
             (*user && (strcasecmp((*user)->id, wanted) == 0 ||
                        ((*user)->other_id && strcasecmp((*user)->other_id, wanted) == 0)))) {
@@ -229,8 +189,9 @@ ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char
         if (kind) {
             return kind;
         }
-        u->manager_upn = db_text(&r, 0, 0);
-        u->manager_name = db_text(&r, 0, 1);
+        const row_manager *manager = DB_ROW(manager, &r, 0);
+        u->manager_upn = manager->upn.text;
+        u->manager_name = manager->display_name.text;
         if (!r.rows) {
             u->manager_id = NULL; /* an ID that the cache does not know (yet) */
         }
@@ -240,11 +201,13 @@ ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char
     }
     kind = store_read(s, c, STMT_user_licenses,
                       DB_ARGS(DB_T(tenant), DB_T(u->id), DB_T(u->other_id)), &r);
-    if (!kind) {
-        *licenses = r.rows == 2 ? united(c->pool, db_text(&r, 0, 0), db_text(&r, 1, 0))
-                                : names(c->pool, db_text(&r, 0, 0));
+    if (kind) {
+        return kind;
     }
-    return kind;
+    const char *own = DB_ROW(licenses, &r, 0)->licenses.text;
+    *licenses = r.rows == 2 ? united(c->pool, own, DB_ROW(licenses, &r, 1)->licenses.text)
+                            : names(c->pool, own);
+    return IDA_OK;
 }
 
 ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
@@ -259,19 +222,19 @@ ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_direc
     *info = (cache_sync_info){.sign_ins = 1};
     ida_kind kind = store_read(s, c, STMT_sync_state_get, DB_ARGS(DB_T(tenant), DB_T(name)), &r);
     if (!kind && r.rows) {
-        info->started_at = db_int(&r, 0, 1);
-        info->completed_at = db_int(&r, 0, 2);
-        info->full_at = db_int(&r, 0, 3);
-        info->error = db_text(&r, 0, 6);
-        info->stopped = db_text(&r, 0, 7);
-        info->sign_ins = (int)db_int(&r, 0, 8);
+        const row_sync_state *row = DB_ROW(sync_state, &r, 0);
+        info->started_at = row->started_at.number;
+        info->completed_at = row->completed_at.number;
+        info->full_at = row->full_at.number;
+        info->error = row->error.text;
+        info->stopped = row->stopped.text;
+        info->sign_ins = (int)row->sign_ins.number;
     }
     for (size_t i = 0; !kind && i < sizeof counters / sizeof *counters; i++) {
-        kind = store_read(s, c, STMT_counter_get,
-                          DB_ARGS(DB_T(tenant),
-                                  DB_T(ida_printf(c->pool, "%s%s", counters[i].counter, name))),
-                          &r);
-        *counters[i].value = kind ? 0 : db_int(&r, 0, 0);
+        kind = store_number(s, c, STMT_counter_get,
+                            DB_ARGS(DB_T(tenant),
+                                    DB_T(ida_printf(c->pool, "%s%s", counters[i].counter, name))),
+                            counters[i].value);
     }
     return kind;
 }
@@ -284,38 +247,27 @@ ida_kind cache_is_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *sy
     return kind;
 }
 
-static void group_of(const db_result *r, int row, ida_group *g)
+static void group_of(const db_result *r, int row, void *out)
 {
-    int directory = ida_directory_parse(db_text(r, row, 0));
-    *g = (ida_group){.directory = directory < 0 ? IDA_DIR_CLOUD : (ida_directory_kind)directory,
-                     .id = db_text(r, row, 1),
-                     .name = db_text(r, row, 2),
-                     .kind = db_text(r, row, 3),
-                     .dn = db_text(r, row, 4),
-                     .rule = db_text(r, row, 5),
-                     .synced = db_int(r, row, 6) != 0,
-                     .member_count = db_int(r, row, 7)};
+    const row_group *from = DB_ROW(group, r, row);
+    int directory = ida_directory_parse(from->directory.text);
+    *(ida_group *)out = (ida_group){.directory = directory < 0 ? IDA_DIR_CLOUD
+                                                               : (ida_directory_kind)directory,
+                                    .id = from->id.text,
+                                    .name = from->name.text,
+                                    .kind = from->kind.text,
+                                    .dn = from->dn.text,
+                                    .rule = from->rule.text,
+                                    .synced = from->synced.number != 0,
+                                    .member_count = from->member_count.number};
 }
 
 ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                            const char *user_id, const ida_group **groups, int *count)
 {
-    db_result r;
-    *groups = NULL;
-    *count = 0;
-    ida_kind kind = store_read(
-        s, c, STMT_user_groups,
-        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(user_id)), &r);
-    if (kind || !r.rows) {
-        return kind;
-    }
-    ida_group *rows = apr_palloc(c->pool, (apr_size_t)r.rows * sizeof *rows);
-    for (int row = 0; row < r.rows; row++) {
-        group_of(&r, row, &rows[row]);
-    }
-    *groups = rows;
-    *count = r.rows;
-    return IDA_OK;
+    return store_rows(s, c, STMT_user_groups,
+                      DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(user_id)),
+                      group_of, sizeof **groups, groups, count);
 }
 
 /* Among groups of one folded name (rows from, to): the only one written exactly so, or the only
@@ -326,8 +278,9 @@ static int pick(const db_result *r, int from, int to, const char *name)
         for (int originals = 0; originals <= 1; originals++) {
             int found = -1, count = 0;
             for (int row = from; row < to; row++) {
-                if ((!exact || strcmp(db_text(r, row, 2), name) == 0) &&
-                    (!originals || !db_int(r, row, 6))) {
+                const row_group *group = DB_ROW(group, r, row);
+                if ((!exact || strcmp(group->name.text, name) == 0) &&
+                    (!originals || !group->synced.number)) {
                     found = row;
                     count++;
                 }
@@ -369,7 +322,6 @@ static char *small(apr_pool_t *pool, const char *id)
 static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char *const *named,
                            int count, named_groups *out)
 {
-    enum { GROUP_ID = 1, GROUP_KEY = 8, BY_NAME };
     json_t *ids = ida_json_keep(c->pool, json_array()),
            *names = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < count; i++) {
@@ -384,9 +336,9 @@ static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char 
     out->ids = apr_hash_make(c->pool);
     out->names = apr_hash_make(c->pool);
     for (int row = 0; !kind && row < out->r.rows; row++) {
-        int by_name = db_int(&out->r, row, BY_NAME) != 0;
-        apr_hash_t *of = by_name ? out->names : out->ids;
-        const char *key = db_text(&out->r, row, by_name ? GROUP_KEY : GROUP_ID);
+        const row_group *group = DB_ROW(group, &out->r, row);
+        apr_hash_t *of = group->by_name.number ? out->names : out->ids;
+        const char *key = group->by_name.number ? group->key.text : group->id.text;
         span *known = apr_hash_get(of, key, APR_HASH_KEY_STRING);
         if (!known) {
             known = apr_palloc(c->pool, sizeof *known);
@@ -464,7 +416,7 @@ ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const
     *users = apr_pcalloc(c->pool, sizeof **users * (apr_size_t)(kind ? 1 : r.rows + 1));
     for (int i = 0; !kind && i < r.rows; i++) {
         ida_user **next = &(*users)[*count];
-        kind = cache_user_by_upn(s, c, tenant, db_text(&r, i, 0), next);
+        kind = cache_user_by_upn(s, c, tenant, DB_ROW(person_key, &r, i)->upn_key.text, next);
         if (kind == IDA_NOT_FOUND) {
             ida_ctx_clear(c); /* gone between the two looks: a sync is at work */
             kind = IDA_OK;

@@ -42,7 +42,8 @@ static ida_kind step_numbers(cache_sync *run, ida_ctx *c, cache_cursor *cursor, 
         *more = 0;
         return kind;
     }
-    const char *list = cache_list(c->pool, cache_column(c->pool, &r, 0, 0, r.rows), r.rows);
+    const char *list = cache_list(c->pool, cache_column(c->pool, &r, DB_COLUMN(id, id), 0, r.rows),
+                                  r.rows);
     *more = 1;
     cursor->count += r.rows;
     kind = cache_members_drop(at, c, list, 1, RESET_ROWS, &left);
@@ -63,7 +64,8 @@ static ida_kind step_entries(cache_sync *run, ida_ctx *c, cache_cursor *cursor, 
     if (kind) {
         return kind;
     }
-    kind = kinds[cursor->count].delete(&run->at, c, cache_column(c->pool, &r, 0, 0, r.rows),
+    kind = kinds[cursor->count].delete(&run->at, c,
+                                       cache_column(c->pool, &r, DB_COLUMN(id, id), 0, r.rows),
                                        r.rows);
     if (!r.rows) {
         cursor->count++;

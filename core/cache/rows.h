@@ -50,8 +50,9 @@ ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_a
 ida_kind cache_by_list(cache_at *at, ida_ctx *c, db_statement statement, const char *list);
 /* Texts of a column of the rows from..to. */
 const char **cache_column(apr_pool_t *pool, const db_result *r, int column, int from, int to);
-/* The first `columns` columns of the rows from..to, row after row. */
-const char **cache_columns(apr_pool_t *pool, const db_result *r, int columns, int from, int to);
+/* Texts of two columns, row after row. */
+const char **cache_pairs(apr_pool_t *pool, const db_result *r, int first, int second, int from,
+                         int to);
 
 /* --- records --- */
 

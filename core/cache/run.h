@@ -40,9 +40,6 @@ ida_kind cache_run_empty(cache_sync *run, ida_ctx *c);
 /* Counts what would go against the guard, before anything is applied; summary->guard_stopped. */
 ida_kind cache_guard_check(cache_sync *run, ida_ctx *c, const cache_guard *guard,
                            cache_summary *summary);
-/* The number in the first row of a read. */
-ida_kind cache_number(cache_sync *run, ida_ctx *c, db_statement statement, const db_arg *args,
-                      size_t count, int64_t *number);
 
 /* Runs `step` in write transactions of a bounded time until it sets *more to 0. The cursor
  * survives; what a transaction that had to be repeated did to it does not. */
@@ -59,14 +56,19 @@ ida_kind cache_run_steps(cache_sync *run, ida_ctx *c, cache_step step, cache_cur
  * NULL, until it sets *more to 0. */
 typedef struct cache_pages {
     db_statement read;
-    int keys, rows, chunk; /* keys: columns of the result that order it, the first ones; chunk: rows
-                              handed over at once */
+    int keys, rows, chunk; /* keys: how many columns order the rows: id, which is the first column
+                              of all of them, or id and sub; chunk: rows handed over at once */
     const char *which;
     ida_kind (*apply)(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to);
     ida_kind (*before)(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to,
                        int *more);
 } cache_pages;
 ida_kind cache_run_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages);
+#define CACHE_PAGE_ID DB_COLUMN(id, id)
+_Static_assert(DB_COLUMN(staged, id) == CACHE_PAGE_ID && DB_COLUMN(digest, id) == CACHE_PAGE_ID &&
+                   DB_COLUMN(staged_item, id) == CACHE_PAGE_ID &&
+                   DB_COLUMN(staged_members, id) == CACHE_PAGE_ID,
+               "rows of pages begin with their ID");
 
 /* A context whose pool is the run's batch pool, emptied; and the way of its failure into `c`. */
 ida_ctx *cache_batch(cache_sync *run, const ida_ctx *c);

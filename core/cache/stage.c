@@ -36,10 +36,11 @@ static ida_kind skip_unchanged(cache_sync *run, ida_ctx *c, const cache_buffer *
                                        &r)
                           : IDA_OK;
     for (int row = 0; count && !kind && row < r.rows; row++) {
+        const row_digest *known = DB_ROW(digest, &r, row);
         cache_sync_entry *e = apr_hash_get(
-            b->index, apr_pstrcat(c->pool, kind_name, "\1", db_text(&r, row, 0), "\1", NULL),
+            b->index, apr_pstrcat(c->pool, kind_name, "\1", known->id.text, "\1", NULL),
             APR_HASH_KEY_STRING);
-        if (e && is(e->digest, db_text(&r, row, 1))) {
+        if (e && is(e->digest, known->digest.text)) {
             e->op = "same";
             e->item = NULL;
         }
@@ -80,11 +81,12 @@ static ida_kind keep_managers(cache_sync *run, ida_ctx *c, const cache_buffer *b
                                        &r)
                           : IDA_OK;
     for (int row = 0; count && !kind && row < r.rows; row++) { /* those of the run come first */
-        const char *id = db_text(&r, row, 0);
+        const row_told *told = DB_ROW(told, &r, row);
+        const char *id = told->id.text;
         cache_sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL),
                                            APR_HASH_KEY_STRING);
         if (e && e->untold && !apr_hash_get(staged, id, APR_HASH_KEY_STRING)) {
-            cache_keep_manager(b->pool, e, db_text(&r, row, 1), db_text(&r, row, 2));
+            cache_keep_manager(b->pool, e, told->op.text, told->item.text);
         }
         apr_hash_set(staged, id, APR_HASH_KEY_STRING, "");
     }

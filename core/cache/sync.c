@@ -23,15 +23,16 @@ ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant,
     if (kind || !r.rows) {
         return kind;
     }
-    state->run = db_int(&r, 0, 0);
-    state->started_at = db_int(&r, 0, 1);
-    state->completed_at = db_int(&r, 0, 2);
-    state->full_at = db_int(&r, 0, 3);
-    state->tokens = db_text(&r, 0, 4);
-    state->binding = db_text(&r, 0, 5);
-    state->error = db_text(&r, 0, 6);
-    state->stopped = db_text(&r, 0, 7);
-    state->sign_ins = (int)db_int(&r, 0, 8);
+    const row_sync_state *row = DB_ROW(sync_state, &r, 0);
+    state->run = row->run.number;
+    state->started_at = row->started_at.number;
+    state->completed_at = row->completed_at.number;
+    state->full_at = row->full_at.number;
+    state->tokens = row->tokens.text;
+    state->binding = row->binding.text;
+    state->error = row->error.text;
+    state->stopped = row->stopped.text;
+    state->sign_ins = (int)row->sign_ins.number;
     return IDA_OK;
 }
 
@@ -46,7 +47,7 @@ ida_kind cache_enter(cache_at *at, ida_ctx *c)
                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
     }
     if (!kind) {
-        at->run = db_int(&r, 0, 0);
+        at->run = DB_ROW(sync_state, &r, 0)->run.number;
     }
     return kind;
 }
@@ -168,22 +169,13 @@ ida_kind cache_run_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages)
         if (kind || !p.r.rows) {
             return cache_failed(c, reading, kind);
         }
-        apr_cpystrn(id, db_text(&p.r, p.r.rows - 1, 0), sizeof id);
+        apr_cpystrn(id, db_text(&p.r, p.r.rows - 1, CACHE_PAGE_ID), sizeof id);
         if (pages->keys == 2) {
-            apr_cpystrn(sub, db_text(&p.r, p.r.rows - 1, 1), sizeof sub);
+            apr_cpystrn(sub, DB_ROW(staged_members, &p.r, p.r.rows - 1)->sub.text, sizeof sub);
         }
         cache_cursor cursor = {.baton = &p};
         kind = cache_run_steps(run, c, step_page, &cursor);
     } while (!kind && p.r.rows == pages->rows);
-    return kind;
-}
-
-ida_kind cache_number(cache_sync *run, ida_ctx *c, db_statement statement, const db_arg *args,
-                      size_t count, int64_t *number)
-{
-    db_result r;
-    ida_kind kind = store_read(run->at.s, c, statement, args, count, &r);
-    *number = kind ? 0 : db_int(&r, 0, 0);
     return kind;
 }
 
@@ -227,7 +219,7 @@ static ida_kind begin(cache_sync *run, ida_ctx *c)
     if (kind) {
         return kind;
     }
-    at->staged = at->run = db_int(&r, 0, 0);
+    at->staged = at->run = DB_ROW(sync_run, &r, 0)->run.number;
     run->connection = store_connection(at->s);
     kind = store_page_cache(at->s, c, RUN_CACHE_KB);
     kind = kind ? kind : cache_run_empty(run, c);

@@ -147,13 +147,14 @@ ida_kind cache_sync_returned(cache_sync *run, ida_ctx *c, int64_t settled, int64
                                          DB_T(after), DB_I(PAGE), DB_I(settled)),
                                  &r);
         for (int row = 0; !kind && row < r.rows && *count < limit; row++) {
-            const char *told = db_text(&r, row, 1), *item[CACHE_USER_FIELDS];
+            const row_staged_returned *staged = DB_ROW(staged_returned, &r, row);
+            const char *told = staged->item.text, *item[CACHE_USER_FIELDS];
             cache_item_read(c->pool, told ? told : "", item, CACHE_USER_FIELDS);
-            int64_t created = !told ? db_int(&r, row, 2)
+            int64_t created = !told ? staged->created_at.number
                               : item[CACHE_USER_created_at]
                                   ? strtoll(item[CACHE_USER_created_at], NULL, 10)
                                   : 0;
-            after = db_text(&r, row, 0);
+            after = staged->id.text;
             if (created < created_before) {
                 (*ids)[(*count)++] = after;
             }

@@ -25,64 +25,44 @@ static int manager_kept(const char *const *item)
 static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const char *const *item,
                               int whole, int *contradicts)
 {
-    /* In the order of the statement user_visible. */
-    static const int texts[] = {CACHE_USER_upn,        CACHE_USER_mail,    CACHE_USER_display_name,
-                                CACHE_USER_given_name, CACHE_USER_surname, CACHE_USER_department,
-                                CACHE_USER_job_title,  CACHE_USER_company, CACHE_USER_office,
-                                CACHE_USER_city,       CACHE_USER_country, CACHE_USER_employee_id};
-    enum { ENABLED = sizeof texts / sizeof *texts, GUEST, MANAGER_ID, MANAGER_KEY };
     db_result r;
     ida_kind kind = store_read(at->s, c, STMT_user_visible,
                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id)), &r);
     if (kind) {
         return kind;
     }
-    *contradicts = !same(item[CACHE_USER_enabled], db_text(&r, 0, ENABLED)) ||
-                   (whole && !same(item[CACHE_USER_guest], db_text(&r, 0, GUEST)));
-    for (int i = 0; whole && i < ENABLED; i++) {
-        *contradicts |= !same(item[texts[i]], db_text(&r, 0, i));
+    const row_user_visible *seen = DB_ROW(user_visible, &r, 0);
+    *contradicts = !same(item[CACHE_USER_enabled], seen->enabled.text);
+#define DIFFERS(column) !same(item[CACHE_USER_##column], seen->column.text)
+    if (whole) {
+        *contradicts |= DIFFERS(guest) || DIFFERS(upn) || DIFFERS(mail) || DIFFERS(display_name) ||
+                        DIFFERS(given_name) || DIFFERS(surname) || DIFFERS(department) ||
+                        DIFFERS(job_title) || DIFFERS(company) || DIFFERS(office) ||
+                        DIFFERS(city) || DIFFERS(country) || DIFFERS(employee_id);
     }
+#undef DIFFERS
     if (manager_kept(item)) {
         return IDA_OK;
     }
     *contradicts |= item[CACHE_USER_manager_id]
-                        ? !same(item[CACHE_USER_manager_id], db_text(&r, 0, MANAGER_ID))
+                        ? !same(item[CACHE_USER_manager_id], seen->manager_id.text)
                     : item[CACHE_USER_manager_ref]
-                        ? !same(item[CACHE_USER_manager_ref], db_text(&r, 0, MANAGER_KEY))
-                        : db_text(&r, 0, MANAGER_ID) != NULL;
+                        ? !same(item[CACHE_USER_manager_ref], seen->manager_key.text)
+                        : seen->manager_id.text != NULL;
     return IDA_OK;
 }
 
-/* Columns of the statement user_known. */
-enum {
-    U_ID,
-    U_DIGEST,
-    U_WRITTEN,
-    U_RUN,
-    U_STAMP,
-    U_ENABLED,
-    U_GUEST,
-    U_UPN,
-    U_ANCHOR,
-    U_SIGN_INS,
-    U_MANAGER_ID = U_SIGN_INS + 3,
-    U_MANAGER_REF,
-    U_ADDRESSES,
-    U_LICENSES
-};
-
 /* Keeps the item back when a write-through is protected against it. */
 static ida_kind hold(cache_at *at, ida_ctx *c, const cache_sync_entry *e, const char *const *item,
-                     const db_result *known, int row, int *held)
+                     const row_user_known *known, int *held)
 {
     *held = 0;
-    if (at->written_at || db_int(known, row, U_WRITTEN) <= 0 ||
-        (db_int(known, row, U_WRITTEN) <= cache_horizon(at, c) &&
-         db_int(known, row, U_RUN) < at->staged) ||
-        cache_stamp_newer(item[CACHE_USER_stamp], db_text(known, row, U_STAMP))) {
+    if (at->written_at || known->written_at.number <= 0 ||
+        (known->written_at.number <= cache_horizon(at, c) && known->run.number < at->staged) ||
+        cache_stamp_newer(item[CACHE_USER_stamp], known->stamp.text)) {
         return IDA_OK;
     }
-    ida_kind kind = contradiction(at, c, e->id, item, *db_text(known, row, U_DIGEST) != 0, held);
+    ida_kind kind = contradiction(at, c, e->id, item, *known->digest.text != 0, held);
     return kind || !*held ? kind
                           : store_write(at->s, c, STMT_user_hold,
                                         DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(e->id),
@@ -125,33 +105,48 @@ static void put_row(batch *b, const cache_sync_entry *e, const char *const *item
     *out = written_at;
 }
 
-/* While a write-through is protected its run number stays (it tells whether it was before or after
- * a run began) and the digest stays empty. */
-static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *e,
-                    const char **item, const db_result *known, int row)
+/* What the directory did not tell stays as it was. */
+static void keep_untold(const char **item, const row_user_known *known)
 {
-    int64_t written = row >= 0 ? db_int(known, row, U_WRITTEN) : 0;
+    const struct {
+        int field;
+        const char *before;
+    } kept[] = {{CACHE_USER_last_sign_in_at, known->last_sign_in_at.text},
+                {CACHE_USER_last_noninteractive_at, known->last_noninteractive_at.text},
+                {CACHE_USER_last_success_at, known->last_success_at.text},
+                {CACHE_USER_licenses, known->licenses.text}};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        if (!item[kept[i].field]) {
+            item[kept[i].field] = kept[i].before;
+        }
+    }
+}
+
+/* `known`: somebody new is as `nobody`. While a write-through is protected its run number stays (it
+ * tells whether it was before or after a run began) and the digest stays empty. */
+static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *e,
+                    const char **item, const row_user_known *known)
+{
+    static const row_user_known nobody = {.last_sign_in_at = {"0", 0},
+                                          .last_noninteractive_at = {"0", 0},
+                                          .last_success_at = {"0", 0},
+                                          .licenses = {"[]", 0},
+                                          .addresses = {"", 0}};
+    if (known && manager_kept(item)) {
+        item[CACHE_USER_manager_id] = known->manager_id.text;
+        item[CACHE_USER_manager_ref] = known->manager_ref.text;
+    }
+    known = known ? known : &nobody;
+    int64_t written = known->written_at.number;
     int protected = !at->written_at && written > cache_horizon(at, c);
-    int64_t run = !at->written_at && written > 0 ? db_int(known, row, U_RUN) : at->run;
-    for (int i = CACHE_USER_last_sign_in_at; i <= CACHE_USER_last_success_at;
-         i++) { /* not told: as they were */
-        item[i] = item[i]    ? item[i]
-                  : row >= 0 ? db_text(known, row, U_SIGN_INS + i - CACHE_USER_last_sign_in_at)
-                             : "0";
-    }
-    if (!item[CACHE_USER_licenses]) {
-        item[CACHE_USER_licenses] = row >= 0 ? db_text(known, row, U_LICENSES) : "[]";
-    }
-    if (row >= 0 && manager_kept(item)) {
-        item[CACHE_USER_manager_id] = db_text(known, row, U_MANAGER_ID);
-        item[CACHE_USER_manager_ref] = db_text(known, row, U_MANAGER_REF);
-    }
+    int64_t run = !at->written_at && written > 0 ? known->run.number : at->run;
+    keep_untold(item, known);
     put_row(b, e, item, protected ? "" : e->digest, ida_printf(c->pool, "%lld", (long long)run),
             ida_printf(c->pool, "%lld",
                        (long long)(at->written_at ? at->written_at
                                    : protected    ? written
                                                   : 0)));
-    const char *old_addresses = row >= 0 ? db_text(known, row, U_ADDRESSES) : "";
+    const char *old_addresses = known->addresses.text;
     if (!same(old_addresses, item[CACHE_USER_addresses])) {
         push_values(c->pool, b->old_addresses, e->id, old_addresses);
         push_values(c->pool, b->addresses, e->id, item[CACHE_USER_addresses]);
@@ -190,20 +185,20 @@ static int counts(const char *enabled, const char *guest)
 }
 
 static ida_kind known_users(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
-                            int count, db_result *r, apr_hash_t **rows)
+                            int count, apr_hash_t **rows)
 {
+    db_result r;
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
     for (int i = 0; i < count; i++) {
         ids[i] = entries[i]->id;
     }
     ida_kind kind = store_read(
         at->s, c, STMT_user_known,
-        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), r);
+        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(cache_list(c->pool, ids, count))), &r);
     *rows = apr_hash_make(c->pool);
-    for (int row = 0; !kind && row < r->rows; row++) {
-        int *at_row = apr_palloc(c->pool, sizeof *at_row);
-        *at_row = row;
-        apr_hash_set(*rows, db_text(r, row, U_ID), APR_HASH_KEY_STRING, at_row);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        const row_user_known *known = DB_ROW(user_known, &r, row);
+        apr_hash_set(*rows, known->id.text, APR_HASH_KEY_STRING, known);
     }
     return kind;
 }
@@ -211,39 +206,35 @@ static ida_kind known_users(cache_at *at, ida_ctx *c, const cache_sync_entry *co
 ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
                          int count)
 {
-    db_result known;
     apr_hash_t *rows;
     cache_census n;
     int64_t born = 0;
     batch b;
     batch_begin(&b, c->pool, count);
-    ida_kind kind = count ? known_users(at, c, entries, count, &known, &rows) : IDA_OK;
+    ida_kind kind = count ? known_users(at, c, entries, count, &rows) : IDA_OK;
     cache_census_make(&n, c->pool, count);
     for (int i = 0; !kind && i < count; i++) {
         const cache_sync_entry *e = entries[i];
         const char *item[CACHE_USER_FIELDS];
-        const int *found = apr_hash_get(rows, e->id, APR_HASH_KEY_STRING);
-        int row = found ? *found : -1, held = 0;
-        int late = strcmp(e->op, "late") == 0;
-        if (late ? row < 0
-                 : row >= 0 && !at->written_at && same(e->digest, db_text(&known, row, U_DIGEST))) {
+        const row_user_known *known = apr_hash_get(rows, e->id, APR_HASH_KEY_STRING);
+        int held = 0, late = strcmp(e->op, "late") == 0;
+        if (late ? !known : known && !at->written_at && same(e->digest, known->digest.text)) {
             continue;
         }
         cache_item_read(c->pool, e->item, item, CACHE_USER_FIELDS);
-        if (row >= 0 && ((kind = hold(at, c, e, item, &known, row, &held)) != IDA_OK || held)) {
+        if (known && ((kind = hold(at, c, e, item, known, &held)) != IDA_OK || held)) {
             continue;
         }
         cache_person old = {.id = e->id},
                      new = {e->id, item[CACHE_USER_upn_key], item[CACHE_USER_anchor], 1,
                             counts(item[CACHE_USER_enabled], item[CACHE_USER_guest])};
-        if (row >= 0) {
-            old = (cache_person){
-                e->id, db_text(&known, row, U_UPN), db_text(&known, row, U_ANCHOR), 1,
-                counts(db_text(&known, row, U_ENABLED), db_text(&known, row, U_GUEST))};
+        if (known) {
+            old = (cache_person){e->id, known->upn_key.text, known->anchor.text, 1,
+                                 counts(known->enabled.text, known->guest.text)};
         }
-        born += row < 0;
+        born += !known;
         cache_census_add(&n, &old, &new);
-        add_row(&b, at, c, e, item, &known, row);
+        add_row(&b, at, c, e, item, known);
     }
     if (kind || !b.count) {
         return kind;
@@ -265,10 +256,10 @@ static ida_kind people(cache_at *at, ida_ctx *c, const char *list, db_result *r)
                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list)), r);
 }
 
-static cache_person person_of(const db_result *r, int row)
+static cache_person person_of(const row_user_person *row)
 {
-    return (cache_person){db_text(r, row, 0), db_text(r, row, 3), db_text(r, row, 4), 1,
-                          db_int(r, row, 1) && !db_int(r, row, 2)};
+    return (cache_person){row->id.text, row->upn_key.text, row->anchor.text, 1,
+                          row->enabled.number && !row->guest.number};
 }
 
 ida_kind cache_links_cut(cache_at *at, ida_ctx *c, const char *ids)
@@ -293,10 +284,11 @@ ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, in
         return kind;
     }
     cache_census_make(&n, c->pool, r.rows);
-    for (int row = 0; row < r.rows; row++) {
-        cache_person old = person_of(&r, row), gone = {.id = old.id};
+    for (int i = 0; i < r.rows; i++) {
+        const row_user_person *row = DB_ROW(user_person, &r, i);
+        cache_person old = person_of(row), gone = {.id = old.id};
         cache_census_add(&n, &old, &gone);
-        push_values(c->pool, addresses, old.id, db_text(&r, row, 5));
+        push_values(c->pool, addresses, old.id, row->addresses.text);
     }
     kind = cache_census_begin(&n, at, c);
     if (!kind) {
@@ -326,8 +318,9 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
     if (!r.rows) {
         return ida_fail(c, IDA_NOT_FOUND, "The cache holds no user %s.", id);
     }
-    cache_person old = person_of(&r, 0), new = old;
-    new.member = enabled && !db_int(&r, 0, 2);
+    const row_user_person *row = DB_ROW(user_person, &r, 0);
+    cache_person old = person_of(row), new = old;
+    new.member = enabled && !row->guest.number;
     cache_census_make(&n, c->pool, 1);
     cache_census_add(&n, &old, &new);
     kind = cache_census_begin(&n, at, c);

@@ -1,6 +1,7 @@
 /* Owns what both engines have in common: the choice of the driver by DSN, the check of arguments
  * and of the schema's version, the building of results. Must not know a database library. */
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -42,11 +43,16 @@ const char *db_text(const db_result *r, int row, int column)
                : NULL;
 }
 
-int64_t db_int(const db_result *r, int row, int column)
+const void *db_row(const db_result *r, int row, db_row_kind kind)
 {
-    return row >= 0 && row < r->rows && column >= 0 && column < r->columns
-               ? r->values[row * r->columns + column].number
-               : 0;
+    static const db_any_row nothing;
+    if (row < 0 || row >= r->rows) {
+        return &nothing;
+    }
+    if (r->kind != kind) {
+        abort();
+    }
+    return r->values + row * r->columns;
 }
 
 db_value *db_rows_add(db_rows *rows)
@@ -248,7 +254,15 @@ ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, s
         return misuse(d, c, text->name,
                       "run in a transaction that a failed statement had already lost");
     }
-    return d->driver->run(d, c, statement, args, count, result);
+    if (!*(db_is_postgresql(d) ? text->postgresql : text->sqlite)) {
+        return IDA_OK;
+    }
+    ida_kind kind = d->driver->run(d, c, statement, args, count, result);
+    if (!kind && result->columns != db_row_texts[text->row].count) {
+        return misuse(d, c, text->name, "answers with other columns than its row has");
+    }
+    result->kind = text->row;
+    return kind;
 }
 
 ida_kind db_begin(db *d, ida_ctx *c)

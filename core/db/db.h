@@ -4,6 +4,8 @@
 #ifndef CORE_DB_DB_H
 #define CORE_DB_DB_H
 
+#include <stddef.h>
+
 #include "core/base/context.h"
 #include "schema/statements.h"
 
@@ -38,19 +40,23 @@ typedef struct db_arg {
 #define DB_NONE NULL, 0
 
 /* All rows of one answer, copied into the context's pool: no cursor stays open. */
-typedef struct db_value {
-    const char *text; /* NULL for NULL; integers have their decimal text */
-    int64_t number;   /* value of an integer column; 0 for NULL */
-} db_value;
-
 typedef struct db_result {
+    db_row_kind kind; /* the statement's */
     int rows, columns;
     int64_t changes; /* rows touched by INSERT, UPDATE, DELETE */
     const db_value *values;
 } db_result;
 
-const char *db_text(const db_result *r, int row, int column); /* NULL for NULL */
-int64_t db_int(const db_result *r, int row, int column);      /* 0 for NULL */
+/* A row of a result as the struct of its columns: DB_ROW(task, &r, 0)->due_at.number. All of it is
+ * NULL when there is no such row. A result of another kind ends the process: its columns would be
+ * read under wrong names. */
+#define DB_ROW(name, result, row) ((const row_##name *)db_row((result), (row), ROW_##name))
+const void *db_row(const db_result *r, int row, db_row_kind kind);
+
+/* For who reads rows of several kinds alike: DB_COLUMN(task, id) is the column's number. NULL for
+ * NULL. */
+#define DB_COLUMN(name, column) ((int)(offsetof(row_##name, column) / sizeof(db_value)))
+const char *db_text(const db_result *r, int row, int column);
 
 /* NULL when the DSN has a form this program can use, else the rule it breaks ("must be ..."). Does
  * not connect. */

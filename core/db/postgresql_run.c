@@ -169,7 +169,7 @@ static const char *text_of(db_statement statement)
         return text;
     }
     const db_statement_text *from = &db_statements[statement];
-    text = strdup(from->postgresql ? from->postgresql : from->sqlite);
+    text = strdup(from->postgresql);
     if (!text) {
         abort();
     }

@@ -17,9 +17,9 @@ static ida_kind assigned_as(store *s, ida_ctx *c, const char *tenant,
                                        DB_T(ida_fold_address(c->pool, upn)),
                                        DB_T(user_id ? user_id : "")),
                                &r);
-    *person = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
+    *person = kind ? NULL : DB_ROW(assignment_found, &r, 0)->person.text;
     if (task_id) {
-        *task_id = !kind && r.rows ? db_text(&r, 0, 1) : NULL;
+        *task_id = kind ? NULL : DB_ROW(assignment_found, &r, 0)->task_id.text;
     }
     return kind;
 }

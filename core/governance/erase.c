@@ -117,18 +117,19 @@ static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering
                                        DB_T(list_of(c->pool, g->ids))),
                                &r);
     for (int i = 0; !kind && i < r.rows; i++) {
-        const char *state = db_text(&r, i, 5);
-        const json_t *payload = db_text(&r, i, 6) ? ida_json_load(c->pool, db_text(&r, i, 6))
-                                                  : NULL;
+        const row_erase_task *task = DB_ROW(erase_task, &r, i);
+        const char *state = task->state.text;
+        const json_t *payload = task->payload.text ? ida_json_load(c->pool, task->payload.text)
+                                                   : NULL;
         if (strcmp(state, "done") != 0 && strcmp(state, "failed") != 0 &&
             strcmp(state, "cancelled") != 0) {
-            return refuse_open(c, db_text(&r, i, 0), state);
+            return refuse_open(c, task->id.text, state);
         }
-        once(g->tasks, db_text(&r, i, 0));
-        add_upn(g, db_text(&r, i, 1));
-        add_mark(g, db_text(&r, i, 2));
-        add_name(g, db_text(&r, i, 3));
-        add_id(g, db_text(&r, i, 4));
+        once(g->tasks, task->id.text);
+        add_upn(g, task->upn.text);
+        add_mark(g, task->mail.text);
+        add_name(g, task->display_name.text);
+        add_id(g, task->object_id.text);
         add_pair(g, ida_json_string(payload, "firstname"), ida_json_string(payload, "surname"));
     }
     return kind;
@@ -140,7 +141,7 @@ static ida_kind gather_accounts(store *s, ida_ctx *c, const char *tenant, gather
     ida_kind kind = store_read(s, c, STMT_erase_accounts,
                                DB_ARGS(DB_T(tenant), DB_T(list_of(c->pool, g->people))), &r);
     for (int i = 0; !kind && i < r.rows; i++) {
-        add_id(g, db_text(&r, i, 0));
+        add_id(g, DB_ROW(id, &r, i)->id.text);
     }
     return kind;
 }
@@ -158,7 +159,8 @@ static ida_kind refuse_cached(store *s, ida_ctx *c, const char *tenant, const ga
                           "The directory %s still has %s: the next synchronisation would bring the "
                           "data back. Delete the account in the "
                           "directory, run `idadminctl sync %s --wait`, then this command again.",
-                          db_text(&r, 0, 0), db_text(&r, 0, 1), tenant);
+                          DB_ROW(erase_cached, &r, 0)->directory.text,
+                          DB_ROW(erase_cached, &r, 0)->upn.text, tenant);
 }
 
 ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn,
@@ -313,14 +315,15 @@ static ida_kind erase_page(store *s, ida_ctx *c, const governance_traces *traces
     ida_kind kind = store_read(s, c, STMT_erase_page,
                                DB_ARGS(DB_T(traces->tenant), DB_I(*after), DB_I(AUDIT_PAGE)), &r);
     for (int i = 0; !kind && i < r.rows; i++) {
-        const audit_record record = {.actor = db_text(&r, i, 1),
-                                     .label = db_text(&r, i, 2),
-                                     .action = db_text(&r, i, 3),
-                                     .target = db_text(&r, i, 4),
-                                     .endpoint = db_text(&r, i, 5),
-                                     .parameters = db_text(&r, i, 6),
-                                     .detail = db_text(&r, i, 7)};
-        *after = db_int(&r, i, 0);
+        const row_erase_record *row = DB_ROW(erase_record, &r, i);
+        const audit_record record = {.actor = row->actor.text,
+                                     .label = row->label.text,
+                                     .action = row->action.text,
+                                     .target = row->target.text,
+                                     .endpoint = row->endpoint.text,
+                                     .parameters = row->parameters.text,
+                                     .detail = row->detail.text};
+        *after = row->seq.number;
         if (governance_erase_concerns(c, traces, &record)) {
             w.concerned[w.count++] = *after;
         }

@@ -86,10 +86,11 @@ static ida_kind clean_place(store *s, ida_ctx *c, const governance_traces *t, co
             s, c, p->see,
             DB_ARGS(DB_T(t->tenant), DB_T(t->marks), DB_T(p->named ? t->names : "[]")), &r);
         for (int i = 0; !kind && i < r.rows; i++) {
-            const char *before = db_text(&r, i, 2), *after = cleaned(c, t, before, p->named);
+            const row_mention *row = DB_ROW(mention, &r, i);
+            const char *before = row->text.text, *after = cleaned(c, t, before, p->named);
             kind = store_write(s, c, p->put,
                                DB_ARGS(DB_T(strcmp(after, before) == 0 ? p->empty : after),
-                                       DB_T(db_text(&r, i, 0)), DB_T(db_text(&r, i, 1)),
+                                       DB_T(row->owner.text), DB_T(row->part.text),
                                        DB_T(t->tenant)),
                                NULL);
             (*count)++;

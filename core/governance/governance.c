@@ -23,8 +23,9 @@ static const json_t *list_of(ida_ctx *c, const char *text)
 
 static ida_role_template template_of(ida_ctx *c, const db_result *r, int i)
 {
-    return (ida_role_template){db_text(r, i, 0), db_text(r, i, 1), db_text(r, i, 2),
-                               list_of(c, db_text(r, i, 3)), list_of(c, db_text(r, i, 4))};
+    const row_template *row = DB_ROW(template, r, i);
+    return (ida_role_template){row->id.text, row->name.text, row->description.text,
+                               list_of(c, row->groups.text), list_of(c, row->licenses.text)};
 }
 
 ida_kind governance_template_list(store *s, ida_ctx *c, const char *tenant, const char *after_name,
@@ -73,9 +74,10 @@ ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, cons
 
 static void assignment_of(const db_result *r, int i, void *out)
 {
-    *(ida_role_assignment *)out = (ida_role_assignment){db_text(r, i, 0), db_text(r, i, 1),
-                                                        db_text(r, i, 2), db_text(r, i, 4),
-                                                        db_text(r, i, 5), db_int(r, i, 3)};
+    const row_assignment *row = DB_ROW(assignment, r, i);
+    *(ida_role_assignment *)out = (ida_role_assignment){row->id.text,     row->name.text,
+                                                        row->upn.text,    row->assigned_by.text,
+                                                        row->person.text, row->assigned_at.number};
 }
 
 ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant,
@@ -104,30 +106,33 @@ ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const 
     if (!kind && !r.rows) {
         return ida_fail(c, IDA_NOT_FOUND, "The access catalog has no service %s.", shown(c, name));
     }
-    if (!kind) {
-        *service = (ida_access_service){db_text(&r, 0, 0), db_text(&r, 0, 1), db_text(&r, 0, 2)};
+    if (kind) {
+        return kind;
     }
-    return kind;
+    const row_service *row = DB_ROW(service, &r, 0);
+    *service = (ida_access_service){row->name.text, row->group_name.text, row->approvers.text};
+    return IDA_OK;
 }
 
 static void request_of(const db_result *r, int i, void *out)
 {
+    const row_request *row = DB_ROW(request, r, i);
     *(ida_access_request *)out = (ida_access_request){
-        .id = db_text(r, i, 0),
-        .service = db_text(r, i, 1),
-        .group_name = db_text(r, i, 2),
-        .group_id = db_text(r, i, 3),
-        .person = db_text(r, i, 4),
-        .upn = db_text(r, i, 5),
-        .user_id = db_text(r, i, 6),
-        .justification = db_text(r, i, 7),
-        .approvers = db_text(r, i, 8),
-        .state = db_text(r, i, 9),
-        .requested_at = db_int(r, i, 10),
-        .decided_at = db_int(r, i, 11),
-        .decided_by = db_text(r, i, 12),
-        .ended_at = db_int(r, i, 13),
-        .task_id = db_text(r, i, 14),
+        .id = row->id.text,
+        .service = row->service.text,
+        .group_name = row->group_name.text,
+        .group_id = row->group_id.text,
+        .person = row->person.text,
+        .upn = row->upn.text,
+        .user_id = row->user_id.text,
+        .justification = row->justification.text,
+        .approvers = row->approvers.text,
+        .state = row->state.text,
+        .requested_at = row->requested_at.number,
+        .decided_at = row->decided_at.number,
+        .decided_by = row->decided_by.text,
+        .ended_at = row->ended_at.number,
+        .task_id = row->task_id.text,
     };
 }
 
@@ -196,9 +201,10 @@ ida_kind governance_workflow_list(store *s, ida_ctx *c, const char *tenant, cons
     }
     ida_workflow_row *all = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *all);
     for (int i = 0; i < r.rows; i++) {
-        all[i] = (ida_workflow_row){db_text(&r, i, 0), db_text(&r, i, 1), db_text(&r, i, 2),
-                                    db_int(&r, i, 3) != 0,
-                                    (int)json_array_size(list_of(c, db_text(&r, i, 4)))};
+        const row_workflow *row = DB_ROW(workflow, &r, i);
+        all[i] = (ida_workflow_row){row->id.text, row->name.text, row->trigger_type.text,
+                                    row->active.number != 0,
+                                    (int)json_array_size(list_of(c, row->actions.text))};
     }
     *rows = all;
     *count = r.rows;
@@ -235,13 +241,14 @@ static ida_kind load_actions(store *s, ida_ctx *c, ida_workflow_run *runs, int c
     }
     ida_workflow_action *actions = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *actions);
     for (int row = 0; row < r.rows; row++) {
-        actions[row] = (ida_workflow_action){db_int(&r, row, 1),  db_int(&r, row, 4),
-                                             db_int(&r, row, 5),  db_text(&r, row, 2),
-                                             db_text(&r, row, 3), db_text(&r, row, 6)};
+        const row_workflow_action *action = DB_ROW(workflow_action, &r, row);
+        actions[row] = (ida_workflow_action){action->position.number,    action->started_at.number,
+                                             action->finished_at.number, action->type.text,
+                                             action->status.text,        action->error.text};
     }
     for (int i = 0; i < count; i++) {
         for (int row = 0; row < r.rows; row++) {
-            if (strcmp(db_text(&r, row, 0), runs[i].id) == 0) {
+            if (strcmp(DB_ROW(workflow_action, &r, row)->run_id.text, runs[i].id) == 0) {
                 runs[i].actions = runs[i].action_count ? runs[i].actions : &actions[row];
                 runs[i].action_count++;
             }
@@ -252,13 +259,14 @@ static ida_kind load_actions(store *s, ida_ctx *c, ida_workflow_run *runs, int c
 
 static void run_of(const db_result *r, int i, void *out)
 {
-    *(ida_workflow_run *)out = (ida_workflow_run){.id = db_text(r, i, 0),
-                                                  .event_type = db_text(r, i, 1),
-                                                  .task_id = db_text(r, i, 2),
-                                                  .upn = db_text(r, i, 3),
-                                                  .started_at = db_int(r, i, 4),
-                                                  .finished_at = db_int(r, i, 5),
-                                                  .status = db_text(r, i, 6)};
+    const row_workflow_run *run = DB_ROW(workflow_run, r, i);
+    *(ida_workflow_run *)out = (ida_workflow_run){.id = run->id.text,
+                                                  .event_type = run->event_type.text,
+                                                  .task_id = run->task_id.text,
+                                                  .upn = run->upn.text,
+                                                  .started_at = run->started_at.number,
+                                                  .finished_at = run->finished_at.number,
+                                                  .status = run->status.text};
 }
 
 ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow,

@@ -84,7 +84,7 @@ static ida_kind begin(store *s, ida_ctx *c, void *baton)
     w->ours = 0;
     /* Any grantor's work is ours: with the last of them it goes. */
     for (int i = 0; !kind && i < r.rows; i++) {
-        w->ours |= strcmp(db_text(&r, i, 2), "stood") != 0;
+        w->ours |= strcmp(DB_ROW(grant, &r, i)->state.text, "stood") != 0;
     }
     return kind ? kind
                 : store_write(s, c, STMT_grant_begin,
@@ -131,11 +131,12 @@ ida_kind governance_grant_forget(store *s, ida_ctx *c, const access_grant_at *at
 
 static void item_of(const db_result *r, int i, void *out)
 {
-    *(access_item *)out = (access_item){.license = strcmp(db_text(r, i, 0), "license") == 0,
+    const row_grant_item *row = DB_ROW(grant_item, r, i);
+    *(access_item *)out = (access_item){.license = strcmp(row->kind.text, "license") == 0,
                                         .directory = (ida_directory_kind)ida_directory_parse(
-                                            db_text(r, i, 1)),
-                                        .id = db_text(r, i, 2),
-                                        .name = db_text(r, i, 3)};
+                                            row->directory.text),
+                                        .id = row->item.text,
+                                        .name = row->name.text};
 }
 
 ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at,
@@ -150,8 +151,8 @@ ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at,
 
 static void template_of(const db_result *r, int i, void *out)
 {
-    *(access_grantor *)out = (access_grantor){governance_by_template, db_text(r, i, 0),
-                                              db_text(r, i, 1)};
+    const row_named *row = DB_ROW(named, r, i);
+    *(access_grantor *)out = (access_grantor){governance_by_template, row->id.text, row->name.text};
 }
 
 ida_kind governance_grant_unassigned(store *s, ida_ctx *c, const ida_task *task,
@@ -229,10 +230,11 @@ static ida_kind recorded(store *s, ida_ctx *c, const access_grant_at *at, const 
     int mine = 0;
     ida_kind kind = store_read(s, c, STMT_grant_rows, DB_ARGS(ITEM_KEY(at, item)), &r);
     for (int i = 0; !kind && i < r.rows; i++) {
-        const char *source = db_text(&r, i, 0), *id = db_text(&r, i, 1);
+        const row_grant *row = DB_ROW(grant, &r, i);
+        const char *source = row->source.text, *id = row->source_id.text;
         if (strcmp(source, at->by->source) == 0 && strcmp(id, at->by->id) == 0) {
             mine = 1;
-            *why = strcmp(db_text(&r, i, 2), "stood") == 0 && !*why
+            *why = strcmp(row->state.text, "stood") == 0 && !*why
                        ? "it stood before this was granted"
                        : *why;
         } else {

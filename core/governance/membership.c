@@ -13,13 +13,14 @@ static int is_dynamic(const char *kind, const char *rule)
 
 static void up_of(const db_result *r, int i, void *out)
 {
-    *(governance_edge *)out = (governance_edge){db_text(r, i, 0),
-                                                db_text(r, i, 1),
-                                                db_text(r, i, 2),
-                                                db_text(r, i, 3),
-                                                db_text(r, i, 4),
-                                                db_text(r, i, 5),
-                                                is_dynamic(db_text(r, i, 5), db_text(r, i, 6))};
+    const row_edge_up *row = DB_ROW(edge_up, r, i);
+    *(governance_edge *)out = (governance_edge){row->directory.text,
+                                                row->member_id.text,
+                                                row->id.text,
+                                                row->name.text,
+                                                row->name_key.text,
+                                                row->kind.text,
+                                                is_dynamic(row->kind.text, row->rule.text)};
 }
 
 ida_kind governance_membership_up(store *s, ida_ctx *c, const char *tenant, const char *member_kind,
@@ -31,13 +32,14 @@ ida_kind governance_membership_up(store *s, ida_ctx *c, const char *tenant, cons
 
 static void down_of(const db_result *r, int i, void *out)
 {
+    const row_edge_down *row = DB_ROW(edge_down, r, i);
     *(governance_edge *)out = (governance_edge){NULL,
-                                                db_text(r, i, 1),
-                                                db_text(r, i, 0),
-                                                db_text(r, i, 2),
-                                                db_text(r, i, 3),
-                                                db_text(r, i, 4),
-                                                is_dynamic(db_text(r, i, 4), db_text(r, i, 5))};
+                                                row->id.text,
+                                                row->group_id.text,
+                                                row->name.text,
+                                                row->name_key.text,
+                                                row->kind.text,
+                                                is_dynamic(row->kind.text, row->rule.text)};
 }
 
 ida_kind governance_membership_down(store *s, ida_ctx *c, const char *tenant, const char *directory,
@@ -49,9 +51,10 @@ ida_kind governance_membership_down(store *s, ida_ctx *c, const char *tenant, co
 
 static void member_of(const db_result *r, int i, void *out)
 {
-    *(governance_member *)out = (governance_member){db_text(r, i, 0),     db_text(r, i, 1),
-                                                    db_text(r, i, 2),     db_text(r, i, 3),
-                                                    db_int(r, i, 4) != 0, db_int(r, i, 5)};
+    const row_member *row = DB_ROW(member, r, i);
+    *(governance_member *)out = (governance_member){
+        row->id.text,      row->upn.text,           row->display_name.text,
+        row->upn_key.text, row->shadow.number != 0, row->member_no.number};
 }
 
 ida_kind governance_membership_direct(store *s, ida_ctx *c, const char *tenant,
@@ -84,7 +87,8 @@ ida_kind governance_membership_inherited_count(store *s, ida_ctx *c, const char 
 
 static void pair_of(const db_result *r, int i, void *out)
 {
-    *(governance_pair *)out = (governance_pair){db_text(r, i, 0), db_text(r, i, 1)};
+    const row_root *row = DB_ROW(root, r, i);
+    *(governance_pair *)out = (governance_pair){row->user_id.text, row->group_id.text};
 }
 
 ida_kind governance_membership_roots(store *s, ida_ctx *c, const char *tenant,
@@ -98,9 +102,9 @@ ida_kind governance_membership_roots(store *s, ida_ctx *c, const char *tenant,
 
 static void twin_of(const db_result *r, int i, void *out)
 {
-    *(governance_twin *)out = (governance_twin){db_text(r, i, 0), db_text(r, i, 2),
-                                                db_text(r, i, 3), db_text(r, i, 4),
-                                                db_text(r, i, 5)};
+    const row_twin *row = DB_ROW(twin, r, i);
+    *(governance_twin *)out = (governance_twin){row->own.text, row->id.text, row->upn.text,
+                                                row->display_name.text, row->upn_key.text};
 }
 
 ida_kind governance_membership_twins(store *s, ida_ctx *c, const char *tenant, const char *ids,
@@ -112,10 +116,11 @@ ida_kind governance_membership_twins(store *s, ida_ctx *c, const char *tenant, c
 
 static void approval_of(const db_result *r, int i, void *out)
 {
-    *(governance_approval *)out = (governance_approval){db_text(r, i, 0), db_text(r, i, 1),
-                                                        db_text(r, i, 2), db_text(r, i, 3),
-                                                        db_text(r, i, 4), db_text(r, i, 5),
-                                                        db_int(r, i, 6)};
+    const row_granted_request *row = DB_ROW(granted_request, r, i);
+    *(governance_approval *)out = (governance_approval){row->user_id.text,     row->person.text,
+                                                        row->id.text,          row->service.text,
+                                                        row->group_id.text,    row->group_name.text,
+                                                        row->decided_at.number};
 }
 
 ida_kind governance_membership_approvals(store *s, ida_ctx *c, const char *tenant, const char *ids,
@@ -128,8 +133,9 @@ ida_kind governance_membership_approvals(store *s, ida_ctx *c, const char *tenan
 
 static void assigned_of(const db_result *r, int i, void *out)
 {
-    *(governance_assigned *)out = (governance_assigned){db_text(r, i, 0), db_text(r, i, 1),
-                                                        db_text(r, i, 2)};
+    const row_granted_role *row = DB_ROW(granted_role, r, i);
+    *(governance_assigned *)out = (governance_assigned){row->user_id.text, row->person.text,
+                                                        row->template_id.text};
 }
 
 ida_kind governance_membership_assigned(store *s, ida_ctx *c, const char *tenant, const char *ids,
@@ -142,8 +148,9 @@ ida_kind governance_membership_assigned(store *s, ida_ctx *c, const char *tenant
 
 static void granting_of(const db_result *r, int i, void *out)
 {
-    *(governance_granting *)out = (governance_granting){db_text(r, i, 0), db_text(r, i, 1),
-                                                        db_text(r, i, 2)};
+    const row_template_groups *row = DB_ROW(template_groups, r, i);
+    *(governance_granting *)out = (governance_granting){row->id.text, row->name.text,
+                                                        row->groups.text};
 }
 
 ida_kind governance_membership_templates(store *s, ida_ctx *c, const char *tenant, const char *ids,

@@ -145,7 +145,8 @@ static ida_kind end_all(store *s, ida_ctx *c, const ida_task *task, const ending
         &r);
     *count = kind ? 0 : r.rows;
     for (int row = 0; !kind && row < r.rows; row++) {
-        kind = note_end(s, c, task, e, db_text(&r, row, 0), db_text(&r, row, 1));
+        const row_named *grant = DB_ROW(named, &r, row);
+        kind = note_end(s, c, task, e, grant->id.text, grant->name.text);
     }
     return kind || !r.rows ? kind
                            : store_write(s, c, e->end,

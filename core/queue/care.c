@@ -8,7 +8,7 @@ ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **z
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_queue_next_zone, DB_ARGS(DB_T(after)), &r);
-    *zone = kind || !r.rows ? NULL : db_text(&r, 0, 0);
+    *zone = kind ? NULL : DB_ROW(zone, &r, 0)->zone.text;
     return kind;
 }
 
@@ -64,7 +64,7 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
                 : store_read(s, c, STMT_queue_retain,
                              DB_ARGS(DB_T(t->tenant), DB_I(t->before), DB_I(t->max)), &r);
     for (int row = 0; !kind && row < r.rows; row++) {
-        kind = remove_task(s, c, t->tenant, db_text(&r, row, 0));
+        kind = remove_task(s, c, t->tenant, DB_ROW(id, &r, row)->id.text);
         t->removed += !kind;
     }
     return kind;

@@ -84,7 +84,7 @@ ida_kind queue_task_get(store *s, ida_ctx *c, const char *tenant, const char *id
                         ida_task **task);
 
 typedef struct queue_task_filter {
-    const char *state, *type; /* texts of the contract, NULL: all */
+    const char *state, *type; /* as callers write them, NULL: all */
     const char *person;       /* folded UPN, NULL: all */
     const char *before_id;    /* page: IDs smaller than this (newest first) */
     int limit;

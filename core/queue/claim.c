@@ -92,7 +92,7 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
     if (kind || !r.rows) {
         return kind;
     }
-    const char *person = db_text(&r, 0, 0);
+    const char *person = DB_ROW(task_person, &r, 0)->person.text;
     kind = store_write(s, c, STMT_queue_person_lock,
                        DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), &r);
     if (kind || !r.changes) {
@@ -128,7 +128,7 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     }
     kind = store_read(s, c, STMT_queue_hold, DB_ARGS(DB_T(one->tenant), DB_T(one->directory)),
                       &hold);
-    if (kind || (hold.rows && db_int(&hold, 0, 0) > cl->now)) {
+    if (kind || (hold.rows && DB_ROW(hold, &hold, 0)->hold_until.number > cl->now)) {
         return kind;
     }
     kind = take(s, c, cl, one, &taken);
@@ -148,12 +148,12 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
 /* --- whom to try --- */
 
 /* Work of a kind that only a newer program knows is left to that one. */
-static int is_candidate(const claim *cl, const db_result *r, int row)
+static int is_candidate(const claim *cl, const row_candidate *row)
 {
-    int directory = ida_directory_parse(db_text(r, row, 2));
-    return db_int(r, row, 7) && ida_task_type_parse(db_text(r, row, 3)) >= 0 && directory >= 0 &&
-           (!cl->may || cl->may(cl->baton, db_text(r, row, 1), (ida_directory_kind)directory,
-                                db_text(r, row, 0)));
+    int directory = ida_directory_parse(row->directory.text);
+    return row->free.number && ida_task_type_parse(row->type.text) >= 0 && directory >= 0 &&
+           (!cl->may ||
+            cl->may(cl->baton, row->tenant_id.text, (ida_directory_kind)directory, row->id.text));
 }
 
 /* Reads outside a transaction, so that idle workers take no lock: whoever is found is looked at
@@ -163,11 +163,13 @@ static ida_kind try_found(store *s, ida_ctx *c, claim *cl, db_statement look, in
     db_result r;
     ida_kind kind = store_read(s, c, look, DB_ARGS(DB_I(cl->now), DB_I(max)), &r);
     *found = kind ? 0 : r.rows;
-    for (int row = 0; !kind && !cl->task && row < r.rows; row++) {
-        if (is_candidate(cl, &r, row)) {
+    for (int i = 0; !kind && !cl->task && i < r.rows; i++) {
+        const row_candidate *row = DB_ROW(candidate, &r, i);
+        if (is_candidate(cl, row)) {
             cl->tried++;
-            cl->one = (candidate){db_text(&r, row, 0), db_text(&r, row, 1), db_text(&r, row, 2),
-                                  db_int(&r, row, 6) && !db_int(&r, row, 4) && !db_int(&r, row, 5)};
+            cl->one = (candidate){row->id.text, row->tenant_id.text, row->directory.text,
+                                  row->disables.number && !row->started_at.number &&
+                                      !row->released.number};
             kind = store_transaction(s, c, try_one, cl);
         }
     }
@@ -221,12 +223,13 @@ ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queu
     queue_due_soon *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
     int found = 0;
     for (int i = 0; !kind && i < r.rows; i++) {
-        int directory = ida_directory_parse(db_text(&r, i, 1));
+        const row_due_soon *due = DB_ROW(due_soon, &r, i);
+        int directory = ida_directory_parse(due->directory.text);
         if (directory >= 0) {
-            list[found++] = (queue_due_soon){.tenant = db_text(&r, i, 0),
-                                             .upn = db_text(&r, i, 2),
+            list[found++] = (queue_due_soon){.tenant = due->tenant_id.text,
+                                             .upn = due->upn.text,
                                              .directory = (ida_directory_kind)directory,
-                                             .tasks = (int)db_int(&r, i, 3)};
+                                             .tasks = (int)due->tasks.number};
         }
     }
     *rows = list;

@@ -38,7 +38,7 @@ ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const ch
     db_result r;
     ida_kind kind = store_read(s, c, STMT_seat_of_person,
                                DB_ARGS(DB_T(tenant), DB_T(person), DB_T(task_id)), &r);
-    *counted = !kind && r.rows ? (int)db_int(&r, 0, 0) : QUEUE_SEAT_NONE;
+    *counted = !kind && r.rows ? (int)DB_ROW(number, &r, 0)->number.number : QUEUE_SEAT_NONE;
     return kind;
 }
 
@@ -53,14 +53,15 @@ ida_kind queue_task_take_seat(store *s, ida_ctx *c, const char *tenant, const ch
 
 ida_kind queue_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *moved)
 {
-    db_result r;
+    const char *holder;
     *moved = 0;
-    ida_kind kind = store_read(s, c, STMT_seat_of_update,
-                               DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(task->id)), &r);
-    if (kind || !r.rows) {
+    ida_kind kind = store_id(s, c, STMT_seat_of_update,
+                             DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(task->id)),
+                             &holder);
+    if (kind || !holder) {
         return kind;
     }
-    kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(db_text(&r, 0, 0))), NULL);
+    kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(holder)), NULL);
     kind = kind ? kind : store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(task->id)), NULL);
     *moved = !kind;
     return kind;
@@ -68,25 +69,24 @@ ida_kind queue_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *m
 
 ida_kind queue_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id)
 {
-    db_result given, heir;
+    db_result given;
+    const char *heir;
     ida_kind kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(task_id)), &given);
     if (kind || !given.changes) {
         return kind;
     }
-    kind = store_read(s, c, STMT_seat_heir, DB_ARGS(DB_T(tenant), DB_T(task_id)), &heir);
-    if (!kind && heir.rows) {
-        return store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(db_text(&heir, 0, 0))), NULL);
+    kind = store_id(s, c, STMT_seat_heir, DB_ARGS(DB_T(tenant), DB_T(task_id)), &heir);
+    if (kind) {
+        return kind;
     }
-    return kind ? kind : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(-1)), NULL);
+    return heir ? store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(heir)), NULL)
+                : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(-1)), NULL);
 }
 
 ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *person,
                                  const char **id)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_seat_of_over, DB_ARGS(DB_T(tenant), DB_T(person)), &r);
-    *id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
-    return kind;
+    return store_id(s, c, STMT_seat_of_over, DB_ARGS(DB_T(tenant), DB_T(person)), id);
 }
 
 ida_kind queue_task_free_names(store *s, ida_ctx *c, const char *task_id)
@@ -114,7 +114,7 @@ static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char 
     ida_kind kind = store_read(
         s, c, STMT_address_first_free,
         DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, candidates)), DB_T(task_id)), &r);
-    *position = !kind && r.rows ? (int)db_int(&r, 0, 0) : -1;
+    *position = !kind && r.rows ? (int)DB_ROW(number, &r, 0)->number.number : -1;
     return kind;
 }
 
@@ -165,11 +165,15 @@ ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const c
     if (kind || r.changes) {
         return kind;
     }
-    kind = store_read(s, c, STMT_address_holder, DB_ARGS(DB_T(tenant), DB_T(folded)), &r);
-    if (!kind && (!r.rows || strcmp(db_text(&r, 0, 0), task_id) != 0)) {
-        kind = ida_fail(c, IDA_CONFLICT, "The address %s is reserved by another task.", address);
+    const char *holder;
+    kind = store_id(s, c, STMT_address_holder, DB_ARGS(DB_T(tenant), DB_T(folded)), &holder);
+    if (kind) {
+        return kind;
     }
-    return kind;
+    if (!holder || strcmp(holder, task_id) != 0) {
+        return ida_fail(c, IDA_CONFLICT, "The address %s is reserved by another task.", address);
+    }
+    return IDA_OK;
 }
 
 ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const ida_step *step)

@@ -19,12 +19,13 @@ ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, i
 
 static void running_of(const db_result *r, int i, void *out)
 {
-    *(queue_running_task *)out = (queue_running_task){.tenant = db_text(r, i, 0),
-                                                      .task_id = db_text(r, i, 1),
-                                                      .owner = db_text(r, i, 2),
-                                                      .fence = db_int(r, i, 3),
-                                                      .heartbeat = db_int(r, i, 4),
-                                                      .lease_until = db_int(r, i, 5)};
+    const row_running *task = DB_ROW(running, r, i);
+    *(queue_running_task *)out = (queue_running_task){.tenant = task->tenant_id.text,
+                                                      .task_id = task->id.text,
+                                                      .owner = task->lease_owner.text,
+                                                      .fence = task->fence.number,
+                                                      .heartbeat = task->heartbeat.number,
+                                                      .lease_until = task->lease_until.number};
 }
 
 ida_kind queue_running(store *s, ida_ctx *c, int max, const queue_running_task **rows, int *count)

@@ -13,88 +13,51 @@ ida_kind queue_task_missing(ida_ctx *c, const char *id)
     return ida_fail(c, IDA_NOT_FOUND, "There is no task %s.", id);
 }
 
-enum {
-    COL_ID,
-    COL_TENANT,
-    COL_TYPE,
-    COL_STATE,
-    COL_DIRECTORY,
-    COL_PERSON,
-    COL_OBJECT_ID,
-    COL_UPN,
-    COL_MAIL,
-    COL_DISPLAY_NAME,
-    COL_WALL_DATE,
-    COL_WALL_TIME,
-    COL_ZONE,
-    COL_WALL_FIXED,
-    COL_DUE_AT,
-    COL_NEXT_AT,
-    COL_CREATED_AT,
-    COL_STARTED_AT,
-    COL_FINISHED_AT,
-    COL_ATTEMPTS,
-    COL_FENCE,
-    COL_LEASE_OWNER,
-    COL_LEASE_UNTIL,
-    COL_HEARTBEAT,
-    COL_SEAT,
-    COL_RELEASED,
-    COL_MARKER,
-    COL_PROGRESS,
-    COL_WARNINGS,
-    COL_ERROR,
-    COL_USERNAME,
-    COL_LABEL,
-    COL_HOLD
-};
-
 ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *task)
 {
-    int type = ida_task_type_parse(db_text(r, row, COL_TYPE)),
-        state = ida_task_state_parse(db_text(r, row, COL_STATE));
-    int directory = ida_directory_parse(db_text(r, row, COL_DIRECTORY));
+    const row_task *t = DB_ROW(task, r, row);
+    int type = ida_task_type_parse(t->type.text), state = ida_task_state_parse(t->state.text);
+    int directory = ida_directory_parse(t->directory.text);
     if (type < 0 || state < 0 || directory < 0) {
         ida_log(
             c->env, IDA_LOG_ERROR, "IDA0020",
             "task %s has a type, state or directory that this program does not know: %s, %s, %s",
-            db_text(r, row, COL_ID), db_text(r, row, COL_TYPE), db_text(r, row, COL_STATE),
-            db_text(r, row, COL_DIRECTORY));
+            t->id.text, t->type.text, t->state.text, t->directory.text);
         return ida_fail(c, IDA_INTERNAL_ERROR, "A task in the store is damaged.");
     }
-    *task = (ida_task){.id = db_text(r, row, COL_ID),
-                       .tenant = db_text(r, row, COL_TENANT),
+    *task = (ida_task){.id = t->id.text,
+                       .tenant = t->tenant_id.text,
                        .type = (ida_task_type)type,
                        .state = (ida_task_state)state,
                        .directory = (ida_directory_kind)directory,
-                       .person = db_text(r, row, COL_PERSON),
-                       .object_id = db_text(r, row, COL_OBJECT_ID),
-                       .upn = db_text(r, row, COL_UPN),
-                       .mail = db_text(r, row, COL_MAIL),
-                       .display_name = db_text(r, row, COL_DISPLAY_NAME),
-                       .wall_date = db_text(r, row, COL_WALL_DATE),
-                       .wall_time = db_text(r, row, COL_WALL_TIME),
-                       .zone = db_text(r, row, COL_ZONE),
-                       .wall_fixed = (int)db_int(r, row, COL_WALL_FIXED),
-                       .due_at = db_int(r, row, COL_DUE_AT),
-                       .next_at = db_int(r, row, COL_NEXT_AT),
-                       .created_at = db_int(r, row, COL_CREATED_AT),
-                       .started_at = db_int(r, row, COL_STARTED_AT),
-                       .finished_at = db_int(r, row, COL_FINISHED_AT),
-                       .attempts = db_int(r, row, COL_ATTEMPTS),
-                       .fence = db_int(r, row, COL_FENCE),
-                       .lease_owner = db_text(r, row, COL_LEASE_OWNER),
-                       .lease_until = db_int(r, row, COL_LEASE_UNTIL),
-                       .heartbeat = db_int(r, row, COL_HEARTBEAT),
-                       .seat = (int)db_int(r, row, COL_SEAT),
-                       .released = (int)db_int(r, row, COL_RELEASED),
-                       .marker = db_text(r, row, COL_MARKER),
-                       .progress = db_text(r, row, COL_PROGRESS),
-                       .warnings = db_text(r, row, COL_WARNINGS),
-                       .error = db_text(r, row, COL_ERROR),
-                       .username = db_text(r, row, COL_USERNAME),
-                       .label = db_text(r, row, COL_LABEL),
-                       .hold = db_text(r, row, COL_HOLD)};
+                       .person = t->person.text,
+                       .object_id = t->object_id.text,
+                       .upn = t->upn.text,
+                       .mail = t->mail.text,
+                       .display_name = t->display_name.text,
+                       .wall_date = t->wall_date.text,
+                       .wall_time = t->wall_time.text,
+                       .zone = t->zone.text,
+                       .wall_fixed = (int)t->wall_fixed.number,
+                       .due_at = t->due_at.number,
+                       .next_at = t->next_at.number,
+                       .created_at = t->created_at.number,
+                       .started_at = t->started_at.number,
+                       .finished_at = t->finished_at.number,
+                       .attempts = t->attempts.number,
+                       .fence = t->fence.number,
+                       .lease_owner = t->lease_owner.text,
+                       .lease_until = t->lease_until.number,
+                       .heartbeat = t->heartbeat.number,
+                       .seat = (int)t->seat.number,
+                       .released = (int)t->released.number,
+                       .marker = t->marker.text,
+                       .progress = t->progress.text,
+                       .warnings = t->warnings.text,
+                       .error = t->error.text,
+                       .username = t->username.text,
+                       .label = t->label.text,
+                       .hold = t->hold_reason.text};
     return IDA_OK;
 }
 
@@ -119,26 +82,27 @@ static ida_kind load_batch(store *s, ida_ctx *c, ida_task *tasks, int count)
     ida_step *steps = kind ? NULL : apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *steps);
     ida_task *task = NULL;
     for (int row = 0; !kind && row < r.rows; row++) {
-        const char *id = db_text(&r, row, 0);
-        int outcome = ida_outcome_parse(db_text(&r, row, 3));
+        const row_step *step = DB_ROW(step, &r, row);
+        const char *id = step->task_id.text;
+        int outcome = ida_outcome_parse(step->outcome.text);
         if (!task || strcmp(task->id, id) != 0) {
             task = task_with(tasks, count, id);
             task->steps = &steps[row];
         }
         if (outcome < 0) {
             ida_log(c->env, IDA_LOG_ERROR, "IDA0021",
-                    "a step of task %s has the unknown outcome \"%s\"", id, db_text(&r, row, 3));
+                    "a step of task %s has the unknown outcome \"%s\"", id, step->outcome.text);
             return ida_fail(c, IDA_INTERNAL_ERROR, "A task in the store is damaged.");
         }
         task->step_count++;
-        steps[row] = (ida_step){.position = (int)db_int(&r, row, 1),
-                                .name = db_text(&r, row, 2),
+        steps[row] = (ida_step){.position = (int)step->position.number,
+                                .name = step->name.text,
                                 .outcome = (ida_outcome)outcome,
-                                .detail = db_text(&r, row, 4),
-                                .at = db_int(&r, row, 5),
-                                .workflow = db_text(&r, row, 6),
-                                .workflow_position = (int)db_int(&r, row, 7),
-                                .account = db_text(&r, row, 8)};
+                                .detail = step->detail.text,
+                                .at = step->at.number,
+                                .workflow = step->workflow.text,
+                                .workflow_position = (int)step->workflow_position.number,
+                                .account = step->account.text};
     }
     return kind;
 }
@@ -162,7 +126,7 @@ static ida_kind one_task(store *s, ida_ctx *c, const db_result *r, int with_payl
     if (!kind && with_payload) {
         db_result payload;
         kind = store_read(s, c, STMT_task_payload_get, DB_ARGS(DB_T(task->id)), &payload);
-        task->payload = !kind && payload.rows ? db_text(&payload, 0, 0) : NULL;
+        task->payload = kind ? NULL : DB_ROW(task_payload, &payload, 0)->payload.text;
     }
     *out = kind ? NULL : task;
     return kind;
@@ -250,8 +214,8 @@ ida_kind queue_task_leaver(store *s, ida_ctx *c, const char *tenant, ida_directo
     ida_kind kind = store_read(s, c, STMT_task_leaver,
                                DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(at)),
                                &r);
-    *id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
-    *upn = *id ? db_text(&r, 0, 1) : NULL;
+    *id = kind ? NULL : DB_ROW(task_upn, &r, 0)->id.text;
+    *upn = kind ? NULL : DB_ROW(task_upn, &r, 0)->upn.text;
     return kind;
 }
 
@@ -273,7 +237,8 @@ ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant
 
 static void named_of(const db_result *r, int i, void *out)
 {
-    *(ida_task *)out = (ida_task){.id = db_text(r, i, 0), .upn = db_text(r, i, 1)};
+    const row_task_upn *task = DB_ROW(task_upn, r, i);
+    *(ida_task *)out = (ida_task){.id = task->id.text, .upn = task->upn.text};
 }
 
 ida_kind queue_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person,

@@ -9,7 +9,8 @@
 
 static void coming_of(const db_result *r, int i, void *out)
 {
-    *(queue_coming *)out = (queue_coming){db_text(r, i, 0), db_text(r, i, 1)};
+    const row_task_upn *task = DB_ROW(task_upn, r, i);
+    *(queue_coming *)out = (queue_coming){task->upn.text, task->id.text};
 }
 
 ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
@@ -32,26 +33,23 @@ ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
     *count = kind ? 0 : r.rows;
     *rows = apr_pcalloc(c->pool, sizeof **rows * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {
-        int where = ida_directory_parse(db_text(&r, i, 0));
+        const row_membership_lost *lost = DB_ROW(membership_lost, &r, i);
+        int where = ida_directory_parse(lost->directory.text);
         if (where < 0) {
             return ida_fail(
                 c, IDA_INTERNAL_ERROR,
                 "a recorded membership names a directory that this version does not know");
         }
-        (*rows)[i] = (queue_membership){(ida_directory_kind)where, db_text(&r, i, 1),
-                                        db_text(&r, i, 2), db_text(&r, i, 3)};
+        (*rows)[i] = (queue_membership){(ida_directory_kind)where, lost->group_id.text,
+                                        lost->group_name.text, lost->retained.text};
     }
     return kind;
 }
 
 ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id)
 {
-    db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_offboarded_since,
-        DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_I(task->created_at)), &r);
-    *id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
-    return kind;
+    return store_id(s, c, STMT_offboarded_since,
+                    DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_I(task->created_at)), id);
 }
 
 /* --- writes of a run --- */

@@ -2,6 +2,7 @@
 #include "core/queue/workflow.h"
 
 #include "core/base/text.h"
+#include "core/store/rows.h"
 
 static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *workflow,
                       int64_t started_at, const char **run_id)
@@ -19,8 +20,7 @@ static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *wo
                     : store_write(s, c, STMT_workflow_actions_add,
                                   DB_ARGS(DB_T(*run_id), DB_T(task->id), DB_T(workflow)), NULL);
     }
-    kind = store_read(s, c, STMT_workflow_run_find, DB_ARGS(DB_T(task->id), DB_T(workflow)), &r);
-    *run_id = !kind && r.rows ? db_text(&r, 0, 0) : NULL;
+    kind = store_id(s, c, STMT_workflow_run_find, DB_ARGS(DB_T(task->id), DB_T(workflow)), run_id);
     return kind || *run_id
                ? kind
                : ida_fail(c, IDA_INTERNAL_ERROR, "The run of the workflow %s for task %s is lost.",

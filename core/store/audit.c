@@ -8,6 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/store/rows.h"
 
 #define SALT_BYTES 16
 
@@ -50,8 +51,9 @@ static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int 
     if (kind) {
         return kind;
     }
-    int64_t seq = db_int(&r, 0, 0), before = seq;
-    const char *hash = db_text(&r, 0, 1);
+    const row_chain *chain = DB_ROW(chain, &r, 0);
+    int64_t seq = chain->seq.number, before = seq;
+    const char *hash = chain->hash.text;
     for (int i = 0; i < count; i++) {
         const audit_record *a = records[i].record;
         unsigned char salt_bytes[SALT_BYTES];
@@ -134,7 +136,8 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
     audit_record **records = apr_palloc(c->pool, sizeof *records * (apr_size_t)r.rows);
     json_t *rids = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < r.rows; i++) {
-        const char *rid = db_text(&r, i, 0), *tenant = db_text(&r, i, 1), *text = db_text(&r, i, 2);
+        const row_outbox *row = DB_ROW(outbox, &r, i);
+        const char *rid = row->rid.text, *tenant = row->tenant_id.text, *text = row->record.text;
         audit_record *record = audit_decode(c->pool, text, strlen(text));
         /* The columns say whose it is and which; a text that says otherwise is not to be believed.
          */
@@ -159,11 +162,8 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
 ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment,
                                     int64_t *position)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_audit_position_get, DB_ARGS(DB_T(spool), DB_T(segment)),
-                               &r);
-    *position = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_number(s, c, STMT_audit_position_get, DB_ARGS(DB_T(spool), DB_T(segment)),
+                        position);
 }
 
 ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const char *segment,

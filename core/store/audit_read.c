@@ -5,49 +5,30 @@
 
 #include "core/base/text.h"
 #include "core/store/audit.h"
+#include "core/store/rows.h"
 
 #define WALK_PAGE 1000
 
-/* Columns of AUDIT_COLUMNS in schema/statements/audit.def. */
-enum {
-    SEQ,
-    RID,
-    AT,
-    CATEGORY,
-    OUTCOME,
-    ACTOR,
-    LABEL,
-    ACTION,
-    TARGET,
-    ENDPOINT,
-    PARAMETERS,
-    DETAIL,
-    ADDRESS,
-    SALT,
-    PERSONAL,
-    HASH,
-    ACTOR_KEY
-};
-
 static audit_row row_of(const db_result *r, int i, const char *tenant)
 {
+    const row_audit *row = DB_ROW(audit, r, i);
     return (audit_row){
-        .seq = db_int(r, i, SEQ),
-        .erased = db_text(r, i, SALT) == NULL,
-        .hash = db_text(r, i, HASH),
-        .record = {.rid = db_text(r, i, RID),
+        .seq = row->seq.number,
+        .erased = row->salt.text == NULL,
+        .hash = row->hash.text,
+        .record = {.rid = row->rid.text,
                    .tenant = tenant,
-                   .at = db_int(r, i, AT),
-                   .category = db_text(r, i, CATEGORY),
-                   .actor = db_text(r, i, ACTOR),
-                   .label = db_text(r, i, LABEL),
-                   .action = db_text(r, i, ACTION),
-                   .target = db_text(r, i, TARGET),
-                   .endpoint = db_text(r, i, ENDPOINT),
-                   .parameters = db_text(r, i, PARAMETERS),
-                   .outcome = db_text(r, i, OUTCOME),
-                   .detail = db_text(r, i, DETAIL),
-                   .address = db_text(r, i, ADDRESS)},
+                   .at = row->at.number,
+                   .category = row->category.text,
+                   .actor = row->actor.text,
+                   .label = row->label.text,
+                   .action = row->action.text,
+                   .target = row->target.text,
+                   .endpoint = row->endpoint.text,
+                   .parameters = row->parameters.text,
+                   .outcome = row->outcome.text,
+                   .detail = row->detail.text,
+                   .address = row->address.text},
     };
 }
 
@@ -115,7 +96,7 @@ ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant,
     *rows = all;
     *count = w.page.rows;
     if (total) {
-        *total = db_int(&w.total, 0, 0);
+        *total = DB_ROW(number, &w.total, 0)->number.number;
     }
     return IDA_OK;
 }
@@ -159,13 +140,14 @@ static int same(const char *a, const char *b)
 static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const char *tenant,
                             int64_t seq, const char *previous)
 {
+    const row_audit *stored = DB_ROW(audit, r, i);
     audit_row row = row_of(r, i, tenant);
-    const char *personal = db_text(r, i, PERSONAL), *salt = db_text(r, i, SALT),
+    const char *personal = stored->personal_hash.text, *salt = stored->salt.text,
                *actor = row.record.actor;
     if (row.seq != seq) {
         return "is missing";
     }
-    if (!same(audit_chain_hash(pool, previous, seq, &row.record, personal), db_text(r, i, HASH))) {
+    if (!same(audit_chain_hash(pool, previous, seq, &row.record, personal), stored->hash.text)) {
         return "does not fit the one before it: its time, category, outcome, identity or place was "
                "changed";
     }
@@ -176,7 +158,7 @@ static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const c
         return salt ? "was changed in its personal part"
                     : "counts as erased but has a personal part";
     }
-    if (!same(audit_actor_key(pool, actor), db_text(r, i, ACTOR_KEY))) {
+    if (!same(audit_actor_key(pool, actor), stored->actor_key.text)) {
         return "was changed in the key of its actor";
     }
     return NULL;
@@ -208,7 +190,7 @@ static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const c
             } else {
                 seq++;
                 w->count++;
-                last = db_text(&r, i, HASH);
+                last = DB_ROW(audit, &r, i)->hash.text;
             }
         }
         if (last != hash) {
@@ -229,17 +211,20 @@ static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const c
 static ida_kind verify(store *s, ida_ctx *c, void *baton)
 {
     verify_work *w = baton;
-    db_result chain, stray;
+    db_result r;
+    int64_t stray;
     w->broken = w->count = 0;
-    ida_kind kind = store_read(s, c, STMT_audit_chain_read, DB_ARGS(DB_T(w->tenant)), &chain);
+    ida_kind kind = store_read(s, c, STMT_audit_chain_read, DB_ARGS(DB_T(w->tenant)), &r);
     if (kind) {
         return kind;
     }
-    int64_t head = db_int(&chain, 0, 0), first = db_int(&chain, 0, 2);
-    const char *head_hash = chain.rows ? db_text(&chain, 0, 1) : audit_genesis;
-    const char *first_hash = chain.rows ? db_text(&chain, 0, 3) : audit_genesis;
-    kind = store_read(s, c, STMT_audit_before_first, DB_ARGS(DB_T(w->tenant), DB_I(first)), &stray);
-    if (!kind && db_int(&stray, 0, 0)) {
+    const row_chain *chain = DB_ROW(chain, &r, 0);
+    int64_t head = chain->seq.number, first = chain->first_seq.number;
+    const char *head_hash = r.rows ? chain->hash.text : audit_genesis;
+    const char *first_hash = r.rows ? chain->first_hash.text : audit_genesis;
+    kind = store_number(s, c, STMT_audit_before_first, DB_ARGS(DB_T(w->tenant), DB_I(first)),
+                        &stray);
+    if (stray) {
         broken_at(w, c, first > 0 ? first : 1, "stands before the beginning of the chain");
         return IDA_OK;
     }
@@ -247,11 +232,11 @@ static ida_kind verify(store *s, ida_ctx *c, void *baton)
     if (kind || w->broken) {
         return kind;
     }
-    kind = store_read(s, c, STMT_audit_beyond_head, DB_ARGS(DB_T(w->tenant), DB_I(head)), &stray);
-    if (!kind && db_int(&stray, 0, 0)) {
+    kind = store_number(s, c, STMT_audit_beyond_head, DB_ARGS(DB_T(w->tenant), DB_I(head)), &stray);
+    if (stray) {
         broken_at(w, c, head + 1,
-                  chain.rows ? "stands behind the end of the chain"
-                             : "has no chain: its head is missing");
+                  r.rows ? "stands behind the end of the chain"
+                         : "has no chain: its head is missing");
     }
     return kind;
 }
@@ -285,14 +270,15 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     if (kind || !r.rows) {
         return kind;
     }
-    int64_t head = db_int(&r, 0, 0), first = db_int(&r, 0, 2);
+    const row_chain *chain = DB_ROW(chain, &r, 0);
+    int64_t head = chain->seq.number, first = chain->first_seq.number;
     int64_t end = head - first > w->max ? first + w->max : head;
     kind = store_read(s, c, STMT_audit_first_young,
                       DB_ARGS(DB_T(w->tenant), DB_I(w->before), DB_I(end)), &young);
     if (kind) {
         return kind;
     }
-    end = young.rows ? db_int(&young, 0, 0) - 1 : end;
+    end = young.rows ? DB_ROW(number, &young, 0)->number.number - 1 : end;
     if (end <= first) {
         return IDA_OK;
     }
@@ -309,7 +295,7 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
                         "The audit record %lld is missing: verify the chain first.",
                         (long long)end);
     }
-    const char *hash = db_text(&r, 0, 0);
+    const char *hash = DB_ROW(audit_hash, &r, 0)->hash.text;
     kind = store_write(s, c, STMT_audit_chain_set_first,
                        DB_ARGS(DB_T(w->tenant), DB_I(end), DB_T(hash)), NULL);
     if (!kind && (kind = store_write(s, c, STMT_audit_remove_prefix,

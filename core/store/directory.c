@@ -2,27 +2,30 @@
  * leases, workers that were seen. Must not know why a directory does not answer. */
 #include "core/store/directory.h"
 
+#include "core/store/rows.h"
+
 #define LIST_MAX 10000
 #define WORKER_FORGOTTEN_AFTER_MS \
     INT64_C(604800000) /* a week: of a worker that was killed and never came back under its ID */
 
-static void of_row(const db_result *r, int row, store_directory *out)
+static void of_row(const db_result *r, int row, void *out)
 {
-    int directory = ida_directory_parse(db_text(r, row, 1));
-    *out = (store_directory){.tenant = db_text(r, row, 0),
-                             .directory = directory < 0 ? IDA_DIR_CLOUD
-                                                        : (ida_directory_kind)directory,
-                             .hold_reason = db_text(r, row, 2),
-                             .hold_since = db_int(r, row, 3),
-                             .hold_until = db_int(r, row, 4),
-                             .hold_failures = db_int(r, row, 5),
-                             .hold_alarm_at = db_int(r, row, 6),
-                             .sync_requested_at = db_int(r, row, 7),
-                             .sync_accept_deletions = (int)db_int(r, row, 8),
-                             .sync_reset = (int)db_int(r, row, 9),
-                             .sync_owner = db_text(r, row, 10),
-                             .sync_fence = db_int(r, row, 11),
-                             .sync_heartbeat = db_int(r, row, 12)};
+    const row_directory *d = DB_ROW(directory, r, row);
+    int directory = ida_directory_parse(d->directory.text);
+    *(store_directory *)out = (store_directory){
+        .tenant = d->tenant_id.text,
+        .directory = directory < 0 ? IDA_DIR_CLOUD : (ida_directory_kind)directory,
+        .hold_reason = d->hold_reason.text,
+        .hold_since = d->hold_since.number,
+        .hold_until = d->hold_until.number,
+        .hold_failures = d->hold_failures.number,
+        .hold_alarm_at = d->hold_alarm_at.number,
+        .sync_requested_at = d->sync_requested_at.number,
+        .sync_accept_deletions = (int)d->sync_accept_deletions.number,
+        .sync_reset = (int)d->sync_reset.number,
+        .sync_owner = d->sync_owner.text,
+        .sync_fence = d->sync_fence.number,
+        .sync_heartbeat = d->sync_heartbeat.number};
 }
 
 ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
@@ -40,15 +43,8 @@ ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_direc
 
 ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_directory_held, DB_ARGS(DB_I(LIST_MAX)), &r);
-    *count = kind ? 0 : r.rows;
-    store_directory *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(*count + 1));
-    for (int i = 0; i < *count; i++) {
-        of_row(&r, i, &list[i]);
-    }
-    *rows = list;
-    return kind;
+    return store_rows(s, c, STMT_directory_held, DB_ARGS(DB_I(LIST_MAX)), of_row, sizeof **rows,
+                      rows, count);
 }
 
 ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant,
@@ -118,7 +114,7 @@ ida_kind store_sync_lease(store *s, ida_ctx *c, const char *tenant, ida_director
         kind = ida_fail(c, IDA_CONFLICT, "Another worker syncs the directory %s of %s.",
                         ida_directory_name(directory), tenant);
     }
-    *fence = kind ? 0 : db_int(&r, 0, 0);
+    *fence = kind ? 0 : DB_ROW(sync_lease, &r, 0)->sync_fence.number;
     return kind;
 }
 
@@ -166,21 +162,20 @@ ida_kind store_worker_gone(store *s, ida_ctx *c, const char *id)
     return store_write(s, c, STMT_worker_gone, DB_ARGS(DB_T(id)), NULL);
 }
 
+static void worker_of(const db_result *r, int i, void *out)
+{
+    const row_worker *row = DB_ROW(worker, r, i);
+    *(store_worker *)out = (store_worker){.id = row->id.text,
+                                          .host = row->host.text,
+                                          .pid = row->pid.number,
+                                          .version = row->version.text,
+                                          .threads = row->threads.number,
+                                          .started_at = row->started_at.number,
+                                          .seen_at = row->seen_at.number};
+}
+
 ida_kind store_worker_list(store *s, ida_ctx *c, const store_worker **rows, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_worker_list, DB_ARGS(DB_I(LIST_MAX)), &r);
-    *count = kind ? 0 : r.rows;
-    store_worker *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(*count + 1));
-    for (int i = 0; i < *count; i++) {
-        list[i] = (store_worker){.id = db_text(&r, i, 0),
-                                 .host = db_text(&r, i, 1),
-                                 .pid = db_int(&r, i, 2),
-                                 .version = db_text(&r, i, 3),
-                                 .threads = db_int(&r, i, 4),
-                                 .started_at = db_int(&r, i, 5),
-                                 .seen_at = db_int(&r, i, 6)};
-    }
-    *rows = list;
-    return kind;
+    return store_rows(s, c, STMT_worker_list, DB_ARGS(DB_I(LIST_MAX)), worker_of, sizeof **rows,
+                      rows, count);
 }

@@ -10,13 +10,15 @@ ida_kind store_idempotency_find(store *s, ida_ctx *c, store_idempotency *row, in
     db_result r;
     ida_kind kind = store_read(s, c, STMT_idempotency_get, DB_ARGS(KEY_OF(row)), &r);
     *found = !kind && r.rows;
-    if (*found) {
-        row->hash = db_text(&r, 0, 0);
-        row->answer = db_text(&r, 0, 1);
-        row->location = db_text(&r, 0, 2);
-        row->task_id = db_text(&r, 0, 3);
+    if (!*found) {
+        return kind;
     }
-    return kind;
+    const row_idempotency *kept = DB_ROW(idempotency, &r, 0);
+    row->hash = kept->request_hash.text;
+    row->answer = kept->answer.text;
+    row->location = kept->location.text;
+    row->task_id = kept->task_id.text;
+    return IDA_OK;
 }
 
 ida_kind store_idempotency_take(store *s, ida_ctx *c, store_idempotency *row, int *taken)

@@ -18,12 +18,16 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     db_result r;
     *key = (store_key){0};
     ida_kind kind = store_read(s, c, STMT_key_find, DB_ARGS(DB_T(company), DB_T(username)), &r);
-    key->company_known = !kind && r.rows;
-    if (!key->company_known || !db_text(&r, 0, 0)) {
+    if (kind) {
         return kind;
     }
-    const char *rate = db_text(&r, 0, 3);
-    int access = ida_access_level_parse(db_text(&r, 0, 1));
+    const row_key *row = DB_ROW(key, &r, 0);
+    key->company_known = r.rows;
+    if (!row->key_hash.text) {
+        return IDA_OK;
+    }
+    const char *rate = row->rate_limit.text;
+    int access = ida_access_level_parse(row->access_level.text);
     ida_principal *p = &key->principal;
     if (access < 0 || (rate && ida_rate_parse(rate, &p->rate))) {
         /* A key whose limits cannot be read admits nobody. */
@@ -35,12 +39,12 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     p->company = apr_pstrdup(c->pool, company);
     p->username = apr_pstrdup(c->pool, username);
     p->access = (ida_access_level)access;
-    p->label = db_text(&r, 0, 2);
-    p->expires_at = db_int(&r, 0, 4);
-    key->disabled = db_int(&r, 0, 5) != 0;
-    key->tenant_revision = db_int(&r, 0, 6);
-    p->from = db_text(&r, 0, 7);
-    key->key_hash = db_text(&r, 0, 0);
+    p->label = row->label.text;
+    p->expires_at = row->expires_at.number;
+    key->disabled = row->disabled.number != 0;
+    key->tenant_revision = row->tenant_revision.number;
+    p->from = row->allowed_from.text;
+    key->key_hash = row->key_hash.text;
     return IDA_OK;
 }
 
@@ -104,16 +108,17 @@ ida_kind store_key_list(store *s, ida_ctx *c, const char *company, json_t **arra
     }
     *array = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < r.rows; i++) {
+        const row_key_listed *row = DB_ROW(key_listed, &r, i);
         json_t *item = json_object();
-        ida_json_put(item, "username", db_text(&r, i, 0));
-        ida_json_put(item, "accessLevel", db_text(&r, i, 1));
-        ida_json_put(item, "label", db_text(&r, i, 2));
-        ida_json_put_or_null(item, "rateLimit", db_text(&r, i, 3));
-        ida_json_put_time(item, "expiresAt", db_int(&r, i, 4));
-        json_object_set_new(item, "disabled", json_boolean(db_int(&r, i, 5)));
-        ida_json_put_time(item, "createdAt", db_int(&r, i, 6));
-        ida_json_put_or_null(item, "from", db_text(&r, i, 7));
-        ida_json_put_time(item, "lastUsedAt", db_int(&r, i, 8));
+        ida_json_put(item, "username", row->username.text);
+        ida_json_put(item, "accessLevel", row->access_level.text);
+        ida_json_put(item, "label", row->label.text);
+        ida_json_put_or_null(item, "rateLimit", row->rate_limit.text);
+        ida_json_put_time(item, "expiresAt", row->expires_at.number);
+        json_object_set_new(item, "disabled", json_boolean(row->disabled.number));
+        ida_json_put_time(item, "createdAt", row->created_at.number);
+        ida_json_put_or_null(item, "from", row->allowed_from.text);
+        ida_json_put_time(item, "lastUsedAt", row->last_used_at.number);
         json_array_append_new(*array, item);
     }
     return IDA_OK;

@@ -22,6 +22,15 @@ ida_kind store_number(store *s, ida_ctx *c, db_statement statement, const db_arg
 {
     db_result r;
     ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
-    *number = kind ? 0 : db_int(&r, 0, 0);
+    *number = kind ? 0 : DB_ROW(number, &r, 0)->number.number;
+    return kind;
+}
+
+ida_kind store_id(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                  size_t arg_count, const char **id)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
+    *id = kind ? NULL : DB_ROW(id, &r, 0)->id.text;
     return kind;
 }

@@ -14,5 +14,8 @@ ida_kind store_rows(store *s, ida_ctx *c, db_statement statement, const db_arg *
 /* The number that a statement answers with one row. */
 ida_kind store_number(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
                       size_t arg_count, int64_t *number);
+/* The ID that a statement answers with in its first row; NULL: there is none. */
+ida_kind store_id(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                  size_t arg_count, const char **id);
 
 #endif

@@ -11,7 +11,7 @@ ida_kind store_setting_get(store *s, ida_ctx *c, const char *name, const char **
     if (kind) {
         return kind;
     }
-    *value = db_text(&r, 0, 0);
+    *value = DB_ROW(setting, &r, 0)->value.text;
     return r.rows ? IDA_OK : ida_fail(c, IDA_NOT_FOUND, "The store has no setting %s.", name);
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/store/rows.h"
 
 static ida_kind unknown(ida_ctx *c, const char *id)
 {
@@ -25,10 +26,12 @@ ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, ida_stored_
     db_result r;
     *stored = (ida_stored_tenant){0};
     ida_kind kind = get_row(s, c, id, &r);
-    if (!kind) {
-        *stored = (ida_stored_tenant){db_text(&r, 0, 0), db_text(&r, 0, 1), db_int(&r, 0, 2)};
+    if (kind) {
+        return kind;
     }
-    return kind;
+    const row_tenant *row = DB_ROW(tenant, &r, 0);
+    *stored = (ida_stored_tenant){row->document.text, row->seal.text, row->revision.number};
+    return IDA_OK;
 }
 
 ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant,
@@ -60,7 +63,7 @@ ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *re
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_tenant_revision, DB_ARGS(DB_T(id)), &r);
-    *revision = kind || !r.rows ? 0 : db_int(&r, 0, 0);
+    *revision = kind ? 0 : DB_ROW(tenant_revision, &r, 0)->revision.number;
     return kind || r.rows ? kind : unknown(c, id);
 }
 
@@ -71,20 +74,15 @@ ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id)
     return kind || r.rows ? kind : unknown(c, id);
 }
 
+static void id_of(const db_result *r, int i, void *out)
+{
+    const row_tenant_id *row = DB_ROW(tenant_id, r, i);
+    *(store_tenant_id *)out = (store_tenant_id){row->id.text, row->revision.number};
+}
+
 ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int *count)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_tenant_ids, DB_NONE, &r);
-    if (kind) {
-        return kind;
-    }
-    store_tenant_id *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(r.rows + 1));
-    for (int i = 0; i < r.rows; i++) {
-        all[i] = (store_tenant_id){db_text(&r, i, 0), db_int(&r, i, 1)};
-    }
-    *ids = all;
-    *count = r.rows;
-    return IDA_OK;
+    return store_rows(s, c, STMT_tenant_ids, DB_NONE, id_of, sizeof **ids, ids, count);
 }
 
 ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
@@ -96,8 +94,9 @@ ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
     }
     *array = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < r.rows; i++) {
+        const row_tenant_listed *row = DB_ROW(tenant_listed, &r, i);
         /* Not in the context's pool: 10,000 documents would stay there. */
-        json_t *document = json_loads(db_text(&r, i, 1), 0, NULL);
+        json_t *document = json_loads(row->document.text, 0, NULL);
         json_t *item = json_object(), *names = json_array();
         const json_t *limit = json_object_get(document, "seatLimit");
         const char *name;
@@ -107,16 +106,17 @@ ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
                 json_array_append_new(names, json_string(name));
             }
         }
-        ida_json_put(item, "companyId", db_text(&r, i, 0));
+        ida_json_put(item, "companyId", row->id.text);
         ida_json_put_or_null(item, "name", ida_json_string(document, "name"));
         json_object_set_new(item, "directories", names);
         json_object_set_new(item, "seatLimit",
                             json_is_integer(limit) ? json_integer(json_integer_value(limit))
                                                    : json_null());
-        json_object_set_new(item, "seatsHeld", json_integer(db_int(&r, i, 2)));
+        json_object_set_new(item, "seatsHeld", json_integer(row->seats_held.number));
         json_object_set_new(item, "enabledMembers",
-                            db_text(&r, i, 4) ? json_integer(db_int(&r, i, 4)) : json_null());
-        ida_json_put_time(item, "updatedAt", db_int(&r, i, 3));
+                            row->enabled_members.text ? json_integer(row->enabled_members.number)
+                                                      : json_null());
+        ida_json_put_time(item, "updatedAt", row->updated_at.number);
         json_array_append_new(*array, item);
         json_decref(document);
     }
@@ -160,9 +160,10 @@ static ida_kind put_workflows(store *s, ida_ctx *c, const ida_tenant *tenant)
     apr_hash_t *wanted = names_in(c, list);
     ida_kind kind = store_read(s, c, STMT_tenant_workflows, DB_ARGS(DB_T(tenant->id)), &before);
     for (int row = 0; !kind && row < before.rows; row++) {
-        if (!apr_hash_get(wanted, db_text(&before, row, 1), APR_HASH_KEY_STRING)) {
+        const row_named *workflow = DB_ROW(named, &before, row);
+        if (!apr_hash_get(wanted, workflow->name.text, APR_HASH_KEY_STRING)) {
             kind = store_write(s, c, STMT_tenant_workflow_remove,
-                               DB_ARGS(DB_T(tenant->id), DB_T(db_text(&before, row, 1))), NULL);
+                               DB_ARGS(DB_T(tenant->id), DB_T(workflow->name.text)), NULL);
         }
     }
     json_array_foreach (list, i, item) {
@@ -201,11 +202,8 @@ static ida_kind put_services(store *s, ida_ctx *c, const ida_tenant *tenant)
 ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id,
                                  int64_t *total)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_template_assigned,
-                               DB_ARGS(DB_T(tenant), DB_T(template_id)), &r);
-    *total = kind ? 0 : db_int(&r, 0, 0);
-    return kind;
+    return store_number(s, c, STMT_template_assigned, DB_ARGS(DB_T(tenant), DB_T(template_id)),
+                        total);
 }
 
 /* A template that somebody has cannot go: what it gave would stay with people, and nothing would
@@ -237,9 +235,9 @@ static ida_kind put_templates(store *s, ida_ctx *c, const ida_tenant *tenant)
     apr_hash_t *wanted = names_in(c, json_object_get(tenant->document, "roleTemplates"));
     ida_kind kind = store_read(s, c, STMT_tenant_templates, DB_ARGS(DB_T(tenant->id)), &before);
     for (int row = 0; !kind && row < before.rows; row++) {
-        if (!apr_hash_get(wanted, db_text(&before, row, 1), APR_HASH_KEY_STRING)) {
-            kind = drop_template(s, c, tenant->id, db_text(&before, row, 0),
-                                 db_text(&before, row, 1));
+        const row_named *template = DB_ROW(named, &before, row);
+        if (!apr_hash_get(wanted, template->name.text, APR_HASH_KEY_STRING)) {
+            kind = drop_template(s, c, tenant->id, template->id.text, template->name.text);
         }
     }
     json_array_foreach (json_object_get(tenant->document, "roleTemplates"), i, item) {

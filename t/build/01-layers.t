@@ -300,7 +300,7 @@ SQL
 
 subtest 'shape of files' => sub {
     my (@long, @wide);
-    for my $file (files(qr{\.(?:[ch]|pm|t|pl)$})) {
+    for my $file (files(qr{\.(?:[ch]|def|pm|t|pl)$})) {
         my @lines = split /\n/, Encode::decode_utf8($text{$file});
         push @long, "$file: " . @lines if @lines > 600;
         push @wide, map {"$file:$_"} grep { length $lines[$_ - 1] > 100 } 1 .. @lines;

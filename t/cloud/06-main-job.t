@@ -270,7 +270,7 @@ sub told_meanwhile {
         'a probe goes, be it a task or a synchronisation');
     my $until = int(Time::HiRes::time() * 1000) + 8000;
     $stack->sql("UPDATE directory_state SET hold_since = $now, hold_until = $until, "
-        . "$until WHERE directory = 'cloud'");
+        . "hold_reason = 'told by another worker' WHERE directory = 'cloud'");
     Time::HiRes::sleep(3);
     is_deeply([$state->()], ['told by another worker', $until],
         'it is answered, and what was told stands');

@@ -54,8 +54,11 @@ sub target {
 
 {
     my ($object, $function);
-    for my $line (split /\n/, run_command(['objdump', '-dr', '--no-show-raw-insn', @objects],
-        timeout => 120)->{out}) {
+    my $code = run_command(['objdump', '-dr', '--no-show-raw-insn', @objects],
+        timeout => 120)->{out};
+    # what a relocation fills in shows the next instruction until then
+    $code =~ s/ <[^>]+>(?=\n\s+[0-9a-f]+: R_X86_64_)//g;
+    for my $line (split /\n/, $code) {
         if    ($line =~ /^(\S+\.o):\s+file format/)      { $object = $1 }
         elsif ($line =~ /^[0-9a-f]+ <([^>]+)>:$/)        {
             $function = target($object, $1 =~ s/\.cold$//r) }
@@ -138,12 +141,13 @@ for my $symbol (sort keys %reads) {
 my %text;
 my $table = run_command([split(' ', $ENV{CC} // 'cc'), '-E', '-P', '-I', src_dir(),
     src_dir() . '/schema/statements.c'])->{out};
-$text{$1} = $2 while $table =~ /\{\s*"(\w+)",\s*(?:"\w*"\s*)+,\s*"[\s"]*(\w+)/g;
+$text{$1} = $2 while $table =~ /\bpostgresql_(\w+)\[\] =\s*"[\s"]*(\w+)/g;
 cmp_ok(scalar keys %text, '>', 100, 'statements');
 my $asked = 0;
 for my $file (glob src_dir() . '/core/*/*.c') {
     my $code = slurp($file);
-    while ($code =~ /\bstore_read\(\s*\w+(?:->\w+)*,\s*\w+(?:->\w+)*,\s*([^,;]+),/g) {
+    while ($code =~ /\bstore_(?:read|rows|number|id)\(
+            \s*\w+(?:->\w+)*,\s*\w+(?:->\w+)*,\s*([^,;]+),/gx) {
         my $what = $1;
         my @names = $what =~ /STMT_(\w+)/g;
         $asked += @names;

@@ -32,7 +32,7 @@ static int64_t waiting(store *s)
     ida_ctx *c = fresh();
     must(store_read(s, c, STMT_unresolved_count, DB_ARGS(DB_T(tenant), DB_T("onPremises")), &r), c,
          "unresolved");
-    return db_int(&r, 0, 0);
+    return DB_ROW(number, &r, 0)->number.number;
 }
 
 /* Members one by one, mixed with lists, and a group larger than a transaction. */

@@ -22,7 +22,7 @@ static int64_t counter(store *s, const char *name)
     db_result r;
     return store_read(s, fresh(), STMT_counter_get, DB_ARGS(DB_T(tenant), DB_T(name)), &r)
                ? -1
-               : db_int(&r, 0, 0);
+               : DB_ROW(number, &r, 0)->number.number;
 }
 
 static void people(store *s, store *reader)

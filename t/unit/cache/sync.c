@@ -15,7 +15,7 @@ static int64_t number(store *s, db_statement statement, const db_arg *args, size
     db_result r;
     ida_ctx *c = fresh();
     must(store_read(s, c, statement, args, count, &r), c, db_statements[statement].name);
-    return r.rows ? db_int(&r, 0, 0) : 0;
+    return DB_ROW(number, &r, 0)->number.number;
 }
 
 static int64_t counter(store *s, const char *name)
@@ -60,17 +60,18 @@ static void compare(store *s, const truth *t)
             !e->exists) {
             continue;
         }
-        wrong(same_text(db_text(&r, 0, 0), user_upn(t, i)), "%s: upn %s", id, db_text(&r, 0, 0));
-        wrong(same_text(db_text(&r, 0, 5), text_of("V%d", e->version)),
-              "%s: department %s, want V%d", id, db_text(&r, 0, 5), e->version);
-        wrong(db_int(&r, 0, 12) == e->enabled && db_int(&r, 0, 13) == e->guest,
-              "%s: enabled %d guest %d", id, (int)db_int(&r, 0, 12), (int)db_int(&r, 0, 13));
+        const row_user_visible *row = DB_ROW(user_visible, &r, 0);
+        wrong(same_text(row->upn.text, user_upn(t, i)), "%s: upn %s", id, row->upn.text);
+        wrong(same_text(row->department.text, text_of("V%d", e->version)),
+              "%s: department %s, want V%d", id, row->department.text, e->version);
+        wrong(row->enabled.number == e->enabled && row->guest.number == e->guest,
+              "%s: enabled %s guest %s", id, row->enabled.text, row->guest.text);
         const char *manager = e->manager >= 0 && (!by_dn(t) || t->users[e->manager].exists)
                                   ? user_id(t, e->manager)
                                   : NULL;
         if (by_dn(t) || !manager || t->users[e->manager].exists) {
-            wrong(same_text(db_text(&r, 0, 14), manager), "%s: manager %s, want %s", id,
-                  db_text(&r, 0, 14), manager);
+            wrong(same_text(row->manager_id.text, manager), "%s: manager %s, want %s", id,
+                  row->manager_id.text, manager);
         }
         const ida_group *in;
         int count, want = 0, has[GROUPS] = {0};

@@ -65,7 +65,7 @@ static const char *manager(const char *id)
     ida_ctx *c = fresh();
     good(store_read(s, c, STMT_user_visible, DB_ARGS(DB_T(tenant), DB_T("cloud"), DB_T(id)), &r), c,
          "row");
-    return r.rows ? db_text(&r, 0, 14) : "(no row)";
+    return r.rows ? DB_ROW(user_visible, &r, 0)->manager_id.text : "(no row)";
 }
 
 static void managers(void)

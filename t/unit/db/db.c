@@ -91,7 +91,8 @@ static void test_transactions(const char *dsn)
     is_int(logged[100] - before, 2, "are logged");
     is_int(store_read(s, fresh(), STMT_tenant_list, DB_NONE, &r), IDA_OK, "no rows");
     is_int(r.rows, 0, "are none");
-    ok(db_text(&r, 0, 0) == NULL && db_int(&r, 5, 5) == 0, "and reading beyond them is harmless");
+    ok(DB_ROW(tenant_listed, &r, 0)->id.text == NULL && db_text(&r, 5, 5) == NULL,
+       "and reading beyond them is harmless");
 }
 
 static void test_types(const char *dsn)
@@ -108,13 +109,14 @@ static void test_types(const char *dsn)
                        &r),
            IDA_OK, "texts, NULL and numbers go in");
     is_int(store_read(s, fresh(), STMT_key_list, DB_ARGS(DB_T("t")), &r), IDA_OK, "and come out");
-    is_str(db_text(&r, 0, 0), "u'\"?1 Å", "text");
-    is_str(db_text(&r, 0, 2), "", "empty text");
-    ok(db_text(&r, 0, 3) == NULL, "NULL is not empty");
-    is_int(db_int(&r, 0, 4), INT64_MAX, "largest number");
-    is_str(db_text(&r, 0, 4), "9223372036854775807", "a number has its text too");
-    is_int(db_int(&r, 0, 6), -1, "negative number");
-    is_int(db_int(&r, 0, 0), 0, "text is no number");
+    const row_key_listed *row = DB_ROW(key_listed, &r, 0);
+    is_str(row->username.text, "u'\"?1 Å", "text");
+    is_str(row->label.text, "", "empty text");
+    ok(row->rate_limit.text == NULL, "NULL is not empty");
+    is_int(row->expires_at.number, INT64_MAX, "largest number");
+    is_str(row->expires_at.text, "9223372036854775807", "a number has its text too");
+    is_int(row->created_at.number, -1, "negative number");
+    is_int(row->username.number, 0, "text is no number");
 }
 
 static ida_kind read_twice(store *s, ida_ctx *c, void *baton)

@@ -64,8 +64,9 @@ static const char *template_id(store *s, const char *name)
         return NULL;
     }
     for (int i = 0; i < r.rows; i++) {
-        if (strcmp(db_text(&r, i, 1), name) == 0) {
-            return db_text(&r, i, 0);
+        const row_named *row = DB_ROW(named, &r, i);
+        if (strcmp(row->name.text, name) == 0) {
+            return row->id.text;
         }
     }
     return NULL;

@@ -1,0 +1,39 @@
+/* Words of the statements that the two engines spell differently. For schema/statements.c, which
+ * reads the statements once for each engine. */
+#ifndef SCHEMA_DIALECT_H
+#define SCHEMA_DIALECT_H
+
+/* DIALECT("for SQLite", "for PostgreSQL"), defined by the reader, is the one way to differ. What
+ * stands in one statement alone is written there. */
+
+/* clang-format off */
+
+/* Lists are JSON arrays of texts: "is one of the list ?n". PostgreSQL: an array makes an index
+ * condition; a semijoin may scan the table for each batch. */
+#define IN(n) \
+    DIALECT("IN (SELECT value FROM json_each(?" #n "))", \
+            "= ANY (ARRAY(SELECT jsonb_array_elements_text(?" #n "::jsonb)))")
+/* The list as a table j, its texts as j.value. */
+#define TEXTS(n) \
+    DIALECT("json_each(?" #n ") j", "jsonb_array_elements_text(?" #n "::jsonb) j (value)")
+
+/* STRPOS "(text, part)": where the part begins, 0 when it does not occur. HOLDS means the same;
+ * SQLite's is made by core/db/sqlite.c and quicker on long columns. */
+#define STRPOS DIALECT("instr", "strpos")
+#define HOLDS DIALECT("holds", "strpos")
+
+/* Locks the row that is read, where readers do not exclude each other. */
+#define LOCK(how) DIALECT("", how)
+
+/* SQLite is told the index: it takes a tenant for all rows, and a walk over them for as good as one
+ * over the index that holds all it needs. */
+#define INDEXED_BY(index) DIALECT(" INDEXED BY " index, "")
+
+/* Some rows of a table, found by its key: in SQLite its columns, in PostgreSQL the row's place. */
+#define SLICE(key, from) \
+    DIALECT(" WHERE (" key ") IN (SELECT " key " FROM " from ")", \
+            " WHERE ctid = ANY (ARRAY(SELECT ctid FROM " from "))")
+
+/* clang-format on */
+
+#endif

@@ -1,0 +1,105 @@
+/* The columns that the table of statements names are those with which both engines answer: every
+ * statement is prepared and its columns are compared with its row. */
+#include <sqlite3.h>
+
+#include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
+
+static void compare(int statement, const char *columns, const char *fault)
+{
+    const db_statement_text *text = &db_statements[statement];
+    if (fault) {
+        ok(0, "%s is prepared: %s", text->name, fault);
+    } else {
+        is_str(columns, db_row_texts[text->row].columns, text->name);
+    }
+}
+
+static const char *add(const char *columns, const char *name)
+{
+    return apr_pstrcat(pool, columns, *columns ? ", " : "", name, NULL);
+}
+
+static void no_function(sqlite3_context *call, int count, sqlite3_value **values)
+{
+    (void)call, (void)count, (void)values; /* nothing is run */
+}
+
+static void in_sqlite(const char *dsn)
+{
+    sqlite3 *file;
+    const char *path = dsn + strlen("sqlite3:");
+    const char *stem = apr_pstrmemdup(pool, path, strlen(path) - strlen(".db"));
+    is_int(sqlite3_open(path, &file), SQLITE_OK, "the file is opened");
+    sqlite3_create_function(file, "holds", 2, SQLITE_UTF8, NULL, no_function, NULL, NULL);
+    is_int(sqlite3_exec(file,
+                        apr_psprintf(pool,
+                                     "ATTACH '%s-cache.db' AS cache; ATTACH '%s-audit.db' AS audit",
+                                     stem, stem),
+                        NULL, NULL, NULL),
+           SQLITE_OK, "with those beside it");
+    for (int i = 0; i < STMT_COUNT; i++) {
+        sqlite3_stmt *prepared;
+        const char *columns = "", *fault = NULL;
+        if (sqlite3_prepare_v2(file, db_statements[i].sqlite, -1, &prepared, NULL) != SQLITE_OK) {
+            fault = sqlite3_errmsg(file);
+        }
+        for (int k = 0; k < sqlite3_column_count(prepared); k++) {
+            columns = add(columns, sqlite3_column_name(prepared, k));
+        }
+        compare(i, columns, fault);
+        sqlite3_finalize(prepared);
+    }
+    sqlite3_close(file);
+}
+
+/* ?1 -> $1, as the driver does it. */
+static const char *text_of(const db_statement_text *from)
+{
+    char *text = apr_pstrdup(pool, from->postgresql);
+    for (char *at = text; *at; at++) {
+        *at = *at == '?' && at[1] >= '1' && at[1] <= '9' ? '$' : *at;
+    }
+    return text;
+}
+
+static void in_postgresql(const char *dsn)
+{
+    PGconn *conn = PQconnectdb(dsn + strlen("pgsql:"));
+    is_int(PQstatus(conn), CONNECTION_OK, "a connection");
+    for (int i = 0; i < STMT_COUNT; i++) {
+        const db_statement_text *text = &db_statements[i];
+        const char *columns = "", *fault = NULL;
+        Oid types[64];
+        int count = 0;
+        if (!*text->postgresql) {
+            continue;
+        }
+        for (const char *kind = text->kinds; *kind; kind++) {
+            types[count++] = *kind == 'i' ? 20 /* int8 */ : 25 /* text */;
+        }
+        PGresult *prepared = PQprepare(conn, "", text_of(text), count, types);
+        if (PQresultStatus(prepared) != PGRES_COMMAND_OK) {
+            fault = apr_pstrdup(pool, PQerrorMessage(conn));
+        }
+        PQclear(prepared);
+        PGresult *described = PQdescribePrepared(conn, "");
+        for (int k = 0; k < PQnfields(described); k++) {
+            columns = add(columns, PQfname(described, k));
+        }
+        PQclear(described);
+        compare(i, columns, fault);
+    }
+    PQfinish(conn);
+}
+
+int main(void)
+{
+    setup();
+    for (int i = 0; i < store_engines(); i++) {
+        const char *name, *dsn = store_upgraded(i, &name);
+        printf("# %s\n", name);
+        (i == 0 ? in_sqlite : in_postgresql)(dsn);
+    }
+    return done();
+}
