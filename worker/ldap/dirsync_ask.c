@@ -104,44 +104,6 @@ directory_class ld_dirsync_deletions(ld_call *k, const char *root, int *shown)
     return class == DIRECTORY_NOT_FOUND || class == DIRECTORY_FORBIDDEN ? DIRECTORY_OK : class;
 }
 
-/* --- moves meanwhile --- */
-
-static directory_class take_move(ld_call *k, int type, LDAPMessage *message, void *baton)
-{
-    ld_run *r = baton;
-    if (type == LDAP_RES_SEARCH_ENTRY) {
-        const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
-        r->raced = r->raced || (entry && !ld_holds(entry, "isDeleted", "TRUE") &&
-                                !ld_told(entry, "objectClass") &&
-                                (ld_told(entry, "name") || ld_told(entry, "parentGUID")));
-        apr_pool_clear(r->item_pool);
-    }
-    return DIRECTORY_OK;
-}
-
-directory_class ld_dirsync_moves(ld_run *r, const json_t *tokens)
-{
-    static const char *const attributes[] = {"name", "parentGUID", "isDeleted", "objectClass",
-                                             NULL};
-    ld_call *k = r->k;
-    const char *root;
-    struct berval cookie = {0};
-    ld_answer answer = {0};
-    directory_class class = ld_dirsync_cookie(k->pool, ida_json_string(tokens, "dirsync"), &cookie)
-                                ? ld_dirsync_ask(k, &cookie, ld_dirsync_kinds, attributes,
-                                                 take_move, r, &answer, &root)
-                                : ld_fail(k, DIRECTORY_LOCAL, NULL,
-                                          "the new sync token is damaged");
-    int more = 0;
-    if (!class && answer.code == LDAP_SUCCESS &&
-        ld_dirsync_answer(k->pool, &answer, &more, &cookie)) {
-        r->raced = r->raced || more; /* so much has changed that moves are among it */
-    }
-    return class || answer.code == LDAP_SUCCESS
-               ? class
-               : ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
-}
-
 /* --- the right --- */
 
 static directory_class pass_over(ld_call *k, int type, LDAPMessage *message, void *baton)

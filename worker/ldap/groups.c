@@ -23,12 +23,10 @@ static int is_dynamic(const directory *d, const ld_entry *group)
     return class && ld_holds(group, "objectClass", class);
 }
 
-static directory_class gather(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
-                              void *baton)
+static directory_class gather(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     gathering *g = baton;
     cache_group group;
-    (void)k;
     if (ld_group_read(g->d, entry_pool, entry, &group) &&
         !apr_hash_get(g->seen, group.id, APR_HASH_KEY_STRING)) {
         directory_membership *row = apr_array_push(g->rows);
@@ -64,8 +62,7 @@ static directory_class gather_by_member(ld_call *k, gathering *g, const char *dn
     return every_page(k, &query, gather, g);
 }
 
-static directory_class collect(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
-                               void *baton)
+static directory_class collect(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     cache_group group;
     gathering *g = baton;
@@ -74,7 +71,6 @@ static directory_class collect(ld_call *k, const ld_entry *entry, apr_pool_t *en
         apr_hash_set(g->by_rule, apr_pstrdup(g->pool, group.id), APR_HASH_KEY_STRING,
                      apr_pstrdup(g->pool, group.dn));
     }
-    (void)k;
     return DIRECTORY_OK;
 }
 
@@ -125,7 +121,7 @@ static directory_class gather_shown(ld_call *k, gathering *g, const char *group_
         class = read_group(k, group_dn, "(objectClass=*)", &group);
     }
     if (group) {
-        gather(k, group, k->pool, g);
+        gather(group, k->pool, g);
     }
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
@@ -192,7 +188,7 @@ static directory_class gather_primary(ld_call *k, gathering *g, const directory_
                             .doing = "find the primary group"};
     directory_class class = ld_search(k, &query, &rows, &count);
     if (!class && count) {
-        gather(k, rows[0], k->pool, g);
+        gather(rows[0], k->pool, g);
     }
     if (g->rows->nelts > before) {
         APR_ARRAY_IDX(g->rows, before, directory_membership).retained =
@@ -279,7 +275,7 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
         }
         class = group_holding(&k, candidates[i], &user, &group, &shows);
         if (!class && shows) {
-            gather(&k, group, pool, &g);
+            gather(group, pool, &g);
         }
         class = class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
     }

@@ -10,15 +10,16 @@
 
 /* DNs of the entries below `base` that name `dn` in `attribute`. */
 typedef struct naming {
+    const ld_dialect *dialect;
     apr_pool_t *pool;
     const char *attribute;      /* to be collected; NULL: the DN of the entry */
     apr_array_header_t *values; /* const char * */
 } naming;
 
-static directory_class take(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+static directory_class take(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     naming *n = baton;
-    const char *value = n->attribute ? ld_id_text(k->d->dialect, entry_pool, entry) : entry->dn;
+    const char *value = n->attribute ? ld_id_text(n->dialect, entry_pool, entry) : entry->dn;
     if (value) {
         APR_ARRAY_PUSH(n->values, const char *) = apr_pstrdup(n->pool, value);
     }
@@ -40,7 +41,8 @@ static directory_class linked(ld_call *k, const char *base, const char *filter, 
                                                   ld_filter_text(k->pool, dn), "))", NULL)};
     for (int attempt = 0; attempt < 2 && (attempt == 0 || class == DIRECTORY_TRANSIENT);
          attempt++) {
-        naming n = {.pool = k->pool,
+        naming n = {.dialect = k->d->dialect,
+                    .pool = k->pool,
                     .attribute = collect,
                     .values = apr_array_make(k->pool, 8, sizeof(const char *))};
         *values = n.values;

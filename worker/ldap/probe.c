@@ -60,17 +60,17 @@ static directory_class read_one(ld_call *k, const char *base, const char *filter
 }
 
 typedef struct shown {
+    const ld_dialect *dialect;
     apr_pool_t *pool;
     int64_t count;
     const char *nameless; /* DN of an entry without an ID; NULL: none */
 } shown;
 
-static directory_class count_entry(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
-                                   void *baton)
+static directory_class count_entry(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     shown *s = baton;
     s->count++;
-    if (!s->nameless && !ld_id_text(k->d->dialect, entry_pool, entry)) {
+    if (!s->nameless && !ld_id_text(s->dialect, entry_pool, entry)) {
         s->nameless = apr_pstrdup(s->pool, entry->dn);
     }
     return DIRECTORY_OK;
@@ -82,7 +82,7 @@ static directory_class count_message(ld_call *k, int type, LDAPMessage *message,
     apr_pool_create(&pool, ((shown *)baton)->pool);
     const ld_entry *entry = type == LDAP_RES_SEARCH_ENTRY ? ld_entry_read(k->d->ld, message, pool)
                                                           : NULL;
-    directory_class class = entry ? count_entry(k, entry, pool, baton)
+    directory_class class = entry ? count_entry(entry, pool, baton)
                             : type == LDAP_RES_SEARCH_ENTRY
                                 ? ld_fail(k, DIRECTORY_LOCAL, NULL,
                                           "an entry of the answer cannot be read")
@@ -96,7 +96,7 @@ static directory_class count_message(ld_call *k, int type, LDAPMessage *message,
 static void check_kind(probe *p, const char *base, const char *filter, const char *what)
 {
     ld_call k = *p->k; /* with the time that a sync has */
-    shown s = {.pool = k.pool};
+    shown s = {.dialect = k.d->dialect, .pool = k.pool};
     const char *const attributes[] = {k.d->dialect->id, NULL};
     const ld_query query = {.base = base,
                             .scope = LDAP_SCOPE_SUBTREE,

@@ -361,7 +361,7 @@ static directory_class page_entry(ld_call *k, int type, LDAPMessage *message, vo
         return DIRECTORY_OK;
     }
     const ld_entry *entry = ld_entry_read(k->d->ld, message, p->entry_pool);
-    directory_class class = entry ? p->each(k, entry, p->entry_pool, p->baton) : ld_unreadable(k);
+    directory_class class = entry ? p->each(entry, p->entry_pool, p->baton) : ld_unreadable(k);
     apr_pool_clear(p->entry_pool);
     return class;
 }

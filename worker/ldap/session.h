@@ -190,8 +190,7 @@ directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, co
 
 /* All entries by pages, halved while the server refuses the size (then some entries come again).
  * *entry_pool is cleared after each entry. Any end but success is no whole answer. */
-typedef directory_class (*ld_each)(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
-                                   void *baton);
+typedef directory_class (*ld_each)(const ld_entry *entry, apr_pool_t *entry_pool, void *baton);
 directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton);
 
 /* One write. UNSURE: sent, and the answer did not come (the connection is dropped then). */
