@@ -324,16 +324,9 @@ int ld_is_placeholder(const directory *d, const char *member_key, const char *gr
  * be told. */
 static directory_class absent(ld_call *k, const char *what)
 {
-    const ld_query base = {.base = k->d->user_base,
-                           .scope = LDAP_SCOPE_BASE,
-                           .filter = "(objectClass=*)",
-                           .limit = 1,
-                           .phase = LD_BASE,
-                           .doing = "read userBase"};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &base, &rows, &count);
-    if (!class && count == 0) {
+    const ld_entry *base;
+    directory_class class = ld_read_base(k, k->d->user_base, NULL, "read userBase", &base);
+    if (!class && !base) {
         class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read userBase %s",
                         ld_server_url(k->d), k->d->user_base);
     }
@@ -484,28 +477,27 @@ const ld_schema *ld_schema_of(ld_call *k)
                 ld_server_url(d));
         return NULL;
     }
-    const ld_query query = {.base = apr_pstrdup(k->pool, d->subschema),
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=subschema)",
-                            .attributes = attributes,
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = "read the schema"};
-    const ld_entry **rows;
-    int count;
-    if (ld_search(k, &query, &rows, &count)) {
+    const char *at = apr_pstrdup(k->pool, d->subschema);
+    const ld_entry *entry;
+    /* Some servers show a subschema to this filter alone. */
+    directory_class class = ld_read_if(k, at, "(objectClass=subschema)", attributes,
+                                       "read the schema", &entry);
+    if (class == DIRECTORY_NOT_FOUND) {
+        ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", k->e->message);
+    }
+    if (class) {
         return NULL;
     }
-    const ld_attribute *types = count ? ld_get(rows[0], attributes[0]) : NULL,
-                       *classes = count ? ld_get(rows[0], attributes[1]) : NULL;
+    const ld_attribute *types = entry ? ld_get(entry, attributes[0]) : NULL,
+                       *classes = entry ? ld_get(entry, attributes[1]) : NULL;
     if (!types || !classes) {
         ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read the schema at %s",
-                ld_server_url(d), query.base);
+                ld_server_url(d), at);
         return NULL;
     }
     ld_schema *schema = ld_schema_make(d->connection, types->values, types->count, classes->values,
                                        classes->count);
-    const ld_attribute *rules = ld_get(rows[0], attributes[2]);
+    const ld_attribute *rules = ld_get(entry, attributes[2]);
     if (rules) {
         ld_schema_rules(schema, rules->values, rules->count);
     }

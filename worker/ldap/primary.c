@@ -34,19 +34,13 @@ static directory_class group_of(ld_run *r, const void *sid, apr_ssize_t len, con
 {
     const ld_dialect *t = r->k->d->dialect;
     const char *const attributes[] = {t->id, NULL};
-    const ld_entry **rows;
-    int count;
-    const ld_query query = {
-        .base = r->k->d->group_base,
-        .scope = LDAP_SCOPE_SUBTREE,
-        .filter = apr_pstrcat(r->k->pool, "(&", t->group_filter, "(", t->sid, "=",
-                              ld_filter_bytes(r->k->pool, sid, (size_t)len), "))", NULL),
-        .attributes = attributes,
-        .limit = 1,
-        .phase = LD_BASE,
-        .doing = "find a primary group"};
-    directory_class class = ld_search(r->k, &query, &rows, &count);
-    *id = !class && count ? ld_id_text(t, r->k->pool, rows[0]) : NULL;
+    const ld_entry *group;
+    directory_class class = ld_below(r->k, r->k->d->group_base,
+                                     apr_pstrcat(r->k->pool, "(&", t->group_filter, "(", t->sid,
+                                                 "=", ld_filter_bytes(r->k->pool, sid, (size_t)len),
+                                                 "))", NULL),
+                                     attributes, "find a primary group", &group);
+    *id = group ? ld_id_text(t, r->k->pool, group) : NULL;
     return class;
 }
 

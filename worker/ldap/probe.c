@@ -23,39 +23,13 @@ typedef struct probe {
 static directory_class read_base(ld_call *k, const char *dn, const char *name)
 {
     const char *const attributes[] = {k->d->dialect->id, NULL};
-    const ld_query query = {.base = dn,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = attributes,
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = apr_pstrcat(k->pool, "read ", name, " ", dn, NULL)};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    if (!class && (count == 0 || !ld_get(rows[0], attributes[0]))) {
+    const ld_entry *base;
+    directory_class class = ld_read_base(k, dn, attributes,
+                                         apr_pstrcat(k->pool, "read ", name, " ", dn, NULL), &base);
+    if (!class && !(base && ld_get(base, attributes[0]))) {
         class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s is not readable by our account", name,
                         dn);
     }
-    return class;
-}
-
-/* One entry of a kind with this attribute; NULL: none is shown. */
-static directory_class read_one(ld_call *k, const char *base, const char *filter,
-                                const char *attribute, const char *what, const ld_entry **entry)
-{
-    const char *const attributes[] = {attribute, NULL};
-    const ld_query query = {.base = base,
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = filter,
-                            .attributes = attributes,
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = apr_pstrcat(k->pool, "search ", what, NULL)};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    *entry = !class && count ? rows[0] : NULL;
     return class;
 }
 
@@ -250,12 +224,13 @@ static void check_clock(probe *p, int64_t bound_at)
 static directory_class stamp_shown(ld_call *k, const char *base, const char *filter,
                                    const char *what)
 {
-    const char *stamp = k->d->dialect->stamp;
+    const char *stamp = k->d->dialect->stamp, *doing = apr_pstrcat(k->pool, "search ", what, NULL);
+    const char *const attributes[] = {stamp, NULL};
     const char *any = apr_pstrcat(k->pool, "(&", filter, "(", stamp,
                                   ">=19700101000000.000000Z#000000#000#000000))", NULL);
     const ld_entry *one, *stamped = NULL;
-    directory_class class = read_one(k, base, filter, stamp, what, &one);
-    class = class || !one ? class : read_one(k, base, any, stamp, what, &stamped);
+    directory_class class = ld_below(k, base, filter, attributes, doing, &one);
+    class = class || !one ? class : ld_below(k, base, any, attributes, doing, &stamped);
     if (!class && one && !(stamped && ld_get(stamped, stamp))) {
         class = ld_fail(k, DIRECTORY_CONFIG, NULL,
                         "our account may not search and read %s of %s below %s: whoever changes "

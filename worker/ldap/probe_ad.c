@@ -45,20 +45,12 @@ static directory_class lacking(ld_call *k, const char *base, const char *filter,
                                const char *const *needed, const char **dn, const char **names)
 {
     static const char *const effective[] = {"allowedAttributesEffective", NULL};
-    const ld_query query = {.base = base,
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = filter,
-                            .attributes = effective,
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = "look at our rights"};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    *dn = !class && count ? rows[0]->dn : NULL;
+    const ld_entry *entry;
+    directory_class class = ld_below(k, base, filter, effective, "look at our rights", &entry);
+    *dn = entry ? entry->dn : NULL;
     *names = NULL;
     for (; *dn && *needed; needed++) {
-        if (!ld_holds(rows[0], effective[0], *needed)) {
+        if (!ld_holds(entry, effective[0], *needed)) {
             *names = *names ? apr_pstrcat(k->pool, *names, ", ", *needed, NULL) : *needed;
         }
     }

@@ -299,21 +299,42 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
     return class;
 }
 
+static directory_class one(ld_call *k, const ld_query *query, const ld_entry **entry)
+{
+    const ld_entry **rows;
+    int count;
+    directory_class class = ld_search(k, query, &rows, &count);
+    *entry = !class && count ? rows[0] : NULL;
+    return class;
+}
+
+directory_class ld_read_if(ld_call *k, const char *dn, const char *filter,
+                           const char *const *attributes, const char *doing, const ld_entry **entry)
+{
+    return one(k, &(ld_query){dn, LDAP_SCOPE_BASE, filter, attributes, 1, NULL, LD_READ, doing},
+               entry);
+}
+
 directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes,
                         const char *doing, const ld_entry **entry)
 {
-    const ld_query query = {.base = dn,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = attributes,
-                            .limit = 1,
-                            .phase = LD_READ,
-                            .doing = doing};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    *entry = !class && count ? rows[0] : NULL;
-    return class;
+    return ld_read_if(k, dn, "(objectClass=*)", attributes, doing, entry);
+}
+
+directory_class ld_read_base(ld_call *k, const char *dn, const char *const *attributes,
+                             const char *doing, const ld_entry **entry)
+{
+    return one(
+        k, &(ld_query){dn, LDAP_SCOPE_BASE, "(objectClass=*)", attributes, 1, NULL, LD_BASE, doing},
+        entry);
+}
+
+directory_class ld_below(ld_call *k, const char *base, const char *filter,
+                         const char *const *attributes, const char *doing, const ld_entry **entry)
+{
+    return one(k,
+               &(ld_query){base, LDAP_SCOPE_SUBTREE, filter, attributes, 1, NULL, LD_BASE, doing},
+               entry);
 }
 
 directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value,

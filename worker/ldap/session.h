@@ -207,9 +207,19 @@ directory_class ld_modify_password(ld_call *k, const char *dn, const char *passw
 directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const char *superior,
                           const char *doing);
 
-/* The entry at the DN; NULL when it is not visible, NOT_FOUND when there is none. */
+/* The entry at the DN; NULL when it is not visible, NOT_FOUND when there is none. And when the
+ * filter holds for it. */
 directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes,
                         const char *doing, const ld_entry **entry);
+directory_class ld_read_if(ld_call *k, const char *dn, const char *filter,
+                           const char *const *attributes, const char *doing,
+                           const ld_entry **entry);
+/* The same of a base; and one entry below it that the filter holds for. NULL when none is visible,
+ * CONFIG when there is no such base. */
+directory_class ld_read_base(ld_call *k, const char *dn, const char *const *attributes,
+                             const char *doing, const ld_entry **entry);
+directory_class ld_below(ld_call *k, const char *base, const char *filter,
+                         const char *const *attributes, const char *doing, const ld_entry **entry);
 
 /* --- users and groups as this service sees them (worker/ldap/entry.c) --- */
 

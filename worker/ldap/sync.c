@@ -99,17 +99,9 @@ static directory_class database_of(ld_call *k, const char **id)
 static directory_class server_identity(ld_call *k, const char **identity)
 {
     const char *const attributes[] = {k->d->dialect->id, NULL}, *database = NULL;
-    const ld_query query = {.base = k->d->user_base,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = attributes,
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = "read userBase"};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    const char *id = !class && count ? ld_id_text(k->d->dialect, k->pool, rows[0]) : NULL;
+    const ld_entry *base;
+    directory_class class = ld_read_base(k, k->d->user_base, attributes, "read userBase", &base);
+    const char *id = base ? ld_id_text(k->d->dialect, k->pool, base) : NULL;
     if (!class && !id) {
         class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read %s of userBase %s",
                         ld_server_url(k->d), attributes[0], k->d->user_base);

@@ -23,21 +23,16 @@ static directory_class newest(ld_call *k, const char **usn)
 static directory_class look_for_containers(ld_run *r, const char *since, int64_t last)
 {
     ld_call *k = r->k;
-    const ld_entry **rows;
-    int count;
-    const ld_query query = {
-        .base = apr_pstrdup(k->pool, k->d->root ? k->d->root : ""),
-        .scope = LDAP_SCOPE_SUBTREE,
-        .filter = ida_printf(
+    const ld_entry *moved;
+    directory_class class = ld_below(
+        k, apr_pstrdup(k->pool, k->d->root ? k->d->root : ""),
+        ida_printf(
             k->pool,
             "(&%s(|(objectClass=organizationalUnit)(objectClass=container))(uSNCreated<=%lld))",
             since, (long long)last),
-        .limit = 1,
-        .phase = LD_BASE,
-        .doing = "look for moved containers"};
-    directory_class class = ld_search(k, &query, &rows, &count);
-    if (!class && count) {
-        r->doubt = apr_pstrcat(k->pool, rows[0]->dn,
+        NULL, "look for moved containers", &moved);
+    if (moved) {
+        r->doubt = apr_pstrcat(k->pool, moved->dn,
                                " has changed, perhaps moved with everything in it", NULL);
     }
     return class;
