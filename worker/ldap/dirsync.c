@@ -282,41 +282,21 @@ static directory_class look_at_changes(dirsync *f, const char *const *attributes
 
 /* --- a run --- */
 
-static const char **all_attributes(const dirsync *f)
+/* The first one is the members: a look leaves it out, for it must not ask for all of a group. */
+static const char *const *all_attributes(const dirsync *f)
 {
     static const char *const more[] = {"name", "parentGUID", "isDeleted", "objectClass", NULL};
     const directory *d = f->r->k->d;
-    const char *const *const lists[] = {d->user_attributes, f->groups->attributes, more};
+    const char *const *const lists[] = {d->user_attributes, d->group_attributes, more};
     apr_array_header_t *names = apr_array_make(f->pool, 40, sizeof(const char *));
+    ld_add_name(names, d->dialect->member);
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
         for (const char *const *name = lists[l]; *name; name++) {
-            int twice = 0;
-            for (int i = 0; i < names->nelts; i++) {
-                twice = twice || strcasecmp(APR_ARRAY_IDX(names, i, const char *), *name) == 0;
-            }
-            if (!twice) {
-                APR_ARRAY_PUSH(names, const char *) = *name;
-            }
+            ld_add_name(names, *name);
         }
     }
     APR_ARRAY_PUSH(names, const char *) = NULL;
-    return (const char **)names->elts;
-}
-
-/* The same without `name`: a look must not ask for all members of a group. */
-static const char **without(apr_pool_t *pool, const char *const *names, const char *name)
-{
-    int count = 0;
-    while (names[count]) {
-        count++;
-    }
-    const char **out = apr_pcalloc(pool, (apr_size_t)(count + 1) * sizeof *out), **to = out;
-    for (; *names; names++) {
-        if (strcasecmp(*names, name) != 0) {
-            *to++ = *names;
-        }
-    }
-    return out;
+    return (const char *const *)names->elts;
 }
 
 /* What a refused request means: no right, no such control, or a token that this server does not
@@ -381,9 +361,7 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     for (int i = 0; !class && f.full && i < 2; i++) {
         class = ld_stored(r, cache_sync_complete(r->run, r->c, kinds[i].name));
     }
-    class = class || f.full
-                ? class
-                : look_at_changes(&f, without(f.pool, attributes, k->d->dialect->member));
+    class = class || f.full ? class : look_at_changes(&f, attributes + 1);
     class = class ? class : ld_dirsync_deletions(k, f.root, &shown);
     *blind = !shown;
     ida_json_put(tokens, "dirsync",

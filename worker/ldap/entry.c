@@ -31,7 +31,7 @@ const char *ld_id_filter(const ld_dialect *t, apr_pool_t *pool, const char *uuid
                        NULL);
 }
 
-static void add_name(apr_array_header_t *names, const char *name)
+void ld_add_name(apr_array_header_t *names, const char *name)
 {
     if (!name) {
         return;
@@ -53,21 +53,21 @@ const char *const *ld_user_attributes(directory *d)
         "displayName", t->manager, t->created,       t->lock, d->marker_attribute, t->changed,
         t->addresses,  t->anchor,  t->primary_group, t->sid};
     for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
-        add_name(names, base[i]);
+        ld_add_name(names, base[i]);
     }
     for (const ld_field *f = t->fields; f->name; f++) {
         if (f->cache != LD_NO_FIELD) {
-            add_name(names, f->attribute);
+            ld_add_name(names, f->attribute);
             if (f->also) {
-                add_name(names, f->also);
+                ld_add_name(names, f->also);
             }
         }
     }
     for (const char *const *name = t->sign_ins; *name; name++) {
-        add_name(names, *name);
+        ld_add_name(names, *name);
     }
     for (const char *const *name = t->guards; name && *name; name++) {
-        add_name(names, *name);
+        ld_add_name(names, *name);
     }
     APR_ARRAY_PUSH(names, const char *) = NULL;
     return (const char *const *)names->elts;
@@ -81,7 +81,7 @@ const char *const *ld_group_attributes(directory *d)
                                 t->group_name, t->group_type, "objectClass",
                                 "description", t->rule,       t->sid};
     for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
-        add_name(names, base[i]);
+        ld_add_name(names, base[i]);
     }
     APR_ARRAY_PUSH(names, const char *) = NULL;
     return (const char *const *)names->elts;

@@ -3,6 +3,7 @@
 #ifndef WORKER_LDAP_SESSION_H
 #define WORKER_LDAP_SESSION_H
 
+#include <apr_tables.h>
 #include <ldap.h>
 
 #include "worker/directory/directory.h"
@@ -227,6 +228,8 @@ directory_class ld_below(ld_call *k, const char *base, const char *filter,
 #define LD_ATTEMPTS \
     2 /* look, act, look again; once more from the start when the answer to the act was lost */
 
+/* Adds the name of an attribute to a list unless it is there already; NULL: none. */
+void ld_add_name(apr_array_header_t *names, const char *name);
 /* What ld_user_read and ld_group_read look at: kept in the session as user_attributes and
  * group_attributes. */
 const char *const *ld_user_attributes(directory *d);
