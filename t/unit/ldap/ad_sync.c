@@ -268,6 +268,33 @@ static void containers(directory *d)
     is_int(users_cached(), 21, "the others are not");
 }
 
+/* With the recycle bin of Active Directory whoever is restored is in the old groups again, of which
+ * nothing is told. */
+static void restored(directory *d)
+{
+    cache_summary summary;
+    directory_error e;
+    perl("$s->add_user('back.again'); 1");
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "somebody new");
+    ida_user *before = user_of("back.again");
+    change("dn: CN=back.again,%s\\nchangetype: delete\\n", people);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "is deleted");
+    ok(before && !user_of("back.again"), "and gone");
+    is_str(perl("my $r = $s->client('ldapmodify', ['-e', '!1.2.840.113556.1.4.417'], stdin => "
+                "\"dn: CN=back.again\\\\0ADEL:%s,CN=Deleted Objects,%s\\nchangetype: modify\\n"
+                "delete: isDeleted\\n-\\nreplace: distinguishedName\\n"
+                "distinguishedName: CN=back.again,%s\\n\"); "
+                "$r->{exit} ? $r->{err} : 'ok'",
+                before ? before->id : "", suffix, people),
+           "ok", "restored");
+    told[0] = '\0';
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
+    ok(was_told("was renamed, moved or restored"), "everything is read");
+    is_int(users_cached(), 22, "and the account is there");
+    change("dn: CN=back.again,%s\\nchangetype: delete\\n", people);
+    is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "as before");
+}
+
 static void tokens(directory *d)
 {
     cache_summary summary;
@@ -346,6 +373,7 @@ int main(void)
     primary_group(d, 0);
     primary_group(d, 1);
     containers(d);
+    restored(d);
     tokens(d);
     ops->close(d);
     without_right();
