@@ -87,14 +87,12 @@ directory_class ld_dirsync_ask(ld_call *k, const struct berval *cookie, const ch
 
 directory_class ld_dirsync_deletions(ld_call *k, const char *root, int *shown)
 {
-    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
     LDAPControl show = {.ldctl_oid = (char *)(uintptr_t)SHOW_DELETED, .ldctl_iscritical = 1},
                 *controls[] = {&show, NULL};
     const ld_query query = {
         .base = apr_pstrcat(k->pool, "<WKGUID=18E2EA80684F11D2B9AA00C04F79F805,", root, ">", NULL),
         .scope = LDAP_SCOPE_BASE,
         .filter = "(objectClass=*)",
-        .attributes = nothing,
         .controls = controls,
         .limit = 1,
         .phase = LD_READ,
@@ -106,21 +104,14 @@ directory_class ld_dirsync_deletions(ld_call *k, const char *root, int *shown)
 
 /* --- the right --- */
 
-static directory_class pass_over(ld_call *k, int type, LDAPMessage *message, void *baton)
-{
-    (void)k, (void)type, (void)message, (void)baton;
-    return DIRECTORY_OK;
-}
-
 directory_class ld_dirsync_right(ld_call *k, int *deletions)
 {
-    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
     const struct berval none = {0};
     const char *root = NULL;
     ld_answer answer = {0};
     /* One entry: the right is asked, not the content. */
-    directory_class class = ld_dirsync_ask(k, &none, "(objectClass=builtinDomain)", nothing,
-                                           pass_over, NULL, &answer, &root);
+    directory_class class = ld_dirsync_ask(k, &none, "(objectClass=builtinDomain)", NULL, NULL,
+                                           NULL, &answer, &root);
     if (!class && answer.code != LDAP_SUCCESS) {
         class = ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
     }

@@ -145,7 +145,6 @@ static directory_class occupied(ld_call *k, const char *dn)
 static directory_class look(ld_call *k, const char *id, const char *container, directory_user *user,
                             const char **fresh)
 {
-    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
     const directory *d = k->d;
     const ld_entry *there = NULL;
     const char *key = ld_dn_key(k->pool, container);
@@ -165,13 +164,13 @@ static directory_class look(ld_call *k, const char *id, const char *container, d
     if (strcmp(key, ld_dn_key(k->pool, parent)) == 0) {
         return DIRECTORY_ALREADY;
     }
-    class = ld_read(k, container, nothing, "find the container", &there);
+    class = ld_read(k, container, NULL, "find the container", &there);
     if (class == DIRECTORY_NOT_FOUND || (!class && !there)) {
         return ld_fail(k, DIRECTORY_NOT_FOUND, "container", "%s: there is no container %s",
                        ld_server_url(d), container);
     }
     *fresh = apr_pstrcat(k->pool, name, ",", container, NULL);
-    class = class ? class : ld_read(k, *fresh, nothing, "look whether the place is free", &there);
+    class = class ? class : ld_read(k, *fresh, NULL, "look whether the place is free", &there);
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class ? class : occupied(k, *fresh);
 }
 

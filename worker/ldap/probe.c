@@ -12,7 +12,6 @@
 #include "worker/ldap/probe.h"
 #include "worker/ldap/sync.h"
 
-#define CLOCK_TOLERANCE_MS 60000
 #define CHECK_MS (3 * DIRECTORY_CALL_MS) /* for all questions but those that read everything */
 
 typedef struct probe {
@@ -191,6 +190,15 @@ static void check_placeholder(probe *p)
               : "exists");
 }
 
+void ld_probe_clock(ld_call *k, report *r, int64_t ahead, int64_t behind_max, const char *behind)
+{
+    long long seconds = (ahead < 0 ? -ahead : ahead) / 1000;
+    const char *text = seconds < 2 ? "the server's clock agrees with ours"
+                                   : ida_printf(k->pool, "the server's clock is %lld s %s", seconds,
+                                                ahead < 0 ? behind : "ahead of ours");
+    directory_report_line(r, "clock", ahead <= CLOCK_TOLERANCE_MS && -ahead <= behind_max, text);
+}
+
 /* With lastbind our bind a moment ago left the server's time on our own entry. */
 static void check_clock(probe *p, int64_t bound_at)
 {
@@ -204,18 +212,10 @@ static void check_clock(probe *p, int64_t bound_at)
     if (!at) {
         return;
     }
-    int64_t ahead = at - bound_at;
     /* Behind: lastbind-precision may have kept an older time, so only a clock that is ahead is sure
      * to be wrong. */
-    int64_t seconds = (ahead < 0 ? -ahead : ahead) / 1000;
-    const char *text = seconds < 2
-                           ? "the server's clock agrees with ours"
-                           : ida_printf(k->pool, "the server's clock is %lld s %s",
-                                        (long long)seconds,
-                                        ahead < 0
-                                            ? "behind ours (or its lastbind-precision is coarse)"
-                                            : "ahead of ours");
-    directory_report_line(&p->report, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
+    ld_probe_clock(k, &p->report, at - bound_at, INT64_MAX,
+                   "behind ours (or its lastbind-precision is coarse)");
 }
 
 /* A whole read asks anew for what is newer than slapd's snapshot (newer_than_content in

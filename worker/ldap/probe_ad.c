@@ -10,8 +10,6 @@
 #include "worker/ldap/probe.h"
 #include "worker/ldap/sync.h"
 
-#define CLOCK_TOLERANCE_MS 60000 /* Kerberos takes five minutes; due times want less */
-
 static const ld_entry *read_entry(ld_call *k, const char *dn, const char *attribute,
                                   const char *doing, directory_class *class)
 {
@@ -126,12 +124,7 @@ static void check_clock(ld_call *k, report *r)
         directory_report_line(r, "clock", 1, "not told by the server");
         return;
     }
-    int64_t off = ahead < 0 ? -ahead : ahead;
-    directory_report_line(r, "clock", off <= CLOCK_TOLERANCE_MS,
-                          off < 2000 ? "the server's clock agrees with ours"
-                                     : ida_printf(k->pool, "the server's clock is %lld s %s ours",
-                                                  (long long)(off / 1000),
-                                                  ahead < 0 ? "behind" : "ahead of"));
+    ld_probe_clock(k, r, ahead, CLOCK_TOLERANCE_MS, "behind ours");
 }
 
 void ld_probe_active_directory(ld_call *k, report *r)

@@ -240,7 +240,7 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
             return ld_parse(k, message, answer, k->pool);
         }
         /* References to other servers are not followed. */
-        class = type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_INTERMEDIATE
+        class = take && (type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_INTERMEDIATE)
                     ? take(k, type, message, baton)
                     : DIRECTORY_OK;
         ldap_msgfree(message);
@@ -487,11 +487,14 @@ static LDAPControl *post_read(ld_call *k, const char *const *attributes)
 
 /* --- writes --- */
 
-/* The answer to a write that was sent. */
-static directory_class written(ld_call *k, int id, ld_phase phase, const char *doing,
+/* The answer to a write; `code`: of sending it. */
+static directory_class written(ld_call *k, int code, int id, ld_phase phase, const char *doing,
                                ld_answer *answer)
 {
     LDAPMessage *message = NULL;
+    if (code != LDAP_SUCCESS) {
+        return unsent(k, code, doing);
+    }
     int type = ld_wait(k, id, &message);
     if (type <= 0) {
         return lost(k, type, id, phase, doing);
@@ -513,7 +516,7 @@ directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase p
         return class;
     }
     int code = ldap_modify_ext(k->d->ld, dn, mods, NULL, NULL, &id);
-    return code == LDAP_SUCCESS ? written(k, id, phase, doing, &answer) : unsent(k, code, doing);
+    return written(k, code, id, phase, doing, &answer);
 }
 
 directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes,
@@ -529,7 +532,7 @@ directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *c
     if (show) {
         ldap_control_free(show);
     }
-    class = code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
+    class = written(k, code, id, LD_WRITE, doing, answer);
     answer->shown = class == DIRECTORY_OK ? ld_entry_shown(answer->controls, k->pool) : NULL;
     return class;
 }
@@ -544,7 +547,7 @@ directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const cha
         return class;
     }
     int code = ldap_rename(k->d->ld, dn, rdn, superior, 1, NULL, NULL, &id);
-    return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, &answer) : unsent(k, code, doing);
+    return written(k, code, id, LD_WRITE, doing, &answer);
 }
 
 directory_class ld_modify_password(ld_call *k, const char *dn, const char *password,
@@ -558,5 +561,5 @@ directory_class ld_modify_password(ld_call *k, const char *dn, const char *passw
         return class;
     }
     int code = ldap_passwd(k->d->ld, &who, NULL, &fresh, NULL, NULL, &id);
-    return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
+    return written(k, code, id, LD_WRITE, doing, answer);
 }

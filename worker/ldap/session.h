@@ -97,6 +97,11 @@ void ld_drop(directory *d);
 /* The server fell silent or away in the middle of an answer: drops it and tries others first for a
  * while. */
 void ld_drop_failed(directory *d);
+/* What libldap has to say of its last failure; NULL: nothing. */
+const char *ld_diagnostic(LDAP *ld, apr_pool_t *pool);
+/* TLS over the connection, where the address asks for it (worker/ldap/tls.c). And gives up the
+ * session's TLS context. */
+directory_class ld_protect(ld_call *k, LDAP *ld, const ld_server *server);
 void ld_forget_tls(directory *d);
 const char *ld_server_url(const directory *d);
 
@@ -175,7 +180,7 @@ typedef struct ld_query {
 directory_class ld_fail_read(ld_call *k, const ld_query *query, const ld_answer *answer);
 
 /* Entries and intermediate messages as they come; memory does not grow with their number. A class
- * other than OK from `take` ends the search with it. */
+ * other than OK from `take` ends the search with it; NULL: they are passed over. */
 typedef directory_class (*ld_take)(ld_call *k, int type, LDAPMessage *message, void *baton);
 directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton,
                           ld_answer *answer);
