@@ -186,11 +186,6 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
                         d->bind_dn ? ida_printf(k->pool, "bind as %s", d->bind_dn) : "bind");
 }
 
-static int offers(const ld_entry *root, const char *name, const char *oid)
-{
-    return root && ld_holds(root, name, oid);
-}
-
 /* Which kind of server this is, and what it can do: asked after every bind, for another server may
  * stand behind the address by now. */
 static directory_class read_root(ld_call *k)
@@ -201,7 +196,7 @@ static directory_class read_root(ld_call *k)
                                              "defaultNamingContext", "dsServiceName",
                                              "tokenGroups",          NULL};
     directory *d = k->d;
-    const ld_entry *root = NULL;
+    const ld_entry nothing = {.dn = ""}, *root = &nothing; /* it may not be ours to read */
     LDAPMessage *message = NULL;
     struct timeval bound = interval(ld_left(k));
     int id, code = ldap_search_ext(d->ld, "", LDAP_SCOPE_BASE, "(objectClass=*)",
@@ -209,8 +204,9 @@ static directory_class read_root(ld_call *k)
     int type = code == LDAP_SUCCESS ? ld_wait(k, id, &message) : -1;
     ld_answer answer = {0};
     while (type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_SEARCH_REFERENCE) {
-        if (type == LDAP_RES_SEARCH_ENTRY && !root) {
-            root = ld_entry_read(d->ld, message, d->connection);
+        if (type == LDAP_RES_SEARCH_ENTRY && root == &nothing) {
+            const ld_entry *entry = ld_entry_read(d->ld, message, d->connection);
+            root = entry ? entry : root;
         }
         ldap_msgfree(message);
         type = ld_wait(k, id, &message);
@@ -223,26 +219,32 @@ static directory_class read_root(ld_call *k)
     if (class) {
         return class;
     }
-    int active_directory = offers(root, "supportedCapabilities", ACTIVE_DIRECTORY);
+    int active_directory = ld_holds(root, "supportedCapabilities", ACTIVE_DIRECTORY);
     if (active_directory != d->dialect->active_directory) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s is %s, but dialect is %s", ld_server_url(d),
                        active_directory ? "Active Directory" : "no Active Directory",
                        d->dialect->name);
     }
     /* A rootDSE that our account may not read leaves this unknown: then the sync tries and sees. */
-    d->offers_sync = root && ld_get(root, "supportedControl")
-                         ? offers(root, "supportedControl", LDAP_CONTROL_SYNC)
+    d->offers_sync = ld_get(root, "supportedControl")
+                         ? ld_holds(root, "supportedControl", LDAP_CONTROL_SYNC)
                          : -1;
-    d->offers_password = offers(root, "supportedExtension", LDAP_EXOP_MODIFY_PASSWD);
-    d->offers_post_read = offers(root, "supportedControl", LDAP_CONTROL_POST_READ);
-    d->subschema = root ? ld_text(d->connection, root, "subschemaSubentry") : NULL;
-    d->vendor = root ? ld_text(d->connection, root, "vendorVersion") : NULL;
-    d->root = root ? ld_text(d->connection, root, "defaultNamingContext") : NULL;
-    d->service = root ? ld_text(d->connection, root, "dsServiceName") : NULL;
-    const ld_attribute *sids = root && active_directory ? ld_get(root, "tokenGroups") : NULL;
+    d->offers_password = ld_holds(root, "supportedExtension", LDAP_EXOP_MODIFY_PASSWD);
+    d->offers_post_read = ld_holds(root, "supportedControl", LDAP_CONTROL_POST_READ);
+    d->subschema = ld_text(d->connection, root, "subschemaSubentry");
+    d->vendor = ld_text(d->connection, root, "vendorVersion");
+    d->root = ld_text(d->connection, root, "defaultNamingContext");
+    d->service = ld_text(d->connection, root, "dsServiceName");
+    const ld_attribute *sids = active_directory ? ld_get(root, "tokenGroups") : NULL;
     d->own_sid = sids ? sids->values[0]
                       : (struct berval){0}; /* the account itself comes before its groups */
     return DIRECTORY_OK;
+}
+
+static int64_t soon(const ld_call *k)
+{
+    int64_t end = ida_monotonic(k->d->env) + CONNECT_MS;
+    return end < k->deadline ? end : k->deadline;
 }
 
 static directory_class connect_to(ld_call *k, int index)
@@ -252,8 +254,7 @@ static directory_class connect_to(ld_call *k, int index)
     const char *fault = NULL, *plain = server->url;
     ld_call part = *k;
     d->server = index;
-    part.deadline = ida_monotonic(d->env) + CONNECT_MS;
-    part.deadline = part.deadline < k->deadline ? part.deadline : k->deadline;
+    part.deadline = soon(k);
     int local = server->scheme == LD_LDAPI;
     int fd = local ? ld_socket_local(k->pool, server->host, &fault)
                    : ld_socket_tcp(k->pool, server->host, server->port, ld_left(&part), &fault);
@@ -287,8 +288,7 @@ static directory_class connect_to(ld_call *k, int index)
         class = ld_protect(&part, ld, server);
     }
     if (!class) {
-        part.deadline = ida_monotonic(d->env) + CONNECT_MS;
-        part.deadline = part.deadline < k->deadline ? part.deadline : k->deadline;
+        part.deadline = soon(k);
         d->wire.until = part.deadline;
         class = bind_now(&part, ld);
     }
