@@ -42,20 +42,11 @@ typedef struct cache_sync_state {
 ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant,
                               ida_directory_kind directory, cache_sync_state *state);
 
-/* --- what no directory tells ---
- * A server may follow a rename or a deletion with changes of its own that it reports to nobody
- * (OpenLDAP's refint), and later than it reports the rename: a link then leads nowhere in the
- * cache, or to somebody else. IDs of those whose links were cut by a deletion, lead to somebody who
- * is new or whose DN changed in run `since` or later, or led nowhere when they were last told, in
- * run `nowhere_since` or later; at most `limit` of each. */
-
-typedef struct cache_again_ids {
-    const char *const *users, *const *groups;
-    int user_count, group_count;
-} cache_again_ids;
-
-ida_kind cache_sync_again(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                          int64_t since, int64_t nowhere_since, int limit, cache_again_ids *out);
+/* *moved: somebody came, or has another DN, in run `since` or later, so that a link by DN may mean
+ * somebody else by now. What the directory says next of those who link to them is taken in full,
+ * also where it is the same text. */
+ida_kind cache_sync_moved(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                          int64_t since, int *moved);
 
 /* --- write-through, each one transaction: what the directory answered to the worker --- */
 

@@ -90,6 +90,9 @@ for_each_engine {
     my $before = $count->();
     sleep 4;
     cmp_ok($count->() - $before, '<=', 1, 'nothing hammers a refused credential');
+    Idadmin::Test::secret_file("$stack->{base}/bind.password", $hash);
+    is($stack->wait_task($refused, seconds => 5 * Idadmin::Test::slowness())->{state}, 'done',
+        'a corrected bindPasswordFile lifts the hold at once');
     $stack->slapd->stop;
     $slapd->stop;
     $stack->stop;

@@ -1,14 +1,10 @@
-/* Owns connecting: order of servers, protection, bind, what the rootDSE says. Must not know users
+/* Owns connecting: order of servers, bind, what the rootDSE says. Must not know users
  * or groups. */
 #include <apr_strings.h>
-#include <errno.h>
 #include <openldap.h>
 #include <sasl/sasl.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/text.h"
@@ -25,14 +21,6 @@
 #define BIND_PASSWORD_SIZE 1024
 #define SEALED_SSF 128
 #define ACTIVE_DIRECTORY "1.2.840.113556.1.4.800" /* a capability of the rootDSE */
-
-/* Where systems keep the certificates of public authorities, for a tenant without caFile. */
-static const char *const system_authorities[] = {"/etc/ssl/certs/ca-certificates.crt",
-                                                 "/etc/pki/tls/certs/ca-bundle.crt",
-                                                 "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
-
-void ldap_pvt_tls_ctx_free(
-    void *context); /* libldap exports it, but no installed header names it */
 
 const char *ld_server_url(const directory *d)
 {
@@ -64,7 +52,7 @@ void ld_drop_failed(directory *d)
     ld_drop(d);
 }
 
-static const char *diagnostic(LDAP *ld, apr_pool_t *pool)
+const char *ld_diagnostic(LDAP *ld, apr_pool_t *pool)
 {
     char *text = NULL;
     ldap_get_option(ld, LDAP_OPT_DIAGNOSTIC_MESSAGE, &text);
@@ -94,142 +82,6 @@ static directory_class set_options(ld_call *k, LDAP *ld, int64_t ms)
               | ldap_set_option(ld, LDAP_OPT_CONNECT_ASYNC, LDAP_OPT_ON);
     return bad ? ld_fail(k, DIRECTORY_LOCAL, NULL, "the LDAP library refuses an option")
                : DIRECTORY_OK;
-}
-
-static const char *authorities(const directory *d)
-{
-    for (size_t i = 0; !d->ca_file && i < sizeof system_authorities / sizeof *system_authorities;
-         i++) {
-        if (access(system_authorities[i], R_OK) == 0) {
-            return system_authorities[i];
-        }
-    }
-    return d->ca_file;
-}
-
-/* Which files these are, as they are now: another text when one of them was changed or replaced. */
-static const char *state_of(apr_pool_t *pool, const char *const *files, int count)
-{
-    const char *all = "";
-    for (int i = 0; i < count; i++) {
-        struct stat st = {0};
-        if (files[i] && stat(files[i], &st) == 0) {
-            all = ida_printf(pool, "%s%s %ju %ju %jd %jd.%09ld\n", all, files[i],
-                             (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, (intmax_t)st.st_size,
-                             (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-        }
-    }
-    return all;
-}
-
-void ld_forget_tls(directory *d)
-{
-    if (d->tls) {
-        ldap_pvt_tls_ctx_free(d->tls);
-        d->tls = NULL;
-    }
-}
-
-/* One context for all connections while its files stay as they are: each takes the whole file of
- * authorities to read, and libldap with GnuTLS never frees the certificate and key it read into
- * one. */
-static int set_context(directory *d, LDAP *ld, const char *files)
-{
-    int client = 0;
-    if (d->tls && strcmp(files, d->tls_files) == 0) {
-        return ldap_set_option(ld, LDAP_OPT_X_TLS_CTX, d->tls);
-    }
-    ld_forget_tls(d);
-    int bad = ldap_set_option(ld, LDAP_OPT_X_TLS_NEWCTX, &client);
-    if (!bad && ldap_get_option(ld, LDAP_OPT_X_TLS_CTX, &d->tls) ==
-                    LDAP_OPT_SUCCESS) { /* counted for us too */
-        d->tls_files = apr_pstrdup(d->pool, files);
-    }
-    return bad;
-}
-
-static directory_class set_tls(ld_call *k, LDAP *ld)
-{
-    directory *d = k->d;
-    const char *ca = authorities(d);
-    int demand = LDAP_OPT_X_TLS_DEMAND, oldest = LDAP_OPT_X_TLS_PROTOCOL_TLS1_2;
-    if (!ca) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL,
-                       "no file of trusted authorities was found: set caFile");
-    }
-    if (access(ca, R_OK) != 0) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL, "caFile %s cannot be read: %s", ca,
-                       strerror(errno));
-    }
-    int bad = ldap_set_option(ld, LDAP_OPT_X_TLS_REQUIRE_CERT, &demand) |
-              ldap_set_option(ld, LDAP_OPT_X_TLS_CACERTFILE, ca) |
-              ldap_set_option(ld, LDAP_OPT_X_TLS_PROTOCOL_MIN, &oldest);
-    if (d->certificate_file) {
-        bad |= ldap_set_option(ld, LDAP_OPT_X_TLS_CERTFILE, d->certificate_file) |
-               ldap_set_option(ld, LDAP_OPT_X_TLS_KEYFILE,
-                               d->key_file ? d->key_file : d->certificate_file);
-    }
-    const char *const files[] = {ca, d->certificate_file, d->key_file};
-    /* Last: makes a context of these settings; without it they could be silently ignored. */
-    bad |= set_context(d, ld, state_of(k->pool, files, 3));
-    return bad ? ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: TLS cannot be set up with %s%s%s",
-                         ld_server_url(d), ca, d->certificate_file ? " and " : "",
-                         d->certificate_file ? d->certificate_file : "")
-               : DIRECTORY_OK;
-}
-
-static directory_class tls_fault(ld_call *k, int code, const char *text)
-{
-    directory_class class = ld_fail_code(k, code, LD_TLS, text, "TLS");
-    if (class == DIRECTORY_CONFIG) {
-        ld_fail(k, class, NULL,
-                "%s: TLS was refused: %s; check caFile and that the certificate names this host",
-                ld_server_url(k->d), ld_code_text(k->pool, code, text));
-    }
-    return class;
-}
-
-static directory_class start_tls(ld_call *k, LDAP *ld)
-{
-    int id, code = ldap_start_tls(ld, NULL, NULL, &id);
-    LDAPMessage *message = NULL;
-    ld_answer answer;
-    if (code != LDAP_SUCCESS) {
-        return ld_fail_code(k, code, LD_READ, NULL, "StartTLS");
-    }
-    int type = ld_wait(k, id, &message);
-    if (type <= 0) {
-        return ld_fail_code(k, type == 0 ? LDAP_TIMEOUT : LDAP_SERVER_DOWN, LD_READ, NULL,
-                            "StartTLS");
-    }
-    directory_class class = ld_parse(k, message, &answer, k->pool);
-    if (class) {
-        return class;
-    }
-    if (answer.code == LDAP_BUSY || answer.code == LDAP_UNAVAILABLE) {
-        return ld_fail_code(k, answer.code, LD_READ, answer.text, "StartTLS");
-    }
-    /* Never a fall-back to clear text. */
-    return answer.code == LDAP_SUCCESS
-               ? DIRECTORY_OK
-               : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: StartTLS was refused: %s",
-                         ld_server_url(k->d), ld_code_text(k->pool, answer.code, answer.text));
-}
-
-static directory_class protect(ld_call *k, LDAP *ld, const ld_server *server)
-{
-    if (server->scheme == LD_LDAPI || (server->scheme == LD_LDAP && !k->d->start_tls)) {
-        return DIRECTORY_OK;
-    }
-    directory_class class = set_tls(k, ld);
-    if (!class && server->scheme == LD_LDAP) {
-        class = start_tls(k, ld);
-    }
-    if (class) {
-        return class;
-    }
-    int code = ldap_install_tls(ld);
-    return code == LDAP_SUCCESS ? DIRECTORY_OK : tls_fault(k, code, diagnostic(ld, k->pool));
 }
 
 /* The password into `out` (memory of secret_map), *len set. Read at each connect, so that a changed
@@ -292,7 +144,7 @@ static directory_class bind_gssapi(ld_call *k, LDAP *ld, ld_answer *answer)
         }
     } while (code == LDAP_SASL_BIND_IN_PROGRESS);
     answer->code = code;
-    answer->text = diagnostic(ld, k->pool);
+    answer->text = ld_diagnostic(ld, k->pool);
     if (code == LDAP_SUCCESS &&
         (ldap_get_option(ld, LDAP_OPT_X_SASL_SSF, &ssf) != 0 || ssf < SEALED_SSF)) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: GSSAPI gave no sealing of %d bits or more",
@@ -323,7 +175,7 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
                                       NULL, &id);
             class = code == LDAP_SUCCESS
                         ? bind_answer(k, id, &answer, &message)
-                        : ld_fail_code(k, code, LD_BIND, diagnostic(ld, k->pool), "bind");
+                        : ld_fail_code(k, code, LD_BIND, ld_diagnostic(ld, k->pool), "bind");
         }
         secret_unmap(password, BIND_PASSWORD_SIZE);
     }
@@ -332,11 +184,6 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
     }
     return ld_fail_code(k, answer.code, LD_BIND, answer.text,
                         d->bind_dn ? ida_printf(k->pool, "bind as %s", d->bind_dn) : "bind");
-}
-
-static int offers(const ld_entry *root, const char *name, const char *oid)
-{
-    return root && ld_holds(root, name, oid);
 }
 
 /* Which kind of server this is, and what it can do: asked after every bind, for another server may
@@ -349,7 +196,7 @@ static directory_class read_root(ld_call *k)
                                              "defaultNamingContext", "dsServiceName",
                                              "tokenGroups",          NULL};
     directory *d = k->d;
-    const ld_entry *root = NULL;
+    const ld_entry nothing = {.dn = ""}, *root = &nothing; /* it may not be ours to read */
     LDAPMessage *message = NULL;
     struct timeval bound = interval(ld_left(k));
     int id, code = ldap_search_ext(d->ld, "", LDAP_SCOPE_BASE, "(objectClass=*)",
@@ -357,8 +204,9 @@ static directory_class read_root(ld_call *k)
     int type = code == LDAP_SUCCESS ? ld_wait(k, id, &message) : -1;
     ld_answer answer = {0};
     while (type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_SEARCH_REFERENCE) {
-        if (type == LDAP_RES_SEARCH_ENTRY && !root) {
-            root = ld_entry_read(d->ld, message, d->connection);
+        if (type == LDAP_RES_SEARCH_ENTRY && root == &nothing) {
+            const ld_entry *entry = ld_entry_read(d->ld, message, d->connection);
+            root = entry ? entry : root;
         }
         ldap_msgfree(message);
         type = ld_wait(k, id, &message);
@@ -371,26 +219,32 @@ static directory_class read_root(ld_call *k)
     if (class) {
         return class;
     }
-    int active_directory = offers(root, "supportedCapabilities", ACTIVE_DIRECTORY);
+    int active_directory = ld_holds(root, "supportedCapabilities", ACTIVE_DIRECTORY);
     if (active_directory != d->dialect->active_directory) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL, "%s is %s, but dialect is %s", ld_server_url(d),
                        active_directory ? "Active Directory" : "no Active Directory",
                        d->dialect->name);
     }
     /* A rootDSE that our account may not read leaves this unknown: then the sync tries and sees. */
-    d->offers_sync = root && ld_get(root, "supportedControl")
-                         ? offers(root, "supportedControl", LDAP_CONTROL_SYNC)
+    d->offers_sync = ld_get(root, "supportedControl")
+                         ? ld_holds(root, "supportedControl", LDAP_CONTROL_SYNC)
                          : -1;
-    d->offers_password = offers(root, "supportedExtension", LDAP_EXOP_MODIFY_PASSWD);
-    d->offers_post_read = offers(root, "supportedControl", LDAP_CONTROL_POST_READ);
-    d->subschema = root ? ld_text(d->connection, root, "subschemaSubentry") : NULL;
-    d->vendor = root ? ld_text(d->connection, root, "vendorVersion") : NULL;
-    d->root = root ? ld_text(d->connection, root, "defaultNamingContext") : NULL;
-    d->service = root ? ld_text(d->connection, root, "dsServiceName") : NULL;
-    const ld_attribute *sids = root && active_directory ? ld_get(root, "tokenGroups") : NULL;
+    d->offers_password = ld_holds(root, "supportedExtension", LDAP_EXOP_MODIFY_PASSWD);
+    d->offers_post_read = ld_holds(root, "supportedControl", LDAP_CONTROL_POST_READ);
+    d->subschema = ld_text(d->connection, root, "subschemaSubentry");
+    d->vendor = ld_text(d->connection, root, "vendorVersion");
+    d->root = ld_text(d->connection, root, "defaultNamingContext");
+    d->service = ld_text(d->connection, root, "dsServiceName");
+    const ld_attribute *sids = active_directory ? ld_get(root, "tokenGroups") : NULL;
     d->own_sid = sids ? sids->values[0]
                       : (struct berval){0}; /* the account itself comes before its groups */
     return DIRECTORY_OK;
+}
+
+static int64_t soon(const ld_call *k)
+{
+    int64_t end = ida_monotonic(k->d->env) + CONNECT_MS;
+    return end < k->deadline ? end : k->deadline;
 }
 
 static directory_class connect_to(ld_call *k, int index)
@@ -400,8 +254,7 @@ static directory_class connect_to(ld_call *k, int index)
     const char *fault = NULL, *plain = server->url;
     ld_call part = *k;
     d->server = index;
-    part.deadline = ida_monotonic(d->env) + CONNECT_MS;
-    part.deadline = part.deadline < k->deadline ? part.deadline : k->deadline;
+    part.deadline = soon(k);
     int local = server->scheme == LD_LDAPI;
     int fd = local ? ld_socket_local(k->pool, server->host, &fault)
                    : ld_socket_tcp(k->pool, server->host, server->port, ld_left(&part), &fault);
@@ -432,11 +285,10 @@ static directory_class connect_to(ld_call *k, int index)
     }
     directory_class class = set_options(&part, ld, ld_left(&part) + 1);
     if (!class) {
-        class = protect(&part, ld, server);
+        class = ld_protect(&part, ld, server);
     }
     if (!class) {
-        part.deadline = ida_monotonic(d->env) + CONNECT_MS;
-        part.deadline = part.deadline < k->deadline ? part.deadline : k->deadline;
+        part.deadline = soon(k);
         d->wire.until = part.deadline;
         class = bind_now(&part, ld);
     }

@@ -18,13 +18,14 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void sort(apr_array_header_t *texts)
+/* In their order, which is that of time. */
+static apr_array_header_t *sorted(apr_array_header_t *csns)
 {
-    qsort(texts->elts, (size_t)texts->nelts, sizeof(const char *), by_text);
+    qsort(csns->elts, (size_t)csns->nelts, sizeof(const char *), by_text);
+    return csns;
 }
 
-/* The CSNs of a cookie in their order, which is that of time; none for a cookie of another shape.
- */
+/* The CSNs of a cookie; none for a cookie of another shape. */
 static apr_array_header_t *csns_of(apr_pool_t *pool, const struct berval *cookie)
 {
     apr_array_header_t *csns = apr_array_make(pool, 4, sizeof(const char *));
@@ -36,8 +37,7 @@ static apr_array_header_t *csns_of(apr_pool_t *pool, const struct berval *cookie
             APR_ARRAY_PUSH(csns, const char *) = csn;
         }
     }
-    sort(csns);
-    return csns;
+    return sorted(csns);
 }
 
 const char *ld_cookie_earliest(apr_pool_t *pool, const struct berval *cookie)
@@ -48,18 +48,9 @@ const char *ld_cookie_earliest(apr_pool_t *pool, const struct berval *cookie)
 
 /* --- whether anything has changed --- */
 
-static int same(const apr_array_header_t *a, const apr_array_header_t *b)
-{
-    int equal = a->nelts == b->nelts;
-    for (int i = 0; equal && i < a->nelts; i++) {
-        equal = strcmp(APR_ARRAY_IDX(a, i, const char *), APR_ARRAY_IDX(b, i, const char *)) == 0;
-    }
-    return equal;
-}
-
-/* The CSNs that the entry shows; none when it shows no contextCSN or is not ours to read. NULL: the
- * server does not answer. */
-static const apr_array_header_t *shown_at(ld_call *k, const char *dn)
+/* The CSNs that the entry shows, one after the other; "" when it shows no contextCSN or is not ours
+ * to read. NULL: the server does not answer. */
+static const char *shown_at(ld_call *k, const char *dn)
 {
     static const char *const attributes[] = {"contextCSN", NULL};
     const ld_entry *entry = NULL;
@@ -69,26 +60,28 @@ static const apr_array_header_t *shown_at(ld_call *k, const char *dn)
     for (int i = 0; a && i < a->count; i++) {
         APR_ARRAY_PUSH(csns, const char *) = a->values[i].bv_val;
     }
-    sort(csns);
-    return class == DIRECTORY_TRANSIENT || class == DIRECTORY_LOCAL ? NULL : csns;
+    return class == DIRECTORY_TRANSIENT || class == DIRECTORY_LOCAL
+               ? NULL
+               : apr_array_pstrcat(k->pool, sorted(csns), ';');
 }
 
 /* contextCSN stands at the top entry of a database, which is the base or above it; the nearest one
- * is that of the base. `seen`: DN key -> CSNs of what was looked at. */
-static const apr_array_header_t *context_of(ld_call *k, const char *base, apr_hash_t *seen)
+ * is that of the base. NULL: none is shown. `seen`: DN key -> what was looked at. */
+static const char *context_of(ld_call *k, const char *base, apr_hash_t *seen)
 {
-    const apr_array_header_t *csns = NULL;
-    for (const char *dn = base; dn && *dn && (!csns || !csns->nelts);
-         dn = ld_dn_parent(k->pool, dn)) {
-        const char *key = ld_dn_key(k->pool, dn);
-        csns = key ? apr_hash_get(seen, key, APR_HASH_KEY_STRING) : NULL;
+    for (const char *dn = base; dn && *dn; dn = ld_dn_parent(k->pool, dn)) {
+        const char *key = ld_dn_key(k->pool, dn),
+                   *csns = key ? apr_hash_get(seen, key, APR_HASH_KEY_STRING) : NULL;
         csns = csns || !key ? csns : shown_at(k, dn);
         if (!csns) {
             return NULL;
         }
         apr_hash_set(seen, key, APR_HASH_KEY_STRING, csns);
+        if (*csns) {
+            return csns;
+        }
     }
-    return csns;
+    return NULL;
 }
 
 int ld_unchanged(ld_call *k, const ld_kind *kinds, int count, const json_t *tokens)
@@ -101,9 +94,9 @@ int ld_unchanged(ld_call *k, const ld_kind *kinds, int count, const json_t *toke
         char *bytes = token ? (char *)ida_base64_decode(k->pool, token, strlen(token), &length)
                             : NULL;
         const struct berval cookie = {.bv_val = bytes, .bv_len = length};
-        const apr_array_header_t *csns = csns_of(k->pool, &cookie),
-                                 *context = csns->nelts ? context_of(k, kinds[i].base, seen) : NULL;
-        unchanged = context && same(csns, context);
+        const char *csns = apr_array_pstrcat(k->pool, csns_of(k->pool, &cookie), ';'),
+                   *context = *csns ? context_of(k, kinds[i].base, seen) : NULL;
+        unchanged = context && strcmp(csns, context) == 0;
     }
     return unchanged;
 }

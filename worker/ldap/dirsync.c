@@ -15,9 +15,8 @@
 
 typedef struct changed {
     const char *id;
-    int placed;               /* new, renamed or moved */
-    int fresh;                /* told with its class: new to this token */
-    apr_array_header_t *lost; /* IDs of members that went; NULL: none */
+    int placed; /* new, renamed or moved */
+    int fresh;  /* told with its class: new to this token */
 } changed;
 
 typedef struct dirsync {
@@ -26,17 +25,17 @@ typedef struct dirsync {
     const char *root; /* naming context */
     int full;
     int lists; /* whole lists of members came: the server does not know incremental values */
-    apr_pool_t *pool;
-    apr_hash_t *known; /* of an increment: ID -> changed */
+    apr_pool_t *pool, *item_pool; /* item_pool: cleared after every entry */
+    apr_hash_t *known;            /* of an increment: ID -> changed */
     apr_hash_t
         *added; /* of an increment: "group member" (IDs) -> DN key by which the addition was told */
     apr_array_header_t *order;
 } dirsync;
 
-static int in_scope(const ld_run *r, const ld_kind *kind, const char *dn)
+static int in_scope(apr_pool_t *pool, const ld_kind *kind, const char *dn)
 {
-    const char *key = ld_dn_key(r->item_pool, dn);
-    return key && ld_dn_key_below(key, ld_dn_key(r->item_pool, kind->base));
+    const char *key = ld_dn_key(pool, dn);
+    return key && ld_dn_key_below(key, ld_dn_key(pool, kind->base));
 }
 
 static const ld_kind *kind_of(const dirsync *f, const ld_entry *entry)
@@ -60,14 +59,15 @@ static int came(const ld_attribute *a)
     return a->option && strcasecmp(a->option, "range=1-1") == 0;
 }
 
-static directory_class member_slice(ld_run *r, const char *id, const ld_attribute *a)
+static directory_class member_slice(dirsync *f, const char *id, const ld_attribute *a)
 {
-    cache_member *members = apr_pcalloc(r->item_pool, (apr_size_t)(a->count + 1) * sizeof *members);
+    ld_run *r = f->r;
+    cache_member *members = apr_pcalloc(f->item_pool, (apr_size_t)(a->count + 1) * sizeof *members);
     int count = 0;
     for (int i = 0; i < a->count; i++) {
         const char *member,
-            *key = ld_dn_key(r->item_pool,
-                             ld_extended_dn(r->item_pool, a->values[i].bv_val, &member));
+            *key = ld_dn_key(f->item_pool,
+                             ld_extended_dn(f->item_pool, a->values[i].bv_val, &member));
         if (key) {
             members[count++].dn_key = key;
         }
@@ -86,16 +86,12 @@ static directory_class tell(dirsync *f, const changed *c, const cache_member *me
 static directory_class member_went(dirsync *f, changed *c, const char *id)
 {
     static const char *const kinds[] = {"user", "group"};
-    const char *key = apr_hash_get(f->added, apr_pstrcat(f->r->item_pool, c->id, " ", id, NULL),
+    const char *key = apr_hash_get(f->added, apr_pstrcat(f->item_pool, c->id, " ", id, NULL),
                                    APR_HASH_KEY_STRING);
     directory_class class = key ? tell(f, c, &(cache_member){.dn_key = key}, 1) : DIRECTORY_OK;
     for (int i = 0; !class && i < 2; i++) {
         class = tell(f, c, &(cache_member){.id = id, .kind = kinds[i]}, 1);
     }
-    if (!c->lost) {
-        c->lost = apr_array_make(f->r->k->pool, 4, sizeof(const char *));
-    }
-    APR_ARRAY_PUSH(c->lost, const char *) = apr_pstrdup(f->r->k->pool, id);
     return class;
 }
 
@@ -104,8 +100,8 @@ static directory_class member_changes(dirsync *f, changed *c, const ld_attribute
     ld_run *r = f->r;
     directory_class class = DIRECTORY_OK;
     for (int i = 0; !class && i < a->count; i++) {
-        const char *id, *dn = ld_extended_dn(r->item_pool, a->values[i].bv_val, &id);
-        const char *key = ld_dn_key(r->item_pool, dn);
+        const char *id, *dn = ld_extended_dn(f->item_pool, a->values[i].bv_val, &id);
+        const char *key = ld_dn_key(f->item_pool, dn);
         if (!id) {
             class = ld_fail(r->k, DIRECTORY_CONFIG, NULL,
                             "%s: DirSync names members without their objectGUID",
@@ -144,22 +140,22 @@ static const ld_entry *as_it_is(apr_pool_t *pool, const ld_entry *entry)
 static directory_class whole(dirsync *f, const ld_entry *told)
 {
     ld_run *r = f->r;
-    const ld_entry *entry = as_it_is(r->item_pool, told);
+    const ld_entry *entry = as_it_is(f->item_pool, told);
     const ld_kind *kind = kind_of(f, entry);
     cache_group group;
-    if (!kind || !in_scope(r, kind, entry->dn)) {
+    if (!kind || !in_scope(f->item_pool, kind, entry->dn)) {
         return DIRECTORY_OK;
     }
     r->changes++;
     if (kind == f->users) {
-        return kind->item(r, entry);
+        return kind->item(r, f->item_pool, entry);
     }
-    directory_class class = ld_group_entry(r, entry, &group);
+    directory_class class = ld_group_entry(r, f->item_pool, entry, &group);
     class = class ? class : ld_stored(r, cache_sync_group(r->run, r->c, &group, NULL, 0));
     for (int i = 0; !class && i < entry->count; i++) {
         const ld_attribute *a = &entry->attributes[i];
         if (strcasecmp(a->name, r->k->d->dialect->member) == 0 && a->count) {
-            class = member_slice(r, group.id, a);
+            class = member_slice(f, group.id, a);
         }
     }
     return class;
@@ -203,8 +199,8 @@ static directory_class take(ld_call *k, int type, LDAPMessage *message, void *ba
     if (type != LDAP_RES_SEARCH_ENTRY) {
         return class;
     }
-    const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
-    const char *id = entry ? ld_id_text(k->d->dialect, r->item_pool, entry) : NULL;
+    const ld_entry *entry = ld_entry_read(k->d->ld, message, f->item_pool);
+    const char *id = entry ? ld_id_text(k->d->dialect, f->item_pool, entry) : NULL;
     if (!id) {
         class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: an entry of DirSync without its objectGUID",
                         ld_server_url(k->d));
@@ -213,18 +209,17 @@ static directory_class take(ld_call *k, int type, LDAPMessage *message, void *ba
     } else {
         class = f->full ? whole(f, entry) : part(f, id, entry);
     }
-    apr_pool_clear(r->item_pool);
+    apr_pool_clear(f->item_pool);
     return class;
 }
 
 /* --- what has changed, as it is now --- */
 
-static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
-                               void *baton)
+static directory_class look_at(const ld_entry *entry, apr_pool_t *pool, void *baton)
 {
     dirsync *f = baton;
     ld_run *r = f->r;
-    const char *id = ld_id_text(k->d->dialect, entry_pool, entry);
+    const char *id = ld_id_text(r->k->d->dialect, pool, entry);
     changed *c = id ? apr_hash_get(f->known, id, APR_HASH_KEY_STRING) : NULL;
     const ld_kind *kind = kind_of(f, entry);
     cache_group group;
@@ -232,28 +227,24 @@ static directory_class look_at(ld_call *k, const ld_entry *entry, apr_pool_t *en
     if (!c) {
         return DIRECTORY_OK;
     }
-    if (!kind && c->placed && !c->fresh && !ld_holds(entry, "objectClass", "user")) {
-        return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL,
-                       "%s: %s was renamed or moved, with everything in it", ld_server_url(k->d),
-                       entry->dn);
+    int here = kind && in_scope(pool, kind, entry->dn),
+        container = !kind && !ld_holds(entry, "objectClass", "user");
+    /* Links to it are told to nobody, nor are the members that a group had before; and what the
+     * last run read of them may be of the time before the move. */
+    if (c->placed && !c->fresh && (here || container)) {
+        r->doubt = apr_pstrcat(r->k->pool, entry->dn, " was renamed, moved or restored",
+                               container ? ", with everything in it" : "", NULL);
     }
-    if (kind && in_scope(r, kind, entry->dn)) {
+    if (here) {
         r->changes++;
         if (kind == f->users) {
-            class = kind->item(r, entry);
-            if (c->placed && !c->fresh) {
-                APR_ARRAY_PUSH(r->moved, const char *) = apr_pstrdup(r->moved->pool, id);
-            }
-        } else if (c->placed) {
-            ld_group_later(r, entry->dn); /* perhaps new to the scope: with all its members */
+            class = kind->item(r, pool, entry);
         } else {
-            class = ld_group_entry(r, entry, &group);
+            class = ld_group_entry(r, pool, entry, &group);
             class = class ? class : ld_stored(r, cache_sync_group(r->run, r->c, &group, NULL, 0));
-            ld_primary_lost(r, entry, c->id, c->lost);
         }
         apr_hash_set(f->known, c->id, APR_HASH_KEY_STRING, NULL);
     }
-    apr_pool_clear(r->item_pool);
     return class;
 }
 
@@ -291,41 +282,21 @@ static directory_class look_at_changes(dirsync *f, const char *const *attributes
 
 /* --- a run --- */
 
-static const char **all_attributes(const dirsync *f)
+/* The first one is the members: a look leaves it out, for it must not ask for all of a group. */
+static const char *const *all_attributes(const dirsync *f)
 {
     static const char *const more[] = {"name", "parentGUID", "isDeleted", "objectClass", NULL};
     const directory *d = f->r->k->d;
-    const char *const *const lists[] = {d->user_attributes, f->groups->attributes, more};
+    const char *const *const lists[] = {d->user_attributes, d->group_attributes, more};
     apr_array_header_t *names = apr_array_make(f->pool, 40, sizeof(const char *));
+    ld_add_name(names, d->dialect->member);
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
         for (const char *const *name = lists[l]; *name; name++) {
-            int twice = 0;
-            for (int i = 0; i < names->nelts; i++) {
-                twice = twice || strcasecmp(APR_ARRAY_IDX(names, i, const char *), *name) == 0;
-            }
-            if (!twice) {
-                APR_ARRAY_PUSH(names, const char *) = *name;
-            }
+            ld_add_name(names, *name);
         }
     }
     APR_ARRAY_PUSH(names, const char *) = NULL;
-    return (const char **)names->elts;
-}
-
-/* The same without `name`: a look must not ask for all members of a group. */
-static const char **without(apr_pool_t *pool, const char *const *names, const char *name)
-{
-    int count = 0;
-    while (names[count]) {
-        count++;
-    }
-    const char **out = apr_pcalloc(pool, (apr_size_t)(count + 1) * sizeof *out), **to = out;
-    for (; *names; names++) {
-        if (strcasecmp(*names, name) != 0) {
-            *to++ = *names;
-        }
-    }
-    return out;
+    return (const char *const *)names->elts;
 }
 
 /* What a refused request means: no right, no such control, or a token that this server does not
@@ -343,7 +314,7 @@ static directory_class refused(ld_call *k, const ld_answer *answer, int token, i
 }
 
 directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, json_t *tokens,
-                           int *unavailable)
+                           int *blind, int *unavailable)
 {
     ld_call *k = r->k;
     const char *token = old ? ida_json_string(old, "dirsync") : NULL;
@@ -353,6 +324,7 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     directory_class class = DIRECTORY_OK;
     *unavailable = 0;
     apr_pool_create(&f.pool, k->pool);
+    apr_pool_create(&f.item_pool, f.pool);
     f.known = apr_hash_make(f.pool);
     f.added = apr_hash_make(f.pool);
     f.order = apr_array_make(f.pool, 64, sizeof(changed *));
@@ -389,11 +361,9 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
     for (int i = 0; !class && f.full && i < 2; i++) {
         class = ld_stored(r, cache_sync_complete(r->run, r->c, kinds[i].name));
     }
-    class = class || f.full
-                ? class
-                : look_at_changes(&f, without(f.pool, attributes, k->d->dialect->member));
+    class = class || f.full ? class : look_at_changes(&f, attributes + 1);
     class = class ? class : ld_dirsync_deletions(k, f.root, &shown);
-    class = class || shown ? class : ld_scan(r, kinds, old, tokens);
+    *blind = !shown;
     ida_json_put(tokens, "dirsync",
                  class ? NULL
                        : ida_base64_encode(k->pool, (const unsigned char *)cookie.bv_val,

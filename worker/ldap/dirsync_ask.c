@@ -87,14 +87,12 @@ directory_class ld_dirsync_ask(ld_call *k, const struct berval *cookie, const ch
 
 directory_class ld_dirsync_deletions(ld_call *k, const char *root, int *shown)
 {
-    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
     LDAPControl show = {.ldctl_oid = (char *)(uintptr_t)SHOW_DELETED, .ldctl_iscritical = 1},
                 *controls[] = {&show, NULL};
     const ld_query query = {
         .base = apr_pstrcat(k->pool, "<WKGUID=18E2EA80684F11D2B9AA00C04F79F805,", root, ">", NULL),
         .scope = LDAP_SCOPE_BASE,
         .filter = "(objectClass=*)",
-        .attributes = nothing,
         .controls = controls,
         .limit = 1,
         .phase = LD_READ,
@@ -104,61 +102,16 @@ directory_class ld_dirsync_deletions(ld_call *k, const char *root, int *shown)
     return class == DIRECTORY_NOT_FOUND || class == DIRECTORY_FORBIDDEN ? DIRECTORY_OK : class;
 }
 
-/* --- moves meanwhile --- */
-
-static directory_class take_move(ld_call *k, int type, LDAPMessage *message, void *baton)
-{
-    ld_run *r = baton;
-    if (type == LDAP_RES_SEARCH_ENTRY) {
-        const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
-        r->raced = r->raced || (entry && !ld_holds(entry, "isDeleted", "TRUE") &&
-                                !ld_told(entry, "objectClass") &&
-                                (ld_told(entry, "name") || ld_told(entry, "parentGUID")));
-        apr_pool_clear(r->item_pool);
-    }
-    return DIRECTORY_OK;
-}
-
-directory_class ld_dirsync_moves(ld_run *r, const json_t *tokens)
-{
-    static const char *const attributes[] = {"name", "parentGUID", "isDeleted", "objectClass",
-                                             NULL};
-    ld_call *k = r->k;
-    const char *root;
-    struct berval cookie = {0};
-    ld_answer answer = {0};
-    directory_class class = ld_dirsync_cookie(k->pool, ida_json_string(tokens, "dirsync"), &cookie)
-                                ? ld_dirsync_ask(k, &cookie, ld_dirsync_kinds, attributes,
-                                                 take_move, r, &answer, &root)
-                                : ld_fail(k, DIRECTORY_LOCAL, NULL,
-                                          "the new sync token is damaged");
-    int more = 0;
-    if (!class && answer.code == LDAP_SUCCESS &&
-        ld_dirsync_answer(k->pool, &answer, &more, &cookie)) {
-        r->raced = r->raced || more; /* so much has changed that moves are among it */
-    }
-    return class || answer.code == LDAP_SUCCESS
-               ? class
-               : ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
-}
-
 /* --- the right --- */
-
-static directory_class pass_over(ld_call *k, int type, LDAPMessage *message, void *baton)
-{
-    (void)k, (void)type, (void)message, (void)baton;
-    return DIRECTORY_OK;
-}
 
 directory_class ld_dirsync_right(ld_call *k, int *deletions)
 {
-    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
     const struct berval none = {0};
     const char *root = NULL;
     ld_answer answer = {0};
     /* One entry: the right is asked, not the content. */
-    directory_class class = ld_dirsync_ask(k, &none, "(objectClass=builtinDomain)", nothing,
-                                           pass_over, NULL, &answer, &root);
+    directory_class class = ld_dirsync_ask(k, &none, "(objectClass=builtinDomain)", NULL, NULL,
+                                           NULL, &answer, &root);
     if (!class && answer.code != LDAP_SUCCESS) {
         class = ld_fail_code(k, answer.code, LD_BASE, answer.text, "DirSync");
     }

@@ -1,5 +1,4 @@
-/* Owns the table that turns result codes into failure classes (contracts, "Failure classes"). Must
- * not know connections. */
+/* Owns the table that turns result codes into failure classes. Must not know connections. */
 #include "worker/ldap/error.h"
 
 #include <apr_strings.h>

@@ -16,15 +16,21 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
+static char *escaped(char *to, unsigned char byte)
+{
+    *to++ = '\\';
+    *to++ = hex_digits[byte >> 4];
+    *to++ = hex_digits[byte & 15];
+    return to;
+}
+
 char *ld_filter_value(apr_pool_t *pool, const void *bytes, size_t len)
 {
     const unsigned char *in = bytes;
     char *out = apr_palloc(pool, len * 3 + 1), *at = out;
     for (size_t i = 0; i < len; i++) {
         if (in[i] == '\0' || strchr("()*\\", in[i])) {
-            *at++ = '\\';
-            *at++ = hex_digits[in[i] >> 4];
-            *at++ = hex_digits[in[i] & 15];
+            at = escaped(at, in[i]);
         } else {
             *at++ = (char)in[i];
         }
@@ -38,9 +44,7 @@ char *ld_filter_bytes(apr_pool_t *pool, const void *bytes, size_t len)
     const unsigned char *in = bytes;
     char *out = apr_palloc(pool, len * 3 + 1), *at = out;
     for (size_t i = 0; i < len; i++) {
-        *at++ = '\\';
-        *at++ = hex_digits[in[i] >> 4];
-        *at++ = hex_digits[in[i] & 15];
+        at = escaped(at, in[i]);
     }
     *at = '\0';
     return out;
@@ -62,9 +66,7 @@ char *ld_dn_value(apr_pool_t *pool, const char *text)
         }
         if ((unsigned char)text[i] <
             ' ') { /* readers take tabs and line ends at the edges for blanks between parts */
-            *at++ = '\\';
-            *at++ = hex_digits[(unsigned char)text[i] >> 4];
-            *at++ = hex_digits[text[i] & 15];
+            at = escaped(at, (unsigned char)text[i]);
         } else {
             *at++ = text[i];
         }
@@ -217,17 +219,8 @@ char *ld_uuid_text(apr_pool_t *pool, const void *bytes, size_t len)
     if (len != 16) {
         return NULL;
     }
-    const unsigned char *in = bytes;
-    char *out = apr_palloc(pool, 37), *at = out;
-    for (int i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) {
-            *at++ = '-';
-        }
-        *at++ = hex_digits[in[i] >> 4];
-        *at++ = hex_digits[in[i] & 15];
-    }
-    *at = '\0';
-    return out;
+    const char *hex = ida_hex(pool, bytes, len);
+    return apr_psprintf(pool, "%.8s-%.4s-%.4s-%.4s-%s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }
 
 char *ld_uuid_canonical(apr_pool_t *pool, const char *text)

@@ -23,12 +23,10 @@ static int is_dynamic(const directory *d, const ld_entry *group)
     return class && ld_holds(group, "objectClass", class);
 }
 
-static directory_class gather(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
-                              void *baton)
+static directory_class gather(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     gathering *g = baton;
     cache_group group;
-    (void)k;
     if (ld_group_read(g->d, entry_pool, entry, &group) &&
         !apr_hash_get(g->seen, group.id, APR_HASH_KEY_STRING)) {
         directory_membership *row = apr_array_push(g->rows);
@@ -64,8 +62,7 @@ static directory_class gather_by_member(ld_call *k, gathering *g, const char *dn
     return every_page(k, &query, gather, g);
 }
 
-static directory_class collect(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
-                               void *baton)
+static directory_class collect(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     cache_group group;
     gathering *g = baton;
@@ -74,26 +71,7 @@ static directory_class collect(ld_call *k, const ld_entry *entry, apr_pool_t *en
         apr_hash_set(g->by_rule, apr_pstrdup(g->pool, group.id), APR_HASH_KEY_STRING,
                      apr_pstrdup(g->pool, group.dn));
     }
-    (void)k;
     return DIRECTORY_OK;
-}
-
-/* The group at the DN, when `filter` holds for it. */
-static directory_class read_group(ld_call *k, const char *dn, const char *filter,
-                                  const ld_entry **group)
-{
-    const ld_query query = {.base = dn,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = filter,
-                            .attributes = k->d->group_attributes,
-                            .limit = 1,
-                            .phase = LD_READ,
-                            .doing = "look into a group"};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    *group = !class && count ? rows[0] : NULL;
-    return class;
 }
 
 /* Whether the group shows the user: by a filter on its members, or, where the server applies rules
@@ -104,10 +82,10 @@ static directory_class shows_user(ld_call *k, const char *group_dn, int by_rule,
 {
     const char *member = k->d->dialect->member;
     const ld_entry *group;
-    directory_class class = read_group(k, group_dn,
+    directory_class class = ld_read_if(k, group_dn,
                                        apr_pstrcat(k->pool, "(", member, "=",
                                                    ld_filter_text(k->pool, user_dn), ")", NULL),
-                                       &group);
+                                       NULL, "look into a group", &group);
     *shows = group != NULL;
     return class || *shows || !by_rule
                ? class
@@ -122,10 +100,10 @@ static directory_class gather_shown(ld_call *k, gathering *g, const char *group_
     int shows = 0;
     directory_class class = shows_user(k, group_dn, by_rule, user_dn, &shows);
     if (!class && shows) {
-        class = read_group(k, group_dn, "(objectClass=*)", &group);
+        class = ld_read(k, group_dn, k->d->group_attributes, "look into a group", &group);
     }
     if (group) {
-        gather(k, group, k->pool, g);
+        gather(group, k->pool, g);
     }
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
@@ -156,17 +134,9 @@ static directory_class gather_by_back_link(ld_call *k, gathering *g, const char 
 {
     const ld_dialect *t = k->d->dialect;
     const char *const attributes[] = {t->member_of, NULL};
-    const ld_query own = {.base = dn,
-                          .scope = LDAP_SCOPE_BASE,
-                          .filter = "(objectClass=*)",
-                          .attributes = attributes,
-                          .limit = 1,
-                          .phase = LD_READ,
-                          .doing = "read the user's groups"};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &own, &rows, &count);
-    const ld_attribute *links = !class && count ? ld_get(rows[0], t->member_of) : NULL;
+    const ld_entry *own;
+    directory_class class = ld_read(k, dn, attributes, "read the user's groups", &own);
+    const ld_attribute *links = own ? ld_get(own, t->member_of) : NULL;
     for (int i = 0; !class && links && i < links->count; i++) {
         class = gather_shown(k, g, links->values[i].bv_val, 0, dn);
     }
@@ -177,22 +147,17 @@ static directory_class gather_by_back_link(ld_call *k, gathering *g, const char 
  * wherever it lies. */
 static directory_class gather_primary(ld_call *k, gathering *g, const directory_user *user)
 {
-    const ld_entry **rows;
-    int count = 0, before = g->rows->nelts;
+    const ld_entry *group;
+    int before = g->rows->nelts;
     if (!user->primary || !k->d->root) {
         return DIRECTORY_OK;
     }
-    const ld_query query = {.base = apr_pstrdup(k->pool, k->d->root),
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(", k->d->dialect->sid, "=",
-                                                  user->primary, ")", NULL),
-                            .attributes = k->d->group_attributes,
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = "find the primary group"};
-    directory_class class = ld_search(k, &query, &rows, &count);
-    if (!class && count) {
-        gather(k, rows[0], k->pool, g);
+    directory_class class = ld_below(k, apr_pstrdup(k->pool, k->d->root),
+                                     apr_pstrcat(k->pool, "(", k->d->dialect->sid, "=",
+                                                 user->primary, ")", NULL),
+                                     k->d->group_attributes, "find the primary group", &group);
+    if (group) {
+        gather(group, k->pool, g);
     }
     if (g->rows->nelts > before) {
         APR_ARRAY_IDX(g->rows, before, directory_membership).retained =
@@ -220,24 +185,15 @@ static directory_class group_by_id(ld_call *k, const char *group_id, const ld_en
     }
     /* In Active Directory an ID finds its entry wherever it lies: memberships may be in groups
      * outside groupBase. */
-    const ld_query query = {
-        .base = t->binary_ids ? apr_pstrcat(k->pool, "<GUID=", uuid, ">", NULL) : k->d->group_base,
-        .scope = t->binary_ids ? LDAP_SCOPE_BASE : LDAP_SCOPE_SUBTREE,
-        .filter = t->binary_ids ? t->group_filter : ld_id_filter(t, k->pool, uuid),
-        .attributes = k->d->group_attributes,
-        .limit = 1,
-        .phase = t->binary_ids ? LD_READ : LD_BASE,
-        .doing = "find the group"};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    if (class || count == 0) {
-        return class ? class
-                     : ld_fail(k, DIRECTORY_NOT_FOUND, "group", "%s: no group %s below %s",
-                               ld_server_url(k->d), uuid, k->d->group_base);
-    }
-    *group = rows[0];
-    return DIRECTORY_OK;
+    const char *const *attributes = k->d->group_attributes;
+    directory_class class = t->binary_ids
+                                ? ld_read_if(k, apr_pstrcat(k->pool, "<GUID=", uuid, ">", NULL),
+                                             t->group_filter, attributes, "find the group", group)
+                                : ld_below(k, k->d->group_base, ld_id_filter(t, k->pool, uuid),
+                                           attributes, "find the group", group);
+    return class || *group ? class
+                           : ld_fail(k, DIRECTORY_NOT_FOUND, "group", "%s: no group %s below %s",
+                                     ld_server_url(k->d), uuid, k->d->group_base);
 }
 
 /* The group by ID with `shows` = it holds the user now. */
@@ -279,7 +235,7 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
         }
         class = group_holding(&k, candidates[i], &user, &group, &shows);
         if (!class && shows) {
-            gather(&k, group, pool, &g);
+            gather(group, pool, &g);
         }
         class = class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
     }
@@ -407,19 +363,14 @@ static int settles(directory_class class)
  * it meanwhile. */
 static const char *just_made(ld_call *k, const char *user_id)
 {
-    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
     const char *dn = ld_made_dn(k, user_id),
                *uuid = dn ? ld_uuid_canonical(k->pool, user_id) : NULL;
-    const ld_query query = {.base = dn,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = uuid ? ld_id_filter(k->d->dialect, k->pool, uuid) : NULL,
-                            .attributes = nothing,
-                            .limit = 1,
-                            .phase = LD_READ,
-                            .doing = "look whether the account is where it was made"};
-    const ld_entry **rows;
-    int count = 0;
-    return uuid && ld_search(k, &query, &rows, &count) == DIRECTORY_OK && count ? dn : NULL;
+    const ld_entry *entry = NULL;
+    if (uuid) {
+        ld_read_if(k, dn, ld_id_filter(k->d->dialect, k->pool, uuid), NULL,
+                   "look whether the account is where it was made", &entry);
+    }
+    return entry ? dn : NULL;
 }
 
 /* One user by itself: looks, acts, and looks again where the answer leaves something open. An

@@ -26,19 +26,15 @@ const char *const *ld_group_attributes_all(const directory *d, apr_pool_t *pool)
     return attributes_with(d, pool, d->dialect->member);
 }
 
-directory_class ld_group_entry(ld_run *r, const ld_entry *entry, cache_group *group)
+directory_class ld_group_entry(ld_run *r, apr_pool_t *pool, const ld_entry *entry,
+                               cache_group *group)
 {
-    return ld_group_read(r->k->d, r->item_pool, entry, group)
+    return ld_group_read(r->k->d, pool, entry, group)
                ? DIRECTORY_OK
                : ld_fail(r->k, DIRECTORY_CONFIG, NULL,
                          "%s: %s shows no %s or no %s: our account may not read them",
                          ld_server_url(r->k->d), entry->dn, r->k->d->dialect->id,
                          r->k->d->dialect->group_name);
-}
-
-void ld_group_later(ld_run *r, const char *dn)
-{
-    APR_ARRAY_PUSH(r->later, const char *) = apr_pstrdup(r->later->pool, dn);
 }
 
 /* 1 when the values are the beginning of a longer list ("range=0-1499"; the last part ends in "*");
@@ -69,7 +65,7 @@ static directory_class store_members(ld_run *r, const cache_group *group,
                                      const apr_array_header_t *members)
 {
     const cache_member *list = (const cache_member *)members->elts;
-    if (!r->primary || !r->whole) {
+    if (!r->k->d->dialect->primary_group || !r->whole) {
         return ld_stored(r, cache_sync_group(r->run, r->c, group, list, members->nelts));
     }
     directory_class class = ld_stored(r, cache_sync_group(r->run, r->c, group, NULL, 0));
@@ -78,35 +74,22 @@ static directory_class store_members(ld_run *r, const cache_group *group,
                : ld_stored(r, cache_sync_slice(r->run, r->c, group->id, list, members->nelts));
 }
 
-static directory_class store_group(ld_run *r, const cache_group *group, const ld_entry *entry)
+static directory_class store_group(ld_run *r, apr_pool_t *pool, const cache_group *group,
+                                   const ld_entry *entry)
 {
     const ld_attribute *a = ld_get(entry, r->k->d->dialect->member);
-    apr_array_header_t *members = apr_array_make(r->item_pool, a ? a->count + 1 : 1,
-                                                 sizeof(cache_member));
+    apr_array_header_t *members = apr_array_make(pool, a ? a->count + 1 : 1, sizeof(cache_member));
     long last;
-    if (begins_list(a, &last) || (r->primary && !r->whole)) {
-        ld_group_later(r, entry->dn);
+    if (begins_list(a, &last) || (r->k->d->dialect->primary_group && !r->whole)) {
+        APR_ARRAY_PUSH(r->later, const char *) = apr_pstrdup(r->later->pool, entry->dn);
         return DIRECTORY_OK;
     }
-    push_members(r->k->d, r->item_pool, group, a, members);
+    push_members(r->k->d, pool, group, a, members);
     return store_members(r, group, members);
 }
 
-static directory_class push_holders(ld_run *r, const ld_entry *group, apr_pool_t *pool,
-                                    apr_array_header_t *members)
-{
-    apr_array_header_t *ids = apr_array_make(pool, 8, sizeof(const char *));
-    directory_class class = ld_primary_holders(r, group, pool, ids);
-    for (int i = 0; i < ids->nelts; i++) {
-        *(cache_member *)apr_array_push(
-            members) = (cache_member){.id = APR_ARRAY_IDX(ids, i, const char *), .kind = "user"};
-    }
-    return class;
-}
-
 /* One group with all its members, part by part. */
-static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const char *dn,
-                                      apr_pool_t *pool)
+static directory_class group_in_parts(ld_run *r, const char *dn, apr_pool_t *pool)
 {
     ld_call *k = r->k;
     const directory *d = k->d;
@@ -123,7 +106,7 @@ static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const ch
             *k->e = (directory_error){0};
             return DIRECTORY_OK; /* gone since: the next run tells */
         }
-        class = class ? class : ld_group_entry(r, entry, &group);
+        class = class ? class : ld_group_entry(r, pool, entry, &group);
         if (class) {
             return class;
         }
@@ -141,17 +124,15 @@ static directory_class group_in_parts(ld_run *r, const ld_kind *groups, const ch
                 ld_server_url(d), dn, last);
         }
         from = last + 1;
-        class = more ? DIRECTORY_OK : push_holders(r, entry, pool, members);
+        class = more ? DIRECTORY_OK : ld_primary_holders(r, entry, members);
         if (class) {
             return class;
         }
     }
-    directory_class class = store_members(r, &group, members);
-    return class || !r->primary || r->whole ? class
-                                            : ld_joined(r, groups, "group", group.id, dn, pool);
+    return store_members(r, &group, members);
 }
 
-directory_class ld_groups_late(ld_run *r, const ld_kind *groups)
+directory_class ld_groups_late(ld_run *r)
 {
     ld_call *k = r->k;
     apr_pool_t *whole = k->pool, *pool;
@@ -160,20 +141,19 @@ directory_class ld_groups_late(ld_run *r, const ld_kind *groups)
     for (int i = 0; !class && i < r->later->nelts; i++) {
         k->pool = pool;
         r->changes++;
-        class = group_in_parts(r, groups, APR_ARRAY_IDX(r->later, i, const char *), pool);
+        class = group_in_parts(r, APR_ARRAY_IDX(r->later, i, const char *), pool);
         k->pool = whole;
         k->e->message = k->e->message ? apr_pstrdup(whole, k->e->message) : NULL;
         apr_pool_clear(pool);
-        apr_pool_clear(r->item_pool);
     }
     apr_pool_destroy(pool);
     return class;
 }
 
-directory_class ld_group_item(ld_run *r, const ld_entry *entry)
+directory_class ld_group_item(ld_run *r, apr_pool_t *pool, const ld_entry *entry)
 {
     cache_group group;
-    directory_class class = ld_group_entry(r, entry, &group);
+    directory_class class = ld_group_entry(r, pool, entry, &group);
     if (class) {
         return class;
     }
@@ -182,19 +162,15 @@ directory_class ld_group_item(ld_run *r, const ld_entry *entry)
      * streams. */
     return strcmp(group.kind, "dynamic") == 0
                ? ld_stored(r, cache_sync_present(r->run, r->c, "group", group.id))
-               : store_group(r, &group, entry);
+               : store_group(r, pool, &group, entry);
 }
 
-static directory_class dynamic_group(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
-                                     void *baton)
+static directory_class dynamic_group(const ld_entry *entry, apr_pool_t *pool, void *baton)
 {
     ld_run *r = baton;
     cache_group group;
-    (void)k, (void)entry_pool;
-    directory_class class = ld_group_entry(r, entry, &group);
-    class = class ? class : store_group(r, &group, entry);
-    apr_pool_clear(r->item_pool);
-    return class;
+    directory_class class = ld_group_entry(r, pool, entry, &group);
+    return class ? class : store_group(r, pool, &group, entry);
 }
 
 directory_class ld_groups_dynamic(ld_run *r, const ld_kind *groups)

@@ -10,15 +10,16 @@
 
 /* DNs of the entries below `base` that name `dn` in `attribute`. */
 typedef struct naming {
+    const ld_dialect *dialect;
     apr_pool_t *pool;
     const char *attribute;      /* to be collected; NULL: the DN of the entry */
     apr_array_header_t *values; /* const char * */
 } naming;
 
-static directory_class take(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+static directory_class take(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     naming *n = baton;
-    const char *value = n->attribute ? ld_id_text(k->d->dialect, entry_pool, entry) : entry->dn;
+    const char *value = n->attribute ? ld_id_text(n->dialect, entry_pool, entry) : entry->dn;
     if (value) {
         APR_ARRAY_PUSH(n->values, const char *) = apr_pstrdup(n->pool, value);
     }
@@ -40,7 +41,8 @@ static directory_class linked(ld_call *k, const char *base, const char *filter, 
                                                   ld_filter_text(k->pool, dn), "))", NULL)};
     for (int attempt = 0; attempt < 2 && (attempt == 0 || class == DIRECTORY_TRANSIENT);
          attempt++) {
-        naming n = {.pool = k->pool,
+        naming n = {.dialect = k->d->dialect,
+                    .pool = k->pool,
                     .attribute = collect,
                     .values = apr_array_make(k->pool, 8, sizeof(const char *))};
         *values = n.values;
@@ -143,7 +145,6 @@ static directory_class occupied(ld_call *k, const char *dn)
 static directory_class look(ld_call *k, const char *id, const char *container, directory_user *user,
                             const char **fresh)
 {
-    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
     const directory *d = k->d;
     const ld_entry *there = NULL;
     const char *key = ld_dn_key(k->pool, container);
@@ -163,13 +164,13 @@ static directory_class look(ld_call *k, const char *id, const char *container, d
     if (strcmp(key, ld_dn_key(k->pool, parent)) == 0) {
         return DIRECTORY_ALREADY;
     }
-    class = ld_read(k, container, nothing, "find the container", &there);
+    class = ld_read(k, container, NULL, "find the container", &there);
     if (class == DIRECTORY_NOT_FOUND || (!class && !there)) {
         return ld_fail(k, DIRECTORY_NOT_FOUND, "container", "%s: there is no container %s",
                        ld_server_url(d), container);
     }
     *fresh = apr_pstrcat(k->pool, name, ",", container, NULL);
-    class = class ? class : ld_read(k, *fresh, nothing, "look whether the place is free", &there);
+    class = class ? class : ld_read(k, *fresh, NULL, "look whether the place is free", &there);
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class ? class : occupied(k, *fresh);
 }
 

@@ -62,23 +62,20 @@ static char *numbered(apr_pool_t *pool, const char *base, const char *between, i
 static directory_class login_free(ld_call *k, const char *login, int *taken)
 {
     const directory *d = k->d;
+    const ld_entry *entry;
     /* Users, groups and computers of the domain share one list of names. */
-    const ld_query query = {.base = apr_pstrdup(k->pool, d->root ? d->root : d->user_base),
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = apr_pstrcat(k->pool, "(", d->dialect->login, "=",
-                                                  ld_filter_text(k->pool, login), ")", NULL),
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = "look for a free login name"};
-    const ld_entry **rows;
-    return ld_search(k, &query, &rows, taken);
+    directory_class class = ld_below(k, apr_pstrdup(k->pool, d->root ? d->root : d->user_base),
+                                     apr_pstrcat(k->pool, "(", d->dialect->login, "=",
+                                                 ld_filter_text(k->pool, login), ")", NULL),
+                                     NULL, "look for a free login name", &entry);
+    *taken = entry != NULL;
+    return class;
 }
 
 static directory_class dn_free(ld_call *k, const char *dn, int *taken)
 {
-    static const char *const nothing[] = {LDAP_NO_ATTRS, NULL};
-    const ld_entry *entry = NULL;
-    directory_class class = ld_read(k, dn, nothing, "look for a free name", &entry);
+    const ld_entry *entry;
+    directory_class class = ld_read(k, dn, NULL, "look for a free name", &entry);
     *taken = entry != NULL;
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }

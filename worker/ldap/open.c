@@ -1,5 +1,6 @@
 /* Owns the making of a session from the tenant document, and the connector's table. Connects
  * nowhere. */
+#include <apr_escape.h>
 #include <apr_strings.h>
 #include <pthread.h>
 #include <signal.h>
@@ -82,32 +83,6 @@ static const struct {
     int port;
 } schemes[] = {{"ldaps://", LD_LDAPS, 636}, {"ldap://", LD_LDAP, 389}, {"ldapi://", LD_LDAPI, 0}};
 
-static int hex_value(char digit)
-{
-    const char *digits = "0123456789abcdef", *at = digit ? strchr(digits, digit | 0x20) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
-/* "%2Frun%2Fldapi" -> "/run/ldapi"; NULL when an escape is broken or names NUL. */
-static char *percent_decoded(apr_pool_t *pool, const char *text)
-{
-    char *out = apr_palloc(pool, strlen(text) + 1), *to = out;
-    for (; *text; text++) {
-        if (*text == '%') {
-            int high = hex_value(text[1]), low = high >= 0 ? hex_value(text[2]) : -1;
-            if (low < 0 || high * 16 + low == 0) {
-                return NULL;
-            }
-            *to++ = (char)(high * 16 + low);
-            text += 2;
-        } else {
-            *to++ = *text;
-        }
-    }
-    *to = '\0';
-    return out;
-}
-
 static int server_parse(apr_pool_t *pool, const char *url, ld_server *server)
 {
     size_t i = 0;
@@ -127,7 +102,8 @@ static int server_parse(apr_pool_t *pool, const char *url, ld_server *server)
         *slash = '\0';
     }
     if (server->scheme == LD_LDAPI) {
-        server->host = *rest ? percent_decoded(pool, rest) : "/var/run/slapd/ldapi";
+        server->host = *rest ? apr_punescape_url(pool, rest, NULL, NULL, 0)
+                             : "/var/run/slapd/ldapi";
         return server->host && server->host[0] == '/';
     }
     char *colon = strrchr(rest, ':');

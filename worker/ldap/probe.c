@@ -12,7 +12,6 @@
 #include "worker/ldap/probe.h"
 #include "worker/ldap/sync.h"
 
-#define CLOCK_TOLERANCE_MS 60000
 #define CHECK_MS (3 * DIRECTORY_CALL_MS) /* for all questions but those that read everything */
 
 typedef struct probe {
@@ -23,54 +22,28 @@ typedef struct probe {
 static directory_class read_base(ld_call *k, const char *dn, const char *name)
 {
     const char *const attributes[] = {k->d->dialect->id, NULL};
-    const ld_query query = {.base = dn,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = attributes,
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = apr_pstrcat(k->pool, "read ", name, " ", dn, NULL)};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    if (!class && (count == 0 || !ld_get(rows[0], attributes[0]))) {
+    const ld_entry *base;
+    directory_class class = ld_read_base(k, dn, attributes,
+                                         apr_pstrcat(k->pool, "read ", name, " ", dn, NULL), &base);
+    if (!class && !(base && ld_get(base, attributes[0]))) {
         class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s %s is not readable by our account", name,
                         dn);
     }
     return class;
 }
 
-/* One entry of a kind with this attribute; NULL: none is shown. */
-static directory_class read_one(ld_call *k, const char *base, const char *filter,
-                                const char *attribute, const char *what, const ld_entry **entry)
-{
-    const char *const attributes[] = {attribute, NULL};
-    const ld_query query = {.base = base,
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = filter,
-                            .attributes = attributes,
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = apr_pstrcat(k->pool, "search ", what, NULL)};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    *entry = !class && count ? rows[0] : NULL;
-    return class;
-}
-
 typedef struct shown {
+    const ld_dialect *dialect;
     apr_pool_t *pool;
     int64_t count;
     const char *nameless; /* DN of an entry without an ID; NULL: none */
 } shown;
 
-static directory_class count_entry(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
-                                   void *baton)
+static directory_class count_entry(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     shown *s = baton;
     s->count++;
-    if (!s->nameless && !ld_id_text(k->d->dialect, entry_pool, entry)) {
+    if (!s->nameless && !ld_id_text(s->dialect, entry_pool, entry)) {
         s->nameless = apr_pstrdup(s->pool, entry->dn);
     }
     return DIRECTORY_OK;
@@ -82,7 +55,7 @@ static directory_class count_message(ld_call *k, int type, LDAPMessage *message,
     apr_pool_create(&pool, ((shown *)baton)->pool);
     const ld_entry *entry = type == LDAP_RES_SEARCH_ENTRY ? ld_entry_read(k->d->ld, message, pool)
                                                           : NULL;
-    directory_class class = entry ? count_entry(k, entry, pool, baton)
+    directory_class class = entry ? count_entry(entry, pool, baton)
                             : type == LDAP_RES_SEARCH_ENTRY
                                 ? ld_fail(k, DIRECTORY_LOCAL, NULL,
                                           "an entry of the answer cannot be read")
@@ -96,7 +69,7 @@ static directory_class count_message(ld_call *k, int type, LDAPMessage *message,
 static void check_kind(probe *p, const char *base, const char *filter, const char *what)
 {
     ld_call k = *p->k; /* with the time that a sync has */
-    shown s = {.pool = k.pool};
+    shown s = {.dialect = k.d->dialect, .pool = k.pool};
     const char *const attributes[] = {k.d->dialect->id, NULL};
     const ld_query query = {.base = base,
                             .scope = LDAP_SCOPE_SUBTREE,
@@ -217,6 +190,15 @@ static void check_placeholder(probe *p)
               : "exists");
 }
 
+void ld_probe_clock(ld_call *k, report *r, int64_t ahead, int64_t behind_max, const char *behind)
+{
+    long long seconds = (ahead < 0 ? -ahead : ahead) / 1000;
+    const char *text = seconds < 2 ? "the server's clock agrees with ours"
+                                   : ida_printf(k->pool, "the server's clock is %lld s %s", seconds,
+                                                ahead < 0 ? behind : "ahead of ours");
+    directory_report_line(r, "clock", ahead <= CLOCK_TOLERANCE_MS && -ahead <= behind_max, text);
+}
+
 /* With lastbind our bind a moment ago left the server's time on our own entry. */
 static void check_clock(probe *p, int64_t bound_at)
 {
@@ -230,18 +212,10 @@ static void check_clock(probe *p, int64_t bound_at)
     if (!at) {
         return;
     }
-    int64_t ahead = at - bound_at;
     /* Behind: lastbind-precision may have kept an older time, so only a clock that is ahead is sure
      * to be wrong. */
-    int64_t seconds = (ahead < 0 ? -ahead : ahead) / 1000;
-    const char *text = seconds < 2
-                           ? "the server's clock agrees with ours"
-                           : ida_printf(k->pool, "the server's clock is %lld s %s",
-                                        (long long)seconds,
-                                        ahead < 0
-                                            ? "behind ours (or its lastbind-precision is coarse)"
-                                            : "ahead of ours");
-    directory_report_line(&p->report, "clock", ahead <= CLOCK_TOLERANCE_MS, text);
+    ld_probe_clock(k, &p->report, at - bound_at, INT64_MAX,
+                   "behind ours (or its lastbind-precision is coarse)");
 }
 
 /* A whole read asks anew for what is newer than slapd's snapshot (newer_than_content in
@@ -250,12 +224,13 @@ static void check_clock(probe *p, int64_t bound_at)
 static directory_class stamp_shown(ld_call *k, const char *base, const char *filter,
                                    const char *what)
 {
-    const char *stamp = k->d->dialect->stamp;
+    const char *stamp = k->d->dialect->stamp, *doing = apr_pstrcat(k->pool, "search ", what, NULL);
+    const char *const attributes[] = {stamp, NULL};
     const char *any = apr_pstrcat(k->pool, "(&", filter, "(", stamp,
                                   ">=19700101000000.000000Z#000000#000#000000))", NULL);
     const ld_entry *one, *stamped = NULL;
-    directory_class class = read_one(k, base, filter, stamp, what, &one);
-    class = class || !one ? class : read_one(k, base, any, stamp, what, &stamped);
+    directory_class class = ld_below(k, base, filter, attributes, doing, &one);
+    class = class || !one ? class : ld_below(k, base, any, attributes, doing, &stamped);
     if (!class && one && !(stamped && ld_get(stamped, stamp))) {
         class = ld_fail(k, DIRECTORY_CONFIG, NULL,
                         "our account may not search and read %s of %s below %s: whoever changes "

@@ -10,8 +10,6 @@
 #include "worker/ldap/probe.h"
 #include "worker/ldap/sync.h"
 
-#define CLOCK_TOLERANCE_MS 60000 /* Kerberos takes five minutes; due times want less */
-
 static const ld_entry *read_entry(ld_call *k, const char *dn, const char *attribute,
                                   const char *doing, directory_class *class)
 {
@@ -45,20 +43,12 @@ static directory_class lacking(ld_call *k, const char *base, const char *filter,
                                const char *const *needed, const char **dn, const char **names)
 {
     static const char *const effective[] = {"allowedAttributesEffective", NULL};
-    const ld_query query = {.base = base,
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .filter = filter,
-                            .attributes = effective,
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = "look at our rights"};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    *dn = !class && count ? rows[0]->dn : NULL;
+    const ld_entry *entry;
+    directory_class class = ld_below(k, base, filter, effective, "look at our rights", &entry);
+    *dn = entry ? entry->dn : NULL;
     *names = NULL;
     for (; *dn && *needed; needed++) {
-        if (!ld_holds(rows[0], effective[0], *needed)) {
+        if (!ld_holds(entry, effective[0], *needed)) {
             *names = *names ? apr_pstrcat(k->pool, *names, ", ", *needed, NULL) : *needed;
         }
     }
@@ -134,12 +124,7 @@ static void check_clock(ld_call *k, report *r)
         directory_report_line(r, "clock", 1, "not told by the server");
         return;
     }
-    int64_t off = ahead < 0 ? -ahead : ahead;
-    directory_report_line(r, "clock", off <= CLOCK_TOLERANCE_MS,
-                          off < 2000 ? "the server's clock agrees with ours"
-                                     : ida_printf(k->pool, "the server's clock is %lld s %s ours",
-                                                  (long long)(off / 1000),
-                                                  ahead < 0 ? "behind" : "ahead of"));
+    ld_probe_clock(k, r, ahead, CLOCK_TOLERANCE_MS, "behind ours");
 }
 
 void ld_probe_active_directory(ld_call *k, report *r)

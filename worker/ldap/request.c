@@ -1,7 +1,6 @@
-/* Owns requests over a connection: bounded waits, streams, pages, writes. Must not know what
+/* Owns requests over a connection: bounded waits, streams, writes. Must not know what
  * entries hold. */
 #include <apr_strings.h>
-#include <apr_tables.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +9,8 @@
 #include "worker/ldap/ber.h"
 #include "worker/ldap/session.h"
 
-#define SLICE_MS 1000  /* between two looks at `alive` */
-#define LOOK_EVERY 200 /* the same, in messages that come without a pause */
-#define PAGE 500
+#define SLICE_MS 1000      /* between two looks at `alive` */
+#define LOOK_EVERY 200     /* the same, in messages that come without a pause */
 #define SERVER_LESS_MS 500 /* the server's time limit ends before our own */
 
 ld_call ld_call_begin(directory *d, apr_pool_t *pool, directory_error *e)
@@ -240,7 +238,7 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
             return ld_parse(k, message, answer, k->pool);
         }
         /* References to other servers are not followed. */
-        class = type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_INTERMEDIATE
+        class = take && (type == LDAP_RES_SEARCH_ENTRY || type == LDAP_RES_INTERMEDIATE)
                     ? take(k, type, message, baton)
                     : DIRECTORY_OK;
         ldap_msgfree(message);
@@ -299,21 +297,42 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
     return class;
 }
 
+static directory_class one(ld_call *k, const ld_query *query, const ld_entry **entry)
+{
+    const ld_entry **rows;
+    int count;
+    directory_class class = ld_search(k, query, &rows, &count);
+    *entry = !class && count ? rows[0] : NULL;
+    return class;
+}
+
+directory_class ld_read_if(ld_call *k, const char *dn, const char *filter,
+                           const char *const *attributes, const char *doing, const ld_entry **entry)
+{
+    return one(k, &(ld_query){dn, LDAP_SCOPE_BASE, filter, attributes, 1, NULL, LD_READ, doing},
+               entry);
+}
+
 directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes,
                         const char *doing, const ld_entry **entry)
 {
-    const ld_query query = {.base = dn,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = attributes,
-                            .limit = 1,
-                            .phase = LD_READ,
-                            .doing = doing};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    *entry = !class && count ? rows[0] : NULL;
-    return class;
+    return ld_read_if(k, dn, "(objectClass=*)", attributes, doing, entry);
+}
+
+directory_class ld_read_base(ld_call *k, const char *dn, const char *const *attributes,
+                             const char *doing, const ld_entry **entry)
+{
+    return one(
+        k, &(ld_query){dn, LDAP_SCOPE_BASE, "(objectClass=*)", attributes, 1, NULL, LD_BASE, doing},
+        entry);
+}
+
+directory_class ld_below(ld_call *k, const char *base, const char *filter,
+                         const char *const *attributes, const char *doing, const ld_entry **entry)
+{
+    return one(k,
+               &(ld_query){base, LDAP_SCOPE_SUBTREE, filter, attributes, 1, NULL, LD_BASE, doing},
+               entry);
 }
 
 directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value,
@@ -348,110 +367,6 @@ directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, co
     return class;
 }
 
-typedef struct page_state {
-    ld_each each;
-    void *baton;
-    apr_pool_t *entry_pool;
-} page_state;
-
-static directory_class page_entry(ld_call *k, int type, LDAPMessage *message, void *baton)
-{
-    page_state *p = baton;
-    if (type != LDAP_RES_SEARCH_ENTRY) {
-        return DIRECTORY_OK;
-    }
-    const ld_entry *entry = ld_entry_read(k->d->ld, message, p->entry_pool);
-    directory_class class = entry ? p->each(k, entry, p->entry_pool, p->baton) : ld_unreadable(k);
-    apr_pool_clear(p->entry_pool);
-    return class;
-}
-
-/* The cookie of a page's answer into `cookie` (freed by the caller): none where it is the last
- * page. What cannot be read must not pass for the end: the rest would count as gone. */
-static directory_class page_cookie(ld_call *k, const char *doing, LDAPControl **controls,
-                                   struct berval *cookie)
-{
-    int there;
-    BerElement *ber = ld_control_ber(controls, LDAP_CONTROL_PAGEDRESULTS, &there);
-    ber_int_t estimate;
-    int good = !there || (ber && ber_scanf(ber, "{io}", &estimate, cookie) != LBER_ERROR);
-    ber_free(ber, 1);
-    return good ? DIRECTORY_OK
-                : ld_fail(k, DIRECTORY_CONFIG, NULL,
-                          "%s: %s: the server ended a page without saying whether more follows",
-                          ld_server_url(k->d), doing);
-}
-
-directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton)
-{
-    page_state p = {.each = each, .baton = baton};
-    struct berval cookie = {0};
-    ber_int_t size = PAGE;
-    directory_class class;
-    int more = 1;
-    apr_pool_create(&p.entry_pool, k->pool);
-    apr_pool_t *whole = k->pool, *page_pool;
-    apr_pool_create(&page_pool, whole);
-    while (more) {
-        LDAPControl *paging = NULL,
-                    *controls[3] = {NULL, query->controls ? query->controls[0] : NULL, NULL};
-        ld_answer answer = {0};
-        ld_query page = *query;
-        LDAP *before = k->d->ld;
-        int first = cookie.bv_len == 0;
-        more = 0;
-        if (first) {
-            class = ld_ready(k);
-            before = k->d->ld;
-            if (class) {
-                break;
-            }
-        }
-        /* The cookie is the connection's own: with another connection the search would have to
-         * begin anew. */
-        if (!before ||
-            ldap_create_page_control(before, size, &cookie, 1, &paging) != LDAP_SUCCESS) {
-            class = ld_fail(k, DIRECTORY_LOCAL, NULL, "no page control could be made");
-            break;
-        }
-        controls[0] = paging;
-        page.controls = controls;
-        k->pool = page_pool;
-        class = ld_stream(k, &page, page_entry, &p, &answer);
-        if (!class && answer.code != LDAP_SUCCESS) {
-            int refused = answer.code == LDAP_ADMINLIMIT_EXCEEDED ||
-                          answer.code == LDAP_SIZELIMIT_EXCEEDED;
-            class = ld_fail_read(k, query, &answer);
-            /* A limit at the first page may be one of its size, even when some of it came: begun
-             * anew, what is seen twice counts once. */
-            if (refused && first && size > 1) {
-                size /= 2;
-                more = 1;
-                class = DIRECTORY_OK;
-            }
-        } else if (!class) {
-            ldap_memfree(cookie.bv_val);
-            cookie = (struct berval){0};
-            class = page_cookie(k, query->doing, answer.controls, &cookie);
-            more = cookie.bv_len > 0;
-        }
-        k->pool = whole;
-        k->e->message = apr_pstrdup(whole, k->e->message);
-        k->e->field = k->e->field ? apr_pstrdup(whole, k->e->field) : NULL;
-        ldap_control_free(paging);
-        apr_pool_clear(page_pool);
-        if (!class && k->alive && k->alive(k->baton)) {
-            class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: %s: stopped", ld_server_url(k->d),
-                            query->doing);
-        }
-        more = more && !class;
-    }
-    ldap_memfree(cookie.bv_val);
-    apr_pool_destroy(page_pool);
-    apr_pool_destroy(p.entry_pool);
-    return class;
-}
-
 static LDAPControl *post_read(ld_call *k, const char *const *attributes)
 {
     BerElement *ber = k->d->offers_post_read ? ber_alloc_t(LBER_USE_DER) : NULL;
@@ -466,11 +381,14 @@ static LDAPControl *post_read(ld_call *k, const char *const *attributes)
 
 /* --- writes --- */
 
-/* The answer to a write that was sent. */
-static directory_class written(ld_call *k, int id, ld_phase phase, const char *doing,
+/* The answer to a write; `code`: of sending it. */
+static directory_class written(ld_call *k, int code, int id, ld_phase phase, const char *doing,
                                ld_answer *answer)
 {
     LDAPMessage *message = NULL;
+    if (code != LDAP_SUCCESS) {
+        return unsent(k, code, doing);
+    }
     int type = ld_wait(k, id, &message);
     if (type <= 0) {
         return lost(k, type, id, phase, doing);
@@ -492,7 +410,7 @@ directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase p
         return class;
     }
     int code = ldap_modify_ext(k->d->ld, dn, mods, NULL, NULL, &id);
-    return code == LDAP_SUCCESS ? written(k, id, phase, doing, &answer) : unsent(k, code, doing);
+    return written(k, code, id, phase, doing, &answer);
 }
 
 directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes,
@@ -508,7 +426,7 @@ directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *c
     if (show) {
         ldap_control_free(show);
     }
-    class = code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
+    class = written(k, code, id, LD_WRITE, doing, answer);
     answer->shown = class == DIRECTORY_OK ? ld_entry_shown(answer->controls, k->pool) : NULL;
     return class;
 }
@@ -523,7 +441,7 @@ directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const cha
         return class;
     }
     int code = ldap_rename(k->d->ld, dn, rdn, superior, 1, NULL, NULL, &id);
-    return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, &answer) : unsent(k, code, doing);
+    return written(k, code, id, LD_WRITE, doing, &answer);
 }
 
 directory_class ld_modify_password(ld_call *k, const char *dn, const char *password,
@@ -537,5 +455,5 @@ directory_class ld_modify_password(ld_call *k, const char *dn, const char *passw
         return class;
     }
     int code = ldap_passwd(k->d->ld, &who, NULL, &fresh, NULL, NULL, &id);
-    return code == LDAP_SUCCESS ? written(k, id, LD_WRITE, doing, answer) : unsent(k, code, doing);
+    return written(k, code, id, LD_WRITE, doing, answer);
 }

@@ -3,6 +3,7 @@
 #ifndef WORKER_LDAP_SESSION_H
 #define WORKER_LDAP_SESSION_H
 
+#include <apr_tables.h>
 #include <ldap.h>
 
 #include "worker/directory/directory.h"
@@ -96,6 +97,11 @@ void ld_drop(directory *d);
 /* The server fell silent or away in the middle of an answer: drops it and tries others first for a
  * while. */
 void ld_drop_failed(directory *d);
+/* What libldap has to say of its last failure; NULL: nothing. */
+const char *ld_diagnostic(LDAP *ld, apr_pool_t *pool);
+/* TLS over the connection, where the address asks for it (worker/ldap/tls.c). And gives up the
+ * session's TLS context. */
+directory_class ld_protect(ld_call *k, LDAP *ld, const ld_server *server);
 void ld_forget_tls(directory *d);
 const char *ld_server_url(const directory *d);
 
@@ -174,7 +180,7 @@ typedef struct ld_query {
 directory_class ld_fail_read(ld_call *k, const ld_query *query, const ld_answer *answer);
 
 /* Entries and intermediate messages as they come; memory does not grow with their number. A class
- * other than OK from `take` ends the search with it. */
+ * other than OK from `take` ends the search with it; NULL: they are passed over. */
 typedef directory_class (*ld_take)(ld_call *k, int type, LDAPMessage *message, void *baton);
 directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton,
                           ld_answer *answer);
@@ -190,8 +196,7 @@ directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, co
 
 /* All entries by pages, halved while the server refuses the size (then some entries come again).
  * *entry_pool is cleared after each entry. Any end but success is no whole answer. */
-typedef directory_class (*ld_each)(ld_call *k, const ld_entry *entry, apr_pool_t *entry_pool,
-                                   void *baton);
+typedef directory_class (*ld_each)(const ld_entry *entry, apr_pool_t *entry_pool, void *baton);
 directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *baton);
 
 /* One write. UNSURE: sent, and the answer did not come (the connection is dropped then). */
@@ -208,9 +213,19 @@ directory_class ld_modify_password(ld_call *k, const char *dn, const char *passw
 directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const char *superior,
                           const char *doing);
 
-/* The entry at the DN; NULL when it is not visible, NOT_FOUND when there is none. */
+/* The entry at the DN; NULL when it is not visible, NOT_FOUND when there is none. And when the
+ * filter holds for it. */
 directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes,
                         const char *doing, const ld_entry **entry);
+directory_class ld_read_if(ld_call *k, const char *dn, const char *filter,
+                           const char *const *attributes, const char *doing,
+                           const ld_entry **entry);
+/* The same of a base; and one entry below it that the filter holds for. NULL when none is visible,
+ * CONFIG when there is no such base. */
+directory_class ld_read_base(ld_call *k, const char *dn, const char *const *attributes,
+                             const char *doing, const ld_entry **entry);
+directory_class ld_below(ld_call *k, const char *base, const char *filter,
+                         const char *const *attributes, const char *doing, const ld_entry **entry);
 
 /* --- users and groups as this service sees them (worker/ldap/entry.c) --- */
 
@@ -218,6 +233,8 @@ directory_class ld_read(ld_call *k, const char *dn, const char *const *attribute
 #define LD_ATTEMPTS \
     2 /* look, act, look again; once more from the start when the answer to the act was lost */
 
+/* Adds the name of an attribute to a list unless it is there already; NULL: none. */
+void ld_add_name(apr_array_header_t *names, const char *name);
 /* What ld_user_read and ld_group_read look at: kept in the session as user_attributes and
  * group_attributes. */
 const char *const *ld_user_attributes(directory *d);

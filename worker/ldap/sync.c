@@ -10,7 +10,6 @@
 #include "worker/ldap/ad.h"
 #include "worker/ldap/ops.h"
 
-#define TRIES 3 /* of an increment during which entries are moved */
 #define ASK_MS                                                                                   \
     (10 * 60 * 1000) /* the streams are asked so often, whatever the databases say of themselves \
                       */
@@ -32,10 +31,10 @@ void ld_unstamped(ld_run *r, const ld_entry *entry, const char *stamp)
     }
 }
 
-static directory_class user_item(ld_run *r, const ld_entry *entry)
+static directory_class user_item(ld_run *r, apr_pool_t *pool, const ld_entry *entry)
 {
     directory_user user;
-    if (!ld_user_read(r->k->d, r->item_pool, entry, &user)) {
+    if (!ld_user_read(r->k->d, pool, entry, &user)) {
         return ld_fail(r->k, DIRECTORY_CONFIG, NULL,
                        "%s: %s shows no %s: our account may not read it", ld_server_url(r->k->d),
                        entry->dn, r->k->d->dialect->id);
@@ -43,7 +42,33 @@ static directory_class user_item(ld_run *r, const ld_entry *entry)
     ld_unstamped(r, entry, user.cache.stamp);
     r->sign_ins = r->sign_ins || user.cache.last_success_at > 0;
     directory_class class = ld_stored(r, cache_sync_user(r->run, r->c, &user.cache));
-    return class ? class : ld_primary_user(r, entry);
+    return class ? class : ld_primary_user(r, pool, entry);
+}
+
+typedef struct reading {
+    ld_run *r;
+    const ld_kind *kind;
+} reading;
+
+static directory_class take(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    const reading *b = baton;
+    b->r->changes++;
+    return b->kind->item(b->r, entry_pool, entry);
+}
+
+directory_class ld_read_items(ld_run *r, const ld_kind *kind, const char *and, const char *doing)
+{
+    reading b = {r, kind};
+    apr_pool_t *pool = r->k->pool;
+    const ld_query query = {.base = kind->base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .filter = apr_pstrcat(pool, "(&", kind->filter, and, ")", NULL),
+                            .attributes = kind->attributes,
+                            .controls = kind->controls,
+                            .phase = LD_BASE,
+                            .doing = apr_pstrcat(pool, doing, " ", kind->token, NULL)};
+    return ld_paged(r->k, &query, take, &b);
 }
 
 /* --- what tokens hold for --- */
@@ -74,17 +99,9 @@ static directory_class database_of(ld_call *k, const char **id)
 static directory_class server_identity(ld_call *k, const char **identity)
 {
     const char *const attributes[] = {k->d->dialect->id, NULL}, *database = NULL;
-    const ld_query query = {.base = k->d->user_base,
-                            .scope = LDAP_SCOPE_BASE,
-                            .filter = "(objectClass=*)",
-                            .attributes = attributes,
-                            .limit = 1,
-                            .phase = LD_BASE,
-                            .doing = "read userBase"};
-    const ld_entry **rows;
-    int count;
-    directory_class class = ld_search(k, &query, &rows, &count);
-    const char *id = !class && count ? ld_id_text(k->d->dialect, k->pool, rows[0]) : NULL;
+    const ld_entry *base;
+    directory_class class = ld_read_base(k, k->d->user_base, attributes, "read userBase", &base);
+    const char *id = base ? ld_id_text(k->d->dialect, k->pool, base) : NULL;
     if (!class && !id) {
         class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: our account may not read %s of userBase %s",
                         ld_server_url(k->d), attributes[0], k->d->user_base);
@@ -93,23 +110,6 @@ static directory_class server_identity(ld_call *k, const char **identity)
     *identity = class ? NULL
                       : apr_pstrcat(k->pool, ld_server_url(k->d), " ", database, " ", id, NULL);
     return class;
-}
-
-/* Since when the server runs, in its own words (slapd dates its schema so, to the second); "" when
- * it does not tell. */
-static directory_class running_since(ld_call *k, const char **since)
-{
-    static const char *const created[] = {"createTimestamp", NULL};
-    const ld_entry *schema = NULL;
-    *since = "";
-    if (k->d->dialect->sync != LD_SYNC_SYNCREPL || !k->d->subschema) {
-        return DIRECTORY_OK;
-    }
-    directory_class class = ld_read(k, apr_pstrdup(k->pool, k->d->subschema), created,
-                                    "read since when the server runs", &schema);
-    const char *text = schema ? ld_text(k->pool, schema, created[0]) : NULL;
-    *since = text ? text : "";
-    return class == DIRECTORY_NOT_FOUND || class == DIRECTORY_FORBIDDEN ? DIRECTORY_OK : class;
 }
 
 /* Tokens are one server's own: it is asked first, as long as it answers. */
@@ -138,16 +138,6 @@ static const char *binding_of(ld_call *k, const char *identity, const ld_kind *k
 
 /* --- a run --- */
 
-static directory_class read_all(ld_run *r, const ld_kind *kind)
-{
-    int64_t told;
-    directory_class class = ld_read_items(r, kind, NULL, NULL,
-                                          apr_pstrcat(r->k->pool, "read all ", kind->token, NULL),
-                                          &told);
-    r->changes += told;
-    return class ? class : ld_stored(r, cache_sync_complete(r->run, r->c, kind->name));
-}
-
 /* How a directory is read, and how instead when that way is closed. */
 typedef enum way { BY_READING, BY_SYNCREPL, BY_DIRSYNC, BY_USN } way;
 
@@ -170,6 +160,15 @@ static int has_tokens(const json_t *tokens, way w)
     return all;
 }
 
+typedef struct wanted {
+    store *cache;
+    const ld_kind *kinds;
+    const char *binding;
+    int accept, kept_sign_ins;
+    int unchanged; /* nothing is to be read: the run notes that it was */
+    ld_doubt doubt;
+} wanted;
+
 /* Users and groups each by itself. */
 static directory_class two_streams(ld_run *r, const ld_kind *kinds, const json_t *old, way w,
                                    json_t *fresh, int *unavailable)
@@ -177,56 +176,16 @@ static directory_class two_streams(ld_run *r, const ld_kind *kinds, const json_t
     directory_class class = DIRECTORY_OK;
     for (int i = 0; !class && i < 2; i++) {
         const char *next = NULL;
-        class = w == BY_SYNCREPL
-                    ? ld_syncrepl(r, &kinds[i], old ? ida_json_string(old, kinds[i].token) : NULL,
-                                  &next, unavailable)
-                    : read_all(r, &kinds[i]);
+        if (w == BY_SYNCREPL) {
+            class = ld_syncrepl(r, &kinds[i], ida_json_string(old, kinds[i].token), &next,
+                                unavailable);
+        } else {
+            class = ld_read_items(r, &kinds[i], "", "read all");
+            class = class ? class : ld_stored(r, cache_sync_complete(r->run, r->c, kinds[i].name));
+        }
         ida_json_put(fresh, kinds[i].token, next);
     }
     return class;
-}
-
-typedef struct wanted {
-    const char *places, *since;
-    store *cache;
-    const ld_kind *kinds;
-    int accept, kept_sign_ins;
-    const json_t *before; /* the tokens of the last run, also when everything is read; NULL: none,
-                             or another server's */
-    int unchanged;        /* nothing is to be read: the run notes that it was */
-    const char *binding;
-} wanted;
-
-/* A run without streams would find the same: the databases say that nothing has changed since their
- * last answers, and nothing is left to be looked at again. Not after a restart: slapd may have lost
- * a deletion together with its CSN. */
-static int nothing_new(ld_run *r, const wanted *of, const json_t *old)
-{
-    const char *since = ida_json_string(old, "since");
-    int64_t asked_at = json_integer_value(json_object_get(old, "asked")),
-            now = ida_now(r->k->d->env);
-    cache_again_ids left;
-    int nothing = since && *since && strcmp(since, of->since) == 0 && asked_at <= now &&
-                  now - asked_at < ASK_MS && ld_unchanged(r->k, of->kinds, 2, old) &&
-                  ld_again_ids(r, of->cache, old, &left) == DIRECTORY_OK &&
-                  left.user_count + left.group_count == 0;
-    *r->k->e = (directory_error){0}; /* what could not be read is met again by whoever needs it */
-    return nothing;
-}
-
-/* What changes from run to run, besides the server's tokens. */
-static void number_tokens(const ld_run *r, const wanted *of, json_t *tokens)
-{
-    ld_again_note(r, of->before, tokens);
-    json_object_set_new(tokens, "run", json_integer(cache_sync_number(r->run)));
-    json_object_set_new(tokens, "came", json_boolean(r->entries > 0));
-}
-
-static const char *same_tokens(const ld_run *r, const wanted *of, const json_t *old)
-{
-    json_t *fresh = ida_json_keep(r->k->pool, json_copy((json_t *)(uintptr_t)old));
-    number_tokens(r, of, fresh);
-    return ida_json_text(r->k->pool, fresh);
 }
 
 /* The streams into staging. *tokens: JSON for the next run, "{}" when there can be none. `old`
@@ -235,40 +194,36 @@ static directory_class streams(ld_run *r, const wanted *of, const json_t *old, w
                                const char **tokens, int *unavailable)
 {
     const ld_kind *kinds = of->kinds;
-    const char *known = NULL;
-    json_t *fresh = ida_json_keep(r->k->pool, json_object());
-    directory_class class = ld_primary_begin(r, &kinds[1], old == NULL);
-    class = class             ? class
-            : w == BY_DIRSYNC ? ld_dirsync(r, kinds, old, fresh, unavailable)
-            : w == BY_USN     ? ld_usn(r, kinds, old, fresh)
-                              : two_streams(r, kinds, old, w, fresh, unavailable);
-    if (!class && old && w == BY_SYNCREPL) {
-        class = ld_again(r, of->cache, kinds, 2, old);
+    ld_call *k = r->k;
+    int blind = w == BY_USN;
+    json_t *fresh = ida_json_keep(k->pool, json_object());
+    directory_class class = w == BY_DIRSYNC ? ld_dirsync(r, kinds, old, fresh, &blind, unavailable)
+                            : w == BY_USN   ? ld_usn(r, kinds, old, fresh)
+                                            : two_streams(r, kinds, old, w, fresh, unavailable);
+    if (!class && r->doubt && of->doubt.may_read_all) {
+        return ld_fail(k, DIRECTORY_TOKEN_LOST, NULL, "%s: %s", ld_server_url(k->d), r->doubt);
     }
-    if (!class && r->primary) {
-        class = ld_usn_newest(
-            r->k, &known); /* after the streams: who was made later was not told by them */
-    }
-    ida_json_put(fresh, "known", known);
-    ida_json_put(fresh, "places", of->places);
-    ida_json_put(fresh, "since", of->since);
-    json_object_set_new(fresh, "asked", json_integer(ida_now(r->k->d->env)));
-    number_tokens(r, of, fresh);
-    class = class || !r->primary || r->whole ? class : ld_came_back(r, kinds, old);
-    class = class ? class : ld_groups_late(r, &kinds[1]);
+    class = class ? class : ld_groups_late(r);
     class = class ? class : ld_primary_end(r);
-    if (!class && old && w == BY_DIRSYNC && r->changes > 0) {
-        class = ld_dirsync_moves(r, fresh);
-    }
-    if (!class && (r->changes > 0 || !old)) {
+    if (!class && (r->changes > 0 || r->whole)) {
         class = ld_groups_dynamic(r, &kinds[1]);
     }
-    ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "%s: %lld entries of users and groups were told",
-            ld_server_url(r->k->d), (long long)r->changes);
-    ida_json_put(fresh, "server", ld_server_url(r->k->d));
+    ida_log(k->d->env, IDA_LOG_DEBUG, NULL, "%s: %lld entries of users and groups were told",
+            ld_server_url(k->d), (long long)r->changes);
+    json_object_set_new(fresh, "asked", json_integer(ida_now(k->d->env)));
+    ida_json_put(fresh, "server", ld_server_url(k->d));
+    ld_doubt_end(r, &of->doubt, old, blind, fresh);
     /* One token without the other would make half a run of the next. */
-    *tokens = has_tokens(fresh, w) && !r->raced ? ida_json_text(r->k->pool, fresh) : "{}";
+    *tokens = has_tokens(fresh, w) ? ida_json_text(k->pool, fresh) : "{}";
     return class;
+}
+
+/* The tokens of a run that had nothing to ask. */
+static const char *same_tokens(const ld_run *r, const wanted *of, const json_t *old)
+{
+    json_t *same = ida_json_keep(r->k->pool, json_copy((json_t *)(uintptr_t)old));
+    ld_doubt_end(r, &of->doubt, old, 0, same);
+    return ida_json_text(r->k->pool, same);
 }
 
 static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, way by,
@@ -280,12 +235,11 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
     cache_guard guard = d->guard;
     guard.accept = w->accept;
     *unavailable = 0;
-    r->changes = r->entries = 0;
-    r->sign_ins = 0;
+    r->changes = r->sign_ins = 0;
     r->whole = old == NULL;
-    r->raced = 0;
-    r->moved = apr_array_make(k->pool, 4, sizeof(const char *));
+    r->doubt = NULL;
     r->later = apr_array_make(k->pool, 4, sizeof(const char *));
+    r->holders = apr_hash_make(k->pool);
     directory_class class = ld_stored(r, cache_sync_begin(&r->run, w->cache, r->c, k->pool,
                                                           d->tenant->id, IDA_DIR_ON_PREMISES,
                                                           old == NULL));
@@ -301,22 +255,101 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
         cache_sync_abort(r->run, r->c, k->e->message);
         return class;
     }
-    if (r->raced) {
-        ida_log(d->env, IDA_LOG_INFO, NULL,
-                "tenant %s: entries were moved in %s while changes were read: %s", d->tenant->id,
-                ld_server_url(d),
-                r->last_try ? "the next sync reads everything" : "they are read again");
-    }
-    if (r->raced && !r->last_try) {
-        cache_sync_abort(r->run, r->c, NULL);
-        return DIRECTORY_OK;
-    }
     /* In Active Directory nothing is missing: an account without a time has never signed in.
      * Elsewhere our own bind was a sign-in: when its time is recorded, sign-ins are. */
     int sign_ins = r->sign_ins || (old && w->kept_sign_ins) || d->dialect->active_directory ||
                    ld_own_sign_in(k) > 0;
     ida_kind kind = cache_sync_commit(r->run, r->c, tokens, w->binding, &guard, sign_ins, summary);
     return kind == IDA_CONFLICT && summary->guard_stopped ? DIRECTORY_OK : ld_stored(r, kind);
+}
+
+/* The databases say that nothing has changed since their last answers. Not for ever: they are asked
+ * now and then, whatever they say. */
+static int nothing_new(ld_run *r, const wanted *w, const json_t *tokens)
+{
+    int64_t asked_at = json_integer_value(json_object_get(tokens, "asked"));
+    int nothing = asked_at <= w->doubt.now && w->doubt.now - asked_at < ASK_MS &&
+                  ld_unchanged(r->k, w->kinds, 2, tokens);
+    *r->k->e = (directory_error){0}; /* what could not be read is met again by whoever needs it */
+    return nothing;
+}
+
+/* Said when it is news, not at each of the syncs that follow. `before`: the tokens there were;
+ * NULL: none of this directory. */
+static void tell_way(const ld_run *r, way by, const json_t *before, const char *why)
+{
+    const directory *d = r->k->d;
+    if (by == BY_READING && (!before || has_tokens(before, BY_SYNCREPL))) {
+        ida_log(d->env, IDA_LOG_WARN, "IDA0401",
+                "tenant %s: %s offers no content synchronisation (overlay syncprov): the whole "
+                "directory is read at each sync",
+                d->tenant->id, ld_server_url(d));
+    }
+    if (by == BY_USN && !has_tokens(before, BY_USN)) {
+        ida_log(d->env, IDA_LOG_WARN, "IDA0402",
+                "tenant %s: DirSync cannot be used (%s): changes are read by uSNChanged, and "
+                "deletions only every ten minutes; "
+                "grant our account \"Replicating Directory Changes\" on the domain",
+                d->tenant->id, why ? why : ld_server_url(d));
+    }
+}
+
+static directory_class bring_up_to_date(ld_run *r, wanted *w, const cache_sync_state *state,
+                                        int full, cache_summary *summary)
+{
+    ld_call *k = r->k;
+    const directory *d = k->d;
+    const json_t *tokens = state->tokens ? ida_json_load(k->pool, state->tokens) : NULL;
+    const char *identity;
+    int unavailable = 0;
+    prefer_server(k->d, tokens);
+    directory_class class = server_identity(k, &identity);
+    if (class) {
+        return class;
+    }
+    w->binding = binding_of(k, identity, w->kinds, 2);
+    w->kept_sign_ins = state->sign_ins;
+    int bound = state->binding && strcmp(state->binding, w->binding) == 0;
+    way by = d->dialect->sync == LD_SYNC_DIRSYNC ? BY_DIRSYNC
+             : d->offers_sync != 0               ? BY_SYNCREPL
+                                                 : BY_READING;
+    way was = has_tokens(tokens, by) ? by : ways[by].instead;
+    const json_t *before = bound && has_tokens(tokens, was) ? tokens : NULL, *old = before;
+    class = ld_doubt_begin(r, &w->doubt, w->cache, state, before, was != BY_DIRSYNC);
+    if (class) {
+        return class;
+    }
+    if (full || state->full_at <= 0 || state->full_at <= w->doubt.now - FULL_MS) {
+        old = NULL;
+    }
+    w->unchanged = old && was == BY_SYNCREPL && !w->doubt.since && nothing_new(r, w, old);
+    if (!w->unchanged) {
+        class = ld_doubt_places(r, &w->doubt, before, w->kinds, 2);
+    }
+    if (class) {
+        return class;
+    }
+    if (w->doubt.since && w->doubt.may_read_all) {
+        old = NULL;
+    }
+    by = old ? was : by;
+    class = run_once(r, w, old, by, summary, &unavailable);
+    if (class == DIRECTORY_TOKEN_LOST && old) {
+        ida_log(d->env, IDA_LOG_INFO, NULL, "tenant %s: %s; everything is read again",
+                d->tenant->id, k->e->message);
+        old = NULL;
+        class = run_once(r, w, NULL, by, summary, &unavailable);
+    }
+    const char *why = k->e->message;
+    if (class && unavailable) {
+        by = ways[by].instead;
+        old = NULL;
+        class = run_once(r, w, NULL, by, summary, &unavailable);
+    }
+    if (!class) {
+        tell_way(r, by, bound ? tokens : NULL, why);
+    }
+    return class;
 }
 
 directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full,
@@ -330,80 +363,15 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
     k.baton = baton;
     *summary = (cache_summary){0};
     const ld_kind kinds[] = {
-        {"user", "users", d->user_base, d->dialect->user_filter, d->user_attributes, user_item},
+        {"user", "users", d->user_base, d->dialect->user_filter, d->user_attributes,
+         ld_identities(d), user_item},
         {"group", "groups", d->group_base, d->dialect->group_filter,
-         ld_group_attributes_all(d, pool), ld_group_item},
+         ld_group_attributes_all(d, pool), NULL, ld_group_item},
     };
     ld_run r = {.k = &k, .c = c};
     wanted w = {.cache = cache, .kinds = kinds, .accept = accept};
-    const char *identity;
     cache_sync_state state = {0};
-    apr_pool_create(&r.item_pool, pool);
     directory_class class = ld_stored(&r, cache_sync_state_get(cache, c, d->tenant->id,
                                                                IDA_DIR_ON_PREMISES, &state));
-    const json_t *tokens = !class && state.tokens ? ida_json_load(pool, state.tokens) : NULL;
-    prefer_server(d, tokens);
-    class = class ? class : server_identity(&k, &identity);
-    if (class) {
-        return class;
-    }
-    w.binding = binding_of(&k, identity, kinds, 2);
-    w.kept_sign_ins = state.sign_ins;
-    class = running_since(&k, &w.since);
-    if (class) {
-        return class;
-    }
-    const char *places = ida_json_string(tokens, "places"),
-               *since = ida_json_string(tokens, "since");
-    r.restarted = since && strcmp(since, w.since) != 0;
-    int bound = state.binding && strcmp(state.binding, w.binding) == 0, unavailable = 0;
-    way by = d->dialect->sync == LD_SYNC_DIRSYNC ? BY_DIRSYNC
-             : d->offers_sync != 0               ? BY_SYNCREPL
-                                                 : BY_READING;
-    w.before = bound ? tokens : NULL;
-    if (full || state.full_at <= 0 || !bound || state.full_at <= ida_now(d->env) - FULL_MS) {
-        tokens = NULL;
-    } else if (!has_tokens(tokens, by)) {
-        by = has_tokens(tokens, ways[by].instead) ? ways[by].instead : by;
-        tokens = has_tokens(tokens, by) ? tokens : NULL;
-    }
-    w.unchanged = tokens && by == BY_SYNCREPL && nothing_new(&r, &w, tokens);
-    if (!w.unchanged) {
-        class = ld_places(&k, kinds, 2, &w.places);
-        if (class) {
-            return class;
-        }
-        if (w.places && (!places || strcmp(places, w.places) != 0)) {
-            tokens = NULL;
-        }
-    }
-    for (int try = 1; try == 1 || (!class && r.raced && try <= TRIES); try++) {
-        r.last_try = try == TRIES;
-        class = run_once(&r, &w, tokens, by, summary, &unavailable);
-    }
-    if (class == DIRECTORY_TOKEN_LOST && tokens) {
-        ida_log(d->env, IDA_LOG_INFO, NULL, "tenant %s: %s; everything is read again",
-                d->tenant->id, e->message);
-        class = run_once(&r, &w, NULL, by, summary, &unavailable);
-    }
-    const char *why = e->message;
-    if (class && unavailable) {
-        by = ways[by].instead;
-        class = run_once(&r, &w, NULL, by, summary, &unavailable);
-    }
-    /* Said when it is news, not at each of the syncs that follow. */
-    if (!class && by == BY_READING && (!bound || has_tokens(w.before, BY_SYNCREPL))) {
-        ida_log(d->env, IDA_LOG_WARN, "IDA0401",
-                "tenant %s: %s offers no content synchronisation (overlay syncprov): the whole "
-                "directory is read at each sync",
-                d->tenant->id, ld_server_url(d));
-    } else if (!class && by == BY_USN && (!bound || !tokens)) {
-        ida_log(d->env, IDA_LOG_WARN, "IDA0402",
-                "tenant %s: DirSync cannot be used (%s): changes are read by uSNChanged, and "
-                "deletions only every ten minutes; "
-                "grant our account \"Replicating Directory Changes\" on the domain",
-                d->tenant->id, why ? why : ld_server_url(d));
-    }
-    apr_pool_destroy(r.item_pool);
-    return class;
+    return class ? class : bring_up_to_date(&r, &w, &state, full, summary);
 }

@@ -13,6 +13,7 @@ typedef struct refresh {
     ld_run *r;
     const ld_kind *kind;
     apr_pool_t *pool;        /* of the stream */
+    apr_pool_t *item_pool;   /* cleared after every message */
     struct berval cookie;    /* the latest one, in `pool`; bv_val NULL: none */
     apr_pool_t *cookie_pool; /* cookies may come with every entry: only the last is kept */
     int present_ended;       /* a present phase ended: what was not named is gone */
@@ -50,7 +51,7 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
     LDAPControl **controls = NULL;
     ld_sync_state state = {0};
     int told = ldap_get_entry_controls(k->d->ld, message, &controls) == LDAP_SUCCESS
-                   ? ld_sync_state_read(r->item_pool, controls, &state)
+                   ? ld_sync_state_read(f->item_pool, controls, &state)
                    : -1;
     ldap_controls_free(controls);
     if (told < 0) {
@@ -59,8 +60,8 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
     if (!told) {
         /* slapd's dynlist adds its groups to every search, outside the synchronisation: news of
          * nothing, but a proof that they are there. */
-        const ld_entry *extra = ld_entry_read(k->d->ld, message, r->item_pool);
-        return extra ? f->kind->item(r, extra) : ld_unreadable(k);
+        const ld_entry *extra = ld_entry_read(k->d->ld, message, f->item_pool);
+        return extra ? f->kind->item(r, f->item_pool, extra) : ld_unreadable(k);
     }
     f->told++;
     keep_cookie(f, &state.cookie);
@@ -70,10 +71,9 @@ static directory_class take_entry(ld_call *k, LDAPMessage *message, refresh *f)
     if (state.state == LDAP_SYNC_PRESENT) {
         return still_there(f, state.id);
     }
-    const ld_entry *entry = ld_entry_read(k->d->ld, message, r->item_pool);
+    const ld_entry *entry = ld_entry_read(k->d->ld, message, f->item_pool);
     r->changes++;
-    r->entries++;
-    return entry ? f->kind->item(r, entry) : ld_unreadable(k);
+    return entry ? f->kind->item(r, f->item_pool, entry) : ld_unreadable(k);
 }
 
 static directory_class take_info(ld_call *k, LDAPMessage *message, refresh *f)
@@ -83,7 +83,7 @@ static directory_class take_info(ld_call *k, LDAPMessage *message, refresh *f)
     ld_sync_info info = {0};
     int code = ldap_parse_intermediate(k->d->ld, message, &oid, &data, NULL, 0);
     int ours = code != LDAP_SUCCESS || (oid && strcmp(oid, LDAP_SYNC_INFO) == 0);
-    int good = code == LDAP_SUCCESS && ours && ld_sync_info_read(f->r->item_pool, data, &info);
+    int good = code == LDAP_SUCCESS && ours && ld_sync_info_read(f->item_pool, data, &info);
     ldap_memfree(oid);
     ber_bvfree(data);
     if (!ours) {
@@ -110,7 +110,7 @@ static directory_class take(ld_call *k, int type, LDAPMessage *message, void *ba
     f->messages++;
     directory_class class = type == LDAP_RES_SEARCH_ENTRY ? take_entry(k, message, f)
                                                           : take_info(k, message, f);
-    apr_pool_clear(f->r->item_pool);
+    apr_pool_clear(f->item_pool);
     return class;
 }
 
@@ -137,7 +137,6 @@ static directory_class newer_than_content(refresh *f)
 {
     apr_pool_t *pool = f->r->k->pool;
     const char *first = ld_cookie_earliest(pool, &f->cookie);
-    int64_t told = 0;
     if (!first) {
         return DIRECTORY_OK;
     }
@@ -150,12 +149,7 @@ static directory_class newer_than_content(refresh *f)
                 d->tenant->id, ld_server_url(d), f->r->unstamped, f->kind->token);
     }
     const char *filter = apr_pstrcat(pool, "(entryCSN>=", ld_filter_text(pool, first), ")", NULL);
-    directory_class class = ld_read_items(f->r, f->kind, filter, NULL,
-                                          apr_pstrcat(pool, "read newest ", f->kind->token, NULL),
-                                          &told);
-    f->r->changes += told;
-    f->r->entries += told;
-    return class;
+    return ld_read_items(f->r, f->kind, filter, "read newest");
 }
 
 static directory_class finish(refresh *f, const ld_answer *answer, const char *cookie,
@@ -173,14 +167,6 @@ static directory_class finish(refresh *f, const ld_answer *answer, const char *c
     int has_cookie = done.cookie.bv_len > 0;
     /* Asked without a cookie the server sends everything, whatever it calls the phase. */
     int present = !cookie || !done.deletes || f->present_ended;
-    /* slapd keeps deletions in memory. One that was killed takes an old checkpoint for the
-     * beginning of its empty list, believes that it knows everything since our cookie, and tells of
-     * no deletion. */
-    if (!present && r->restarted) {
-        return ld_fail(r->k, DIRECTORY_TOKEN_LOST, NULL,
-                       "%s has been started anew and tells no deletions from before",
-                       ld_server_url(r->k->d));
-    }
     if (present) {
         class = newer_than_content(f);
         class = class ? class : ld_stored(r, cache_sync_complete(r->run, r->c, f->kind->name));
@@ -231,6 +217,7 @@ directory_class ld_syncrepl(ld_run *r, const ld_kind *kind, const char *cookie, 
     *unavailable = 0;
     r->unstamped = NULL;
     apr_pool_create(&f.pool, k->pool);
+    apr_pool_create(&f.item_pool, f.pool);
     apr_pool_create(&f.cookie_pool, f.pool);
     if (cookie) {
         size_t len = 0;

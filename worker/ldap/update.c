@@ -305,12 +305,11 @@ directory_class ld_set_password(directory *d, apr_pool_t *pool, const char *id,
             class = class ? class : demand_change(&k, user.dn);
         }
         /* Both may be repeated; 32: moved between look and act. */
-        if ((class == DIRECTORY_UNSURE || class == DIRECTORY_NOT_FOUND) &&
-            attempt + 1 < LD_ATTEMPTS) {
-            class = DIRECTORY_OK;
-            continue;
+        if ((class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND) ||
+            attempt + 1 == LD_ATTEMPTS) {
+            return class;
         }
-        break;
+        class = DIRECTORY_OK;
     }
     return class;
 }

@@ -1,0 +1,17 @@
+/* Owns the question whose DN has changed: what links by DN mean may have changed with it, though no
+ * link was told anew. Must not know how directories are read. */
+#include "core/cache/cache.h"
+
+ida_kind cache_sync_moved(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                          int64_t since, int *moved)
+{
+    const db_arg args[] = {DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(since)};
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_moved, args, 3, &r);
+    *moved = !kind && r.rows > 0;
+    if (*moved) {
+        kind = store_write(s, c, STMT_moved_touch_users, args, 3, NULL);
+        kind = kind ? kind : store_write(s, c, STMT_moved_touch_groups, args, 3, NULL);
+    }
+    return kind;
+}
