@@ -21,7 +21,7 @@ typedef struct ida_user {
  * IDA_NOT_FOUND. */
 ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn,
                            ida_user **user);
-/* The same with nothing filled but directory, id and the fields of specification 2.1: what every
+/* The same with nothing filled but directory, id and the fields of the REST user: what every
  * look-up costs. */
 ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn,
                           ida_user **user);

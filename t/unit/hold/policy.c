@@ -1,4 +1,4 @@
-/* Waiting times, verdicts and initial passwords: the worker's pure rules (design 7). */
+/* Waiting times, verdicts and initial passwords: the worker's pure rules. */
 #include "t/unit/setup.h"
 
 #include <ctype.h>

@@ -30,7 +30,7 @@ static int64_t wall_number(const zone_wall *w)
            w->second;
 }
 
-/* What design 4 asks of to_utc, from the system's offsets alone. */
+/* What is asked of to_utc, from the system's offsets alone. */
 static int64_t expected_instant(int64_t naive, int64_t transition)
 {
     int64_t before = naive - system_offset(transition - 1),
