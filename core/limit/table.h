@@ -1,6 +1,6 @@
-/* Inside of the rate limiter, shared by ratelimit.c (whom to charge), core/limit/ledger.c (one
- * record) and core/limit/table.c (finding, inserting and recycling records). Everything here lies
- * in shared memory unless it says otherwise: indexes, never pointers. */
+/* Inside of the rate limiter, shared by core/limit/limit.c (whom to charge), core/limit/ledger.c
+ * (one record) and core/limit/table.c (finding, inserting and recycling records). Everything here
+ * lies in shared memory unless it says otherwise: indexes, never pointers. */
 #ifndef CORE_LIMIT_TABLE_H
 #define CORE_LIMIT_TABLE_H
 

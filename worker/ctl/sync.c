@@ -51,11 +51,12 @@ ida_kind ctl_sync_request(ctl_call *ctl, store *s, const char *tenant, sync_requ
 {
     ida_tenant *parsed;
     ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
-    if (!kind) {
-        kind = store_tenant_get(s, ctl->c, tenant, &parsed, NULL, NULL);
+    kind = kind ? kind : store_tenant_get(s, ctl->c, tenant, &parsed, NULL, NULL);
+    if (kind) {
+        return kind;
     }
     request_work work = {ctl, parsed, request};
-    return kind ? kind : store_transaction(s, ctl->c, request_in, &work);
+    return store_transaction(s, ctl->c, request_in, &work);
 }
 
 static ida_kind worker_alive(ctl_call *ctl, store *s)
