@@ -149,7 +149,13 @@ static void when_streams_are_asked(directory *d)
                 "uid=lars.c\\ndeleteoldrdn: 1\\n\"); 'ok'",
                 people),
            "ok", "renamed again");
-    is_int(until_quiet(d), 4,
+    is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
+    /* The clock of this test runs faster than refint. */
+    is_str(perl("Idadmin::Test::wait_until(20, sub { 2 == $s->search('(member=uid=lars.c,%s)', "
+                "base => '%s') }) ? 'ok' : 'late'",
+                people, groups),
+           "ok", "and slapd follows");
+    is_int(until_quiet(d), 3,
            "is followed by two syncs that read everything, if they are minutes apart");
     is_str(groups_of("lars.moberg"), "All staff|Engineering", "which he is still in");
     is_str(perl("$s->delete_entry('uid=lars.c,%s'); 'ok'", people), "ok", "deleted");
