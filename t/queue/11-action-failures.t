@@ -2,8 +2,8 @@
 # cloud directory and both together: a row is an action, and what its step has to say. Every row is
 # a workflow of its own, so that its run is told by itself; one update of a person carries all rows
 # of a tenant out. What the task says over REST, what idadminctl shows and what get_workflow_runs
-# tells must be the same. The mail server's and the receiver's answers, one by one, are in t/81;
-# whole directories away in t/42, t/46 and t/64.
+# tells must be the same. The mail server's and the receiver's answers, one by one, are in
+# t/queue/09; whole directories away in t/ldap/01, t/ldap/02 and t/cloud/07.
 use strict;
 use warnings;
 use utf8;
