@@ -66,11 +66,11 @@ sub open_tasks { my ($stack) = @_;
 sub weather {
     my ($stack, @workers) = @_;
     my ($cloud, $begun, $raging, $killed) = ($stack->cloud, time, undef, 0);
-    my $limit = 120 + $creates * 0.6 + $lag / 100;
+    my $limit = 240 + $creates * 0.6 + $lag / 100;
     my $next_kill = 3 + rand 4;
     while (open_tasks($stack) && time - $begun < $limit) {
         my $age = time - $begun;
-        if (!$raging && $age < $limit / 3 && $age % 9 == 4) {
+        if (!$raging && $age < $limit / 5 && $age % 9 == 4) {
             ($raging) = @{ $cloud->control(faults => [$storm])->{faults} };
         }
         elsif ($raging) {
