@@ -11,15 +11,13 @@
 APLOG_USE_MODULE(idadmin);
 
 #define SMALL 65536 /* bytes that any request may hold */
-#define LARGE_TOTAL                                                               \
-    (4u * IDA_REST_BODY_MAX) /* bytes of larger bodies that a child holds at once \
-                              */
-#define LARGE_OF_KEY                                                                           \
-    IDA_REST_BODY_MAX /* of them those of one key: one that uploads slowly leaves room for the \
-                         others */
-#define WAIT_S 5      /* for a place among them; then 503 */
-#define ARRIVE_US \
-    apr_time_from_sec(120) /* within which a body must have come once it has a place */
+/* bytes of larger bodies that a child holds at once */
+#define LARGE_TOTAL (4u * IDA_REST_BODY_MAX)
+/* of them those of one key: one that uploads slowly leaves room for the others */
+#define LARGE_OF_KEY IDA_REST_BODY_MAX
+#define WAIT_S 5 /* for a place among them; then 503 */
+/* within which a body must have come once it has a place */
+#define ARRIVE_US apr_time_from_sec(120)
 #define STEP 65536
 
 static struct {

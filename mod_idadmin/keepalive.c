@@ -14,8 +14,8 @@
 APLOG_USE_MODULE(idadmin);
 
 #define KEEP_FILTER "IDADMIN_KEEPALIVE"
-#define REST_MAX \
-    (2 * IDA_REST_BODY_MAX) /* bytes of an unwanted body worth reading to keep the connection */
+/* bytes of an unwanted body worth reading to keep the connection */
+#define REST_MAX (2 * IDA_REST_BODY_MAX)
 
 static ap_filter_rec_t *keep_filter;
 

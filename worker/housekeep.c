@@ -116,9 +116,9 @@ static void watch_reader(worker *w, const char *spool, int busy)
                say_now(w, &said)) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0413",
                 "another process has been reading the spool %s for %lld s, and no audit record is "
-                "taken from it here: a second worker or "
-                "\"idadminctl audit ingest\" with much to read ends by itself; else find the one "
-                "that holds %s/" AUDIT_SPOOL_READER_LOCK " (fuser) and end it",
+                "taken from it here: a second worker or \"idadminctl audit ingest\" with much to "
+                "read ends by itself; else find the one that holds %s/" AUDIT_SPOOL_READER_LOCK
+                " (fuser) and end it",
                 spool, (long long)((now - first) / 1000), spool);
     }
 }
@@ -141,16 +141,15 @@ static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
     if (summary.strangers && say_now(w, &said_strange)) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0410",
                 "%d files in the spool have the name of a segment and are no regular files (%s): "
-                "they are passed over; find out who "
-                "put them there, and remove them",
+                "they are passed over; find out who put them there, and remove them",
                 summary.strangers, summary.strange);
     }
     if (summary.stuck && say_now(w, &said_stuck)) {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0414",
-                "%d segments of the spool are read and cannot be removed, a process still holds "
-                "them minutes after httpd let go (%s): find "
-                "it (fuser) and end it, or the spool grows",
-                summary.held, summary.stuck);
+        ida_log(
+            &w->env, IDA_LOG_WARN, "IDA0414",
+            "%d segments of the spool are read and cannot be removed, a process still holds them "
+            "minutes after httpd let go (%s): find it (fuser) and end it, or the spool grows",
+            summary.held, summary.stuck);
     }
     return !fine;
 }

@@ -17,11 +17,10 @@
 
 #define CHUNK (256 * 1024) /* bytes read and committed at once */
 #define BATCH_MAX 2048     /* records of one transaction */
-#define SHARE                                                                                     \
-    (16 * 1024 * 1024) /* bytes of one segment in one pass: the others have their turn beside one \
-                          that never ends */
-#define HELD_MS \
-    300000 /* after its minute nobody writes a segment any more: httpd lets go within seconds */
+/* bytes of one segment in one pass: the others have their turn beside one that never ends */
+#define SHARE (16 * 1024 * 1024)
+/* after its minute nobody writes a segment any more: httpd lets go within seconds */
+#define HELD_MS 300000
 #define OUTBOX_BATCH 500
 
 typedef struct pass {
@@ -140,8 +139,8 @@ static void tell(const pass *p)
     if (p->first_forged) {
         ida_log(p->c->env, IDA_LOG_ERROR, "IDA0411",
                 "%lld audit records in the spool, the first of them in %s/%s, claim to be of the "
-                "worker or of an administrator, who write none "
-                "there: they are kept with outcome \"damaged\"; find out who writes into the spool",
+                "worker or of an administrator, who write none there: they are kept with outcome "
+                "\"damaged\"; find out who writes into the spool",
                 (long long)s->forged, p->directory, p->first_forged);
     }
 }

@@ -1,5 +1,5 @@
-/* From spool and outbox into the audit record. Shared by the worker and
- * `idadminctl audit ingest`. */
+/* From spool and outbox into the audit record. Shared by the worker and `idadminctl audit ingest`.
+ */
 #ifndef WORKER_INGEST_H
 #define WORKER_INGEST_H
 

@@ -1,4 +1,4 @@
-/* Who runs as whom (README, "Install"): what httpd's user must not be able to do to what is the
+/* Who runs as whom (doc/install.md): what httpd's user must not be able to do to what is the
  * worker's. */
 #ifndef WORKER_LAYOUT_H
 #define WORKER_LAYOUT_H

@@ -33,20 +33,17 @@ static void help(void)
 {
     puts("Usage: idadmin-worker [OPTIONS]\n\n"
          "Carries out the queue of mod_idadmin in the tenants' directories, keeps the directory "
-         "cache fresh and ingests audit "
-         "records.\n"
+         "cache fresh and ingests audit records.\n"
          "Runs in the foreground; logs to standard error.\n\n"
          "Options:\n"
          "  --config FILE        configuration instead of " IDA_SYSCONFDIR
          "/idadmin/idadmin.conf (name = value)\n"
          "  --once               carry out what is due, ingest, sync every directory once, exit: 0 "
-         "when all of that could be "
-         "done, else 1\n"
+         "when all of that could be done, else 1\n"
          "  --check ID           test the directories of a tenant and print a report; exit 0 when "
          "all is well, else 1\n"
          "  --store DSN          sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, "
-         "else `store` of the "
-         "configuration\n"
+         "else `store` of the configuration\n"
          "  --spool DIR          httpd's audit spool on this node; default `spool` beside a SQLite "
          "store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool\n"
          "  --seal-key FILE      default <store stem>.key beside a SQLite store, "
@@ -57,13 +54,11 @@ static void help(void)
          "--smtp-ca-file FILE\n"
          "                       for mail actions of workflows\n"
          "  --web-user NAME      whom httpd's children run as, default www-data: the worker "
-         "refuses to start where that user can read a "
-         "secret\n"
+         "refuses to start where that user can read a secret\n"
          "  --log-level LEVEL    error, warn, info (default) or debug\n"
          "  --version, --help\n\n"
          "Signals: TERM and INT finish the step in hand, give tasks back and exit 0 within the "
-         "stop time; HUP reads the "
-         "configuration again\n"
+         "stop time; HUP reads the configuration again\n"
          "(all but store and threads).\n"
          "Exit status: 0 done, 1 failed, 2 wrong usage.");
 }
@@ -128,8 +123,7 @@ static int well_laid_out(const ida_env *env, const worker_config *config, apr_po
     if (!layout_web_user(config)) {
         ida_log(env, IDA_LOG_WARN, "IDA0361",
                 "there is no user %s on this machine: nobody checks that httpd's user cannot read "
-                "the seal key and "
-                "the secrets; name it by web_user",
+                "the seal key and the secrets; name it by web_user",
                 config->web_user);
     }
     if (!ida_web_user_is_ours()) {

@@ -86,8 +86,7 @@ static int64_t interval_of(const ida_tenant *tenant, ida_directory_kind where)
 }
 
 /* A document that is new or was changed: its directories are synced at once, which also looks
- * whether a held one is well again.
- */
+ * whether a held one is well again. */
 static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char *id)
 {
     ida_tenant *tenant;
@@ -228,8 +227,7 @@ static void give_back(sync_plan *plan, entry *e, const entry *mine, int64_t wait
 /* --- the lease --- */
 
 /* Since when the holder's heartbeat stands still by our own clock; looked at also while a hold or a
- * stop keeps us from syncing.
- */
+ * stop keeps us from syncing. */
 static void watch_holder(entry *e, const store_directory *state, int64_t now)
 {
     const char *owner = state->sync_owner ? state->sync_owner : "";
@@ -357,8 +355,7 @@ static int carry_out(sync_job *job, hold_known known, int first, int64_t *wait)
     if (class == DIRECTORY_OK && summary.guard_stopped) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0502",
                 "the sync of tenant %s, directory %s was stopped by the deletion guard: %s; if "
-                "that is right, run idadminctl "
-                "sync %s --accept-deletions",
+                "that is right, run idadminctl sync %s --accept-deletions",
                 en->tenant, ida_directory_name(en->directory),
                 summary.reason ? summary.reason : "too many deletions", en->tenant);
         return 1;

@@ -9,9 +9,8 @@
 #include "core/base/text.h"
 
 #define MARK "\xe2\x80\xa6" /* "…" */
-#define FLOOR                                                                           \
-    64 /* encoded bytes of a member that cutting leaves before it turns to the next one \
-        */
+/* encoded bytes of a member that cutting leaves before it turns to the next one */
+#define FLOOR 64
 
 #define KEY_MAX 256 /* bytes: PostgreSQL indexes no more than 2,700 */
 

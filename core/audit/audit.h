@@ -1,5 +1,5 @@
-/* One audit record, its JSON form for outbox and spool, and the hashes that chain it. Knows
- * no store. */
+/* One audit record, its JSON form for outbox and spool, and the hashes that chain it. Knows no
+ * store. */
 #ifndef CORE_AUDIT_AUDIT_H
 #define CORE_AUDIT_AUDIT_H
 
@@ -7,9 +7,8 @@
 
 #include "core/base/context.h"
 
-#define AUDIT_MAX                                                                              \
-    4096 /* bytes of one spooled record with its RFC 7464 framing: one write(2), never torn by \
-            another */
+/* bytes of one spooled record with its RFC 7464 framing: one write(2), never torn by another */
+#define AUDIT_MAX 4096
 
 typedef struct audit_record {
     const char *rid; /* identity, sortable; made by audit_make */

@@ -35,8 +35,8 @@
 
 #include "core/audit/audit.h"
 
-#define AUDIT_SPOOL_CATEGORY \
-    "api" /* what httpd may tell of; whatever else a record claims is not believed */
+/* what httpd may tell of; whatever else a record claims is not believed */
+#define AUDIT_SPOOL_CATEGORY "api"
 #define AUDIT_SPOOL_SUFFIX ".audit"
 #define AUDIT_SPOOL_NAME_SIZE 24 /* bytes of a segment name with its terminator, rounded up */
 #define AUDIT_SPOOL_READER_LOCK ".reader" /* file in the directory */

@@ -13,8 +13,8 @@ char *ida_key_make(apr_pool_t *pool, const ida_env *env);
 /* 1 when shape and checksum are right: lets a mistyped key be refused without the store. */
 int ida_key_well_formed(const char *key);
 
-#define IDA_KEY_ENCODED_LEN \
-    (3 * IDA_KEY_LEN) /* bytes of a key with every character percent-encoded */
+/* bytes of a key with every character percent-encoded */
+#define IDA_KEY_ENCODED_LEN (3 * IDA_KEY_LEN)
 
 /* Puts asterisks behind the prefix of whatever in the text has the shape of a key, with the right
  * checksum, also with percent-encoded characters: people put keys where they do not belong, and

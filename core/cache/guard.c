@@ -63,20 +63,18 @@ ida_kind cache_guard_check(cache_sync *run, ida_ctx *c, const cache_guard *guard
             continue;
         }
         summary->guard_stopped = 1;
-        summary->reason = none_left
-                              ? ida_printf(run->pool,
-                                           "The directory shows no %s any more where the cache "
-                                           "holds %lld. Nothing was changed; check the base, "
-                                           "the filter and the rights of the bind identity, or run "
-                                           "the sync with --accept-deletions.",
-                                           st->counter, (long long)cached)
-                              : ida_printf(run->pool,
-                                           "%lld of %lld %s would be deleted, more than the %lld "
-                                           "that the deletion guard allows in one round. "
-                                           "Nothing was changed; check the directory, or run the "
-                                           "sync with --accept-deletions.",
-                                           (long long)*deleted[i], (long long)cached, st->counter,
-                                           (long long)limit);
+        summary->reason =
+            none_left ? ida_printf(run->pool,
+                                   "The directory shows no %s any more where the cache holds %lld. "
+                                   "Nothing was changed; check the base, the filter and the rights "
+                                   "of the bind identity, or run the sync with --accept-deletions.",
+                                   st->counter, (long long)cached)
+                      : ida_printf(run->pool,
+                                   "%lld of %lld %s would be deleted, more than the %lld that the "
+                                   "deletion guard allows in one round. Nothing was changed; check "
+                                   "the directory, or run the sync with --accept-deletions.",
+                                   (long long)*deleted[i], (long long)cached, st->counter,
+                                   (long long)limit);
     }
     return IDA_OK;
 }

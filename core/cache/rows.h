@@ -11,9 +11,9 @@
 #include "schema/columns.h"
 
 #define CACHE_ID_MAX 200 /* bytes of an immutable ID */
-#define CACHE_KEY_MAX                                                                            \
-    1000 /* bytes of a key in an index; longer ones end in a digest (PostgreSQL's index rows end \
-            at 2,704 bytes) */
+/* bytes of a key in an index; longer ones end in a digest (PostgreSQL's index rows end at 2,704
+ * bytes) */
+#define CACHE_KEY_MAX 1000
 #define CACHE_TEXT_MAX 4096 /* bytes of any other text of a directory */
 #define CACHE_PROTECTION_MS (15 * 60 * 1000)
 
@@ -141,8 +141,7 @@ ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs
 /* Before whole lists of these groups are added: nothing waits, nothing is contradicted. */
 ida_kind cache_lists_begin(cache_at *at, ida_ctx *c, const char *ids);
 /* Deletes up to `slice` members of these groups that this run did not name (or `all` of them);
- * *left is 0 when there are no more.
- */
+ * *left is 0 when there are no more. */
 ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, int slice,
                             int *left);
 /* Memberships that waited for the DNs of these groups, of these users. */

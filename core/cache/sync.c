@@ -7,9 +7,9 @@
 
 #define BUDGET_MS 150 /* after this a transaction takes no further chunk: others wait meanwhile */
 #define EMPTY_SLICE 5000
-#define RUN_CACHE_KB                                                                           \
-    (32 * 1024) /* of SQLite's pages: indexes grow at random places, with the few pages that a \
-                   connection keeps else they would be read and written again for each row */
+/* of SQLite's pages: indexes grow at random places, with the few pages that a connection keeps else
+ * they would be read and written again for each row */
+#define RUN_CACHE_KB (32 * 1024)
 
 /* --- state --- */
 
@@ -83,12 +83,11 @@ static ida_kind still_ours(const cache_sync *run, ida_ctx *c)
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                         "The connection to the store was lost during the sync, which begins anew.");
     }
-    return at->run == at->staged
-               ? IDA_OK
-               : ida_fail(c, IDA_CONFLICT,
-                          "Another sync of this directory (run %lld) began while run %lld was at "
-                          "work; this one ends here.",
-                          (long long)at->run, (long long)at->staged);
+    return at->run == at->staged ? IDA_OK
+                                 : ida_fail(c, IDA_CONFLICT,
+                                            "Another sync of this directory (run %lld) began while "
+                                            "run %lld was at work; this one ends here.",
+                                            (long long)at->run, (long long)at->staged);
 }
 
 typedef struct steps {

@@ -41,9 +41,8 @@ typedef struct cache_sign_in_list {
 ida_kind cache_sync_sign_ins(cache_sync *run, ida_ctx *c, const char *user_id,
                              const cache_sign_in_list *times);
 
-/* --- what comes back without its links ---
- * `settled` is the number of the last run that was committed: what a later one wrote may lack the
- * links it did not come to. */
+/* --- what comes back without its links --- `settled` is the number of the last run that was
+ * committed: what a later one wrote may lack the links it did not come to. */
 
 int64_t cache_sync_number(const cache_sync *run);
 /* Users told so far that the cache did not hold after run `settled` although the directory made

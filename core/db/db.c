@@ -144,8 +144,7 @@ static ida_kind check_schema(db *d, ida_ctx *c)
         if (version > known && file != DB_CACHE) {
             return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                             "The %s schema of the store %s%s is number %d, newer than this "
-                            "program, which knows up to %d: "
-                            "install the newer version here too.",
+                            "program, which knows up to %d: install the newer version here too.",
                             files[file].name, d->driver->prefix, d->rest, version, known);
         }
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE,

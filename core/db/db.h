@@ -1,6 +1,6 @@
 /* The driver interface: one connection to one engine, statements from the table in
- * schema/statements.h. Two files implement it, core/db/sqlite.c (libsqlite3) and
- * core/db/postgresql.c (libpq); everything above speaks through store_*.h in domain words. */
+ * schema/statements.h. The drivers core/db/sqlite*.c (libsqlite3) and
+ * core/db/postgresql*.c (libpq) implement it; everything above speaks through core/store. */
 #ifndef CORE_DB_DB_H
 #define CORE_DB_DB_H
 

@@ -12,8 +12,8 @@
 
 #define OID_INT8 20
 #define PARAMS_MAX 64
-#define ANSWER_MS \
-    3000 /* what an answer is granted beyond its statement before the connection counts as dead */
+/* what an answer is granted beyond its statement before the connection counts as dead */
+#define ANSWER_MS 3000
 
 /* --- failures --- */
 

@@ -15,8 +15,8 @@ ida_kind pg_schema_begin(db *d, ida_ctx *c)
             d, c,
             apr_psprintf(
                 c->pool,
-                "SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS schema_version "
-                "(file TEXT COLLATE \"C\" NOT NULL PRIMARY KEY, number BIGINT NOT NULL)",
+                "SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS schema_version (file "
+                "TEXT COLLATE \"C\" NOT NULL PRIMARY KEY, number BIGINT NOT NULL)",
                 SCHEMA_LOCK));
     }
     if (kind) {
@@ -56,8 +56,8 @@ ida_kind pg_schema_set_version(db *d, ida_ctx *c, db_file file, int version)
 {
     return pg_script(d, c,
                      apr_psprintf(c->pool,
-                                  "INSERT INTO schema_version (file, number) VALUES ('%s', %d) "
-                                  "ON CONFLICT (file) DO UPDATE SET number = excluded.number",
+                                  "INSERT INTO schema_version (file, number) VALUES ('%s', %d) ON "
+                                  "CONFLICT (file) DO UPDATE SET number = excluded.number",
                                   db_file_name(file), version));
 }
 

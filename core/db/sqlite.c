@@ -8,9 +8,9 @@
 #include "core/db/sqlite_files.h"
 
 #define BUSY_MS 10 /* net for strangers who write without the gate */
-#define SYNC_COURTESY_MS                                                                        \
-    20 /* a sync writes for long; what it lets in between is one transaction, on a machine that \
-          may be busy */
+/* a sync writes for long; what it lets in between is one transaction, on a machine that may be busy
+ */
+#define SYNC_COURTESY_MS 20
 
 const db_file sqlite_own_file[DB_ROLE_COUNT] = {
     [DB_REQUEST] = DB_MAIN, [DB_SYNC] = DB_CACHE, [DB_INGEST] = DB_AUDIT};
@@ -124,8 +124,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
                             apr_pool_t *pool)
 {
     static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA "
-                                 "cell_size_check = ON; PRAGMA "
-                                 "temp_store = MEMORY";
+                                 "cell_size_check = ON; PRAGMA temp_store = MEMORY";
     static pthread_once_t configured = PTHREAD_ONCE_INIT;
     db_file own = sqlite_own_file[role];
     sqlite_place place = {0};

@@ -71,11 +71,10 @@ ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c)
     const char *directory = directory_of(c->pool, path);
     if (stat(directory, &st) != 0) {
         c->retry_after = 1;
-        return ida_fail(
-            c, IDA_SERVICE_UNAVAILABLE,
-            "The directory %s of the store cannot be used: %s. Make it, owned by the worker's "
-            "user with the group that httpd's user is in, mode 2750.",
-            directory, strerror(errno));
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The directory %s of the store cannot be used: %s. Make it, owned by the "
+                        "worker's user with the group that httpd's user is in, mode 2750.",
+                        directory, strerror(errno));
     }
     *place = (sqlite_place){st.st_uid, st.st_gid, (st.st_mode & (S_ISGID | S_IWGRP)) != 0};
     return IDA_OK;
@@ -117,13 +116,11 @@ ida_kind sqlite_check(const char *path, int may_write, ida_ctx *c)
                             i > 0 || !may_write ? "start idadmin-worker, which makes it"
                                                 : "run idadminctl schema upgrade");
         }
-        return ida_fail(
-            c, IDA_SERVICE_UNAVAILABLE,
-            "The file %s of the store cannot be %s by the user with ID %ld: %s. It belongs to the "
-            "worker's user; httpd's user needs the group of the store's directory, and httpd a "
-            "restart after it "
-            "has got it.",
-            part, may_write ? "written" : "read", (long)geteuid(), strerror(errno));
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The file %s of the store cannot be %s by the user with ID %ld: %s. It "
+                        "belongs to the worker's user; httpd's user needs the group of the store's "
+                        "directory, and httpd a restart after it has got it.",
+                        part, may_write ? "written" : "read", (long)geteuid(), strerror(errno));
     }
     return IDA_OK;
 }

@@ -5,8 +5,8 @@
 
 #include "core/db/sqlite.h"
 
-#define LOG_BYTES_STEP \
-    (4 * 1024 * 1024) /* growth before a checkpoint that readers held up is tried again */
+/* growth before a checkpoint that readers held up is tried again */
+#define LOG_BYTES_STEP (4 * 1024 * 1024)
 #define LOG_WORTH_BYTES (1024 * 1024)    /* below, the worker's checkpoint does nothing */
 #define LOG_CUT_BYTES (16 * 1024 * 1024) /* above, the worker cuts the file */
 

@@ -63,8 +63,7 @@ ida_kind sqlite_fault(sqlite_db *s, ida_ctx *c, const char *what, int rc)
         c->retry_after = 1;
         return ida_fail(
             c, IDA_SERVICE_UNAVAILABLE,
-            "The store cannot be used at the moment; the error log of the server has the "
-            "reason.");
+            "The store cannot be used at the moment; the error log of the server has the reason.");
     }
     ida_log(s->head.env, IDA_LOG_ERROR, "IDA0103", "store: statement %s failed: %s (%d)", what,
             sqlite3_errmsg(s->handle), rc);
@@ -82,10 +81,9 @@ ida_kind sqlite_take_gate(sqlite_db *s, ida_ctx *c, const char *what)
         ida_log(s->head.env, IDA_LOG_ERROR, "IDA0104",
                 "store: the write gate %s.gate cannot be locked: %s", s->path, strerror(error));
         c->retry_after = 1;
-        return ida_fail(
-            c, IDA_SERVICE_UNAVAILABLE,
-            "The store cannot be written at the moment; the error log of the server has "
-            "the reason.");
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The store cannot be written at the moment; the error log of the server "
+                        "has the reason.");
     }
     return IDA_OK;
 }

@@ -64,11 +64,10 @@ ida_kind sqlite_schema_wipe(db *d, ida_ctx *c, db_file file)
     const char *schema = db_file_name(file);
     sqlite3_stmt *stmt;
     char *drops = apr_pstrdup(c->pool, "");
-    char *sql = apr_psprintf(
-        c->pool,
-        "SELECT name FROM %s.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%%' "
-        "ESCAPE '\\'",
-        schema);
+    char *sql = apr_psprintf(c->pool,
+                             "SELECT name FROM %s.sqlite_schema WHERE type = 'table' AND name NOT "
+                             "LIKE 'sqlite\\_%%' ESCAPE '\\'",
+                             schema);
     int rc = sqlite3_prepare_v2(s->handle, sql, -1, &stmt, NULL);
     if (rc == SQLITE_OK) {
         while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {

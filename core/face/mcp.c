@@ -11,8 +11,8 @@
 #include "core/face/mcp_inner.h"
 
 #define LATEST_LEGACY "2025-11-25"
-#define ERROR_MAX \
-    500 /* bytes of a tool error: hosts cut long ones, models lose the point of them */
+/* bytes of a tool error: hosts cut long ones, models lose the point of them */
+#define ERROR_MAX 500
 
 /* --- results that need no store --- */
 

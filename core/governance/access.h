@@ -1,7 +1,7 @@
-/* Attribution: by which source somebody is in a group, and over which
- * groups. The same from the person's side and from the group's: the way with the fewest groups
- * between; among those the one whose first membership has the strongest source, then by names.
- * Reads the store; writes nothing. */
+/* Attribution: by which source somebody is in a group, and over which groups. The same from the
+ * person's side and from the group's: the way with the fewest groups between; among those the one
+ * whose first membership has the strongest source, then by names. Reads the store; writes nothing.
+ */
 #ifndef CORE_GOVERNANCE_ACCESS_H
 #define CORE_GOVERNANCE_ACCESS_H
 

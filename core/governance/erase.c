@@ -157,8 +157,8 @@ static ida_kind refuse_cached(store *s, ida_ctx *c, const char *tenant, const ga
                ? kind
                : ida_fail(c, IDA_CONFLICT,
                           "The directory %s still has %s: the next synchronisation would bring the "
-                          "data back. Delete the account in the "
-                          "directory, run `idadminctl sync %s --wait`, then this command again.",
+                          "data back. Delete the account in the directory, run `idadminctl sync %s "
+                          "--wait`, then this command again.",
                           DB_ROW(erase_cached, &r, 0)->directory.text,
                           DB_ROW(erase_cached, &r, 0)->upn.text, tenant);
 }

@@ -159,8 +159,7 @@ uint32_t limit_table_insert(table *t, uint64_t id, const ledger_clock *clock, ta
         slot = free_slot(t, id, clock);
         if (slot != TABLE_NONE) {
             /* First the claim, then the question what was used elsewhere: who charges elsewhere
-             * looks for the claim afterwards.
-             */
+             * looks for the claim afterwards. */
             atomic_store(&t->ids[slot], id | TABLE_CLAIM);
             LIMIT_STEP();
             limit_ledger_begin(&t->ledgers[slot], clock, used ? used(baton) : 0);

@@ -102,9 +102,8 @@ size_t limit_table_lay_out(table_place *place, uint32_t slots, size_t at);
 void limit_table_format(void *block, const table_place *place);
 void limit_table_attach(table *t, void *block, const table_place *place);
 
-#define TABLE_CLAIM                                                                                \
-    1u /* lowest bit of an id word: being set up or taken down by the holder of the stripe's mutex \
-        */
+/* lowest bit of an id word: being set up or taken down by the holder of the stripe's mutex */
+#define TABLE_CLAIM 1u
 #define TABLE_NONE UINT32_MAX
 
 uint32_t limit_table_home(const table *t, uint64_t id); /* line where the id belongs */

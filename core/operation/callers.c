@@ -23,9 +23,9 @@
 
 #define BUCKETS 1024
 #define RENEW_MS 1500 /* from this age on one thread loads again */
-#define SYNCED_AGE_MS                                                                             \
-    5000 /* how long "synced" is believed (core/operation/operation.c says for what); until it is \
-            true it is asked */
+/* how long "synced" is believed (core/operation/pipeline.c says for what); until it is true it is
+ * asked */
+#define SYNCED_AGE_MS 5000
 
 /* A parsed tenant in a pool of its own (unmanaged: it dies with its last user, on any thread). */
 typedef struct held_tenant {

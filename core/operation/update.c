@@ -149,8 +149,8 @@ static void drop_steps(ida_task *task, const ida_update *update)
         ida_op_drop_step(task, "restoreMemberships", ida_directory_name(IDA_DIR_CLOUD));
     }
     if (!in_cloud && update->enabled < 0) {
-        ida_op_drop_step(task, "awaitSynchronisation", NULL); /* nothing there in which the cloud
-                                                           account would have to follow */
+        ida_op_drop_step(task, "awaitSynchronisation",
+                         NULL); /* nothing there in which the cloud account would have to follow */
     }
 }
 

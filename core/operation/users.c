@@ -12,8 +12,8 @@
 #include "core/operation/person_json.h"
 
 #define CANDIDATES 5 /* named when somebody is asked for by something else than ID or UPN */
-#define CANDIDATES_BYTES \
-    300 /* of them all: tool errors are cut at 500, and half a UPN helps nobody */
+/* of them all: tool errors are cut at 500, and half a UPN helps nobody */
+#define CANDIDATES_BYTES 300
 
 static int longer_first(const void *a, const void *b)
 {

@@ -204,11 +204,11 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
                         task->id);
     }
     if (t->username && strcmp(t->username, task->username) == 0) {
-        return ida_fail(c, IDA_FORBIDDEN,
-                        "Task %s was asked for with this API key (%s), which cannot release it "
-                        "too: let a person do it (`idadminctl task "
-                        "release %s %s`), or another API key with full access.",
-                        task->id, task->username, t->tenant, task->id);
+        return ida_fail(
+            c, IDA_FORBIDDEN,
+            "Task %s was asked for with this API key (%s), which cannot release it too: let a "
+            "person do it (`idadminctl task release %s %s`), or another API key with full access.",
+            task->id, task->username, t->tenant, task->id);
     }
     return requeue(s, c, task, 1);
 }

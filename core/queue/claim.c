@@ -53,10 +53,9 @@ static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate
     if (!kind && started >= tenant->brake_per_hour) {
         *why = ida_printf(c->pool,
                           "Held by the brake: %lld offboardings and other disablings were started "
-                          "within the last hour, as many as "
-                          "brake.offboardingsPerHour allows. A person (`idadminctl task release`), "
-                          "or another API key than the one that "
-                          "asked, may release this task; or cancel it.",
+                          "within the last hour, as many as brake.offboardingsPerHour allows. A "
+                          "person (`idadminctl task release`), or another API key than the one "
+                          "that asked, may release this task; or cancel it.",
                           (long long)started);
     }
     return kind;

@@ -1,5 +1,5 @@
-/* What the files of the queue share: rows as tasks, seats and names given back. For
- * core/queue and the erasure of people. */
+/* What the files of the queue share: rows as tasks, seats and names given back. For core/queue and
+ * the erasure of people. */
 #ifndef CORE_QUEUE_INNER_H
 #define CORE_QUEUE_INNER_H
 

@@ -1,6 +1,5 @@
 /* Owns leases: heartbeats, what takers watch, the takeover. Must not know clocks: who waited long
- * enough is the taker's business.
- */
+ * enough is the taker's business. */
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
 #include "core/store/rows.h"

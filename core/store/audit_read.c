@@ -259,8 +259,8 @@ typedef struct retain_work {
     int max, removed;
 } retain_work;
 
-/* From the foot of the chain. The prefix ends before the first record that is young
- * enough, also when older ones stand behind it. */
+/* From the foot of the chain. The prefix ends before the first record that is young enough, also
+ * when older ones stand behind it. */
 static ida_kind retain(store *s, ida_ctx *c, void *baton)
 {
     retain_work *w = baton;
@@ -288,8 +288,8 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     }
     if (!r.rows) {
         ida_log(c->env, IDA_LOG_ERROR, "IDA0141",
-                "audit: the record %lld of %s is missing: retention leaves the chain as it is; "
-                "see idadminctl audit verify",
+                "audit: the record %lld of %s is missing: retention leaves the chain as it is; see "
+                "idadminctl audit verify",
                 (long long)end, w->tenant);
         return ida_fail(c, IDA_CONFLICT,
                         "The audit record %lld is missing: verify the chain first.",

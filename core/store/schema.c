@@ -36,13 +36,11 @@ static const ida_migration *next_migration(const db *d, db_file file, int versio
 static ida_kind refuse_newer(const db *d, ida_ctx *c, db_file file, int version)
 {
     int known = db_known_version(d, file);
-    return version <= known
-               ? IDA_OK
-               : ida_fail(c, IDA_CONFLICT,
-                          "The %s schema of the store is number %d, newer than this program, which "
-                          "knows up to %d: "
-                          "install the newer version.",
-                          db_file_name(file), version, known);
+    return version <= known ? IDA_OK
+                            : ida_fail(c, IDA_CONFLICT,
+                                       "The %s schema of the store is number %d, newer than this "
+                                       "program, which knows up to %d: install the newer version.",
+                                       db_file_name(file), version, known);
 }
 
 static ida_kind apply(db *d, ida_ctx *c, db_file file, const ida_migration *m, json_t *steps)

@@ -27,8 +27,8 @@ ida_kind store_cursor_key(store *s, ida_ctx *c, unsigned char key[32])
         const unsigned char *bytes = kind ? NULL : ida_unhex(c->pool, hex, &len);
         if (!bytes || len != sizeof s->cursor_key) {
             ida_log(c->env, IDA_LOG_ERROR, "IDA0111",
-                    "store: the setting cursor_key is missing or damaged: run idadminctl "
-                    "schema upgrade");
+                    "store: the setting cursor_key is missing or damaged: run idadminctl schema "
+                    "upgrade");
             return ida_fail(c, IDA_INTERNAL_ERROR,
                             "The store has no cursor key: run idadminctl schema upgrade.");
         }

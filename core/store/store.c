@@ -46,16 +46,15 @@ const char *store_dsn_exposed(apr_pool_t *pool, const char *dsn, const char *fil
     }
     if (!file || stat(file, &status) != 0) {
         return "holds a password, which everybody on this machine can read from a command line: "
-               "name a file that holds it "
-               "(passfile=PATH, for its owner alone), or write the DSN into a configuration file "
-               "that others cannot read";
+               "name a file that holds it (passfile=PATH, for its owner alone), or write the DSN "
+               "into a configuration file that others cannot read";
     }
     return status.st_mode & S_IROTH
-               ? ida_printf(pool,
-                            "holds a password, and %s can be read by everybody on this machine: "
-                            "name a file that "
-                            "holds it (passfile=PATH, for its owner alone), or run chmod o= %s",
-                            file, file)
+               ? ida_printf(
+                     pool,
+                     "holds a password, and %s can be read by everybody on this machine: name a "
+                     "file that holds it (passfile=PATH, for its owner alone), or run chmod o= %s",
+                     file, file)
                : NULL;
 }
 

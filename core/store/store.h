@@ -1,7 +1,8 @@
 /* The store in domain words. A `store` is one connection with its role, opened by whoever needs it
- * (httpd: a few per child; worker: one a thread and role). Functions are in store_<domain>.h; every
- * one takes (store *, ida_ctx *), answers an ida_kind and allocates in the context's pool. "Not
- * found" is IDA_NOT_FOUND with nothing logged, unless a function says otherwise. */
+ * (httpd: a few per child; worker: one a thread and role). What is done with rows is in the rooms
+ * that own them; every one takes (store *, ida_ctx *), answers an ida_kind and allocates in the
+ * context's pool. "Not found" is IDA_NOT_FOUND with nothing logged, unless a function says
+ * otherwise. */
 #ifndef CORE_STORE_STORE_H
 #define CORE_STORE_STORE_H
 
@@ -32,8 +33,8 @@ const char *store_dsn_fault(const char *dsn);
 /* Why a DSN that was found there must not be used: it holds a password that others on the machine
  * can read. `file`: the configuration file it stands in; NULL: a command line. NULL when it may. */
 const char *store_dsn_exposed(apr_pool_t *pool, const char *dsn, const char *file);
-/* Seal key file: <store stem>.key beside a SQLite store, ${sysconfdir}/idadmin/seal.key
- * for PostgreSQL. */
+/* Seal key file: <store stem>.key beside a SQLite store, ${sysconfdir}/idadmin/seal.key for
+ * PostgreSQL. */
 char *store_default_seal_key(apr_pool_t *pool, const char *dsn);
 
 /* Makes a handle without connecting; the first use connects. The handle lives in `pool`. */
@@ -63,11 +64,11 @@ ida_kind store_compact(store *s, ida_ctx *c);
 ida_kind store_page_cache(store *s, ida_ctx *c, int kb);
 
 /* One read statement, repeated once on a new connection when the connection proved dead. For
- * store_*.c. */
+ * the rooms that own the rows. */
 ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                     db_result *result);
 /* One writing statement inside the transaction that is open, else by store_transaction. For
- * store_*.c. */
+ * the rooms that own the rows. */
 ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                      db_result *result);
 

@@ -13,8 +13,8 @@
 #define LOCAL_MAX 64
 #define ADDRESS_MAX 113
 #define DISPLAY_MAX 256 /* UTF-16 units */
-#define NAME_READ_MAX \
-    1024 /* bytes of one name that are looked at; more cannot matter in 64 characters */
+/* bytes of one name that are looked at; more cannot matter in 64 characters */
+#define NAME_READ_MAX 1024
 #define FORMAT_MAX 200 /* bytes */
 
 /* One piece of a format: literal text, or a placeholder with its cut. */

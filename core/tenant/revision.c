@@ -14,9 +14,8 @@
 #include "core/base/json.h"
 #include "core/tenant/tenant.h"
 
-#define SEEN_MAX                                                                   \
-    (16 * 1024 * 1024) /* 100,000 tenants with IDs of 64 characters are half of it \
-                        */
+/* 100,000 tenants with IDs of 64 characters are half of it */
+#define SEEN_MAX (16 * 1024 * 1024)
 
 static char *seen_file(apr_pool_t *pool, const char *key_file)
 {

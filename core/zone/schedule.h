@@ -1,5 +1,5 @@
-/* From `date` and `time` of a payload to an instant, as doc/rest.md tells it: what is left
- * out, which days are too far, what a skipped or doubled hour means. */
+/* From `date` and `time` of a payload to an instant, as doc/rest.md tells it: what is left out,
+ * which days are too far, what a skipped or doubled hour means. */
 #ifndef CORE_ZONE_SCHEDULE_H
 #define CORE_ZONE_SCHEDULE_H
 

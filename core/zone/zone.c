@@ -1,6 +1,5 @@
 /* Owns civil time: the calendar, the questions put to a zone, and the zones kept per process. Must
- * not know requests or tenants.
- */
+ * not know requests or tenants. */
 #include "core/zone/zone.h"
 
 #include <apr_allocator.h>

@@ -28,8 +28,8 @@ const zone_info *zone_utc(void);
 /* Seconds east of UTC in force at the instant. */
 int zone_offset(const zone_info *zone, int64_t utc_s);
 
-/* Instant of a wall time: a skipped time is the first valid instant after the gap, a
- * doubled one the first of the two. */
+/* Instant of a wall time: a skipped time is the first valid instant after the gap, a doubled one
+ * the first of the two. */
 int64_t zone_to_utc(const zone_info *zone, const zone_wall *wall);
 
 void zone_to_wall(const zone_info *zone, int64_t utc_s, zone_wall *wall);

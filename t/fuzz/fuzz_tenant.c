@@ -19,8 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char standing[] =
         "{\"companyId\":\"c\",\"directories\":{\"onPremises\":{\"bindDn\":\"cn=a\","
         "\"bindPasswordFile\":\"/"
-        "p\",\"dialect\":\"openLdap\","
-        "\"groupBase\":\"dc=g\",\"urls\":[\"ldaps://"
+        "p\",\"dialect\":\"openLdap\",\"groupBase\":\"dc=g\",\"urls\":[\"ldaps://"
         "h\"],\"userBase\":\"dc=u\"}},\"name\":\"C\",\"upnDomain\":\"c.example\"}";
     ida_ctx *c = fuzz_context();
     for (int over = 0; over < 2; over++) {

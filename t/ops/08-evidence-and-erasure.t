@@ -132,7 +132,7 @@ sub found {
 }
 
 # Every column of text there is, by whether a person's data may come to stand in it. A new one has
-# to be added to one of the lists, and to core/store_erase*.c if it is the first.
+# to be added to one of the lists, and to core/governance/erase*.c if it is the first.
 my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @columns } (
     'access_grant user_id', 'access_request person upn user_id justification approvers decided_by',
         'audit_outbox record', 'idempotency key answer', 'reservation address',

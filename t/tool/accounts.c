@@ -154,8 +154,7 @@ int main(int argc, char **argv)
     if (argc != 12 || (count = atoi(argv[8])) < 1 || (connections = atoi(argv[9])) < 1 ||
         connections > CONNECTIONS_MAX || !read_password(argv[4])) {
         fprintf(stderr, "accounts URL CA_FILE BIND_DN PASSWORD_FILE PARENT_DN DOMAIN PREFIX COUNT "
-                        "CONNECTIONS MANAGER_DN|- "
-                        "GROUP_DN|-\n");
+                        "CONNECTIONS MANAGER_DN|- GROUP_DN|-\n");
         return 2;
     }
     url = argv[1], ca_file = argv[2], bind_dn = argv[3], parent = argv[5], domain = argv[6],

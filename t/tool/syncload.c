@@ -215,8 +215,7 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
     busy = cpu() - busy;
     store_checkpoint(s, c);
     printf("%-34s %7.2f s (fed %.2f, commit %.2f, processor %.2f)  %+4ld MB to %ld MB  longest "
-           "wait %4ld ms  %lld users %lld "
-           "groups %lld unresolved\n",
+           "wait %4ld ms  %lld users %lld groups %lld unresolved\n",
            name, end - start, fed - start, end - fed, busy, status_mb("VmHWM") - before,
            status_mb("VmHWM"), atomic_load(&longest_us) / 1000, (long long)summary.users,
            (long long)summary.groups, (long long)summary.unresolved);

@@ -181,13 +181,11 @@ static const char *document(const char *id)
     return apr_psprintf(
         pool,
         "{\"companyId\":\"%s\",\"name\":\"X\",\"upnDomain\":\"contoso.example\",\"createUsersIn\":"
-        "\"cloud\",\"directories\":{"
-        "\"cloud\":{\"directoryId\":\"11111111-1111-1111-1111-111111111111\",\"clientId\":"
-        "\"11111111-1111-1111-1111-111111111111\",\"clientSecretFile\":\"/x\"},"
-        "\"onPremises\":{\"urls\":[\"ldaps://"
+        "\"cloud\",\"directories\":{\"cloud\":{\"directoryId\":\"11111111-1111-1111-1111-"
+        "111111111111\",\"clientId\":\"11111111-1111-1111-1111-111111111111\",\"clientSecretFile\":"
+        "\"/x\"},\"onPremises\":{\"urls\":[\"ldaps://"
         "x\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=x\",\"bindPasswordFile\":\"/"
-        "x\",\"userBase\":\"dc=x\","
-        "\"groupBase\":\"dc=x\"}}}",
+        "x\",\"userBase\":\"dc=x\",\"groupBase\":\"dc=x\"}}}",
         id);
 }
 
@@ -227,9 +225,8 @@ static void load(store *s, store *sync)
         APR_ARRAY_PUSH(rows, const char *) = apr_psprintf(
             pool,
             "INSERT INTO access_request (tenant_id, id, service, group_name, group_id, person, "
-            "upn, user_id, state, requested_at, decided_at)"
-            " VALUES ('contoso', 'r%05d', 'Service %d', '%s', %s, '%s', 'x', %s, '%s', 1, "
-            "%" APR_INT64_T_FMT ");",
+            "upn, user_id, state, requested_at, decided_at) VALUES ('contoso', 'r%05d', 'Service "
+            "%d', '%s', %s, '%s', 'x', %s, '%s', 1, %" APR_INT64_T_FMT ");",
             i, r->what, r->by_upn ? gid(r->what) : "whatever",
             r->by_upn ? "NULL" : apr_psprintf(pool, "'%s'", gid(r->what)),
             r->by_upn ? apr_psprintf(pool, "user%d@contoso.example", r->person) : "somebody",
@@ -240,8 +237,7 @@ static void load(store *s, store *sync)
         APR_ARRAY_PUSH(rows, const char *) = ida_printf(
             pool,
             "INSERT INTO role_assignment (tenant_id, template_id, person, upn, user_id, "
-            "assigned_at, assigned_by) VALUES ('contoso', 't%02d',"
-            " '%s', 'x', %s, 1, 'x');",
+            "assigned_at, assigned_by) VALUES ('contoso', 't%02d', '%s', 'x', %s, 1, 'x');",
             a->what,
             a->by_upn ? apr_psprintf(pool, "user%d@contoso.example", a->person)
                       : apr_psprintf(pool, "formerly%d", a->person),
@@ -250,13 +246,12 @@ static void load(store *s, store *sync)
     script(s, apr_array_pstrcat(pool, rows, '\0'));
     /* What must not count: open and denied requests, another tenant's. */
     script(s, "INSERT INTO access_request (tenant_id, id, service, group_name, group_id, person, "
-              "upn, user_id, state, requested_at, decided_at) SELECT"
-              " tenant_id, 'o' || id, service, group_name, group_id, person, upn, user_id, "
-              "'denied', 1, decided_at + 99 FROM access_request;"
-              "INSERT INTO access_request (tenant_id, id, service, group_name, group_id, person, "
-              "upn, user_id, state, requested_at, decided_at) SELECT"
-              " 'other', id, service, group_name, group_id, person, upn, user_id, 'approved', 1, "
-              "decided_at + 99 FROM access_request WHERE state = 'approved'");
+              "upn, user_id, state, requested_at, decided_at) SELECT tenant_id, 'o' || id, "
+              "service, group_name, group_id, person, upn, user_id, 'denied', 1, decided_at + 99 "
+              "FROM access_request;INSERT INTO access_request (tenant_id, id, service, group_name, "
+              "group_id, person, upn, user_id, state, requested_at, decided_at) SELECT 'other', "
+              "id, service, group_name, group_id, person, upn, user_id, 'approved', 1, decided_at "
+              "+ 99 FROM access_request WHERE state = 'approved'");
 }
 
 /* --- the independent calculation --- */

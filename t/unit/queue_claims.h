@@ -17,8 +17,8 @@ static const char *claimed(int64_t now)
 static void drain(void)
 {
     script(DB_REQUEST, "DELETE FROM user_lock; DELETE FROM reservation; DELETE FROM workflow_run; "
-                       "DELETE FROM task; DELETE FROM audit_outbox;"
-                       " DELETE FROM directory_state; UPDATE tenant SET seats_held = 0");
+                       "DELETE FROM task; DELETE FROM audit_outbox; DELETE FROM directory_state; "
+                       "UPDATE tenant SET seats_held = 0");
 }
 
 /* The i-th engine with its tenants. */

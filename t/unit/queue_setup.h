@@ -78,17 +78,14 @@ __attribute__((unused)) static void add_tenant(const char *id, const char *extra
                   pool,
                   "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) "
                   "VALUES ('%s', "
-                  "'{\"companyId\":\"%s\",\"name\":\"%s\",%s"
-                  "\"upnDomain\":\"corp.example\",\"createUsersIn\":\"cloud\",\"directories\":{"
-                  "\"cloud\":{\"directoryId\":\"7d1e2f10-0b63-4c92-9d0b-6a0f6a3c1a01\","
-                  "\"clientId\":\"7d1e2f10-0b63-4c92-9d0b-"
-                  "6a0f6a3c1a02\","
-                  "\"clientSecretFile\":\"/etc/idadmin/secret\"},"
-                  "\"onPremises\":{\"urls\":[\"ldaps://"
+                  "'{\"companyId\":\"%s\",\"name\":\"%s\",%s\"upnDomain\":\"corp.example\","
+                  "\"createUsersIn\":\"cloud\",\"directories\":{\"cloud\":{\"directoryId\":"
+                  "\"7d1e2f10-0b63-4c92-9d0b-6a0f6a3c1a01\",\"clientId\":\"7d1e2f10-0b63-4c92-9d0b-"
+                  "6a0f6a3c1a02\",\"clientSecretFile\":\"/etc/idadmin/"
+                  "secret\"},\"onPremises\":{\"urls\":[\"ldaps://"
                   "dc1.corp.example\"],\"dialect\":\"activeDirectory\",\"bindDn\":\"cn=a\","
                   "\"bindPasswordFile\":\"/etc/idadmin/"
-                  "password\",\"userBase\":\"dc=corp\",\"groupBase\":\"dc=corp\"}}}', '', 1, "
-                  "1, 1)",
+                  "password\",\"userBase\":\"dc=corp\",\"groupBase\":\"dc=corp\"}}}', '', 1, 1, 1)",
                   id, id, id, extra)),
        "%s: tenant %s", engine, id);
 }
@@ -99,18 +96,16 @@ __attribute__((unused)) static int cache_person(const char *tenant, const char *
                                                 int enabled, int count)
 {
     const char *folded = ida_fold_address(pool, upn);
-    return script(DB_SYNC, apr_psprintf(pool,
-                                        "INSERT INTO cache.directory_user (tenant_id, directory, "
-                                        "id, upn, upn_key, enabled) VALUES ('%s', 'cloud', "
-                                        "'%s', '%s', '%s', %d);"
-                                        "INSERT INTO cache.address (tenant_id, address, directory, "
-                                        "owner_id) VALUES ('%s', '%s', 'cloud', '%s');"
-                                        "INSERT INTO cache.counter (tenant_id, name, value) VALUES "
-                                        "('%s', 'enabled_members', %d) ON CONFLICT "
-                                        "(tenant_id, name)"
-                                        " DO UPDATE SET value = counter.value + excluded.value",
-                                        tenant, id, upn, folded, enabled, tenant, folded, id,
-                                        tenant, count));
+    return script(
+        DB_SYNC,
+        apr_psprintf(
+            pool,
+            "INSERT INTO cache.directory_user (tenant_id, directory, id, upn, upn_key, enabled) "
+            "VALUES ('%s', 'cloud', '%s', '%s', '%s', %d);INSERT INTO cache.address (tenant_id, "
+            "address, directory, owner_id) VALUES ('%s', '%s', 'cloud', '%s');INSERT INTO "
+            "cache.counter (tenant_id, name, value) VALUES ('%s', 'enabled_members', %d) ON "
+            "CONFLICT (tenant_id, name) DO UPDATE SET value = counter.value + excluded.value",
+            tenant, id, upn, folded, enabled, tenant, folded, id, tenant, count));
 }
 
 /* A task as an operation would make it: steps of its type, due at `due`. Change members before

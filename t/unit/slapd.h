@@ -150,10 +150,9 @@ __attribute__((unused)) static ida_tenant *tenant_with(const char *urls, const c
 {
     char *text = ida_printf(pool,
                             "{\"urls\":%s,\"dialect\":\"openLdap\",\"bind\":\"simple\",\"bindDn\":"
-                            "\"%s\",\"bindPasswordFile\":\"%s/password\","
-                            "\"caFile\":\"%s\","
-                            "\"userBase\":\"%s\",\"groupBase\":\"%s\",\"upnAttribute\":\"mail\","
-                            "\"placeholderMember\":\"%s\"%s}",
+                            "\"%s\",\"bindPasswordFile\":\"%s/"
+                            "password\",\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"%s\","
+                            "\"upnAttribute\":\"mail\",\"placeholderMember\":\"%s\"%s}",
                             urls, perl("$Idadmin::Test::Slapd::service"), slapd_dir,
                             perl("$s->ca_file"), perl("$Idadmin::Test::Slapd::people"),
                             perl("$Idadmin::Test::Slapd::groups"),
@@ -167,9 +166,8 @@ __attribute__((unused)) static void slapd_hides(const char *attribute, const cha
                                                 const char *access)
 {
     is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\nadd: "
-                "olcAccess\\nolcAccess: "
-                "{0}to dn.subtree=%s attrs=%s by * %s\\n\", bind => ['cn=config', "
-                "Idadmin::Test::Slapd::admin_password()]); 'ok'",
+                "olcAccess\\nolcAccess: {0}to dn.subtree=%s attrs=%s by * %s\\n\", bind => "
+                "['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'",
                 base, attribute, access),
            "ok", "the server hides it");
 }
@@ -177,8 +175,8 @@ __attribute__((unused)) static void slapd_hides(const char *attribute, const cha
 __attribute__((unused)) static void slapd_shows(void)
 {
     is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\ndelete: "
-                "olcAccess\\nolcAccess: {0}\\n\", "
-                "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'"),
+                "olcAccess\\nolcAccess: {0}\\n\", bind => ['cn=config', "
+                "Idadmin::Test::Slapd::admin_password()]); 'ok'"),
            "ok", "and shows it again");
 }
 

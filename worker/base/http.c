@@ -14,8 +14,8 @@
 #include "worker/base/transfer.h"
 
 #define CONNECT_MS 8000
-#define IDLE_S \
-    50L /* an unused connection is not trusted for longer: balancers drop them in silence */
+/* an unused connection is not trusted for longer: balancers drop them in silence */
+#define IDLE_S 50L
 #define HEADER_MAX 4096
 #define BODY_LEAST 16384
 #define BUFFER (128 * 1024L) /* libcurl's own 16 KB take many more turns for a page of a sync */

@@ -279,8 +279,7 @@ const ctl_command ctl_audit_commands[] = {
      1,
      "Read the audit spool of a dead node into the store.",
      "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments that were "
-     "read whole are removed. "
-     "Repeatable: a record is taken once.",
+     "read whole are removed. Repeatable: a record is taken once.",
      {{NULL, NULL, NULL}},
      ingest},
     {0},

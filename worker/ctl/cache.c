@@ -11,8 +11,7 @@ static int reset(ctl_call *ctl)
         if (!ctl_json(ctl, document)) {
             ctl_say(ctl,
                     "The worker will empty the cache of %s and sync it anew; until that is done "
-                    "the service answers 503 for this "
-                    "tenant.",
+                    "the service answers 503 for this tenant.",
                     ctl->arguments[0]);
         }
         json_decref(document);

@@ -25,23 +25,20 @@ static json_t *what_stays(ctl_call *ctl, const governance_traces *traces, int in
     json_array_append_new(stays, json_string("Log files of httpd and of the worker, the audit "
                                              "spool of a node that is down, and backups."));
     if (!compacted) {
-        json_array_append_new(stays, json_string(
-                                         store_sqlite_path(ctl->config.store)
-                                             ? "Bytes of deleted rows may remain in free space of "
-                                               "the store's files: --compact writes them anew, "
-                                               "while writers wait."
-                                             : "Bytes of deleted rows may remain in the database's "
-                                               "files until they are vacuumed (VACUUM FULL), and "
-                                               "in its write-ahead log."));
-    }
-    if (in_document) {
         json_array_append_new(
             stays,
-            json_string(ida_printf(
-                ctl->pool,
-                "The document of tenant %s names the person (an approver, a protected account): "
-                "take that out and apply it.",
-                traces->tenant)));
+            json_string(store_sqlite_path(ctl->config.store)
+                            ? "Bytes of deleted rows may remain in free space of the store's "
+                              "files: --compact writes them anew, while writers wait."
+                            : "Bytes of deleted rows may remain in the database's files until they "
+                              "are vacuumed (VACUUM FULL), and in its write-ahead log."));
+    }
+    if (in_document) {
+        json_array_append_new(stays, json_string(ida_printf(
+                                         ctl->pool,
+                                         "The document of tenant %s names the person (an approver, "
+                                         "a protected account): take that out and apply it.",
+                                         traces->tenant)));
     }
     return stays;
 }
@@ -122,8 +119,7 @@ const ctl_command ctl_erase_commands[] = {
      2,
      "Erase one person's personal data from cache, tasks, governance, workflow runs and audit.",
      "For a person whose account has been deleted in the directories and whose tasks are over; "
-     "otherwise it is refused with what to do first. May be "
-     "repeated. The audit chain stays whole.",
+     "otherwise it is refused with what to do first. May be repeated. The audit chain stays whole.",
      {{"compact", NULL,
        "SQLite: write the store's files anew afterwards, so that no bytes are left in free space; "
        "writers wait meanwhile"},

@@ -385,8 +385,8 @@ const ctl_command ctl_evidence_commands[] = {
      "Show what was taken from a leaver, when and by which task, with the audit records that prove "
      "it.",
      "Says what is not proven as well: steps that failed or whose outcome is unknown, memberships "
-     "that stayed or came back, what was asked for since. "
-     "Walks the whole audit chain; exit status 1 when it is broken.",
+     "that stayed or came back, what was asked for since. Walks the whole audit chain; exit status "
+     "1 when it is broken.",
      {{NULL, NULL, NULL}},
      evidence},
     {0},

@@ -31,8 +31,7 @@ ida_kind ctl_governed(ctl_call *ctl, store *s, const char *tenant)
     }
     return ida_fail(ctl->c, IDA_FORBIDDEN,
                     "The access governance module is not enabled for tenant %s: set "
-                    "\"modules\":{\"accessGovernance\":true} in its "
-                    "document.",
+                    "\"modules\":{\"accessGovernance\":true} in its document.",
                     tenant);
 }
 

@@ -187,8 +187,7 @@ static int create(ctl_call *ctl)
                                                  {NULL, NULL}};
             ctl_fields(ctl, document, columns);
             ctl_say(ctl, "\nThis is the only moment that shows API key and MCP secret. Keep them "
-                         "now; a lost key is replaced by "
-                         "a new one.");
+                         "now; a lost key is replaced by a new one.");
         }
         json_decref(document);
         OPENSSL_cleanse(secret, strlen(secret));
@@ -269,8 +268,7 @@ const ctl_command ctl_key_commands[] = {
      "Rotation: make a key under a new username, move the caller over, delete the old one.",
      {{"access", "LEVEL",
        "read-only (every read: REST GET and MCP), full (all of REST), legacy (a key from before "
-       "access levels); fixed at "
-       "creation"},
+       "access levels); fixed at creation"},
       {"label", "TEXT", "at most 100 characters; in the audit log beside each call"},
       {"expires", "DATE",
        "YYYY-MM-DD; the key stops working when that day begins in the tenant's time zone"},

@@ -271,9 +271,8 @@ const ctl_command ctl_role_commands[] = {
      3,
      "Assign a role template (ID or name) to a user.",
      "A task puts the user into the template's groups and gives its licences; what the user had "
-     "before stays when the template is taken away. For a "
-     "user who has the template already the difference is queued: a changed tenant document "
-     "changes nobody's access by itself.",
+     "before stays when the template is taken away. For a user who has the template already the "
+     "difference is queued: a changed tenant document changes nobody's access by itself.",
      {{NULL, NULL, NULL}},
      assign},
     {"role",

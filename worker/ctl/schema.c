@@ -20,8 +20,7 @@ static ida_kind owner_of(ctl_call *ctl, uid_t *owner, gid_t *group)
     if (ida_web_user_is_ours()) {
         return ida_fail(ctl->c, IDA_CONFLICT,
                         "This is httpd's user %s, which must not have the seal key: run it as the "
-                        "user that runs "
-                        "idadmin-worker, or as root.",
+                        "user that runs idadmin-worker, or as root.",
                         ctl->config.web_user);
     }
     if (!name) {
@@ -150,8 +149,7 @@ const ctl_command ctl_schema_commands[] = {
      0,
      "Create or migrate the store, and make its seal key when there is none.",
      "Safe to repeat. The seal key must be readable by the worker and by idadminctl alone: run it "
-     "as the user that runs idadmin-worker, or as "
-     "root,\n"
+     "as the user that runs idadmin-worker, or as root,\n"
      "who makes files of SQLite, and a seal key beside them, for the owner of the directory; with "
      "PostgreSQL name the worker's user by --owner.\n"
      "A store newer than this program is refused.",

@@ -153,11 +153,11 @@ static ida_kind merged(ctl_call *ctl, apply_work *work, const char *text, size_t
     ida_kind kind = ida_tenant_apply(c, text, len, work->distrust ? NULL : work->before.document,
                                      &tenant, &canonical);
     if (kind == IDA_BAD_REQUEST && work->distrust) {
-        return ida_fail(c, kind,
-                        "The tenant's stored document is not taken over: %s. Look who changed it "
-                        "(`idadminctl audit list`), then apply the "
-                        "full document, which this one is not: %s",
-                        work->distrust, c->message);
+        return ida_fail(
+            c, kind,
+            "The tenant's stored document is not taken over: %s. Look who changed it (`idadminctl "
+            "audit list`), then apply the full document, which this one is not: %s",
+            work->distrust, c->message);
     }
     kind = kind ? kind : ida_tenant_files_check(c, tenant);
     if (!kind) {
@@ -382,14 +382,13 @@ const ctl_command ctl_tenant_commands[] = {
      1,
      "Create a tenant or change it by a tenant document; prints what changed.",
      "Idempotent. On a tenant that exists, a member that is absent stays as it was, null unsets an "
-     "optional one, a list replaces "
-     "the old one.\n"
+     "optional one, a list replaces the old one.\n"
      "Secrets are named by absolute path of files that only their owner may read. A document with "
      "an error changes nothing.\n"
      "A directory that the workers hold is tried again at once.\n"
      "When the stored document carries no valid seal, or is older than one that was seen here, "
-     "nothing of it is taken over: the document must "
-     "be a full one, and every member is printed as it was and as it is.",
+     "nothing of it is taken over: the document must be a full one, and every member is printed as "
+     "it was and as it is.",
      {{NULL, NULL, NULL}},
      apply},
     {"tenant", "list", "", 0, 0, "List the tenants.", NULL, {{NULL, NULL, NULL}}, list},

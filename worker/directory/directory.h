@@ -86,8 +86,8 @@ typedef struct directory_create {
     const char *password; /* random; wiped by the caller */
 } directory_create;
 
-/* A new value by the name that callers use: the text members of a create payload
- * and displayName. */
+/* A new value by the name that callers use: the text members of a create payload and displayName.
+ */
 typedef struct directory_attribute {
     const char *name, *value; /* value NULL: the attribute is cleared */
 } directory_attribute;

@@ -69,10 +69,9 @@ directory_class graph_needs(graph_call *k, directory_class class, const char *pe
         k->e->message = apr_pstrcat(
             k->pool, k->e->message, " Needed: the application permission ", permission,
             " with an administrator's consent",
-            privileged
-                ? "; for an account that holds an administrator role also a directory role for the "
-                  "application, such as Privileged Authentication Administrator"
-                : "",
+            privileged ? "; for an account that holds an administrator role also a directory role "
+                         "for the application, such as Privileged Authentication Administrator"
+                       : "",
             ".", NULL);
     }
     return class;

@@ -296,8 +296,8 @@ static directory_class not_seen_yet(making *m, const char *why)
                             "creating %s: %s, but shows nobody who has it yet", m->create->upn, why)
                : graph_fail(m->k, DIRECTORY_UNSURE, NULL,
                             "creating %s: %s and does not show who has it, also after a quarter of "
-                            "an hour: it may be the account that "
-                            "this task made. Look who has the name, then retry or cancel the task",
+                            "an hour: it may be the account that this task made. Look who has the "
+                            "name, then retry or cancel the task",
                             m->create->upn, why);
 }
 

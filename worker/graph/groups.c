@@ -109,11 +109,11 @@ static directory_class gather(void *baton, json_t *item)
 
 static directory_class gather_listed(graph_call *k, const char *user_id, gathering *g)
 {
-    graph_list list = {.request = {.method = "GET",
-                                   .url = graph_user_url(k->g, k->pool, user_id,
-                                                         "/memberOf?$top=999"
-                                                         "&$select=" GRAPH_GROUP_SELECT),
-                                   .doing = "listing the user's groups"}};
+    graph_list list = {
+        .request = {.method = "GET",
+                    .url = graph_user_url(k->g, k->pool, user_id,
+                                          "/memberOf?$top=999&$select=" GRAPH_GROUP_SELECT),
+                    .doing = "listing the user's groups"}};
     return graph_needs(k, graph_each(k, &list, gather, g), "GroupMember.Read.All", 0);
 }
 

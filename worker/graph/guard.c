@@ -79,11 +79,11 @@ static directory_class note_role(void *baton, json_t *item)
 
 static directory_class in_role(graph_call *k, const char *id)
 {
-    graph_list list = {.request = {.method = "GET",
-                                   .url = graph_user_url(k->g, k->pool, id,
-                                                         "/transitiveMemberOf?$top=999"
-                                                         "&$select=id,displayName"),
-                                   .doing = "looking for the user's directory roles"}};
+    graph_list list = {
+        .request = {.method = "GET",
+                    .url = graph_user_url(k->g, k->pool, id,
+                                          "/transitiveMemberOf?$top=999&$select=id,displayName"),
+                    .doing = "looking for the user's directory roles"}};
     role_seen role = {.pool = k->pool};
     const char *upn;
     directory_class class = graph_needs(k, graph_each(k, &list, note_role, &role),
@@ -94,8 +94,7 @@ static directory_class in_role(graph_call *k, const char *id)
     read_upn(k, id, &upn);
     return graph_fail(k, DIRECTORY_PROTECTED, NULL,
                       "%s holds the directory role %s: accounts of administrators are never "
-                      "changed. Take the role away first, or do by hand "
-                      "what this was for",
+                      "changed. Take the role away first, or do by hand what this was for",
                       upn, role.name);
 }
 

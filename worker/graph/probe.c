@@ -43,11 +43,11 @@ static directory_class read_sample(probe *p, const char *url, const char *doing,
     p->used = answer->used;
     p->used_for = answer->used_for;
     if (class == DIRECTORY_FORBIDDEN) {
-        class = graph_fail(k, class, NULL,
-                           "%s: refused (HTTP %d %s): grant the application permission %s and "
-                           "consent to it as an administrator; "
-                           "it holds for tokens issued after that",
-                           doing, answer->status, answer->code, permission);
+        class = graph_fail(
+            k, class, NULL,
+            "%s: refused (HTTP %d %s): grant the application permission %s and consent to it as an "
+            "administrator; it holds for tokens issued after that",
+            doing, answer->status, answer->code, permission);
     }
     return class;
 }
@@ -112,8 +112,7 @@ static void check_clock(probe *p)
     if (off > CLOCK_TOLERANCE_MS) {
         class = graph_fail(k, DIRECTORY_CONFIG, NULL,
                            "the directory's clock is %lld s %s ours: put this machine's clock "
-                           "right (NTP), or certificates and tokens "
-                           "are refused",
+                           "right (NTP), or certificates and tokens are refused",
                            (long long)(off / 1000), ahead > 0 ? "ahead of" : "behind");
     }
     directory_report_judge(&p->report, "clock", class,
@@ -295,11 +294,11 @@ directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *lines, direc
         check_licenses(&p);
         check_sign_ins(&p);
         check_limits(&p);
-        directory_report_line(&p.report, "changes", 1,
-                              "not tried, as that would change something; they need "
-                              "User.ReadWrite.All, GroupMember.ReadWrite.All, "
-                              "LicenseAssignment.ReadWrite.All, and User.RevokeSessions.All where "
-                              "User.ReadWrite.All is not granted");
+        directory_report_line(
+            &p.report, "changes", 1,
+            "not tried, as that would change something; they need User.ReadWrite.All, "
+            "GroupMember.ReadWrite.All, LicenseAssignment.ReadWrite.All, and "
+            "User.RevokeSessions.All where User.ReadWrite.All is not granted");
     } else if (atomic_load(&k.g->client->clock_ahead)) {
         check_clock(&p); /* the usual cause of a refused assertion */
     }

@@ -86,8 +86,7 @@ static directory_class check(graph_call *k, const graph_request *r)
         graph_url_parse(r->url, k->pool, &other);
         return graph_fail(k, DIRECTORY_CONFIG, NULL,
                           "%s: the directory named a link to %s, which is not its own address %s: "
-                          "not followed, as it would be "
-                          "given the access token",
+                          "not followed, as it would be given the access token",
                           doing, other.shown, k->g->origin);
     }
     if (strcmp(r->method, "DELETE") == 0 && !graph_url_deletes_safely(r->url)) {

@@ -15,8 +15,8 @@ typedef struct graph_request {
     const char *bytes_type;
     const char *const *headers; /* further headers "Name: value", NULL-terminated, or NULL */
     int cost;                   /* resource units that the service counts; 0: 1 */
-    int sync;          /* of a sync run: gives way to others, its answer may be long, and each page
-                        * has a call's time to itself */
+    int sync; /* of a sync run: gives way to others, its answer may be long, and each page has a
+                 call's time to itself */
     const char *doing; /* for messages: "creating the user" */
 } graph_request;
 

@@ -112,9 +112,8 @@ static void refused(graph_delta *d, graph_sign_ins *s, const graph_answer *answe
     if (!s->refused) {
         ida_log(g->env, IDA_LOG_WARN, "IDA0480",
                 "tenant %s: the cloud directory tells no sign-ins (%s): it needs the application "
-                "permission AuditLog.Read.All "
-                "and a Microsoft Entra ID "
-                "P1 or P2 licence; reports of stale accounts count from creation instead",
+                "permission AuditLog.Read.All and a Microsoft Entra ID P1 or P2 licence; reports "
+                "of stale accounts count from creation instead",
                 g->tenant->id, ida_clean(d->item_pool, code, strlen(code), 80));
     }
     s->refused = ida_clean(d->k->pool, code, strlen(code), REASON_MAX);

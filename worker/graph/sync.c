@@ -13,8 +13,8 @@
 #include "worker/graph/throttle.h"
 #include "worker/graph/url.h"
 
-#define SIGN_IN_PATIENCE_MS \
-    15000 /* a round's wait for its turn to ask for sign-ins; none in a round over everything */
+/* a round's wait for its turn to ask for sign-ins; none in a round over everything */
+#define SIGN_IN_PATIENCE_MS 15000
 
 static directory_class take_user(void *baton, json_t *item)
 {

@@ -25,7 +25,7 @@ typedef struct graph_delta {
     int64_t settled;  /* the last run that was committed */
     apr_hash_t
         *appeared;  /* IDs of groups told that the cache did not hold after it -> hash of members
-                     * told to be none;  NULL: a round over everything, where that says nothing */
+                       told to be none;  NULL: a round over everything, where that says nothing */
     json_t *unread; /* ID -> "user" or "group": their links are to be asked for in the next round */
 } graph_delta;
 

@@ -17,8 +17,8 @@
  * the limit at once. */
 #define GRAPH_UNITS_SHARE 0.85
 #define GRAPH_UNITS_BURST 0.1
-#define GRAPH_PACE_MS \
-    4000 /* longest wait inside a call: longer ones are the task's, not a thread's */
+/* longest wait inside a call: longer ones are the task's, not a thread's */
+#define GRAPH_PACE_MS 4000
 
 typedef struct graph_bucket {
     double level, rate, burst; /* rate: per second */

@@ -21,15 +21,13 @@
 #define CREDENTIAL_SIZE 32768
 #define FORM_SIZE 65536
 #define ANSWER_MAX (2 * GRAPH_TOKEN_SIZE)
-#define EARLY_MS                                                                                   \
-    (5 * 60 * 1000) /* renewed so long before its end; a short-lived token after three quarters of \
-                       its life */
+/* renewed so long before its end; a short-lived token after three quarters of its life */
+#define EARLY_MS (5 * 60 * 1000)
 #define USABLE_MS 10000 /* least life left for a call to begin with it */
 #define LIFE_UNTOLD_S 300
 #define LIFE_MOST_S (28 * 3600)
-#define REFUSED_MS                                                                                 \
-    7000 /* a refused credential is shown to no call that is on its way; the directory is held for \
-            longer */
+/* a refused credential is shown to no call that is on its way; the directory is held for longer */
+#define REFUSED_MS 7000
 #define FAILED_MS 1000 /* any other failure: threads that waited for it do not all try in turn */
 #define LATER_MS 30000 /* a renewal that failed while the present token still holds */
 

@@ -48,8 +48,8 @@ directory_class graph_token_answer(graph_call *k, const char *url, const struct 
 
 /* worker/graph/assertion.c: */
 
-/* Signed client assertion appended to the NUL-terminated `out` of `size` bytes. NULL,
- * or for people what is wrong. `pem`: key and certificate. */
+/* Signed client assertion appended to the NUL-terminated `out` of `size` bytes. NULL, or for people
+ * what is wrong. `pem`: key and certificate. */
 const char *graph_assertion(const ida_env *env, apr_pool_t *pool, const char *pem, size_t pem_len,
                             const char *client_id, const char *audience, char *out, size_t size);
 /* Whole days that the certificate still holds. NULL, or what is wrong. */

@@ -168,7 +168,6 @@ directory_class graph_set_password(directory *d, apr_pool_t *pool, const char *i
     }
     return graph_end(&k, graph_needs(&k, class,
                                      "User-PasswordProfile.ReadWrite.All (or User.ReadWrite.All "
-                                     "with the directory role User "
-                                     "Administrator)",
+                                     "with the directory role User Administrator)",
                                      1));
 }

@@ -106,8 +106,7 @@ directory_class graph_mastered_elsewhere(graph_call *k, const directory_user *us
 {
     return graph_fail(k, DIRECTORY_ELSEWHERE, NULL,
                       "%s is synchronised from an on-premises directory and this cannot be done "
-                      "here: %s it on-premises; the "
-                      "synchronisation then brings that here",
+                      "here: %s it on-premises; the synchronisation then brings that here",
                       user->upn ? user->upn : user->id, to_do);
 }
 

@@ -115,8 +115,7 @@ void hold_alarmed(worker *w, store *main, apr_pool_t *pool)
             raised) {
             ida_log(&w->env, IDA_LOG_ERROR, "IDA0322",
                     "tenant %s: an offboarding (task %s, %s) has waited 15 minutes or longer for "
-                    "its directory; the person still "
-                    "has access: %s",
+                    "its directory; the person still has access: %s",
                     held[i].tenant, task, upn, held[i].hold_reason);
         }
     }

@@ -1,5 +1,5 @@
-/* How long to wait, and what a failure means for task and directory. Pure: numbers in,
- * numbers out. */
+/* How long to wait, and what a failure means for task and directory. Pure: numbers in, numbers out.
+ */
 #ifndef WORKER_HOLD_RULES_H
 #define WORKER_HOLD_RULES_H
 

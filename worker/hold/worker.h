@@ -11,14 +11,12 @@
 #include "worker/directory/directory.h"
 #include "worker/hold/outage.h"
 
-#define LEASE_MS                                                                                  \
-    60000 /* a holder acts at most this long after its last renewal, a taker waits as long by its \
-             own clock */
+/* a holder acts at most this long after its last renewal, a taker waits as long by its own clock */
+#define LEASE_MS 60000
 #define LEASE_RENEW_MS 10000
-#define PROBE_MS                                                                                  \
-    (2 * DIRECTORY_CALL_MS + 5000) /* how long a claimed probe keeps others off a held directory: \
-                                      its calls may be repeated once */
-#define POLL_MS 250                /* how often idle threads look for new work */
+/* how long a claimed probe keeps others off a held directory: its calls may be repeated once */
+#define PROBE_MS (2 * DIRECTORY_CALL_MS + 5000)
+#define POLL_MS 250 /* how often idle threads look for new work */
 #define LEASE_SLOTS 256
 
 typedef enum lease_kind { LEASE_TASK, LEASE_SYNC } lease_kind;

@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 /* 16 bytes of an objectGUID (first three groups little-endian) as canonical text, and back; NULL
- * for another length or no UUID.
- */
+ * for another length or no UUID. */
 char *ld_guid_text(apr_pool_t *pool, const void *bytes, size_t len);
 unsigned char *ld_guid_bytes(apr_pool_t *pool, const char *uuid);
 

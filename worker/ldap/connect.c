@@ -1,5 +1,4 @@
-/* Owns connecting: order of servers, bind, what the rootDSE says. Must not know users
- * or groups. */
+/* Owns connecting: order of servers, bind, what the rootDSE says. Must not know users or groups. */
 #include <apr_strings.h>
 #include <openldap.h>
 #include <sasl/sasl.h>

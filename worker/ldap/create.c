@@ -15,9 +15,9 @@
 #include "worker/ldap/password.h"
 #include "worker/ldap/session.h"
 
-#define ATTEMPTS                                                                                  \
-    4 /* rounds of look and add: a first one, another password, after a lost answer, and the look \
-         that ends it */
+/* rounds of look and add: a first one, another password, after a lost answer, and the look that
+ * ends it */
+#define ATTEMPTS 4
 #define LOOK_LIMIT 10
 #define NORMAL_ACCOUNT 512L /* userAccountControl */
 

@@ -170,8 +170,8 @@ static const ld_dialect dialects[] = {
         .group_filter = "(|(objectClass=groupOfNames)(objectClass=groupOfURLs))",
         .dynamic_filter = "(objectClass=groupOfURLs)",
         .container_filter = "(|(objectClass=organizationalUnit)(objectClass=organization)("
-                            "objectClass=dcObject)(objectClass=domain)"
-                            "(objectClass=locality)(objectClass=country)(objectClass=nsContainer))",
+                            "objectClass=dcObject)(objectClass=domain)(objectClass=locality)("
+                            "objectClass=country)(objectClass=nsContainer))",
         .member = "member",
         .rule = "memberURL",
         .member_of = "memberOf",

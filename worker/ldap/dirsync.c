@@ -81,8 +81,7 @@ static directory_class tell(dirsync *f, const changed *c, const cache_member *me
 }
 
 /* A member that went is told by the DN it had then, which may be somebody else's by now: its ID
- * counts, of whichever kind it is.
- */
+ * counts, of whichever kind it is. */
 static directory_class member_went(dirsync *f, changed *c, const char *id)
 {
     static const char *const kinds[] = {"user", "group"};

@@ -11,8 +11,8 @@
 
 #define DIRSYNC "1.2.840.113556.1.4.841"
 #define SHOW_DELETED "1.2.840.113556.1.4.417"
-#define INCREMENTAL_VALUES \
-    INT32_MIN /* 0x80000000: a change of one member is one value, not the whole list */
+/* 0x80000000: a change of one member is one value, not the whole list */
+#define INCREMENTAL_VALUES INT32_MIN
 #define ANSWER_BYTES (1 << 20)
 
 const char *const ld_dirsync_kinds =

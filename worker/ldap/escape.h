@@ -29,8 +29,7 @@ char *ld_dn_first(apr_pool_t *pool, const char *dn);
 char *ld_dn_parent(apr_pool_t *pool, const char *dn);
 
 /* 16 bytes of an entryUUID as lower-case text; NULL for another length. And a text brought to that
- * form; NULL when it is no UUID.
- */
+ * form; NULL when it is no UUID. */
 char *ld_uuid_text(apr_pool_t *pool, const void *bytes, size_t len);
 char *ld_uuid_canonical(apr_pool_t *pool, const char *text);
 

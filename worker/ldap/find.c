@@ -8,9 +8,8 @@
 #include "worker/ldap/escape.h"
 #include "worker/ldap/session.h"
 
-#define FIND_LIMIT                                                                               \
-    20 /* entries looked at when a login name is asked for: further mail addresses may match too \
-        */
+/* entries looked at when a login name is asked for: further mail addresses may match too */
+#define FIND_LIMIT 20
 
 /* An entry that is not seen may be gone, or our account lost sight of the base: only the first may
  * be told. */

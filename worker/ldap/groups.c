@@ -296,11 +296,10 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
                            ld_server_url(d), group->dn);
         }
         if (is_primary(&k, group, &user)) {
-            return ld_fail(
-                &k, DIRECTORY_INVALID, NULL,
-                "%s: %s is the primary group of the account: it can be left only when another one "
-                "is made the primary group",
-                ld_server_url(d), group->dn);
+            return ld_fail(&k, DIRECTORY_INVALID, NULL,
+                           "%s: %s is the primary group of the account: it can be left only when "
+                           "another one is made the primary group",
+                           ld_server_url(d), group->dn);
         }
         if (attempt == LD_ATTEMPTS ||
             (sent && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND)) {

@@ -30,8 +30,7 @@ static char *cut(apr_pool_t *pool, const char *text, size_t units)
 }
 
 /* What the account database takes as a login name: no control characters, none of its special ones,
- * no dot or blank at the end.
- */
+ * no dot or blank at the end. */
 static char *login_of(apr_pool_t *pool, const char *local, size_t max)
 {
     char *out = apr_palloc(pool, strlen(local) + 1), *to = out;

@@ -196,8 +196,7 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
         if (d->bind == LD_BIND_GSSAPI && (d->servers[i].scheme != LD_LDAP || d->start_tls)) {
             return refuse(e, pool,
                           "directories.onPremises.urls: %s: bind gssapi is used on plain ldap:// "
-                          "only, where it protects the "
-                          "connection itself",
+                          "only, where it protects the connection itself",
                           url);
         }
     }

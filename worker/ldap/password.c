@@ -73,8 +73,7 @@ directory_class ld_password_set(ld_call *k, const directory_create *create, int 
         }
         class = ld_fail(k, DIRECTORY_CONFIG, NULL,
                         "%s: set the password: this server does not offer Password Modify (RFC "
-                        "3062), unlike the one that took "
-                        "the account",
+                        "3062), unlike the one that took the account",
                         ld_server_url(k->d));
     }
     class = class ? class : set_until_known(k, create, user);
@@ -84,8 +83,7 @@ directory_class ld_password_set(ld_call *k, const directory_create *create, int 
         *user = known;
         ld_fail(k, class, k->e->field,
                 "%s; the account %s exists, made by this task, but its password is not set: once "
-                "that is mended, a retry of the "
-                "task goes on with this account",
+                "that is mended, a retry of the task goes on with this account",
                 k->e->message, known.dn);
     }
     return class;

@@ -207,8 +207,7 @@ static void check_clock(probe *p, int64_t bound_at)
     directory_report_line(&p->report, "sign-ins", 1,
                           at ? "recorded by the server"
                              : "not recorded for our own account: overlay or setting lastbind is "
-                               "off, or not readable; stale accounts count "
-                               "from creation");
+                               "off, or not readable; stale accounts count from creation");
     if (!at) {
         return;
     }
@@ -234,8 +233,7 @@ static directory_class stamp_shown(ld_call *k, const char *base, const char *fil
     if (!class && one && !(stamped && ld_get(stamped, stamp))) {
         class = ld_fail(k, DIRECTORY_CONFIG, NULL,
                         "our account may not search and read %s of %s below %s: whoever changes "
-                        "while everything is read counts "
-                        "as gone until the next sync",
+                        "while everything is read counts as gone until the next sync",
                         stamp, what, base);
     }
     return class;
@@ -264,12 +262,12 @@ static void check_openldap(probe *p, int64_t bound_at)
     if (d->offers_sync != 0) {
         check_stamps(p);
     }
-    directory_report_line(&p->report, "initial passwords", 1,
-                          d->offers_password
-                              ? "set by the Password Modify operation: the server hashes them"
-                              : "sent inside the new entry, as the server does not offer Password "
-                                "Modify (RFC 3062): make sure "
-                                "that it hashes clear text (ppolicy_hash_cleartext)");
+    directory_report_line(
+        &p->report, "initial passwords", 1,
+        d->offers_password
+            ? "set by the Password Modify operation: the server hashes them"
+            : "sent inside the new entry, as the server does not offer Password Modify (RFC 3062): "
+              "make sure that it hashes clear text (ppolicy_hash_cleartext)");
     check_placeholder(p);
     check_clock(p, bound_at);
 }

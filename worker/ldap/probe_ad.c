@@ -1,6 +1,5 @@
 /* Owns what the doctor asks Active Directory: it tells which rights our account has before anything
- * is written. Writes nothing.
- */
+ * is written. Writes nothing. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -77,19 +76,20 @@ static void check_dirsync(ld_call *k, report *r)
     int deletions = 0;
     directory_class class = ld_dirsync_right(k, &deletions);
     if (class == DIRECTORY_FORBIDDEN) {
-        directory_report_line(r, "DirSync", 1,
-                              "not allowed to our account: changes are read by uSNChanged and "
-                              "deletions every ten minutes; grant "
-                              "\"Replicating Directory Changes\" on the domain for better");
+        directory_report_line(
+            r, "DirSync", 1,
+            "not allowed to our account: changes are read by uSNChanged and deletions every ten "
+            "minutes; grant \"Replicating Directory Changes\" on the domain for better");
         return;
     }
     if (directory_report_judge(r, "DirSync", class,
                                "our account has the right \"Replicating Directory Changes\"")) {
-        directory_report_line(r, "deletions", 1,
-                              deletions ? "shown to our account"
-                                        : "the container of deleted objects cannot be read by our "
-                                          "account: should the server not tell them by DirSync "
-                                          "either, they are found within ten minutes");
+        directory_report_line(
+            r, "deletions", 1,
+            deletions
+                ? "shown to our account"
+                : "the container of deleted objects cannot be read by our account: should the "
+                  "server not tell them by DirSync either, they are found within ten minutes");
     }
 }
 

@@ -1,5 +1,5 @@
-/* Owns requests over a connection: bounded waits, streams, writes. Must not know what
- * entries hold. */
+/* Owns requests over a connection: bounded waits, streams, writes. Must not know what entries hold.
+ */
 #include <apr_strings.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -193,9 +193,8 @@ directory_class ld_fail_read(ld_call *k, const ld_query *query, const ld_answer 
                *dn = k->d->bind == LD_BIND_SIMPLE ? k->d->bind_dn : ld_own_key(k);
     return ld_fail(k, class, NULL,
                    "%s; our account must be shown everything: add the line 'limits dn.exact=\"%s\" "
-                   "size=unlimited time=unlimited' "
-                   "to the database in slapd.conf, in cn=config as olcLimits of the database, "
-                   "without its first word",
+                   "size=unlimited time=unlimited' to the database in slapd.conf, in cn=config as "
+                   "olcLimits of the database, without its first word",
                    why, dn ? dn : "DN of our account");
 }
 

@@ -230,8 +230,8 @@ directory_class ld_below(ld_call *k, const char *base, const char *filter,
 /* --- users and groups as this service sees them (worker/ldap/entry.c) --- */
 
 #define LD_MAX_ATTRIBUTES 48
-#define LD_ATTEMPTS \
-    2 /* look, act, look again; once more from the start when the answer to the act was lost */
+/* look, act, look again; once more from the start when the answer to the act was lost */
+#define LD_ATTEMPTS 2
 
 /* Adds the name of an attribute to a list unless it is there already; NULL: none. */
 void ld_add_name(apr_array_header_t *names, const char *name);

@@ -10,12 +10,10 @@
 #include "worker/ldap/ad.h"
 #include "worker/ldap/ops.h"
 
-#define ASK_MS                                                                                   \
-    (10 * 60 * 1000) /* the streams are asked so often, whatever the databases say of themselves \
-                      */
-#define FULL_MS                                                                                 \
-    (24 * 60 * 60 * 1000) /* everything is read so often, whatever the tokens say: servers lose \
-                             changes in crashes */
+/* the streams are asked so often, whatever the databases say of themselves */
+#define ASK_MS (10 * 60 * 1000)
+/* everything is read so often, whatever the tokens say: servers lose changes in crashes */
+#define FULL_MS (24 * 60 * 60 * 1000)
 
 directory_class ld_stored(ld_run *r, ida_kind kind)
 {
@@ -94,8 +92,7 @@ static directory_class database_of(ld_call *k, const char **id)
 }
 
 /* What a token is good for: address, database and ID of the base; another server, or a database
- * loaded anew, is another identity.
- */
+ * loaded anew, is another identity. */
 static directory_class server_identity(ld_call *k, const char **identity)
 {
     const char *const attributes[] = {k->d->dialect->id, NULL}, *database = NULL;
@@ -288,8 +285,8 @@ static void tell_way(const ld_run *r, way by, const json_t *before, const char *
     if (by == BY_USN && !has_tokens(before, BY_USN)) {
         ida_log(d->env, IDA_LOG_WARN, "IDA0402",
                 "tenant %s: DirSync cannot be used (%s): changes are read by uSNChanged, and "
-                "deletions only every ten minutes; "
-                "grant our account \"Replicating Directory Changes\" on the domain",
+                "deletions only every ten minutes; grant our account \"Replicating Directory "
+                "Changes\" on the domain",
                 d->tenant->id, why ? why : ld_server_url(d));
     }
 }

@@ -14,8 +14,8 @@ typedef struct ld_run {
     ld_call *k;
     ida_ctx *c;
     cache_sync *run;
-    int whole;       /* everything is read: of Active Directory lists of members are told as slices,
-                        which primary groups add to */
+    int whole; /* everything is read: of Active Directory lists of members are told as slices, which
+                  primary groups add to */
     int sign_ins;    /* a sign-in time was seen */
     int64_t changes; /* items that were more than "still there" */
     apr_array_header_t

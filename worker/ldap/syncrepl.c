@@ -142,11 +142,11 @@ static directory_class newer_than_content(refresh *f)
     }
     if (f->r->whole && f->r->unstamped) {
         const directory *d = f->r->k->d;
-        ida_log(d->env, IDA_LOG_WARN, "IDA0403",
-                "tenant %s: %s shows our account no entryCSN of %s: whoever changes while all %s "
-                "are read counts as gone until "
-                "the next sync; let the account search and read entryCSN",
-                d->tenant->id, ld_server_url(d), f->r->unstamped, f->kind->token);
+        ida_log(
+            d->env, IDA_LOG_WARN, "IDA0403",
+            "tenant %s: %s shows our account no entryCSN of %s: whoever changes while all %s are "
+            "read counts as gone until the next sync; let the account search and read entryCSN",
+            d->tenant->id, ld_server_url(d), f->r->unstamped, f->kind->token);
     }
     const char *filter = apr_pstrcat(pool, "(entryCSN>=", ld_filter_text(pool, first), ")", NULL);
     return ld_read_items(f->r, f->kind, filter, "read newest");

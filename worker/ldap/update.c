@@ -266,11 +266,11 @@ static directory_class can_demand(ld_call *k)
         return k->e->class;
     }
     if (!ld_schema_knows(schema, RESET)) {
-        return ld_fail(k, DIRECTORY_CONFIG, NULL,
-                       "%s: the server does not know " RESET
-                       ", so it cannot ask for a new password at the next sign-in: load the "
-                       "ppolicy overlay",
-                       ld_server_url(d));
+        return ld_fail(
+            k, DIRECTORY_CONFIG, NULL,
+            "%s: the server does not know " RESET
+            ", so it cannot ask for a new password at the next sign-in: load the ppolicy overlay",
+            ld_server_url(d));
     }
     return d->offers_password ? DIRECTORY_OK
                               : ld_fail(k, DIRECTORY_CONFIG, NULL,

@@ -29,11 +29,11 @@ static step_end find_group(run *r, ida_group **group)
     }
     int found;
     step_end end = run_other_account(r, &found);
-    return end != STEP_ON || found ? end
-                                   : step_fails(r,
-                                                "The group %s is in the directory %s, where the "
-                                                "person has no account.",
-                                                wanted, ida_directory_name((*group)->directory));
+    return end != STEP_ON || found
+               ? end
+               : step_fails(r,
+                            "The group %s is in the directory %s, where the person has no account.",
+                            wanted, ida_directory_name((*group)->directory));
 }
 
 step_end action_add_to_group(run *r)

@@ -216,11 +216,10 @@ step_end action_transfer_reports(run *r)
                           reports.count, p.upn);
     }
     if (strcasecmp(to, p.upn) == 0) {
-        return step_fails(
-            r,
-            "%d people report to %s, and the action names the same person to take them over: "
-            "name somebody else.",
-            reports.count, p.upn);
+        return step_fails(r,
+                          "%d people report to %s, and the action names the same person to take "
+                          "them over: name somebody else.",
+                          reports.count, p.upn);
     }
     if (strcmp(to, p.manager_upn) != 0) {
         p.manager_id =

@@ -13,9 +13,8 @@
 #include "worker/send/webhook.h"
 
 #define RETRY_AFTER_MOST_MS (3600 * 1000)
-#define TURN_MS                                                                                 \
-    (MAIL_MS + DIRECTORY_CALL_MS) /* of the one that tries a silent mail server: a password may \
-                                     have to be set before */
+/* of the one that tries a silent mail server: a password may have to be set before */
+#define TURN_MS (MAIL_MS + DIRECTORY_CALL_MS)
 
 /* --- mail --- */
 
@@ -153,16 +152,15 @@ step_end action_password(run *r)
     end = run_call(r, call_password, password, &e);
     end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end == STEP_ON) {
-        mail_message m = {
-            .to = to,
-            .subject = run_person_fill(r->pool, &p,
-                                       *subject ? subject : "Account of {displayName}"),
-            .body = run_person_fill(
-                r->pool, &p,
-                *body ? body
-                      : "The account of {displayName} is ready. Its password is for the first "
-                        "sign-in alone, where a new one must be chosen."),
-            .secret = secret};
+        mail_message m = {.to = to,
+                          .subject = run_person_fill(
+                              r->pool, &p, *subject ? subject : "Account of {displayName}"),
+                          .body = run_person_fill(
+                              r->pool, &p,
+                              *body ? body
+                                    : "The account of {displayName} is ready. Its password is for "
+                                      "the first sign-in alone, where a new one must be chosen."),
+                          .secret = secret};
         apr_snprintf(secret, sizeof secret, "%.300s\n%s\n", p.upn, password);
         end = password_sent(r, deliver(r, &m));
     }

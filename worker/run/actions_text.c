@@ -1,5 +1,5 @@
-/* Owns the texts of actions: who the person is and what stands for a placeholder. Must
- * not know where texts go. */
+/* Owns the texts of actions: who the person is and what stands for a placeholder. Must not know
+ * where texts go. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -211,8 +211,8 @@ const char *run_person_address(run *r, const person *p, const char *recipient, s
         if (!*address) {
             *end = *p->manager_upn
                        ? step_fails(r,
-                                    "The mail would go to the manager, but %s has no mail "
-                                    "address in the directory.",
+                                    "The mail would go to the manager, but %s has no mail address "
+                                    "in the directory.",
                                     p->manager_upn)
                        : step_fails(r, "The mail would go to the manager, but %s has none.",
                                     p->upn);

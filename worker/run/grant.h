@@ -1,7 +1,7 @@
-/* Giving and taking access in a directory, in the course of a run: for the steps of
- * accessGrant and accessRevoke, and for workflow actions within their own task. Each item is looked
- * at, given or taken, written through and recorded; a repeated run knows its own work
- * (core/governance/grant.h). */
+/* Giving and taking access in a directory, in the course of a run: for the steps of accessGrant and
+ * accessRevoke, and for workflow actions within their own task. Each item is looked at, given or
+ * taken, written through and recorded; a repeated run knows its own work (core/governance/grant.h).
+ */
 #ifndef WORKER_RUN_GRANT_H
 #define WORKER_RUN_GRANT_H
 

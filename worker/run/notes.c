@@ -63,8 +63,8 @@ static step_end write_main(run *r, run_write write, void *baton)
                 why(c, kind));
     } else if (kind) {
         ida_log(&r->w->env, IDA_LOG_ERROR, "IDA0311",
-                "task %s: the run stops because the store cannot be written; a worker will "
-                "take it up again: %s",
+                "task %s: the run stops because the store cannot be written; a worker will take it "
+                "up again: %s",
                 r->task->id, why(c, kind));
     }
     return kind ? STEP_LOST : STEP_ON;
@@ -201,13 +201,13 @@ step_end run_cache(run *r, run_write write, void *baton)
     ida_kind kind = write_until(r, r->cache, write_cache, &w, &c);
     if (kind == IDA_CONFLICT) {
         ida_log(&r->w->env, IDA_LOG_WARN, "IDA0325",
-                "task %s: this worker stood still for longer than its lease; the run stops and "
-                "a worker will look again",
+                "task %s: this worker stood still for longer than its lease; the run stops and a "
+                "worker will look again",
                 r->task->id);
     } else if (kind) {
         ida_log(&r->w->env, IDA_LOG_ERROR, "IDA0312",
-                "task %s: the directory was changed but the cache cannot be written; the step "
-                "is looked at again: %s",
+                "task %s: the directory was changed but the cache cannot be written; the step is "
+                "looked at again: %s",
                 r->task->id, why(c, kind));
     }
     return kind ? STEP_LOST : STEP_ON;

@@ -70,12 +70,12 @@ typedef struct run {
     int64_t
         tries_before; /* tries used up before the workflow's action in hand: it counts from there */
     /* of the step in hand */
-    ida_step step;          /* nameless: there is none */
-    int64_t begun_at;       /* ms UTC */
-    const json_t *settings; /* of a workflow's action, from the sealed document that the session
-                               keeps */
-    int recorded;           /* it wrote its own record, together with what had to be in the same
-                               transaction */
+    ida_step step;    /* nameless: there is none */
+    int64_t begun_at; /* ms UTC */
+    const json_t
+        *settings; /* of a workflow's action, from the sealed document that the session keeps */
+    int recorded;  /* it wrote its own record, together with what had to be in the same transaction
+                    */
     int64_t lag_since;   /* when it ends with STEP_LAG: what it waits for was written then (UTC) */
     int64_t held_until;  /* when it ends with STEP_HELD: when to try again (ms UTC); 0: the task's
                             own directory is held, which the claim of the next try looks at */

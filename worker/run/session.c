@@ -82,8 +82,7 @@ static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant 
         return refuse(e, DIRECTORY_CONFIG,
                       ida_printf(pool,
                                  "The tenant is not served: %s. Find out who did it, then run "
-                                 "idadminctl tenant apply with the "
-                                 "full document.",
+                                 "idadminctl tenant apply with the full document.",
                                  why));
     }
     return DIRECTORY_OK;

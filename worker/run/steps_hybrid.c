@@ -19,11 +19,10 @@ static step_end wait_for_it(run *r, const char *what)
 {
     int64_t since = run_last_write(r), waited = ida_now(&r->w->env) - since;
     if (waited >= SYNCHRONISATION_MS) {
-        return step_fails(
-            r,
-            "%s after %lld minutes: see whether the synchronisation between the directories "
-            "runs, then retry the task.",
-            what, (long long)(waited / 60000));
+        return step_fails(r,
+                          "%s after %lld minutes: see whether the synchronisation between the "
+                          "directories runs, then retry the task.",
+                          what, (long long)(waited / 60000));
     }
     step_says(r, IDA_STEP_NONE, "Waits for the synchronisation between the directories: %s yet.",
               what);
@@ -41,10 +40,10 @@ static step_end sign_out(run *r, int was_so)
     if (end != STEP_ON) {
         return end;
     }
-    return step_says(r, IDA_STEP_DONE, "%s everywhere once more",
-                     was_so ? "the other directory shows the account as disabled; signed out"
-                            : "the other directory does not follow this one: disabled there too, "
-                              "signed out");
+    return step_says(
+        r, IDA_STEP_DONE, "%s everywhere once more",
+        was_so ? "the other directory shows the account as disabled; signed out"
+               : "the other directory does not follow this one: disabled there too, signed out");
 }
 
 static step_end await_disabled(run *r)

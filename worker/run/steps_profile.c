@@ -10,8 +10,8 @@
 #include "worker/hold/rules.h"
 #include "worker/run/steps.h"
 
-#define PHOTO_LAG_MS \
-    60000 /* a mailbox that does not exist by then may take hours: the photo is not waited for */
+/* a mailbox that does not exist by then may take hours: the photo is not waited for */
+#define PHOTO_LAG_MS 60000
 
 typedef struct profile {
     int manager_given, photo_given;
@@ -68,8 +68,7 @@ static step_end without_manager(run *r, const char *reason)
     step_says(r, IDA_STEP_FAILED, "%s %s", reason,
               r->task->type == IDA_USER_CREATE
                   ? "Give the person a manager, or see that this one exists, then retry the task: "
-                    "it takes the manager "
-                    "whom the person has by then."
+                    "it takes the manager whom the person has by then."
                   : "Retry the task once the manager exists, or ask for another one.");
     r->failure = ida_printf(r->pool, "%s: %s", run_shown(r), r->step.detail);
     return STEP_ON;

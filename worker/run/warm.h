@@ -10,8 +10,8 @@
 
 /* Opens this thread's sessions with the directories of tasks due until `until`, by a harmless look.
  * At most as many threads do so as there are tasks, or may be at one directory at a time; 1: this
- * one was among them. What fails is left to the task, except a
- * refused account or a wrong setting: that is held at once, so that nothing hammers it. */
+ * one was among them. What fails is left to the task, except a refused account or a wrong setting:
+ * that is held at once, so that nothing hammers it. */
 int run_warm_up(runner *rn, apr_pool_t *pool, int64_t until);
 
 #endif

@@ -76,11 +76,9 @@ static void test_text(void)
         "{\"rid\":\"\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\","
         "\"outcome\":\"ok\",\"at\":1}",
         "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\",\"action\":\"x\","
-        "\"outcome\":\"ok\",\"at\":1,"
-        "\"detail\":{}}",
+        "\"outcome\":\"ok\",\"at\":1,\"detail\":{}}",
         "{\"rid\":\"r\",\"tenant\":\"t\",\"category\":\"api\",\"actor\":\"a\\u0000\",\"action\":"
-        "\"x\","
-        "\"outcome\":\"ok\",\"at\":1}",
+        "\"x\",\"outcome\":\"ok\",\"at\":1}",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ok(audit_decode(pool, bad[i], strlen(bad[i])) == NULL, "no record: %s", bad[i]);
@@ -352,8 +350,8 @@ static void test_manipulation(store *main, store *ingest)
         {"a removed last", "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq = 24", 24,
          "missing"},
         {"two in exchanged order",
-         "UPDATE audit.record SET seq = -seq WHERE tenant_id = 'contoso' AND seq IN (3, 4);"
-         "UPDATE audit.record SET seq = 7 + seq WHERE tenant_id = 'contoso' AND seq < 0",
+         "UPDATE audit.record SET seq = -seq WHERE tenant_id = 'contoso' AND seq IN (3, 4);UPDATE "
+         "audit.record SET seq = 7 + seq WHERE tenant_id = 'contoso' AND seq < 0",
          3, "does not fit"},
         {"an added record",
          "UPDATE audit.record SET seq = 25 WHERE tenant_id = 'contoso' AND seq = 24", 24,
@@ -373,23 +371,21 @@ static void test_manipulation(store *main, store *ingest)
     int64_t count;
     const char *how;
     sql(ingest, "CREATE TABLE audit.kept_record AS SELECT * FROM audit.record; CREATE TABLE "
-                "audit.kept_chain AS SELECT * FROM "
-                "audit.chain");
+                "audit.kept_chain AS SELECT * FROM audit.chain");
     is_int(broken(main, "contoso", &count, NULL), 0, "whole before");
     is_int(count, 24, "24 records");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         sql(ingest, "%s", cases[i].sql);
         is_int(broken(main, "contoso", NULL, &how), cases[i].at, cases[i].what);
         ok(strstr(how, cases[i].says) != NULL, "%s: %s", cases[i].what, how);
-        sql(ingest,
-            "DELETE FROM audit.record; INSERT INTO audit.record SELECT * FROM audit.kept_record;"
-            "DELETE FROM audit.chain; INSERT INTO audit.chain SELECT * FROM audit.kept_chain");
+        sql(ingest, "DELETE FROM audit.record; INSERT INTO audit.record SELECT * FROM "
+                    "audit.kept_record;DELETE FROM audit.chain; INSERT INTO audit.chain SELECT * "
+                    "FROM audit.kept_chain");
     }
     is_int(broken(main, "contoso", NULL, NULL), 0, "whole again");
     sql(ingest, "UPDATE audit.record SET salt = NULL, actor = NULL, actor_key = NULL, label = "
-                "NULL, action = NULL, target = "
-                "NULL, endpoint = NULL, "
-                "parameters = NULL, detail = NULL WHERE tenant_id = 'contoso' AND seq IN (1, 9)");
+                "NULL, action = NULL, target = NULL, endpoint = NULL, parameters = NULL, detail = "
+                "NULL WHERE tenant_id = 'contoso' AND seq IN (1, 9)");
     is_int(broken(main, "contoso", &count, NULL), 0, "erasure leaves the chain whole");
     const audit_row *rows;
     total(main, "contoso", (store_audit_filter){.limit = 1, .before_seq = 10}, &rows);

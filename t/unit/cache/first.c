@@ -58,8 +58,8 @@ static void load_other(const char *dsn)
     store_disconnect(s);
 }
 
-/* People; a group with its list, told once more with a shorter one; one
- * whose members come in a single slice; one told and gone again; small ones. */
+/* People; a group with its list, told once more with a shorter one; one whose members come in a
+ * single slice; one told and gone again; small ones. */
 static void load(const char *dsn, cache_summary *summary)
 {
     store *s = store_make(pool, dsn, DB_SYNC);

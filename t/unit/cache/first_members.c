@@ -54,11 +54,11 @@ static int64_t members_of(const char *id)
 {
     ida_group *found = NULL;
     ida_kind kind = cache_group_find(s, c, tenant, id, &found);
-    int64_t there = one_number(apr_psprintf(
-        pool,
-        "SELECT count(*) FROM cache.membership m JOIN cache.directory_group g ON g.no = m.group_no"
-        " WHERE g.id = '%s' AND m.removed = 0",
-        id));
+    int64_t there = one_number(
+        apr_psprintf(pool,
+                     "SELECT count(*) FROM cache.membership m JOIN cache.directory_group g ON g.no "
+                     "= m.group_no WHERE g.id = '%s' AND m.removed = 0",
+                     id));
     return kind || !found || found->member_count != there ? -1 : there;
 }
 

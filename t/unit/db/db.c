@@ -76,8 +76,7 @@ static void test_transactions(const char *dsn)
         is_int(store_setting_get(s, fresh(), "after", &value), IDA_NOT_FOUND, "nothing is kept");
     }
     is_int(sql_write(s, "INSERT INTO api_key (tenant_id, username, key_hash, access_level, "
-                        "created_at) VALUES ('nobody', 'u', "
-                        "'h', 'full', 1)"),
+                        "created_at) VALUES ('nobody', 'u', 'h', 'full', 1)"),
            IDA_CONFLICT, "a foreign key is one too");
     is_int(sql_write(s, "INSERT INTO setting (name, value) VALUES ('n', NULL)"), IDA_INTERNAL_ERROR,
            "a missing value is a fault of ours");
@@ -100,8 +99,7 @@ static void test_types(const char *dsn)
     store *s = store_make(pool, dsn, DB_REQUEST);
     db_result r;
     is_int(sql_write(s, "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) "
-                        "VALUES ('t', '{}', '', 1, 0, "
-                        "0)"),
+                        "VALUES ('t', '{}', '', 1, 0, 0)"),
            IDA_OK, "a tenant");
     is_int(store_write(s, fresh(), STMT_key_create,
                        DB_ARGS(DB_T("t"), DB_T("u'\"?1 Å"), DB_T("h"), DB_T("full"), DB_T(""),
@@ -149,8 +147,7 @@ static void kill_others(const char *dsn)
     store *killer = store_make(pool, dsn, DB_REQUEST);
     sql(killer, fresh(),
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
-        "AND pid <> "
-        "pg_backend_pid()");
+        "AND pid <> pg_backend_pid()");
     store_disconnect(killer);
 }
 
@@ -233,8 +230,7 @@ static void test_deadlock(const char *dsn)
     store *s = store_make(pool, dsn, DB_REQUEST);
     int there[2], back[2], status;
     is_int(sql_write(s, "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) "
-                        "VALUES ('a', '{}', '', 1, 0, "
-                        "0), ('b', '{}', '', 1, 0, 0)"),
+                        "VALUES ('a', '{}', '', 1, 0, 0), ('b', '{}', '', 1, 0, 0)"),
            IDA_OK, "two tenants");
     if (pipe(there) || pipe(back)) {
         abort();
@@ -423,9 +419,8 @@ static ida_kind write_a_lot(store *s, ida_ctx *c, void *baton)
     (void)baton;
     return sql(s, c,
                "INSERT INTO setting (name, value) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL "
-               "SELECT i + 1 FROM n WHERE i "
-               "< 9000) "
-               "SELECT 'big' || i || hex(randomblob(8)), hex(randomblob(2000)) FROM n");
+               "SELECT i + 1 FROM n WHERE i < 9000) SELECT 'big' || i || hex(randomblob(8)), "
+               "hex(randomblob(2000)) FROM n");
 }
 
 static void test_checkpoint(const char *dsn)
@@ -449,8 +444,7 @@ static void test_checkpoint(const char *dsn)
 static void test_dsn(void)
 {
     ok(store_dsn_fault("sqlite3:/x/y.db") == NULL, "DSN of SQLite");
-    ok(store_dsn_fault("pgsql:host=/tmp "
-                       "dbname=x") == NULL &&
+    ok(store_dsn_fault("pgsql:host=/tmp dbname=x") == NULL &&
            store_dsn_fault("pgsql:postgresql://h/db?idadmin_pooler=1&connect_timeout=5") == NULL,
        "DSNs of PostgreSQL");
     ok(store_dsn_fault("sqlite3:") && store_dsn_fault("sqlite3::memory:") &&

@@ -208,25 +208,23 @@ static void load_governance(store *s, store *ingest)
             n, n ? literal(p, apr_psprintf(p, "%s %d", hostile(p, 200, engine), n)) : "'Huge'",
             bad(p, 9000), json_literal(p, names(n ? dice(40) : MANY_GROUPS)),
             json_literal(p, names(n ? 2 : 900)));
-        sql = apr_psprintf(
-            p,
-            "%sINSERT INTO access_request (tenant_id, id, service, group_name, person, upn, "
-            "justification, approvers, state, requested_at) VALUES ('contoso',"
-            " 'r%03d', %s, 'x', 'p%d', '%s', %s, %s, 'open', %d);",
-            sql, n, bad(p, 500), n, upn(dice(PEOPLE)), bad(p, 8000), json_literal(p, approvers),
-            1000 + n / 7);
+        sql = apr_psprintf(p,
+                           "%sINSERT INTO access_request (tenant_id, id, service, group_name, "
+                           "person, upn, justification, approvers, state, requested_at) VALUES "
+                           "('contoso', 'r%03d', %s, 'x', 'p%d', '%s', %s, %s, 'open', %d);",
+                           sql, n, bad(p, 500), n, upn(dice(PEOPLE)), bad(p, 8000),
+                           json_literal(p, approvers), 1000 + n / 7);
         sql = apr_psprintf(
             p,
             "%sINSERT INTO workflow (tenant_id, id, name, position, trigger_type, active, actions) "
             "VALUES ('contoso', 'w%03d', %s, %d, 'userCreate', 1, '[{},{}]');",
             sql, n,
             n ? literal(p, apr_psprintf(p, "%s %d", hostile(p, 3000, engine), n)) : "'Joiner'", n);
-        sql = apr_psprintf(
-            p,
-            "%sINSERT INTO workflow_run (id, tenant_id, workflow, event_type, task_id, upn, "
-            "started_at, finished_at, status) VALUES ('run%03d', 'contoso', 'Joiner',"
-            " 'userCreate', 'task%d', %s, %d, 2000, 'failed');",
-            sql, n, n, bad(p, 300), 1000 + n / 5);
+        sql = apr_psprintf(p,
+                           "%sINSERT INTO workflow_run (id, tenant_id, workflow, event_type, "
+                           "task_id, upn, started_at, finished_at, status) VALUES ('run%03d', "
+                           "'contoso', 'Joiner', 'userCreate', 'task%d', %s, %d, 2000, 'failed');",
+                           sql, n, n, bad(p, 300), 1000 + n / 5);
         for (int i = dice(12); i > 0; i--) {
             sql = apr_psprintf(p,
                                "%sINSERT INTO workflow_run_action (run_id, position, type, status, "
@@ -236,15 +234,13 @@ static void load_governance(store *s, store *ingest)
         script(s, sql);
         json_t *parameters = ida_json_texts("query", hostile(p, 256, 1), "user", hostile(p, 256, 1),
                                             NULL);
-        script(ingest,
-               apr_psprintf(
-                   p,
-                   "INSERT INTO audit.record (tenant_id, seq, rid, at, category, outcome, actor, "
-                   "label, action, target, endpoint, parameters, detail, personal_hash,"
-                   " hash) VALUES ('contoso', %d, 'x%d', %d, 'api', 'ok', %s, %s, 'mcp', %s, "
-                   "'mcp', %s, %s, 'x', 'x')",
-                   n + 1, n, 5000 + n / 4, bad(p, 300), bad(p, 300), bad(p, 300),
-                   json_literal(p, parameters), bad(p, 4000)));
+        script(ingest, apr_psprintf(p,
+                                    "INSERT INTO audit.record (tenant_id, seq, rid, at, category, "
+                                    "outcome, actor, label, action, target, endpoint, parameters, "
+                                    "detail, personal_hash, hash) VALUES ('contoso', %d, 'x%d', "
+                                    "%d, 'api', 'ok', %s, %s, 'mcp', %s, 'mcp', %s, %s, 'x', 'x')",
+                                    n + 1, n, 5000 + n / 4, bad(p, 300), bad(p, 300), bad(p, 300),
+                                    json_literal(p, parameters), bad(p, 4000)));
         apr_pool_destroy(p);
     }
 }
@@ -554,10 +550,9 @@ int main(void)
         ida_ctx *c = fresh();
         static const char document[] =
             "{\"companyId\":\"contoso\",\"name\":\"X\",\"upnDomain\":\"contoso.example\","
-            "\"createUsersIn\":\"cloud\",\"modules\":{\"publicApi\":true,"
-            "\"accessGovernance\":true},\"directories\":{\"cloud\":{\"directoryId\":\"11111111-"
-            "1111-1111-1111-111111111111\",\"clientId\":\"11111111-1111-1111-1111-111111111111\","
-            "\"clientSecretFile\":\"/x\"}}}";
+            "\"createUsersIn\":\"cloud\",\"modules\":{\"publicApi\":true,\"accessGovernance\":true}"
+            ",\"directories\":{\"cloud\":{\"directoryId\":\"11111111-1111-1111-1111-111111111111\","
+            "\"clientId\":\"11111111-1111-1111-1111-111111111111\",\"clientSecretFile\":\"/x\"}}}";
         must(ida_tenant_apply(c, document, strlen(document), NULL, &t, &canonical), c, "document");
         must(store_tenant_put(s, c, t, &(ida_stored_tenant){canonical, "seal", 1}), c, "tenant");
         load_directory(sync);

@@ -75,12 +75,12 @@ static void test_engine(int number)
                                   test_now_ms);
     ida_task *other = add_task(s, "corp", IDA_USER_UPDATE, "bo.ek@corp.example", test_now_ms);
     script(DB_REQUEST,
-           apr_psprintf(pool,
-                        "UPDATE task_payload SET payload = "
-                        "'{\"manager\":\"ANNA.berg@corp.example\"}' WHERE task_id = '%s';"
-                        "UPDATE task_step SET detail = 'Anna Berg (anna.berg@corp.example) is the "
-                        "manager' WHERE task_id = '%s' AND position = 1",
-                        other->id, other->id));
+           apr_psprintf(
+               pool,
+               "UPDATE task_payload SET payload = '{\"manager\":\"ANNA.berg@corp.example\"}' WHERE "
+               "task_id = '%s';UPDATE task_step SET detail = 'Anna Berg (anna.berg@corp.example) "
+               "is the manager' WHERE task_id = '%s' AND position = 1",
+               other->id, other->id));
     audit_record *record = audit_make(fresh(), "corp", "portal");
     record->action = "person.erase";
     record->outcome = "ok";

@@ -32,43 +32,33 @@ static char *ended(const char *text, size_t len)
 /* --- pages --- */
 
 static const char users[] =
-    "{\"@odata.context\":\"x\",\"value\":["
-    "{\"id\":\"u-1\",\"userPrincipalName\":\"asa@contoso.example\",\"displayName\":\"\\u00c5sa "
-    "\\\"A\\\" \xC3\x96"
-    "berg\",\"givenName\":null,\"accountEnabled\":true,"
-    "\"createdDateTime\":\"2024-02-29T12:00:00Z\",\"userType\":\"Member\",\"mail\":\"asa@mail."
-    "example\",\"employeeId\":\"7\","
+    "{\"@odata.context\":\"x\",\"value\":[{\"id\":\"u-1\",\"userPrincipalName\":\"asa@contoso."
+    "example\",\"displayName\":\"\\u00c5sa \\\"A\\\" \xC3\x96"
+    "berg\",\"givenName\":null,\"accountEnabled\":true,\"createdDateTime\":\"2024-02-29T12:00:"
+    "00Z\",\"userType\":\"Member\",\"mail\":\"asa@mail.example\",\"employeeId\":\"7\","
     "\"proxyAddresses\":[\"SMTP:asa@mail.example\",\"smtp:alias@mail.example\",\"X500:/"
-    "o=x\",\"sip:asa@contoso.example\"],"
-    "\"assignedLicenses\":[{\"disabledPlans\":[\"p\"],\"skuId\":\"SKU-1\"}],"
-    "\"manager@delta\":[{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-9\",\"@removed\":{"
-    "\"reason\":\"deleted\"}},"
-    "{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-2\"}],\"unknown\":{\"deep\":[1,2,{\"x\":"
-    "null}]}},"
-    "{\"userPrincipalName\":\"guest_x#EXT#@contoso.example\",\"id\":\"u-2\",\"accountEnabled\":"
-    "false,\"createdDateTime\":\"0001-01-01T00:00:00Z\"},"
-    "{\"id\":\"u-3\",\"@removed\":{\"reason\":\"changed\"}},"
-    "{\"id\":\"u-3\",\"userPrincipalName\":7,\"mail\":[\"x\"],\"assignedLicenses\":\"x\","
-    "\"proxyAddresses\":null,\"manager@delta\":{}}"
-    "],\"@odata.nextLink\":\"https:\\/\\/graph.example/next\"}";
+    "o=x\",\"sip:asa@contoso.example\"],\"assignedLicenses\":[{\"disabledPlans\":[\"p\"],\"skuId\":"
+    "\"SKU-1\"}],\"manager@delta\":[{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-9\",\"@"
+    "removed\":{\"reason\":\"deleted\"}},{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-2\"}"
+    "],\"unknown\":{\"deep\":[1,2,{\"x\":null}]}},{\"userPrincipalName\":\"guest_x#EXT#@contoso."
+    "example\",\"id\":\"u-2\",\"accountEnabled\":false,\"createdDateTime\":\"0001-01-01T00:00:"
+    "00Z\"},{\"id\":\"u-3\",\"@removed\":{\"reason\":\"changed\"}},{\"id\":\"u-3\","
+    "\"userPrincipalName\":7,\"mail\":[\"x\"],\"assignedLicenses\":\"x\",\"proxyAddresses\":null,"
+    "\"manager@delta\":{}}],\"@odata.nextLink\":\"https:\\/\\/graph.example/next\"}";
 
 static const char groups[] =
     "{\"value\":[{\"id\":\"g-1\",\"displayName\":\"One\",\"groupTypes\":[\"Unified\"],"
-    "\"mailEnabled\":true,\"securityEnabled\":false,\"description\":\"d\","
-    "\"members@delta\":[{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-1\"},{\"@odata."
-    "type\":\"#microsoft.graph.device\",\"id\":\"dev\"},"
-    "{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-2\"},{\"id\":\"u-2\",\"@odata.type\":\"#"
-    "microsoft.graph.user\",\"@removed\":{\"reason\":\"deleted\"}}]},"
-    "{\"members@delta\":[{\"@odata.type\":\"#microsoft.graph.group\",\"id\":\"g-2\"}],\"id\":\"g-"
-    "1\"},"
-    "{\"id\":\"g-3\",\"displayName\":\"Three\",\"groupTypes\":[],\"securityEnabled\":true,"
-    "\"members@delta\":["
-    "{\"@odata.type\":\"#microsoft.graph.device\",\"id\":\"gone\",\"@removed\":{\"reason\":"
-    "\"deleted\"}},"
-    "{\"@odata.type\":\"#microsoft.graph.servicePrincipal\",\"id\":\"app\"}]},"
-    "{\"id\":\"g-2\",\"displayName\":\"Two\",\"groupTypes\":[\"DynamicMembership\"],"
-    "\"membershipRule\":\"user.x\",\"onPremisesSyncEnabled\":null}],"
-    "\"@odata.deltaLink\":\"https://graph.example/delta\"}";
+    "\"mailEnabled\":true,\"securityEnabled\":false,\"description\":\"d\",\"members@delta\":[{\"@"
+    "odata.type\":\"#microsoft.graph.user\",\"id\":\"u-1\"},{\"@odata.type\":\"#microsoft.graph."
+    "device\",\"id\":\"dev\"},{\"@odata.type\":\"#microsoft.graph.user\",\"id\":\"u-2\"},{\"id\":"
+    "\"u-2\",\"@odata.type\":\"#microsoft.graph.user\",\"@removed\":{\"reason\":\"deleted\"}}]},{"
+    "\"members@delta\":[{\"@odata.type\":\"#microsoft.graph.group\",\"id\":\"g-2\"}],\"id\":\"g-"
+    "1\"},{\"id\":\"g-3\",\"displayName\":\"Three\",\"groupTypes\":[],\"securityEnabled\":true,"
+    "\"members@delta\":[{\"@odata.type\":\"#microsoft.graph.device\",\"id\":\"gone\",\"@removed\":{"
+    "\"reason\":\"deleted\"}},{\"@odata.type\":\"#microsoft.graph.servicePrincipal\",\"id\":"
+    "\"app\"}]},{\"id\":\"g-2\",\"displayName\":\"Two\",\"groupTypes\":[\"DynamicMembership\"],"
+    "\"membershipRule\":\"user.x\",\"onPremisesSyncEnabled\":null}],\"@odata.deltaLink\":\"https://"
+    "graph.example/delta\"}";
 
 /* What comes of these bytes as the body of a read; NULL: no answer. */
 static const json_t *answered(const char *text, size_t len)
@@ -220,11 +210,9 @@ static const char person[] =
     "\"jobTitle\":\"J\",\"mail\":\"eva@x.example\",\"companyName\":\"C\",\"officeLocation\":\"O\","
     "\"city\":\"Y\",\"country\":\"SE\",\"employeeId\":\"9\",\"onPremisesImmutableId\":\"anchor\","
     "\"accountEnabled\":true,\"userType\":\"Member\",\"createdDateTime\":\"2024-02-29T12:00:00."
-    "5Z\","
-    "\"proxyAddresses\":[\"SMTP:eva@x.example\",\"bare@x.example\",\"SIP:eva@x.example\",\"smtp:\"]"
-    ","
-    "\"assignedLicenses\":[{\"skuId\":\"SKU-1\"},{\"skuId\":\"SKU-2\"}],"
-    "\"manager\":{\"id\":\"p-9\"},\"manager@delta\":[{\"id\":\"p-9\"}]},{\"id\":\"p-9\"}]}";
+    "5Z\",\"proxyAddresses\":[\"SMTP:eva@x.example\",\"bare@x.example\",\"SIP:eva@x.example\","
+    "\"smtp:\"],\"assignedLicenses\":[{\"skuId\":\"SKU-1\"},{\"skuId\":\"SKU-2\"}],\"manager\":{"
+    "\"id\":\"p-9\"},\"manager@delta\":[{\"id\":\"p-9\"}]},{\"id\":\"p-9\"}]}";
 
 static const char *listed(const char *const *list)
 {

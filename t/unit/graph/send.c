@@ -136,8 +136,8 @@ static void failures(void)
     CASE("POST", DIRECTORY_CONFLICT, "a taken name",
          {ACT_ANSWER, 400, JSON,
           "{\"error\":{\"code\":\"Request_BadRequest\",\"message\":\"Another "
-          "object\",\"details\":[{\"code\":\"ObjectConflict\","
-          "\"target\":\"userPrincipalName\"}]}}"});
+          "object\",\"details\":[{\"code\":\"ObjectConflict\",\"target\":\"userPrincipalName\"}]}"
+          "}"});
     is_str(e.field, "upn", "which one");
     CASE("GET", DIRECTORY_TRANSIENT, "503 with HTML and Retry-After",
          {ACT_ANSWER, 503, "Content-Type: text/html\r\nRetry-After: 3.2\r\n", "<html>busy</html>"});
@@ -210,8 +210,7 @@ static void tokens(void)
     g = fresh_session();
     TOKENS({ACT_ANSWER, 401, JSON,
             "{\"error\":\"invalid_client\",\"error_codes\":[7000215],\"error_description\":"
-            "\"AADSTS7000215: Invalid "
-            "client secret provided: " SECRET "\\r\\nTrace ID: 1\"}"});
+            "\"AADSTS7000215: Invalid client secret provided: " SECRET "\\r\\nTrace ID: 1\"}"});
     SCRIPT({ACT_ANSWER, 200, JSON, "{}"});
     is_int(ask(g, "GET", "/users", NULL, 5000, &a), DIRECTORY_CREDENTIALS, "a wrong secret");
     ok(said("invalid_client") && said("clientSecretFile") && !strstr(e.message, SECRET),

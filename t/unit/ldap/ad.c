@@ -14,12 +14,12 @@ static const char *const nobody = "00000000-0000-0000-0000-000000000000";
 
 static ida_tenant *ad_tenant(const char *urls, const char *bind, const char *more)
 {
-    char *text = ida_printf(pool,
-                            "{\"urls\":%s,\"dialect\":\"activeDirectory\",%s,\"caFile\":\"%s\","
-                            "\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\","
-                            "\"upnAttribute\":\"userPrincipalName\",\"protectedAccounts\":[\"bo."
-                            "ek\",\"CN=Filip Nyman,OU=people,%s\"]%s}",
-                            urls, bind, perl("$s->ca_file"), people, suffix, suffix, more);
+    char *text = ida_printf(
+        pool,
+        "{\"urls\":%s,\"dialect\":\"activeDirectory\",%s,\"caFile\":\"%s\",\"userBase\":\"%s\","
+        "\"groupBase\":\"OU=Groups,%s\",\"upnAttribute\":\"userPrincipalName\","
+        "\"protectedAccounts\":[\"bo.ek\",\"CN=Filip Nyman,OU=people,%s\"]%s}",
+        urls, bind, perl("$s->ca_file"), people, suffix, suffix, more);
     return tenant_of("nordic", "nordic.example", text);
 }
 
@@ -41,8 +41,7 @@ static directory *session(const char *more)
 static char *attribute(const char *local, const char *name)
 {
     return perl("my ($e) = $s->search('(userPrincipalName=%s@nordic.example)'); $e ? join('|', "
-                "sort @{ $e->{lc '%s'} // [] }) : "
-                "'no entry'",
+                "sort @{ $e->{lc '%s'} // [] }) : 'no entry'",
                 local, name);
 }
 
@@ -111,10 +110,8 @@ static void create_and_adopt(directory *d)
     ok(user.id && strlen(user.id) == 36 && user.enabled, "its ID, enabled");
     is_str(user.id,
            perl("my ($e) = $s->search('(userPrincipalName=asa.oberg@nordic.example)'); my @b = "
-                "unpack 'V v v a2 a6', "
-                "$e->{objectguid}[0]; "
-                "sprintf '%%08x-%%04x-%%04x-%%s-%%s', @b[0 .. 2], unpack('H*', $b[3]), "
-                "unpack('H*', $b[4])"),
+                "unpack 'V v v a2 a6', $e->{objectguid}[0]; sprintf '%%08x-%%04x-%%04x-%%s-%%s', "
+                "@b[0 .. 2], unpack('H*', $b[3]), unpack('H*', $b[4])"),
            "which is objectGUID as Windows writes it");
     const char *const kept[][2] = {{"cn", "Åsa Öberg"},
                                    {"displayName", "Åsa Öberg"},
@@ -169,8 +166,7 @@ static void create_and_adopt(directory *d)
     is_class(ops->find(d, pool, NULL, "Lone@AD.example.test", &again, &e), DIRECTORY_OK, &e,
              "and is found by it");
     perl("$s->modify(\"dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modify\\nadd: "
-         "proxyAddresses\\nproxyAddresses: "
-         "smtp:sales\\@nordic.example\\n\"); 1",
+         "proxyAddresses\\nproxyAddresses: smtp:sales\\@nordic.example\\n\"); 1",
          suffix);
 
     person = (ida_create){
@@ -260,8 +256,7 @@ static void signing_in(directory *d)
     directory_user after;
     const char *elin = id_of(d, "elin.strand");
     perl("$s->modify(\"dn: CN=Elin Strand,%s\\nchangetype: modify\\nreplace: "
-         "userAccountControl\\nuserAccountControl: "
-         "66048\\n\"); 1",
+         "userAccountControl\\nuserAccountControl: 66048\\n\"); 1",
          people);
     is_str(perl("$s->bind_code('elin.strand')"), "0", "Elin signs in");
     is_class(ops->disable(d, pool, elin, &after, &e), DIRECTORY_OK, &e, "disabled");
@@ -478,8 +473,7 @@ static void connecting(void)
     is_class(find_eva(ad_tenant(plain, gssapi, ""), &e), DIRECTORY_CREDENTIALS, &e,
              "GSSAPI without a ticket: credentials");
     is_str(perl("Idadmin::Test::run_command(['kinit', '-c', 'FILE:%s', '-k', '-t', $s->keytab, "
-                "'idadmin@AD.EXAMPLE.TEST'], "
-                "env => { KRB5_CONFIG => $s->krb5_conf })->{exit}",
+                "'idadmin@AD.EXAMPLE.TEST'], env => { KRB5_CONFIG => $s->krb5_conf })->{exit}",
                 slapd_file("ccache")),
            "0", "a ticket from the keytab");
     is_class(find_eva(ad_tenant(plain, gssapi, ""), &e), DIRECTORY_OK, &e, "GSSAPI with sealing");

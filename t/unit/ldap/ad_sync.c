@@ -34,8 +34,7 @@ static ida_tenant *ad_tenant(const char *urls, const char *account)
     char *text = ida_printf(
         pool,
         "{\"urls\":%s,\"dialect\":\"activeDirectory\",\"bind\":\"simple\",\"bindDn\":\"%s@ad."
-        "example.test\","
-        "\"bindPasswordFile\":\"%s/"
+        "example.test\",\"bindPasswordFile\":\"%s/"
         "password\",\"caFile\":\"%s\",\"userBase\":\"%s\",\"groupBase\":\"OU=Groups,%s\"}",
         urls, account, slapd_dir, perl("$s->ca_file"), people, suffix);
     return tenant_of("nordic", "nordic.example", text);
@@ -98,12 +97,10 @@ static void changes(directory *d, const char *tag, int deletions)
            "member: CN=Bo Ek,%s\\n",
            suffix, people, people);
     perl("$s->add_user('new.%s', manager => 'CN=Eva Berg,%s'); $s->add_user('outside.%s', dn => "
-         "'CN=Outside %s,OU=Services,%s'); "
-         "1",
+         "'CN=Outside %s,OU=Services,%s'); 1",
          tag, people, tag, tag, suffix);
     change("dn: CN=New %s,OU=Groups,%s\\nchangetype: add\\nobjectClass: group\\nsAMAccountName: "
-           "New %s\\nmember: "
-           "CN=new.%s,%s\\nmember: CN=Eva Berg,%s\\n",
+           "New %s\\nmember: CN=new.%s,%s\\nmember: CN=Eva Berg,%s\\n",
            tag, suffix, tag, tag, people, people);
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e,
              apr_pstrcat(pool, tag, ": sync", NULL));
@@ -138,8 +135,7 @@ static void changes(directory *d, const char *tag, int deletions)
            "CN=Eva Berg,%s\\n",
            suffix, people);
     change("dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modrdn\\nnewrdn: "
-           "CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: "
-           "OU=Groups,%s\\n",
+           "CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: OU=Groups,%s\\n",
            suffix, suffix);
     change("dn: CN=Sales team,OU=Groups,%s\\nchangetype: modify\\ndelete: member\\nmember: "
            "CN=Karin Hedlund,%s\\n-\\nadd: member\\n"
@@ -160,8 +156,7 @@ static void changes(directory *d, const char *tag, int deletions)
            "1\\nnewsuperior: OU=Services,%s\\n",
            tag, people, tag, suffix);
     change("dn: CN=Elsewhere,OU=Groups,%s\\nchangetype: modrdn\\nnewrdn: "
-           "CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: "
-           "OU=Services,%s\\n",
+           "CN=Elsewhere\\ndeleteoldrdn: 1\\nnewsuperior: OU=Services,%s\\n",
            suffix, suffix);
     change("dn: CN=new.%s,%s\\nchangetype: delete\\n", tag, people);
     change("dn: CN=New %s,OU=Groups,%s\\nchangetype: delete\\n", tag, suffix);
@@ -283,8 +278,7 @@ static void restored(directory *d)
     is_str(perl("my $r = $s->client('ldapmodify', ['-e', '!1.2.840.113556.1.4.417'], stdin => "
                 "\"dn: CN=back.again\\\\0ADEL:%s,CN=Deleted Objects,%s\\nchangetype: modify\\n"
                 "delete: isDeleted\\n-\\nreplace: distinguishedName\\n"
-                "distinguishedName: CN=back.again,%s\\n\"); "
-                "$r->{exit} ? $r->{err} : 'ok'",
+                "distinguishedName: CN=back.again,%s\\n\"); $r->{exit} ? $r->{err} : 'ok'",
                 before ? before->id : "", suffix, people),
            "ok", "restored");
     told[0] = '\0';

@@ -298,8 +298,7 @@ static void pages(const ida_tenant *usual)
     (void)usual;
     cache_summary summary = {0};
     directory_error e = {0};
-    perl("$main::q = $main::p; "
-         "$main::p = " PEER
+    perl("$main::q = $main::p; $main::p = " PEER
          "->new(like => $main::q, sync => 0, users => 620, groups => { Big => 40 }); 'ok'");
     const ida_tenant *tenant = tenant_on("pages", "p", "");
     static const struct {

@@ -46,8 +46,8 @@ static void logins(const char *ldaps)
     is_str(e.field, "mail", "field mail, as mail is not the UPN here");
     /* Taken where we do not look: only the server's own rule knows. */
     is_str(perl("$s->modify(\"dn: cn=shared,ou=groups,dc=nordic,dc=example\\nchangetype: "
-                "add\\nobjectClass: inetOrgPerson\\ncn: "
-                "shared\\nsn: shared\\nmail: shared\\@nordic.example\\n\"); 'ok'"),
+                "add\\nobjectClass: inetOrgPerson\\ncn: shared\\nsn: shared\\nmail: "
+                "shared\\@nordic.example\\n\"); 'ok'"),
            "ok", "a mailbox elsewhere");
     c = with_mail(&person, "uma.unik3", "shared@nordic.example", "task-3");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_CONFLICT, &e,
@@ -112,11 +112,9 @@ static void local_socket(void)
     directory_user user = {0};
     const char *socket_path = slapd_file("ldapi"), *manager;
     is_str(perl("$s->stop; $main::p = Idadmin::Test::daemon([Idadmin::Test::program_path('slapd'), "
-                "'-d', '0', '-f', "
-                "\"$s->{base}/slapd.conf\", '-h', 'ldapi://' . ('%s' =~ s{/}{%%2F}gr)], "
-                "log => $s->{log}); Idadmin::Test::wait_until(10, sub { require IO::Socket::UNIX; "
-                "IO::Socket::UNIX->new(Peer => "
-                "'%s') }) ? 'ok' : 'no socket'",
+                "'-d', '0', '-f', \"$s->{base}/slapd.conf\", '-h', 'ldapi://' . ('%s' =~ "
+                "s{/}{%%2F}gr)], log => $s->{log}); Idadmin::Test::wait_until(10, sub { require "
+                "IO::Socket::UNIX; IO::Socket::UNIX->new(Peer => '%s') }) ? 'ok' : 'no socket'",
                 socket_path, socket_path),
            "ok", "slapd on a local socket");
     char *url = "";

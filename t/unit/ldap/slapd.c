@@ -57,11 +57,11 @@ static void protection(void)
     ok(e.message && strstr(e.message, "no Active Directory"), "the message says what it is not");
 
     write_file(slapd_file("other.pem"), "", 0644);
-    char *made = perl("my $d = '%s'; my $r = Idadmin::Test::run_command(['openssl', 'req', "
-                      "'-x509', '-newkey', 'rsa:2048', '-nodes', "
-                      "'-days', 2, '-subj', '/CN=stranger', "
-                      "'-keyout', \"$d/other.key\", '-out', \"$d/other.pem\"]); $r->{exit}",
-                      slapd_dir);
+    char *made = perl(
+        "my $d = '%s'; my $r = Idadmin::Test::run_command(['openssl', 'req', '-x509', '-newkey', "
+        "'rsa:2048', '-nodes', '-days', 2, '-subj', '/CN=stranger', '-keyout', \"$d/other.key\", "
+        "'-out', \"$d/other.pem\"]); $r->{exit}",
+        slapd_dir);
     is_str(made, "0", "a stranger's authority");
     char *other = apr_psprintf(pool, ",\"caFile\":\"%s\"", slapd_file("other.pem"));
     is_class(find_eva(json_list(ldaps, NULL), other, &e, &ms), DIRECTORY_CONFIG, &e,
@@ -144,14 +144,14 @@ static void external(void)
     int64_t ms;
     directory_user user, after;
     const char *config = "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]";
-    is_str(perl("%%main::cert = map { $_ => Idadmin::Test::Tls::certificate($_, "
-                "\"/O=Nordic/CN=$_\") } qw(idadmin stranger); "
-                "$s->modify(\"dn: cn=config\\nchangetype: modify\\nreplace: "
-                "olcTLSVerifyClient\\nolcTLSVerifyClient: try\\n-\\n"
-                "add: olcAuthzRegexp\\nolcAuthzRegexp: {0}cn=idadmin,o=nordic "
-                "$Idadmin::Test::Slapd::service\\n\", %s); 'ok'",
-                config),
-           "ok", "the server asks for certificates");
+    is_str(
+        perl("%%main::cert = map { $_ => Idadmin::Test::Tls::certificate($_, \"/O=Nordic/CN=$_\") "
+             "} qw(idadmin stranger); $s->modify(\"dn: cn=config\\nchangetype: modify\\nreplace: "
+             "olcTLSVerifyClient\\nolcTLSVerifyClient: try\\n-\\n"
+             "add: olcAuthzRegexp\\nolcAuthzRegexp: {0}cn=idadmin,o=nordic "
+             "$Idadmin::Test::Slapd::service\\n\", %s); 'ok'",
+             config),
+        "ok", "the server asks for certificates");
     const char *bind = ",\"bind\":\"external\",\"bindDn\":null,\"bindPasswordFile\":null";
     const char *good = ida_printf(pool, "%s,\"certificateFile\":\"%s\",\"keyFile\":\"%s\"", bind,
                                   perl("$main::cert{idadmin}{cert}"),
@@ -180,8 +180,7 @@ static void external(void)
     is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_FORBIDDEN, &e,
              "another's certificate has no such rights");
     is_str(perl("Idadmin::Test::spew($main::cert{stranger}{$_}, "
-                "Idadmin::Test::slurp($main::cert{idadmin}{$_})) for qw(cert "
-                "key); 'ok'"),
+                "Idadmin::Test::slurp($main::cert{idadmin}{$_})) for qw(cert key); 'ok'"),
            "ok", "the files get other contents");
     is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_FORBIDDEN, &e,
              "of which the connection that stands knows nothing");
@@ -198,8 +197,7 @@ static void external(void)
                       &e, &ms),
              DIRECTORY_CONFIG, &e, "a certificate that is not there: configuration");
     is_str(perl("$s->modify(\"dn: cn=config\\nchangetype: modify\\nreplace: "
-                "olcTLSVerifyClient\\nolcTLSVerifyClient: never\\n\", "
-                "%s); 'ok'",
+                "olcTLSVerifyClient\\nolcTLSVerifyClient: never\\n\", %s); 'ok'",
                 config),
            "ok", "the server asks no more");
     is_class(find_eva(json_list(ldaps, NULL), good, &e, &ms), DIRECTORY_CREDENTIALS, &e,

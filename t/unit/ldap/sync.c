@@ -109,8 +109,7 @@ static int until_quiet(directory *d)
 static void sales(const char *verb)
 {
     is_str(perl("$s->modify(\"dn: uid=lars.moberg,%s\\nchangetype: modify\\nreplace: "
-                "departmentNumber\\ndepartmentNumber: "
-                "%s\\n\"); 'ok'",
+                "departmentNumber\\ndepartmentNumber: %s\\n\"); 'ok'",
                 people, verb),
            "ok", "a department");
 }
@@ -161,9 +160,8 @@ static void when_streams_are_asked(directory *d)
     is_str(perl("$s->delete_entry('uid=lars.c,%s'); 'ok'", people), "ok", "deleted");
     ok(until_quiet(d) > 1 && !user_of("lars.moberg"), "is gone");
     is_str(perl("$s->add_user('lars.moberg', departmentNumber => 'Engineering'); $s->modify(\"dn: "
-                "cn=$_,%s\\nchangetype: "
-                "modify\\nadd: member\\nmember: uid=lars.moberg,%s\\n\") for 'All staff', "
-                "'Engineering'; 'ok'",
+                "cn=$_,%s\\nchangetype: modify\\nadd: member\\nmember: uid=lars.moberg,%s\\n\") "
+                "for 'All staff', 'Engineering'; 'ok'",
                 groups, people),
            "ok", "one of that name again");
     until_quiet(d);
@@ -175,8 +173,7 @@ static void when_streams_are_asked(directory *d)
     is_str(perl("$s->add_user('late.arrival'); 'ok'"), "ok", "somebody new");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "is seen");
     meddle("UPDATE directory_user SET manager_id=(SELECT id FROM directory_user WHERE "
-           "upn='late.arrival@nordic.example') WHERE "
-           "upn='bo.ek@nordic.example'");
+           "upn='late.arrival@nordic.example') WHERE upn='bo.ek@nordic.example'");
     ok(strcmp(user_of("bo.ek")->manager_upn, "late.arrival@nordic.example") == 0,
        "and taken for a manager");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the next sync");
@@ -198,8 +195,7 @@ static void when_streams_are_asked(directory *d)
     static const char *const expected[] = {"users:delete groups:delete ", ""};
     for (int i = 0; i < 2; i++) {
         is_str(perl("$s->modify(\"dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\n%s\\n\", "
-                    "bind => ['cn=config', "
-                    "Idadmin::Test::Slapd::admin_password()]); 'ok'",
+                    "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'",
                     access[i]),
                "ok", i ? "and shown again" : "contextCSN is hidden from us");
         is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
@@ -244,8 +240,7 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
                 tag, people, tag),
            "ok", "and a place");
     is_str(perl("$s->modify(\"dn: cn=Group %s,%s\\nchangetype: add\\nobjectClass: "
-                "groupOfNames\\ncn: Group %s\\nmember: "
-                "uid=%s,%s\\nmember: uid=%s,%s\\n\"); 'ok'",
+                "groupOfNames\\ncn: Group %s\\nmember: uid=%s,%s\\nmember: uid=%s,%s\\n\"); 'ok'",
                 tag, groups, tag, gone, people, moved, people),
            "ok", "and their group");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
@@ -258,13 +253,11 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
                 added, moved, people, gone, people),
            "ok", "one in, one out");
     is_str(perl("$s->modify(\"dn: uid=%s,%s\\nchangetype: modrdn\\nnewrdn: "
-                "uid=%s.b\\ndeleteoldrdn: 1\\nnewsuperior: "
-                "ou=%s,%s\\n\"); 'ok'",
+                "uid=%s.b\\ndeleteoldrdn: 1\\nnewsuperior: ou=%s,%s\\n\"); 'ok'",
                 moved, people, moved, tag, people),
            "ok", "one moved and renamed");
     is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: "
-                "uid=%s,%s\\n-\\ndelete: "
-                "member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'",
+                "uid=%s,%s\\n-\\ndelete: member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'",
                 groups, added, people, people),
            "ok", "memberships changed");
     if (restart) {
@@ -324,11 +317,11 @@ static void server_killed(directory *d)
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     ok(user_of("left.behind") != NULL, "is seen");
     is_str(
-        perl("$s->delete_entry('uid=left.behind,%s'); $s->add_user('after.that'); "
-             "$s->stop('KILL'); my $second = time; "
-             "Idadmin::Test::wait_until(5, sub { time > $second }); "
-             "system('sed', '-i', 's/^lastbind on//', \"$s->{base}/slapd.conf\"); $s->start; 'ok'",
-             people),
+        perl(
+            "$s->delete_entry('uid=left.behind,%s'); $s->add_user('after.that'); $s->stop('KILL'); "
+            "my $second = time; Idadmin::Test::wait_until(5, sub { time > $second }); "
+            "system('sed', '-i', 's/^lastbind on//', \"$s->{base}/slapd.conf\"); $s->start; 'ok'",
+            people),
         "ok", "deleted; another one added; then the server is killed");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the first sync after that");
     is_str(phases, "users:present groups:present ", "reads everything");
@@ -449,8 +442,7 @@ static void limits_and_no_syncprov(void)
     cache_summary summary;
     directory_error e;
     is_str(perl("$main::t = Idadmin::Test::Slapd->new(users => 1200, groups => 30, overlays => "
-                "[qw(memberof ppolicy dynlist)]); "
-                "'ok'"),
+                "[qw(memberof ppolicy dynlist)]); 'ok'"),
            "ok", "a server without syncprov");
     directory *d = open_with(tenant_with(json_list(perl("$main::t->ldaps_url"), NULL), ""));
     is_class(run_sync(d, 0, 1, &summary, &e), DIRECTORY_OK, &e, "is read by pages");

@@ -50,8 +50,7 @@ static void values(directory *d)
     is_str(attribute("anna.lind", "entryCSN"), csn, "nothing was written");
 
     perl("$s->modify(\"dn: uid=anna.lind,%s\\nchangetype: modify\\nreplace: cn\\ncn: Sales "
-         "chief\\n-\\nadd: title\\ntitle: A "
-         "second title\\n\"); 1",
+         "chief\\n-\\nadd: title\\ntitle: A second title\\n\"); 1",
          people);
     is_class(one(d, anna, "displayName", "Anna Lind", &after, &e), DIRECTORY_OK, &e,
              "displayName alone");
@@ -112,8 +111,7 @@ static void enabling(directory *d)
     ok(after.enabled, "shown so");
     is_str(perl("$s->bind_code('elin.strand')"), "0", "signs in again");
     perl("$s->modify(\"dn: uid=elin.strand,%s\\nchangetype: modify\\nreplace: "
-         "pwdAccountLockedTime\\npwdAccountLockedTime: "
-         "20200101000000Z\\n\"); 1",
+         "pwdAccountLockedTime\\npwdAccountLockedTime: 20200101000000Z\\n\"); 1",
          people);
     is_class(ops->update(d, pool, elin, NULL, 0, 1, &after, &e), DIRECTORY_ALREADY, &e,
              "a temporary lock-out is no disabling");
@@ -132,11 +130,9 @@ static void passwords(directory *d)
     perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
          "modify\\nadd: pwdMustChange\\n"
          "pwdMustChange: TRUE\\n-\\nadd: pwdCheckQuality\\npwdCheckQuality: 2\\n-\\nadd: "
-         "pwdMinLength\\npwdMinLength: 20\\n\"); "
-         "1");
+         "pwdMinLength\\npwdMinLength: 20\\n\"); 1");
     is_str(perl("my $r = $s->client('ldapsearch', ['-LLL', '-b', '%s', '-s', 'base'], bind => "
-                "['uid=eva.berg,%s', "
-                "'Fresh-Passw0rd-of-24-char']); $r->{exit}",
+                "['uid=eva.berg,%s', 'Fresh-Passw0rd-of-24-char']); $r->{exit}",
                 people, people),
            "50", "with pwdMustChange in the policy nothing else can be done with it");
     is_class(ops->set_password(d, pool, eva, "short", &e), DIRECTORY_INVALID, &e,
@@ -148,8 +144,7 @@ static void passwords(directory *d)
                                "Fresh-Passw0rd-of-24-char", &e),
              DIRECTORY_NOT_FOUND, &e, "nobody: not found");
     perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
-         "modify\\ndelete: "
-         "pwdMustChange\\n-\\n"
+         "modify\\ndelete: pwdMustChange\\n-\\n"
          "delete: pwdCheckQuality\\n-\\ndelete: pwdMinLength\\n\"); 1");
 }
 
@@ -245,8 +240,7 @@ static void moves(directory *d, const char *what)
         "$s->search('(&(objectClass=groupOfNames)(member=uid=anna.lind,%s))')",
         people);
     perl("$s->modify(\"dn: ou=Leavers\\\\, old,%s\\nchangetype: add\\nobjectClass: "
-         "organizationalUnit\\nou: Leavers, old\\n\"); "
-         "'ok'",
+         "organizationalUnit\\nou: Leavers, old\\n\"); 'ok'",
          people);
     ok(strcmp(reports, "0") != 0 && strchr(groups, '|'), "%s: Anna manages %s people and is in %s",
        what, reports, groups);

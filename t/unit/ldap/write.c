@@ -187,9 +187,9 @@ static void forbidden(directory *d)
 /* A new password would lift a lock: whoever was disabled before the adoption stays so. */
 static void adopted_without_password(directory *d)
 {
-    static const char *const entry = "dn: uid=%s,%s\\nchangetype: add\\nobjectClass: "
-                                     "inetOrgPerson\\nuid: %s\\ncn: Bare Entry\\nsn: Entry\\nmail: "
-                                     "%s\\@nordic.example\\ndescription: %s\\n%s";
+    static const char *const entry =
+        "dn: uid=%s,%s\\nchangetype: add\\nobjectClass: inetOrgPerson\\nuid: %s\\ncn: Bare "
+        "Entry\\nsn: Entry\\nmail: %s\\@nordic.example\\ndescription: %s\\n%s";
     directory_error e;
     directory_user user;
     ida_create person = {.firstname = "Bare", .surname = "Entry", .account_enabled = 1};
@@ -223,8 +223,8 @@ static void without_extension(const char *ldaps)
     is_str(perl("$s->modify(\"dn: olcDatabase={-1}frontend,cn=config\\nchangetype: "
                 "modify\\nreplace: olcAccess\\n"
                 "olcAccess: {0}to dn.base=\\\"\\\" attrs=supportedExtension by * none\\nolcAccess: "
-                "{1}to * by * read\\n\", "
-                "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'"),
+                "{1}to * by * read\\n\", bind => ['cn=config', "
+                "Idadmin::Test::Slapd::admin_password()]); 'ok'"),
            "ok", "supportedExtension is hidden");
     directory *d = open_with(tenant_with(json_list(ldaps, NULL), ""));
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e,
@@ -246,8 +246,7 @@ static void without_extension(const char *ldaps)
     set_policy("delete: pwdMinLength\\n-\\ndelete: pwdCheckQuality");
     ops->close(d);
     perl("$s->modify(\"dn: olcDatabase={-1}frontend,cn=config\\nchangetype: modify\\ndelete: "
-         "olcAccess\\n\", "
-         "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'");
+         "olcAccess\\n\", bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]); 'ok'");
 }
 
 static void changes(directory *d)
@@ -301,11 +300,11 @@ static void groups(directory *d)
     directory_user anna, elin;
     const directory_membership *rows, *row;
     int count;
-    is_str(perl("$s->modify(\"dn: cn=Alone,$Idadmin::Test::Slapd::groups\\nchangetype: "
-                "add\\nobjectClass: groupOfNames\\ncn: "
-                "Alone\\nmember: uid=anna.lind,%s\\n\"); 'ok'",
-                people),
-           "ok", "a group of one");
+    is_str(
+        perl("$s->modify(\"dn: cn=Alone,$Idadmin::Test::Slapd::groups\\nchangetype: "
+             "add\\nobjectClass: groupOfNames\\ncn: Alone\\nmember: uid=anna.lind,%s\\n\"); 'ok'",
+             people),
+        "ok", "a group of one");
     ops->find(d, pool, NULL, "anna.lind@nordic.example", &anna, &e);
     is_class(ops->memberships(d, pool, anna.id, NULL, 0, &rows, &count, &e), DIRECTORY_OK, &e,
              "memberships");
@@ -511,8 +510,7 @@ static void lost_answers(const char *ldaps)
     const directory_membership *staff = membership(rows, count, "All staff");
     for (int cut = 1; staff && cut <= 5; cut++) {
         perl("eval { $s->modify(\"dn: cn=All staff,$Idadmin::Test::Slapd::groups\\nchangetype: "
-             "modify\\nadd: "
-             "member\\nmember: uid=elin.strand,%s\\n\") }; 'ok'",
+             "modify\\nadd: member\\nmember: uid=elin.strand,%s\\n\") }; 'ok'",
              people);
         atomic_store(&w->cut, cut);
         directory_class class = ops->remove_member(d, pool, staff->group_id, elin.id, &e);

@@ -64,18 +64,14 @@ static void test_json(void)
     ida_task t = task_of(IDA_QUEUED);
     is_str(text_of(&t),
            "{\"id\":\"01j0\",\"type\":\"userCreate\",\"state\":\"queued\",\"userPrincipalName\":"
-           "\"anna.berg@contoso.example\","
-           "\"scheduledAt\":\"2026-11-21T11:30:00+01:00\",\"scheduledAtUtc\":\"2026-11-21T10:30:"
-           "00Z\",\"createdAt\":\"2026-11-"
-           "21T08:33:20Z\","
+           "\"anna.berg@contoso.example\",\"scheduledAt\":\"2026-11-21T11:30:00+01:00\","
+           "\"scheduledAtUtc\":\"2026-11-21T10:30:00Z\",\"createdAt\":\"2026-11-21T08:33:20Z\","
            "\"startedAt\":null,\"finishedAt\":null,\"attempts\":0,\"nextAttemptAt\":null,"
-           "\"requestedBy\":{\"username\":\"hr\","
-           "\"label\":\"HR system\"},"
-           "\"warnings\":[\"country: not a "
+           "\"requestedBy\":{\"username\":\"hr\",\"label\":\"HR system\"},\"warnings\":[\"country: "
+           "not a "
            "code\"],\"error\":null,\"steps\":[{\"name\":\"createAccount\",\"outcome\":\"done\","
-           "\"detail\":\"uid=anna.berg\","
-           "\"at\":\"2026-11-21T09:30:00Z\"},{\"name\":\"setManager\",\"outcome\":null,\"detail\":"
-           "null,\"at\":null}]}",
+           "\"detail\":\"uid=anna.berg\",\"at\":\"2026-11-21T09:30:00Z\"},{\"name\":\"setManager\","
+           "\"outcome\":null,\"detail\":null,\"at\":null}]}",
            "the public form, members in the order of the contract");
     t.payload = "{\"firstname\":\"secret\"}";
     t.marker = "secret";
@@ -135,15 +131,13 @@ static void test_step_names(void)
 {
     ida_tenant tenant = {
         .document = ida_json_load(
-            pool, "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{"
-                  "\"type\":\"addToGroup\"},{"
-                  "\"type\":\"sendEmail\"}]},"
-                  "{\"name\":\"Sleeping\",\"trigger\":\"userCreate\",\"active\":false,\"actions\":["
-                  "{\"type\":\"addToGroup\"}]},"
-                  "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":true,\"actions\":[{"
-                  "\"type\":\"removeLicenses\"}]},"
-                  "{\"name\":\"More\",\"trigger\":\"userCreate\",\"active\":true,\"actions\":[{"
-                  "\"type\":\"callWebhook\"},{\"type\":\"sendInitialPassword\"}]}]}")};
+            pool,
+            "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{"
+            "\"type\":\"addToGroup\"},{\"type\":\"sendEmail\"}]},{\"name\":\"Sleeping\","
+            "\"trigger\":\"userCreate\",\"active\":false,\"actions\":[{\"type\":\"addToGroup\"}]},{"
+            "\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":true,\"actions\":[{\"type\":"
+            "\"removeLicenses\"}]},{\"name\":\"More\",\"trigger\":\"userCreate\",\"active\":true,"
+            "\"actions\":[{\"type\":\"callWebhook\"},{\"type\":\"sendInitialPassword\"}]}]}")};
     is_str(names_of(&tenant, IDA_USER_CREATE),
            "createAccount, setManager, setPhoto, Joiner/1 addToGroup, Joiner/2 sendEmail, More/1 "
            "callWebhook, More/2 sendInitialPassword",
@@ -159,15 +153,13 @@ static void test_step_names(void)
            "disableAccount, revokeSessions, revokeMemberships, verify", "without workflows");
     is_str(names_in(&tenant, IDA_USER_CREATE, 1),
            "createAccount, setManager, setPhoto, awaitSynchronisation, Joiner/1 addToGroup, "
-           "Joiner/2 sendEmail, More/1 callWebhook, "
-           "More/2 sendInitialPassword",
+           "Joiner/2 sendEmail, More/1 callWebhook, More/2 sendInitialPassword",
            "a creation on-premises, with the cloud beside it");
     is_str(names_in(&plain, IDA_USER_CREATE, 1), "createAccount, setManager, setPhoto",
            "nothing to wait for without actions");
     is_str(names_in(&tenant, IDA_USER_DELETE, 1),
            "disableAccount, revokeSessions@cloud, revokeMemberships, revokeMemberships@cloud, "
-           "Leaver/1 removeLicenses, awaitSynchronisation, "
-           "verify, verify@cloud",
+           "Leaver/1 removeLicenses, awaitSynchronisation, verify, verify@cloud",
            "an offboarding in both directories");
     is_str(names_in(&plain, IDA_USER_UPDATE, 1),
            "updateAccount, setManager, setPhoto, restoreMemberships, awaitSynchronisation, "

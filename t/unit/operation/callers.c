@@ -45,12 +45,12 @@ static const ida_caller_source source = {acquire, release, NULL};
 
 static void add_key(const char *tenant, const char *username)
 {
-    ok(script(DB_REQUEST, apr_psprintf(pool,
-                                       "INSERT INTO api_key (tenant_id, username, key_hash, "
-                                       "access_level, label, rate_limit, "
-                                       "created_at) VALUES "
-                                       "('%s', '%s', '%064d', 'full', 'L', '7/60s', 1)",
-                                       tenant, username, 7)),
+    ok(script(DB_REQUEST,
+              apr_psprintf(
+                  pool,
+                  "INSERT INTO api_key (tenant_id, username, key_hash, access_level, label, "
+                  "rate_limit, created_at) VALUES ('%s', '%s', '%064d', 'full', 'L', '7/60s', 1)",
+                  tenant, username, 7)),
        "key %s", username);
 }
 
@@ -147,12 +147,10 @@ static void guesses(void)
 
 static int full_sync(const char *directory)
 {
-    return script(
-        DB_SYNC,
-        apr_psprintf(pool,
-                     "INSERT INTO cache.sync_state (tenant_id, directory, completed_at, full_at) "
-                     "VALUES ('contoso', '%s', 5, 5)",
-                     directory));
+    return script(DB_SYNC, apr_psprintf(pool,
+                                        "INSERT INTO cache.sync_state (tenant_id, directory, "
+                                        "completed_at, full_at) VALUES ('contoso', '%s', 5, 5)",
+                                        directory));
 }
 
 static void synced(void)

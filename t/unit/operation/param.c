@@ -119,11 +119,10 @@ static void test_schemas(void)
            *none = ida_json_keep(pool, ida_params_schema(params + 4));
     is_str(ida_json_text(pool, schema),
            "{\"type\":\"object\",\"properties\":{\"limit\":{\"type\":\"integer\",\"minimum\":1,"
-           "\"maximum\":200,\"description\":\"How many.\"},"
-           "\"colour\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":[\"red\","
-           "\"green\"]},\"description\":\"Which.\"},"
-           "\"name\":{\"type\":\"string\",\"maxLength\":7,\"description\":\"Who.\"}},\"required\":["
-           "\"limit\"]}",
+           "\"maximum\":200,\"description\":\"How "
+           "many.\"},\"colour\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":["
+           "\"red\",\"green\"]},\"description\":\"Which.\"},\"name\":{\"type\":\"string\","
+           "\"maxLength\":7,\"description\":\"Who.\"}},\"required\":[\"limit\"]}",
            "a schema of several");
     is_str(ida_json_text(pool, none), "{\"type\":\"object\",\"properties\":{}}", "of none");
     static const ida_param taken[] = {{"limit", IDA_PARAM_INTEGER, .max = 200},

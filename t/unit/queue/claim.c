@@ -344,8 +344,8 @@ static void test_care(void)
     queue_workflow_tell(s, fresh(), now, &news);
     ok(!queue_workflow_cancelled(s, fresh(), now->id) &&
            ask("SELECT count(*) FROM workflow_run r JOIN workflow_run_action a ON a.run_id = r.id "
-               "WHERE r.status = 'cancelled' AND"
-               " r.finished_at > 0 AND a.status = 'cancelled'") == 1,
+               "WHERE r.status = 'cancelled' AND r.finished_at > 0 AND a.status = 'cancelled'") ==
+               1,
        "what waits can");
     queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
     is_int(queue_retain(s, fresh(), now->tenant, test_now_ms, 10, &removed), IDA_OK, "retention");

@@ -90,11 +90,10 @@ static void test_behind_a_hold(void)
     script(DB_REQUEST,
            apr_psprintf(pool,
                         "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, "
-                        "wall_date, wall_time, "
-                        "zone, due_at, next_at, created_at, username)"
-                        " %s SELECT 'held' || i, 'contoso', 'userUpdate', 'queued', 'cloud', 'x' "
-                        "|| i, 'x' || i, '', "
-                        "'', 'UTC', %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT ", 1, 'hr' FROM n",
+                        "wall_date, wall_time, zone, due_at, next_at, created_at, username) %s "
+                        "SELECT 'held' || i, 'contoso', 'userUpdate', 'queued', 'cloud', 'x' || i, "
+                        "'x' || i, '', '', 'UTC', %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
+                        ", 1, 'hr' FROM n",
                         numbers, due, due));
     if (!store_sqlite_path(dsn)) {
         script(DB_REQUEST, "ANALYZE task");
@@ -123,8 +122,7 @@ static void test_behind_a_hold(void)
         DB_REQUEST,
         apr_psprintf(pool,
                      "DELETE FROM user_lock; UPDATE task SET directory = 'cloud', tenant_id = "
-                     "'contoso', state = 'queued', person = 'x1',"
-                     " due_at = %" APR_INT64_T_FMT
+                     "'contoso', state = 'queued', person = 'x1', due_at = %" APR_INT64_T_FMT
                      " + CASE WHEN id LIKE 'held%%' THEN 1 ELSE 0 END; DELETE FROM directory_state",
                      due));
     start = ida_monotonic(&env);

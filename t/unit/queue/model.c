@@ -242,12 +242,11 @@ static void look(const char *after)
     }
     /* One question, because each is a connection of its own: three digits a number. */
     int64_t want = (((seats * 1000 + seats) * 1000 + names) * 1000 + running) * 1000 + running;
-    int64_t got = ask("SELECT ((((SELECT seats_held FROM tenant WHERE id = 'contoso') * 1000"
-                      " + (SELECT count(*) FROM task WHERE seat = 1)) * 1000"
-                      " + (SELECT count(*) FROM reservation)) * 1000"
-                      " + (SELECT count(*) FROM user_lock l JOIN task t ON t.id = l.task_id AND "
-                      "t.person = l.person AND t.state ="
-                      " 'running')) * 1000 + (SELECT count(*) FROM user_lock)");
+    int64_t got = ask(
+        "SELECT ((((SELECT seats_held FROM tenant WHERE id = 'contoso') * 1000 + (SELECT count(*) "
+        "FROM task WHERE seat = 1)) * 1000 + (SELECT count(*) FROM reservation)) * 1000 + (SELECT "
+        "count(*) FROM user_lock l JOIN task t ON t.id = l.task_id AND t.person = l.person AND "
+        "t.state = 'running')) * 1000 + (SELECT count(*) FROM user_lock)");
     if (got != want && faults++ < 10) {
         printf("# after %s: seats, tasks with one, names, running with a lock, locks are %lld, not "
                "%lld\n",

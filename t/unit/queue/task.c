@@ -116,9 +116,8 @@ static void test_names(void)
     is_int(taken, 0, "free");
     queue_address_taken(s, fresh(), "contoso", "anna.berg@corp.example", t->id, &taken);
     is_int(taken, 0, "one's own");
-    const char *sql =
-        "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES ('contoso', "
-        "'bo.ek@corp.example', 'cloud', 'b1')";
+    const char *sql = "INSERT INTO cache.address (tenant_id, address, directory, owner_id) VALUES "
+                      "('contoso', 'bo.ek@corp.example', 'cloud', 'b1')";
     for (int n = 2; n <= 3000; n++) {
         if (n != 2345) {
             sql = n % 100
@@ -128,8 +127,8 @@ static void test_names(void)
                       : (script(DB_SYNC, sql),
                          apr_psprintf(
                              pool,
-                             "INSERT INTO cache.address (tenant_id, address, directory, owner_id)"
-                             " VALUES ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')",
+                             "INSERT INTO cache.address (tenant_id, address, directory, owner_id) "
+                             "VALUES ('contoso', 'bo.ek%d@corp.example', 'cloud', 'b%d')",
                              n, n));
         }
     }
@@ -385,17 +384,15 @@ typedef struct made {
 static ida_kind put_account(store *cache, ida_ctx *c, void *baton)
 {
     const made *m = baton;
-    return db_script(cache->db, c,
-                     apr_psprintf(c->pool,
-                                  "INSERT INTO cache.directory_user (tenant_id, directory, id, "
-                                  "upn, upn_key) VALUES ('race', 'cloud', 'id-%s', '%s', "
-                                  "'%s');"
-                                  "INSERT INTO cache.address (tenant_id, address, directory, "
-                                  "owner_id) VALUES ('race', '%s', 'cloud', 'id-%s');"
-                                  "UPDATE cache.counter SET value = value + 1 WHERE tenant_id = "
-                                  "'race' AND name = 'enabled_members'",
-                                  m->task->id, m->task->upn, m->task->person, m->task->person,
-                                  m->task->id));
+    return db_script(
+        cache->db, c,
+        apr_psprintf(
+            c->pool,
+            "INSERT INTO cache.directory_user (tenant_id, directory, id, upn, upn_key) VALUES "
+            "('race', 'cloud', 'id-%s', '%s', '%s');INSERT INTO cache.address (tenant_id, address, "
+            "directory, owner_id) VALUES ('race', '%s', 'cloud', 'id-%s');UPDATE cache.counter SET "
+            "value = value + 1 WHERE tenant_id = 'race' AND name = 'enabled_members'",
+            m->task->id, m->task->upn, m->task->person, m->task->person, m->task->id));
 }
 
 static int run_one(crew *m, store *cache)

@@ -49,12 +49,11 @@ static ida_kind run_sql(store *s, ida_ctx *c, void *text)
 
 static void script_replace(store *s, const char *old, const char *new)
 {
-    store_transaction(
-        s, fresh(), run_sql,
-        ida_printf(pool,
-                   "UPDATE tenant SET document = replace(document, '\"companyId\":\"%s\"', "
-                   "'\"companyId\":\"%s\"')",
-                   old, new));
+    store_transaction(s, fresh(), run_sql,
+                      ida_printf(pool,
+                                 "UPDATE tenant SET document = replace(document, "
+                                 "'\"companyId\":\"%s\"', '\"companyId\":\"%s\"')",
+                                 old, new));
 }
 
 static const char *template_id(store *s, const char *name)
@@ -84,19 +83,15 @@ static void test_tenant(store *s)
     says(c, "said in words", "contoso", NULL);
     is_int(store_tenant_lock(s, fresh(), "contoso"), IDA_NOT_FOUND, "nothing to lock");
 
-    is_int(
-        apply(s,
-              "{\"companyId\":\"contoso\",\"name\":\"Contoso "
-              "AB\",\"upnDomain\":\"contoso.example\",\"seatLimit\":7," ON_PREMISES ","
-              "\"roleTemplates\":[{\"name\":\"Sales\",\"groups\":[\"Sales "
-              "team\"]},{\"name\":\"IT\",\"groups\":[\"Admins\"]}],"
-              "\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{"
-              "\"type\":\"addToGroup\","
-              "\"group\":\"All\"}]},"
-              "{\"name\":\"Leaver\",\"trigger\":\"userDelete\",\"active\":false,\"actions\":[]}],"
-              "\"accessCatalog\":[{\"service\":\"CRM\",\"group\":\"CRM "
-              "admins\",\"approvers\":[\"eva@contoso.example\"]}]}"),
-        IDA_OK, "a tenant");
+    is_int(apply(s, "{\"companyId\":\"contoso\",\"name\":\"Contoso "
+                    "AB\",\"upnDomain\":\"contoso.example\",\"seatLimit\":7," ON_PREMISES
+                    ",\"roleTemplates\":[{\"name\":\"Sales\",\"groups\":[\"Sales "
+                    "team\"]},{\"name\":\"IT\",\"groups\":[\"Admins\"]}],\"workflows\":[{\"name\":"
+                    "\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":\"addToGroup\","
+                    "\"group\":\"All\"}]},{\"name\":\"Leaver\",\"trigger\":\"userDelete\","
+                    "\"active\":false,\"actions\":[]}],\"accessCatalog\":[{\"service\":\"CRM\","
+                    "\"group\":\"CRM admins\",\"approvers\":[\"eva@contoso.example\"]}]}"),
+           IDA_OK, "a tenant");
     is_int(store_tenant_get(s, fresh(), "contoso", &tenant, &seal, &revision), IDA_OK, "is found");
     is_str(tenant->name, "Contoso AB", "parsed");
     is_int(tenant->seat_limit, 7, "with its seats");
@@ -111,16 +106,14 @@ static void test_tenant(store *s)
         store_transaction(s, fresh(), run_sql,
                           ida_printf(pool,
                                      "INSERT INTO role_assignment (tenant_id, template_id, person, "
-                                     "upn, assigned_at, assigned_by) VALUES ('contoso', '%s', "
-                                     "'p', 'P', 1, 'x'),"
-                                     "('contoso', '%s', 'p', 'P', 1, 'x')",
+                                     "upn, assigned_at, assigned_by) VALUES ('contoso', '%s', 'p', "
+                                     "'P', 1, 'x'),('contoso', '%s', 'p', 'P', 1, 'x')",
                                      sales, it)),
         IDA_OK, "both assigned");
     const char *without = "{\"companyId\":\"contoso\",\"name\":\"Contoso "
                           "Group\",\"roleTemplates\":[{\"name\":\"Sales\",\"description\":\"new\"},"
-                          "{\"name\":\"HR\"}],"
-                          "\"workflows\":[{\"name\":\"Leaver\",\"trigger\":\"userDelete\","
-                          "\"actions\":[]}],\"accessCatalog\":null}";
+                          "{\"name\":\"HR\"}],\"workflows\":[{\"name\":\"Leaver\",\"trigger\":"
+                          "\"userDelete\",\"actions\":[]}],\"accessCatalog\":null}";
     is_int(apply(s, without), IDA_CONFLICT, "a template that somebody has cannot go");
     is_str(template_id(s, "IT"), it, "nothing was done");
     is_int(store_transaction(
@@ -158,12 +151,11 @@ static void test_tenant(store *s)
     } left[] = {{"workflow", 1}, {"role_assignment", 1}, {"access_service", 0}};
     json_t *list;
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
-        store_transaction(
-            s, fresh(), run_sql,
-            ida_printf(pool,
-                       "UPDATE tenant SET seats_held = (SELECT count(*) FROM %s WHERE "
-                       "tenant_id = 'contoso')",
-                       left[i].table));
+        store_transaction(s, fresh(), run_sql,
+                          ida_printf(pool,
+                                     "UPDATE tenant SET seats_held = (SELECT count(*) FROM %s "
+                                     "WHERE tenant_id = 'contoso')",
+                                     left[i].table));
         is_int(store_tenant_list(s, fresh(), &list), IDA_OK, "tenant list");
         is_int(json_integer_value(json_object_get(json_array_get(list, 0), "seatsHeld")),
                left[i].rows, left[i].table);
@@ -228,12 +220,12 @@ static void test_key(store *s)
            "disable nobody");
     json_t *list;
     is_int(store_key_list(s, fresh(), "contoso", &list), IDA_OK, "list");
-    is_str(ida_json_sorted(pool, json_array_get(list, 0)),
-           "{\"accessLevel\":\"full\",\"createdAt\":\"2026-11-21T09:30:00Z\",\"disabled\":true,"
-           "\"expiresAt\":\"2030-03-17T17:46:40Z\","
-           "\"from\":\"192.0.2.0/24\",\"label\":\"HR\",\"lastUsedAt\":null,"
-           "\"rateLimit\":\"6000/60s\",\"username\":\"hr\"}",
-           "without hashes");
+    is_str(
+        ida_json_sorted(pool, json_array_get(list, 0)),
+        "{\"accessLevel\":\"full\",\"createdAt\":\"2026-11-21T09:30:00Z\",\"disabled\":true,"
+        "\"expiresAt\":\"2030-03-17T17:46:40Z\",\"from\":\"192.0.2.0/"
+        "24\",\"label\":\"HR\",\"lastUsedAt\":null,\"rateLimit\":\"6000/60s\",\"username\":\"hr\"}",
+        "without hashes");
     is_int((int64_t)json_array_size(list), 2, "both");
     is_int(store_key_delete(s, fresh(), "contoso", "hr"), IDA_OK, "delete");
     is_int(store_key_delete(s, fresh(), "contoso", "hr"), IDA_NOT_FOUND, "twice");

@@ -39,12 +39,9 @@ static void sealing(void)
         "{\"directories\":{\"onPremises\":null}}",
         "{\"workflows\":[]}",
         "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-        "\"callWebhook\",\"url\":\"https:/"
-        "/evil.example\","
-        "\"secretFile\":\"/etc/w\"}]}]}",
+        "\"callWebhook\",\"url\":\"https://evil.example\",\"secretFile\":\"/etc/w\"}]}]}",
         "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-        "\"sendInitialPassword\",\"to\":"
-        "\"eve@evil.example\"}]}]}",
+        "\"sendInitialPassword\",\"to\":\"eve@evil.example\"}]}]}",
     };
     for (size_t i = 0; i < sizeof breaking / sizeof *breaking; i++) {
         ok(apply(fresh(), breaking[i], canonical, &changed, &ignored) == IDA_OK &&
@@ -130,8 +127,8 @@ static void files(void)
     const char *text = with(
         apr_pstrcat(pool,
                     "\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{"
-                    "\"type\":\"removeLicenses\"},"
-                    "{\"type\":\"callWebhook\",\"url\":\"https://x.example\",\"secretFile\":\"",
+                    "\"type\":\"removeLicenses\"},{\"type\":\"callWebhook\",\"url\":\"https://"
+                    "x.example\",\"secretFile\":\"",
                     hook, "\"}]}]", NULL));
     apply(fresh(), text, NULL, &t, &canonical);
     must_apply(apr_pstrcat(pool, "{\"directories\":{\"onPremises\":{\"bindPasswordFile\":\"",

@@ -114,40 +114,31 @@ static void refusals(void)
          "\"addToGroup\"}]}]",
          "workflows[0].actions[0].group", "is required"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-         "\"removeLicenses\",\"group\":\"x\"}]}"
-         "]",
+         "\"removeLicenses\",\"group\":\"x\"}]}]",
          "workflows[0].actions[0].group", "not a known member"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-         "\"assignRoleTemplate\","
-         "\"roleTemplate\":\"x\"}]}]",
+         "\"assignRoleTemplate\",\"roleTemplate\":\"x\"}]}]",
          "workflows[0].actions[0].roleTemplate", "role template"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-         "\"sendEmail\",\"to\":\"all\","
-         "\"subject\":\"s\",\"body\":\"b\"}]}]",
+         "\"sendEmail\",\"to\":\"all\",\"subject\":\"s\",\"body\":\"b\"}]}]",
          "workflows[0].actions[0].to", "{manager}"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-         "\"sendEmail\",\"to\":\"{mail}\","
-         "\"subject\":\"{password}\",\"body\":\"b\"}]}]",
+         "\"sendEmail\",\"to\":\"{mail}\",\"subject\":\"{password}\",\"body\":\"b\"}]}]",
          "workflows[0].actions[0].subject", "{password}"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-         "\"sendEmail\",\"to\":\"{mail}\","
-         "\"subject\":\"a\\nBcc: x\",\"body\":\"b\"}]}]",
+         "\"sendEmail\",\"to\":\"{mail}\",\"subject\":\"a\\nBcc: x\",\"body\":\"b\"}]}]",
          "workflows[0].actions[0].subject", "control"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-         "\"sendEmail\",\"to\":\"{mail}\","
-         "\"subject\":\"s\",\"body\":\"{date:3}\"}]}]",
+         "\"sendEmail\",\"to\":\"{mail}\",\"subject\":\"s\",\"body\":\"{date:3}\"}]}]",
          "workflows[0].actions[0].body", "{date}"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-         "\"callWebhook\",\"url\":\"http://"
-         "x.example\",\"secretFile\":\"/x\"}]}]",
+         "\"callWebhook\",\"url\":\"http://x.example\",\"secretFile\":\"/x\"}]}]",
          "workflows[0].actions[0].url", "https://"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-         "\"callWebhook\",\"url\":\"https://"
-         "x.example\",\"secretFile\":\"x\"}]}]",
+         "\"callWebhook\",\"url\":\"https://x.example\",\"secretFile\":\"x\"}]}]",
          "workflows[0].actions[0].secretFile", "absolute"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\",\"actions\":[]},{\"name\":"
-         "\"j\",\"trigger\":\"userDelete\","
-         "\"actions\":[]}]",
+         "\"j\",\"trigger\":\"userDelete\",\"actions\":[]}]",
          "workflows[1].name", "used twice"},
         {"\"accessCatalog\":[{\"service\":\"S\",\"group\":\"G\",\"approvers\":[]}]",
          "accessCatalog[0].approvers", "must not be empty"},

@@ -33,8 +33,7 @@ static void good_files(void)
 {
     worker_config config;
     is_int(with_file("# comment\n\n store = sqlite3:/srv/x/store.db \nthreads=7\nstop_timeout = "
-                     "2m\nseal_key=/etc/seal\nsmtp_url "
-                     "= smtps://mail:465\n"
+                     "2m\nseal_key=/etc/seal\nsmtp_url = smtps://mail:465\n"
                      "smtp_from = Idadmin <a@b.example>\nlog_level = debug\nspool = /srv/spool",
                      NULL, &config),
            IDA_OK, "a complete file");

@@ -375,16 +375,14 @@ static void end_of_life(void)
         complain("the count of seats held is wrong");
     }
     /* Seats and names are kept only where an account may have come of it. */
-    if (count_of(
-            "SELECT count(*) FROM task t WHERE tenant_id = ",
-            " AND state IN ('done', 'queued', 'running')"
-            " AND (seat = 1 OR EXISTS (SELECT 1 FROM reservation r WHERE r.task_id = t.id))")) {
+    if (count_of("SELECT count(*) FROM task t WHERE tenant_id = ",
+                 " AND state IN ('done', 'queued', 'running') AND (seat = 1 OR EXISTS (SELECT 1 "
+                 "FROM reservation r WHERE r.task_id = t.id))")) {
         complain("a task that is over holds a seat or a name");
     }
-    if (count_of(
-            "SELECT count(*) FROM task t WHERE tenant_id = ",
-            " AND state IN ('failed', 'cancelled') AND started_at = 0"
-            " AND (seat = 1 OR EXISTS (SELECT 1 FROM reservation r WHERE r.task_id = t.id))")) {
+    if (count_of("SELECT count(*) FROM task t WHERE tenant_id = ",
+                 " AND state IN ('failed', 'cancelled') AND started_at = 0 AND (seat = 1 OR EXISTS "
+                 "(SELECT 1 FROM reservation r WHERE r.task_id = t.id))")) {
         complain("a task that never began holds a seat or a name");
     }
     if (counted() != enabled_in_directory()) {

@@ -34,28 +34,25 @@ static void add_finished(const char *upn, int64_t finished, const char *state)
     ida_task *t = add_task(s, "kept", IDA_USER_UPDATE, upn, finished);
     finished_sql = apr_pstrcat(
         pool, finished_sql,
-        apr_psprintf(pool,
-                     "UPDATE task SET state = '%s', finished_at = %" APR_INT64_T_FMT
-                     " WHERE id = '%s';"
-                     "INSERT INTO workflow_run (id, tenant_id, workflow, event_type, task_id, upn, "
-                     "started_at, status) VALUES ('r%s', 'kept',"
-                     " 'Changed', 'userUpdate', '%s', '%s', 1, 'done');"
-                     "INSERT INTO workflow_run_action (run_id, position, type, status) VALUES "
-                     "('r%s', 1, 'sendEmail', 'done');",
-                     state, finished, t->id, t->id, t->id, upn, t->id),
+        apr_psprintf(
+            pool,
+            "UPDATE task SET state = '%s', finished_at = %" APR_INT64_T_FMT
+            " WHERE id = '%s';INSERT INTO workflow_run (id, tenant_id, workflow, event_type, "
+            "task_id, upn, started_at, status) VALUES ('r%s', 'kept', 'Changed', 'userUpdate', "
+            "'%s', '%s', 1, 'done');INSERT INTO workflow_run_action (run_id, position, type, "
+            "status) VALUES ('r%s', 1, 'sendEmail', 'done');",
+            state, finished, t->id, t->id, t->id, upn, t->id),
         NULL);
 }
 
 static void add_key(const char *key, int64_t at)
 {
     script(DB_REQUEST,
-           apr_psprintf(
-               pool,
-               "INSERT INTO idempotency (tenant_id, username, method, path, key, request_hash, "
-               "answer, created_at)"
-               " VALUES ('kept', 'hr', 'POST', '/v1/api/user', '%s', 'x', '{}', %" APR_INT64_T_FMT
-               ")",
-               key, at));
+           apr_psprintf(pool,
+                        "INSERT INTO idempotency (tenant_id, username, method, path, key, "
+                        "request_hash, answer, created_at) VALUES ('kept', 'hr', 'POST', "
+                        "'/v1/api/user', '%s', 'x', '{}', %" APR_INT64_T_FMT ")",
+                        key, at));
 }
 
 static void add_request(const char *id, const char *state, int64_t decided, int64_t ended)
@@ -63,9 +60,9 @@ static void add_request(const char *id, const char *state, int64_t decided, int6
     script(DB_REQUEST,
            apr_psprintf(pool,
                         "INSERT INTO access_request (tenant_id, id, service, group_name, person, "
-                        "upn, state, requested_at, decided_at, ended_at)"
-                        " VALUES ('kept', '%s', 'CRM', 'CRM', 'p', 'P', '%s', 1, %" APR_INT64_T_FMT
-                        ", %" APR_INT64_T_FMT ")",
+                        "upn, state, requested_at, decided_at, ended_at) VALUES ('kept', '%s', "
+                        "'CRM', 'CRM', 'p', 'P', '%s', 1, %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
+                        ")",
                         id, state, decided, ended));
 }
 

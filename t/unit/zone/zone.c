@@ -1,6 +1,5 @@
 /* The zone reader beside the C library's, for every zone of the tz database to the year 2100; hard
- * cases by hand; damaged files.
- */
+ * cases by hand; damaged files. */
 #include "core/zone/zone.h"
 
 #include <fcntl.h>
