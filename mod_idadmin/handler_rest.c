@@ -19,10 +19,15 @@ static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
 static void release(ida_call *call)
 {
     if (call->store) {
-        call->operation->scope == IDA_SCOPE_WRITE ? pool_release_writer(call->store)
-                                                  : pool_release(NULL, call->store);
+        pool_release(NULL, call->store);
         call->store = NULL;
     }
+}
+
+static ida_kind transaction(ida_call *call, store_work work, void *baton)
+{
+    release(call); /* reads find it while this one waits for its turn to write */
+    return pool_transaction(call->c, work, baton);
 }
 
 /* Reads the body where the operation takes one, or where one could mean that nothing is to be
@@ -31,8 +36,7 @@ static void release(ida_call *call)
 static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
 {
     request_body body = {0};
-    int writes = call->operation->scope == IDA_SCOPE_WRITE;
-    if (call->operation->body || (writes && request->has_body)) {
+    if (call->operation->body || (call->operation->scope == IDA_SCOPE_WRITE && request->has_body)) {
         int status = body_read(r, call->c, &body, IDA_REST_BODY_MAX,
                                ida_kind_text(IDA_PAYLOAD_TOO_LARGE));
         if (status != OK) {
@@ -48,13 +52,13 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
         request->body = body.bytes;
         request->body_len = body.len;
     }
-    ida_kind kind = writes ? pool_acquire_writer(call->c, &call->store)
-                           : pool_acquire(NULL, call->c, &call->store);
+    ida_kind kind = pool_acquire(NULL, call->c, &call->store);
     if (kind) {
         pool_refused(r, call->c);
         refuse(call, kind, answer);
     } else {
         call->release = release;
+        call->transaction = transaction;
         ida_rest_run(call, request, answer);
         release(call);
     }

@@ -138,9 +138,9 @@ ida_kind pool_acquire(void *baton, ida_ctx *c, store **s);
 void pool_release(void *baton, store *s);
 /* After a refusal by one of them: its message is for the log, and c says the kind's sentence. */
 void pool_refused(request_rec *r, ida_ctx *c);
-/* The same for operations that write: a few at a time, so that reads never queue behind them. */
-ida_kind pool_acquire_writer(ida_ctx *c, store **s);
-void pool_release_writer(store *s);
+/* store_transaction for a caller without a connection: few of them write at a time, so that reads
+ * never queue behind them. IDA_SERVICE_UNAVAILABLE when no connection is to be had. */
+ida_kind pool_transaction(ida_ctx *c, store_work work, void *baton);
 
 /* --- spool.c and refusals.c: audit --- */
 

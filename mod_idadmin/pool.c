@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "core/store/commit_queue.h"
+
 APLOG_USE_MODULE(idadmin);
 
 #define CONNECTIONS 4 /* of readers: as many served as many requests as 25 */
@@ -22,8 +24,13 @@ static struct {
     int waiting;
 } connections;
 
+/* SQLite has one writer at a time: those of this child share a connection and their commits. NULL
+ * with PostgreSQL, where each takes a connection for itself. */
+static store_commit_queue *commits;
+
 void pool_init(apr_pool_t *pool, server_rec *s)
 {
+    const char *dsn = config_store(s);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -32,8 +39,9 @@ void pool_init(apr_pool_t *pool, server_rec *s)
     pthread_condattr_destroy(&attr);
     connections.writing = connections.waiting = 0;
     for (connections.count = 0; connections.count < CONNECTIONS; connections.count++) {
-        connections.idle[connections.count] = store_make(pool, config_store(s), DB_REQUEST);
+        connections.idle[connections.count] = store_make(pool, dsn, DB_REQUEST);
     }
+    commits = store_sqlite_path(dsn) ? store_commit_queue_make(pool, dsn, DB_REQUEST) : NULL;
 }
 
 static int available(int writes)
@@ -113,12 +121,16 @@ void pool_release(void *baton, store *s)
     give_back(s, 0);
 }
 
-ida_kind pool_acquire_writer(ida_ctx *c, store **s)
+ida_kind pool_transaction(ida_ctx *c, store_work work, void *baton)
 {
-    return acquire(c, s, 1);
-}
-
-void pool_release_writer(store *s)
-{
-    give_back(s, 1);
+    store *s;
+    if (commits) {
+        return store_commit_queue_run(commits, c, work, baton);
+    }
+    ida_kind kind = acquire(c, &s, 1);
+    if (!kind) {
+        kind = store_transaction(s, c, work, baton);
+        give_back(s, 1);
+    }
+    return kind;
 }

@@ -90,13 +90,26 @@ ida_kind sqlite_take_gate(sqlite_db *s, ida_ctx *c, const char *what)
 
 /* --- statements --- */
 
+/* 1 when the same call may come through a moment later. A connection that only reads a file, as
+ * httpd's do the cache, takes the header of the log for one that a crash left torn when it meets a
+ * writer in the middle of it (SQLITE_READONLY_RECOVERY): the next look tells. */
+static int again(int rc, int64_t deadline)
+{
+    if (rc == SQLITE_READONLY_RECOVERY) {
+        db_sleep(1);
+    } else if (!sqlite_is_busy(rc) || rc == SQLITE_BUSY_SNAPSHOT) {
+        return 0;
+    }
+    return db_clock() < deadline;
+}
+
 int sqlite_exec(sqlite_db *s, const char *sql)
 {
     int64_t deadline = db_clock() + DB_PATIENCE_MS;
     int rc;
     do {
         rc = sqlite3_exec(s->handle, sql, NULL, NULL, NULL);
-    } while (sqlite_is_busy(rc) && rc != SQLITE_BUSY_SNAPSHOT && db_clock() < deadline);
+    } while (again(rc, deadline));
     return rc;
 }
 
@@ -107,7 +120,7 @@ static int prepare(sqlite_db *s, db_statement statement, sqlite3_stmt **out)
     while (!s->prepared[statement]) {
         rc = sqlite3_prepare_v3(s->handle, db_statements[statement].sqlite, -1,
                                 SQLITE_PREPARE_PERSISTENT, &s->prepared[statement], NULL);
-        if (!sqlite_is_busy(rc) || db_clock() >= deadline) {
+        if (!again(rc, deadline)) {
             break;
         }
     }
@@ -178,7 +191,7 @@ ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, const db_arg *arg
             if (rc != SQLITE_DONE) {
                 sqlite3_reset(stmt);
             }
-        } while (sqlite_is_busy(rc) && rc != SQLITE_BUSY_SNAPSHOT && db_clock() < deadline);
+        } while (again(rc, deadline));
     }
     if (rc == SQLITE_DONE && writes) {
         result->changes = sqlite3_changes64(s->handle);

@@ -37,7 +37,7 @@ ida_kind ida_op_write(ida_call *call);
 
 /* IDA_SERVICE_UNAVAILABLE, in words for the caller, while a directory of the tenant has not
  * completed its first sync (or since a reset): asks the store. */
-ida_kind ida_op_synced(ida_call *call);
+ida_kind ida_op_synced(ida_call *call, store *s);
 
 /* Before the arguments are looked at: call->replayed with the first answer when its key is known
  * with this request; IDA_UNPROCESSABLE when it is known with another one. */

@@ -25,10 +25,13 @@ struct ida_task;
  */
 typedef struct ida_call {
     ida_ctx *c;
-    store *store; /* role DB_REQUEST */
-    /* Gives the store of a read back before record and answer are made, so that it serves others
+    store *store; /* to read with, role DB_REQUEST; NULL once it was given back */
+    /* Gives `store` back before record and answer of a read are made, so that it serves others
      * meanwhile; NULL: the face does, later. */
     void (*release)(struct ida_call *call);
+    /* Gives `store` back and runs the work of a write in a transaction, on whatever connection the
+     * face has for that; NULL: on `store`. */
+    ida_kind (*transaction)(struct ida_call *call, store_work work, void *baton);
     const ida_operation *operation;
     ida_face face;
     const ida_principal *principal;

@@ -134,11 +134,11 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
 
 /* --- run --- */
 
-ida_kind ida_op_synced(ida_call *call)
+ida_kind ida_op_synced(ida_call *call, store *s)
 {
     /* Of its own: whatever the work failed with stays the answer when all is well. */
     ida_ctx *c = call->c, *asking = ida_ctx_make(c->env, c->pool);
-    ida_kind kind = cache_is_synced(call->store, asking, call->tenant, &call->synced);
+    ida_kind kind = cache_is_synced(s, asking, call->tenant, &call->synced);
     if (kind) {
         c->retry_after = asking->retry_after;
         c->message_is_public = 0;
@@ -166,22 +166,23 @@ static ida_kind carry_out(ida_call *call)
 
 /* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That
  * is enough to show somebody who was found; a write, a list, and "there is nobody" rest on what is
- * not there, and ask the store. Reads ask behind their work: a reset marks the cache before it
- * takes the first row out. Lists ask before it as well, for a first load does without the indexes
- * that they name; one that begins meanwhile fails such a list, which is then no fault. */
+ * not there, and ask the store. Reads ask behind their work, writes inside theirs: a reset marks
+ * the cache before it takes the first row out. */
 static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->operation;
     ida_kind kind = op->check ? op->check(call) : IDA_OK;
-    if (!kind && op->needs_sync && (!call->synced || op->scope == IDA_SCOPE_WRITE || op->lists)) {
-        kind = ida_op_synced(call);
+    if (!kind && op->needs_sync && (!call->synced || op->scope == IDA_SCOPE_WRITE)) {
+        kind = ida_op_synced(call, call->store);
     }
     if (kind) {
         return kind;
     }
     kind = carry_out(call);
-    int doubtful = kind == IDA_NOT_FOUND || kind == IDA_INTERNAL_ERROR || (!kind && op->lists);
-    ida_kind unsure = op->needs_sync && doubtful ? ida_op_synced(call) : IDA_OK;
+    int rests_on_absence = kind == IDA_NOT_FOUND || (!kind && op->lists);
+    ida_kind unsure = op->needs_sync && op->scope == IDA_SCOPE_READ && rests_on_absence
+                          ? ida_op_synced(call, call->store)
+                          : IDA_OK;
     return unsure ? unsure : kind;
 }
 

@@ -87,7 +87,7 @@ ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses)
         return kind;
     }
     ida_ctx_clear(c);
-    kind = ida_op_synced(call); /* candidates are a list */
+    kind = ida_op_synced(call, call->store); /* candidates are a list */
     kind = kind ? kind : candidates(call, wanted, &named);
     if (kind) {
         return kind;

@@ -57,6 +57,10 @@ ida_kind ida_op_replay(ida_call *call)
 static ida_kind work(store *s, ida_ctx *c, ida_call *call)
 {
     ida_kind kind = call->operation->work(s, c, call);
+    if (kind == IDA_NOT_FOUND && call->operation->needs_sync) {
+        ida_kind unsure = ida_op_synced(call, s);
+        return unsure ? unsure : kind;
+    }
     return kind ? kind : ida_operation_audit(call, s, c);
 }
 
@@ -133,7 +137,8 @@ static void plan(ida_call *call)
 ida_kind ida_op_write(ida_call *call)
 {
     writing w = {.call = call};
-    ida_kind kind = store_transaction(call->store, call->c, in_transaction, &w);
+    ida_kind kind = call->transaction ? call->transaction(call, in_transaction, &w)
+                                      : store_transaction(call->store, call->c, in_transaction, &w);
     if (!w.planned) {
         return kind;
     }

@@ -227,7 +227,8 @@ $stack = Idadmin::Test::Stack->new(
         server => 'LoadModule fixed_module ' . build_dir()
         . "/bench/mod_fixed.so\n<Location /fixed300>\n    SetHandler fixed\n</Location>" },
 );
-# writes without pause pass the mark between two rounds of the worker
+# writes without pause pass the mark between two rounds of the worker, and it is told by whoever
+# writes then
 $stack->httpd->expect_log(qr/IDA0105/);
 # Every layer at work, limits included: high enough never to refuse.
 $stack->create_key(read => 'bench-read', 'read-only', '--rate-limit', '1000000/60s');
@@ -271,6 +272,7 @@ sub get_beside_fixed {
 # record meanwhile.
 get_beside_fixed('GET user beside a fixed answer (requests/s)', 0.65) if $wanted{get};
 $stack->{worker} = $stack->new_worker;
+$stack->worker->expect_log(qr/IDA0105/);
 get_beside_fixed('the same while a worker ingests the audit records') if $wanted{get};
 
 if ($wanted{mixed}) {

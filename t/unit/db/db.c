@@ -1,14 +1,16 @@
 /* The drivers and the base of the store, on both engines: transactions, types, lost connections,
- * the gate under many processes. Opening and upgrading: test_db_schema.c. */
+ * the gate under many processes. Opening and upgrading: schema.c. */
 #include "core/db/gate.h"
 #include "core/store/tenant.h"
 #include "t/unit/db_setup.h"
 #include "t/unit/setup.h"
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -414,6 +416,67 @@ static void test_stranger_writes(const char *dsn)
     waitpid(child, NULL, 0);
 }
 
+/* From here on permissions bind this thread even when it is root's. */
+static void obey_permissions(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[2];
+    if (syscall(SYS_capget, &head, caps)) {
+        abort();
+    }
+    caps[0].effective &= ~(1u << CAP_DAC_OVERRIDE);
+    if (syscall(SYS_capset, &head, caps)) {
+        abort();
+    }
+}
+
+/* The log's header stands twice in the shared index, 48 bytes each. Leaves it for a tenth of a
+ * second as a writer between the two does. */
+static void tear_header(const char *dsn, int ready)
+{
+    char second[48], torn[48];
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_kind kind = sql_write(s, "INSERT INTO sync_state (tenant_id, directory) VALUES ('x', 'x')");
+    int fd = open(apr_pstrcat(pool, cache_path(dsn), "-shm", NULL), O_RDWR);
+    if (kind || fd < 0 || pread(fd, second, 48, 48) != 48) {
+        _exit(1);
+    }
+    memcpy(torn, second, 48);
+    torn[8] ^= 1;
+    if (fchmod(fd, 0444) || pwrite(fd, torn, 48, 48) != 48 || write(ready, "x", 1) != 1) {
+        _exit(1);
+    }
+    usleep(100000);
+    _exit(pwrite(fd, second, 48, 48) != 48);
+}
+
+/* httpd reads the cache, and may not write it. A process that has opened it to write once shares
+ * that among its connections: hence a store of its own. */
+static void test_torn_header(void)
+{
+    int ready[2], status;
+    char byte;
+    db_result r;
+    const char *dsn = store_upgraded(0, &engine);
+    if (pipe(ready)) {
+        abort();
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        tear_header(dsn, ready[1]);
+    }
+    close(ready[1]);
+    is_int(read(ready[0], &byte, 1), 1, "a sync is in the middle of its commit");
+    obey_permissions();
+    int before = logged[102];
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    is_int(store_read(s, fresh(), STMT_user_by_upn, DB_ARGS(DB_T("x"), DB_T("nobody")), &r), IDA_OK,
+           "a request waits for it");
+    is_int(logged[102], before, "and nothing is said");
+    waitpid(child, &status, 0);
+    is_int(status, 0, "the header was torn meanwhile");
+}
+
 static ida_kind write_a_lot(store *s, ida_ctx *c, void *baton)
 {
     (void)baton;
@@ -481,6 +544,7 @@ int main(void)
         if (is_sqlite) {
             test_killed_holder(dsn);
             test_stranger_writes(dsn);
+            test_torn_header();
             test_checkpoint(dsn);
         } else {
             test_lost(dsn);
