@@ -7,9 +7,8 @@
 
 #include <pthread.h>
 
-#define TOGETHER_MAX                                                            \
-    32 /* members of one transaction: bounds how long the engine's gate is held \
-        */
+/* Members of one transaction: bounds how long the engine's gate is held. */
+#define TOGETHER_MAX 32
 
 typedef struct member {
     struct member *next;
