@@ -133,7 +133,7 @@ void authn_register(void)
 
 /* Whether others may have listened. By the connection's own peer, not by what a header says of one
  * behind it. */
-static int came_in_clear(request_rec *r)
+int authn_in_clear(request_rec *r)
 {
     const conn_rec *c = r->connection;
     return config_requires_tls(r) && !(is_https && is_https(r->connection)) &&
@@ -164,7 +164,7 @@ int authn_check(request_rec *r)
     if (!child || !child->callers) {
         return HTTP_SERVICE_UNAVAILABLE;
     }
-    if (came_in_clear(r)) {
+    if (authn_in_clear(r)) {
         return refuse_clear(r);
     }
     request_state *state = request_state_of(r); /* has taken the secrets out of the headers */

@@ -75,7 +75,8 @@ int charge_trace(request_rec *r)
 static int is_wrong_method(request_rec *r, const request_state *state, int options)
 {
     switch (state->face) {
-    case FACE_REST: return state->route.kind == IDA_ROUTE_WRONG_METHOD;
+    case FACE_REST:
+    case FACE_CONSOLE: return state->route.kind == IDA_ROUTE_WRONG_METHOD;
     case FACE_OPENAPI: return r->method_number != M_GET && !options;
     case FACE_MCP: return r->method_number != M_POST && !options;
     default: return 0; /* nothing there for any of them */
@@ -96,10 +97,14 @@ int charge_access(request_rec *r)
     if (f == FACE_MCP && origin_check(r) != OK) {
         return HTTP_FORBIDDEN;
     }
-    int options = f == FACE_MCP ? origin_is_preflight(r)
-                                : r->method_number == M_OPTIONS && f != FACE_ABSENT;
+    int options = f == FACE_MCP
+                      ? origin_is_preflight(r)
+                      : r->method_number == M_OPTIONS && (f == FACE_REST || f == FACE_OPENAPI);
     if (is_wrong_method(r, state, options)) {
         return wrong_method(r);
+    }
+    if (f == FACE_CONSOLE && console_gate(r) != OK) {
+        return HTTP_FORBIDDEN;
     }
     if (request_is_first(r) &&
         !charge(r, LIMIT_ADDRESS, address_name(r), config_rate(r->server, LIMIT_ADDRESS))) {
@@ -137,8 +142,24 @@ static const ida_rate *rate_for(request_rec *r, const ida_rate *own, const ida_r
                                             : config_rate(r->server, kind);
 }
 
+/* Of the console: an open tab never takes the share of the HR system's keys. */
+static int charge_person(request_rec *r)
+{
+    if (!r->user || !request_is_first(r) ||
+        charge(r, LIMIT_PERSON, r->user, config_rate(r->server, LIMIT_PERSON))) {
+        return DECLINED;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "person limit reached by %s", r->user);
+    int status = refuse(r, request_state_of(r)->quotas[LIMIT_PERSON].charge.retry_after_s);
+    ida_because(request_state_of(r)->c, "rateLimited", NULL);
+    return status;
+}
+
 int charge_fixups(request_rec *r)
 {
+    if (child && request_face(r) == FACE_CONSOLE) {
+        return charge_person(r);
+    }
     request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
     if (!state || !state->principal || state->face == FACE_NONE || !request_is_first(r)) {
         return DECLINED;

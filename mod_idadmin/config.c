@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/tenant/credentials.h"
+
 #ifndef IDA_LOCALSTATEDIR
 #define IDA_LOCALSTATEDIR "/var"
 #endif
@@ -18,10 +20,9 @@ static const struct {
     const char *name;
     ida_rate rate; /* default */
 } limits[LIMIT_KINDS] = {
-    [LIMIT_KEY] = {"key", {120, 60, 0}},
-    [LIMIT_COMPANY] = {"company", {1200, 60, 0}},
-    [LIMIT_ADDRESS] = {"address", {6000, 60, 0}},
-    [LIMIT_FAILURES] = {"failures", {30, 60, 0}},
+    [LIMIT_KEY] = {"key", {120, 60, 0}},          [LIMIT_COMPANY] = {"company", {1200, 60, 0}},
+    [LIMIT_ADDRESS] = {"address", {6000, 60, 0}}, [LIMIT_FAILURES] = {"failures", {30, 60, 0}},
+    [LIMIT_PERSON] = {"person", {600, 60, 0}},
 };
 
 void *config_create(apr_pool_t *pool, server_rec *s)
@@ -56,22 +57,25 @@ void *config_merge_location(apr_pool_t *pool, void *base, void *more)
     merged->origins = m->origins ? m->origins
                                  : b->origins; /* a list of its own replaces what is inherited */
     merged->tls = m->tls ? m->tls : b->tls;
+    merged->roles = m->roles ? m->roles : b->roles;
+    merged->person = m->person ? m->person : b->person;
+    merged->links = m->links ? m->links : b->links;
     return merged;
 }
 
-static const location_config *location_of(request_rec *r)
+const location_config *config_location(request_rec *r)
 {
     return ap_get_module_config(r->per_dir_config, &idadmin_module);
 }
 
 int config_has_origins(request_rec *r)
 {
-    return location_of(r)->origins != NULL;
+    return config_location(r)->origins != NULL;
 }
 
 int config_allows_origin(request_rec *r, const char *origin)
 {
-    const apr_array_header_t *list = location_of(r)->origins;
+    const apr_array_header_t *list = config_location(r)->origins;
     for (int i = 0; list && i < list->nelts; i++) {
         if (strcasecmp(APR_ARRAY_IDX(list, i, const char *), origin) == 0) {
             return 1;
@@ -82,7 +86,7 @@ int config_allows_origin(request_rec *r, const char *origin)
 
 int config_requires_tls(request_rec *r)
 {
-    return location_of(r)->tls != TLS_ELSEWHERE;
+    return config_location(r)->tls != TLS_ELSEWHERE;
 }
 
 static server_config *config_of(server_rec *s)
@@ -176,9 +180,9 @@ static const char *set_rate_limit(cmd_parms *cmd, void *unused, const char *kind
                          : server_wide(cmd);
         }
     }
-    return apr_psprintf(cmd->pool,
-                        "%s \"%s\": the first word must be key, company, address or failures",
-                        cmd->cmd->name, kind);
+    return apr_psprintf(
+        cmd->pool, "%s \"%s\": the first word must be key, company, address, failures or person",
+        cmd->cmd->name, kind);
 }
 
 /* A name or address as browsers write it in an origin, without wildcards: anything else would be a
@@ -225,7 +229,87 @@ static const char *set_require_tls(cmd_parms *cmd, void *location, int on)
     return NULL;
 }
 
+/* --- of the console --- */
+
+static const ap_expr_info_t *parse_expression(cmd_parms *cmd, const char *text, unsigned flags,
+                                              const char **fault)
+{
+    const char *wrong = NULL;
+    ap_expr_info_t *parsed = ap_expr_parse_cmd(cmd, text, flags, &wrong, NULL);
+    *fault = wrong ? apr_psprintf(cmd->pool, "%s \"%s\": %s", cmd->cmd->name, text, wrong) : NULL;
+    return parsed;
+}
+
+static const char *set_console_role(cmd_parms *cmd, void *location, const char *role,
+                                    const char *company, const char *condition)
+{
+    location_config *config = location;
+    const char *fault;
+    console_role rule = {.grant = {.company = company}};
+    int known = ida_role_parse(role);
+    if (known < 0) {
+        return apr_psprintf(cmd->pool,
+                            "%s \"%s\": the role must be viewer, operator, approver, "
+                            "key-administrator, auditor or administrator",
+                            cmd->cmd->name, role);
+    }
+    if (strcmp(company, "*") != 0 && !ida_name_valid(company)) {
+        return apr_psprintf(cmd->pool,
+                            "%s %s \"%s\": must be a company ID (1 to %d of A-Z a-z 0-9 . _ -), or "
+                            "* for every one",
+                            cmd->cmd->name, role, company, IDA_NAME_MAX);
+    }
+    rule.grant.role = (ida_role)known;
+    rule.condition = parse_expression(cmd, condition, 0, &fault);
+    if (!config->roles) {
+        config->roles = apr_array_make(cmd->pool, 4, sizeof(console_role));
+    }
+    APR_ARRAY_PUSH(config->roles, console_role) = rule;
+    return fault;
+}
+
+static const char *set_console_person(cmd_parms *cmd, void *location, const char *value)
+{
+    const char *fault;
+    ((location_config *)location)->person = parse_expression(cmd, value, AP_EXPR_FLAG_STRING_RESULT,
+                                                             &fault);
+    return fault;
+}
+
+/* The pages make links of these: nothing that a browser would run. */
+static const char *set_console_link(cmd_parms *cmd, void *location, const char *name,
+                                    const char *url)
+{
+    static const char *const names[] = {"rest", "mcp", "openapi", "signOut", "help"};
+    location_config *config = location;
+    size_t known = 0;
+    while (known < sizeof names / sizeof *names && strcmp(names[known], name) != 0) {
+        known++;
+    }
+    if (known == sizeof names / sizeof *names) {
+        return apr_psprintf(cmd->pool, "%s \"%s\": must be rest, mcp, openapi, signOut or help",
+                            cmd->cmd->name, name);
+    }
+    if (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0 &&
+        (url[0] != '/' || url[1] == '/')) {
+        return apr_psprintf(cmd->pool, "%s %s \"%s\": must begin with https://, http:// or /",
+                            cmd->cmd->name, name, url);
+    }
+    if (!config->links) {
+        config->links = apr_table_make(cmd->pool, 5);
+    }
+    apr_table_setn(config->links, names[known], url);
+    return NULL;
+}
+
 const command_rec idadmin_directives[] = {
+    AP_INIT_TAKE3("IdAdminConsoleRole", set_console_role, NULL, ACCESS_CONF,
+                  "a role, a company ID or *, and an expression of httpd's that holds for whoever "
+                  "has it; several add up"),
+    AP_INIT_TAKE1("IdAdminConsolePerson", set_console_person, NULL, ACCESS_CONF,
+                  "an expression of httpd's that gives the UPN of the signed-in person"),
+    AP_INIT_TAKE2("IdAdminConsoleLink", set_console_link, NULL, ACCESS_CONF,
+                  "rest, mcp, openapi, signOut or help, and the address that the console shows"),
     AP_INIT_FLAG("IdAdminRequireTls", set_require_tls, NULL, RSRC_CONF | ACCESS_CONF,
                  "on: credentials that arrive in clear from another machine are refused; off: "
                  "where a proxy before httpd speaks TLS"),
@@ -240,6 +324,6 @@ const command_rec idadmin_directives[] = {
         "IdAdminRateTable", set_rate_table, NULL, RSRC_CONF,
         "records of the rate limiter in shared memory; a change holds after a full restart"),
     AP_INIT_TAKE2("IdAdminRateLimit", set_rate_limit, NULL, RSRC_CONF,
-                  "key, company, address or failures, and a rate such as 120/60s, or off"),
+                  "key, company, address, failures or person, and a rate such as 120/60s, or off"),
     {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
 };

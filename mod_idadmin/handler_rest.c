@@ -9,9 +9,8 @@ APLOG_USE_MODULE(idadmin);
 
 static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
 {
-    memset(answer, 0, sizeof *answer);
     ida_operation_refusal(call, kind);
-    ida_rest_error_answer(call->c, answer);
+    ida_answer_error(call->c, IDA_FACE_REST, answer);
     return kind;
 }
 
@@ -100,7 +99,7 @@ int rest_handler(request_rec *r)
         status = run(r, &call, &request, &answer);
     }
     if (spool_call(r, &call) != IDA_OK) {
-        ida_rest_error_answer(state->c, &answer);
+        ida_answer_error(state->c, IDA_FACE_REST, &answer);
         status = OK;
     }
     return status == OK ? respond(r, &answer) : status;

@@ -45,6 +45,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_fixups(charge_fixups, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(openapi_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(console_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(mcp_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(absent_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(respond_insert_error_filter, NULL, NULL, APR_HOOK_LAST);

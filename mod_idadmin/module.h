@@ -4,6 +4,7 @@
 #define MOD_IDADMIN_MODULE_H
 
 #include <httpd.h>
+#include <ap_expr.h>
 #include <apr_strings.h>
 #include <http_config.h>
 #include <http_core.h>
@@ -12,6 +13,7 @@
 #include <http_request.h>
 
 #include "core/audit/spool.h"
+#include "core/face/console.h"
 #include "core/face/mcp.h"
 #include "core/face/rest.h"
 #include "core/limit/limit.h"
@@ -21,7 +23,7 @@ extern module AP_MODULE_DECLARE_DATA idadmin_module;
 
 /* --- config.c --- */
 
-#define LIMIT_KINDS (LIMIT_FAILURES + 1)
+#define LIMIT_KINDS (LIMIT_PERSON + 1)
 
 /* Server-wide: directives are refused inside a virtual host, which sees its main server's values.
  * Unset: NULL, 0, and for a rate limit 0 and off 0. */
@@ -39,13 +41,22 @@ typedef enum tls_rule { TLS_UNSET, TLS_REQUIRED, TLS_ELSEWHERE } tls_rule;
 typedef struct location_config {
     apr_array_header_t *origins; /* of const char * */
     tls_rule tls;
+    apr_array_header_t *roles;    /* of console_role */
+    const ap_expr_info_t *person; /* gives the UPN of who is signed in; NULL: not known */
+    apr_table_t *links;           /* that the console shows */
 } location_config;
+
+typedef struct console_role {
+    ida_grant grant;
+    const ap_expr_info_t *condition;
+} console_role;
 
 extern const command_rec idadmin_directives[];
 void *config_create(apr_pool_t *pool, server_rec *s);
 void *config_merge(apr_pool_t *pool, void *base, void *more);
 void *config_create_location(apr_pool_t *pool, char *path);
 void *config_merge_location(apr_pool_t *pool, void *base, void *more);
+const location_config *config_location(request_rec *r);
 int config_allows_origin(request_rec *r, const char *origin);
 int config_has_origins(request_rec *r);
 int config_requires_tls(request_rec *r);
@@ -56,7 +67,7 @@ const ida_rate *config_rate(server_rec *s, limit_kind kind);
 
 /* --- request.c: state of a request, made by its first hook --- */
 
-typedef enum face { FACE_NONE, FACE_REST, FACE_OPENAPI, FACE_MCP, FACE_ABSENT } face;
+typedef enum face { FACE_NONE, FACE_REST, FACE_OPENAPI, FACE_MCP, FACE_CONSOLE, FACE_ABSENT } face;
 
 typedef struct quota { /* one policy of the RateLimit headers */
     ida_rate rate;
@@ -182,6 +193,7 @@ int authn_check(request_rec *r);   /* check_authn */
 void authn_register(void);
 void authz_register(apr_pool_t *pool);
 int charge_fixups(request_rec *r);  /* key and company */
+int authn_in_clear(request_rec *r); /* 1: others may have listened, and that matters here */
 int charge_failure(request_rec *r); /* a refused credential: HTTP_UNAUTHORIZED or 429 */
 int charge_count_failure(
     request_rec *r, unsigned *retry_after_s); /* 1 as long as an address has not failed too often */
@@ -189,6 +201,7 @@ void charge_headers(request_rec *r);          /* RateLimit-Policy, RateLimit */
 int rest_handler(request_rec *r);
 int openapi_handler(request_rec *r);
 int mcp_handler(request_rec *r);
+int console_handler(request_rec *r);
 int absent_handler(request_rec *r); /* addresses that must be a clean 404 */
 
 /* --- origin.c: browsers at the MCP address --- */
@@ -199,6 +212,23 @@ int origin_check(request_rec *r);
  * origin_answer_preflight. */
 int origin_is_preflight(request_rec *r);
 int origin_answer_preflight(request_rec *r);
+
+/* 1 when the origin is this server's own: name, scheme and port of the configuration. */
+int origin_is_own(request_rec *r, const char *origin);
+
+/* --- console_gate.c: browsers at the console --- */
+
+/* OK, or 403 for what another site made a browser send, for a write without the console's header,
+ * and for what comes in clear. */
+int console_gate(request_rec *r);
+/* --- console_told.c --- */
+
+/* 1 with the first answer "nothing new" of a person, operation, company and clock hour in this
+ * child. */
+int console_told_first(const ida_call *call);
+
+/* Whether it asks for the address where a sign-in returns to, which changes and tells nothing. */
+int console_is_sign_in(request_rec *r);
 
 /* --- body.c --- */
 

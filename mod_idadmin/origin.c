@@ -13,7 +13,7 @@
 
 APLOG_USE_MODULE(idadmin);
 
-static int is_own(request_rec *r, const char *origin)
+int origin_is_own(request_rec *r, const char *origin)
 {
     const server_rec *s = r->server;
     const char *scheme = s->server_scheme ? s->server_scheme : ap_http_scheme(r);
@@ -41,7 +41,7 @@ int origin_check(request_rec *r)
     if (config_has_origins(r)) {
         apr_table_mergen(r->err_headers_out, "Vary", "Origin");
     }
-    if (!origin || is_own(r, origin)) {
+    if (!origin || origin_is_own(r, origin)) {
         return OK;
     }
     if (config_allows_origin(r, origin)) {

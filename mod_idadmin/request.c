@@ -16,9 +16,8 @@ face request_face(request_rec *r)
         const char *handler;
         face face;
     } faces[] = {
-        {"idadmin-rest", FACE_REST},
-        {"idadmin-openapi", FACE_OPENAPI},
-        {"idadmin-mcp", FACE_MCP},
+        {"idadmin-rest", FACE_REST},     {"idadmin-openapi", FACE_OPENAPI},
+        {"idadmin-mcp", FACE_MCP},       {"idadmin-console", FACE_CONSOLE},
         {"idadmin-absent", FACE_ABSENT},
     };
     const request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
@@ -150,8 +149,9 @@ const ida_route *request_route(request_rec *r)
     if (!state->routed) {
         state->route.allow = state->face == FACE_MCP ? "POST" : "GET, HEAD, OPTIONS";
     }
-    if (!state->routed && state->face == FACE_REST) {
-        ida_rest_route(r->pool, r->method, r->uri, &state->route);
+    if (!state->routed && (state->face == FACE_REST || state->face == FACE_CONSOLE)) {
+        ida_face as = state->face == FACE_REST ? IDA_FACE_REST : IDA_FACE_CONSOLE;
+        ida_route_find(r->pool, as, r->method, r->uri, &state->route);
     }
     state->routed = 1;
     return &state->route;

@@ -15,8 +15,11 @@ static ap_filter_rec_t *error_filter;
 static void set_type(request_rec *r, const request_state *state)
 {
     ap_set_content_type(r, state->face == FACE_MCP ? IDA_MCP_TYPE : IDA_JSON_TYPE);
-    if (state->face == FACE_MCP) {
+    if (state->face == FACE_MCP || state->face == FACE_CONSOLE) {
         apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
+    }
+    if (state->face == FACE_CONSOLE) {
+        apr_table_setn(r->headers_out, "Cross-Origin-Resource-Policy", "same-origin");
     }
 }
 
@@ -78,8 +81,13 @@ static const char *error_body(request_rec *r, const request_state *state)
     ida_kind kind = ida_kind_of_status(r->status);
     int ours = c->kind && c->kind == kind;
     const char *text = ours ? ida_public_message(c) : respond_foreign_text(r);
+    if (state->face == FACE_CONSOLE && ours) {
+        ida_rest_answer answer;
+        ida_answer_error(state->c, IDA_FACE_CONSOLE, &answer);
+        return answer.body;
+    }
     if (state->face != FACE_MCP) {
-        return ida_rest_error(r->pool, kind, text);
+        return ida_answer_error_text(r->pool, kind, text);
     }
     text = text ? text : ida_mcp_kind_text(kind);
     return ida_mcp_refusal(r->pool, r->status, text ? text : ida_kind_text(kind));
@@ -92,8 +100,9 @@ static void error_headers(request_rec *r, const request_state *state, size_t len
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (r->status == HTTP_METHOD_NOT_ALLOWED && state->routed) {
         const char *allow = state->route.allow;
+        ida_face as = state->face == FACE_CONSOLE ? IDA_FACE_CONSOLE : IDA_FACE_REST;
         apr_table_setn(r->headers_out, "Allow",
-                       allow ? allow : ida_rest_allow(r->pool, state->route.path));
+                       allow ? allow : ida_route_allow(r->pool, as, state->route.path));
     }
     if (r->status == HTTP_SERVICE_UNAVAILABLE && !apr_table_get(r->headers_out, "Retry-After")) {
         apr_table_setn(r->headers_out, "Retry-After", "1");

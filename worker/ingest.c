@@ -48,12 +48,11 @@ static ida_kind spoiled(pass *p, const char *segment, const char *what)
     return IDA_OK;
 }
 
-/* What httpd tells of is in its own category: a forged record must not pass for the worker's or an
- * administrator's. */
+/* A forged record must not pass for the worker's, or for an administrator's on the machine. */
 static audit_record *believed(pass *p, ida_ctx *c, audit_record *record, const char *json,
                               size_t len, int64_t *forged)
 {
-    if (strcmp(record->category, AUDIT_SPOOL_CATEGORY) == 0) {
+    if (audit_spool_may_hold(record)) {
         return record;
     }
     ++*forged;

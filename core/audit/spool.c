@@ -47,6 +47,13 @@ int audit_spool_is_over(const char *name, int64_t now_ms)
     return minute >= 0 && now_ms >= minute + MINUTE_MS;
 }
 
+int audit_spool_may_hold(const audit_record *record)
+{
+    return strcmp(record->category, AUDIT_SPOOL_CATEGORY) == 0 ||
+           (strcmp(record->category, "portal") == 0 && record->endpoint &&
+            strncmp(record->endpoint, AUDIT_CONSOLE_ENDPOINT, strlen(AUDIT_CONSOLE_ENDPOINT)) == 0);
+}
+
 size_t audit_spool_frame(const char *json, size_t len, char out[AUDIT_MAX])
 {
     if (!len || len > AUDIT_SPOOL_JSON_MAX || memchr(json, AUDIT_SPOOL_RS, len) ||

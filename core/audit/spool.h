@@ -13,8 +13,8 @@
  * Record: RS (0x1E), JSON text of audit_encode, LF: at most AUDIT_MAX bytes in one write(2) to a
  * descriptor opened O_APPEND, so records never mix. JSON escapes control characters: RS begins a
  * record wherever it stands. A record without its LF before the next RS, or before the end of a
- * segment that nobody can write any more, is torn: skipped and counted. Its category is
- * AUDIT_SPOOL_CATEGORY: one that claims another is kept as damaged, and told.
+ * segment that nobody can write any more, is torn: skipped and counted. One that
+ * audit_spool_may_hold does not hold for is kept as damaged, and told.
  *
  * Writer: opens with O_APPEND|O_CREAT, takes flock LOCK_SH, and opens again when the file has no
  * name left (fstat nlink 0): a reader removed it between open and lock. Holds the lock until the
@@ -37,6 +37,11 @@
 
 /* what httpd may tell of; whatever else a record claims is not believed */
 #define AUDIT_SPOOL_CATEGORY "api"
+#define AUDIT_CONSOLE_ENDPOINT "console " /* what the console's endpoints begin with */
+
+/* Whether httpd can have said so: of its API in its own category, of the console, which is httpd's
+ * too, as `portal` with the console's endpoint. */
+int audit_spool_may_hold(const audit_record *record);
 #define AUDIT_SPOOL_SUFFIX ".audit"
 #define AUDIT_SPOOL_NAME_SIZE 24 /* bytes of a segment name with its terminator, rounded up */
 #define AUDIT_SPOOL_READER_LOCK ".reader" /* file in the directory */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/json.h"
 #include "core/base/key.h"
 
 #define LINE_MAX_BYTES 2048
@@ -145,8 +146,18 @@ ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...)
     va_start(args, format);
     c->kind = kind;
     c->message = format_in(c->pool, format, args);
+    c->reason = NULL;
+    c->details = NULL;
+    c->fields = NULL;
     va_end(args);
     return kind;
+}
+
+ida_kind ida_because(ida_ctx *c, const char *reason, json_t *details)
+{
+    c->reason = reason;
+    c->details = ida_json_keep(c->pool, details);
+    return c->kind;
 }
 
 const char *ida_public_message(const ida_ctx *c)
@@ -164,6 +175,9 @@ void ida_ctx_clear(ida_ctx *c)
     c->message_is_public = 0;
     c->faults = NULL;
     c->fault_count = 0;
+    c->reason = NULL;
+    c->details = NULL;
+    c->fields = NULL;
 }
 
 void ida_fault_add(ida_ctx *c, const char *field, const char *rule_format, ...)
@@ -198,9 +212,12 @@ ida_kind ida_faults_raise(ida_ctx *c)
         APR_ARRAY_PUSH(parts, const char *) = ida_printf(c->pool, "; and %zu more faults",
                                                          c->fault_count - FAULTS_SHOWN);
     }
+    const ida_fault *fields = c->faults;
     c->faults = NULL;
     c->fault_count = 0;
-    return ida_fail(c, IDA_BAD_REQUEST, "%s", apr_array_pstrcat(c->pool, parts, 0));
+    ida_fail(c, IDA_BAD_REQUEST, "%s", apr_array_pstrcat(c->pool, parts, 0));
+    c->fields = fields;
+    return IDA_BAD_REQUEST;
 }
 
 void ida_log(const ida_env *env, ida_level level, const char *id, const char *format, ...)

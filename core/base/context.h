@@ -5,6 +5,7 @@
 #define CORE_BASE_CONTEXT_H
 
 #include <apr_pools.h>
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,10 @@ typedef struct ida_ctx {
         *faults; /* collected by ida_fault_add until ida_faults_raise: the first ones, in order */
     ida_fault *last_fault;
     size_t fault_count; /* all of them */
+    /* What a program can make a sentence of its own from, beside the message for people. */
+    const char *reason;      /* a stable word, "seatLimit"; NULL when none */
+    json_t *details;         /* what that sentence needs, in the pool; NULL when none */
+    const ida_fault *fields; /* the faults that ida_faults_raise made the message of */
 } ida_ctx;
 
 /* Real clock, OpenSSL randomness and standard error as log; programs replace `log`. */
@@ -54,6 +59,10 @@ ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool);
  * allowed), unlike APR's. */
 ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* After ida_fail: says why as a word and with what a sentence needs (`details` goes to the pool,
+ * may be NULL). Returns the kind of the failure. */
+ida_kind ida_because(ida_ctx *c, const char *reason, json_t *details);
 
 /* The message as callers may see it; NULL (take the kind's sentence) when it is for the log alone:
  * inner errors, and 503s that may name files and hosts. */

@@ -168,9 +168,11 @@ static json_t *responses(const ida_operation *op)
     return out;
 }
 
-static void add_door(json_t *paths, const ida_operation *op, const char *method, const char *path,
+static void add_door(json_t *paths, const ida_operation *op, const char *method, const char *name,
                      const char *suffix)
 {
+    char path[100];
+    apr_snprintf(path, sizeof path, "%s%s", ida_route_root(IDA_FACE_REST), name);
     json_t *item = json_object_get(paths, path);
     if (!item) {
         item = json_object();
@@ -186,12 +188,12 @@ static void add_door(json_t *paths, const ida_operation *op, const char *method,
     if (op->body) {
         json_object_set_new(entry, "requestBody", request_body(op));
     }
-    char name[16];
-    apr_cpystrn(name, method, sizeof name);
-    for (char *at = name; *at; at++) {
+    char verb[16];
+    apr_cpystrn(verb, method, sizeof verb);
+    for (char *at = verb; *at; at++) {
         *at = (char)tolower((unsigned char)*at);
     }
-    json_object_set_new(item, name, entry);
+    json_object_set_new(item, verb, entry);
 }
 
 static json_t *security_schemes(void)
@@ -217,9 +219,10 @@ char *ida_openapi(apr_pool_t *pool)
     json_t *paths = json_object(), *schemas = json_object();
     for (int i = 0; ida_operations[i]; i++) {
         const ida_operation *op = ida_operations[i];
-        if (op->path) {
-            add_door(paths, op, op->method, op->path, "");
+        if (!(op->faces & IDA_ON_REST)) {
+            continue;
         }
+        add_door(paths, op, op->method, op->path, "");
         if (op->alias_path) {
             add_door(paths, op, op->alias_method, op->alias_path, ".alias");
         }

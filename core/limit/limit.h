@@ -14,7 +14,13 @@ typedef struct rate_limiter
 
 /* Keys and companies share one table, addresses and failures another: a flood of addresses cannot
  * push out keys. */
-typedef enum limit_kind { LIMIT_KEY, LIMIT_COMPANY, LIMIT_ADDRESS, LIMIT_FAILURES } limit_kind;
+typedef enum limit_kind {
+    LIMIT_KEY,
+    LIMIT_COMPANY,
+    LIMIT_ADDRESS,
+    LIMIT_FAILURES,
+    LIMIT_PERSON /* who is signed in to the console */
+} limit_kind;
 
 typedef struct limit_cost {
     int admitted;

@@ -135,8 +135,10 @@ static const ida_field user_result[] = {OUT_OBJECT("user", ALWAYS, ida_person_me
 
 const ida_operation ida_op_user_access = {
     .name = "user.access",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_ACCESS_READ,
     .method = "GET",
-    .path = "/v1/api/user/access",
+    .path = "/user/access",
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = user_params,
@@ -238,8 +240,10 @@ static const ida_field resource_result[] = {OUT_OBJECT("resource", ALWAYS, resou
 
 const ida_operation ida_op_resource_access = {
     .name = "resource.access",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_ACCESS_READ,
     .method = "GET",
-    .path = "/v1/api/resource/access",
+    .path = "/resource/access",
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = resource_params,

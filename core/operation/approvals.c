@@ -109,8 +109,10 @@ static const ida_field item[] = {OUT_TEXT("id", ALWAYS),
 
 const ida_operation ida_op_approvals = {
     .name = "approval.list",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_REQUESTS_READ,
     .method = "GET",
-    .path = "/v1/api/approvals",
+    .path = "/approvals",
     .scope = IDA_SCOPE_READ,
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,

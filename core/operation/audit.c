@@ -89,8 +89,10 @@ static const ida_field item[] = {OUT_TEXT("id", ALWAYS),
 
 const ida_operation ida_op_audit_log = {
     .name = "audit.list",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_AUDIT_READ,
     .method = "GET",
-    .path = "/v1/api/audit",
+    .path = "/audit",
     .scope = IDA_SCOPE_READ,
     .params = params,
     .run = run_log,

@@ -147,8 +147,10 @@ static const ida_field result[] = {OUT_INCLUDE(ida_queued_members),
 
 const ida_operation ida_op_user_create = {
     .name = "user.create",
+    .faces = IDA_ON_REST | IDA_ON_CONSOLE,
+    .right = IDA_PEOPLE_WRITE,
     .method = "POST",
-    .path = "/v1/api/user",
+    .path = "/user",
     .scope = IDA_SCOPE_WRITE,
     .needs_sync = 1,
     .params = ida_write_params,

@@ -110,10 +110,12 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
 
 const ida_operation ida_op_user_delete = {
     .name = "user.delete",
+    .faces = IDA_ON_REST | IDA_ON_CONSOLE,
+    .right = IDA_PEOPLE_WRITE,
     .method = "DELETE",
-    .path = "/v1/api/user",
+    .path = "/user",
     .alias_method = "POST",
-    .alias_path = "/v1/api/user/offboard",
+    .alias_path = "/user/offboard",
     .scope = IDA_SCOPE_WRITE,
     .needs_sync = 1,
     .params = ida_write_params,

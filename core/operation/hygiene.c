@@ -240,8 +240,10 @@ static const ida_field result[] = {OUT_INTEGER("staleAfterDays", ALWAYS),
 
 const ida_operation ida_op_hygiene = {
     .name = "hygiene.report",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_HYGIENE_READ,
     .method = "GET",
-    .path = "/v1/api/hygiene",
+    .path = "/hygiene",
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = params,

@@ -9,6 +9,7 @@
 
 #include "core/audit/audit.h"
 #include "core/model/param.h"
+#include "core/operation/rights.h"
 #include "core/operation/schema.h"
 #include "core/store/store.h"
 #include "core/tenant/principal.h"
@@ -16,9 +17,30 @@
 
 typedef enum ida_scope { IDA_SCOPE_READ, IDA_SCOPE_WRITE } ida_scope;
 typedef enum ida_module { IDA_MODULE_PUBLIC_API, IDA_MODULE_ACCESS_GOVERNANCE } ida_module;
-typedef enum ida_face { IDA_FACE_REST, IDA_FACE_MCP } ida_face;
+typedef enum ida_face { IDA_FACE_REST, IDA_FACE_MCP, IDA_FACE_CONSOLE } ida_face;
+enum {
+    IDA_ON_REST = 1 << IDA_FACE_REST,
+    IDA_ON_MCP = 1 << IDA_FACE_MCP,
+    IDA_ON_CONSOLE = 1 << IDA_FACE_CONSOLE
+};
 
 typedef struct ida_operation ida_operation;
+
+/* Whoever has signed in to the console. */
+typedef struct ida_grant {
+    ida_role role;
+    const char *company; /* "*": every one */
+} ida_grant;
+typedef struct ida_person {
+    const char *user; /* as the server authenticated it */
+    const char *upn;  /* of the person in the directory; NULL: not known */
+    const ida_grant *grants;
+    int grant_count;
+    unsigned roles;      /* in the company of this call */
+    const json_t *links; /* name -> address of what the pages point to */
+} ida_person;
+/* Roles in a company, as bits. */
+unsigned ida_person_roles(const ida_person *person, const char *company);
 struct ida_task;
 
 /* One call, from the checked principal to the answer. Filled by the face, run by ida_operation_run.
@@ -34,8 +56,10 @@ typedef struct ida_call {
     ida_kind (*transaction)(struct ida_call *call, store_work work, void *baton);
     const ida_operation *operation;
     ida_face face;
-    const ida_principal *principal;
-    const ida_tenant *tenant;
+    const ida_principal *principal; /* on the console `username` is the name that was signed in
+                                       with */
+    const ida_tenant *tenant;       /* NULL of the console's operations on no company */
+    const ida_person *person;       /* on the console: whoever signed in; else NULL */
     /* every directory of the tenant has completed a full sync: else users, names, seats would be
      * guesses */
     int synced;
@@ -52,9 +76,10 @@ typedef struct ida_call {
     const char *idempotency_key; /* of a write; NULL: none */
     const char
         *request_hash; /* of query and body: tells whether a key comes back with the same request */
-    int dry_run;       /* 1: every check, nothing kept (ida_op_write); set by ida_operation_run from
-                          `dryRun` */
-    void *input;       /* what the operation's check made of the arguments */
+    const char *if_match; /* of the console's writes: the state that was seen; NULL: any */
+    int dry_run; /* 1: every check, nothing kept (ida_op_write); set by ida_operation_run from
+                    `dryRun` */
+    void *input; /* what the operation's check made of the arguments */
     /* out */
     json_t *result;                 /* `data` of the answer; belongs to the pool */
     const char *task_id, *location; /* task this call made or touched; Location, below base */
@@ -74,9 +99,11 @@ typedef struct ida_call {
 } ida_call;
 
 struct ida_operation {
-    const char *name;                      /* "user.create" */
-    const char *method, *path;             /* REST; path below {base_url}, "/v1/api/user" */
-    const char *alias_method, *alias_path; /* a second REST door to the same operation, or NULL */
+    const char *name;          /* "user.create" */
+    unsigned faces;            /* where it is offered: IDA_ON_... */
+    ida_right right;           /* on the console, who may */
+    const char *method, *path; /* of REST and console; path below the face's root, "/user" */
+    const char *alias_method, *alias_path; /* a second door to the same operation, or NULL */
     /* MCP: name of the tool, or NULL for operations that are none. All tools read (tests insist).
      */
     const char *tool;
@@ -94,7 +121,10 @@ struct ida_operation {
     int lists; /* 1: the result holds lists in pages, so it rests on what is not there, too */
     ida_scope scope;
     ida_module module;
-    int needs_sync;          /* 1: 503 before the first full sync */
+    int needs_sync; /* 1: 503 before the first full sync */
+    int no_company; /* of the console: asks about no one company */
+    int one_state;  /* 1: the result is one thing, whose ETag an If-Match of its writes names */
+    int secret;     /* 1: the answer holds what must not be kept, so it takes no Idempotency-Key */
     const ida_param *params; /* of the query string or the tool; a row without a name ends it */
     const ida_param *body;   /* members of the JSON body; NULL: it takes none */
     ida_kind (*check)(ida_call *call); /* rules between arguments, and the body. NULL: none */

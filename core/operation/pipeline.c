@@ -29,11 +29,12 @@ static ida_kind admit_module(ida_call *call, ida_module module)
         return IDA_OK;
     }
     int tool = call->face == IDA_FACE_MCP, public = module == IDA_MODULE_PUBLIC_API;
-    return ida_fail(call->c, IDA_FORBIDDEN,
-                    "The %s module is %snot enabled for this tenant. %sAn administrator enables it "
-                    "with \"modules\":{\"%s\":true} in the tenant document.",
-                    modules[module].name, tool && !public ? "required for this tool and is " : "",
-                    tool ? "Retrying will not help. " : "", modules[module].member);
+    ida_fail(call->c, IDA_FORBIDDEN,
+             "The %s module is %snot enabled for this tenant. %sAn administrator enables it "
+             "with \"modules\":{\"%s\":true} in the tenant document.",
+             modules[module].name, tool && !public ? "required for this tool and is " : "",
+             tool ? "Retrying will not help. " : "", modules[module].member);
+    return ida_because(call->c, "moduleOff", json_pack("{s:s}", "module", modules[module].member));
 }
 
 /* Assistants get keys that cannot change anything, also by another door: a key that may write is
@@ -56,14 +57,41 @@ static ida_kind admit_scope(ida_call *call)
     return IDA_OK;
 }
 
+unsigned ida_person_roles(const ida_person *person, const char *company)
+{
+    unsigned roles = 0;
+    for (int i = 0; i < person->grant_count; i++) {
+        const ida_grant *g = &person->grants[i];
+        if (strcmp(g->company, "*") == 0 || strcmp(g->company, company) == 0) {
+            roles |= 1u << g->role;
+        }
+    }
+    return roles;
+}
+
+static ida_kind admit_right(ida_call *call)
+{
+    ida_right right = call->operation->right;
+    if (call->operation->no_company || ida_roles_have(call->person->roles, right)) {
+        return IDA_OK;
+    }
+    ida_fail(call->c, IDA_FORBIDDEN,
+             "This takes the right %s, which your roles in this company do not have.",
+             ida_right_name(right));
+    return ida_because(call->c, "rightMissing",
+                       json_pack("{s:s, s:o}", "right", ida_right_name(right), "roles",
+                                 ida_roles_with(right)));
+}
+
 ida_kind ida_operation_admit(ida_call *call)
 {
     const ida_operation *op = call->operation;
-    ida_kind kind = admit_module(call, IDA_MODULE_PUBLIC_API);
+    int console = call->face == IDA_FACE_CONSOLE; /* module and access level are of API keys */
+    ida_kind kind = console ? admit_right(call) : admit_module(call, IDA_MODULE_PUBLIC_API);
     if (!kind && op->module != IDA_MODULE_PUBLIC_API) {
         kind = admit_module(call, op->module);
     }
-    return kind ? kind : admit_scope(call);
+    return kind || console ? kind : admit_scope(call);
 }
 
 /* --- arguments --- */
@@ -92,7 +120,7 @@ static ida_kind check_arguments(ida_call *call)
             continue;
         }
         json_t *value = ida_param_check(c, p, json_object_iter_value(at),
-                                        call->face == IDA_FACE_REST);
+                                        call->face != IDA_FACE_MCP);
         if (value) {
             json_object_iter_set_new(call->arguments, at, value);
         }
@@ -111,7 +139,7 @@ static ida_kind check_arguments(ida_call *call)
     return kind;
 }
 
-/* --- results of tools --- */
+/* --- results that people and models read --- */
 
 /* Directory text is whatever somebody typed somewhere. Cursors are ours, and useless when cut. */
 static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
@@ -149,6 +177,7 @@ ida_kind ida_op_synced(ida_call *call, store *s)
         kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                         "The tenant's directory is not yet synchronised: users, names and seats "
                         "would be guesses. Try again when the first synchronisation is complete.");
+        ida_because(c, "notSynchronised", NULL);
     }
     return kind;
 }
@@ -199,8 +228,10 @@ ida_kind ida_operation_run(ida_call *call)
     if (call->release && op->scope == IDA_SCOPE_READ) {
         call->release(call);
     }
-    if (!kind && op->tool) {
+    if (!kind && (op->tool || call->face == IDA_FACE_CONSOLE)) {
         clean_texts(call->c->pool, call->result, NULL);
+    }
+    if (!kind && op->tool) {
         call->count = op->lists ? ida_pages_count(call) : 1;
     }
     call->audit_written = call->audit_written && !kind;

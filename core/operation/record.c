@@ -78,7 +78,8 @@ static const char *action_of(const ida_call *call)
 static audit_record *make_record(const ida_call *call, ida_kind kind)
 {
     ida_ctx *c = call->c;
-    audit_record *a = audit_make(c, call->principal->company, "api");
+    const char *category = call->face == IDA_FACE_CONSOLE ? "portal" : "api";
+    audit_record *a = audit_make(c, call->principal->company, category);
     const char *target = call->target ? call->target
                                       : ida_json_string(call->body ? call->body : call->arguments,
                                                         "userPrincipalName");

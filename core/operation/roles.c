@@ -108,8 +108,10 @@ static const ida_field list_item[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", A
 
 const ida_operation ida_op_role_templates = {
     .name = "role.list",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_ACCESS_READ,
     .method = "GET",
-    .path = "/v1/api/role-templates",
+    .path = "/role-templates",
     .scope = IDA_SCOPE_READ,
     .params = list_params,
     .work = list,
@@ -203,8 +205,10 @@ static const ida_field get_result[] = {OUT_OBJECT("roleTemplate", ALWAYS, one),
 
 const ida_operation ida_op_role_template = {
     .name = "role.get",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_ACCESS_READ,
     .method = "GET",
-    .path = "/v1/api/role-template",
+    .path = "/role-template",
     .scope = IDA_SCOPE_READ,
     .params = get_params,
     .work = get,

@@ -212,8 +212,10 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
 
 const ida_operation ida_op_user_update = {
     .name = "user.update",
+    .faces = IDA_ON_REST | IDA_ON_CONSOLE,
+    .right = IDA_PEOPLE_WRITE,
     .method = "PATCH",
-    .path = "/v1/api/user",
+    .path = "/user",
     .scope = IDA_SCOPE_WRITE,
     .needs_sync = 1,
     .params = ida_write_params,

@@ -87,8 +87,9 @@ static const ida_field result[] = {OUT_NAMED("user", ALWAYS, "User"), OUT_END};
 
 const ida_operation ida_op_user_get = {
     .name = "user.get",
+    .faces = IDA_ON_REST,
     .method = "GET",
-    .path = "/v1/api/user",
+    .path = "/user",
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = get_params,

@@ -174,8 +174,10 @@ static const ida_param search_params[] = {
 
 const ida_operation ida_op_users_search = {
     .name = "users.search",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_PEOPLE_READ,
     .method = "GET",
-    .path = "/v1/api/users",
+    .path = "/users",
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = search_params,
@@ -236,8 +238,10 @@ static const ida_field details_result[] = {OUT_OBJECT("user", ALWAYS, details), 
 
 const ida_operation ida_op_user_details = {
     .name = "user.details",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_PEOPLE_READ,
     .method = "GET",
-    .path = "/v1/api/user/details",
+    .path = "/user/details",
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = details_params,

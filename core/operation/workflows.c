@@ -50,8 +50,10 @@ static const ida_field list_item[] = {OUT_TEXT("id", ALWAYS),
 
 const ida_operation ida_op_workflows = {
     .name = "workflow.list",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_WORKFLOWS_READ,
     .method = "GET",
-    .path = "/v1/api/workflows",
+    .path = "/workflows",
     .scope = IDA_SCOPE_READ,
     .params = list_params,
     .work = list,
@@ -170,8 +172,10 @@ static const ida_field runs_result[] = {OUT_OBJECT("workflow", ALWAYS, workflow)
 
 const ida_operation ida_op_workflow_runs = {
     .name = "workflow.runs",
+    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
+    .right = IDA_WORKFLOWS_READ,
     .method = "GET",
-    .path = "/v1/api/workflow/runs",
+    .path = "/workflow/runs",
     .scope = IDA_SCOPE_READ,
     .params = runs_params,
     .work = runs,

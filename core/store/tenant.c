@@ -85,6 +85,20 @@ ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int
     return store_rows(s, c, STMT_tenant_ids, DB_NONE, id_of, sizeof **ids, ids, count);
 }
 
+static void name_of(const db_result *r, int i, void *out)
+{
+    const row_tenant_named *row = DB_ROW(tenant_named, r, i);
+    store_tenant_name *n = out;
+    n->id = row->id.text;
+    n->name = row->name.text && *row->name.text ? row->name.text : row->id.text;
+    n->time_zone = row->time_zone.text;
+}
+
+ida_kind store_tenant_names(store *s, ida_ctx *c, const store_tenant_name **rows, int *count)
+{
+    return store_rows(s, c, STMT_tenant_names, DB_NONE, name_of, sizeof **rows, rows, count);
+}
+
 ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
 {
     db_result r;

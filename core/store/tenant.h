@@ -19,6 +19,11 @@ ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, ida_stored_
  * the audit record. */
 ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant,
                           const ida_stored_tenant *stored);
+/* All tenants by ID, at most 10,000, with what people call them. */
+typedef struct store_tenant_name {
+    const char *id, *name, *time_zone; /* name: the ID where the document has none */
+} store_tenant_name;
+ida_kind store_tenant_names(store *s, ida_ctx *c, const store_tenant_name **rows, int *count);
 /* Array of {companyId, name, directories[], seatLimit, seatsHeld, enabledMembers, updatedAt}; at
  * most 10,000. */
 ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array);

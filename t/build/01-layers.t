@@ -163,7 +163,7 @@ subtest 'directives' => sub {
         $known{$_} = 1 for code($file) =~ /AP_INIT_\w+\s*\(\s*"(IdAdmin\w+)"/g;
     }
     cmp_ok(scalar keys %known, '>=', 4, 'the directive table has entries');
-    my %sample = map { $_ => 1 } $text{'conf/idadmin-httpd.conf'} =~ /^\s*#?(IdAdmin\w+)/mg;
+    my %sample = map { $_ => 1 } $text{'conf/idadmin-httpd.conf'} =~ /^\s*#?\s*(IdAdmin\w+)/mg;
     is_deeply([sort keys %sample], [sort keys %known],
         'conf/idadmin-httpd.conf shows exactly these');
     my %page = map { $_ => 1 } $text{'doc/directives.md'} =~ /\b(IdAdmin[A-Z]\w+)/g;

@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zone_init(c->pool);
     ida_route route;
     ida_rest_answer answer;
-    ida_rest_route(c->pool, method, uri, &route);
+    ida_route_find(c->pool, IDA_FACE_REST, method, uri, &route);
     int is_told = route.kind == IDA_ROUTE_WRONG_METHOD || route.kind == IDA_ROUTE_OPTIONS;
     FUZZ_HOLDS(route.path && route.base && (!is_told || *route.allow) &&
                (route.kind != IDA_ROUTE_OPERATION || route.operation));

@@ -33,7 +33,7 @@ static answer request_once(const char *method, const char *uri, const char *quer
                                 .idempotency_key = key};
     ida_rest_answer rest;
     ida_route route;
-    ida_rest_route(c->pool, method, uri, &route);
+    ida_route_find(c->pool, IDA_FACE_REST, method, uri, &route);
     if (!ida_rest_admit(&call, &route, &request, &rest)) {
         ida_rest_run(&call, &request, &rest);
     }

@@ -15,7 +15,7 @@ static void route_is(const char *method, const char *uri, ida_route_kind kind,
                      const char *operation, const char *base)
 {
     ida_route route;
-    ida_rest_route(pool, method, uri, &route);
+    ida_route_find(pool, IDA_FACE_REST, method, uri, &route);
     ok(route.kind == kind &&
            (operation ? route.operation && strcmp(route.operation->name, operation) == 0
                       : !route.operation || kind == IDA_ROUTE_OPTIONS) &&
@@ -40,10 +40,10 @@ static void test_routes(void)
     route_is("get", "/v1/api/user", IDA_ROUTE_WRONG_METHOD, NULL, "");
     route_is("GET", "/v1/api/user/offboard", IDA_ROUTE_WRONG_METHOD, NULL, "");
     route_is("OPTIONS", "/v1/api/user", IDA_ROUTE_OPTIONS, NULL, "");
-    ida_rest_route(pool, "PUT", "/v1/api/user", &route);
+    ida_route_find(pool, IDA_FACE_REST, "PUT", "/v1/api/user", &route);
     is_str(route.allow, "GET, HEAD, POST, DELETE, PATCH, OPTIONS",
            "Allow of a path with several operations");
-    ida_rest_route(pool, "GET", "/v1/api/user/offboard", &route);
+    ida_route_find(pool, IDA_FACE_REST, "GET", "/v1/api/user/offboard", &route);
     is_str(route.allow, "POST, OPTIONS", "Allow of an alias");
 }
 
@@ -76,7 +76,7 @@ static outcome *ask(const char *method, const char *uri, const char *query, cons
     o->call.c = ida_ctx_make(&env, pool);
     o->call.principal = who;
     o->call.tenant = &tenant;
-    ida_rest_route(pool, method, uri, &route);
+    ida_route_find(pool, IDA_FACE_REST, method, uri, &route);
     o->kind = ida_rest_admit(&o->call, &route, &request, &o->answer);
     if (!o->kind) {
         ida_rest_run(&o->call, &request, &o->answer);
@@ -178,6 +178,9 @@ static void test_openapi(void)
            *paths = json_object_get(document, "paths");
     ok(document && json_object_size(paths) >= 4, "the OpenAPI document is JSON with its paths");
     for (int i = 0; ida_operations[i]; i++) {
+        if (!(ida_operations[i]->faces & IDA_ON_REST)) {
+            continue;
+        }
         ok(ida_operations[i]->schema &&
                json_object_get(json_object_get(json_object_get(document, "components"), "schemas"),
                                ida_operations[i]->schema),

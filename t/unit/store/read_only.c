@@ -64,8 +64,16 @@ static ida_call *make_call(store *s, const ida_operation *op, ida_face face, con
         .company = "contoso", .username = "ai", .label = "", .access = IDA_ACCESS_READ_ONLY};
     static const ida_principal writes = {
         .company = "contoso", .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
+    static const ida_grant grants[] = {{IDA_ROLE_ADMINISTRATOR, "*"}};
+    static ida_person person = {.user = "eva",
+                                .upn = "person1@contoso.example",
+                                .grants = grants,
+                                .grant_count = 1,
+                                .roles = 1u << IDA_ROLE_ADMINISTRATOR};
+    person.links = ida_json_keep(pool, json_object());
     ida_call *call = apr_pcalloc(pool, sizeof *call);
     call->c = fresh();
+    call->person = face == IDA_FACE_CONSOLE ? &person : NULL;
     call->store = s;
     call->operation = op;
     call->face = face;
@@ -115,7 +123,8 @@ static json_t *arguments_of(const ida_operation *op, int all)
 static void read_with(store *s, const ida_operation *op, json_t *arguments, const char *how)
 {
     const char *text;
-    ida_call *call = make_call(s, op, IDA_FACE_MCP, "{}");
+    ida_face face = op->tool ? IDA_FACE_MCP : IDA_FACE_CONSOLE;
+    ida_call *call = make_call(s, op, face, "{}");
     call->arguments = arguments;
     ida_kind kind = op->tool ? ida_mcp_run_cut(call, 51200, &text) : ida_operation_run(call);
     ok(kind == IDA_OK || kind == IDA_NOT_FOUND, "%s %s", op->name, how);

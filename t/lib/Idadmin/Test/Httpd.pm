@@ -4,6 +4,7 @@ package Idadmin::Test::Httpd;
 # the test did not expect fails the test.
 use strict;
 use warnings;
+use Digest::SHA ();
 use Idadmin::Test ();
 use Idadmin::Test::Http ();
 use Idadmin::Test::Tls ();
@@ -41,6 +42,7 @@ sub skip_reason {
 #   rate_limits => {...}   IdAdminRateLimit by kind; company and address are off unless given here
 #   server => TEXT         more server-wide lines         locations => TEXT   instead of the usual
 #                          Locations
+#   console => 1           the console: pages and API; console => TEXT: further directives for it
 #   tls => 1               also listens with TLS and HTTP/2 on tls_port
 #   log_level => TEXT      [warn idadmin:debug]           children => N [3]   threads => N [25]
 #   start => 0             do not start yet               env => {...}
@@ -54,7 +56,8 @@ sub new {
     # Same size as the handler that benchmarks compare with: a fixed JSON of 300 bytes.
     my $fixed = '{"data":{"fixed":"' . 'x' x (300 - 21) . '"}}';
     Idadmin::Test::spew("$base/htdocs/fixed.json", $fixed);
-    Idadmin::Test::spew("$base/mime.types", "application/json json\n");
+    Idadmin::Test::spew("$base/mime.types", "application/json json\ntext/html html\ntext/css css\n"
+        . "text/javascript js\nimage/svg+xml svg\n");
     my $self = bless { base => $base, expected => [], read => 0, %how }, $class;
     Idadmin::Test::at_end(sub { $self->{started} ? $self->unexpected_log : () });
     return ($how{start} // 1) ? $self->start : $self;
@@ -147,6 +150,7 @@ CONF
         $text .= "IdAdminAuditSpool $self->{spool}\n" if defined $self->{spool};
         $text .= "IdAdminRateLimit $_ $limits{$_}\n" for sort keys %limits;
         $text .= $self->{locations} // $locations;
+        $text .= $self->_console if $self->{console};
     }
     $text .= "$self->{server}\n" if defined $self->{server};
     if ($self->{tls}) {
@@ -164,6 +168,36 @@ Listen 127.0.0.1:$self->{tls_port}
 CONF
     }
     return $text;
+}
+
+# Who may sign in to the console: each a role of their own in every company, "nobody" none, "eva" is
+# a person of the directory and an approver. All have the password "secret".
+our @console_users = qw(viewer operator approver key-administrator auditor administrator nobody eva);
+
+sub _console {
+    my ($self) = @_;
+    my $hash = '{SHA}' . Digest::SHA::sha1_base64('secret') . '=';
+    Idadmin::Test::spew("$self->{base}/users", join '', map {"$_:$hash\n"} @console_users);
+    my $roles = join '', map {"    IdAdminConsoleRole $_ * \"%{REMOTE_USER} == '$_'\"\n"}
+        @console_users[0 .. 5];
+    my $pages = Idadmin::Test::src_dir() . '/console';
+    my $more  = $self->{console} eq '1' ? '' : $self->{console};
+    return <<"CONF";
+Alias /console $pages
+<Directory "$pages">
+    Require all granted
+    DirectoryIndex index.html
+</Directory>
+<Location "/console/api">
+    SetHandler idadmin-console
+    AuthType Basic
+    AuthName console
+    AuthBasicProvider file
+    AuthUserFile $self->{base}/users
+    Require valid-user
+$roles$more
+</Location>
+CONF
 }
 
 sub configuration_file { return "$_[0]{base}/httpd.conf" }

@@ -1,0 +1,39 @@
+/* Answers of the faces that speak JSON over HTTP: results, and errors of any phase. */
+#ifndef CORE_FACE_ANSWER_H
+#define CORE_FACE_ANSWER_H
+
+#include "core/operation/operation.h"
+
+#define IDA_JSON_TYPE "application/json; charset=utf-8"
+
+typedef struct ida_rest_header {
+    const char *name, *value;
+    struct ida_rest_header *next;
+} ida_rest_header;
+
+typedef struct ida_rest_answer {
+    int status;
+    const char *body; /* JSON text, type IDA_JSON_TYPE; NULL for 204 and 304 */
+    size_t len;
+    ida_rest_header *headers; /* beside Content-Type and Cache-Control */
+    int retry_after;          /* seconds, 0 = none */
+} ida_rest_answer;
+
+void ida_answer_header(apr_pool_t *pool, ida_rest_answer *answer, const char *name,
+                       const char *value);
+
+/* {"data":RESULT} with 200. */
+void ida_answer_result(ida_call *call, ida_rest_answer *answer);
+
+/* Of the call's failure. */
+void ida_answer_refusal(ida_call *call, ida_rest_answer *answer);
+
+/* Error body {"error":{"code","message"}} for any kind; message NULL takes the table's sentence.
+ * Used for errors raised in any phase. */
+const char *ida_answer_error_text(apr_pool_t *pool, ida_kind kind, const char *message);
+
+/* From c->kind, message, retry_after. On the console with the members that its pages make sentences
+ * of: reason, fields, details. */
+void ida_answer_error(ida_ctx *c, ida_face face, ida_rest_answer *answer);
+
+#endif

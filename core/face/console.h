@@ -1,0 +1,34 @@
+/* The administration console's JSON as a pure function, the third face of the operation table. The
+ * glue of a web server calls the stages in this order: route (405) - other sites - address limit -
+ * the server's own authentication - limit of the person - open - the company's tenant - admit
+ * (404, 403, 415) - body (413) - run. */
+#ifndef CORE_FACE_CONSOLE_H
+#define CORE_FACE_CONSOLE_H
+
+#include "core/face/answer.h"
+#include "core/face/request.h"
+#include "core/face/route.h"
+
+/* The right to ask is not its own: a page of another site cannot send it. */
+#define IDA_CONSOLE_HEADER "X-IdAdmin-Console"
+
+/* Fills call->operation, endpoint and arguments, which `companyId` is taken out of. The company
+ * asked for when there can be one of that name in which the person has a role: then the glue sets
+ * call->tenant and call->principal to it; NULL: there is nothing to look up. */
+const char *ida_console_open(ida_call *call, const ida_route *route,
+                             const ida_rest_request *request);
+
+/* 404, 403, 400, 415. On refusal `answer` is the error, and call->audit its record where a company
+ * is known. */
+ida_kind ida_console_admit(ida_call *call, const ida_route *route, const ida_rest_request *request,
+                           ida_rest_answer *answer);
+
+/* After ida_console_admit. `if_none_match`: the header, NULL when none; a GET whose answer it names
+ * gets 304. */
+void ida_console_run(ida_call *call, const ida_rest_request *request, const char *if_none_match,
+                     ida_rest_answer *answer);
+
+/* "noRole" and the like for what the glue refuses itself. */
+ida_kind ida_console_no_role(ida_call *call);
+
+#endif

@@ -1,0 +1,114 @@
+/* Owns the reading of queries and bodies. Must not know an HTTP server, nor what arguments mean. */
+#include "core/face/request.h"
+
+#include <apr_escape.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+
+/* application/x-www-form-urlencoded text of `len` bytes decoded; NULL when an escape is broken or
+ * the result is not UTF-8 without NUL. */
+static char *decode(apr_pool_t *pool, const char *text, size_t len)
+{
+    char *out = apr_palloc(pool, len + 1);
+    apr_status_t rv = apr_unescape_url(out, text, (apr_ssize_t)len, NULL, NULL, 1, NULL);
+    int decoded = rv == APR_SUCCESS || rv == APR_NOTFOUND; /* APR_NOTFOUND: nothing was escaped */
+    return decoded && ida_utf8_valid(out, strlen(out)) ? out : NULL;
+}
+
+json_t *ida_request_query(ida_ctx *c, const char *query)
+{
+    json_t *out = ida_json_keep(c->pool, json_object());
+    while (query && *query) {
+        size_t len = strcspn(query, "&");
+        const char *equals = memchr(query, '=', len);
+        size_t name_len = equals ? (size_t)(equals - query) : len;
+        char *name = decode(c->pool, query, name_len);
+        char *value = equals ? decode(c->pool, equals + 1, len - name_len - 1)
+                             : apr_pstrdup(c->pool, "");
+        if (!name || !value) {
+            ida_fault_add(c, name ? ida_clean(c->pool, name, strlen(name), 64) : "query",
+                          "is not percent-encoded UTF-8");
+        } else if (len && json_object_get(out, name)) {
+            ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "is given more than once");
+        } else if (len) {
+            json_object_set_new(out, name, json_string(value));
+        }
+        query += len + (query[len] == '&');
+    }
+    return out;
+}
+
+/* A dry run keeps nothing under a key, but a key that stands for a request is not to be sent with
+ * another one, dry or not. */
+static void read_idempotency(ida_call *call, const ida_rest_request *request)
+{
+    ida_ctx *c = call->c;
+    const char *key = request->idempotency_key;
+    size_t len = key ? strlen(key) : 0;
+    if (!key || call->operation->scope != IDA_SCOPE_WRITE) {
+        return;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (key[i] < 0x20 || key[i] > 0x7E) {
+            len = 0;
+        }
+    }
+    if (!len || len > IDA_IDEMPOTENCY_KEY_MAX) {
+        ida_fault_add(c, "Idempotency-Key", "must be 1 to %d printable ASCII characters",
+                      IDA_IDEMPOTENCY_KEY_MAX);
+        return;
+    }
+    call->idempotency_key = key;
+    const char *query = request->query ? request->query : "";
+    size_t query_len = strlen(query);
+    char *whole = apr_palloc(c->pool, query_len + 1 + request->body_len);
+    memcpy(whole, query, query_len);
+    whole[query_len] = '\n'; /* no query holds one */
+    if (request->body_len) {
+        memcpy(whole + query_len + 1, request->body, request->body_len);
+    }
+    call->request_hash = ida_sha256_hex(c->pool, whole, query_len + 1 + request->body_len);
+}
+
+/* Ignored it would be the real thing. */
+static ida_kind refuse_dry_run(ida_ctx *c, json_t *body)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach (body, name, value) {
+        if (strcasecmp(name, "dryRun") == 0) {
+            ida_fault_add(c, "dryRun",
+                          "is a parameter of the query (?dryRun=true), not a member of the body");
+        }
+    }
+    return ida_faults_raise(c);
+}
+
+ida_kind ida_request_read(ida_call *call, const ida_rest_request *request)
+{
+    ida_ctx *c = call->c;
+    json_t *body = NULL;
+    read_idempotency(call, request);
+    ida_kind kind = ida_faults_raise(c);
+    if (kind) {
+        return kind;
+    }
+    if (!call->operation->body) {
+        /* What else stands in a body that the operation does not take is nobody's business. */
+        int readable = request->body_len &&
+                       ida_json_object(ida_ctx_make(c->env, c->pool), request->body,
+                                       request->body_len, &body) == IDA_OK;
+        return readable ? refuse_dry_run(c, body) : IDA_OK;
+    }
+    call->empty_body = request->body_len == 0;
+    if (call->empty_body) {
+        body = ida_json_keep(c->pool, json_object());
+    } else {
+        kind = ida_json_object(c, request->body, request->body_len, &body);
+    }
+    call->body = body;
+    return kind ? kind : refuse_dry_run(c, body);
+}

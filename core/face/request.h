@@ -1,0 +1,28 @@
+/* What a caller sent to a face that speaks JSON over HTTP, and how arguments are made of it. */
+#ifndef CORE_FACE_REQUEST_H
+#define CORE_FACE_REQUEST_H
+
+#include "core/operation/operation.h"
+
+#define IDA_REST_BODY_MAX 6291456   /* bytes: 6 MB */
+#define IDA_IDEMPOTENCY_KEY_MAX 255 /* printable ASCII characters */
+
+typedef struct ida_rest_request {
+    const char *method;          /* as sent */
+    const char *query;           /* raw query string without '?', NULL when none */
+    const char *content_type;    /* NULL when none */
+    const char *idempotency_key; /* value of the header, NULL when none; reads ignore it */
+    int has_body;                /* Content-Length > 0 or chunked */
+    const char *body;            /* bytes read; NULL before they are */
+    size_t body_len;
+} ida_rest_request;
+
+/* Query parameters as an object of strings, in the pool. Doubled and undecodable ones are noted as
+ * faults by name. */
+json_t *ida_request_query(ida_ctx *c, const char *query);
+
+/* Fills call->body and the idempotency key; call->arguments are there (ida_request_query), their
+ * faults noted and not raised. IDA_BAD_REQUEST. */
+ida_kind ida_request_read(ida_call *call, const ida_rest_request *request);
+
+#endif

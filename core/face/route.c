@@ -1,0 +1,92 @@
+/* Owns the doors of the operations: roots, paths, methods. Must not know what happens behind one.
+ */
+#include "core/face/route.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+static const char *const roots[] = {[IDA_FACE_REST] = "/v1/api", [IDA_FACE_CONSOLE] = "/api"};
+
+const char *ida_route_root(ida_face face)
+{
+    return roots[face];
+}
+
+/* Splits at the last root: whatever stands before is {base_url}. A single trailing slash is not
+ * part of the name. */
+static void split_uri(apr_pool_t *pool, const char *root, const char *uri, ida_route *route)
+{
+    size_t root_len = strlen(root);
+    const char *found = NULL;
+    for (const char *at = strstr(uri, root); at; at = strstr(at + 1, root)) {
+        char after = at[root_len];
+        if (after == '/' || after == '\0') {
+            found = at;
+        }
+    }
+    size_t len = found ? strlen(found) : 0;
+    route->base = found ? apr_pstrmemdup(pool, uri, (apr_size_t)(found - uri)) : "";
+    route->path = !found                                    ? ""
+                  : len > root_len && found[len - 1] == '/' ? apr_pstrmemdup(pool, found, len - 1)
+                                                            : found;
+}
+
+/* The name of what is asked for, behind the root: "/user"; "" for none. */
+static const char *name_in(ida_face face, const char *path)
+{
+    return *path ? path + strlen(roots[face]) : "";
+}
+
+/* Whether one of the operation's doors is this one. */
+static int opens(const ida_operation *op, ida_face face, const char *method, const char *name)
+{
+    if (!(op->faces & 1u << face)) {
+        return 0;
+    }
+    return (strcmp(op->path, name) == 0 && strcmp(op->method, method) == 0) ||
+           (op->alias_path && strcmp(op->alias_path, name) == 0 &&
+            strcmp(op->alias_method, method) == 0);
+}
+
+static void allow_add(apr_pool_t *pool, const char **allow, const char *method)
+{
+    *allow = apr_pstrcat(pool, *allow, **allow ? ", " : "", method,
+                         strcmp(method, "GET") == 0 ? ", HEAD" : "", NULL);
+}
+
+const char *ida_route_allow(apr_pool_t *pool, ida_face face, const char *path)
+{
+    const char *allow = "", *name = name_in(face, path);
+    for (int i = 0; ida_operations[i]; i++) {
+        const ida_operation *op = ida_operations[i];
+        if (op->faces & 1u << face && strcmp(op->path, name) == 0) {
+            allow_add(pool, &allow, op->method);
+        }
+        if (op->faces & 1u << face && op->alias_path && strcmp(op->alias_path, name) == 0) {
+            allow_add(pool, &allow, op->alias_method);
+        }
+    }
+    return *allow ? apr_pstrcat(pool, allow, face == IDA_FACE_REST ? ", OPTIONS" : "", NULL) : NULL;
+}
+
+void ida_route_find(apr_pool_t *pool, ida_face face, const char *method, const char *uri,
+                    ida_route *route)
+{
+    const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
+    int found = 0, options = strcmp(method, "OPTIONS") == 0 && face == IDA_FACE_REST;
+    split_uri(pool, roots[face], uri, route);
+    const char *name = name_in(face, route->path);
+    while (ida_operations[found] && !opens(ida_operations[found], face, wanted, name)) {
+        found++;
+    }
+    route->operation = ida_operations[found];
+    route->allow = NULL;
+    route->kind = IDA_ROUTE_OPERATION;
+    if (!route->operation) {
+        route->allow = ida_route_allow(pool, face, route->path);
+        route->kind = options        ? IDA_ROUTE_OPTIONS
+                      : route->allow ? IDA_ROUTE_WRONG_METHOD
+                                     : IDA_ROUTE_UNKNOWN_PATH;
+        route->allow = route->allow ? route->allow : "GET, HEAD, OPTIONS";
+    }
+}

@@ -1,0 +1,36 @@
+/* Which operation a method and a path mean, for the faces that have doors: REST below /v1/api, the
+ * console below /api of wherever it stands. */
+#ifndef CORE_FACE_ROUTE_H
+#define CORE_FACE_ROUTE_H
+
+#include "core/operation/operation.h"
+
+typedef enum ida_route_kind {
+    IDA_ROUTE_OPERATION,    /* route->operation is what was asked for */
+    IDA_ROUTE_UNKNOWN_PATH, /* 404, but only after authentication */
+    IDA_ROUTE_WRONG_METHOD, /* 405 with route->allow, before authentication */
+    IDA_ROUTE_OPTIONS       /* 204 with route->allow, no credentials needed */
+} ida_route_kind;
+
+typedef struct ida_route {
+    ida_route_kind kind;
+    const ida_operation *operation;
+    const char *path;  /* from the face's root on; "" when the URI holds none */
+    const char *base;  /* what stands before: {base_url} without scheme and host; "" at the root */
+    const char *allow; /* "GET, HEAD, POST, DELETE, OPTIONS" of this path, static or in pool; NULL
+                          beside an operation */
+} ida_route;
+
+/* Where the doors of a face begin: "/v1/api", "/api". */
+const char *ida_route_root(ida_face face);
+
+/* `method` as sent ("HEAD" counts as GET), `uri` the decoded path of the request; what stands
+ * before the root is {base_url}. */
+void ida_route_find(apr_pool_t *pool, ida_face face, const char *method, const char *uri,
+                    ida_route *route);
+
+/* Methods of a path (from the root on), as an Allow header names them; NULL when nothing is there.
+ */
+const char *ida_route_allow(apr_pool_t *pool, ida_face face, const char *path);
+
+#endif

@@ -1,0 +1,99 @@
+/* Owns the table of roles and rights. Must not know who has a role. */
+#include "core/operation/rights.h"
+
+#include <string.h>
+
+static const char *const role_names[IDA_ROLE_COUNT] = {
+    [IDA_ROLE_VIEWER] = "viewer",     [IDA_ROLE_OPERATOR] = "operator",
+    [IDA_ROLE_APPROVER] = "approver", [IDA_ROLE_KEY_ADMINISTRATOR] = "key-administrator",
+    [IDA_ROLE_AUDITOR] = "auditor",   [IDA_ROLE_ADMINISTRATOR] = "administrator",
+};
+
+#define VIEWER (1u << IDA_ROLE_VIEWER)
+#define OPERATOR (1u << IDA_ROLE_OPERATOR)
+#define APPROVER (1u << IDA_ROLE_APPROVER)
+#define KEYS (1u << IDA_ROLE_KEY_ADMINISTRATOR)
+#define AUDITOR (1u << IDA_ROLE_AUDITOR)
+#define ADMINISTRATOR (1u << IDA_ROLE_ADMINISTRATOR)
+#define EVERYBODY (VIEWER | OPERATOR | APPROVER | KEYS | AUDITOR | ADMINISTRATOR)
+#define READERS (VIEWER | OPERATOR | AUDITOR | ADMINISTRATOR)
+
+/* Roles are small on purpose: an approver sees requests and no directory, a key administrator no
+ * people. */
+static const struct {
+    const char *name;
+    unsigned roles; /* that have it */
+} rights[IDA_RIGHT_COUNT] = {
+    [IDA_RIGHT_ANY] = {"any", EVERYBODY},
+    [IDA_OVERVIEW_READ] = {"overview.read", EVERYBODY},
+    [IDA_PEOPLE_READ] = {"people.read", READERS},
+    [IDA_TASKS_READ] = {"tasks.read", READERS},
+    [IDA_ACCESS_READ] = {"access.read", READERS},
+    [IDA_WORKFLOWS_READ] = {"workflows.read", READERS},
+    [IDA_HYGIENE_READ] = {"hygiene.read", READERS},
+    [IDA_COMPANY_READ] = {"company.read", READERS | KEYS},
+    [IDA_PEOPLE_WRITE] = {"people.write", OPERATOR | ADMINISTRATOR},
+    [IDA_TASKS_WRITE] = {"tasks.write", OPERATOR | ADMINISTRATOR},
+    [IDA_TASKS_RELEASE] = {"tasks.release", OPERATOR | ADMINISTRATOR},
+    [IDA_ACCESS_WRITE] = {"access.write", OPERATOR | ADMINISTRATOR},
+    [IDA_COMPANY_OPERATE] = {"company.operate", OPERATOR | ADMINISTRATOR},
+    [IDA_REQUESTS_READ] = {"requests.read", READERS | APPROVER},
+    [IDA_REQUESTS_DECIDE] = {"requests.decide", APPROVER | ADMINISTRATOR},
+    [IDA_HYGIENE_EXPORT] = {"hygiene.export", OPERATOR | AUDITOR | ADMINISTRATOR},
+    [IDA_KEYS_READ] = {"keys.read", KEYS | AUDITOR | ADMINISTRATOR},
+    [IDA_KEYS_WRITE] = {"keys.write", KEYS | ADMINISTRATOR},
+    [IDA_AUDIT_READ] = {"audit.read", AUDITOR | ADMINISTRATOR},
+    [IDA_AUDIT_EXPORT] = {"audit.export", AUDITOR | ADMINISTRATOR},
+};
+
+const char *ida_role_name(ida_role role)
+{
+    return role_names[role];
+}
+
+int ida_role_parse(const char *name)
+{
+    for (int i = 0; i < IDA_ROLE_COUNT; i++) {
+        if (strcmp(role_names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+const char *ida_right_name(ida_right right)
+{
+    return rights[right].name;
+}
+
+int ida_roles_have(unsigned roles, ida_right right)
+{
+    return (rights[right].roles & roles) != 0;
+}
+
+json_t *ida_roles_json(unsigned roles)
+{
+    json_t *out = json_array();
+    for (int i = 0; i < IDA_ROLE_COUNT; i++) {
+        if (roles & 1u << i) {
+            json_array_append_new(out, json_string(role_names[i]));
+        }
+    }
+    return out;
+}
+
+json_t *ida_rights_json(unsigned roles)
+{
+    json_t *out = json_array();
+    for (int i = IDA_RIGHT_ANY + 1; i < IDA_RIGHT_COUNT; i++) {
+        if (ida_roles_have(roles, (ida_right)i)) {
+            json_array_append_new(out, json_string(rights[i].name));
+        }
+    }
+    return out;
+}
+
+json_t *ida_roles_with(ida_right right)
+{
+    return ida_roles_json(rights[right].roles);
+}

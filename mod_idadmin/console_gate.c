@@ -1,0 +1,59 @@
+/* Owns what keeps other web sites from using the console with the browser of somebody who is signed
+ * in to it. Must not know what is asked for.
+ *
+ * The console has no cookie of its own and no token: whatever signs a person in is httpd's, and
+ * browsers send that along with any request. They also say who made them send it (Sec-Fetch-Site,
+ * Origin), and they never send a header of ours for another site unasked. */
+#include "mod_idadmin/module.h"
+
+#include <string.h>
+
+APLOG_USE_MODULE(idadmin);
+
+int console_is_sign_in(request_rec *r)
+{
+    const char *path = request_route(r)->path;
+    return r->method_number == M_GET && strcmp(path, "/api/sign-in") == 0;
+}
+
+/* Browsers say Sec-Fetch-Site over https and to loopback; elsewhere the Origin has to do. */
+static int is_other_site(request_rec *r)
+{
+    const char *site = apr_table_get(r->headers_in, "Sec-Fetch-Site"),
+               *origin = apr_table_get(r->headers_in, "Origin");
+    if (site) {
+        return strcasecmp(site, "same-origin") != 0 && strcasecmp(site, "none") != 0;
+    }
+    return origin && !origin_is_own(r, origin) && !config_allows_origin(r, origin);
+}
+
+static int refuse(request_rec *r, const char *reason, const char *message)
+{
+    int status = request_refuse(r, IDA_FORBIDDEN, message, 0);
+    if (reason) {
+        ida_because(request_state_of(r)->c, reason, NULL);
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "refused at the console: %s", message);
+    return status;
+}
+
+int console_gate(request_rec *r)
+{
+    if (authn_in_clear(r)) {
+        return refuse(r, NULL,
+                      "The console is used over TLS only, and this request came in clear: use "
+                      "https. Change your password when others may have seen it on its way.");
+    }
+    if (!console_is_sign_in(r) && is_other_site(r)) {
+        return refuse(r, "crossSite",
+                      "This request was made by a page of another site. Where a proxy stands "
+                      "before the server, the administrator names its address with "
+                      "IdAdminAllowOrigin.");
+    }
+    const char *header = request_single_header(r, IDA_CONSOLE_HEADER);
+    if (r->method_number != M_GET && (!header || strcmp(header, "1") != 0)) {
+        return refuse(r, "headerMissing",
+                      "What changes something needs the header " IDA_CONSOLE_HEADER ": 1.");
+    }
+    return OK;
+}

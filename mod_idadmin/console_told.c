@@ -1,0 +1,26 @@
+/* Owns what the console's polls have been told lately: an answer "nothing new" is on record once an
+ * hour for each person, operation and company, not with every poll of an open tab. Must not know
+ * who polls. */
+#include "mod_idadmin/module.h"
+
+#include <stdatomic.h>
+
+#define SLOTS 4096 /* a record too many for whoever shares one; 32 KB */
+
+static _Atomic uint64_t told[SLOTS];
+
+static uint64_t mixed(uint64_t h, const char *text)
+{
+    for (; *text; text++) {
+        h = (h ^ (unsigned char)*text) * 1099511628211u; /* FNV-1a */
+    }
+    return (h ^ 0xff) * 1099511628211u;
+}
+
+int console_told_first(const ida_call *call)
+{
+    uint64_t hour = (uint64_t)(ida_now(call->c->env) / 3600000);
+    uint64_t h = mixed(14695981039346656037u ^ hour, call->principal->username);
+    h = mixed(mixed(h, call->operation->name), call->principal->company);
+    return atomic_exchange(&told[h % SLOTS], h) != h;
+}

@@ -1,0 +1,207 @@
+/* Owns the stages of a console request in httpd: by the time of the handler 405, other sites, the
+ * address limit, whoever authenticates and the person's limit are behind it; it goes on with roles,
+ * company, body and operation. Must not know what operations do, nor how a person signed in. */
+#include "mod_idadmin/module.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/store/tenant.h"
+
+APLOG_USE_MODULE(idadmin);
+
+/* Roles and person, judged anew with each request. */
+static ida_person *person_of(request_rec *r)
+{
+    const location_config *config = config_location(r);
+    ida_person *p = apr_pcalloc(r->pool, sizeof *p);
+    int rules = config->roles ? config->roles->nelts : 0;
+    ida_grant *grants = apr_pcalloc(r->pool, sizeof *grants * (size_t)(rules + 1));
+    for (int i = 0; i < rules; i++) {
+        const console_role *rule = &APR_ARRAY_IDX(config->roles, i, console_role);
+        const char *fault = NULL;
+        if (ap_expr_exec(r, rule->condition, &fault) > 0 && !fault) {
+            grants[p->grant_count++] = rule->grant;
+        } else if (fault) {
+            ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                          "IDA0214: the expression of IdAdminConsoleRole %s %s cannot be judged: "
+                          "%s",
+                          ida_role_name(rule->grant.role), rule->grant.company, fault);
+        }
+    }
+    const char *fault = NULL;
+    const char *upn = config->person ? ap_expr_str_exec(r, config->person, &fault) : NULL;
+    p->user = r->user;
+    p->upn = upn && *upn && !fault ? upn : NULL;
+    p->grants = grants;
+    json_t *links = json_object();
+    json_object_set_new(links, "rest", json_string("/v1/api"));
+    json_object_set_new(links, "mcp", json_string("/mcp"));
+    for (int i = 0; config->links && i < apr_table_elts(config->links)->nelts; i++) {
+        const apr_table_entry_t *e = &APR_ARRAY_IDX(apr_table_elts(config->links), i,
+                                                    apr_table_entry_t);
+        json_object_set_new(links, e->key, json_string(e->val));
+    }
+    p->links = ida_json_keep(r->pool, links);
+    return p;
+}
+
+static void release(ida_call *call)
+{
+    if (call->store) {
+        pool_release(NULL, call->store);
+        call->store = NULL;
+    }
+}
+
+static ida_kind transaction(ida_call *call, store_work work, void *baton)
+{
+    release(call);
+    return pool_transaction(call->c, work, baton);
+}
+
+static ida_kind acquire(request_rec *r, ida_call *call)
+{
+    ida_kind kind = pool_acquire(NULL, call->c, &call->store);
+    if (kind) {
+        pool_refused(r, call->c);
+        ida_because(call->c, "storeAway", NULL);
+    }
+    return kind;
+}
+
+/* Sets the call's tenant, or leaves it NULL when there is none. */
+static ida_kind load_company(request_rec *r, ida_call *call, const char *company,
+                             ida_principal *principal)
+{
+    ida_tenant *tenant;
+    ida_kind kind = acquire(r, call);
+    kind = kind ? kind : store_tenant_get(call->store, call->c, company, &tenant, NULL, NULL);
+    release(call);
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(call->c);
+        return IDA_OK;
+    }
+    if (!kind) {
+        call->tenant = tenant;
+        principal->company = tenant->id;
+        apr_table_setn(r->notes, "idadmin-company", tenant->id);
+    }
+    return kind;
+}
+
+static void refuse(ida_call *call, ida_rest_answer *answer)
+{
+    ida_operation_refusal(call, call->c->kind);
+    ida_answer_refusal(call, answer);
+}
+
+/* OK with `answer` filled, or a status for httpd. */
+static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
+{
+    request_body body = {0};
+    if (request->has_body) {
+        int status = body_read(r, call->c, &body, IDA_REST_BODY_MAX,
+                               ida_kind_text(IDA_PAYLOAD_TOO_LARGE));
+        if (status != OK) {
+            int ours = call->c->kind != IDA_OK;
+            if (!ours) {
+                const char *text = body_unread_text(status);
+                ida_kind kind = ida_kind_of_status(status);
+                ida_fail(call->c, kind, "%s", text ? text : ida_kind_text(kind));
+            }
+            refuse(call, answer);
+            return ours ? OK : status;
+        }
+        request->body = body.bytes;
+        request->body_len = body.len;
+    }
+    if (acquire(r, call)) {
+        refuse(call, answer);
+    } else {
+        call->release = release;
+        call->transaction = transaction;
+        ida_console_run(call, request, apr_table_get(r->headers_in, "If-None-Match"), answer);
+        release(call);
+    }
+    body_free(&body);
+    return OK;
+}
+
+/* Refusals in no known company are for the server's log: no company's audit is concerned. */
+static ida_kind record(request_rec *r, ida_call *call, const ida_rest_answer *answer)
+{
+    if (call->tenant) {
+        int nothing_new = answer->status == HTTP_NOT_MODIFIED && !console_told_first(call);
+        return nothing_new ? IDA_OK : spool_call(r, call);
+    }
+    if (answer->status >= 400) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "%s by %s: %d, %s", call->endpoint,
+                      call->person->user, answer->status,
+                      call->c->message ? call->c->message : "refused");
+    }
+    return IDA_OK;
+}
+
+static int go_home(request_rec *r)
+{
+    apr_table_setn(r->headers_out, "Location",
+                   apr_pstrcat(r->pool, ap_escape_uri(r->pool, request_route(r)->base), "/", NULL));
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    r->status = HTTP_SEE_OTHER;
+    return OK;
+}
+
+static int answer_request(request_rec *r, request_state *state)
+{
+    const ida_route *route = request_route(r);
+    ida_principal principal = {.company = "", .username = r->user, .label = ""};
+    ida_person *person = person_of(r);
+    ida_call call = {
+        .c = state->c,
+        .principal = &principal,
+        .person = person,
+        .address = r->useragent_ip,
+        .if_match = apr_table_get(r->headers_in, "If-Match"),
+    };
+    ida_rest_request request = {
+        .method = r->method,
+        .query = r->args,
+        .content_type = apr_table_get(r->headers_in, "Content-Type"),
+        .has_body = body_announced(r),
+        .idempotency_key = apr_table_get(r->headers_in, "Idempotency-Key"),
+    };
+    ida_rest_answer answer;
+    int status = OK;
+    const char *company = ida_console_open(&call, route, &request);
+    if (company && load_company(r, &call, company, &principal)) {
+        refuse(&call, &answer);
+    } else {
+        person->roles = company ? ida_person_roles(person, company) : 0;
+        if (!ida_console_admit(&call, route, &request, &answer)) {
+            status = run(r, &call, &request, &answer);
+        }
+    }
+    if (record(r, &call, &answer) != IDA_OK) {
+        ida_answer_error(state->c, IDA_FACE_CONSOLE, &answer);
+        status = OK;
+    }
+    return status == OK ? respond(r, &answer) : status;
+}
+
+int console_handler(request_rec *r)
+{
+    if (!r->handler || strcasecmp(r->handler, "idadmin-console") != 0) {
+        return DECLINED;
+    }
+    request_state *state = child ? request_state_of(r) : NULL;
+    if (!state || !r->user || !*r->user) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "IDA0213: %s is served by idadmin-console without authentication: its "
+                      "Location needs an AuthType and \"Require valid-user\"",
+                      r->uri);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    request_trust(r);
+    return console_is_sign_in(r) ? go_home(r) : answer_request(r, state);
+}

@@ -1,0 +1,153 @@
+# The console's door: who may come in, from where, to which company; what is on record afterwards.
+use strict;
+use warnings;
+use Test::More;
+use Idadmin::Test qw(wait_until);
+use Idadmin::Test::Console ();
+use Idadmin::Test::Stack ();
+
+my $stack = Idadmin::Test::Stack->new(
+    httpd => {
+        rate_limits => { person => '100000/60s' },
+        console => "    IdAdminConsoleRole approver nordic \"%{REMOTE_USER} == 'eva'\"\n"
+            . "    IdAdminConsolePerson \"%{REMOTE_USER}\@nordic.example\"\n"
+            . "    IdAdminConsoleLink help https://intranet.example/idadmin\n"
+            . "    IdAdminAllowOrigin https://people.example\n" });
+my $httpd = $stack->httpd;
+my %as = map { $_ => Idadmin::Test::Console->new($httpd, user => $_, company => 'nordic') }
+    @Idadmin::Test::Httpd::console_users;
+
+sub refused {
+    my ($answer, $status, $reason, $name) = @_;
+    is_deeply([$answer->{status}, $answer->{json}{error}{reason}], [$status, $reason], $name)
+        or diag $answer->{body};
+}
+
+subtest 'who is signed in' => sub {
+    my $session = $as{eva}->data('/session');
+    is($session->{user}, 'eva', 'the name');
+    is($session->{person}{userPrincipalName}, 'eva@nordic.example', 'the person');
+    is_deeply($session->{companies}, [{ companyId => 'nordic', name => 'Nordic AB',
+        timeZone => 'Europe/Stockholm', roles => ['approver'],
+        rights => ['overview.read', 'requests.read', 'requests.decide'] }],
+        'the companies with a role in them');
+    is_deeply($session->{links}, { rest => '/v1/api', mcp => '/mcp',
+        help => 'https://intranet.example/idadmin' }, 'links');
+    is($as{administrator}->data('/companies', { query => 'NORD' })->{items}[0]{companyId},
+        'nordic', 'companies are found by name');
+    is($as{administrator}->data('/companies', { query => 'x' })->{totalCount}, 0, 'or not');
+    refused($as{nobody}->get('/session'), 403, 'noRole', 'nobody without a role');
+    my $unknown = Idadmin::Test::Console->new($httpd, company => 'nordic');
+    is($unknown->get('/session')->{status}, 401, 'nor anybody who is not signed in');
+};
+
+subtest 'order of refusals' => sub {
+    my $op = $as{operator};
+    is($op->request('PUT', '/user')->{status}, 405, 'wrong method first');
+    is($op->get('/nothing')->{status}, 404, 'no such path');
+    refused($op->get('/users', { companyId => undef }), 403, 'companyUnknown', 'no company');
+    refused($op->get('/users', { companyId => 'other' }), 403, 'companyUnknown', 'no such company');
+    refused($as{eva}->get('/users'), 403, 'rightMissing', 'a right that the role does not have');
+    is_deeply($as{eva}->get('/users')->{json}{error}{details},
+        { right => 'people.read', roles => [qw(viewer operator auditor administrator)] },
+        'which, and who has it');
+    is($op->post('/user', '{}', {}, headers => { 'Content-Type' => 'text/plain' })->{status}, 415,
+        'another type');
+    my $bad = $op->post('/user', { firstname => 'A', date => '2026-13-01' });
+    is($bad->{status}, 400, 'faults');
+    is_deeply([sort map { $_->{name} } @{ $bad->{json}{error}{fields} }], [qw(date surname)],
+        'by field');
+};
+
+subtest 'other sites' => sub {
+    my $op   = $as{operator};
+    my %from = (
+        'cross-site' => 403, 'same-site' => 403, 'same-origin' => 200, none => 200);
+    for my $site (sort keys %from) {
+        is($op->get('/users', {}, headers => { 'Sec-Fetch-Site' => $site })->{status}, $from{$site},
+            "Sec-Fetch-Site: $site");
+    }
+    my %origin = ('https://evil.example' => 403, null => 403, $httpd->url => 200,
+        'https://people.example' => 200);
+    for my $origin (sort keys %origin) {
+        my $answer = $op->get('/users', {},
+            headers => { 'Sec-Fetch-Site' => undef, Origin => $origin });
+        is($answer->{status}, $origin{$origin}, "Origin: $origin");
+        ok(!grep({/^access-control/} keys %{ $answer->{headers} }), 'no CORS header');
+    }
+    my $stranger = Idadmin::Test::Console->new($httpd, company => 'nordic');
+    refused($stranger->get('/users', {}, headers => { 'Sec-Fetch-Site' => 'cross-site' }), 403,
+        'crossSite', 'before anybody is asked to sign in');
+    refused($op->post('/user', { firstname => 'A', surname => 'B' }, {},
+        headers => { 'X-IdAdmin-Console' => undef }), 403, 'headerMissing',
+        'a write without the header');
+    my $sign_in = $op->get('/sign-in', {}, headers => { 'Sec-Fetch-Site' => 'cross-site' });
+    is_deeply([$sign_in->{status}, $sign_in->{headers}{location}], [303, '/console/'],
+        'a sign-in comes back from elsewhere');
+};
+
+subtest 'headers' => sub {
+    my $answer = $as{viewer}->get('/users');
+    is($answer->{headers}{'cache-control'}, 'no-store', 'nothing is kept');
+    is($answer->{headers}{'x-content-type-options'}, 'nosniff', 'nothing is guessed');
+    is($answer->{headers}{'cross-origin-resource-policy'}, 'same-origin', 'nothing is embedded');
+    my $tag = $answer->{headers}{etag};
+    like($tag, qr/^W\/"[0-9a-f]{32}"$/, 'a weak tag');
+    sleep 1;
+    my $again = $as{viewer}->get('/users', {},
+        headers => { 'If-None-Match' => $tag =~ s/"$/-gzip"/r });
+    is_deeply([$again->{status}, $again->{body}], [304, ''],
+        'nothing new, also behind mod_deflate');
+    is($again->{headers}{etag}, $tag, 'with the tag');
+};
+
+subtest 'each role, each operation' => sub {
+    my %reads = (
+        '/users' => [qw(viewer operator auditor administrator)],
+        '/tasks' => [qw(viewer operator auditor administrator)],
+        '/hygiene' => [qw(viewer operator auditor administrator)],
+        '/role-templates' => [qw(viewer operator auditor administrator)],
+        '/workflows' => [qw(viewer operator auditor administrator)],
+        '/approvals' => [qw(viewer operator approver auditor administrator)],
+        '/audit' => [qw(auditor administrator)],
+    );
+    for my $path (sort keys %reads) {
+        my %may = map { $_ => 1 } @{ $reads{$path} };
+        for my $role (@Idadmin::Test::Httpd::console_users[0 .. 5]) {
+            my $status = $as{$role}->get($path)->{status};
+            is($status, $may{$role} ? 200 : 403, "$role $path");
+        }
+    }
+    for my $role (@Idadmin::Test::Httpd::console_users[0 .. 5]) {
+        my $answer = $as{$role}->post('/user', { firstname => 'Dry', surname => 'Run' },
+            { dryRun => 'true' });
+        is($answer->{status}, $role =~ /operator|^administrator/ ? 200 : 403, "$role hires");
+    }
+};
+
+subtest 'a hire is on record' => sub {
+    my $key = 'one-hire';
+    my $body = { firstname => 'Maja', surname => "Str\x{f6}m", date => '2027-03-28',
+        time => '02:30' };
+    my $made = $as{operator}->post('/user', $body, {}, headers => { 'Idempotency-Key' => $key });
+    is($made->{status}, 200, 'queued') or diag $made->{body};
+    my $id = $made->{json}{data}{taskId};
+    my $again = $as{operator}->post('/user', $body, {}, headers => { 'Idempotency-Key' => $key });
+    is($again->{json}{data}{taskId}, $id, 'a lost answer is asked for again');
+    is($as{viewer}->data('/task', { id => $id })->{task}{requestedBy}{username}, 'operator',
+        'by whom');
+    my @records;
+    wait_until(20, sub {
+        @records = grep { $_->{actor} eq 'operator' && $_->{action} =~ /^user\.create/ }
+            @{ $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} };
+        return grep { $_->{action} eq 'user.create.replay' } @records;
+    });
+    my ($record) = grep { $_->{action} eq 'user.create' && $_->{outcome} eq 'ok' } @records;
+    is($record->{endpoint}, 'console POST /user', 'where');
+    is($record->{category}, 'portal', 'as a portal action');
+    my ($refusal) = grep { $_->{outcome} eq 'FORBIDDEN' }
+        @{ $as{auditor}->data('/audit', { limit => 200, category => 'portal', })->{items} };
+    ok($refusal, 'refusals in a company, too');
+};
+
+done_testing;
