@@ -172,7 +172,8 @@ CONF
 
 # Who may sign in to the console: each a role of their own in every company, "nobody" none, "eva" is
 # a person of the directory and an approver. All have the password "secret".
-our @console_users = qw(viewer operator approver key-administrator auditor administrator nobody eva);
+our @console_users
+    = qw(viewer operator approver key-administrator auditor administrator nobody eva);
 
 sub _console {
     my ($self) = @_;
