@@ -5,9 +5,9 @@
 # until Ctrl-C.
 use strict;
 use warnings;
-use Encode ();
 use Idadmin::Test qw(build_dir run_command spew json_text json_data wait_until);
 use Idadmin::Test::Photo ();
+use Idadmin::Test::Show;
 use Idadmin::Test::Stack ();
 use POSIX ();
 use Time::HiRes ();
@@ -16,11 +16,9 @@ binmode STDOUT, ':raw';
 $| = 1;
 my $once   = ($ENV{DEMO} // '') eq 'once';
 my $failed = 0;
-my $bold   = -t STDOUT ? "\e[1m" : '';
-my $plain  = -t STDOUT ? "\e[0m" : '';
 
-sub say_line { print map { Encode::is_utf8($_) ? Encode::encode_utf8($_) : $_ } @_, "\n" }
-sub title    { say_line("\n$bold== $_[0]$plain") }
+# Ctrl-C ends everything that was started, at any moment of the walk.
+$SIG{INT} = $SIG{TERM} = sub { say_line("\n   Stopping the servers ..."); exit 0 };
 
 # One thing that must hold; the walk goes on, so that one sees all that is wrong.
 sub holds {
@@ -77,7 +75,7 @@ sub curl {
     my $result = run_command([@command, "$base$target"], stdin => $how{json} ? json_text($how{json})
         : '');
     my ($body, $status) = $result->{out} =~ /^(.*)\n(\d{3})$/s;
-    say_line("   HTTP $status  $body") if defined $status;
+    show_json("   HTTP $status  ", $body) if defined $status;
     say_line("   curl failed: $result->{err}") if !defined $status;
     my $json = eval { json_data($body) };
     return { status => $status // 0, json => $json, data => ($json || {})->{data},
@@ -102,9 +100,8 @@ sub mcp {
         (map { ('-H', $_) } @headers), '--data-binary', '@-', $url],
         stdin => $text);
     my ($body, $status) = $result->{out} =~ /^(.*)\n(\d{3})$/s;
-    say_line(defined $status ? "   HTTP $status  "
-        . (length $body > 1500 ? substr($body, 0, 1500) . ' ...' : $body)
-        : "   curl failed: $result->{err}");
+    show_json("   HTTP $status  ", $body) if defined $status;
+    say_line("   curl failed: $result->{err}") if !defined $status;
     return { status => $status // 0, result => (eval { json_data($body) } // {})->{result} // {} };
 }
 
@@ -124,7 +121,7 @@ sub write_environment {
     my $stack = $on_premises->{stack};
     my $base  = $stack->httpd->url;
     my $limit = $cloud->{stack}->key('limit');
-    my $text  = "BASE_URL=$base\nMCP_URL=$base/mcp\nCONSOLE_URL=\nSTORE=" . $stack->store . "\n";
+    my $text  = "BASE_URL=$base\nMCP_URL=$base/mcp\nCONSOLE_URL=$base/console/\nSTORE=" . $stack->store . "\n";
     for my $company ($cloud, $on_premises) {
         my ($full, $read) = map { $company->{stack}->key($_) } qw(full read);
         my %value = (COMPANY_ID => $full->{companyId}, FULL_USER => $full->{username},
@@ -139,6 +136,18 @@ sub write_environment {
         . "LIMIT_USER=$limit->{username}\nLIMIT_KEY=$limit->{apiKey}\n"
         . "LIMIT_MCP_SECRET=$limit->{mcpSecret}\n");
     chmod 0600, $file;
+}
+
+# idadminctl with the store of this demonstration, for other terminals.
+sub write_commands {
+    my ($bin) = @_;
+    mkdir $bin or -d $bin or die "$bin: $!\n";
+    my $user = Idadmin::Test::runtime_user();
+    my ($command, $options) = map { join ' ', map {"'$_'"} @$_ }
+        [($user ? Idadmin::Test::as_user($user) : ()), Idadmin::Test::program('idadminctl')],
+        [$on_premises->{stack}->ctl_options];
+    spew("$bin/idadminctl", "#!/bin/sh\nexec $command \"\$@\" $options\n");
+    chmod 0755, "$bin/idadminctl";
 }
 
 # --- what the directory itself shows, asked past the service: { enabled, manager, photo (bytes),
@@ -302,7 +311,8 @@ my $run = choose_directory();
 title('Starting two directories (slapd; the cloud directory as an emulator), a store, httpd and '
     . 'the worker');
 my $stack = Idadmin::Test::Stack->new(tenant => {},
-    httpd => { rate_limits => { address => 'off', company => 'off' } });
+    httpd => { rate_limits => { address => 'off', company => 'off' },
+        console => '    IdAdminConsolePerson "eva.berg@nordic.example"' });
 my $acme  = $stack->beside_in_the_cloud(keys => {
     limit => ['limited', 'read-only', '--rate-limit', '120/60s'] });
 $on_premises = { prefix => 'ONPREM', name => 'nordic, on-premises (LDAP)', company => 'nordic',
@@ -315,6 +325,7 @@ for my $company ($on_premises, $cloud) {
 }
 $stack->httpd->expect_log(qr/IDA0210/);    # the wrong key that is tried below
 write_environment("$run/demo.env");
+write_commands("$run/bin");
 say_line('   directories ', $stack->slapd->ldaps_url, ' and ', $acme->cloud->url, ', httpd ',
     $stack->httpd->url, ' with ', scalar($stack->httpd->children),
     ' children, worker pid ', $stack->worker->pid);
@@ -341,7 +352,7 @@ title('Before its time nothing has happened');
 each_company(\&nothing_yet);
 
 title(sprintf 'Waiting %d seconds for %s %s', $due - time, $date, $time);
-Time::HiRes::sleep($due - Time::HiRes::time()) if $due > Time::HiRes::time();
+count_down($due);
 each_company(\&is_there);
 
 title('An assistant connects: one URL, one secret, no session');
@@ -383,8 +394,12 @@ my $client = Idadmin::Test::json_text({ mcpServers => { identity => { type => 'h
     url => "$url/mcp", headers => { Authorization => "Bearer $read->{mcpSecret}" } } } });
 say_line(<<"TEXT");
 
+The console:     @{[ strong("$url/console/") ]}   sign in as administrator, password secret
+                 (viewer, operator, approver, key-administrator, auditor: the same password)
+
 Everything stays up until Ctrl-C. In another terminal:
-   . $run/demo.env
+   . $run/demo.env; PATH=$run/bin:\$PATH
+   idadminctl key list acme
    curl -H "X-Company-ID: \$CLOUD_COMPANY_ID" \\
         -H "X-Api-User: \$CLOUD_READ_USER" -H "X-Api-Key: \$CLOUD_READ_KEY" \\
         "\$BASE_URL/v1/api/user?userPrincipalName=\$CLOUD_KNOWN_UPN"

@@ -50,7 +50,7 @@ sub tempdir {
         chmod 0755, "$tempdir";
         mkdir "$tempdir/sanitizer";
         chmod 01777, "$tempdir/sanitizer";
-        mkdir "$tempdir/bin";
+        mkdir "$tempdir/programs";
         Test::More::diag("keeping $tempdir") if $ENV{IDADMIN_KEEP};
     }
     return "$tempdir";
@@ -62,7 +62,7 @@ sub use_directory {
     my ($dir) = @_;
     our $tempdir and die "use_directory comes too late\n";
     File::Path::remove_tree($dir);
-    for my $made ($dir, "$dir/sanitizer", "$dir/bin") {
+    for my $made ($dir, "$dir/sanitizer", "$dir/programs") {
         mkdir $made or die "$made: $!\n";
         chmod $made eq "$dir/sanitizer" ? 01777 : 0755, $made;
     }
@@ -141,7 +141,7 @@ sub program {
     my $built = build_dir() . "/$name";
     -x $built or die "$built is not built; run make\n";
     return $built if $> != 0;
-    my $copy = tempdir() . "/bin/$name";
+    my $copy = tempdir() . "/programs/$name";
     if (!-e $copy) {
         system('cp', $built, $copy) == 0 or die "cannot copy $built\n";
         chmod 0755, $copy;

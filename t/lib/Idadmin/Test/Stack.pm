@@ -172,13 +172,19 @@ sub _transactions {
 
 # -- idadminctl
 
+# Behind the arguments of every idadminctl of this stack.
+sub ctl_options {
+    my ($self) = @_;
+    return ('--config', '/dev/null', '--store', $self->{store},
+        $self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ());
+}
+
 # ctl(@arguments) -> { exit, signal, out, err, json }; stdin => TEXT as a last hash reference.
 sub ctl {
     my ($self, @arguments) = @_;
     my %how = ref $arguments[-1] eq 'HASH' ? %{ pop @arguments } : ();
     my $result = Idadmin::Test::run_command(
-        [Idadmin::Test::program('idadminctl'), @arguments, '--config', '/dev/null', '--store',
-            $self->{store}, ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ())],
+        [Idadmin::Test::program('idadminctl'), @arguments, $self->ctl_options],
         user => Idadmin::Test::runtime_user(), timeout => 120, %how);
     $result->{json} = eval { Idadmin::Test::json_data($result->{out}) }
         if $result->{out} =~ /^\s*[\[{]/;
