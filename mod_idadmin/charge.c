@@ -142,12 +142,11 @@ static const ida_rate *rate_for(request_rec *r, const ida_rate *own, const ida_r
                                             : config_rate(r->server, kind);
 }
 
-/* Of the console: an open tab never takes the share of the HR system's keys. */
-static int charge_person(request_rec *r)
+int charge_person(request_rec *r)
 {
-    if (!r->user || !request_is_first(r) ||
+    if (!request_is_first(r) ||
         charge(r, LIMIT_PERSON, r->user, config_rate(r->server, LIMIT_PERSON))) {
-        return DECLINED;
+        return OK;
     }
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "person limit reached by %s", r->user);
     int status = refuse(r, request_state_of(r)->quotas[LIMIT_PERSON].charge.retry_after_s);
@@ -157,9 +156,6 @@ static int charge_person(request_rec *r)
 
 int charge_fixups(request_rec *r)
 {
-    if (child && request_face(r) == FACE_CONSOLE) {
-        return charge_person(r);
-    }
     request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
     if (!state || !state->principal || state->face == FACE_NONE || !request_is_first(r)) {
         return DECLINED;

@@ -203,5 +203,6 @@ int console_handler(request_rec *r)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     request_trust(r);
-    return console_is_sign_in(r) ? go_home(r) : answer_request(r, state);
+    int status = charge_person(r);
+    return status != OK ? status : console_is_sign_in(r) ? go_home(r) : answer_request(r, state);
 }

@@ -192,7 +192,10 @@ int charge_access(request_rec *r); /* access_checker: 405, address limit, OPTION
 int authn_check(request_rec *r);   /* check_authn */
 void authn_register(void);
 void authz_register(apr_pool_t *pool);
-int charge_fixups(request_rec *r);  /* key and company */
+int charge_fixups(request_rec *r); /* key and company */
+/* Of the console, by its handler, because some modules tell who it is as late as in fixups: an open
+ * tab never takes the share of the HR system's keys. OK or 429. */
+int charge_person(request_rec *r);
 int authn_in_clear(request_rec *r); /* 1: others may have listened, and that matters here */
 int charge_failure(request_rec *r); /* a refused credential: HTTP_UNAUTHORIZED or 429 */
 int charge_count_failure(

@@ -150,4 +150,19 @@ subtest 'a hire is on record' => sub {
     ok($refusal, 'refusals in a company, too');
 };
 
+subtest 'the limit of a person' => sub {
+    $httpd->reconfigure(rate_limits => { person => '3/60s' });
+    $httpd->graceful;
+    my ($free, $limited);
+    wait_until(20, sub {
+        my @all = map { $as{viewer}->get('/session') } 1 .. 4;
+        ($limited) = grep { $_->{status} == 429 } @all;
+        return $limited;
+    });
+    refused($limited, 429, 'rateLimited', 'one name has used up its share');
+    ok($limited->{headers}{'retry-after'}, 'and is told for how long');
+    is($as{nobody}->get('/session')->{status}, 403, 'another has not');
+};
+
+$stack->stop;
 done_testing;
