@@ -71,9 +71,21 @@ audit_record *audit_damaged(ida_ctx *c, const char *rid, const char *tenant, con
     return record;
 }
 
-char *audit_actor_key(apr_pool_t *pool, const char *actor)
+int audit_is_question(const audit_record *record)
 {
-    char *key = actor ? ida_fold_address(pool, actor) : NULL;
+    static const char *const reads[] = {"GET ", "HEAD ", "mcp", "console GET ", "console HEAD "};
+    int answered = strcmp(record->outcome, "ok") == 0 || strcmp(record->outcome, "toolError") == 0;
+    for (size_t i = 0; answered && record->endpoint && i < sizeof reads / sizeof *reads; i++) {
+        if (strncmp(record->endpoint, reads[i], strlen(reads[i])) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+char *audit_key(apr_pool_t *pool, const char *name)
+{
+    char *key = name ? ida_fold_address(pool, name) : NULL;
     size_t len = KEY_MAX;
     if (key && strlen(key) > KEY_MAX) {
         while (len && ((unsigned char)key[len] & 0xc0) == 0x80) {

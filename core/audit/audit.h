@@ -48,8 +48,11 @@ char *audit_encode(apr_pool_t *pool, const audit_record *record, size_t max);
 /* NULL when the text is no record. */
 audit_record *audit_decode(apr_pool_t *pool, const char *text, size_t len);
 
-/* Key under which actors are found: folded, bounded (it is indexed). NULL for NULL. */
-char *audit_actor_key(apr_pool_t *pool, const char *actor);
+/* Key under which actors and targets are found: folded, bounded (it is indexed). NULL for NULL. */
+char *audit_key(apr_pool_t *pool, const char *name);
+
+/* 1 of a read that was answered: what tells who asked, not what was done. */
+int audit_is_question(const audit_record *record);
 
 /* What stands before the first record of a chain. */
 extern const char audit_genesis[];

@@ -26,10 +26,12 @@ typedef struct web_user {
     char name[64];
     uid_t uid;
     int group_count;
+    struct web_user *before;
     gid_t groups[];
 } web_user;
 
-/* Replaced as a whole, never freed: a reload comes once in a while, and others may be looking. */
+/* Replaced as a whole; those before are kept: a reload comes once in a while, and others may still
+ * be looking at them. */
 static web_user *_Atomic known;
 
 int ida_web_user_set(const char *name, const char *const *directories)
@@ -61,6 +63,7 @@ int ida_web_user_set(const char *name, const char *const *directories)
             u->groups[u->group_count++] = st.st_gid; /* httpd may have it by its directive Group */
         }
     }
+    u->before = atomic_load(&known);
     atomic_store(&known, u);
     return 1;
 }

@@ -41,6 +41,10 @@ static ida_kind run_log(ida_call *call)
     }
     store_audit_filter filter = {
         .actor = ida_json_string(call->arguments, "actor"),
+        .target = ida_json_string(call->arguments, "target"),
+        .action = ida_json_string(call->arguments, "action"),
+        .outcome = ida_json_string(call->arguments, "outcome"),
+        .questions = json_is_true(json_object_get(call->arguments, "includeReads")),
         .category = ida_json_string(call->arguments, "category"),
         .from = ida_argument_time(call, "from"),
         .to = ida_argument_time(call, "to"),
@@ -67,6 +71,11 @@ static const ida_param params[] = {
      .about = "Who did it: API username, person, or \"worker\"; in any case."},
     {"category", IDA_PARAM_STRING, .allowed = categories,
      .about = "api: REST and MCP calls; workflow: tasks and their steps; portal: administrators."},
+    {"target", IDA_PARAM_STRING, .max = 256,
+     .about = "To whom or what it was done: a UPN, a group, an API username; in any case."},
+    {"action", IDA_PARAM_STRING, .max = 100, .about = "E.g. user.delete, task.failed."},
+    {"outcome", IDA_PARAM_STRING, .max = 100, .about = "ok, an error code or toolError."},
+    {"includeReads", IDA_PARAM_BOOLEAN, .about = "true: also reads that were answered."},
     {"from", IDA_PARAM_TIME, .about = "At or after this date or time (UTC), e.g. 2026-11-01."},
     {"to", IDA_PARAM_TIME, .about = "Before this date or time (UTC), e.g. 2026-12-01."},
     IDA_LIST_PARAMS,
@@ -103,9 +112,11 @@ const ida_operation ida_op_audit_log = {
     .lists = 1,
     .description =
         "Lists the tenant's audit log, newest first: API and MCP calls, workflow events, "
-        "administrators' actions. Filter by actor, category and time range; \"who offboarded X\" "
-        "is a record of action user.delete with X as target. outcome is ok, an error code or "
-        "toolError. Depth is bounded by the tenant's retention; a record is readable within "
+        "administrators' actions; reads only with includeReads. Filter by actor, target, action, "
+        "outcome, category and time range; \"who offboarded X\" is action user.delete with target "
+        "X. "
+        "outcome is ok, an error code or toolError. Depth is bounded by the tenant's retention; a "
+        "record is readable within "
         "seconds. Use get_workflow_runs for the actions of one workflow.",
     .item = item,
 };

@@ -61,13 +61,14 @@ static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int 
         const char *salt = ida_hex(c->pool, salt_bytes, sizeof salt_bytes);
         const char *personal = audit_personal_hash(c->pool, salt, a);
         const char *next = audit_chain_hash(c->pool, hash, seq + 1, a, personal);
-        const char *actor_key = audit_actor_key(c->pool, a->actor);
+        const char *actor_key = audit_key(c->pool, a->actor);
         kind = store_write(
             s, c, STMT_audit_record_add,
             DB_ARGS(DB_T(tenant), DB_I(seq + 1), DB_T(a->rid), DB_I(a->at), DB_T(a->category),
                     DB_T(a->outcome), DB_T(a->actor), DB_T(actor_key), DB_T(a->label),
                     DB_T(a->action), DB_T(a->target), DB_T(a->endpoint), DB_T(a->parameters),
-                    DB_T(a->detail), DB_T(a->address), DB_T(salt), DB_T(personal), DB_T(next)),
+                    DB_T(a->detail), DB_T(a->address), DB_T(salt), DB_T(personal), DB_T(next),
+                    DB_T(audit_key(c->pool, a->target)), DB_I(audit_is_question(a))),
             &r);
         if (kind) {
             return kind;

@@ -41,41 +41,67 @@ typedef struct list_work {
     db_result page, total;
 } list_work;
 
+/* The index that the page is taken from. */
+typedef enum path { PATH_ALL, PATH_DEEDS, PATH_ACTOR, PATH_CATEGORY, PATH_TARGET, PATHS } path;
+
+static path path_of(const store_audit_filter *f)
+{
+    return !f->by_time    ? (f->actor ? PATH_ACTOR : PATH_ALL)
+           : f->target    ? PATH_TARGET
+           : f->actor     ? PATH_ACTOR
+           : f->category  ? PATH_CATEGORY
+           : f->questions ? PATH_ALL
+                          : PATH_DEEDS;
+}
+
+/* What narrows the page row by row, then the key of its path and whether questions count; how many
+ * arguments these are. */
+static size_t narrow(const store_audit_filter *f, path by, int questions, ida_ctx *c, db_arg *to)
+{
+    const char *const keys[PATHS] = {[PATH_ACTOR] = audit_key(c->pool, f->actor),
+                                     [PATH_CATEGORY] = f->category,
+                                     [PATH_TARGET] = audit_key(c->pool, f->target)};
+    size_t count = 0;
+    to[count++] = (db_arg)DB_T(by == PATH_CATEGORY ? NULL : f->category);
+    to[count++] = (db_arg)DB_T(f->action);
+    to[count++] = (db_arg)DB_T(f->outcome);
+    if (keys[by]) {
+        to[count++] = (db_arg)DB_T(keys[by]);
+        to[count++] = (db_arg)DB_I(questions);
+    }
+    return count;
+}
+
 static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
-    static const db_statement lists[2][2][2] = {
-        {{STMT_audit_list, STMT_audit_list_category},
-         {STMT_audit_list_actor, STMT_audit_list_actor_category}},
-        {{STMT_audit_times, STMT_audit_times_category},
-         {STMT_audit_times_actor, STMT_audit_times_actor_category}}};
-    static const db_statement counts[2][2] = {{STMT_audit_count, STMT_audit_count_category},
-                                              {STMT_audit_count_actor,
-                                               STMT_audit_count_actor_category}};
+    static const db_statement by_place[PATHS] = {STMT_audit_list, STMT_audit_list,
+                                                 STMT_audit_list_actor},
+                              by_time[PATHS] = {STMT_audit_times, STMT_audit_times_deeds,
+                                                STMT_audit_times_actor, STMT_audit_times_category,
+                                                STMT_audit_times_target},
+                              counts[PATHS] = {STMT_audit_count, STMT_audit_count_deeds,
+                                               STMT_audit_count_actor, STMT_audit_count_category,
+                                               STMT_audit_count_target};
     list_work *w = baton;
     const store_audit_filter *f = w->filter;
+    path by = path_of(f);
     int64_t to = f->to > 0 ? f->to : INT64_MAX;
-    db_arg args[7] = {DB_T(w->tenant), DB_I(f->from), DB_I(to),
-                      DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX), DB_I(f->limit)};
+    db_arg args[10] = {DB_T(w->tenant), DB_I(f->from), DB_I(to),
+                       DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX), DB_I(f->limit)};
     if (f->by_time) { /* at first nobody has this seq: all of the instant `to` stay out */
         args[2] = (db_arg)DB_I(f->before_seq > 0 ? f->before_at : to);
         args[3] = (db_arg)DB_I(f->before_seq);
     }
-    db_arg own[2];
-    size_t count = 0;
-    if (f->actor) {
-        own[count++] = (db_arg)DB_T(audit_actor_key(c->pool, f->actor));
+    size_t count = narrow(f, by, f->questions, c, args + 5);
+    if (!f->by_time && by == PATH_ACTOR) {
+        count--; /* by place nobody has asked to leave questions out */
     }
-    if (f->category) {
-        own[count++] = (db_arg)DB_T(f->category);
-    }
-    memcpy(args + 5, own, count * sizeof *own);
-    ida_kind kind = store_read(s, c, lists[f->by_time][f->actor != NULL][f->category != NULL], args,
-                               5 + count, &w->page);
+    ida_kind kind = store_read(s, c, (f->by_time ? by_time : by_place)[by], args, 5 + count,
+                               &w->page);
     if (!kind && w->count) {
         args[2] = (db_arg)DB_I(to);
-        memcpy(args + 3, own, count * sizeof *own);
-        kind = store_read(s, c, counts[f->actor != NULL][f->category != NULL], args, 3 + count,
-                          &w->total);
+        count = narrow(f, by, f->questions || !f->by_time, c, args + 3);
+        kind = store_read(s, c, counts[by], args, 3 + count, &w->total);
     }
     return kind;
 }
@@ -158,7 +184,7 @@ static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const c
         return salt ? "was changed in its personal part"
                     : "counts as erased but has a personal part";
     }
-    if (!same(audit_actor_key(pool, actor), stored->actor_key.text)) {
+    if (!same(audit_key(pool, actor), stored->actor_key.text)) {
         return "was changed in the key of its actor";
     }
     return NULL;

@@ -152,7 +152,7 @@ static void test_hashes(void)
     b->outcome = "FORBIDDEN";
     ok(strcmp(audit_chain_hash(pool, audit_genesis, 1, b, hash), chain) != 0, "outcome counts");
     ok(strcmp(audit_chain_hash(pool, chain, 1, a, hash), chain) != 0, "the one before counts");
-    char *key = audit_actor_key(pool, filled(999, "Å"));
+    char *key = audit_key(pool, filled(999, "Å"));
     ok(strlen(key) <= 256 && ida_utf8_valid(key, strlen(key)) && strncmp(key, "å", 2) == 0,
        "the key of an actor is folded and bounded");
 }
