@@ -1,0 +1,124 @@
+// Owns charts: SVG at the width of its container in pixels, so that text keeps its size; a title that
+// tells the finding; the same as a table.
+import { el, nodes } from '../dom.js';
+import { number, t } from '../format.js';
+
+const svg = (tag, props, ...children) => el(`svg:${tag}`, props, ...children);
+const text = (x, y, content, props) => svg('text', { x, y, ...props }, content);
+const hatch = () => svg('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse',
+  patternTransform: 'rotate(45)' }, svg('rect', { width: 6, height: 6, class: 'hatch-ground' }),
+svg('line', { y2: 6, class: 'hatch-line' }));
+
+/* draw(width) answers the height and what is in it; finding: its title. rows: a table's, header first.
+ * legend [[class, words]]. Answers {node, toggle}: the button stands where the card wants it. */
+export function chart({ draw, finding, legend, head, rows }) {
+  const host = el('div');
+  const wide = el('div', { hidden: true }, el('table', { class: 'table' },
+    el('caption', { class: 'unseen' }, finding),
+    el('thead', null, el('tr', null, head.map((one) => el('th', { scope: 'col' }, one)))),
+    el('tbody', null, rows.map(([first, ...rest]) => el('tr', null,
+      el('th', { scope: 'row' }, ...nodes([first])),
+      rest.map((cell, i) => el('td', { 'data-label': head[i + 1] }, ...nodes([cell]))))))));
+  const shown = el('div', { class: 'stack' }, host, legend && el('div', { class: 'legend' },
+    legend.map(([kind, words]) => el('span', null,
+      svg('svg', { 'aria-hidden': 'true', class: 'chart' }, kind.startsWith('curve')
+        ? svg('line', { x2: 24, y1: 6, y2: 6, class: kind })
+        : svg('rect', { width: 24, height: 12, class: kind })), words))));
+  let last;
+  new ResizeObserver(([{ contentRect: { width } }]) => {
+    if (!width || width === last) return;
+    last = width;
+    const [height, ...content] = draw(Math.round(width));
+    host.replaceChildren(svg('svg', {
+      class: 'chart', role: 'img', width: Math.round(width), height, 'aria-label': finding,
+    }, svg('title', null, finding), svg('defs', null, hatch()), content));
+  }).observe(host);
+  const toggle = el('button', {
+    type: 'button', class: 'button small plain', 'aria-pressed': 'false',
+    onclick: () => {
+      wide.hidden = !wide.hidden;
+      shown.hidden = !wide.hidden;
+      toggle.setAttribute('aria-pressed', String(!wide.hidden));
+    },
+  }, t('chart.table'));
+  return { node: el('div', null, shown, wide), toggle };
+}
+
+/* Diverging bars on one scale: items [{label, up, down, strong, soft, run}]. Narrower than 480 px a
+ * row an item with two horizontal bars. */
+export const diverging = (items) => (width) => {
+  const most = Math.max(1, ...items.flatMap((one) => [one.up, one.down]));
+  if (width < 480) return sideways(items, width, most);
+  const slot = width / items.length, bar = Math.min(44, slot * 0.5), half = 74, middle = half + 18;
+  const size = (value) => (value / most) * (half - 8);
+  return [2 * middle + 26,
+    items.map((one, i) => {
+      const x = slot * i + slot / 2;
+      const kind = `${one.strong ? 'strong' : ''} ${one.soft ? 'soft' : ''}`;
+      return svg('g', { onclick: one.run, class: one.run ? 'hit' : '' },
+        svg('rect', { class: 'hit', x: x - slot / 2, width: slot, height: 2 * middle + 26, rx: 6 }),
+        one.up > 0 && [svg('rect', { class: 'one', x: x - bar / 2, y: middle - size(one.up), width: bar,
+          height: size(one.up) }), mid(x, middle - size(one.up) - 5, one.up)],
+        one.down > 0 && [svg('rect', { class: 'two', x: x - bar / 2, y: middle, width: bar,
+          height: size(one.down) }), mid(x, middle + size(one.down) + 14, one.down)],
+        mid(x, 2 * middle + 18, one.label, kind));
+    }),
+    svg('line', { class: 'axis', x2: width, y1: middle, y2: middle })];
+};
+const mid = (x, y, content, kind) => text(x, y, typeof content === 'number' ? number(content) : content,
+  { 'text-anchor': 'middle', class: kind });
+function sideways(items, width, most) {
+  const left = 84, scale = (width - left - 36) / most;
+  return [items.length * 40, items.map((one, i) => {
+    const y = i * 40;
+    const bar = (value, at, kind) => [value > 0 && svg('rect', { class: kind, x: left, y: at,
+      width: value * scale, height: 13 }),
+    text(left + value * scale + 6, at + 11, number(value), { class: value ? '' : 'soft' })];
+    return svg('g', { onclick: one.run }, svg('rect', { class: 'hit', y, width, height: 36 }),
+      text(0, y + 22, one.label, { class: `${one.strong ? 'strong' : ''} ${one.soft ? 'soft' : ''}` }),
+      bar(one.up, y + 3, 'one'), bar(one.down, y + 19, 'two'));
+  })];
+}
+
+/* Two bars each: items [{label, one, two, open, none}]; open: not over yet, none: words instead. */
+export const paired = (items) => (width) => {
+  const most = Math.max(4, ...items.flatMap((one) => [one.one ?? 0, one.two ?? 0]));
+  const step = Math.ceil(most / 4), top = step * 4, height = 150, left = 30;
+  const slot = (width - left) / items.length, bar = Math.min(18, slot * 0.34);
+  const at = (value) => 12 + height - (value / top) * height;
+  return [height + 40,
+    [0, 1, 2, 3, 4].map((i) => [svg('line', { class: i ? 'grid-line' : 'axis', x1: left, x2: width,
+      y1: at(i * step), y2: at(i * step) }),
+    text(left - 6, at(i * step) + 4, number(i * step), { 'text-anchor': 'end', class: 'soft' })]),
+    items.map((item, i) => {
+      const x = left + slot * i + slot / 2;
+      const one = (value, kind, to) => value > 0 && svg('rect', { x: to, y: at(value), width: bar,
+        height: 12 + height - at(value), class: `${kind}${item.open ? ' outline' : ''}` });
+      return [one(item.one, 'one', x - bar - 1), one(item.two, 'two', x + 1),
+        (slot > 34 || i % 2 === (items.length - 1) % 2)
+          && mid(x, height + 32, item.label, item.open ? 'strong' : 'soft')];
+    })];
+};
+
+/* Lines on a logarithmic axis of milliseconds: marks [[ms, words]], hours [{label, values[]}]. */
+export const logLines = (hours, marks, kinds) => (width) => {
+  const height = 130, left = 44, low = Math.log10(marks[0][0]), high = Math.log10(marks.at(-1)[0]);
+  const y = (ms) => 10 + height * (1 - (Math.min(high, Math.max(low, Math.log10(ms || 1))) - low)
+    / (high - low));
+  const x = (i) => left + 4 + ((width - left - 12) * i) / Math.max(1, hours.length - 1);
+  const path = (k) => hours.map((hour, i) => (hour.values[k] > 0
+    ? `${i && hours[i - 1].values[k] > 0 ? 'L' : 'M'}${x(i).toFixed(1)} ${y(hour.values[k]).toFixed(1)}h.01`
+    : '')).join('');
+  return [height + 36,
+    marks.map(([ms, words]) => [svg('line', { class: 'grid-line', x1: left, x2: width, y1: y(ms), y2: y(ms) }),
+      text(left - 6, y(ms) + 4, words, { 'text-anchor': 'end', class: 'soft' })]),
+    kinds.map((kind, k) => svg('path', { class: kind, d: path(k), 'stroke-linecap': 'round' })),
+    hours.map((hour, i) => i % 6 === 5 && mid(x(i), height + 30, hour.label, 'soft'))];
+};
+
+/* An age against its interval, with marks at 1 x and 3 x. */
+export const gauge = (share, tone) => svg('svg', { class: `chart gauge ${tone}`, viewBox: '0 0 100 10',
+  preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+svg('rect', { class: 'trough', width: 100, height: 10 }),
+svg('rect', { class: 'level', width: Math.min(100, share * 25), height: 10 }),
+[25, 75].map((at) => svg('line', { class: 'mark', x1: at, x2: at, y2: 10 })));

@@ -1,0 +1,200 @@
+// Owns texts, numbers, dates and the names of steps and actions in the reader's language. Dates are
+// those of the company's zone; one language is loaded.
+import { now } from './api.js';
+import { bdi, el } from './dom.js';
+
+export const LANGUAGES = { en: 'English', sv: 'Svenska' };
+
+let texts = {};
+let lang = 'en';
+let plural, numbers, lists;
+export const language = () => lang;
+
+export async function loadLanguage(chosen) {
+  const wanted = [chosen, ...navigator.languages].map((tag) => (tag || '').slice(0, 2));
+  lang = wanted.find((tag) => LANGUAGES[tag]) || 'en';
+  texts = (await import(`./i18n/${lang}.js`)).default;
+  plural = new Intl.PluralRules(lang);
+  numbers = new Intl.NumberFormat(lang, { maximumFractionDigits: 1 });
+  lists = new Intl.ListFormat(lang);
+  document.documentElement.lang = lang;
+}
+
+export const number = (n) => numbers.format(n);
+export const listed = (items) => lists.format(items);
+export const percent = (share) => new Intl.NumberFormat(lang, {
+  style: 'percent', maximumFractionDigits: share > 0.99 && share < 1 ? 1 : 0,
+}).format(share);
+
+/* --- texts --- */
+
+export const has = (key) => key in texts;
+
+/* Plurals by values.n: `key.zero` where there is one, else `key.one` or `key.other`. */
+function text(key, values) {
+  if (values && 'n' in values) {
+    const n = Number(values.n);
+    if (n === 0 && has(`${key}.zero`)) return texts[`${key}.zero`];
+    if (has(`${key}.other`)) return texts[`${key}.${plural.select(n)}`] ?? texts[`${key}.other`];
+  }
+  return texts[key] ?? key;
+}
+
+const shown = (value) => (typeof value === 'number' ? number(value) : value ?? '');
+
+/* A text with {placeholders}. */
+export const t = (key, values) => text(key, values)
+  .replace(/\{(\w+)\}/g, (all, name) => (values && name in values ? shown(values[name]) : all));
+
+/* The same as a list of children: values may be nodes; strings come from people and directories and
+ * stand in <bdi>. */
+export const rich = (key, values) => text(key, values).split(/\{(\w+)\}/).map((part, i) => {
+  if (i % 2 === 0) return part;
+  const value = values?.[part];
+  return value instanceof Node || Array.isArray(value) ? value
+    : typeof value === 'number' ? number(value) : bdi(value);
+});
+
+/* t() where there is such a text, else the service's own word, as it is. */
+export const word = (prefix, name) => (has(`${prefix}.${name}`) ? t(`${prefix}.${name}`) : name);
+
+/* --- dates --- */
+
+let zone = 'UTC';
+export const useZone = (name) => { zone = name || 'UTC'; };
+const viewer = Intl.DateTimeFormat().resolvedOptions().timeZone;
+/* "Stockholm" of Europe/Stockholm: how people name a zone. */
+export const city = (name = zone) => name.split('/').pop().replaceAll('_', ' ');
+
+const CLOCK = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' };
+const DAY = { day: 'numeric', month: 'long' };
+const STYLES = {
+  clock: CLOCK,
+  second: { ...CLOCK, second: '2-digit' },
+  day: DAY,
+  weekday: { weekday: 'long', ...DAY },
+  short: { weekday: 'short', day: 'numeric' },
+  month: { month: 'short' },
+  monthYear: { month: 'long', year: 'numeric' },
+  minute: { ...DAY, ...CLOCK },
+  full: { ...DAY, year: 'numeric', ...CLOCK, second: '2-digit', timeZoneName: 'short' },
+};
+const made = new Map();
+function formatter(style, timeZone, year) {
+  const key = `${lang} ${style} ${timeZone} ${year}`;
+  if (!made.has(key)) {
+    made.set(key, new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang,
+      { ...STYLES[style], ...(year && { year: 'numeric' }), timeZone }));
+  }
+  return made.get(key);
+}
+
+/* The day as YYYY-MM-DD, and the clock as HH:mm, of an instant (default: now) in the company's zone:
+ * what date and time fields hold. */
+function wall(instant, style, timeZone = zone) {
+  const options = style === 'day'
+    ? { year: 'numeric', month: '2-digit', day: '2-digit' } : STYLES[style];
+  return new Intl.DateTimeFormat('sv', { ...options, timeZone }).format(new Date(instant ?? now()));
+}
+export const dayOf = (instant) => wall(instant, 'day');
+export const clockOf = (instant) => wall(instant, 'clock');
+export const addDays = (day, count) => new Date(Date.parse(`${day}T12:00Z`) + count * 864e5)
+  .toISOString().slice(0, 10);
+
+/* The instant (RFC 3339) at which a day of the company's zone begins, or a clock time of it: for
+ * filters. A time that is skipped comes out within the hour after it. */
+export function instantOf(day, time = '00:00') {
+  const wanted = Date.parse(`${day}T${time}Z`);
+  const offsetAt = (at) => Date.parse(`${wall(at, 'day')}T${wall(at, 'second')}Z`) - at;
+  const first = wanted - offsetAt(wanted);
+  return new Date(wanted - offsetAt(first)).toISOString().replace('.000', '');
+}
+
+/* Text of an instant in the company's zone. The year stands where it is not this one. */
+export function dateText(instant, style = 'minute', timeZone = zone) {
+  const at = new Date(instant);
+  const far = /day|minute/.test(style) && String(instant).slice(0, 4) !== dayOf().slice(0, 4);
+  return formatter(style, timeZone, far).format(at);
+}
+/* The day of a plain date, YYYY-MM-DD, which is in no zone. */
+export const dayText = (day, style = 'day') => dateText(`${day}T12:00:00Z`, style, 'UTC');
+
+const fullTitle = (instant) => [...new Set([zone, viewer, 'UTC'])]
+  .map((name) => `${dateText(instant, 'full', name)} (${city(name)})`).join('\n');
+const differs = (instant) => dateText(instant, 'minute') !== dateText(instant, 'minute', viewer);
+
+const element = (instant, content, more) => el('time',
+  { datetime: instant, title: fullTitle(instant), ...more }, content);
+
+/* <time> of an instant: 'today 17:00', '28 March 03:00'; with forYou the viewer's own time beside it
+ * where the zones differ. Null is a dash. */
+export function when(instant, style = 'minute', { forYou } = {}) {
+  if (!instant) return '–';
+  let content = dateText(instant, style);
+  if (style === 'minute') {
+    const near = ['today', 'yesterday', 'tomorrow'].find((name, i) =>
+      dayOf(instant) === addDays(dayOf(), [0, -1, 1][i]));
+    if (near) content = t(`date.${near}`, { time: dateText(instant, 'clock') });
+  }
+  const node = element(instant, content);
+  return forYou && differs(instant)
+    ? el('span', null, node, ' ', el('small', { class: 'muted' },
+      t('date.forYou', { time: dateText(instant, 'minute', viewer) })))
+    : node;
+}
+export const zonesDiffer = () => differs(new Date(now()).toISOString());
+
+const UNITS = [['second', 1e3], ['minute', 6e4], ['hour', 36e5], ['day', 864e5]];
+/* "4 minutes" of milliseconds, in the largest unit that fits. */
+export function duration(ms) {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  const [unit, size] = UNITS.findLast(([, each]) => ms >= each);
+  return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' })
+    .format(Math.floor(ms / size));
+}
+function ageText(instant) {
+  const ms = Date.parse(instant) - now();
+  const [unit, size] = UNITS.findLast(([, each]) => Math.abs(ms) >= each) || UNITS[0];
+  return new Intl.RelativeTimeFormat(lang, { numeric: 'always', style: 'short' })
+    .format(Math.trunc(ms / size), unit);
+}
+/* "14 s ago", "in 3 min": counts by itself; the instant is its title. */
+export const age = (instant) => (instant
+  ? element(instant, ageText(instant), { 'data-age': true }) : '–');
+
+setInterval(() => {
+  for (const node of document.querySelectorAll('time[data-age]')) {
+    const content = ageText(node.dateTime);
+    if (node.textContent !== content) node.textContent = content;
+  }
+}, 1000);
+
+/* --- words of the service --- */
+
+export const directoryName = (name) => word('directory', name);
+export const stateWord = (state) => word('state', state);
+
+/* {name, technical}: "Disable the account in the cloud directory" of disableAccount@cloud;
+ * "Welcome/2 sendEmail" is action 2 of the workflow Welcome. */
+export function stepName(technical) {
+  const [, workflow, at, rest] = technical.match(/^(.*)\/(\d+) (\S+)$/) || [];
+  const [name, account] = (rest || technical).split('@');
+  const plain = word('step', name);
+  return {
+    technical,
+    name: account ? t('step.in', { step: plain, directory: directoryName(account) }) : plain,
+    by: workflow && t('step.workflow', { workflow, at: Number(at) }),
+  };
+}
+
+/* "New hire of Maja Ström" as children. */
+export const taskTitle = (task) =>
+  rich(`task.title.${task.type}`, { name: task.displayName || task.userPrincipalName });
+
+/* What a record of the log tells, as children: "offboarded eva.berg@contoso.example". */
+export function actionText({ action, target }) {
+  const [, name, how] = action?.match(/^(.*?)(\.dryRun|\.replay)?$/) || [null, ''];
+  const said = has(`action.${name}`)
+    ? rich(`action.${name}`, { target: target || t('action.nobody') }) : [name];
+  return how ? [said, ` (${t(`action${how}`)})`] : said;
+}

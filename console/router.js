@@ -1,0 +1,182 @@
+// Owns the way from the address to a page: #/COMPANY/PAGE/ID?filters. Title, focus, scroll, what an
+// entry of the history remembers, the question before a form is left. Knows pages by name alone.
+import { ApiError, poll, queryOf } from './api.js';
+import { busy, el } from './dom.js';
+import { t } from './format.js';
+import { choose } from './components/dialog.js';
+import { clearNotices, failure, heldNotice, noRight, skeleton, unknownPage }
+  from './components/states.js';
+
+/* Pages and the rights of which one is needed; an address has at most one ID. */
+const RIGHTS = {
+  overview: ['overview.read'], people: ['people.read'], person: ['people.read'],
+  hire: ['people.write'], offboard: ['people.write'], tasks: ['tasks.read'],
+  task: ['tasks.read'], access: ['access.read', 'requests.read'],
+  workflows: ['workflows.read'], hygiene: ['hygiene.read'], log: ['audit.read'],
+  keys: ['keys.read'], company: ['company.read'],
+};
+export const mayOpen = (company, page) => RIGHTS[page].some((right) => company.can(right));
+
+export function parse(hash = location.hash) {
+  const [path, search = ''] = hash.replace(/^#\/?/, '').split('?');
+  const [company, page, id] = path.split('/').map((part) => {
+    try { return decodeURIComponent(part); } catch { return part; }
+  });
+  return { company, page, id, query: Object.fromEntries(new URLSearchParams(search)) };
+}
+
+let company, findCompany, frame, current;
+
+/* The address of a page of this company: href('task', id), href('tasks', '', {state:'queued'}). */
+export function href(page, id, query, of = company?.companyId) {
+  const search = queryOf(query);
+  const path = [of, page, id].filter(Boolean).map(encodeURIComponent).join('/');
+  return `#/${path}${search ? `?${search}` : ''}`;
+}
+export const go = (to) => { location.hash = to; };
+
+/* Filters and tabs of the page that stands: the address follows, nothing is loaded or moved. */
+export function setQuery(query) {
+  const { page, id } = parse();
+  history.replaceState(history.state, '', href(page, id, query));
+  current.address = location.hash;
+}
+
+export function setTitle(title) {
+  document.title = [title, company?.name, 'idadmin'].filter(Boolean).join(' – ');
+}
+
+/* What this entry of the history remembers: lists keep how many rows were loaded. */
+export const memory = () => current.memory;
+
+const memories = new Map(); // number of the entry -> {scroll, row, ...}
+let entry = 0;
+
+function enter() {
+  const known = history.state?.entry;
+  if (known === undefined) {
+    entry += 1;
+    for (const later of memories.keys()) if (later >= entry) memories.delete(later);
+    history.replaceState({ entry }, '');
+  } else entry = known;
+  const back = memories.get(entry);
+  memories.set(entry, back || {});
+  return { memory: memories.get(entry), back: Boolean(back) };
+}
+
+function leaveBehind() {
+  if (!current) return;
+  current.memory.scroll = scrollY;
+  current.memory.row = document.activeElement?.closest?.('[data-id]')?.dataset.id;
+  current.stop.abort();
+}
+
+/* --- leaving a form --- */
+
+let allowed = false, returning = false;
+/* True when the address may change; else it is put back and the person asked. */
+function mayLeave() {
+  if (returning) { returning = false; return false; }
+  if (allowed || !current?.leave?.()) { allowed = false; return true; }
+  const target = location.hash;
+  const known = history.state?.entry;
+  returning = true;
+  if (known === undefined || known > entry) history.back(); else history.forward();
+  choose({
+    title: t('leave.title'), text: t('leave.text'),
+    options: [{ label: t('leave.go'), value: 'go' }], back: t('leave.stay'),
+  }).then((answer) => { if (answer === 'go') { allowed = true; go(target); } });
+  return false;
+}
+addEventListener('beforeunload', (event) => { if (current?.leave?.()) event.preventDefault(); });
+
+/* What was typed is queued or given up: leaving asks nothing. */
+export const settle = () => { if (current) current.leave = null; };
+
+/* --- a page --- */
+
+function focusAfter({ back, before }) {
+  const host = frame.page;
+  const row = back && current.memory.row
+    && host.querySelector(`[data-id="${CSS.escape(current.memory.row)}"] a`);
+  const same = before && [...host.querySelectorAll('a[aria-current]')]
+    .find((link) => link.getAttribute('href') === before);
+  const target = row || same || host.querySelector('h1');
+  target?.focus({ preventScroll: true });
+  scrollTo(0, back ? current.memory.scroll || 0 : 0);
+}
+
+async function load(name, args) {
+  if (!(name in RIGHTS)) return unknownPage();
+  if (!mayOpen(args.company, name)) return noRight(args.company, RIGHTS[name]);
+  try {
+    const module = await import(`./pages/${name}.js`);
+    const bars = setTimeout(() => {
+      frame.page.replaceChildren(skeleton(module.shape));
+      frame.page.setAttribute('aria-busy', 'true');
+    }, 150);
+    try { return await module.page(args); } finally { clearTimeout(bars); }
+  } catch (error) {
+    if (args.signal.aborted) throw error;
+    if (!(error instanceof ApiError)) console.error(error); // a fault of ours: it must be seen
+    return failure(error, () => reload());
+  }
+}
+
+async function show({ keepPlace } = {}) {
+  const before = document.activeElement?.closest?.('a[href]')?.getAttribute('href');
+  leaveBehind();
+  const stop = new AbortController();
+  const at = enter();
+  const { signal } = stop;
+  current = { ...current, memory: at.memory, address: location.hash, stop, leave: null };
+  document.documentElement.removeAttribute('data-ready');
+  if (!keepPlace) clearNotices();
+  const address = parse();
+  try {
+    company = await findCompany(address.company, signal);
+    if (!company) return;
+    if (!address.page) { history.replaceState(history.state, '', href(frame.home())); return show(); }
+    frame.stand(company, address.page);
+    const page = await load(address.page,
+      { company, params: { id: address.id }, query: address.query, signal });
+    if (signal.aborted) return;
+    current.leave = page.leave;
+    frame.page.removeAttribute('aria-busy');
+    frame.page.replaceChildren(page.node);
+    setTitle(page.title);
+    focusAfter({ back: at.back || keepPlace, before });
+    for (const one of [page.poll || []].flat()) {
+      poll({
+        ...one, signal,
+        hold: (data, later) => busy() && (heldNotice(one.note?.(data) || t('poll.news'), later), true),
+      });
+    }
+    document.documentElement.dataset.ready = address.page;
+  } catch (error) {
+    if (signal.aborted) return;
+    frame.page.replaceChildren(failure(error, () => reload()).node);
+    document.documentElement.dataset.ready = 'failed';
+    if (!(error instanceof ApiError)) throw error;
+  }
+}
+
+/* The page anew, in its place: after a write, or "Try again". */
+export const reload = () => show({ keepPlace: true });
+
+export function start(of) {
+  ({ frame, findCompany } = of);
+  addEventListener('hashchange', () => {
+    // "#main" and the like are targets in the page, which the skip link handles itself.
+    if (location.hash === current?.address || (location.hash && !location.hash.startsWith('#/'))) {
+      returning = false;
+      return;
+    }
+    if (mayLeave()) show();
+  });
+  history.scrollRestoration = 'manual';
+  return show();
+}
+
+export const pageLink = (page, id, query, ...children) =>
+  el('a', { href: href(page, id, query) }, ...children);
