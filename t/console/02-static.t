@@ -15,10 +15,30 @@ my %text = map { $_ => slurp("$root/$_") } @files;
 my @scripts = grep {/\.js$/} sort @files;
 plan(skip_all => 'there are no pages yet') if !@scripts;
 
+# A page loads the frame, what it imports, itself and one language; nothing else.
 subtest 'size' => sub {
-    my $all = 0;
-    $all += length for values %text;
-    cmp_ok($all, '<', 150_000, "all pages together have $all bytes");
+    my $imports;
+    $imports = sub {
+        my ($seen, @wanted) = @_;
+        for my $file (grep { !$seen->{$_}++ } @wanted) {
+            my ($folder) = $file =~ m{^(.*/)} ? $1 : '';
+            my @next;
+            while ($text{$file} =~ m{^(?:import|export)\b[^;]*?from\s+'\./?([^']+)';}mg) {
+                my $at = "$folder$1" =~ s{^\./}{}r;
+                push @next, $at if exists $text{$at};
+            }
+            while ($text{$file} =~ m{from\s+'\.\./([^']+)'}g) { push @next, $1 if exists $text{$1} }
+            $imports->($seen, @next);
+        }
+        return $seen;
+    };
+    for my $page (grep {m{^pages/}} @scripts) {
+        my $seen = $imports->({}, 'app.js', $page);
+        my $all  = 0;
+        $all += length $text{$_} for keys %$seen, qw(index.html icon.svg theme.js style.css),
+            'i18n/sv.js';
+        cmp_ok($all, '<', 150_000, "$page loads $all bytes");
+    }
 };
 
 subtest 'nothing that makes markup or code of text' => sub {
@@ -87,8 +107,8 @@ subtest 'contrast' => sub {
 sub texts {
     my ($file) = @_;
     my %found;
-    while ($text{$file} =~ /^\s*(?:'([\w.-]+)'|"([\w.-]+)"|([A-Za-z][\w]*))\s*:\s*(.*?),?\s*$/mg) {
-        $found{ $1 // $2 // $3 } = $4;
+    while ($text{$file} =~ /'([\w.-]+)':\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")/g) {
+        $found{$1} = $2 // $3;
     }
     return \%found;
 }

@@ -1,5 +1,5 @@
-# Each page in a real browser, as somebody who may do everything sees it: light, dark, on a phone; no
-# complaint of the console, no refusal by the policy, no request to elsewhere. Pictures go to
+# Each page in a real browser, as somebody who may do everything sees it: light, dark, on a phone;
+# no complaint of the console, no refusal by the policy, no request to elsewhere. Pictures go to
 # run/console/ of the build when IDADMIN_SCREENSHOTS=1.
 use strict;
 use utf8;
@@ -33,7 +33,8 @@ $browser->sign_in('administrator', 'secret');
 my @pages = qw(overview people tasks access workflows hygiene log keys company hire);
 for my $page (@pages) {
     subtest $page => sub {
-        for my $look ([light => 1280], [dark => 1280], [light => 390], [dark => 390], [light => 320]) {
+        for my $look ([light => 1280], [dark => 1280], [light => 390], [dark => 390],
+            [light => 320]) {
             my ($theme, $width) = @$look;
             $browser->media(dark => $theme eq 'dark' ? 1 : 0);
             $browser->size($width, 900);
