@@ -15,11 +15,15 @@ typedef struct store_directory {
     int sync_accept_deletions, sync_reset;
     const char *sync_owner;
     int64_t sync_fence, sync_heartbeat;
+    int64_t secret_expires_at; /* of the certificate that a worker signs in with; 0: not known */
 } store_directory;
 
 /* All zero when nothing is known yet (not IDA_NOT_FOUND). */
 ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                              store_directory *out);
+/* Tasks of the directory that are due and not begun. */
+ida_kind store_directory_waiting(store *s, ida_ctx *c, const char *tenant,
+                                 ida_directory_kind directory, int64_t *tasks);
 ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows,
                               int *count); /* all that are held */
 

@@ -1,0 +1,2 @@
+-- When the certificate ends that the workers sign in to the directory with, as one of them read it; 0: there is none, or nobody has looked.
+ALTER TABLE directory_state ADD COLUMN secret_expires_at BIGINT NOT NULL DEFAULT 0;
