@@ -20,7 +20,8 @@ extern const ida_operation ida_op_users_search, ida_op_user_details, ida_op_user
     ida_op_resource_access, ida_op_hygiene, ida_op_audit_log, ida_op_role_templates,
     ida_op_role_template, ida_op_approvals, ida_op_workflows, ida_op_workflow_runs;
 /* The console's own. */
-extern const ida_operation ida_op_session, ida_op_companies;
+extern const ida_operation ida_op_session, ida_op_companies, ida_op_pulse, ida_op_overview,
+    ida_op_trends;
 
 /* The common arguments `limit` and `cursor` of a list. */
 #define IDA_LIST_PARAMS                                                       \
