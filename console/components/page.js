@@ -58,4 +58,4 @@ export const timeline = (items) => el('ol', { class: 'timeline' }, items.map((on
 
 /* A warning or a hint inside a page. tone: info, warn, bad, ok. */
 export const box = (tone, ...children) => el('div', { class: `box ${tone}` },
-  icon(tone === 'ok' ? 'done' : tone === 'info' ? 'queued' : 'attention'), el('div', null, ...children));
+  tone !== 'info' && icon(tone === 'ok' ? 'done' : 'attention'), el('div', null, ...children));
