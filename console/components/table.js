@@ -110,10 +110,11 @@ export const countText = (shown, { totalCount, totalCountIsMinimum }) =>
 
 /* A table of one list operation: loads, grows, is polled, reloads when filters change.
  * query(): its arguments. none(): the empty state {text, action}. map(item): a row of an item.
- * loaded(data): told of each first page. every: as of poll(), rows are given. note: "2 tasks changed".
+ * loaded(data): told of each first page. of(data): the page {items, totalCount, nextCursor} in an
+ * answer that is not one. every: as of poll(), rows are given. note: "2 tasks changed".
  * Answers {node, ready, poll, reload(), table, rows()}; reload announces the number of hits. */
 export function list({ path, query = () => ({}), limit = 50, none, loaded, every, note, signal,
-  foot, ...rest }) {
+  foot, of = (data) => data, ...rest }) {
   const made = table(rest);
   const id = rest.id || ((row) => row.id);
   let rows = [], page = {}, turn = 0;
@@ -136,11 +137,12 @@ export function list({ path, query = () => ({}), limit = 50, none, loaded, every
   }
   const take = (data) => { page = data; rows = data.items; loaded?.(data); show(); };
 
+  const ask = async (more) => of(await get(path, { ...query(), ...more }, signal));
   async function first(wanted = limit) {
     const mine = ++turn;
-    let data = await get(path, { ...query(), limit: Math.min(200, Math.max(limit, wanted)) }, signal);
+    let data = await ask({ limit: Math.min(200, Math.max(limit, wanted)) });
     while (data.items.length < wanted && data.nextCursor) {
-      const next = await get(path, { ...query(), limit: 200, cursor: data.nextCursor }, signal);
+      const next = await ask({ limit: 200, cursor: data.nextCursor });
       data = { ...next, items: [...data.items, ...next.items] };
     }
     if (mine === turn) take(data);
@@ -149,7 +151,7 @@ export function list({ path, query = () => ({}), limit = 50, none, loaded, every
     more.setAttribute('aria-busy', 'true');
     const at = rows.length;
     try {
-      const next = await get(path, { ...query(), limit, cursor: page.nextCursor }, signal);
+      const next = await ask({ limit, cursor: page.nextCursor });
       page = next;
       rows = [...rows, ...next.items.filter((item) => !rows.some((row) => id(row) === id(item)))];
       show();

@@ -1,13 +1,12 @@
 // Owns the system log: what was done, by whom, and up to where its chain is known to be whole.
 import { address, get, send } from '../api.js';
-import { bdi, el } from '../dom.js';
+import { announce, bdi, el } from '../dom.js';
 import { actionText, dayOf, instantOf, number, rich, t, when, word } from '../format.js';
 import { href } from '../router.js';
 import { menu } from '../components/menu.js';
 import { filters } from '../components/filters.js';
 import { open } from '../components/dialog.js';
 import { button, facts, head, pill } from '../components/page.js';
-import { announce } from '../dom.js';
 import { notice, quote } from '../components/states.js';
 import { list } from '../components/table.js';
 

@@ -193,7 +193,7 @@ export async function page({ company, params: { id }, signal }) {
     beside: el('a', { href: href('log', '', { task: id, reads: 'true' }) }, t('task.inLog')),
   }, part(async () => {
     const { items } = await get('audit', { task: id, limit: 20 }, signal);
-    return items.length ? el('ul', { class: 'plain' }, items.map(recordLine)) : t('task.noRecords');
+    return items.length ? el('ul', { class: 'bare' }, items.map(recordLine)) : t('task.noRecords');
   }));
   const line = `curl -H 'X-Company-ID: ${company.companyId}' -H "X-Api-User: $API_USER" `
     + `-H "X-Api-Key: $API_KEY" \\\n  '${company.links.rest}/task?id=${encodeURIComponent(id)}'`;

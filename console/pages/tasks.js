@@ -112,7 +112,7 @@ export async function page({ company, query, signal }) {
     none: () => ({
       text: t(`tasks.none.${tab}`),
       action: tab === 'queued' && company.can('people.write')
-        ? button(t('nav.hire'), { href: href('hire'), icon: 'add' }) : null,
+        ? button(t('hire.title'), { href: href('hire'), icon: 'add' }) : null,
     }),
     loaded: (data) => { total = data.totalCount; },
     every: (rows) => (rows.some(soon) ? 5000 : 15000),

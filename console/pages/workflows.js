@@ -4,8 +4,8 @@ import { bdi, el, icon } from '../dom.js';
 import { duration, rich, t, when, word } from '../format.js';
 import { href } from '../router.js';
 import { head, pill, tabs } from '../components/page.js';
-import { empty, part, quote } from '../components/states.js';
-import { list, table } from '../components/table.js';
+import { part, quote } from '../components/states.js';
+import { list } from '../components/table.js';
 
 export const shape = 'table';
 
@@ -35,7 +35,7 @@ async function all({ signal }) {
     path: 'workflows', signal, caption: t('nav.workflows'),
     columns: [
       { label: t('wf.name'), kind: 'main', cell: (one) => el('a', { href: href('workflows', one.name) }, bdi(one.name)) },
-      { label: t('wf.trigger'), cell: (one) => word('trigger', one.trigger) },
+      { label: t('wf.trigger'), cell: (one) => word('type', one.trigger) },
       { label: t('wf.actions'), kind: 'num', cell: (one) => String(one.actionCount) },
       { label: t('tasks.state'), cell: (one) => (one.active ? pill(t('wf.active'), 'ok', 'done')
         : pill(t('wf.inactive'), '', 'pause')) },
