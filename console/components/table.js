@@ -8,10 +8,10 @@ import { empty as emptyState, failed, part } from './states.js';
 import { menu as menuOf } from './menu.js';
 
 /* columns [{label, cell(row), kind: 'main'|'wide'|'num'|'', sort}]; main and wide take the full width
- * of a card. id(row): what stays the same over polls. menu(row): items of the row's menu, none for
- * none. ticks: {label(row), change(ids)}. sorted {by, descending} with sort(by).
+ * of a card. id(row): what stays the same over polls. label(row): what a row's menu and tick
+ * are called by. menu(row): items of the row's menu, none for none. ticks: {change(ids)}. sorted {by, descending} with sort(by).
  * Answers {node, update(rows), ticked, tick(ids), count}. */
-export function table({ caption, columns, id = (row) => row.id, menu, ticks, sorted, sort }) {
+export function table({ caption, columns, id = (row) => row.id, label, menu, ticks, sorted, sort }) {
   const body = el('tbody', { role: 'rowgroup' });
   const known = new Map(); // id -> {text, node}
   const ticked = new Set();
@@ -34,7 +34,7 @@ export function table({ caption, columns, id = (row) => row.id, menu, ticks, sor
       label: t('table.actions'), hidden: true, kind: 'act',
       cell: (row) => {
         const items = menu(row);
-        return items.length ? menuOf({ dots: t('table.actionsFor', { name: ticks?.label(row) || '' }),
+        return items.length ? menuOf({ dots: t('table.actionsFor', { name: label?.(row) ?? id(row) }),
           items }) : null;
       },
     },
@@ -42,7 +42,7 @@ export function table({ caption, columns, id = (row) => row.id, menu, ticks, sor
 
   function tickBox(row) {
     return el('label', { class: 'tickbox' }, el('input', {
-      type: 'checkbox', 'aria-label': ticks.label(row), checked: ticked.has(id(row)),
+      type: 'checkbox', 'aria-label': label(row), checked: ticked.has(id(row)),
       onclick: (event) => tickOne(id(row), event.currentTarget.checked, event.shiftKey),
     }));
   }
@@ -173,7 +173,8 @@ export function list({ path, query = () => ({}), limit = 50, none, loaded, every
     host.removeAttribute('aria-busy');
   });
   /* The first page anew; rows beyond it stay as they were loaded. */
-  const polled = (data) => {
+  const polled = (answer) => {
+    const data = of(answer);
     const fresh = new Set(data.items.map(id));
     const beyond = rows.length > data.items.length && data.nextCursor
       ? rows.slice(data.items.length).filter((row) => !fresh.has(id(row))) : [];
@@ -186,7 +187,7 @@ export function list({ path, query = () => ({}), limit = 50, none, loaded, every
     node: host, table: made, reload, rows: () => rows,
     ready: first(memory().loaded),
     poll: every && {
-      path, apply: polled, note: note && ((data) => note(changes(rows, data.items, id))),
+      path, apply: polled, note: note && ((data) => { const n = changes(rows, of(data).items, id); return n && note(n); }),
       query: () => ({ ...query(), limit: Math.min(200, Math.max(limit, rows.length)) }),
       every: typeof every === 'function' ? () => every(rows) : every,
     },

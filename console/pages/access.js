@@ -145,7 +145,7 @@ async function template({ company, query, signal }) {
       { label: t('tasks.state'), cell: (row) => row.taskId && el('a', { href: href('task', row.taskId) },
         statePill(row.taskState)) },
     ],
-    menu: write && ((row) => [{ label: t('role.unassign'), kind: 'danger', run: () => assign('unassign', one, row.user) }]),
+    label: (row) => nameOf(row.user), menu: write && ((row) => [{ label: t('role.unassign'), kind: 'danger', run: () => assign('unassign', one, row.user) }]),
     none: () => ({ text: t('role.nobody') }),
   });
   await rows.ready;
@@ -156,7 +156,7 @@ async function template({ company, query, signal }) {
       [t('role.groups'), el('ul', { class: 'bare' }, one.groups.map((each) => el('li', null, each.id
         ? el('a', { href: href('access', 'groups', { group: each.id }) }, bdi(each.name))
         : [bdi(each.name), ' ', pill(t('role.missing'), 'warn', 'attention')])))],
-      [t('role.licenses'), one.licenses.length && listed(one.licenses)],
+      [t('role.licenses'), one.licenses.length ? listed(one.licenses) : null],
     ], { wide: true })), card({ title: t('role.has', { n: one.assignedUserCount }) }, rows.node)],
   };
 }
@@ -260,7 +260,7 @@ async function requests({ company, query, signal }) {
       { label: t('request.decidedBy'), cell: (one) => (one.decidedAt
         ? [bdi(one.decidedBy), ' ', el('small', { class: 'muted' }, when(one.decidedAt, 'day'))] : '–') },
     ],
-    menu: write && ((one) => (one.state === 'open' || one.state === 'approved'
+    label: (one) => nameOf(one.requester), menu: write && ((one) => (one.state === 'open' || one.state === 'approved'
       ? [{ label: t(one.state === 'open' ? 'request.withdraw' : 'request.end'), kind: 'danger', run: () => stop(one) }] : [])),
     none: () => ({ text: t('request.none') }),
   });
@@ -282,7 +282,7 @@ async function requests({ company, query, signal }) {
 export async function page(args) {
   const { company, params, query } = args;
   const may = Object.keys(TABS).filter((one) => company.can(TABS[one]));
-  const tab = may.includes(params.id) ? params.id : may[0];
+  const tab = [params.id, query.tab, may[0]].find((one) => may.includes(one));
   const makers = {
     groups: query.group ? group : groups, templates: query.template ? template : templates, requests,
   };

@@ -117,7 +117,7 @@ function directory(one, company, signal) {
     [t('co.guard'), percent(one.deletionGuard / 100)],
     [t('co.createIn'), one.createIn && bdi(one.createIn)],
     [t('co.marker'), one.markerAttribute && bdi(one.markerAttribute)],
-    [t('co.protected'), one.protectedAccountCount && number(one.protectedAccountCount)],
+    [t('co.protected'), one.protectedAccountCount ? number(one.protectedAccountCount) : null],
     ...one.secrets.filter((each) => each.expiresAt).map((each) => [word('secret', each.kind),
       [t('co.until'), ' ', when(each.expiresAt, 'day'),
         Date.parse(each.expiresAt) - now() < 30 * 864e5 && [' ', pill(t('co.soon'), 'warn', 'attention')]]]),

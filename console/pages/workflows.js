@@ -26,8 +26,8 @@ const month = () => new Date(now() - 30 * 864e5).toISOString().slice(0, 10);
 async function figures(name, signal) {
   const { items, totalCount } = await get('workflow/runs', { workflow: name, from: month(), limit: 200 }, signal);
   const n = items.filter(bad).length;
-  return [t('wf.runs', { n: totalCount }), n > 0 && [' ', pill(t('wf.failed', { n }), 'bad', 'failed')],
-    totalCount > items.length && ` ${t('wf.among', { n: items.length })}`];
+  return el('span', null, t('wf.runs', { n: totalCount }), n > 0 && [' ', pill(t('wf.failed', { n }), 'bad', 'failed')],
+    totalCount > items.length && ` ${t('wf.among', { n: items.length })}`);
 }
 
 async function all({ signal }) {
