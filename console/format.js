@@ -113,7 +113,7 @@ export function instantOf(day, time = '00:00') {
 /* Text of an instant in the company's zone. The year stands where it is not this one. */
 export function dateText(instant, style = 'minute', timeZone = zone) {
   const at = new Date(instant);
-  const far = /day|minute/.test(style) && String(instant).slice(0, 4) !== dayOf().slice(0, 4);
+  const far = /day|minute/.test(style) && dayOf(instant).slice(0, 4) !== dayOf().slice(0, 4);
   return formatter(style, timeZone, far).format(at);
 }
 /* The day of a plain date, YYYY-MM-DD, which is in no zone. */
@@ -126,15 +126,16 @@ const differs = (instant) => dateText(instant, 'minute') !== dateText(instant, '
 const element = (instant, content, more) => el('time',
   { datetime: instant, title: fullTitle(instant), ...more }, content);
 
-/* <time> of an instant: 'today 17:00', '28 March 03:00'; with forYou the viewer's own time beside it
- * where the zones differ. Null is a dash. */
+/* <time> of an instant: 'today 17:00', '28 March 03:00'; style near: the clock alone today; forYou: the
+ * viewer's own time beside it where the zones differ. Null is a dash. */
 export function when(instant, style = 'minute', { forYou } = {}) {
   if (!instant) return '–';
-  let content = dateText(instant, style);
+  const near = style === 'near' && dayOf(instant) === dayOf();
+  let content = dateText(instant, near ? 'clock' : style === 'near' ? 'minute' : style);
   if (style === 'minute') {
-    const near = ['today', 'yesterday', 'tomorrow'].find((name, i) =>
+    const day = ['today', 'yesterday', 'tomorrow'].find((name, i) =>
       dayOf(instant) === addDays(dayOf(), [0, -1, 1][i]));
-    if (near) content = t(`date.${near}`, { time: dateText(instant, 'clock') });
+    if (day) content = t(`date.${day}`, { time: dateText(instant, 'clock') });
   }
   const node = element(instant, content);
   return forYou && differs(instant)

@@ -29,9 +29,9 @@ function need(one, data) {
   const name = first.displayName || first.userPrincipalName || first.username || '';
   const values = {
     n: one.count, name: bdi(name), directory: first.directory ? directoryName(first.directory) : '',
-    since: when(one.since), age: el('span', null, duration(now() - Date.parse(one.since))),
+    since: when(one.since, 'near'), age: el('span', null, duration(now() - Date.parse(one.since))),
     record: first.record ?? first.reason?.match(/\d+/)?.[0] ?? '', used: data.seats?.used ?? 0,
-    limit: data.seats?.limit ?? 0, waiting: directory?.waitingTasks ?? 0, next: when(directory?.nextProbeAt),
+    limit: data.seats?.limit ?? 0, waiting: directory?.waitingTasks ?? 0, next: when(directory?.nextProbeAt, 'near'),
   };
   const to = one.count === 1 && first.taskId ? href('task', first.taskId)
     : href(NEEDS[one.kind], '', one.kind === 'approvals' ? { tab: 'requests' } : FILTER[one.kind]);
@@ -51,7 +51,8 @@ const needs = (data) => (data.needs.length
 /* --- today --- */
 
 const VERB = { userCreate: 'starts', userDelete: 'leaves' };
-function today({ today: { open, done, late, totalCount } }) {
+function today({ today: { open: all, done, late, totalCount } }) {
+  const open = all.slice(0, 10);
   const past = done > 0 && el('p', { class: 'muted' }, t('today.done', { n: done }), ' ',
     late ? t('today.late', { n: late }) : t('today.onTime'));
   return [open.length ? el('ul', { class: 'plain' }, open.map((task) => el('li', null,
@@ -150,8 +151,8 @@ export async function page({ company, signal }) {
   const data = await get('overview', {}, signal);
   const slots = [];
   const leadNode = el('span'), clock = el('span');
-  const tell = () => { clock.textContent = t('overview.now', {
-    day: dateText(now(), 'weekday'), time: clockOf(), city: city() }); };
+  const tell = () => { const text = t('overview.now', { day: dateText(now(), 'weekday'), time: clockOf(), city: city() });
+    clock.textContent = text[0].toUpperCase() + text.slice(1); };
   /* A card whose content is drawn from a member of the overview, or from the trends. */
   function slot(key, place, draw, there = data[key]) {
     if (!there) return null;

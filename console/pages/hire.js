@@ -1,0 +1,239 @@
+// A new hire, or a change of somebody: one form, a preview or the changes beside it, a dry run before.
+import { get, send } from '../api.js';
+import { bdi, el, later } from '../dom.js';
+import { city, rich, stepName, t, when } from '../format.js';
+import { choose, confirm } from '../components/dialog.js';
+import { field, form, required } from '../components/form.js';
+import { box, button, card, facts, fold, head } from '../components/page.js';
+import { failed, notice, quote } from '../components/states.js';
+import { go, href, reload, settle } from '../router.js';
+import { adjusted } from './offboard.js';
+
+export const shape = 'form';
+
+const LIMIT = { firstname: 64, middleName: 64, surname: 64, jobTitle: 128, department: 64, company: 64,
+  office: 128, city: 128, country: 128, streetAddress: 1024, postalCode: 40, preferredLanguage: 128,
+  employeeId: 16 };
+const FOLDED = ['company', 'office', 'streetAddress', 'postalCode', 'city', 'country', 'preferredLanguage'];
+
+/* Told on the task's page; it offers the way back until the task is due. */
+export function queuedNotice({ taskId, scheduledAtUtc, warnings = [] }, now) {
+  const stays = !now && Date.parse(scheduledAtUtc) - Date.now();
+  const undo = stays > 0 && button(t('undo'), { kind: 'small', run: async () => {
+    try {
+      await send('DELETE', 'task', { query: { id: taskId } });
+      node.remove();
+      notice({ text: t('moment.undone') });
+      reload();
+    } catch (error) { node.append(failed(error)); }
+  } });
+  const node = notice({ next: '', actions: undo ? [undo] : [],
+    text: [now ? t('moment.begins') : rich('moment.queued', { at: when(scheduledAtUtc) }),
+      warnings.map((one) => el('p', null, quote(one)))] });
+  if (undo && stays < 864e5) setTimeout(() => undo.remove(), stays);
+}
+
+/* The photo as the service takes it: base64 without a prefix. */
+const photoOf = (file) => new Promise((resolve, reject) => {
+  const reader = new FileReader();
+  reader.onload = () => resolve(reader.result.split(',')[1]);
+  reader.onerror = reject;
+  reader.readAsDataURL(file);
+});
+
+/* Values as the service takes them: of a change only what is another, empty where it is cleared. */
+async function bodyOf({ profilePhoto, accountEnabled, ...values }, before) {
+  const body = {};
+  for (const [name, value] of Object.entries(values)) {
+    if (before ? value !== (before[name] ?? '') : value) body[name] = value;
+  }
+  if (profilePhoto) body.profilePhoto = await photoOf(profilePhoto);
+  if (before && (accountEnabled === 'on') !== before.accountEnabled) {
+    body.accountEnabled = accountEnabled === 'on';
+  }
+  if (before) body.userPrincipalName = before.userPrincipalName;
+  return body;
+}
+
+const stepList = (steps) => fold(t('offboard.steps', { n: steps.length }), el('ol', null,
+  steps.map((one) => el('li', null, stepName(one).name))));
+const warned = (warnings = []) => warnings.length > 0
+  && box('warn', ...warnings.map((one) => el('p', null, quote(one))));
+
+async function finish(done) {
+  if (!done) return;
+  settle();
+  queuedNotice(done, Date.parse(done.scheduledAtUtc) <= Date.now());
+  go(href('task', done.taskId));
+}
+
+/* --- a new hire --- */
+
+/* Somebody has the employee number: the choice, then the same dry run with it. */
+async function rehire({ details, message }) {
+  const people = details.people || [];
+  const one = people.length === 1 && people[0];
+  return choose({
+    title: t('rehire.title'),
+    body: [el('ul', null, people.map((each) => el('li', null, rich(`rehire.${each.state}`,
+      { name: each.displayName || each.userPrincipalName })))), el('p', null, quote(message))],
+    options: [{ label: t('rehire.new'), value: 'new' },
+      ...(one && /offboard|disabled|left/i.test(one.state) ? [{ label: t('rehire.restore'), value: 'restore',
+        kind: 'primary' }] : [])],
+  });
+}
+
+async function hire(values, rehiring) {
+  const body = { ...await bodyOf(values), ...(rehiring && { rehire: rehiring }) };
+  let answer;
+  try {
+    answer = await send('POST', 'user', { query: { dryRun: true }, body });
+  } catch (error) {
+    if (error.reason !== 'rehireUndecided' || rehiring) throw error;
+    const way = await rehire(error);
+    return way && hire(values, way);
+  }
+  const { plan, warnings, rehire: back } = answer;
+  const name = plan.displayName || `${values.firstname} ${values.surname}`;
+  return finish(await confirm({
+    title: t(back ? 'hire.askBack' : 'hire.ask'), verb: t('hire.go'),
+    body: [
+      el('p', null, rich(back ? 'hire.getsBack' : 'hire.gets',
+        { name, upn: plan.userPrincipalName, at: when(plan.scheduledAtUtc), city: city() })),
+      plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
+      back?.memberships?.length > 0 && box('info', el('p', null, t('rehire.memberships')),
+        el('ul', null, back.memberships.map((one) => el('li', null, bdi(one.name))))),
+      warned(warnings), stepList(plan.steps), el('p', null, t('hire.canMove')),
+    ],
+    run: (key) => send('POST', 'user', { body, key }),
+  }));
+}
+
+function preview(values, host, signal) {
+  let asking;
+  return later(500, async () => {
+    asking?.abort();
+    asking = new AbortController();
+    const { firstname, surname, middleName, date, time, employeeId } = values();
+    if (!firstname || !surname) {
+      host.replaceChildren(el('p', { class: 'muted' }, t('hire.previewEmpty')));
+      return;
+    }
+    try {
+      const data = await get('user/preview', { firstname, surname, middleName, date, time, employeeId },
+        AbortSignal.any([signal, asking.signal]));
+      const full = data.seats?.limit && data.seats.used >= data.seats.limit;
+      host.replaceChildren(
+        el('p', { class: 'figure' }, bdi(data.displayName)),
+        el('p', null, bdi(data.userPrincipalName)),
+        ...[data.numbered && el('p', { class: 'muted' }, t('hire.numbered')),
+          data.mail !== data.userPrincipalName && el('p', null, bdi(data.mail)),
+          el('p', null, when(data.scheduledAtUtc, 'minute', { forYou: true }), ' ', t('moment.in', { city: city() })),
+          data.adjustment && data.adjustment !== 'past' && box('warn', adjusted(data, { time: time || '00:00' })),
+          full ? box('bad', t('hire.noSeat', data.seats))
+            : data.seats?.limit && el('p', { class: 'muted' }, t('hire.seat', data.seats)),
+          data.sameEmployeeId?.length > 0 && box('warn', el('p', null, t('rehire.title')),
+            ...data.sameEmployeeId.map((one) => el('p', null, bdi(one.userPrincipalName))))].filter(Boolean));
+    } catch (error) {
+      if (error.name !== 'AbortError') host.replaceChildren(failed(error));
+    }
+  });
+}
+
+/* --- a change --- */
+
+const label = (name) => t(`field.${name}`);
+const told = (name, value) => (name === 'profilePhoto' ? t('change.photo')
+  : name === 'accountEnabled' ? t(value ? 'change.on' : 'change.off')
+    : value ? bdi(value) : el('span', { class: 'muted' }, t('change.empty')));
+/* Old and new of each value that changes. */
+const changes = (body, before) => facts(Object.keys(body)
+  .filter((name) => !['userPrincipalName', 'date', 'time'].includes(name))
+  .map((name) => [label(name), el('span', null, name !== 'profilePhoto' && [
+    el('del', { class: 'muted' }, told(name, before[name] ?? '')), ' → '],
+  el('strong', null, told(name, body[name])), name !== 'accountEnabled' && !body[name]
+    && ` (${t('change.cleared')})`)]), { wide: true });
+
+async function change(values, before) {
+  const body = await bodyOf(values, before);
+  const { plan, warnings } = await send('PATCH', 'user', { query: { dryRun: true }, body });
+  return finish(await confirm({
+    title: rich('change.ask', { name: before.displayName }), verb: t('change.go'),
+    body: [changes(body, before),
+      el('p', null, rich('change.at', { at: when(plan.scheduledAtUtc) })), warned(warnings),
+      plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
+      stepList(plan.steps)],
+    run: (key) => send('PATCH', 'user', { body, key }),
+  }));
+}
+
+/* --- the page --- */
+
+export async function page({ params, signal }) {
+  const user = params.id ? (await get('user/details', { user: params.id }, signal)).user : null;
+  const before = user && { ...user, firstname: user.givenName ?? '',
+    manager: user.manager?.userPrincipalName ?? '' };
+  const text = (name, more) => field({ name, label: label(name), max: LIMIT[name],
+    value: before?.[name], optional: true, ...more });
+  // What the directory does not tell again cannot be compared: those stand in a new hire alone, or
+  // are sent when something is typed.
+  const names = ['firstname', 'middleName', 'surname'].map((name) => text(name,
+    { optional: name === 'middleName' }));
+  const work = ['department', 'jobTitle'].map((name) => text(name));
+  const manager = field({ name: 'manager', label: label('manager'), kind: 'person', optional: true,
+    value: user?.manager });
+  const moment = [field({ name: 'date', label: t('moment.day'), kind: 'date', optional: true }),
+    field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', optional: true,
+      hint: t('moment.hint') })];
+  const folded = FOLDED.map((name) => text(name, name === 'streetAddress' ? { kind: 'textarea' } : {}));
+  const picture = el('img', { class: 'photo', alt: t('hire.photoAlt'), hidden: true, width: 96, height: 96 });
+  let url;
+  const show = (file) => {
+    URL.revokeObjectURL(url);
+    picture.hidden = !file;
+    if (file) picture.src = url = URL.createObjectURL(file);
+  };
+  const photo = field({ name: 'profilePhoto', label: label('profilePhoto'), kind: 'file', optional: true,
+    hint: t('hire.photoHint'), attrs: { accept: 'image/jpeg,image/png' }, change: show });
+  signal.addEventListener('abort', () => URL.revokeObjectURL(url));
+  const number = text('employeeId', { hint: t('hire.numberHint') });
+  const account = user && field({ name: 'accountEnabled', label: label('accountEnabled'), kind: 'radio',
+    value: user.accountEnabled ? 'on' : 'off', options: [{ value: 'on', label: t('change.on') },
+      { value: 'off', label: t('change.off') }] });
+  const fields = [...names, ...work, manager, ...moment, ...folded, photo, number, account].filter(Boolean);
+  const group = (title, ...inside) => el('fieldset', { class: 'stack' }, el('legend', { class: 'h3' },
+    title), el('div', { class: 'grid' }, inside.map((one) => one.node)));
+  const aside = el('div', { class: 'stack', 'aria-live': 'polite' });
+  const made = form({
+    fields, label: t(user ? 'change.title' : 'hire.title'), submit: t('review'),
+    layout: [group(t('hire.name'), ...names), group(t('hire.work'), ...work, manager),
+      group(t(user ? 'change.when' : 'hire.starts'), ...moment), account?.node,
+      fold(t('hire.address'), el('div', { class: 'grid' }, folded.map((one) => one.node))),
+      fold(label('profilePhoto'), photo.node, picture), fold(label('employeeId'), number.node)],
+    check: (values) => [...required(values, 'firstname', 'surname'),
+      ...(user && !made.dirty() ? [{ name: 'department', message: t('change.nothing') }] : []),
+      ...(values.time && !values.date ? [{ name: 'date', message: t('form.required') }] : [])],
+    run: (values) => (user ? change(values, before) : hire(values)),
+  });
+  if (user) {
+    const compare = later(50, async () => {
+      const body = await bodyOf({ ...made.values(), profilePhoto: null }, before);
+      aside.replaceChildren(Object.keys(body).length > 1 ? changes(body, before)
+        : el('p', { class: 'muted' }, t('change.none')));
+    });
+    made.change(compare);
+    compare();
+  } else {
+    const look = preview(made.values, aside, signal);
+    made.change(look);
+    aside.append(el('p', { class: 'muted' }, t('hire.previewEmpty')));
+  }
+  return {
+    title: t(user ? 'change.title' : 'hire.title'), leave: made.dirty,
+    node: el('div', { class: 'page' },
+      head({ title: user ? rich('change.of', { name: user.displayName }) : t('hire.title'),
+        sub: user && [el('a', { href: href('person', user.id) }, bdi(user.userPrincipalName))] }),
+      el('div', { class: 'columns' }, card({}, made.node),
+        card({ title: t(user ? 'change.changes' : 'hire.preview'), kind: 'beside' }, aside))),
+  };
+}

@@ -1,0 +1,92 @@
+// Offboarding: whom, when, what happens in words; a dry run before, the address typed for "now".
+import { get, send } from '../api.js';
+import { el } from '../dom.js';
+import { addDays, city, clockOf, dateText, dayOf, rich, stepName, t, when } from '../format.js';
+import { confirm } from '../components/dialog.js';
+import { field, form, required } from '../components/form.js';
+import { box, card, fold, head, person } from '../components/page.js';
+import { part, quote } from '../components/states.js';
+import { go, href, settle } from '../router.js';
+import { queuedNotice } from './hire.js';
+
+export const shape = 'form';
+
+const MOMENTS = {
+  today: () => ({ date: dayOf(), time: '17:00' }),
+  now: () => ({ date: dayOf(), time: clockOf() }),
+  day: ({ date, time }) => ({ date, time }),
+};
+
+/* What is known of the person, beside the form: groups that are left, who reports to them. */
+const whom = (user, company, signal) => part(async () => {
+  const [access, reports] = await Promise.all([
+    company.can('access.read') ? get('user/access', { user: user.id, limit: 1 }, signal) : null,
+    get('users', { manager: user.userPrincipalName, limit: 1 }, signal)]);
+  return [person(user, href('person', user.id)),
+    el('ul', { class: 'stack' },
+      el('li', null, t('offboard.disabled')), el('li', null, t('offboard.sessions')),
+      access && el('li', null, t('offboard.groups', { n: access.totalCount }))),
+    user.userPrincipalName === company.person?.userPrincipalName && box('bad', t('offboard.own')),
+    reports.totalCount > 0 && box('warn', t('offboard.manager', { n: reports.totalCount }))];
+});
+
+async function ask({ user, when: moment, ...values }) {
+  const body = { userPrincipalName: user, ...MOMENTS[moment](values) };
+  const { plan, warnings } = await send('POST', 'user/offboard', { query: { dryRun: true }, body });
+  // 17:00 that has passed begins at once, and is asked for like "now".
+  const now = moment === 'now' || plan.adjustment === 'past';
+  const name = plan.displayName || user;
+  const done = await confirm({
+    title: now ? rich('offboard.askNow', { name }) : rich('offboard.ask',
+      { name, at: when(plan.scheduledAtUtc) }),
+    body: [
+      el('p', null, t(now ? 'offboard.noReturn' : 'offboard.canMove')),
+      plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
+      warnings.length > 0 && box('warn', ...warnings.map((one) => el('p', null, quote(one)))),
+      fold(t('offboard.steps', { n: plan.steps.length }), el('ol', null, plan.steps.map((one) => {
+        const { name: step, by } = stepName(one);
+        return el('li', null, step, by && el('small', { class: 'muted' }, ` · ${by}`));
+      }))),
+    ],
+    verb: t(now ? 'offboard.goNow' : 'offboard.go'), danger: now, typed: now ? user : null,
+    run: (key) => send('POST', 'user/offboard', { body, key }),
+  });
+  if (!done) return;
+  settle();
+  queuedNotice(done, now);
+  go(href('task', done.taskId));
+}
+export const adjusted = ({ adjustment, scheduledAtUtc }, { time }) => t(`moment.${adjustment}`,
+  { time, instead: dateText(scheduledAtUtc, 'clock') });
+
+export async function page({ company, params, signal }) {
+  const user = params.id ? (await get('user/details', { user: params.id }, signal)).user : null;
+  const beside = card({ title: t('offboard.happens') });
+  const tell = (one) => beside.replaceChildren(beside.firstChild, one?.id
+    ? whom(one, company, signal) : el('p', { class: 'muted' }, t('offboard.choose')));
+  tell(user);
+  const day = el('div', { class: 'grid', hidden: clockOf() < '17:00' });
+  const fields = [
+    field({ name: 'user', label: t('offboard.who'), kind: 'person', value: user, change: tell }),
+    field({ name: 'when', label: t('offboard.when'), kind: 'radio',
+      value: clockOf() < '17:00' ? 'today' : 'day', options: [
+      ...(clockOf() < '17:00' ? [{ value: 'today', label: t('offboard.today') }] : []),
+      { value: 'day', label: t('offboard.day') },
+      { value: 'now', label: t('offboard.now'), hint: t('offboard.nowHint') }],
+    change: (value) => { day.hidden = value !== 'day'; } }),
+    field({ name: 'date', label: t('field.date'), kind: 'date', value: addDays(dayOf(), 7) }),
+    field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', value: '17:00' }),
+  ];
+  day.append(fields[2].node, fields[3].node);
+  const made = form({
+    fields, submit: t('review'), label: t('offboard.title'), run: ask,
+    layout: [fields[0].node, fields[1].node, day],
+    check: (values) => required(values, 'user', ...(values.when === 'day' ? ['date', 'time'] : [])),
+  });
+  return {
+    title: t('offboard.title'), leave: made.dirty,
+    node: el('div', { class: 'page' },
+      head({ title: user ? rich('offboard.of', { name: user.displayName }) : t('offboard.title') }),
+      el('div', { class: 'columns' }, card({}, made.node), beside)),
+  };
+}

@@ -1,0 +1,155 @@
+// One person: what is on its way, profile, access, tasks, log, and of a leaver what is proven.
+import { get, read } from '../api.js';
+import { bdi, el } from '../dom.js';
+import { actionText, city, dateText, directoryName, rich, stepName, t, taskTitle, when, word }
+  from '../format.js';
+import { copyable } from '../components/copy.js';
+import { box, button, card, facts, fold, head, pill, statePill, tabs, timeline }
+  from '../components/page.js';
+import { part } from '../components/states.js';
+import { listPart } from '../components/table.js';
+import { href } from '../router.js';
+
+export const shape = 'facts';
+const TONE = { active: ['ok', 'done'], disabled: ['', 'failed'], guest: ['accent', 'people'] };
+
+/* --- tabs --- */
+
+const PROFILE = ['displayName', 'givenName', 'surname', 'mail', 'department', 'jobTitle', 'company',
+  'office', 'city', 'country', 'employeeId'];
+const NAMES = { givenName: 'field.firstname', surname: 'field.surname' };
+
+function profile({ user }) {
+  const { signInActivity: signIns = {}, manager } = user;
+  const never = el('span', { class: 'muted' }, t('person.noSignIn'));
+  const signIn = (name) => [t(`person.${name}`), signIns[name] ? when(signIns[name])
+    : name === 'lastSignInAt' ? never : null];
+  return [card({ title: t('person.profile') }, facts([
+    ...PROFILE.map((name) => [t(NAMES[name] || (name === 'displayName' || name === 'mail'
+      ? `person.${name}` : `field.${name}`)), user[name] && bdi(user[name])]),
+    [t('field.manager'), manager && el('a', { href: href('person', manager.id) },
+      bdi(manager.displayName || manager.userPrincipalName))],
+    signIn('lastSignInAt'), signIn('lastNonInteractiveSignInAt'), signIn('lastSuccessfulSignInAt'),
+    [t('person.licenses'), user.licenses.length ? user.licenses.map((one) => el('div', null, bdi(one)))
+      : t('none')],
+    [t('person.directories'), user.directories.map(directoryName).join(', ')],
+    [t('person.created'), when(user.createdAt, 'day')],
+  ])), card({ title: t('person.ids') }, facts([
+    [t('person.upn'), copyable(user.userPrincipalName ?? '–')], [t('person.id'), copyable(user.id)],
+  ], { wide: true }))];
+}
+
+/* How somebody came to a membership, in words. */
+export const sourceText = ({ source, grantedBy, grantedAt }) => rich(`source.${source}`,
+  { name: grantedBy?.name ?? '', at: grantedAt ? when(grantedAt, 'day') : '–' });
+
+const access = ({ user, signal }) => card({ title: t('nav.access') }, listPart({
+  path: 'user/access', query: () => ({ user: user.id }), signal, caption: t('nav.access'),
+  id: (row) => row.resource.id + row.via.map((one) => one.id).join(),
+  none: () => ({ text: t('person.noAccess') }),
+  columns: [
+    { label: t('person.resource'), kind: 'main', cell: ({ resource }) => el('a',
+      { href: href('access', resource.id) }, bdi(resource.name)) },
+    { label: t('person.kind'), cell: ({ resource }) => word('kind', resource.kind) },
+    { label: t('person.how'), cell: (row) => (row.grantedBy?.rule
+      ? fold(sourceText(row), el('code', null, row.grantedBy.rule)) : sourceText(row)) },
+    { label: t('person.via'), cell: ({ via }) => via.map((one, i) => [i ? ' › ' : '', bdi(one.name)]) },
+  ],
+}));
+
+const tasks = ({ user, signal }) => card({ title: t('nav.tasks') }, listPart({
+  path: 'tasks', query: () => ({ userPrincipalName: user.userPrincipalName }), signal,
+  caption: t('nav.tasks'), none: () => ({ text: t('person.noTasks') }),
+  columns: [
+    { label: t('person.task'), kind: 'main', cell: (row) => el('a', { href: href('task', row.id) },
+      word('type', row.type)) },
+    { label: t('people.status'), cell: (row) => statePill(row.state) },
+    { label: t('person.due'), cell: (row) => when(row.scheduledAtUtc) },
+    { label: t('person.by'), cell: (row) => bdi(row.requestedBy?.label || row.requestedBy?.username) },
+  ],
+}));
+
+const log = ({ user, signal }) => card({ title: t('nav.log') }, listPart({
+  path: 'audit', query: () => ({ target: user.userPrincipalName }), signal, caption: t('nav.log'),
+  none: () => ({ text: t('person.noLog') }),
+  columns: [
+    { label: t('person.what'), kind: 'main', cell: (row) => [bdi(row.actor ?? '–'), ' ', actionText(row)] },
+    { label: t('person.when'), cell: (row) => when(row.at) },
+    { label: t('person.outcome'), cell: (row) => word('outcome', row.outcome) },
+  ],
+}));
+
+/* The dossier of a leaver: what is not proven comes first; a page when it is printed. */
+function evidence({ user, company, signal }) {
+  return part(async () => {
+    const { data, at } = await read('user/evidence', { user: user.id }, signal);
+    const step = (one) => {
+      const { name, by } = stepName(one.name);
+      return {
+        icon: one.proof ? 'done' : 'attention', tone: one.proof ? 'ok' : 'warn', title: name,
+        beside: one.at && when(one.at, 'second'),
+        detail: [by, word('outcome', one.outcome ?? 'waits'), one.detail && el('span', { lang: 'en' },
+          bdi(one.detail)), one.proof ? t('evidence.record', { record: one.proof.seq })
+          : t('evidence.noRecord')].filter(Boolean).flatMap((each, i) => (i ? [' · ', each] : [each])),
+      };
+    };
+    return [
+      el('p', { class: 'print' }, `${company.name} · ${data.userPrincipalName} · `
+        + `${dateText(new Date(at).toISOString(), 'full')} (${city()})`),
+      data.notProven.length ? box('warn', el('h2', null, t('evidence.open')),
+        el('ul', { lang: 'en' }, data.notProven.map((one) => el('li', null, bdi(one)))))
+        : box('ok', el('h2', null, t('evidence.whole'))),
+      ...data.offboardings.map((one) => card({ title: taskTitle(one), beside: button(t('evidence.print'),
+        { run: () => print(), kind: 'small' }) },
+      facts([[t('person.due'), when(one.scheduledAtUtc)], [t('people.status'), statePill(one.state)],
+        [t('person.by'), bdi(one.requestedBy?.label || one.requestedBy?.username)]]),
+      timeline(one.steps.map(step)))),
+      data.chain && el('p', { class: 'muted' }, t(data.chain.whole ? 'evidence.chain' : 'evidence.broken',
+        { n: data.chain.records ?? data.chain.brokenAt ?? 0 })),
+    ];
+  });
+}
+
+/* --- the page --- */
+
+const TABS = {
+  profile: [profile], access: [access, 'access.read'], tasks: [tasks, 'tasks.read'],
+  log: [log, 'audit.read'], evidence: [evidence, 'audit.read'],
+};
+
+export async function page({ company, params, query, signal }) {
+  const { user } = await get('user/details', { user: params.id }, signal);
+  const coming = company.can('tasks.read') ? (await get('tasks', {
+    userPrincipalName: user.userPrincipalName, state: 'queued,running,attention,failed', order: 'due',
+    limit: 5 }, signal)).items : [];
+  const left = !user.accountEnabled;
+  const offered = Object.keys(TABS).filter((name) => (!TABS[name][1] || company.can(TABS[name][1]))
+    && (name !== 'evidence' || left));
+  const tab = offered.includes(query.tab) ? query.tab : 'profile';
+  const own = user.userPrincipalName === company.person?.userPrincipalName;
+  return {
+    title: user.displayName || user.userPrincipalName,
+    node: el('div', { class: 'page' },
+      head({
+        title: bdi(user.displayName || user.userPrincipalName),
+        pill: pill(t(`status.${user.status}`), ...TONE[user.status]),
+        lead: el('span', { class: 'muted' }, bdi(user.userPrincipalName ?? ''),
+          user.department && [' · ', bdi(user.department)],
+          user.manager && [' · ', rich('person.reports', { name: user.manager.displayName })]),
+        actions: company.can('people.write') && [
+          button(t('person.change'), { href: href('hire', user.id) }),
+          company.can('access.write') && button(t('person.template'),
+            { href: href('access', '', { tab: 'templates', user: user.id }) }),
+          user.accountEnabled && button(t('offboard.open'), { href: href('offboard', user.id) })],
+      }),
+      own && box('info', t('person.own')),
+      coming.map((task) => el('div', { class: `notice ${task.state === 'failed' ? 'bad'
+        : task.state === 'attention' ? 'warn' : 'info'}` }, statePill(task.state),
+      el('div', null, taskTitle(task), ' · ', when(task.scheduledAtUtc, 'minute', { forYou: true })),
+      button(t('open'), { href: href('task', task.id), kind: 'small' }))),
+      tabs(t('person.tabs'), offered.map((name) => ({
+        label: t(`person.tab.${name}`), current: name === tab,
+        href: href('person', user.id, name === 'profile' ? {} : { tab: name }) }))),
+      TABS[tab][0]({ user, company, signal })),
+  };
+}
