@@ -1,14 +1,14 @@
 // Owns access: groups and who is in them, role templates and who has them, requests and decisions.
 import { get, send } from '../api.js';
 import { bdi, el } from '../dom.js';
-import { age, directoryName, listed, rich, stepName, t, when, word } from '../format.js';
+import { age, directoryName, listed, number, rich, stepName, t, when, word } from '../format.js';
 import { href, reload } from '../router.js';
 import { confirm } from '../components/dialog.js';
 import { filters } from '../components/filters.js';
 import { formDialog } from '../components/form-dialog.js';
 import { field, required } from '../components/form.js';
 import { box, button, card, facts, head, person, pill, statePill, tabs } from '../components/page.js';
-import { empty, errorText, notice, part, quote } from '../components/states.js';
+import { empty, errorText, notice, quote } from '../components/states.js';
 import { list } from '../components/table.js';
 
 export const shape = 'table';
@@ -49,7 +49,7 @@ async function groups({ query, signal }) {
         one.description && el('small', { class: 'muted under' }, bdi(one.description))] },
       { label: t('group.kind'), cell: (one) => word('kind', one.kind) },
       { label: t('group.directory'), cell: (one) => directoryName(one.directory) },
-      { label: t('group.members'), kind: 'num', cell: (one) => t('number', { n: one.memberCount }) },
+      { label: t('group.members'), kind: 'num', cell: (one) => number(one.memberCount) },
     ],
     none: () => ({ text: t('group.none'), action: button(t('filters.clear'), { run: () => filter.clear() }) }),
   });
@@ -145,7 +145,7 @@ async function template({ company, query, signal }) {
       { label: t('tasks.state'), cell: (row) => row.taskId && el('a', { href: href('task', row.taskId) },
         statePill(row.taskState)) },
     ],
-    menu: write && ((row) => [{ label: t('role.unassign'), kind: 'danger', run: () => assign('unassign', one, row.user) }]),
+    label: (row) => nameOf(row.user), menu: write && ((row) => [{ label: t('role.unassign'), kind: 'danger', run: () => assign('unassign', one, row.user) }]),
     none: () => ({ text: t('role.nobody') }),
   });
   await rows.ready;
@@ -153,10 +153,10 @@ async function template({ company, query, signal }) {
     title: one.name, back: 'templates',
     actions: write && button(t('role.assign'), { kind: 'primary', icon: 'add', run: give }),
     content: [card({ title: bdi(one.name) }, one.description && el('p', null, bdi(one.description)), facts([
-      [t('role.groups'), el('ul', { class: 'plain' }, one.groups.map((each) => el('li', null, each.id
+      [t('role.groups'), el('ul', { class: 'bare' }, one.groups.map((each) => el('li', null, each.id
         ? el('a', { href: href('access', 'groups', { group: each.id }) }, bdi(each.name))
         : [bdi(each.name), ' ', pill(t('role.missing'), 'warn', 'attention')])))],
-      [t('role.licenses'), one.licenses.length && listed(one.licenses)],
+      [t('role.licenses'), one.licenses.length ? listed(one.licenses) : null],
     ], { wide: true })), card({ title: t('role.has', { n: one.assignedUserCount }) }, rows.node)],
   };
 }
@@ -260,7 +260,7 @@ async function requests({ company, query, signal }) {
       { label: t('request.decidedBy'), cell: (one) => (one.decidedAt
         ? [bdi(one.decidedBy), ' ', el('small', { class: 'muted' }, when(one.decidedAt, 'day'))] : '–') },
     ],
-    menu: write && ((one) => (one.state === 'open' || one.state === 'approved'
+    label: (one) => nameOf(one.requester), menu: write && ((one) => (one.state === 'open' || one.state === 'approved'
       ? [{ label: t(one.state === 'open' ? 'request.withdraw' : 'request.end'), kind: 'danger', run: () => stop(one) }] : [])),
     none: () => ({ text: t('request.none') }),
   });
@@ -282,7 +282,7 @@ async function requests({ company, query, signal }) {
 export async function page(args) {
   const { company, params, query } = args;
   const may = Object.keys(TABS).filter((one) => company.can(TABS[one]));
-  const tab = may.includes(params.id) ? params.id : may[0];
+  const tab = [params.id, query.tab, may[0]].find((one) => may.includes(one));
   const makers = {
     groups: query.group ? group : groups, templates: query.template ? template : templates, requests,
   };

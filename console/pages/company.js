@@ -2,13 +2,12 @@
 // here but by asking a directory to be read or checked.
 import { get, now, poll, send } from '../api.js';
 import { bdi, el, later } from '../dom.js';
-import { age, city, clockOf, dateText, directoryName, duration, has, number, percent, rich, t, when, word }
+import { age, city, clockOf, directoryName, duration, has, number, percent, rich, t, when, word }
   from '../format.js';
-import { href } from '../router.js';
 import { copyable } from '../components/copy.js';
 import { confirm } from '../components/dialog.js';
 import { field } from '../components/form.js';
-import { box, button, card, facts, fold, head, pill, timeline } from '../components/page.js';
+import { box, button, card, facts, head, pill, timeline } from '../components/page.js';
 import { errorText, failed, notice, quote } from '../components/states.js';
 
 export const shape = 'cards';
@@ -25,17 +24,18 @@ const FORMATS = ['usernameFormat', 'emailFormat', 'displayNameFormat'];
 /* A name typed in, and the formats, which may be altered to see what would come of it. */
 function names(data, signal) {
   const result = el('div', { role: 'status' });
-  const one = (name, value, optional) => field({ name, label: t(`co.${name}`), value, optional, max: 64,
+  const one = (name, label, value, optional) => field({ name, label, value, optional, max: 64,
     change: () => look() });
-  const fields = [one('firstname', 'Åsa'), one('middleName', '', true), one('surname', 'Öberg'),
-    ...FORMATS.map((name) => one(name, data[name]))];
+  const fields = [...['firstname', 'middleName', 'surname'].map((name, i) =>
+    one(name, t(`field.${name}`), ['Åsa', '', 'Öberg'][i], i === 1)),
+    ...FORMATS.map((name) => one(name, t(`co.${name}`), data[name]))];
   const look = later(500, async () => {
     const values = Object.fromEntries(fields.map((each) => [each.name, each.value()]));
     try {
       const made = await get('user/preview', values, signal);
-      result.replaceChildren(facts([[t('co.displayName'), bdi(made.displayName)],
-        [t('co.upn'), [bdi(made.userPrincipalName), made.numbered && ` (${t('co.numbered')})`]],
-        [t('co.mail'), bdi(made.mail)]]));
+      result.replaceChildren(facts([[t('co.displayNameFormat'), bdi(made.displayName)],
+        [t('co.usernameFormat'), [bdi(made.userPrincipalName), made.numbered && ` (${t('co.numbered')})`]],
+        [t('co.emailFormat'), bdi(made.mail)]]));
     } catch (error) {
       if (!signal.aborted) result.replaceChildren(el('p', null, errorText(error), ' ', quote(error.message)));
     }
@@ -111,13 +111,13 @@ function directory(one, company, signal) {
   facts([
     [t('co.asOf'), one.asOf && [when(one.asOf, 'second'), ' (', age(one.asOf), ')']],
     [t('co.signIns'), one.signInsAsOf ? when(one.signInsAsOf) : t('co.noSignIns')],
-    [t('co.address'), bdi(one.address)], [t('co.dialect'), word('dialect', one.dialect)],
+    [t('co.address'), bdi(one.address)],
     [t('co.holds'), t('co.counts', { users: number(one.users), groups: number(one.groups) })],
     [t('co.interval'), duration(one.syncInterval * 1000)],
     [t('co.guard'), percent(one.deletionGuard / 100)],
     [t('co.createIn'), one.createIn && bdi(one.createIn)],
     [t('co.marker'), one.markerAttribute && bdi(one.markerAttribute)],
-    [t('co.protected'), one.protectedAccountCount && number(one.protectedAccountCount)],
+    [t('co.protected'), one.protectedAccountCount ? number(one.protectedAccountCount) : null],
     ...one.secrets.filter((each) => each.expiresAt).map((each) => [word('secret', each.kind),
       [t('co.until'), ' ', when(each.expiresAt, 'day'),
         Date.parse(each.expiresAt) - now() < 30 * 864e5 && [' ', pill(t('co.soon'), 'warn', 'attention')]]]),

@@ -6,7 +6,7 @@ import { age, directoryName, number, rich, t, when, word } from '../format.js';
 import { go, href } from '../router.js';
 import { button, card, head, person } from '../components/page.js';
 import { field } from '../components/form.js';
-import { empty, errorText, quote } from '../components/states.js';
+import { quote } from '../components/states.js';
 import { list } from '../components/table.js';
 
 export const shape = 'cards';
@@ -54,7 +54,7 @@ async function overview({ query, signal, company }) {
       el('div', { class: 'filters' }, days.node),
       el('div', { class: 'cards' }, SECTIONS.map((one) =>
         summary(one, report.sections[one], report.staleAfterDays))),
-      el('ul', { class: 'plain muted' }, fresh(where))),
+      el('ul', { class: 'bare muted' }, fresh(where))),
   };
 }
 

@@ -119,7 +119,7 @@ async function make(company) {
     name: 'from', kind: 'textarea', label: t('apikey.from'), optional: true, hint: t('apikey.fromHint'),
   });
   const key = await formDialog({
-    title: t('apikey.make'), submit: t('apikey.makeGo'), fields: [label, username, access, ...ends, rateLimit, from],
+    title: t('apikey.make'), submit: t('apikey.make'), fields: [label, username, access, ...ends, rateLimit, from],
     layout: [label.node, username.node, access.node, ends.map((one) => one.node),
       fold(t('apikey.more'), rateLimit.node, from.node)],
     check: (values) => [...required(values, 'label', 'username'), ...expiryFault(values)],
@@ -152,7 +152,7 @@ async function rotate(one, company) {
   const ends = expiry();
   const key = await formDialog({
     title: rich('apikey.rotateAsk', { name: one.username }), lead: el('p', null, t('apikey.rotateNote')),
-    submit: t('apikey.rotateGo'), fields: [overlap, name, ...ends],
+    submit: t('apikey.rotate'), fields: [overlap, name, ...ends],
     layout: [overlap.node, told, name.node, ends.map((each) => each.node)],
     check: (values) => [...required(values, 'newUsername'), ...expiryFault(values),
       ...(/^([0-8]?\d|90)$/.test(values.overlapDays) ? []
@@ -192,7 +192,7 @@ export async function page({ company, signal }) {
       { label: t('apikey.access'), cell: (one) => word('access', one.accessLevel) },
       { label: t('apikey.lastUsed'), cell: (one) => (one.lastUsedAt ? age(one.lastUsedAt) : t('apikey.unused')) },
       { label: t('apikey.expires'), cell: (one) => (one.expiresAt ? when(one.expiresAt, 'day') : t('apikey.never')) },
-      { label: t('apikey.made.at'), cell: (one) => [when(one.createdAt, 'day'), ' ',
+      { label: t('apikey.created'), cell: (one) => [when(one.createdAt, 'day'), ' ',
         el('small', { class: 'muted' }, bdi(one.createdBy))] },
       { label: t('tasks.state'), cell: (one) => pill(word('keystate', one.state), ...STATES[one.state]) },
     ],

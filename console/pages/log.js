@@ -1,13 +1,12 @@
 // Owns the system log: what was done, by whom, and up to where its chain is known to be whole.
 import { address, get, send } from '../api.js';
-import { bdi, el } from '../dom.js';
-import { actionText, dayOf, instantOf, number, rich, t, when, word } from '../format.js';
+import { announce, bdi, el } from '../dom.js';
+import { actionText, dayOf, instantOf, number, rich, t, when } from '../format.js';
 import { href } from '../router.js';
 import { menu } from '../components/menu.js';
 import { filters } from '../components/filters.js';
 import { open } from '../components/dialog.js';
 import { button, facts, head, pill } from '../components/page.js';
-import { announce } from '../dom.js';
 import { notice, quote } from '../components/states.js';
 import { list } from '../components/table.js';
 
@@ -16,7 +15,10 @@ export const shape = 'table';
 const MOST = 100000; // records of an export
 
 const who = (one) => (one.actor === 'worker' ? t('log.worker') : bdi(one.actor || t('task.nobody')));
-const ended = (one) => (one.outcome === 'ok' ? null : pill(word('logoutcome', one.outcome), 'bad', 'failed'));
+/* Refused by a rule, or failed on the way; the code stands among the details. */
+const FAULT = /INTERNAL|UNAVAILABLE|PROVIDER|failed/;
+const ended = (one) => (one.outcome === 'ok' ? null
+  : pill(t(FAULT.test(one.outcome) ? 'log.failed' : 'log.denied'), 'bad', 'failed'));
 
 /* A record as a line of another page's list. */
 export const recordLine = (one) => el('li', null, when(one.at, 'minute'), ' · ', who(one), ' ',

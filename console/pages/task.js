@@ -21,11 +21,12 @@ const CALLS = {
   cancel: ['DELETE', 'task'], reschedule: ['PATCH', 'task'], retry: ['POST', 'task/retry'],
   release: ['POST', 'task/release'],
 };
+export const VERBS = ['retry', 'release', 'reschedule', 'cancel'];
 const ICONS = { cancel: 'failed', reschedule: 'queued', retry: 'retry', release: 'running' };
 
 /* What this person may do with a task now. */
-export const verbsOf = (task, company) => task.actions
-  .filter((verb) => company.can(verb === 'release' ? 'tasks.release' : 'tasks.write'));
+export const verbsOf = (task, company) => VERBS.filter((verb) => task.actions.includes(verb)
+  && company.can(verb === 'release' ? 'tasks.release' : 'tasks.write'));
 
 /* Day and time of the company's zone; beneath them what the service makes of them. */
 function moment(due, preview) {
@@ -162,7 +163,7 @@ function swap(host, ...children) {
 }
 
 export async function page({ company, params: { id }, signal }) {
-  const top = el('div'), steps = el('div');
+  const top = el('div', { class: 'page' }), steps = el('div', { class: 'list' });
   const show = ({ task }) => {
     const verbs = verbsOf(task, company);
     const first = verbs.find((verb) => verb === 'release' || verb === 'retry');
@@ -193,7 +194,7 @@ export async function page({ company, params: { id }, signal }) {
     beside: el('a', { href: href('log', '', { task: id, reads: 'true' }) }, t('task.inLog')),
   }, part(async () => {
     const { items } = await get('audit', { task: id, limit: 20 }, signal);
-    return items.length ? el('ul', { class: 'plain' }, items.map(recordLine)) : t('task.noRecords');
+    return items.length ? el('ul', { class: 'bare' }, items.map(recordLine)) : t('task.noRecords');
   }));
   const line = `curl -H 'X-Company-ID: ${company.companyId}' -H "X-Api-User: $API_USER" `
     + `-H "X-Api-Key: $API_KEY" \\\n  '${company.links.rest}/task?id=${encodeURIComponent(id)}'`;

@@ -1,13 +1,12 @@
 // Owns the list of tasks: tabs by state, filters, ticks and the changes of many.
-import { get } from '../api.js';
-import { announce, el } from '../dom.js';
+import { events, get } from '../api.js';
+import { announce, bdi, el } from '../dom.js';
 import { dayOf, directoryName, instantOf, t, when, word } from '../format.js';
-import { href } from '../router.js';
+import { href, setTitle } from '../router.js';
 import { filters } from '../components/filters.js';
 import { button, head, person, statePill, tabs } from '../components/page.js';
-import { quote } from '../components/states.js';
 import { list } from '../components/table.js';
-import { act, actMany, verbsOf } from './task.js';
+import { VERBS, act, actMany, verbsOf } from './task.js';
 
 export const shape = 'table';
 
@@ -20,21 +19,25 @@ const TABS = {
 const TYPES = ['userCreate', 'userUpdate', 'userDelete', 'accessGrant', 'accessRevoke'];
 const MOST = 1000; // tasks that one change takes in
 
-const tabOf = ({ tab, state }) => (tab in TABS ? tab
-  : Object.keys(TABS).find((one) => state && TABS[one].state === state) || (state ? 'all' : 'needs'));
+/* Links from elsewhere name a state, or days, and no tab. */
+const tabOf = ({ tab, state, ...rest }) => (tab in TABS ? tab
+  : state ? Object.keys(TABS).find((one) => TABS[one].state?.includes(state)) || 'all'
+    : rest.dueFrom || rest.dueTo ? 'all' : 'needs');
 
 /* Why it stands where it stands. */
 const reason = (task) => (task.braked ? t('tasks.braked')
   : task.hold ? t('tasks.held', { directory: directoryName(task.hold.directory) })
-    : task.error ? quote(task.error) : '');
+    : task.error ? el('q', { lang: 'en' }, bdi(task.error)) : '');
+
+const needing = ({ queue }) => queue.failed + queue.attention;
+const title = (n) => (n ? `${t('tasks.title')} (${n})` : t('tasks.title'));
 
 const soon = (task) => task.state === 'running'
   || (task.state === 'queued' && Date.parse(task.scheduledAtUtc) - Date.now() < 6e4 && !task.hold);
 
 export async function page({ company, query, signal }) {
   const tab = tabOf(query);
-  const { queue } = await get('pulse', {}, signal);
-  const counts = { needs: queue.failed + queue.attention, running: queue.running, queued: queue.queued };
+  const pulse = await get('pulse', {}, signal);
   // Days of links from elsewhere are instants, those of the fields days of the company's zone.
   const day = (value) => (value?.includes('T') ? dayOf(value) : value);
   const chosen = { ...query, tab, dueFrom: day(query.dueFrom), dueTo: day(query.dueTo) };
@@ -68,7 +71,7 @@ export async function page({ company, query, signal }) {
     if (!picked.length) return;
     const can = (verb) => picked.filter((one) => verbsOf(one, company).includes(verb));
     bulk.replaceChildren(el('strong', null, t('tasks.ticked', { n: picked.length })),
-      ...['retry', 'release', 'reschedule', 'cancel'].filter((verb) => can(verb).length)
+      ...VERBS.filter((verb) => can(verb).length)
         .map((verb) => button(t(`act.${verb}`), {
           kind: 'small', run: () => actMany(verb, can(verb)),
         })),
@@ -105,26 +108,35 @@ export async function page({ company, query, signal }) {
       { label: t('tasks.reason'), kind: 'wide', cell: (task) => el('small', null, reason(task)) },
       { label: t('tasks.due'), cell: (task) => when(task.scheduledAtUtc) },
     ],
-    ticks: may && { label, change: (ids) => { if (!ids.length) everything = null; showBulk(ids); } },
+    label, ticks: may && { change: (ids) => { if (!ids.length) everything = null; showBulk(ids); } },
     menu: (task) => verbsOf(task, company).map((verb) => ({
       label: t(`act.${verb}`), run: () => act(verb, task.id), kind: verb === 'cancel' ? 'danger' : '',
     })),
     none: () => ({
       text: t(`tasks.none.${tab}`),
       action: tab === 'queued' && company.can('people.write')
-        ? button(t('nav.hire'), { href: href('hire'), icon: 'add' }) : null,
+        ? button(t('hire.title'), { href: href('hire'), icon: 'add' }) : null,
     }),
     loaded: (data) => { total = data.totalCount; },
     every: (rows) => (rows.some(soon) ? 5000 : 15000),
     note: (n) => t('tasks.changed', { n }),
   });
   await tasks.ready;
-  const marks = tabs(t('tasks.title'), Object.keys(TABS).map((one) => ({
-    label: t(`tasks.tab.${one}`), count: counts[one], current: one === tab,
-    href: href('tasks', '', { ...filter.query(), tab: one }),
-  })));
+  const marks = el('div');
+  const showTabs = (figures) => {
+    const counts = { ...figures.queue, needs: needing(figures) };
+    const at = [...marks.querySelectorAll('a')].indexOf(document.activeElement);
+    marks.replaceChildren(tabs(t('tasks.title'), Object.keys(TABS).map((one) => ({
+      label: t(`tasks.tab.${one}`), count: counts[one], current: one === tab,
+      href: href('tasks', '', { ...filter.query(), tab: one }),
+    }))));
+    marks.querySelectorAll('a')[at]?.focus();
+    setTitle(title(counts.needs));
+  };
+  showTabs(pulse);
+  events.addEventListener('pulse', ({ detail }) => detail.queue && showTabs(detail), { signal });
   return {
-    title: counts.needs ? `${t('tasks.title')} (${counts.needs})` : t('tasks.title'),
+    title: title(needing(pulse)),
     node: el('div', { class: 'page' }, head({ title: t('tasks.title') }), marks, filter.node, bulk,
       el('div', { class: 'card' }, tasks.node)),
     poll: tasks.poll,

@@ -4,8 +4,8 @@ import { bdi, el, icon } from '../dom.js';
 import { duration, rich, t, when, word } from '../format.js';
 import { href } from '../router.js';
 import { head, pill, tabs } from '../components/page.js';
-import { empty, part, quote } from '../components/states.js';
-import { list, table } from '../components/table.js';
+import { part, quote } from '../components/states.js';
+import { list } from '../components/table.js';
 
 export const shape = 'table';
 
@@ -26,8 +26,8 @@ const month = () => new Date(now() - 30 * 864e5).toISOString().slice(0, 10);
 async function figures(name, signal) {
   const { items, totalCount } = await get('workflow/runs', { workflow: name, from: month(), limit: 200 }, signal);
   const n = items.filter(bad).length;
-  return [t('wf.runs', { n: totalCount }), n > 0 && [' ', pill(t('wf.failed', { n }), 'bad', 'failed')],
-    totalCount > items.length && ` ${t('wf.among', { n: items.length })}`];
+  return el('span', null, t('wf.runs', { n: totalCount }), n > 0 && [' ', pill(t('wf.failed', { n }), 'bad', 'failed')],
+    totalCount > items.length && ` ${t('wf.among', { n: items.length })}`);
 }
 
 async function all({ signal }) {
@@ -35,7 +35,7 @@ async function all({ signal }) {
     path: 'workflows', signal, caption: t('nav.workflows'),
     columns: [
       { label: t('wf.name'), kind: 'main', cell: (one) => el('a', { href: href('workflows', one.name) }, bdi(one.name)) },
-      { label: t('wf.trigger'), cell: (one) => word('trigger', one.trigger) },
+      { label: t('wf.trigger'), cell: (one) => word('type', one.trigger) },
       { label: t('wf.actions'), kind: 'num', cell: (one) => String(one.actionCount) },
       { label: t('tasks.state'), cell: (one) => (one.active ? pill(t('wf.active'), 'ok', 'done')
         : pill(t('wf.inactive'), '', 'pause')) },

@@ -88,11 +88,13 @@ sub async { my ($self, $text, @arguments) = @_;
 
 # -- pages
 
-# An address; returns when the page stands (data-ready on <html>).
+# An address, loaded anew where it is the present one; returns when the page stands (data-ready on
+# <html>).
 sub goto {
     my ($self, $url) = @_;
+    my $same = $self->script('return location.href') eq $url;
     $self->_forget;
-    $self->_do(POST => '/url', { url => $url });
+    $self->_do(POST => $same ? '/refresh' : '/url', $same ? {} : { url => $url });
     return $self->ready;
 }
 
@@ -254,7 +256,8 @@ sub console { my ($self) = @_;
 # Addresses of all requests.
 sub requests {
     my ($self) = @_;
-    my @events = map { Idadmin::Test::json_data($_->{message})->{message} }
+    my $json = JSON::PP->new;    # these texts in a text are characters already
+    my @events = map { $json->decode($_->{message})->{message} }
         @{ $self->_do(POST => '/se/log', { type => 'performance' }) };
     return map { $_->{params}{request}{url} } grep { $_->{method} eq 'Network.requestWillBeSent' }
         @events;
