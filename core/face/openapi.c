@@ -47,8 +47,13 @@ static const char *const types[] = {"userCreate",  "userUpdate",   "userDelete",
 static const char *const states[] = {"queued",    "running",   "done", "failed",
                                      "attention", "cancelled", NULL};
 static const char *const outcomes[] = {"done", "already", "skipped", "failed", "unknown", NULL};
+static const char *const ways[] = {"rest", "console", "command", "workflow", NULL};
 static const ida_field requested_by[] = {OUT_TEXT("username", SOMETIMES),
-                                         OUT_TEXT("label", SOMETIMES), OUT_END};
+                                         OUT_TEXT("label", SOMETIMES),
+                                         OUT_WORD("via", SOMETIMES, ways), OUT_END};
+static const ida_field hold[] = {OUT_WORD("directory", ALWAYS, directories),
+                                 OUT_TEXT("reason", ALWAYS), OUT_TIME("since", ALWAYS | OR_NULL),
+                                 OUT_TIME("nextProbeAt", ALWAYS | OR_NULL), OUT_END};
 static const ida_field step[] = {OUT_TEXT("name", SOMETIMES),
                                  OUT_WORD("outcome", OR_NULL, outcomes),
                                  OUT_TEXT("detail", OR_NULL), OUT_TIME("at", OR_NULL), OUT_END};
@@ -56,8 +61,11 @@ static const ida_field task[] = {OUT_TEXT("id", ALWAYS),
                                  OUT_WORD("type", ALWAYS, types),
                                  OUT_WORD("state", ALWAYS, states),
                                  OUT_TEXT("userPrincipalName", ALWAYS),
+                                 OUT_TEXT("displayName", ALWAYS | OR_NULL),
+                                 OUT_WORD("directory", ALWAYS, directories),
                                  OUT_TIME("scheduledAt", ALWAYS),
                                  OUT_TIME("scheduledAtUtc", ALWAYS),
+                                 OUT_TEXT("timeZone", ALWAYS),
                                  OUT_TIME("createdAt", SOMETIMES),
                                  OUT_TIME("startedAt", OR_NULL),
                                  OUT_TIME("finishedAt", OR_NULL),
@@ -66,6 +74,9 @@ static const ida_field task[] = {OUT_TEXT("id", ALWAYS),
                                  OUT_OBJECT("requestedBy", SOMETIMES, requested_by),
                                  OUT_TEXTS("warnings", SOMETIMES),
                                  OUT_TEXT("error", OR_NULL),
+                                 OUT_BOOLEAN("braked", ALWAYS),
+                                 OUT_OBJECT("hold", ALWAYS | OR_NULL, hold),
+                                 OUT_TEXTS("actions", ALWAYS),
                                  OUT_LIST("steps", ALWAYS, step),
                                  OUT_END};
 

@@ -91,6 +91,7 @@ typedef struct access_order {
     const access_item *items; /* those of another directory are left out */
     int count;
     const char *username, *label; /* who asked */
+    const char *via;              /* how: rest console command workflow */
 } access_order;
 
 /* Inside a transaction under the tenant's lock. *task_id stays NULL when no item is of that

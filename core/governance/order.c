@@ -74,6 +74,7 @@ ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order,
     task->warnings = "[]";
     task->username = order->username;
     task->label = order->label ? order->label : "";
+    task->via = order->via;
     kind = queue_task_insert(s, c, task);
     *task_id = kind ? NULL : task->id;
     return kind;

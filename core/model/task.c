@@ -17,6 +17,8 @@ static const char *const state_texts[] = {"queued", "running",   "done",
 static const char *const outcome_texts[] = {NULL,      "done",   "already",
                                             "skipped", "failed", "unknown"};
 
+static const char *const verb_texts[] = {"cancel", "reschedule", "retry", "release"};
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
 static int position_of(const char *const *texts, int count, const char *text)
@@ -59,6 +61,33 @@ int ida_outcome_parse(const char *text)
     return text ? position_of(outcome_texts, COUNT(outcome_texts), text) : IDA_STEP_NONE;
 }
 
+const char *ida_task_verb_text(ida_task_verb verb)
+{
+    return verb_texts[verb];
+}
+
+int ida_task_verb_parse(const char *text)
+{
+    return position_of(verb_texts, COUNT(verb_texts), text);
+}
+
+int ida_task_braked(const ida_task *task)
+{
+    return task->state == IDA_ATTENTION && !task->started_at;
+}
+
+int ida_task_allows(const ida_task *task, ida_task_verb verb)
+{
+    int stuck = task->state == IDA_FAILED || task->state == IDA_ATTENTION;
+    switch (verb) {
+    case IDA_TASK_CANCEL: return task->state == IDA_QUEUED || stuck;
+    case IDA_TASK_RESCHEDULE: return task->state == IDA_QUEUED || ida_task_braked(task);
+    case IDA_TASK_RETRY: return stuck;
+    case IDA_TASK_RELEASE: return ida_task_braked(task);
+    }
+    return 0;
+}
+
 const char *ida_step_shown(apr_pool_t *pool, const ida_step *step)
 {
     if (step->workflow) {
@@ -87,6 +116,33 @@ static json_t *requester_json(const ida_task *task)
     json_t *object = json_object();
     ida_json_put_or_null(object, "username", task->username);
     ida_json_put(object, "label", task->label ? task->label : "");
+    ida_json_put(object, "via", task->via);
+    return object;
+}
+
+static json_t *actions_json(const ida_task *task)
+{
+    json_t *actions = json_array();
+    for (int verb = 0; verb < IDA_TASK_VERBS; verb++) {
+        if (ida_task_allows(task, (ida_task_verb)verb)) {
+            json_array_append_new(actions, json_string(verb_texts[verb]));
+        }
+    }
+    return actions;
+}
+
+/* Of a task that has not ended: the directory that it will need is not asked at present. */
+static json_t *hold_json(const ida_task *task)
+{
+    int open = task->state == IDA_QUEUED || task->state == IDA_RUNNING;
+    if (!task->hold || !open) {
+        return json_null();
+    }
+    json_t *object = json_object();
+    ida_json_put(object, "directory", ida_directory_name(task->directory));
+    ida_json_put(object, "reason", task->hold);
+    ida_json_put_time(object, "since", task->hold_since);
+    ida_json_put_time(object, "nextProbeAt", task->hold_until);
     return object;
 }
 
@@ -107,8 +163,11 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
     ida_json_put(object, "type", ida_task_type_text(task->type));
     ida_json_put(object, "state", ida_task_state_text(task->state));
     ida_json_put(object, "userPrincipalName", task->upn);
+    ida_json_put_or_null(object, "displayName", task->display_name);
+    ida_json_put(object, "directory", ida_directory_name(task->directory));
     ida_json_put(object, "scheduledAt", zone_schedule_local(c, task->zone, task->due_at));
     ida_json_put_time(object, "scheduledAtUtc", task->due_at);
+    ida_json_put(object, "timeZone", task->zone);
     ida_json_put_time(object, "createdAt", task->created_at);
     ida_json_put_time(object, "startedAt", task->started_at);
     ida_json_put_time(object, "finishedAt", task->finished_at);
@@ -118,6 +177,9 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
     json_object_set_new(object, "warnings",
                         json_is_array(warnings) ? json_incref(warnings) : json_array());
     ida_json_put_or_null(object, "error", reason(c, task));
+    json_object_set_new(object, "braked", json_boolean(ida_task_braked(task)));
+    json_object_set_new(object, "hold", hold_json(task));
+    json_object_set_new(object, "actions", actions_json(task));
     json_object_set_new(object, "steps", steps_json(c->pool, task));
     return object;
 }

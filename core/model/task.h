@@ -32,6 +32,15 @@ typedef enum ida_outcome {
     IDA_STEP_UNKNOWN
 } ida_outcome;
 
+/* What people change about a task. */
+typedef enum ida_task_verb {
+    IDA_TASK_CANCEL,
+    IDA_TASK_RESCHEDULE,
+    IDA_TASK_RETRY,
+    IDA_TASK_RELEASE
+} ida_task_verb;
+#define IDA_TASK_VERBS 4
+
 const char *ida_task_type_text(ida_task_type type);    /* "userCreate" ... */
 int ida_task_type_parse(const char *text);             /* -1 unknown */
 const char *ida_task_state_text(ida_task_state state); /* "queued" ... */
@@ -83,10 +92,23 @@ typedef struct ida_task {
     const char *warnings; /* JSON array text */
     const char *error;
     const char *hold; /* reason while the task's directory is held, else NULL (joined at read) */
+    int64_t hold_since, hold_until;
     const char *username, *label;
+    const char *via; /* how it was asked for: rest console command workflow */
+    /* The last thing that a person did with it: action, by whom, when; NULL: nothing. */
+    const char *change, *change_by;
+    int64_t change_at;
     ida_step *steps;
     int step_count;
 } ida_task;
+
+/* 1 when the brake holds it: in `attention` and never started. */
+int ida_task_braked(const ida_task *task);
+/* Whether the rules of states allow the change now. The one place of these rules. */
+int ida_task_allows(const ida_task *task, ida_task_verb verb);
+/* "cancel". */
+const char *ida_task_verb_text(ida_task_verb verb);
+int ida_task_verb_parse(const char *text); /* -1 unknown */
 
 /* The form that REST and MCP show. New reference. */
 json_t *ida_task_json(ida_ctx *c, const ida_task *task);

@@ -8,6 +8,7 @@
 #include "core/cache/person.h"
 #include "core/model/payload.h"
 #include "core/operation/op.h"
+#include "core/operation/task_change.h"
 #include "core/queue/change.h"
 #include "core/store/tenant.h"
 #include "core/zone/schedule.h"
@@ -35,7 +36,7 @@ static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const ida_t
 {
     const delete_input *in = call->input;
     const char *at = zone_schedule_people(c, task->zone, task->due_at);
-    int braked = open && queue_task_braked(open);
+    int braked = open && ida_task_braked(open);
     const char *what =
         !open ? "is queued"
         : braked
@@ -73,8 +74,11 @@ static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
     }
     *moved = open;
     task->id = open->id;
-    return queue_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time,
+    kind = queue_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time,
                            task->zone, task->due_at, task->payload);
+    return kind ? kind
+                : queue_task_changed(s, c, open->id, ida_task_change_name(IDA_TASK_RESCHEDULE),
+                                     task->username);
 }
 
 static ida_kind work(store *s, ida_ctx *c, void *baton)

@@ -14,7 +14,7 @@ struct ida_update;
 extern const ida_operation ida_op_user_get, ida_op_user_create, ida_op_user_update,
     ida_op_user_delete;
 extern const ida_operation ida_op_task_get, ida_op_task_list, ida_op_task_cancel,
-    ida_op_task_reschedule, ida_op_task_retry, ida_op_task_release;
+    ida_op_task_reschedule, ida_op_task_retry, ida_op_task_release, ida_op_tasks_change;
 /* The read operations, which are the tools of MCP too. */
 extern const ida_operation ida_op_users_search, ida_op_user_details, ida_op_user_access,
     ida_op_resource_access, ida_op_hygiene, ida_op_audit_log, ida_op_role_templates,
@@ -55,6 +55,8 @@ ida_kind ida_op_replay(ida_call *call);
     }
 extern const ida_param ida_write_params[];
 
+/* How the tasks of this call were asked for, as requestedBy.via says. */
+const char *ida_call_via(const ida_call *call);
 /* Due time, requester and steps of a new task. */
 void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due *due);
 /* Says beforehand that the brake will likely hold a task that disables an account. */

@@ -84,6 +84,7 @@ typedef struct ida_call {
     json_t *result;                 /* `data` of the answer; belongs to the pool */
     const char *task_id, *location; /* task this call made or touched; Location, below base */
     const char *target;             /* for the audit record */
+    const char *remark;             /* there, behind the task's ID; NULL: none */
     const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry
                                        run's plan is made of it */
     int replayed;                   /* 1: the first answer under this idempotency key, once more */
@@ -148,6 +149,16 @@ int64_t ida_argument_time(const ida_call *call, const char *name);
 /* Arguments, run, audit record. The result of a tool has its texts cleaned (ida_clean) and capped,
  * whichever face asked. Call after ida_operation_admit. In every outcome call->audit is set. */
 ida_kind ida_operation_run(ida_call *call);
+
+/* Directory text is whatever somebody typed somewhere: takes what people and models should not read
+ * out of every text of a result. */
+void ida_operation_clean(apr_pool_t *pool, json_t *result);
+
+/* IDA_FORBIDDEN with the roles that would do, unless whoever has signed in has the right. */
+ida_kind ida_operation_right(ida_call *call, ida_right right);
+
+/* Category of the call's audit records. */
+const char *ida_call_category(const ida_call *call);
 
 /* Puts the record of success into the outbox, inside the transaction that does the work. */
 ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);

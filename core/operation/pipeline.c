@@ -69,10 +69,9 @@ unsigned ida_person_roles(const ida_person *person, const char *company)
     return roles;
 }
 
-static ida_kind admit_right(ida_call *call)
+ida_kind ida_operation_right(ida_call *call, ida_right right)
 {
-    ida_right right = call->operation->right;
-    if (call->operation->no_company || ida_roles_have(call->person->roles, right)) {
+    if (ida_roles_have(call->person->roles, right)) {
         return IDA_OK;
     }
     ida_fail(call->c, IDA_FORBIDDEN,
@@ -87,7 +86,9 @@ ida_kind ida_operation_admit(ida_call *call)
 {
     const ida_operation *op = call->operation;
     int console = call->face == IDA_FACE_CONSOLE; /* module and access level are of API keys */
-    ida_kind kind = console ? admit_right(call) : admit_module(call, IDA_MODULE_PUBLIC_API);
+    ida_kind kind = !console         ? admit_module(call, IDA_MODULE_PUBLIC_API)
+                    : op->no_company ? IDA_OK
+                                     : ida_operation_right(call, op->right);
     if (!kind && op->module != IDA_MODULE_PUBLIC_API) {
         kind = admit_module(call, op->module);
     }
@@ -141,7 +142,7 @@ static ida_kind check_arguments(ida_call *call)
 
 /* --- results that people and models read --- */
 
-/* Directory text is whatever somebody typed somewhere. Cursors are ours, and useless when cut. */
+/* Cursors are ours, and useless when cut. */
 static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
 {
     const char *member;
@@ -158,6 +159,11 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
     json_array_foreach (value, i, inner) {
         clean_texts(pool, inner, NULL);
     }
+}
+
+void ida_operation_clean(apr_pool_t *pool, json_t *result)
+{
+    clean_texts(pool, result, NULL);
 }
 
 /* --- run --- */
@@ -229,7 +235,7 @@ ida_kind ida_operation_run(ida_call *call)
         call->release(call);
     }
     if (!kind && (op->tool || call->face == IDA_FACE_CONSOLE)) {
-        clean_texts(call->c->pool, call->result, NULL);
+        ida_operation_clean(call->c->pool, call->result);
     }
     if (!kind && op->tool) {
         call->count = op->lists ? ida_pages_count(call) : 1;

@@ -22,7 +22,13 @@ void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due 
     task->progress = "{}";
     task->username = call->principal->username;
     task->label = call->principal->label;
+    task->via = ida_call_via(call);
     ida_task_plan(c->pool, call->tenant, task);
+}
+
+const char *ida_call_via(const ida_call *call)
+{
+    return call->face == IDA_FACE_CONSOLE ? "console" : "rest";
 }
 
 static int is_step(const ida_step *step, const char *name, const char *account)

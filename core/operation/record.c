@@ -59,7 +59,8 @@ static const char *summary_of(const ida_call *call, int tool)
                ? apr_pstrcat(c->pool,
                              "the first answer under this Idempotency-Key once more: task ",
                              call->task_id, NULL)
-           : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id, NULL)
+           : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id,
+                                         call->remark ? ": " : NULL, call->remark, NULL)
            : tool          ? ida_printf(c->pool, "%lld item%s", (long long)call->count,
                                call->count == 1 ? "" : "s")
                            : NULL;
@@ -75,11 +76,15 @@ static const char *action_of(const ida_call *call)
     return apart ? apr_pstrcat(call->c->pool, name, apart, NULL) : name;
 }
 
+const char *ida_call_category(const ida_call *call)
+{
+    return call->face == IDA_FACE_CONSOLE ? "portal" : "api";
+}
+
 static audit_record *make_record(const ida_call *call, ida_kind kind)
 {
     ida_ctx *c = call->c;
-    const char *category = call->face == IDA_FACE_CONSOLE ? "portal" : "api";
-    audit_record *a = audit_make(c, call->principal->company, category);
+    audit_record *a = audit_make(c, call->principal->company, ida_call_category(call));
     const char *target = call->target ? call->target
                                       : ida_json_string(call->body ? call->body : call->arguments,
                                                         "userPrincipalName");

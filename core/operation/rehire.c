@@ -153,7 +153,7 @@ static ida_kind offer_memberships(ida_call *call, store *s, ida_ctx *c, const id
 static ida_kind cancel_offboarding(ida_call *call, store *s, ida_ctx *c, const ida_task *leaving)
 {
     ida_kind kind = queue_task_cancel(s, c, leaving->tenant, leaving->id);
-    audit_record *record = audit_make(c, leaving->tenant, "api");
+    audit_record *record = audit_make(c, leaving->tenant, ida_call_category(call));
     record->actor = call->principal->username;
     record->label = call->principal->label;
     record->action = "task.cancel";
@@ -161,6 +161,7 @@ static ida_kind cancel_offboarding(ida_call *call, store *s, ida_ctx *c, const i
     record->endpoint = call->endpoint;
     record->outcome = "ok";
     record->detail = apr_pstrcat(c->pool, "task ", leaving->id, ": the person is rehired", NULL);
+    kind = kind ? kind : queue_task_changed(s, c, leaving->id, record->action, record->actor);
     return kind ? kind : store_audit_add(s, c, record);
 }
 

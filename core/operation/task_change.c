@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/operation/etag.h"
+#include "core/operation/operation.h"
 #include "core/store/tenant.h"
 
 #define WAITING_NAMED_MAX 20
@@ -20,7 +23,7 @@ static ida_kind retry(store *s, ida_ctx *c, ida_task_change *change)
 
 static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
 {
-    return queue_task_release(s, c, change->tenant, change->id, change->username);
+    return queue_task_release(s, c, change->tenant, change->id, change->person ? NULL : change->by);
 }
 
 /* In the zone that the tenant has now: whoever writes a time means that one. The part that is left
@@ -44,7 +47,7 @@ static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
 
 static const char *when(ida_ctx *c, const ida_task *task)
 {
-    int held = queue_task_braked(task);
+    int held = ida_task_braked(task);
     if (task->state == IDA_CANCELLED) {
         return "nothing more will be carried out";
     }
@@ -55,13 +58,13 @@ static const char *when(ida_ctx *c, const ida_task *task)
 }
 
 static const struct {
-    const char *name, *done;
+    const char *name, *done, *had; /* had: "anna has ... this task" */
     ida_kind (*carry_out)(store *s, ida_ctx *c, ida_task_change *change);
 } verbs[] = {
-    [IDA_TASK_CANCEL] = {"task.cancel", "is cancelled", cancel},
-    [IDA_TASK_RESCHEDULE] = {"task.reschedule", "has been moved", reschedule},
-    [IDA_TASK_RETRY] = {"task.retry", "is queued again", retry},
-    [IDA_TASK_RELEASE] = {"task.release", "is released", release},
+    [IDA_TASK_CANCEL] = {"task.cancel", "is cancelled", "cancelled", cancel},
+    [IDA_TASK_RESCHEDULE] = {"task.reschedule", "has been moved", "moved", reschedule},
+    [IDA_TASK_RETRY] = {"task.retry", "is queued again", "retried", retry},
+    [IDA_TASK_RELEASE] = {"task.release", "is released", "released", release},
 };
 
 const char *ida_task_change_name(ida_task_verb verb)
@@ -100,6 +103,44 @@ ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change)
     return kind;
 }
 
+json_t *ida_task_result(ida_ctx *c, const ida_task *task)
+{
+    json_t *result = ida_json_keep(c->pool, json_pack("{s:o}", "task", ida_task_json(c, task)));
+    ida_operation_clean(c->pool, result);
+    return result;
+}
+
+/* What has happened to a task that was seen in another state: a person's deed when nothing came
+ * after it, else the worker's. */
+static const char *what_happened(ida_ctx *c, const ida_task *task)
+{
+    int by_person = task->change &&
+                    (task->state == IDA_CANCELLED ||
+                     (task->change_at >= task->started_at && task->change_at >= task->finished_at));
+    for (int verb = 0; by_person && verb < IDA_TASK_VERBS; verb++) {
+        if (strcmp(task->change, verbs[verb].name) == 0) {
+            return ida_printf(c->pool, "%s has %s this task%s%s meanwhile", task->change_by,
+                              verbs[verb].had, verb == IDA_TASK_RESCHEDULE ? " to " : "",
+                              verb == IDA_TASK_RESCHEDULE
+                                  ? zone_schedule_people(c, task->zone, task->due_at)
+                                  : "");
+        }
+    }
+    return ida_printf(c->pool, "the worker has gone on with this task meanwhile: its state is %s",
+                      ida_task_state_text(task->state));
+}
+
+static ida_kind check_seen(ida_ctx *c, const ida_task_change *change)
+{
+    json_t *now = ida_task_result(c, change->task);
+    if (!change->seen || ida_etag_named(change->seen, ida_etag(c->pool, now, 1))) {
+        return IDA_OK;
+    }
+    ida_fail(c, IDA_CONFLICT, "Nothing was changed: %s. Look again before you go on.",
+             what_happened(c, change->task));
+    return ida_because(c, "taskChanged", json_incref(now));
+}
+
 ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_kind kind = store_tenant_lock(s, c, change->tenant);
@@ -108,9 +149,13 @@ ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
         return ida_fail(c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
                         ida_clean(c->pool, change->id, strlen(change->id), 64));
     }
+    kind = kind ? kind : check_seen(c, change);
     kind = kind ? kind : verbs[change->verb].carry_out(s, c, change);
+    kind = kind ? kind : queue_task_changed(s, c, change->id, verbs[change->verb].name, change->by);
     kind = kind ? kind : queue_task_get(s, c, change->tenant, change->id, 0, &change->task);
     if (!kind) {
+        change->own = strcmp(change->by, change->task->username) == 0 &&
+                      strcmp(change->task->via, "console") == 0;
         change->message = ida_printf(c->pool, "The %s task of %s %s; %s.%s",
                                      ida_task_type_text(change->task->type), change->task->upn,
                                      verbs[change->verb].done, when(c, change->task),

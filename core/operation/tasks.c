@@ -14,6 +14,8 @@ static const char *const states[] = {"queued",    "running",   "done", "failed",
 static const char *const types[] = {"userCreate",  "userUpdate",   "userDelete",
                                     "accessGrant", "accessRevoke", NULL};
 
+static const char *const orders[] = {"newest", "due", NULL};
+
 #define ID_PARAM                                                                         \
     {                                                                                    \
         "id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED,                                      \
@@ -24,8 +26,7 @@ static void answer(ida_call *call, const ida_task *task)
 {
     call->task_id = task->id;
     call->target = task->upn;
-    call->result = ida_json_keep(call->c->pool, json_object());
-    json_object_set_new(call->result, "task", ida_task_json(call->c, task));
+    call->result = ida_task_result(call->c, task);
 }
 
 static ida_kind run_get(ida_call *call)
@@ -56,43 +57,93 @@ const ida_operation ida_op_task_get = {
     .scope = IDA_SCOPE_READ,
     .params = get_params,
     .run = run_get,
+    .one_state = 1,
     .summary = "One queued, running or finished task with its steps.",
     .output = get_result,
     .schema = "TaskResult",
 };
 
+/* The words of a list argument with commas between; NULL: it was not given. */
+static const char *words_of(const ida_call *call, const char *name)
+{
+    const json_t *list = json_object_get(call->arguments, name), *word;
+    const char *all = NULL;
+    size_t i;
+    json_array_foreach (list, i, word) {
+        all = apr_pstrcat(call->c->pool, all ? all : "", all ? "," : "", json_string_value(word),
+                          NULL);
+    }
+    return all;
+}
+
+static ida_kind check_list(ida_call *call)
+{
+    int64_t from = ida_argument_time(call, "dueFrom"), to = ida_argument_time(call, "dueTo");
+    if (from && to && from > to) {
+        ida_fault_add(call->c, "dueFrom", "must not be after dueTo");
+    }
+    return ida_faults_raise(call->c);
+}
+
 static ida_kind run_list(ida_call *call)
 {
     ida_ctx *c = call->c;
-    const char *upn = ida_json_string(call->arguments, "userPrincipalName");
-    int count;
+    const char *upn = ida_json_string(call->arguments, "userPrincipalName"),
+               *order = ida_json_string(call->arguments, "order");
+    const json_t *braked = json_object_get(call->arguments, "braked");
+    int by_due = order && strcmp(order, "due") == 0, count;
     int64_t total;
     json_t *position;
     ida_task *tasks;
     ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "s", &position);
+    ida_kind kind = ida_page_from(call, NULL, by_due ? "is" : "s", &position);
     if (kind) {
         return kind;
     }
     queue_task_filter filter = {
-        .state = ida_json_string(call->arguments, "state"),
-        .type = ida_json_string(call->arguments, "type"),
+        .state = words_of(call, "state"),
+        .type = words_of(call, "type"),
         .person = upn ? ida_fold_address(c->pool, upn) : NULL,
-        .before_id = position ? ida_place_text(position, 0) : NULL,
+        .username = ida_json_string(call->arguments, "username"),
+        .due_from = ida_argument_time(call, "dueFrom"),
+        .due_to = ida_argument_time(call, "dueTo"),
+        .braked = !braked                ? QUEUE_BRAKED_OR_NOT
+                  : json_is_true(braked) ? QUEUE_BRAKED
+                                         : QUEUE_NOT_BRAKED,
+        .order = by_due ? QUEUE_BY_DUE : QUEUE_NEWEST,
+        .before_id = position ? ida_place_text(position, by_due) : NULL,
+        .after_due = position && by_due ? ida_place_number(position, 0) : 0,
         .limit = page->limit + 1, /* one more tells whether there is a next page */
+        .count_max = ida_page_count_max(call),
     };
+    if (filter.braked == QUEUE_BRAKED && !filter.state) {
+        filter.state = ida_task_state_text(IDA_ATTENTION); /* in no other */
+    }
     kind = queue_task_list(call->store, c, call->principal->company, &filter, &tasks, &count,
                            &total);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
-        ida_page_add(page, ida_task_json(c, &tasks[i]), ida_place("s", tasks[i].id));
+        ida_page_add(page, ida_task_json(c, &tasks[i]),
+                     by_due ? ida_place("is", tasks[i].due_at, tasks[i].id)
+                            : ida_place("s", tasks[i].id));
     }
     return kind ? kind : ida_page_result(page, total, ida_now(c->env));
 }
 
 static const ida_param list_params[] = {
-    {"state", IDA_PARAM_STRING, .allowed = states, .about = "Only tasks in this state."},
-    {"type", IDA_PARAM_STRING, .allowed = types, .about = "Only tasks of this type."},
+    {"state", IDA_PARAM_LIST, .allowed = states,
+     .about = "Only tasks in these states; several with commas between."},
+    {"type", IDA_PARAM_LIST, .allowed = types,
+     .about = "Only tasks of these types; several with commas between."},
     {"userPrincipalName", IDA_PARAM_STRING, .max = 256, .about = "Only tasks of this person."},
+    {"username", IDA_PARAM_STRING, .max = 256,
+     .about = "Only tasks that this API user or person asked for."},
+    {"dueFrom", IDA_PARAM_TIME, .about = "Only tasks due at this instant or later."},
+    {"dueTo", IDA_PARAM_TIME, .about = "Only tasks due before this instant."},
+    {"braked", IDA_PARAM_BOOLEAN,
+     .about = "true: only tasks that the brake holds; false: only others."},
+    {"order", IDA_PARAM_STRING, .allowed = orders,
+     .about = "newest (default): as queued, the newest first; due: by scheduled instant, the "
+              "earliest first."},
     IDA_LIST_PARAMS,
     {0},
 };
@@ -110,6 +161,7 @@ const ida_operation ida_op_task_list = {
     .path = "/tasks",
     .scope = IDA_SCOPE_READ,
     .params = list_params,
+    .check = check_list,
     .run = run_list,
     .summary = "Tasks of the tenant, newest first.",
     .output = list_result,
@@ -132,7 +184,9 @@ static ida_kind change(store *s, ida_ctx *c, void *baton)
     ida_task_change wanted = {.verb = in->verb,
                               .tenant = call->principal->company,
                               .id = ida_json_string(call->arguments, "id"),
-                              .username = call->principal->username,
+                              .by = call->principal->username,
+                              .person = call->face == IDA_FACE_CONSOLE,
+                              .seen = call->if_match,
                               .date = in->moment.date,
                               .time = in->moment.time,
                               .waiting = in->waiting};
@@ -142,6 +196,9 @@ static ida_kind change(store *s, ida_ctx *c, void *baton)
     }
     answer(call, wanted.task);
     call->planned = wanted.task;
+    if (wanted.own && in->verb == IDA_TASK_RELEASE) {
+        call->remark = "released by the person who had queued it";
+    }
     ida_json_put(call->result, "message", wanted.message);
     if (in->moment.warnings) {
         json_object_set(call->result, "warnings", in->moment.warnings);

@@ -25,11 +25,6 @@ int queue_task_account_possible(ida_ctx *c, const ida_task *task)
            json_is_true(json_object_get(progress, "enableSent"));
 }
 
-int queue_task_braked(const ida_task *task)
-{
-    return task->state == IDA_ATTENTION && !task->started_at;
-}
-
 typedef struct transition {
     const char *tenant, *id;
     const char *date, *time, *zone, *payload; /* move */
@@ -67,8 +62,14 @@ static ida_kind too_late(ida_ctx *c, const ida_task *task, const char *what)
         [IDA_ATTENTION] = "it waits for attention",
         [IDA_CANCELLED] = "it was cancelled before",
     };
-    return ida_fail(c, IDA_CONFLICT, "Task %s cannot be %s: %s (state %s).", task->id, what,
-                    reasons[task->state], ida_task_state_text(task->state));
+    static const char *const words[] = {
+        [IDA_RUNNING] = "taskRunning",
+        [IDA_DONE] = "taskOver",
+        [IDA_CANCELLED] = "taskOver",
+    };
+    ida_fail(c, IDA_CONFLICT, "Task %s cannot be %s: %s (state %s).", task->id, what,
+             reasons[task->state], ida_task_state_text(task->state));
+    return words[task->state] ? ida_because(c, words[task->state], NULL) : IDA_CONFLICT;
 }
 
 static ida_kind move(store *s, ida_ctx *c, void *baton)
@@ -79,7 +80,7 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    if (task->state != IDA_QUEUED && !queue_task_braked(task)) {
+    if (!ida_task_allows(task, IDA_TASK_RESCHEDULE)) {
         return too_late(c, task, "moved");
     }
     kind = store_write(
@@ -113,7 +114,7 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    if (task->state == IDA_RUNNING || task->state == IDA_DONE || task->state == IDA_CANCELLED) {
+    if (!ida_task_allows(task, IDA_TASK_CANCEL)) {
         return too_late(c, task, "cancelled");
     }
     kind = store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))), NULL);
@@ -170,7 +171,7 @@ static ida_kind retry(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    if (task->state != IDA_FAILED && task->state != IDA_ATTENTION) {
+    if (!ida_task_allows(task, IDA_TASK_RETRY)) {
         return too_late(c, task, "tried again");
     }
     if (task->type == IDA_USER_CREATE && !queue_task_account_possible(c, task)) {
@@ -195,13 +196,15 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     if (task->state != IDA_ATTENTION) {
-        return too_late(c, task, "released");
+        too_late(c, task, "released");
+        return c->reason ? IDA_CONFLICT : ida_because(c, "notBraked", NULL);
     }
-    if (!queue_task_braked(task)) {
-        return ida_fail(c, IDA_CONFLICT,
-                        "Task %s is not held by the brake: its outcome is unknown. Look at its "
-                        "steps, then retry or cancel it.",
-                        task->id);
+    if (!ida_task_allows(task, IDA_TASK_RELEASE)) {
+        ida_fail(c, IDA_CONFLICT,
+                 "Task %s is not held by the brake: its outcome is unknown. Look at its steps, "
+                 "then retry or cancel it.",
+                 task->id);
+        return ida_because(c, "notBraked", NULL);
     }
     if (t->username && strcmp(t->username, task->username) == 0) {
         return ida_fail(
@@ -218,4 +221,11 @@ ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char
 {
     transition t = {.tenant = tenant, .id = id, .username = username};
     return store_transaction(s, c, release, &t);
+}
+
+ida_kind queue_task_changed(store *s, ida_ctx *c, const char *id, const char *action,
+                            const char *by)
+{
+    return store_write(s, c, STMT_task_changed,
+                       DB_ARGS(DB_T(id), DB_T(action), DB_T(by), DB_I(ida_now(c->env))), NULL);
 }

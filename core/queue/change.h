@@ -46,9 +46,6 @@ ida_kind queue_task_insert(store *s, ida_ctx *c, const ida_task *task);
 ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const char *person,
                          ida_task_type type, ida_task **task);
 
-/* 1 when the brake holds it: in `attention` and never started. */
-int queue_task_braked(const ida_task *task);
-
 /* Gives a queued task, or one that the brake holds and goes on holding, another due time (and, when
  * not NULL, another payload). IDA_CONFLICT when it is in another state. This and the next three are
  * transactions of their own when none is open, and take the tenant's lock themselves. */
@@ -72,10 +69,13 @@ ida_kind queue_task_cancel(store *s, ida_ctx *c, const char *tenant, const char 
  * judged by it anew. IDA_CONFLICT for other states. */
 ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id);
 /* attention by the brake (never started) -> queued with released = 1; IDA_CONFLICT for all others.
- * `username`: the API user who releases, NULL for a person at the shell; IDA_FORBIDDEN when it is
- * the one who asked for the task. */
+ * `username`: the API user who releases, NULL for a person at the shell or in the console, who has
+ * looked; IDA_FORBIDDEN when it is the one who asked for the task. */
 ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,
                             const char *username);
+/* Notes in the task what a person (or an API user) has just done with it: an audit action. */
+ida_kind queue_task_changed(store *s, ida_ctx *c, const char *id, const char *action,
+                            const char *by);
 
 /* --- reading --- */
 
@@ -84,13 +84,19 @@ ida_kind queue_task_get(store *s, ida_ctx *c, const char *tenant, const char *id
                         ida_task **task);
 
 typedef struct queue_task_filter {
-    const char *state, *type; /* as callers write them, NULL: all */
+    const char *state, *type; /* as callers write them, several with commas between, NULL: all */
     const char *person;       /* folded UPN, NULL: all */
-    const char *before_id;    /* page: IDs smaller than this (newest first) */
+    const char *username;     /* of the requester, NULL: any */
+    int64_t due_from, due_to; /* due at `due_from` or later, before `due_to`; 0: no bound */
+    enum { QUEUE_BRAKED_OR_NOT, QUEUE_BRAKED, QUEUE_NOT_BRAKED } braked;
+    enum { QUEUE_NEWEST, QUEUE_BY_DUE } order;
+    const char *before_id; /* the page behind this ID (NULL: the first), which is... */
+    int64_t after_due;     /* ...in the order of due instants, that of a task due then */
     int limit;
+    int64_t count_max; /* *total is at most this, which saves counting all; 0: exact */
 } queue_task_filter;
 
-/* Newest first, without payloads, with steps. *total counts all that the filter takes. */
+/* In the order asked for, without payloads, with steps. *total counts all that the filter takes. */
 ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_task_filter *filter,
                          ida_task **tasks, int *count, int64_t *total);
 

@@ -200,7 +200,8 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
                 DB_I(t->released), DB_T(t->zone), DB_T(t->marker),
                 DB_T(t->progress ? t->progress : "{}"), DB_T(t->warnings ? t->warnings : "[]"),
                 DB_T(t->username), DB_T(t->label ? t->label : ""),
-                DB_I(t->disables || t->type == IDA_USER_DELETE), DB_T(t->employee_id)),
+                DB_I(t->disables || t->type == IDA_USER_DELETE), DB_T(t->employee_id),
+                DB_T(t->via ? t->via : "rest")),
         NULL);
     if (!kind) {
         kind = store_write(s, c, STMT_task_payload_insert,

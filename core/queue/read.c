@@ -57,7 +57,13 @@ ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *ta
                        .error = t->error.text,
                        .username = t->username.text,
                        .label = t->label.text,
-                       .hold = t->hold_reason.text};
+                       .via = t->via.text,
+                       .change = t->change.text,
+                       .change_by = t->change_by.text,
+                       .change_at = t->change_at.number,
+                       .hold = t->hold_reason.text,
+                       .hold_since = t->hold_since.number,
+                       .hold_until = t->hold_until.number};
     return IDA_OK;
 }
 
@@ -156,55 +162,6 @@ ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const char *p
     return r.rows ? one_task(s, c, &r, 0, task)
                   : ida_fail(c, IDA_NOT_FOUND, "There is no open task of type %s for %s.",
                              ida_task_type_text(type), person);
-}
-
-typedef struct listing {
-    const char *tenant;
-    const queue_task_filter *filter;
-    ida_task *tasks;
-    int count;
-    int64_t total;
-} listing;
-
-static ida_kind list(store *s, ida_ctx *c, void *baton)
-{
-    static const struct {
-        db_statement page, total;
-    } by[] = {{STMT_task_list, STMT_task_count},
-              {STMT_task_list_state, STMT_task_count_state},
-              {STMT_task_list_person, STMT_task_count_person}};
-    listing *l = baton;
-    const queue_task_filter *f = l->filter;
-    int narrow = f->person ? 2 : f->state ? 1 : 0;
-    const db_arg args[] = {DB_T(l->tenant),
-                           DB_T(f->person),
-                           DB_T(f->state),
-                           DB_T(f->type),
-                           DB_T(f->before_id ? f->before_id : "~"), /* above every ID */
-                           DB_I(f->limit)};
-    db_result page;
-    ida_kind kind = store_read(s, c, by[narrow].page, args, 6, &page);
-    kind = kind ? kind : store_number(s, c, by[narrow].total, args, 4, &l->total);
-    if (kind) {
-        return kind;
-    }
-    l->count = page.rows;
-    l->tasks = apr_palloc(c->pool, (apr_size_t)(page.rows + 1) * sizeof *l->tasks);
-    for (int row = 0; !kind && row < page.rows; row++) {
-        kind = queue_task_of_row(c, &page, row, &l->tasks[row]);
-    }
-    return kind ? kind : queue_task_load_steps(s, c, l->tasks, l->count);
-}
-
-ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_task_filter *filter,
-                         ida_task **tasks, int *count, int64_t *total)
-{
-    listing l = {.tenant = tenant, .filter = filter};
-    ida_kind kind = store_snapshot(s, c, list, &l);
-    *tasks = l.tasks;
-    *count = kind ? 0 : l.count;
-    *total = l.total;
-    return kind;
 }
 
 ida_kind queue_task_leaver(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,

@@ -69,7 +69,8 @@ ida_kind ctl_order(ctl_call *ctl, store *s, ida_ctx *c, ida_task_type type, cons
                                   .by = by,
                                   .items = items,
                                   .count = count,
-                                  .username = ctl->actor};
+                                  .username = ctl->actor,
+                                  .via = "command"};
             kind = governance_grant_order(s, c, &order, &id);
         }
         if (!kind && id) {

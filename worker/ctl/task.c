@@ -147,6 +147,8 @@ static ida_kind change_in(store *s, ida_ctx *c, void *baton)
     task_work *work = baton;
     ida_task_change *change = &work->change;
     change->tenant = work->ctl->arguments[0];
+    change->by = work->ctl->actor;
+    change->person = 1;
     ida_kind kind = ida_task_change_in(s, c, change);
     if (kind) {
         return kind;

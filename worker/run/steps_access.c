@@ -419,7 +419,8 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int 
                           .items = a->items,
                           .count = a->count,
                           .username = r->task->username,
-                          .label = r->task->label};
+                          .label = r->task->label,
+                          .via = "workflow"};
     return governance_grant_order(s, c, &order, &a->elsewhere);
 }
 

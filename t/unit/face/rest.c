@@ -131,7 +131,7 @@ static void test_refusals(void)
             400, "BAD_REQUEST", "percent", "a NUL");
     refusal(ask("GET", "/v1/api/tasks", "limit=201&state=gone", NULL, NULL, IDA_ACCESS_READ_ONLY),
             400, "BAD_REQUEST",
-            "limit: must be a whole number from 1 to 200; state: must be one of",
+            "limit: must be a whole number from 1 to 200; state: must name one or more of",
             "two faults at once");
     char many[4000] = "";
     for (int i = 0; i < 600; i++) {

@@ -49,6 +49,9 @@ static ida_task task_of(ida_task_state state)
                       .warnings = "[\"country: not a code\"]",
                       .username = "hr",
                       .label = "HR system",
+                      .via = "console",
+                      .display_name = "Anna Berg",
+                      .directory = IDA_DIR_ON_PREMISES,
                       .steps = steps,
                       .step_count = 2};
 }
@@ -64,12 +67,16 @@ static void test_json(void)
     ida_task t = task_of(IDA_QUEUED);
     is_str(text_of(&t),
            "{\"id\":\"01j0\",\"type\":\"userCreate\",\"state\":\"queued\",\"userPrincipalName\":"
-           "\"anna.berg@contoso.example\",\"scheduledAt\":\"2026-11-21T11:30:00+01:00\","
-           "\"scheduledAtUtc\":\"2026-11-21T10:30:00Z\",\"createdAt\":\"2026-11-21T08:33:20Z\","
+           "\"anna.berg@contoso.example\",\"displayName\":\"Anna "
+           "Berg\",\"directory\":\"onPremises\",\"scheduledAt\":\"2026-11-21T11:30:00+01:00\","
+           "\"scheduledAtUtc\":\"2026-11-21T10:30:00Z\",\"timeZone\":\"Europe/"
+           "Stockholm\",\"createdAt\":\"2026-11-21T08:33:20Z\","
            "\"startedAt\":null,\"finishedAt\":null,\"attempts\":0,\"nextAttemptAt\":null,"
-           "\"requestedBy\":{\"username\":\"hr\",\"label\":\"HR system\"},\"warnings\":[\"country: "
+           "\"requestedBy\":{\"username\":\"hr\",\"label\":\"HR "
+           "system\",\"via\":\"console\"},\"warnings\":[\"country: "
            "not a "
-           "code\"],\"error\":null,\"steps\":[{\"name\":\"createAccount\",\"outcome\":\"done\","
+           "code\"],\"error\":null,\"braked\":false,\"hold\":null,\"actions\":[\"cancel\","
+           "\"reschedule\"],\"steps\":[{\"name\":\"createAccount\",\"outcome\":\"done\","
            "\"detail\":\"uid=anna.berg\",\"at\":\"2026-11-21T09:30:00Z\"},{\"name\":\"setManager\","
            "\"outcome\":null,\"detail\":null,\"at\":null}]}",
            "the public form, members in the order of the contract");
@@ -109,6 +116,46 @@ static void test_waiting(void)
     is_int(json_array_size(
                json_object_get(ida_json_keep(pool, ida_task_json(fresh(), &t)), "warnings")),
            0, "damaged warnings become none");
+}
+
+static const char *actions_of(const ida_task *task)
+{
+    const json_t *list = json_object_get(ida_json_keep(pool, ida_task_json(fresh(), task)),
+                                         "actions");
+    return ida_json_text(pool, list);
+}
+
+static void test_actions(void)
+{
+    static const struct {
+        ida_task_state state;
+        int started;
+        const char *actions;
+    } rows[] = {
+        {IDA_QUEUED, 0, "[\"cancel\",\"reschedule\"]"},
+        {IDA_RUNNING, 1, "[]"},
+        {IDA_DONE, 1, "[]"},
+        {IDA_FAILED, 1, "[\"cancel\",\"retry\"]"},
+        {IDA_ATTENTION, 1, "[\"cancel\",\"retry\"]"},
+        {IDA_ATTENTION, 0, "[\"cancel\",\"reschedule\",\"retry\",\"release\"]"},
+        {IDA_CANCELLED, 0, "[]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ida_task t = task_of(rows[i].state);
+        t.started_at = rows[i].started;
+        is_str(actions_of(&t), rows[i].actions, ida_task_state_text(rows[i].state));
+    }
+    ida_task t = task_of(IDA_RUNNING);
+    t.hold = "away";
+    t.hold_since = t.hold_until = 1795257000000;
+    is_str(ida_json_text(pool,
+                         json_object_get(ida_json_keep(pool, ida_task_json(fresh(), &t)), "hold")),
+           "{\"directory\":\"onPremises\",\"reason\":\"away\",\"since\":"
+           "\"2026-11-21T10:30:00Z\",\"nextProbeAt\":\"2026-11-21T10:30:00Z\"}",
+           "a held directory");
+    t.state = IDA_DONE;
+    ok(json_is_null(json_object_get(ida_json_keep(pool, ida_task_json(fresh(), &t)), "hold")),
+       "is no matter of a task that is over");
 }
 
 static const char *names_in(const ida_tenant *tenant, ida_task_type type, int both)
@@ -175,6 +222,7 @@ int main(void)
     test_words();
     test_json();
     test_waiting();
+    test_actions();
     test_step_names();
     return done();
 }
