@@ -112,13 +112,15 @@ static const char *address_of(apr_pool_t *pool, const json_t *document)
 
 static void put_document(ida_ctx *c, const json_t *document, json_t *out)
 {
-    static const char *const members[] = {"dialect", "createIn", "syncInterval", "deletionGuard",
+    static const char *const members[] = {"dialect", "createIn", "deletionGuard",
                                           "markerAttribute"};
     ida_json_put_or_null(out, "address", address_of(c->pool, document));
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         json_t *value = json_object_get(document, members[i]);
         json_object_set_new(out, members[i], value ? json_incref(value) : json_null());
     }
+    int64_t interval = ida_duration_parse(ida_json_string(document, "syncInterval"));
+    json_object_set_new(out, "syncInterval", json_integer(interval / 1000)); /* seconds */
     json_object_set_new(
         out, "protectedAccountCount",
         json_integer((json_int_t)json_array_size(json_object_get(document, "protectedAccounts"))));

@@ -111,7 +111,8 @@ static ida_kind add_tasks(ida_call *call, store *s, ida_ctx *c, json_t *needs, c
                           int critical, queue_need which)
 {
     queue_needed found;
-    int64_t before = which == QUEUE_OFFBOARDING_OVERDUE ? ida_now(c->env) - OVERDUE_MS : INT64_MAX;
+    int64_t before = which == QUEUE_NEED_OFFBOARDING_OVERDUE ? ida_now(c->env) - OVERDUE_MS
+                                                             : INT64_MAX;
     if (!ida_roles_have(call->person->roles, IDA_TASKS_READ)) {
         return IDA_OK;
     }
@@ -211,14 +212,16 @@ ida_kind ida_needs_json(ida_call *call, store *s, ida_ctx *c, const ida_standing
     if (!standing->workers) {
         add(needs, "workerNone", 1, 1, standing->worker_seen_at, NULL);
     }
-    ida_kind kind = add_tasks(call, s, c, needs, "offboardingFailed", 1, QUEUE_OFFBOARDING_FAILED);
+    ida_kind kind = add_tasks(call, s, c, needs, "offboardingFailed", 1,
+                              QUEUE_NEED_OFFBOARDING_FAILED);
     kind = kind ? kind
-                : add_tasks(call, s, c, needs, "offboardingOverdue", 1, QUEUE_OFFBOARDING_OVERDUE);
+                : add_tasks(call, s, c, needs, "offboardingOverdue", 1,
+                            QUEUE_NEED_OFFBOARDING_OVERDUE);
     add_directories(call, needs, "syncStopped", 1, standing->directories, "stopped");
     add_directories(call, needs, "directoryHeld", 1, standing->directories, "held");
-    kind = kind ? kind : add_tasks(call, s, c, needs, "failed", 0, QUEUE_FAILED);
-    kind = kind ? kind : add_tasks(call, s, c, needs, "attention", 0, QUEUE_ATTENTION);
-    kind = kind ? kind : add_tasks(call, s, c, needs, "braked", 0, QUEUE_BRAKED);
+    kind = kind ? kind : add_tasks(call, s, c, needs, "failed", 0, QUEUE_NEED_FAILED);
+    kind = kind ? kind : add_tasks(call, s, c, needs, "attention", 0, QUEUE_NEED_ATTENTION);
+    kind = kind ? kind : add_tasks(call, s, c, needs, "braked", 0, QUEUE_NEED_BRAKED);
     if (standing->to_decide) {
         add(needs, "approvals", 0, standing->to_decide, standing->to_decide_since,
             json_incref(standing->to_decide_sample));

@@ -22,7 +22,7 @@ ida_kind queue_count_states(store *s, ida_ctx *c, const char *tenant, queue_stat
     }
     if (!kind && out->attention) {
         queue_needed braked;
-        kind = queue_need_of(s, c, tenant, QUEUE_BRAKED, INT64_MAX, &braked);
+        kind = queue_need_of(s, c, tenant, QUEUE_NEED_BRAKED, INT64_MAX, &braked);
         out->braked = kind ? 0 : braked.count;
         out->attention -= out->braked;
     }
@@ -90,13 +90,13 @@ ida_kind queue_need_of(store *s, ida_ctx *c, const char *tenant, queue_need need
     static const struct {
         db_statement count, sample;
     } needs[QUEUE_NEEDS] = {
-        [QUEUE_OFFBOARDING_FAILED] = {STMT_need_offboarding_failed_count,
-                                      STMT_need_offboarding_failed},
-        [QUEUE_OFFBOARDING_OVERDUE] = {STMT_need_offboarding_overdue_count,
-                                       STMT_need_offboarding_overdue},
-        [QUEUE_FAILED] = {STMT_need_failed_count, STMT_need_failed},
-        [QUEUE_ATTENTION] = {STMT_need_attention_count, STMT_need_attention},
-        [QUEUE_BRAKED] = {STMT_need_braked_count, STMT_need_braked},
+        [QUEUE_NEED_OFFBOARDING_FAILED] = {STMT_need_offboarding_failed_count,
+                                           STMT_need_offboarding_failed},
+        [QUEUE_NEED_OFFBOARDING_OVERDUE] = {STMT_need_offboarding_overdue_count,
+                                            STMT_need_offboarding_overdue},
+        [QUEUE_NEED_FAILED] = {STMT_need_failed_count, STMT_need_failed},
+        [QUEUE_NEED_ATTENTION] = {STMT_need_attention_count, STMT_need_attention},
+        [QUEUE_NEED_BRAKED] = {STMT_need_braked_count, STMT_need_braked},
     };
     db_result r;
     memset(out, 0, sizeof *out);

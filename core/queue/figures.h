@@ -31,11 +31,11 @@ ida_kind queue_open_of(store *s, ida_ctx *c, const char *tenant, int64_t from, i
 
 /* Tasks that need a person. since: when the first of them began to, ms; sample: the first three. */
 typedef enum queue_need {
-    QUEUE_OFFBOARDING_FAILED,
-    QUEUE_OFFBOARDING_OVERDUE, /* queued, and due before `due_before` */
-    QUEUE_FAILED,
-    QUEUE_ATTENTION,
-    QUEUE_BRAKED,
+    QUEUE_NEED_OFFBOARDING_FAILED,
+    QUEUE_NEED_OFFBOARDING_OVERDUE, /* queued, and due before `due_before` */
+    QUEUE_NEED_FAILED,
+    QUEUE_NEED_ATTENTION,
+    QUEUE_NEED_BRAKED,
     QUEUE_NEEDS
 } queue_need;
 typedef struct queue_needed {

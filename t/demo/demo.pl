@@ -121,7 +121,8 @@ sub write_environment {
     my $stack = $on_premises->{stack};
     my $base  = $stack->httpd->url;
     my $limit = $cloud->{stack}->key('limit');
-    my $text  = "BASE_URL=$base\nMCP_URL=$base/mcp\nCONSOLE_URL=$base/console/\nSTORE=" . $stack->store . "\n";
+    my $text  = "BASE_URL=$base\nMCP_URL=$base/mcp\nCONSOLE_URL=$base/console/\nSTORE="
+        . $stack->store . "\n";
     for my $company ($cloud, $on_premises) {
         my ($full, $read) = map { $company->{stack}->key($_) } qw(full read);
         my %value = (COMPANY_ID => $full->{companyId}, FULL_USER => $full->{username},
