@@ -157,7 +157,7 @@ function drawUser() {
     drawUser();
   };
   place.user.replaceChildren(menu({
-    label: el('bdi', null, session.user), title: t('frame.user', { name: session.user }),
+    label: [icon('people'), el('bdi', null, session.user)], title: t('frame.user', { name: session.user }),
     items: () => [
       title(t('frame.roles', { roles: listed(company.roles.map((role) => word('role', role))) })),
       line(), title(t('frame.language')),

@@ -10,10 +10,15 @@ let lang = 'en';
 let plural, numbers, lists;
 export const language = () => lang;
 
+/* {frame: {skip: …}} as frame.skip; the text of a group itself stands under the empty name. */
+const flat = (group, before = '') => Object.assign({}, ...Object.entries(group).map(([key, one]) =>
+  (typeof one === 'string' ? { [(before + key).replace(/\.$/, '')]: one }
+    : flat(one, `${before}${key}.`))));
+
 export async function loadLanguage(chosen) {
   const wanted = [chosen, ...navigator.languages].map((tag) => (tag || '').slice(0, 2));
   lang = wanted.find((tag) => LANGUAGES[tag]) || 'en';
-  texts = (await import(`./i18n/${lang}.js`)).default;
+  texts = flat((await import(`./i18n/${lang}.js`)).default);
   plural = new Intl.PluralRules(lang);
   numbers = new Intl.NumberFormat(lang, { maximumFractionDigits: 1 });
   lists = new Intl.ListFormat(lang);
@@ -77,6 +82,7 @@ const STYLES = {
   month: { month: 'short' },
   monthYear: { month: 'long', year: 'numeric' },
   minute: { ...DAY, ...CLOCK },
+  moment: { ...DAY, ...CLOCK },
   full: { ...DAY, year: 'numeric', ...CLOCK, second: '2-digit', timeZoneName: 'short' },
 };
 const made = new Map();
@@ -113,7 +119,7 @@ export function instantOf(day, time = '00:00') {
 /* Text of an instant in the company's zone. The year stands where it is not this one. */
 export function dateText(instant, style = 'minute', timeZone = zone) {
   const at = new Date(instant);
-  const far = /day|minute/.test(style) && dayOf(instant).slice(0, 4) !== dayOf().slice(0, 4);
+  const far = /day|minute|moment/.test(style) && dayOf(instant).slice(0, 4) !== dayOf().slice(0, 4);
   return formatter(style, timeZone, far).format(at);
 }
 /* The day of a plain date, YYYY-MM-DD, which is in no zone. */
@@ -121,13 +127,16 @@ export const dayText = (day, style = 'day') => dateText(`${day}T12:00:00Z`, styl
 
 const fullTitle = (instant) => [...new Set([zone, viewer, 'UTC'])]
   .map((name) => `${dateText(instant, 'full', name)} (${city(name)})`).join('\n');
-const differs = (instant) => dateText(instant, 'minute') !== dateText(instant, 'minute', viewer);
+/* "03:00 for you" where the viewer's zone differs from the company's, else nothing. */
+export const forViewer = (instant, style = 'minute') =>
+  (dateText(instant, 'minute') === dateText(instant, 'minute', viewer) ? ''
+    : t('date.forYou', { time: dateText(instant, style, viewer) }));
 
 const element = (instant, content, more) => el('time',
   { datetime: instant, title: fullTitle(instant), ...more }, content);
 
-/* <time> of an instant: 'today 17:00', '28 March 03:00'; style near: the clock alone today; forYou: the
- * viewer's own time beside it where the zones differ. Null is a dash. */
+/* <time> of an instant: 'today 17:00', '28 March 03:00'; style near: the clock alone today; moment: as it
+ * stands in a sentence; forYou: the * viewer's own time beside it where the zones differ. Null is a dash. */
 export function when(instant, style = 'minute', { forYou } = {}) {
   if (!instant) return '–';
   const near = style === 'near' && dayOf(instant) === dayOf();
@@ -138,12 +147,9 @@ export function when(instant, style = 'minute', { forYou } = {}) {
     if (day) content = t(`date.${day}`, { time: dateText(instant, 'clock') });
   }
   const node = element(instant, content);
-  return forYou && differs(instant)
-    ? el('span', null, node, ' ', el('small', { class: 'muted' },
-      t('date.forYou', { time: dateText(instant, 'minute', viewer) })))
-    : node;
+  return forYou && forViewer(instant)
+    ? el('span', null, node, ' ', el('small', { class: 'muted' }, forViewer(instant))) : node;
 }
-export const zonesDiffer = () => differs(new Date(now()).toISOString());
 
 const UNITS = [['second', 1e3], ['minute', 6e4], ['hour', 36e5], ['day', 864e5]];
 /* "4 minutes" of milliseconds, in the largest unit that fits. */
@@ -195,7 +201,7 @@ export const taskTitle = (task) =>
 /* What a record of the log tells, as children: "offboarded eva.berg@contoso.example". */
 export function actionText({ action, target }) {
   const [, name, how] = action?.match(/^(.*?)(\.dryRun|\.replay)?$/) || [null, ''];
-  const said = has(`action.${name}`)
-    ? rich(`action.${name}`, { target: target || t('action.nobody') }) : [name];
+  const said = rich(has(`action.${name}`) ? `action.${name}` : 'action.plain',
+    { action: name, target: target || (has(`action.${name}`) ? t('action.nobody') : '') });
   return how ? [said, ` (${t(`action${how}`)})`] : said;
 }

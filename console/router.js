@@ -1,7 +1,7 @@
 // Owns the way from the address to a page: #/COMPANY/PAGE/ID?filters. Title, focus, scroll, what an
 // entry of the history remembers, the question before a form is left. Knows pages by name alone.
 import { ApiError, poll, queryOf } from './api.js';
-import { busy, el } from './dom.js';
+import { busy } from './dom.js';
 import { t } from './format.js';
 import { choose } from './components/dialog.js';
 import { clearNotices, failure, heldNotice, noRight, skeleton, unknownPage }
@@ -182,6 +182,3 @@ export function start(of) {
   history.scrollRestoration = 'manual';
   return show();
 }
-
-export const pageLink = (page, id, query, ...children) =>
-  el('a', { href: href(page, id, query) }, ...children);

@@ -2,7 +2,7 @@
 // button that ended it, undefined when the person went back.
 import { newKey } from '../api.js';
 import { el, nodes, uid } from '../dom.js';
-import { t } from '../format.js';
+import { rich, t } from '../format.js';
 import { refusal } from './states.js';
 
 /* buttons [{label, kind: 'primary'|'danger'|'plain', run}]: run's answer is the dialog's; false
@@ -78,7 +78,7 @@ export function confirm({ title, body, verb, danger, back, typed, run, wide }) {
   return open({
     title, back, wide, first: input,
     body: [body, typed && el('div', { class: 'field' },
-      el('label', { for: label }, t('confirm.type', { text: '' }), el('bdi', { class: 'code' }, typed)),
+      el('label', { for: label }, rich('confirm.type', { text: el('bdi', { class: 'code' }, typed) })),
       input, hint)],
     buttons: [{
       label: verb, kind: danger ? 'danger' : 'primary',

@@ -115,7 +115,8 @@ const host = () => document.getElementById('notices');
  * is gone to. key: replaces the one with this key. */
 export function notice({ text, tone = 'ok', actions = [], key, next, fixed }) {
   const node = el('div', { class: `notice ${tone}`, 'data-key': key, 'data-next': next },
-    icon(tone === 'ok' ? 'done' : 'attention'), el('div', null, ...nodes([text])),
+    tone !== 'info' && icon(tone === 'ok' ? 'done' : 'attention'),
+    el('div', { class: 'said' }, ...nodes([text])),
     el('div', { class: 'notice-actions' }, actions.map((one) => (one instanceof Node ? one
       : el('button', { type: 'button', class: 'button small', onclick: () => one.run(node) },
         one.label))),
@@ -125,7 +126,7 @@ export function notice({ text, tone = 'ok', actions = [], key, next, fixed }) {
     }, icon('failed'))));
   const old = key && host().querySelector(`[data-key="${key}"]`);
   if (old) old.replaceWith(node); else host().append(node);
-  if (!old && !fixed) announce(node.firstElementChild.nextElementSibling.textContent);
+  if (!old && !fixed) announce(node.querySelector('.said').textContent);
   return node;
 }
 export const unnotice = (key) => host()?.querySelector(`[data-key="${key}"]`)?.remove();

@@ -99,7 +99,7 @@ async function hire(values, rehiring) {
     title: t(back ? 'hire.askBack' : 'hire.ask'), verb: t('hire.go'),
     body: [
       el('p', null, rich(back ? 'hire.getsBack' : 'hire.gets',
-        { name, upn: plan.userPrincipalName, at: when(plan.scheduledAtUtc), city: city() })),
+        { name, upn: plan.userPrincipalName, at: when(plan.scheduledAtUtc, 'moment'), city: city() })),
       plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
       back?.memberships?.length > 0 && box('info', el('p', null, t('rehire.memberships')),
         el('ul', null, back.memberships.map((one) => el('li', null, bdi(one.name))))),
@@ -143,16 +143,15 @@ function preview(values, host, signal) {
 /* --- a change --- */
 
 const label = (name) => t(`field.${name}`);
-const told = (name, value) => (name === 'profilePhoto' ? t('change.photo')
+const told = (name, value, none = 'change.empty') => (name === 'profilePhoto' ? t('change.photo')
   : name === 'accountEnabled' ? t(value ? 'change.on' : 'change.off')
-    : value ? bdi(value) : el('span', { class: 'muted' }, t('change.empty')));
+    : value ? bdi(value) : el('span', { class: 'muted' }, t(none)));
 /* Old and new of each value that changes. */
 const changes = (body, before) => facts(Object.keys(body)
   .filter((name) => !['userPrincipalName', 'date', 'time'].includes(name))
   .map((name) => [label(name), el('span', null, name !== 'profilePhoto' && [
     el('del', { class: 'muted' }, told(name, before[name] ?? '')), ' → '],
-  el('strong', null, told(name, body[name])), name !== 'accountEnabled' && !body[name]
-    && ` (${t('change.cleared')})`)]), { wide: true });
+  el('strong', null, told(name, body[name], 'change.cleared')))]), { wide: true });
 
 async function change(values, before) {
   const body = await bodyOf(values, before);
@@ -160,7 +159,7 @@ async function change(values, before) {
   return finish(await confirm({
     title: rich('change.ask', { name: before.displayName }), verb: t('change.go'),
     body: [changes(body, before),
-      el('p', null, rich('change.at', { at: when(plan.scheduledAtUtc) })), warned(warnings),
+      el('p', null, rich('change.at', { at: when(plan.scheduledAtUtc, 'moment') })), warned(warnings),
       plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
       stepList(plan.steps)],
     run: (key) => send('PATCH', 'user', { body, key }),
@@ -174,17 +173,16 @@ export async function page({ params, signal }) {
   const before = user && { ...user, firstname: user.givenName ?? '',
     manager: user.manager?.userPrincipalName ?? '' };
   const text = (name, more) => field({ name, label: label(name), max: LIMIT[name],
-    value: before?.[name], optional: true, ...more });
+    value: before?.[name], optional: !user, ...more });
   // What the directory does not tell again cannot be compared: those stand in a new hire alone, or
   // are sent when something is typed.
-  const names = ['firstname', 'middleName', 'surname'].map((name) => text(name,
-    { optional: name === 'middleName' }));
+  const names = ['firstname', 'surname', 'middleName'].map((name) => text(name,
+    { optional: name === 'middleName' && !user }));
   const work = ['department', 'jobTitle'].map((name) => text(name));
-  const manager = field({ name: 'manager', label: label('manager'), kind: 'person', optional: true,
+  const manager = field({ name: 'manager', label: label('manager'), kind: 'person', optional: !user,
     value: user?.manager });
   const moment = [field({ name: 'date', label: t('moment.day'), kind: 'date', optional: true }),
-    field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', optional: true,
-      hint: t('moment.hint') })];
+    field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', optional: true })];
   const folded = FOLDED.map((name) => text(name, name === 'streetAddress' ? { kind: 'textarea' } : {}));
   const picture = el('img', { class: 'photo', alt: t('hire.photoAlt'), hidden: true, width: 96, height: 96 });
   let url;
@@ -203,11 +201,12 @@ export async function page({ params, signal }) {
   const fields = [...names, ...work, manager, ...moment, ...folded, photo, number, account].filter(Boolean);
   const group = (title, ...inside) => el('fieldset', { class: 'stack' }, el('legend', { class: 'h3' },
     title), el('div', { class: 'grid' }, inside.map((one) => one.node)));
-  const aside = el('div', { class: 'stack', 'aria-live': 'polite' });
+  const aside = el('div', { class: 'stack tight', 'aria-live': 'polite' });
   const made = form({
     fields, label: t(user ? 'change.title' : 'hire.title'), submit: t('review'),
-    layout: [group(t('hire.name'), ...names), group(t('hire.work'), ...work, manager),
-      group(t(user ? 'change.when' : 'hire.starts'), ...moment), account?.node,
+    layout: [group(t('hire.name'), ...names), group(t('hire.work'), work[0], manager, work[1]),
+      group(t(user ? 'change.when' : 'hire.starts'), ...moment,
+      { node: el('p', { class: 'hint' }, t('moment.hint')) }), account?.node,
       fold(t('hire.address'), el('div', { class: 'grid' }, folded.map((one) => one.node))),
       fold(label('profilePhoto'), photo.node, picture), fold(label('employeeId'), number.node)],
     check: (values) => [...required(values, 'firstname', 'surname'),

@@ -22,12 +22,12 @@ const whom = (user, company, signal) => part(async () => {
   const [access, reports] = await Promise.all([
     company.can('access.read') ? get('user/access', { user: user.id, limit: 1 }, signal) : null,
     get('users', { manager: user.userPrincipalName, limit: 1 }, signal)]);
-  return [person(user, href('person', user.id)),
-    el('ul', { class: 'stack' },
+  return el('div', { class: 'stack tight' }, person(user, href('person', user.id)),
+    el('ul', null,
       el('li', null, t('offboard.disabled')), el('li', null, t('offboard.sessions')),
       access && el('li', null, t('offboard.groups', { n: access.totalCount }))),
     user.userPrincipalName === company.person?.userPrincipalName && box('bad', t('offboard.own')),
-    reports.totalCount > 0 && box('warn', t('offboard.manager', { n: reports.totalCount }))];
+    reports.totalCount > 0 && box('warn', t('offboard.manager', { n: reports.totalCount })));
 });
 
 async function ask({ user, when: moment, ...values }) {
@@ -38,7 +38,7 @@ async function ask({ user, when: moment, ...values }) {
   const name = plan.displayName || user;
   const done = await confirm({
     title: now ? rich('offboard.askNow', { name }) : rich('offboard.ask',
-      { name, at: when(plan.scheduledAtUtc) }),
+      { name, at: when(plan.scheduledAtUtc, 'moment') }),
     body: [
       el('p', null, t(now ? 'offboard.noReturn' : 'offboard.canMove')),
       plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
