@@ -206,6 +206,7 @@ function beat() {
   const { signal } = heart;
   poll({ path: 'pulse', every: 10000, signal, apply: (data) => {
     pulse = data;
+    events.dispatchEvent(new CustomEvent('pulse', { detail: data }));
     drawNav();
     for (const [key, make] of Object.entries(BANNERS)) {
       const banner = make();

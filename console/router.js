@@ -149,7 +149,12 @@ async function show({ keepPlace } = {}) {
     for (const one of [page.poll || []].flat()) {
       poll({
         ...one, signal,
-        hold: (data, later) => busy() && (heldNotice(one.note?.(data) || t('poll.news'), later), true),
+        hold: (data, later) => {
+          if (!busy()) return false;
+          const text = one.note ? one.note(data) : t('poll.news'); // nothing: no row tells otherwise
+          if (text) heldNotice(text, later);
+          return true;
+        },
       });
     }
     document.documentElement.dataset.ready = address.page;

@@ -89,6 +89,8 @@ export function confirm({ title, body, verb, danger, back, typed, run, wide }) {
           input.focus();
           return false;
         }
+        hint.textContent = '';
+        input?.removeAttribute('aria-invalid');
         return run(key);
       },
     }],

@@ -6,7 +6,7 @@ import { el, icon, nodes } from '../dom.js';
 export function menu({ label, title, items, dots, kind = 'plain', align = 'end' }) {
   const button = el('button', {
     type: 'button', class: `button ${dots ? 'dots small plain' : kind}`, 'aria-haspopup': 'true',
-    'aria-expanded': 'false', 'aria-label': dots || title ? title || label : null,
+    'aria-expanded': 'false', 'aria-label': dots || title || null,
     onclick: () => (panel.hidden ? open() : close()),
     onkeydown: (event) => { if (event.key === 'ArrowDown') { event.preventDefault(); open(); } },
   }, dots ? icon('more') : [label, icon('down')]);

@@ -8,10 +8,10 @@ import { empty as emptyState, failed, part } from './states.js';
 import { menu as menuOf } from './menu.js';
 
 /* columns [{label, cell(row), kind: 'main'|'wide'|'num'|'', sort}]; main and wide take the full width
- * of a card. id(row): what stays the same over polls. menu(row): items of the row's menu, none for
- * none. ticks: {label(row), change(ids)}. sorted {by, descending} with sort(by).
+ * of a card. id(row): what stays the same over polls. label(row): what a row's menu and tick
+ * are called by. menu(row): items of the row's menu, none for none. ticks: {change(ids)}. sorted {by, descending} with sort(by).
  * Answers {node, update(rows), ticked, tick(ids), count}. */
-export function table({ caption, columns, id = (row) => row.id, menu, ticks, sorted, sort }) {
+export function table({ caption, columns, id = (row) => row.id, label, menu, ticks, sorted, sort }) {
   const body = el('tbody', { role: 'rowgroup' });
   const known = new Map(); // id -> {text, node}
   const ticked = new Set();
@@ -34,7 +34,7 @@ export function table({ caption, columns, id = (row) => row.id, menu, ticks, sor
       label: t('table.actions'), hidden: true, kind: 'act',
       cell: (row) => {
         const items = menu(row);
-        return items.length ? menuOf({ dots: t('table.actionsFor', { name: ticks?.label(row) || '' }),
+        return items.length ? menuOf({ dots: t('table.actionsFor', { name: label?.(row) ?? id(row) }),
           items }) : null;
       },
     },
@@ -42,7 +42,7 @@ export function table({ caption, columns, id = (row) => row.id, menu, ticks, sor
 
   function tickBox(row) {
     return el('label', { class: 'tickbox' }, el('input', {
-      type: 'checkbox', 'aria-label': ticks.label(row), checked: ticked.has(id(row)),
+      type: 'checkbox', 'aria-label': label(row), checked: ticked.has(id(row)),
       onclick: (event) => tickOne(id(row), event.currentTarget.checked, event.shiftKey),
     }));
   }
@@ -110,10 +110,11 @@ export const countText = (shown, { totalCount, totalCountIsMinimum }) =>
 
 /* A table of one list operation: loads, grows, is polled, reloads when filters change.
  * query(): its arguments. none(): the empty state {text, action}. map(item): a row of an item.
- * loaded(data): told of each first page. every: as of poll(), rows are given. note: "2 tasks changed".
+ * loaded(data): told of each first page. of(data): the page {items, totalCount, nextCursor} in an
+ * answer that is not one. every: as of poll(), rows are given. note: "2 tasks changed".
  * Answers {node, ready, poll, reload(), table, rows()}; reload announces the number of hits. */
 export function list({ path, query = () => ({}), limit = 50, none, loaded, every, note, signal,
-  foot, ...rest }) {
+  foot, of = (data) => data, ...rest }) {
   const made = table(rest);
   const id = rest.id || ((row) => row.id);
   let rows = [], page = {}, turn = 0;
@@ -136,11 +137,12 @@ export function list({ path, query = () => ({}), limit = 50, none, loaded, every
   }
   const take = (data) => { page = data; rows = data.items; loaded?.(data); show(); };
 
+  const ask = async (more) => of(await get(path, { ...query(), ...more }, signal));
   async function first(wanted = limit) {
     const mine = ++turn;
-    let data = await get(path, { ...query(), limit: Math.min(200, Math.max(limit, wanted)) }, signal);
+    let data = await ask({ limit: Math.min(200, Math.max(limit, wanted)) });
     while (data.items.length < wanted && data.nextCursor) {
-      const next = await get(path, { ...query(), limit: 200, cursor: data.nextCursor }, signal);
+      const next = await ask({ limit: 200, cursor: data.nextCursor });
       data = { ...next, items: [...data.items, ...next.items] };
     }
     if (mine === turn) take(data);
@@ -149,7 +151,7 @@ export function list({ path, query = () => ({}), limit = 50, none, loaded, every
     more.setAttribute('aria-busy', 'true');
     const at = rows.length;
     try {
-      const next = await get(path, { ...query(), limit, cursor: page.nextCursor }, signal);
+      const next = await ask({ limit, cursor: page.nextCursor });
       page = next;
       rows = [...rows, ...next.items.filter((item) => !rows.some((row) => id(row) === id(item)))];
       show();
@@ -171,7 +173,8 @@ export function list({ path, query = () => ({}), limit = 50, none, loaded, every
     host.removeAttribute('aria-busy');
   });
   /* The first page anew; rows beyond it stay as they were loaded. */
-  const polled = (data) => {
+  const polled = (answer) => {
+    const data = of(answer);
     const fresh = new Set(data.items.map(id));
     const beyond = rows.length > data.items.length && data.nextCursor
       ? rows.slice(data.items.length).filter((row) => !fresh.has(id(row))) : [];
@@ -184,7 +187,7 @@ export function list({ path, query = () => ({}), limit = 50, none, loaded, every
     node: host, table: made, reload, rows: () => rows,
     ready: first(memory().loaded),
     poll: every && {
-      path, apply: polled, note: note && ((data) => note(changes(rows, data.items, id))),
+      path, apply: polled, note: note && ((data) => { const n = changes(rows, of(data).items, id); return n && note(n); }),
       query: () => ({ ...query(), limit: Math.min(200, Math.max(limit, rows.length)) }),
       every: typeof every === 'function' ? () => every(rows) : every,
     },

@@ -1,0 +1,301 @@
+// Owns access: groups and who is in them, role templates and who has them, requests and decisions.
+import { get, send } from '../api.js';
+import { bdi, el } from '../dom.js';
+import { age, directoryName, listed, number, rich, stepName, t, when, word } from '../format.js';
+import { href, reload } from '../router.js';
+import { confirm } from '../components/dialog.js';
+import { filters } from '../components/filters.js';
+import { formDialog } from '../components/form-dialog.js';
+import { field, required } from '../components/form.js';
+import { box, button, card, facts, head, person, pill, statePill, tabs } from '../components/page.js';
+import { empty, errorText, failed, notice, quote } from '../components/states.js';
+import { list } from '../components/table.js';
+
+export const shape = 'table';
+
+const TABS = { groups: 'access.read', templates: 'access.read', requests: 'requests.read' };
+
+/* --- groups --- */
+
+const nameOf = (one) => one?.displayName || one?.userPrincipalName || '';
+const linkTo = (one, company) => person(one, company.can('people.read') ? href('person', one.id) : null);
+
+/* How somebody came to a membership: "by the role template Sales", "through All managers". */
+const way = (row) => [rich(`way.${row.source}`, {
+  name: row.grantedBy?.name || '', when: row.grantedAt ? when(row.grantedAt, 'day') : '',
+}), row.via.length > 0 && el('small', { class: 'muted' }, ' ', rich('way.via', {
+  groups: listed(row.via.map((one) => one.name)) }))];
+
+async function groups({ query, signal }) {
+  let rows;
+  const any = { value: '', label: t('any') };
+  const filter = filters({
+    query, search: { name: 'query', label: t('group.search') },
+    more: [
+      { name: 'kind', kind: 'select', label: t('group.kind'), options: [any,
+        ...['security', 'mailEnabledSecurity', 'distribution', 'unified', 'dynamic']
+          .map((value) => ({ value, label: word('kind', value) }))] },
+      { name: 'directory', kind: 'select', label: t('group.directory'), options: [any,
+        ...['onPremises', 'cloud'].map((value) => ({ value, label: directoryName(value) }))] },
+      { name: 'empty', kind: 'check', label: t('group.empty') },
+    ],
+    change: () => rows.reload(),
+  });
+  rows = list({
+    path: 'groups', query: filter.query, signal, caption: t('access.groups'),
+    columns: [
+      { label: t('group.name'), kind: 'main', cell: (one) => [
+        el('a', { href: href('access', 'groups', { group: one.id }) }, bdi(one.name)),
+        one.description && el('small', { class: 'muted under' }, bdi(one.description))] },
+      { label: t('group.kind'), cell: (one) => word('kind', one.kind) },
+      { label: t('group.directory'), cell: (one) => directoryName(one.directory) },
+      { label: t('group.members'), kind: 'num', cell: (one) => number(one.memberCount) },
+    ],
+    none: () => ({ text: t('group.none'), action: button(t('filters.clear'), { run: () => filter.clear() }) }),
+  });
+  await rows.ready;
+  return [filter.node, el('div', { class: 'card' }, rows.node)];
+}
+
+async function group({ company, query, signal }) {
+  const { group: resource } = query;
+  const { resource: one } = await get('resource/access', { resource, limit: 1 }, signal);
+  const known = (await get('groups', { query: one.name, limit: 200 }, signal)).items
+    .find((each) => each.id === one.id);
+  let members;
+  const filter = filters({
+    query, change: () => members.reload(),
+    words: { name: 'source', label: t('way.filter'), options: ['', 'direct', 'role_template', 'iga_request',
+      'dynamic_group'].map((value) => ({ value, label: t(`way.word.${value || 'all'}`) })) },
+  });
+  members = list({
+    path: 'resource/access', query: () => ({ resource, source: filter.query().source }), signal,
+    caption: t('group.membersOf', { name: one.name }), id: (row) => row.user.id,
+    columns: [
+      { label: t('tasks.person'), kind: 'main', cell: (row) => linkTo(row.user, company) },
+      { label: t('group.how'), kind: 'wide', cell: way },
+    ],
+    none: () => ({ text: t('group.noMembers') }),
+  });
+  await members.ready;
+  return {
+    title: one.name, back: 'groups',
+    content: [card({ title: bdi(one.name) },
+      known?.description && el('p', null, bdi(known.description)),
+      facts([[t('group.kind'), word('kind', one.kind)], [t('group.directory'), known && directoryName(known.directory)],
+        ['ID', el('code', null, one.id)]])),
+    filter.node, el('div', { class: 'card' }, members.node)],
+  };
+}
+
+/* --- role templates --- */
+
+async function templates({ signal }) {
+  const rows = list({
+    path: 'role-templates', signal, caption: t('access.templates'),
+    columns: [
+      { label: t('role.name'), kind: 'main', cell: (one) => [
+        el('a', { href: href('access', 'templates', { template: one.id }) }, bdi(one.name)),
+        el('small', { class: 'muted under' }, bdi(one.description))] },
+      { label: t('role.grants'), kind: 'wide', cell: (one) => listed(one.groups.map((each) => each.name)) },
+    ],
+    none: () => ({ text: t('role.none') }),
+  });
+  await rows.ready;
+  return el('div', { class: 'card' }, rows.node);
+}
+
+/* Give or take back: what would happen first, then the question. */
+async function assign(verb, template, who) {
+  const body = { roleTemplate: template.id, user: who.userPrincipalName || who.id };
+  const path = `role/${verb}`;
+  const { plan, warnings = [] } = await send('POST', path, { query: { dryRun: true }, body });
+  const values = { name: nameOf(who), role: template.name };
+  const done = await confirm({
+    title: rich(`role.${verb}.ask`, values), verb: t(`role.${verb}`), danger: verb === 'unassign',
+    body: [plan.steps.length ? el('ul', null, plan.steps.map((one) => el('li', null, bdi(stepName(one).name))))
+      : el('p', null, t('role.nothing')), warnings.map((one) => el('p', null, quote(one)))],
+    run: (key) => send('POST', path, { body, key }),
+  });
+  if (!done) return;
+  await reload();
+  notice({
+    text: rich(`role.${verb}.done`, values),
+    actions: done.taskIds.slice(0, 1).map((id) => button(t('task.open'), { href: href('task', id), kind: 'small' })),
+  });
+}
+
+async function template({ company, query, signal }) {
+  const { roleTemplate: one } = await get('role-template', { roleTemplate: query.template }, signal);
+  const write = company.can('access.write');
+  const give = () => formDialog({
+    title: rich('role.giveAsk', { role: one.name }), submit: t('role.look'),
+    fields: [field({ name: 'user', kind: 'person', label: t('tasks.person') })],
+    check: (values) => required(values, 'user'),
+    run: ({ user }) => ({ userPrincipalName: user }),
+  }).then((who) => who && assign('assign', one, who))
+    .catch((error) => notice({ tone: 'bad', text: [errorText(error), ' ', quote(error.message)] }));
+  const rows = list({
+    path: 'role/assignments', query: () => ({ roleTemplate: one.id }), signal, id: (row) => row.user.id,
+    caption: t('role.whoHas', { name: one.name }),
+    columns: [
+      { label: t('tasks.person'), kind: 'main', cell: (row) => linkTo(row.user, company) },
+      { label: t('role.since'), cell: (row) => [when(row.assignedAt, 'day'), ' ',
+        el('small', { class: 'muted' }, bdi(row.assignedBy))] },
+      { label: t('tasks.state'), cell: (row) => row.taskId && el('a', { href: href('task', row.taskId) },
+        statePill(row.taskState)) },
+    ],
+    label: (row) => nameOf(row.user), menu: write && ((row) => [{ label: t('role.unassign'), kind: 'danger', run: () => assign('unassign', one, row.user) }]),
+    none: () => ({ text: t('role.nobody') }),
+  });
+  await rows.ready;
+  return {
+    title: one.name, back: 'templates',
+    actions: write && button(t('role.assign'), { kind: 'primary', icon: 'add', run: give }),
+    content: [card({ title: bdi(one.name) }, one.description && el('p', null, bdi(one.description)), facts([
+      [t('role.groups'), el('ul', { class: 'bare' }, one.groups.map((each) => el('li', null, each.id
+        ? el('a', { href: href('access', 'groups', { group: each.id }) }, bdi(each.name))
+        : [bdi(each.name), ' ', pill(t('role.missing'), 'warn', 'attention')])))],
+      [t('role.licenses'), one.licenses.length ? listed(one.licenses) : null],
+    ], { wide: true })), card({ title: t('role.has', { n: one.assignedUserCount }) }, rows.node)],
+  };
+}
+
+/* --- requests --- */
+
+async function decide(request, service, approve) {
+  const values = { name: nameOf(request.requester), service: request.service, group: service?.group.name || request.service };
+  const body = { requestId: request.id, decision: approve ? 'approve' : 'deny' };
+  const done = approve ? await confirm({
+    title: rich('request.approveAsk', values), body: el('p', null, rich('request.approveNote', values)),
+    verb: t('request.approve'), run: (key) => send('POST', 'access-request/decision', { body, key }),
+  }) : await formDialog({
+    title: rich('request.denyAsk', values), lead: el('p', null, t('request.denyNote')), submit: t('request.deny'),
+    fields: [field({ name: 'reason', kind: 'textarea', label: t('request.why'), max: 1000 })],
+    check: (given) => required(given, 'reason'),
+    run: ({ reason }, key) => send('POST', 'access-request/decision', { body: { ...body, reason }, key }),
+  });
+  if (!done) return;
+  await reload();
+  notice({ text: rich(approve ? 'request.approved' : 'request.denied', values) });
+}
+
+/* Who may decide is the service's to know: its list of those who are eligible. */
+function waiting(request, { company, services }) {
+  const service = services.find((one) => one.service === request.service);
+  const me = company.person?.userPrincipalName?.toLowerCase();
+  const is = (one) => me && one.userPrincipalName?.toLowerCase() === me;
+  const decides = company.can('requests.decide') && request.eligibleApprovers.some(is);
+  return card({ title: rich('request.title', { name: nameOf(request.requester), service: request.service }), level: 3 },
+    el('blockquote', null, bdi(request.justification)),
+    facts([[t('request.gives'), service && rich('request.group', { group: service.group.name })],
+      [t('request.since'), [when(request.requestedAt), ' (', age(request.requestedAt), ')']],
+      [t('request.who'), request.eligibleApprovers.length ? listed(request.eligibleApprovers.map(nameOf))
+        : t('request.nobody')]]),
+    is(request.requester) ? el('p', { class: 'muted' }, t('request.own'))
+      : decides && el('div', { class: 'actions' },
+        button(t('request.deny'), { run: () => decide(request, service, false) }),
+        button(t('request.approve'), { run: () => decide(request, service, true), icon: 'done' })));
+}
+
+const ask = (services) => formDialog({
+  title: t('request.new'), submit: t('request.newGo'),
+  fields: [
+    field({ name: 'service', kind: 'select', label: t('request.service'), options: services
+      .map(({ service }) => ({ value: service, label: service })) }),
+    field({ name: 'user', kind: 'person', label: t('request.for') }),
+    field({ name: 'justification', kind: 'textarea', label: t('request.why'), max: 1000 }),
+  ],
+  check: (values) => required(values, 'user', 'justification'),
+  run: (values, key) => send('POST', 'access-request', { body: values, key }),
+}).then(async (done) => {
+  if (!done) return;
+  await reload();
+  notice({ text: t('request.made') });
+});
+
+async function stop(request) {
+  const kind = request.state === 'open' ? 'withdraw' : 'end';
+  const values = { name: nameOf(request.requester), service: request.service };
+  const done = await confirm({
+    title: rich(`request.${kind}.ask`, values), danger: true, verb: t(`request.${kind}`),
+    body: el('p', null, t(`request.${kind}.note`)),
+    run: (key) => send('POST', 'access-request/end', { body: { requestId: request.id }, key }),
+  });
+  if (!done) return;
+  await reload();
+  notice({ text: rich(`request.${kind}.done`, values) });
+}
+
+const STATES = {
+  open: ['', 'queued'], approved: ['ok', 'done'], denied: ['', 'failed'], ended: ['', 'done'],
+  withdrawn: ['', 'failed'],
+};
+
+async function requests({ company, query, signal }) {
+  let open, services;
+  try {
+    [open, { items: services }] = await Promise.all([get('approvals', { limit: 200 }, signal),
+      get('access-services', { limit: 200 }, signal)]);
+  } catch (error) {
+    if (error.reason !== 'moduleOff') throw error;
+    return { content: [card({}, el('p', null, t('request.off')), el('p', null, rich('request.offHow', {
+      line: el('code', null, '"modules":{"accessGovernance":true}') })))] };
+  }
+  let rows;
+  const filter = filters({
+    query, change: () => rows.reload(),
+    words: { name: 'state', label: t('tasks.state'), options: ['', ...Object.keys(STATES)]
+      .map((value) => ({ value, label: value ? word('request.state', value) : t('way.word.all') })) },
+  });
+  const write = company.can('access.write');
+  rows = list({
+    path: 'access-requests', query: () => ({ state: filter.query().state }), signal, caption: t('request.all'),
+    columns: [
+      { label: t('tasks.person'), kind: 'main', cell: (one) => linkTo(one.requester, company) },
+      { label: t('request.service'), cell: (one) => bdi(one.service) },
+      { label: t('tasks.state'), cell: (one) => [pill(word('request.state', one.state), ...STATES[one.state]),
+        one.taskId && company.can('tasks.read') && [' ', el('a', { href: href('task', one.taskId) }, t('task.open'))]] },
+      { label: t('request.since'), cell: (one) => when(one.requestedAt, 'day') },
+      { label: t('request.decidedBy'), cell: (one) => (one.decidedAt
+        ? [bdi(one.decidedBy), ' ', el('small', { class: 'muted' }, when(one.decidedAt, 'day'))] : '–') },
+    ],
+    label: (one) => nameOf(one.requester), menu: write && ((one) => (one.state === 'open' || one.state === 'approved'
+      ? [{ label: t(one.state === 'open' ? 'request.withdraw' : 'request.end'), kind: 'danger', run: () => stop(one) }] : [])),
+    none: () => ({ text: t('request.none') }),
+  });
+  await rows.ready;
+  return {
+    actions: write && services.length > 0 && button(t('request.new'), { icon: 'add', run: () => ask(services) }),
+    content: [
+      company.can('requests.decide') && !company.person && box('warn', el('p', null, t('reason.personUnknown'))),
+      card({ title: t('request.open', { n: open.totalCount }) }, open.items.length
+        ? el('div', { class: 'cards' }, open.items.map((one) => waiting(one, { company, services })))
+        : empty(t('request.calm'))),
+      card({ title: t('request.all') }, filter.node, rows.node),
+    ],
+  };
+}
+
+/* --- the page --- */
+
+export async function page(args) {
+  const { company, params, query } = args;
+  const may = Object.keys(TABS).filter((one) => company.can(TABS[one]));
+  const tab = [params.id, query.tab, may[0]].find((one) => may.includes(one));
+  const makers = {
+    groups: query.group ? group : groups, templates: query.template ? template : templates, requests,
+  };
+  const made = await makers[tab](args).catch((error) => {
+    if (args.signal.aborted || error.status === undefined) throw error;
+    return card({}, failed(error, reload)); // the other tabs stay within reach
+  });
+  const { title, content = made, actions, back } = made;
+  return {
+    title: title || t(`access.${tab}`),
+    node: el('div', { class: 'page' }, head({ title: t('nav.access'), actions }),
+      may.length > 1 && tabs(t('nav.access'), may.map((one) => ({
+        label: t(`access.${one}`), href: href('access', one), current: one === tab && !back,
+      }))), back && el('p', null, el('a', { href: href('access', back) }, t(`access.back.${back}`))), ...[content].flat()),
+  };
+}

@@ -1,0 +1,280 @@
+package Idadmin::Test::Browser;
+# A headless Chromium, driven by WebDriver through chromedriver. What one page asks of the network
+# and complains of in the console is kept until somebody asks: complaints().
+use strict;
+use warnings;
+use HTTP::Tiny ();
+use Idadmin::Test ();
+use JSON::PP ();
+use MIME::Base64 ();
+
+my $element = 'element-6066-11e4-a52e-4f735466cecf';    # how WebDriver marks a reference
+my %keys = (Enter => "\x{e007}", Escape => "\x{e00c}", Tab => "\x{e004}", Space => "\x{e00d}",
+    Up => "\x{e013}", Down => "\x{e015}", Left => "\x{e012}", Right => "\x{e014}",
+    Backspace => "\x{e003}", Shift => "\x{e008}", Control => "\x{e009}");
+
+sub skip_reason {
+    for my $program (qw(chromium chromedriver)) {
+        return "$program is not installed (Debian: chromium, chromium-driver)"
+            if !Idadmin::Test::program_path($program);
+    }
+    return undef;
+}
+
+sub available { return !skip_reason() }
+
+# new(size => [1280, 900], patience => seconds to wait for a page)
+sub new {
+    my ($class, %how) = @_;
+    my $port = Idadmin::Test::free_port();
+    my $home = Idadmin::Test::tempdir() . "/browser$port";
+    mkdir $home or die "$home: $!\n";
+    my $self = bless { size => [1280, 900], patience => 15 * Idadmin::Test::slowness(), %how,
+        driver => "http://127.0.0.1:$port", http => HTTP::Tiny->new(timeout => 120) }, $class;
+    # Profiles and sockets go where the script's other files are, and away with them.
+    $self->{pid} = Idadmin::Test::daemon(
+        [Idadmin::Test::program_path('chromedriver'), "--port=$port", '--log-level=WARNING'],
+        log => "$home/log", env => { TMPDIR => $home, HOME => $home });
+    Idadmin::Test::wait_until(30, sub { eval { $self->_ask(GET => '/status')->{ready} } })
+        or die "chromedriver does not begin: " . Idadmin::Test::slurp("$home/log") . "\n";
+    my @options = qw(--headless=new --no-sandbox --disable-gpu --force-color-profile=srgb
+        --hide-scrollbars --disable-dev-shm-usage --no-first-run);
+    my $session = $self->_ask(POST => '/session', { capabilities => { alwaysMatch => {
+        browserName            => 'chrome',
+        'goog:chromeOptions'   => { binary => Idadmin::Test::program_path('chromium'),
+            args => \@options },
+        'goog:loggingPrefs'    => { browser => 'ALL', performance => 'ALL' },
+        unhandledPromptBehavior => 'accept',    # "leave the page?" is no question of a test's
+    } } });
+    $self->{session} = "/session/$session->{sessionId}";
+    $self->size(@{ $self->{size} });
+    return $self;
+}
+
+# Ends the browser, then its driver. The script's end stops both too, by the driver's process id.
+sub close {
+    my ($self) = @_;
+    eval { $self->_ask(DELETE => delete $self->{session}) } if $self->{session};
+    return Idadmin::Test::stop_daemon(delete $self->{pid}) if $self->{pid};
+    return;
+}
+
+# -- the protocol
+
+sub _ask {
+    my ($self, $method, $path, $body) = @_;
+    my $answer = $self->{http}->request($method, $self->{driver} . $path,
+        $method eq 'POST' ? { headers => { 'Content-Type' => 'application/json; charset=utf-8' },
+            content => Idadmin::Test::json_text($body // {}) } : {});
+    my $json = eval { Idadmin::Test::json_data($answer->{content}) };
+    my $value = ref $json eq 'HASH' ? $json->{value} : undef;
+    return $value if $answer->{success};
+    die "browser: $method $path: " . (ref $value eq 'HASH' ? "$value->{error}: $value->{message}"
+        : $answer->{content}) . "\n";
+}
+
+sub _do { my ($self, $method, $path, $body) = @_;
+    return $self->_ask($method, $self->{session} . $path, $body) }
+
+# A command of the DevTools protocol: cdp('Emulation.setTimezoneOverride', timezoneId => 'UTC').
+sub cdp { my ($self, $command, %params) = @_;
+    return $self->_do(POST => '/goog/cdp/execute', { cmd => $command, params => \%params }) }
+
+# Body of a function of `arguments`; async() hands it a callback as the last of them.
+sub script { my ($self, $text, @arguments) = @_;
+    return $self->_do(POST => '/execute/sync', { script => $text, args => \@arguments }) }
+sub async { my ($self, $text, @arguments) = @_;
+    return $self->_do(POST => '/execute/async', { script => $text, args => \@arguments }) }
+
+# -- pages
+
+# An address, loaded anew where it is the present one; returns when the page stands (data-ready on
+# <html>).
+sub goto {
+    my ($self, $url) = @_;
+    my $same = $self->script('return location.href') eq $url;
+    $self->_forget;
+    $self->_do(POST => $same ? '/refresh' : '/url', $same ? {} : { url => $url });
+    return $self->ready;
+}
+
+# A change of the part behind # keeps the document, so the mark of the page before must go first.
+sub _forget { my ($self) = @_;
+    return $self->script('delete document.documentElement.dataset.ready') }
+
+sub ready {
+    my ($self) = @_;
+    return $self->until('the page stands', sub {
+        $self->script('return "ready" in document.documentElement.dataset') });
+}
+
+# Polls until the block is true and returns its value; dies with what was waited for.
+sub until {
+    my ($self, $what, $block) = @_;
+    my $value = Idadmin::Test::wait_until($self->{patience}, sub { eval { $block->() } });
+    return $value if $value;
+    my $shown = eval { $self->script('return document.body.innerText.slice(0, 1500)') } // '';
+    die "browser: waited in vain until $what at " . $self->url . "\n$shown\n";
+}
+
+sub url   { return $_[0]->_do(GET => '/url') }
+sub title { return $_[0]->_do(GET => '/title') }
+sub back  { my ($self) = @_; $self->_forget; $self->_do(POST => '/back'); return $self->ready }
+
+# -- elements, by CSS
+
+sub all { my ($self, $css) = @_;
+    return map { $_->{$element} }
+        @{ $self->_do(POST => '/elements', { using => 'css selector', value => $css }) } }
+
+# The first one, or undef.
+sub find { my ($self, $css) = @_; return ($self->all($css))[0] }
+
+sub wait_for { my ($self, $css) = @_;
+    return $self->until("there is $css", sub { $self->find($css) }) }
+sub wait_gone { my ($self, $css) = @_;
+    return $self->until("there is no $css", sub { !$self->find($css) }) }
+
+# A real click, as a hand would do: it fails where something else lies on top. ready => 1 waits for
+# the page that it leads to.
+sub click {
+    my ($self, $css, %how) = @_;
+    return $self->_press($self->wait_for($css), %how);
+}
+
+# In the middle of the window first: a bar that stays at an edge covers what lies beneath it.
+sub _press {
+    my ($self, $id, %how) = @_;
+    $self->script('arguments[0].scrollIntoView({block: "center"})', { $element => $id });
+    $self->_forget if $how{ready};
+    $self->_do(POST => "/element/$id/click");
+    return $how{ready} ? $self->ready : 1;
+}
+
+# The first element of a selector whose text (or label) is this: a button as people name it.
+sub click_text {
+    my ($self, $css, $text, %how) = @_;
+    my $look = <<'JS';
+        return [...document.querySelectorAll(arguments[0])].find(e => e.checkVisibility() &&
+            (e.innerText.trim() === arguments[1] || e.ariaLabel === arguments[1])) ?? null;
+JS
+    my $found = $self->until("there is $css with \"$text\"",
+        sub { $self->script($look, $css, $text) });
+    return $self->_press($found->{$element}, %how);
+}
+
+# Types into a field, instead of what it holds; date and time fields take '2027-03-28', '02:30'.
+sub type {
+    my ($self, $css, $text) = @_;
+    my $id = $self->wait_for($css);
+    return $self->_do(POST => "/element/$id/value", { text => $text })
+        if $self->script('return arguments[0].type', { $element => $id }) eq 'file';
+    if ($self->script('return /^(date|time)$/.test(arguments[0].type)', { $element => $id })) {
+        return $self->script(<<'JS', { $element => $id }, $text);
+            arguments[0].value = arguments[1];
+            for (const kind of ['input', 'change'])
+                arguments[0].dispatchEvent(new Event(kind, {bubbles: true}));
+JS
+    }
+    $self->_do(POST => "/element/$id/clear");
+    return length $text ? $self->_do(POST => "/element/$id/value", { text => $text }) : 1;
+}
+
+# Keys to whatever has the focus: press('g'), press('Escape'), press('Control', 'a').
+sub press {
+    my ($self, @names) = @_;
+    my @values = map { $keys{$_} // $_ } @names;
+    return $self->_do(POST => '/actions', { actions => [{ type => 'key', id => 'keys', actions => [
+        (map { +{ type => 'keyDown', value => $_ } } @values),
+        (map { +{ type => 'keyUp', value => $_ } } reverse @values)] }] });
+}
+
+sub text { my ($self, $css) = @_;
+    return $self->_do(GET => '/element/' . $self->wait_for($css) . '/text') }
+sub texts { my ($self, $css) = @_;
+    return @{ $self->script('return [...document.querySelectorAll(arguments[0])]'
+        . '.map(e => e.innerText.trim())', $css) } }
+sub value { my ($self, $css, $name) = @_;
+    return $self->_do(GET => '/element/' . $self->wait_for($css) . '/property/'
+        . ($name // 'value')) }
+sub focused { return $_[0]->script('const e = document.activeElement;'
+    . 'return e.id || e.name || (e.innerText ?? "").trim()') }
+
+# -- whose eyes
+
+sub size {
+    my ($self, $width, $height, %how) = @_;
+    return $self->cdp('Emulation.setDeviceMetricsOverride', width => $width + 0,
+        height => $height + 0, deviceScaleFactor => $how{scale} // 1, mobile => JSON::PP::false);
+}
+
+# media(dark => 1, reduced => 1, forced => 1, print => 1): what is not named is as by default.
+sub media {
+    my ($self, %how) = @_;
+    my %features = ('prefers-color-scheme' => $how{dark} ? 'dark' : 'light',
+        'prefers-reduced-motion' => $how{reduced} ? 'reduce' : 'no-preference',
+        'forced-colors' => $how{forced} ? 'active' : 'none');
+    return $self->cdp('Emulation.setEmulatedMedia', media => $how{print} ? 'print' : '',
+        features => [map { +{ name => $_, value => $features{$_} } } sort keys %features]);
+}
+
+sub timezone { my ($self, $zone) = @_;
+    return $self->cdp('Emulation.setTimezoneOverride', timezoneId => $zone) }
+
+# Language of the reader: of dates and of navigator.languages.
+sub language {
+    my ($self, $tag) = @_;
+    $self->{agent} //= $self->script('return navigator.userAgent');
+    $self->cdp('Emulation.setLocaleOverride');    # an override is never replaced, only taken back
+    $self->cdp('Emulation.setLocaleOverride', locale => $tag);
+    return $self->cdp('Emulation.setUserAgentOverride', userAgent => $self->{agent},
+        acceptLanguage => $tag);
+}
+
+# Headers of every request from now on; sign_in() makes the one of Basic.
+sub headers { my ($self, %headers) = @_;
+    return $self->cdp('Network.setExtraHTTPHeaders', headers => \%headers) }
+sub sign_in { my ($self, $name, $password) = @_;
+    return $self->headers(Authorization => 'Basic '
+        . MIME::Base64::encode_base64("$name:$password", '')) }
+
+# The whole page as PNG; viewport => 1 only what is on the screen (dialogs, the bottom bar).
+sub screenshot {
+    my ($self, $file, %how) = @_;
+    my $full = !$how{viewport};
+    my $size = $full ? $self->cdp('Page.getLayoutMetrics')->{cssContentSize} : {};
+    my $picture = $self->cdp('Page.captureScreenshot', format => 'png', $full
+        ? (captureBeyondViewport => JSON::PP::true, clip => { x => 0, y => 0, scale => 1,
+            width => $size->{width}, height => $size->{height} }) : ());
+    Idadmin::Test::spew($file, MIME::Base64::decode_base64($picture->{data}));
+    return $file;
+}
+
+# -- what it said and asked since the last look
+
+# Lines of the console: warnings, errors, refusals by the content security policy, answers >= 400.
+sub console { my ($self) = @_;
+    return map {"$_->{level}: $_->{message}"} grep { $_->{level} =~ /^(?:SEVERE|WARNING)$/ }
+        @{ $self->_do(POST => '/se/log', { type => 'browser' }) } }
+
+# Addresses of all requests.
+sub requests {
+    my ($self) = @_;
+    my $json = JSON::PP->new;    # these texts in a text are characters already
+    my @events = map { $json->decode($_->{message})->{message} }
+        @{ $self->_do(POST => '/se/log', { type => 'performance' }) };
+    return map { $_->{params}{request}{url} } grep { $_->{method} eq 'Network.requestWillBeSent' }
+        @events;
+}
+
+# What ought not to be: lines of the console but those expected, requests to another origin than
+# this page's. is_deeply([$browser->complaints], []) is the test.
+sub complaints {
+    my ($self, @expected) = @_;
+    my ($own) = $self->url =~ m{^(\w+://[^/]+/)};
+    my @lines = grep { my $line = $_; !grep { $line =~ $_ } @expected } $self->console;
+    return (@lines, map {"request to elsewhere: $_"}
+        grep { !/^(?:data|blob|about):/ && (!$own || index($_, $own) != 0) } $self->requests);
+}
+
+1;
