@@ -4,7 +4,8 @@ import { ApiError, poll, queryOf } from './api.js';
 import { busy } from './dom.js';
 import { t } from './format.js';
 import { choose } from './components/dialog.js';
-import { clearNotices, failure, heldNotice, noRight, skeleton, unknownPage }
+import { clearNotices, failure, heldNotice, noRight, skeleton, unknownPage,
+  unnotice }
   from './components/states.js';
 
 /* Pages and the rights of which one is needed; an address has at most one ID. */
@@ -149,6 +150,7 @@ async function show({ keepPlace } = {}) {
     for (const one of [page.poll || []].flat()) {
       poll({
         ...one, signal,
+        apply: (data) => { unnotice('held'); one.apply(data); },
         hold: (data, later) => {
           if (!busy()) return false;
           const text = one.note ? one.note(data) : t('poll.news'); // nothing: no row tells otherwise

@@ -188,9 +188,9 @@ export default {
     photoHint: 'JPEG or PNG, up to 100 kB for a directory on-premises.',
     photoAlt: 'The chosen photo', numberHint: 'Whoever returns is known by it.',
     ask: 'Queue this new hire?', askBack: 'Bring the account back?',
-    gets: '{name} gets the account {upn} on {at} ({city}).',
-    getsBack: '{name} gets the account {upn} back on {at} ({city}).',
-    canMove: 'You can move or cancel it until then.', go: 'Queue the new hire',
+    gets: '{name} gets the account {upn}.',
+    getsBack: '{name} gets the account {upn} back.',
+    at: 'It begins on {at} ({city}). You can move or cancel it until then.', go: 'Queue the new hire',
   },
   overview: {
     title: { needs: 'Needs you', days: 'The next seven days', today: 'Today', directories: 'Directories', months: 'Hires and leavers, twelve months', hours: 'Punctuality, 24 hours' },

@@ -190,9 +190,9 @@ export default {
     photoHint: 'JPEG eller PNG, högst 100 kB för en lokal katalog.', photoAlt: 'Det valda fotot',
     numberHint: 'Den som kommer tillbaka känns igen på numret.',
     ask: 'Lägga nyanställningen i kö?', askBack: 'Återställa kontot?',
-    gets: '{name} får kontot {upn} den {at} ({city}).',
-    getsBack: '{name} får tillbaka kontot {upn} den {at} ({city}).',
-    canMove: 'Du kan flytta eller avbryta fram till dess.', go: 'Lägg i kö',
+    gets: '{name} får kontot {upn}.',
+    getsBack: '{name} får tillbaka kontot {upn}.',
+    at: 'Det börjar den {at} ({city}). Du kan flytta eller avbryta fram till dess.', go: 'Lägg i kö',
   },
   overview: {
     title: { needs: 'Kräver åtgärd', days: 'De kommande sju dagarna', today: 'I dag', directories: 'Kataloger', months: 'Började och slutade, tolv månader', hours: 'Punktlighet, 24 timmar' },
