@@ -10,10 +10,15 @@ let lang = 'en';
 let plural, numbers, lists;
 export const language = () => lang;
 
+/* {frame: {skip: …}} as frame.skip; the text of a group itself stands under the empty name. */
+const flat = (group, before = '') => Object.assign({}, ...Object.entries(group).map(([key, one]) =>
+  (typeof one === 'string' ? { [(before + key).replace(/\.$/, '')]: one }
+    : flat(one, `${before}${key}.`))));
+
 export async function loadLanguage(chosen) {
   const wanted = [chosen, ...navigator.languages].map((tag) => (tag || '').slice(0, 2));
   lang = wanted.find((tag) => LANGUAGES[tag]) || 'en';
-  texts = (await import(`./i18n/${lang}.js`)).default;
+  texts = flat((await import(`./i18n/${lang}.js`)).default);
   plural = new Intl.PluralRules(lang);
   numbers = new Intl.NumberFormat(lang, { maximumFractionDigits: 1 });
   lists = new Intl.ListFormat(lang);
@@ -122,7 +127,10 @@ export const dayText = (day, style = 'day') => dateText(`${day}T12:00:00Z`, styl
 
 const fullTitle = (instant) => [...new Set([zone, viewer, 'UTC'])]
   .map((name) => `${dateText(instant, 'full', name)} (${city(name)})`).join('\n');
-const differs = (instant) => dateText(instant, 'minute') !== dateText(instant, 'minute', viewer);
+/* "03:00 for you" where the viewer's zone differs from the company's, else nothing. */
+export const forViewer = (instant, style = 'minute') =>
+  (dateText(instant, 'minute') === dateText(instant, 'minute', viewer) ? ''
+    : t('date.forYou', { time: dateText(instant, style, viewer) }));
 
 const element = (instant, content, more) => el('time',
   { datetime: instant, title: fullTitle(instant), ...more }, content);
@@ -139,12 +147,9 @@ export function when(instant, style = 'minute', { forYou } = {}) {
     if (day) content = t(`date.${day}`, { time: dateText(instant, 'clock') });
   }
   const node = element(instant, content);
-  return forYou && differs(instant)
-    ? el('span', null, node, ' ', el('small', { class: 'muted' },
-      t('date.forYou', { time: dateText(instant, 'minute', viewer) })))
-    : node;
+  return forYou && forViewer(instant)
+    ? el('span', null, node, ' ', el('small', { class: 'muted' }, forViewer(instant))) : node;
 }
-export const zonesDiffer = () => differs(new Date(now()).toISOString());
 
 const UNITS = [['second', 1e3], ['minute', 6e4], ['hour', 36e5], ['day', 864e5]];
 /* "4 minutes" of milliseconds, in the largest unit that fits. */
@@ -157,7 +162,7 @@ export function duration(ms) {
 function ageText(instant) {
   const ms = Date.parse(instant) - now();
   const [unit, size] = UNITS.findLast(([, each]) => Math.abs(ms) >= each) || UNITS[0];
-  return new Intl.RelativeTimeFormat(lang, { numeric: 'always', style: 'short' })
+  return new Intl.RelativeTimeFormat(lang, { numeric: 'always' })
     .format(Math.trunc(ms / size), unit);
 }
 /* "14 s ago", "in 3 min": counts by itself; the instant is its title. */
@@ -196,7 +201,7 @@ export const taskTitle = (task) =>
 /* What a record of the log tells, as children: "offboarded eva.berg@contoso.example". */
 export function actionText({ action, target }) {
   const [, name, how] = action?.match(/^(.*?)(\.dryRun|\.replay)?$/) || [null, ''];
-  const said = has(`action.${name}`)
-    ? rich(`action.${name}`, { target: target || t('action.nobody') }) : [name];
+  const said = rich(has(`action.${name}`) ? `action.${name}` : 'action.plain',
+    { action: name, target: target || (has(`action.${name}`) ? t('action.nobody') : '') });
   return how ? [said, ` (${t(`action${how}`)})`] : said;
 }

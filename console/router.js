@@ -1,10 +1,11 @@
 // Owns the way from the address to a page: #/COMPANY/PAGE/ID?filters. Title, focus, scroll, what an
 // entry of the history remembers, the question before a form is left. Knows pages by name alone.
 import { ApiError, poll, queryOf } from './api.js';
-import { busy, el } from './dom.js';
+import { busy } from './dom.js';
 import { t } from './format.js';
 import { choose } from './components/dialog.js';
-import { clearNotices, failure, heldNotice, noRight, skeleton, unknownPage }
+import { clearNotices, failure, heldNotice, noRight, skeleton, unknownPage,
+  unnotice }
   from './components/states.js';
 
 /* Pages and the rights of which one is needed; an address has at most one ID. */
@@ -149,6 +150,7 @@ async function show({ keepPlace } = {}) {
     for (const one of [page.poll || []].flat()) {
       poll({
         ...one, signal,
+        apply: (data) => { unnotice('held'); one.apply(data); },
         hold: (data, later) => {
           if (!busy()) return false;
           const text = one.note ? one.note(data) : t('poll.news'); // nothing: no row tells otherwise
@@ -182,6 +184,3 @@ export function start(of) {
   history.scrollRestoration = 'manual';
   return show();
 }
-
-export const pageLink = (page, id, query, ...children) =>
-  el('a', { href: href(page, id, query) }, ...children);

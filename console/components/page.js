@@ -1,6 +1,6 @@
 // Owns what pages are built of: head, tabs, cards, facts, pills, folds, lists of steps.
 import { bdi, el, icon, nodes } from '../dom.js';
-import { stateWord } from '../format.js';
+import { stateWord, t } from '../format.js';
 
 /* h1 with actions beside it, a lead beneath, then whatever the page says of itself. */
 export const head = ({ title, pill: mark, actions, lead, sub }) => el('header', { class: 'head' },
@@ -42,6 +42,8 @@ const TONES = {
 export const pill = (text, tone = '', sign) => el('span', { class: `pill ${tone}` },
   sign && icon(sign), el('span', null, text));
 export const statePill = (state) => pill(stateWord(state), TONES[state], state);
+const STATUS = { active: ['ok', 'done'], disabled: ['', 'failed'], guest: ['accent', 'people'] };
+export const statusPill = (status) => pill(t(`status.${status}`), ...STATUS[status]);
 
 /* A person as tables and lists show one: name, address beneath. href makes the name a link. */
 export const person = ({ displayName, userPrincipalName }, href) => el('span', { class: 'person' },

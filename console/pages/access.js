@@ -8,7 +8,7 @@ import { filters } from '../components/filters.js';
 import { formDialog } from '../components/form-dialog.js';
 import { field, required } from '../components/form.js';
 import { box, button, card, facts, head, person, pill, statePill, tabs } from '../components/page.js';
-import { empty, errorText, notice, quote } from '../components/states.js';
+import { empty, errorText, failed, notice, quote } from '../components/states.js';
 import { list } from '../components/table.js';
 
 export const shape = 'table';
@@ -286,7 +286,10 @@ export async function page(args) {
   const makers = {
     groups: query.group ? group : groups, templates: query.template ? template : templates, requests,
   };
-  const made = await makers[tab](args);
+  const made = await makers[tab](args).catch((error) => {
+    if (args.signal.aborted || error.status === undefined) throw error;
+    return card({}, failed(error, reload)); // the other tabs stay within reach
+  });
   const { title, content = made, actions, back } = made;
   return {
     title: title || t(`access.${tab}`),

@@ -1,7 +1,7 @@
 // A new hire, or a change of somebody: one form, a preview or the changes beside it, a dry run before.
-import { get, send } from '../api.js';
+import { get, now, send } from '../api.js';
 import { bdi, el, later } from '../dom.js';
-import { city, rich, stepName, t, when } from '../format.js';
+import { city, has, rich, stepName, t, when } from '../format.js';
 import { choose, confirm } from '../components/dialog.js';
 import { field, form, required } from '../components/form.js';
 import { box, button, card, facts, fold, head } from '../components/page.js';
@@ -17,8 +17,8 @@ const LIMIT = { firstname: 64, middleName: 64, surname: 64, jobTitle: 128, depar
 const FOLDED = ['company', 'office', 'streetAddress', 'postalCode', 'city', 'country', 'preferredLanguage'];
 
 /* Told on the task's page; it offers the way back until the task is due. */
-export function queuedNotice({ taskId, scheduledAtUtc, warnings = [] }, now) {
-  const stays = !now && Date.parse(scheduledAtUtc) - Date.now();
+export function queuedNotice({ taskId, scheduledAtUtc, warnings = [] }, begun) {
+  const stays = !begun && Date.parse(scheduledAtUtc) - now();
   const undo = stays > 0 && button(t('undo'), { kind: 'small', run: async () => {
     try {
       await send('DELETE', 'task', { query: { id: taskId } });
@@ -28,7 +28,7 @@ export function queuedNotice({ taskId, scheduledAtUtc, warnings = [] }, now) {
     } catch (error) { node.append(failed(error)); }
   } });
   const node = notice({ next: '', actions: undo ? [undo] : [],
-    text: [now ? t('moment.begins') : rich('moment.queued', { at: when(scheduledAtUtc) }),
+    text: [begun ? t('moment.begins') : rich('moment.queued', { at: when(scheduledAtUtc) }),
       warnings.map((one) => el('p', null, quote(one)))] });
   if (undo && stays < 864e5) setTimeout(() => undo.remove(), stays);
 }
@@ -60,10 +60,13 @@ const stepList = (steps) => fold(t('offboard.steps', { n: steps.length }), el('o
 const warned = (warnings = []) => warnings.length > 0
   && box('warn', ...warnings.map((one) => el('p', null, quote(one))));
 
+const begins = ({ scheduledAtUtc }, key) => (Date.parse(scheduledAtUtc) <= now() ? t('moment.begins')
+  : rich(key, { at: when(scheduledAtUtc, 'moment'), city: city() }));
+
 async function finish(done) {
   if (!done) return;
   settle();
-  queuedNotice(done, Date.parse(done.scheduledAtUtc) <= Date.now());
+  queuedNotice(done, Date.parse(done.scheduledAtUtc) <= now());
   go(href('task', done.taskId));
 }
 
@@ -75,10 +78,10 @@ async function rehire({ details, message }) {
   const one = people.length === 1 && people[0];
   return choose({
     title: t('rehire.title'),
-    body: [el('ul', null, people.map((each) => el('li', null, rich(`rehire.${each.state}`,
-      { name: each.displayName || each.userPrincipalName })))), el('p', null, quote(message))],
+    body: [el('ul', null, people.map((each) => el('li', null, has(`rehire.${each.state}`)
+      ? rich(`rehire.${each.state}`, { name: each.userPrincipalName }) : bdi(each.userPrincipalName)))), el('p', null, quote(message))],
     options: [{ label: t('rehire.new'), value: 'new' },
-      ...(one && /offboard|disabled|left/i.test(one.state) ? [{ label: t('rehire.restore'), value: 'restore',
+      ...(one && ['disabled', 'offboarding'].includes(one.state) ? [{ label: t('rehire.restore'), value: 'restore',
         kind: 'primary' }] : [])],
   });
 }
@@ -99,11 +102,12 @@ async function hire(values, rehiring) {
     title: t(back ? 'hire.askBack' : 'hire.ask'), verb: t('hire.go'),
     body: [
       el('p', null, rich(back ? 'hire.getsBack' : 'hire.gets',
-        { name, upn: plan.userPrincipalName, at: when(plan.scheduledAtUtc, 'moment'), city: city() })),
+        { name, upn: plan.userPrincipalName })),
+      el('p', null, begins(plan, 'hire.at')),
       plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
       back?.memberships?.length > 0 && box('info', el('p', null, t('rehire.memberships')),
         el('ul', null, back.memberships.map((one) => el('li', null, bdi(one.name))))),
-      warned(warnings), stepList(plan.steps), el('p', null, t('hire.canMove')),
+      warned(warnings), stepList(plan.steps),
     ],
     run: (key) => send('POST', 'user', { body, key }),
   }));
@@ -159,7 +163,7 @@ async function change(values, before) {
   return finish(await confirm({
     title: rich('change.ask', { name: before.displayName }), verb: t('change.go'),
     body: [changes(body, before),
-      el('p', null, rich('change.at', { at: when(plan.scheduledAtUtc, 'moment') })), warned(warnings),
+      el('p', null, begins(plan, 'change.at')), warned(warnings),
       plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
       stepList(plan.steps)],
     run: (key) => send('PATCH', 'user', { body, key }),

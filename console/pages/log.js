@@ -40,13 +40,12 @@ const parameters = (one) => facts([
 const SEALS = { whole: ['ok', 'chain'], broken: ['bad', 'failed'], unverified: ['', 'queued'] };
 
 function chainBadge(chain) {
-  const values = { at: chain.brokenAt && Number(chain.brokenAt), to: chain.verifiedTo && Number(chain.verifiedTo),
-    when: when(chain.verifiedAt) };
-  const label = rich(`chain.${chain.state}`, values);
+  const values = { at: chain.brokenAt && Number(chain.brokenAt), to: chain.verifiedTo && Number(chain.verifiedTo) };
+  const label = () => rich(`chain.${chain.state}`, { ...values, when: when(chain.verifiedAt) });
   return el('button', {
     type: 'button', class: `pill ${SEALS[chain.state][0]}`, 'aria-haspopup': 'dialog',
     onclick: () => open({
-      title: label, back: t('close'),
+      title: label(), back: t('close'),
       body: [el('p', null, t('chain.what')), el('p', null, rich(`chain.${chain.state}.means`, values)), quote(chain.reason),
         facts([[t('chain.records'), chain.firstId && `${number(Number(chain.firstId))} – ${number(Number(chain.lastId))}`],
           [t('chain.verified'), when(chain.verifiedAt, 'second')]])],
@@ -55,7 +54,7 @@ function chainBadge(chain) {
         notice({ text: t('chain.asked') });
       } }],
     }),
-  }, label);
+  }, el('span', null, label()));
 }
 
 /* --- the page --- */

@@ -1,12 +1,13 @@
 // What needs somebody, who starts and leaves, how the directories are; twelve months; punctuality.
 import { get, now } from '../api.js';
 import { bdi, el, icon, nodes } from '../dom.js';
-import { addDays, age, city, clockOf, dateText, dayOf, dayText, directoryName, duration, instantOf,
-  percent, rich, t, when } from '../format.js';
+import { addDays, age, city, clockOf, dateText, dayOf, dayText, directoryName, duration, forViewer,
+  instantOf,
+  percent, rich, t, when, word } from '../format.js';
 import { chart, diverging, gauge, logLines, paired } from '../components/chart.js';
 import { button, card, head, pill } from '../components/page.js';
 import { empty, failed, quote } from '../components/states.js';
-import { go, href } from '../router.js';
+import { go, href, mayOpen } from '../router.js';
 
 export const shape = 'cards';
 
@@ -23,29 +24,31 @@ const FILTER = {
   attention: { state: 'attention' }, braked: { braked: 'true' }, offboardingOverdue: { type: 'userDelete' },
 };
 
-function need(one, data) {
+function need(one, data, company) {
   const first = one.sample[0] || {};
   const directory = data.directories?.find((each) => each.directory === first.directory);
   const name = first.displayName || first.userPrincipalName || first.username || '';
   const values = {
-    n: one.count, name: bdi(name), directory: first.directory ? directoryName(first.directory) : '',
+    n: one.count, name: bdi(name), directory: first.directory ? word('the', first.directory) : '',
     since: when(one.since, 'near'), age: el('span', null, duration(now() - Date.parse(one.since))),
     record: first.record ?? first.reason?.match(/\d+/)?.[0] ?? '', used: data.seats?.used ?? 0,
-    limit: data.seats?.limit ?? 0, waiting: directory?.waitingTasks ?? 0, next: when(directory?.nextProbeAt, 'near'),
+    limit: data.seats?.limit ?? 0,
   };
   const to = one.count === 1 && first.taskId ? href('task', first.taskId)
     : href(NEEDS[one.kind], '', one.kind === 'approvals' ? { tab: 'requests' } : FILTER[one.kind]);
   return el('li', { class: one.severity === 'critical' ? 'bad' : 'warn' },
     icon(one.kind === 'braked' || one.kind === 'directoryHeld' ? 'held'
       : one.severity === 'critical' ? 'failed' : 'attention'),
-    el('div', null, el('strong', null, rich(`need.${one.kind}`, values)),
+    el('div', null, el('strong', null, rich(`need.${one.kind}`, values),
+      directory?.waitingTasks > 0 && ` ${t('need.waiting', { n: directory.waitingTasks })}`,
+      directory?.nextProbeAt && [` ${t('dir.next')} `, when(directory.nextProbeAt, 'near'), '.']),
       first.reason && one.kind !== 'chainBroken' && el('div', null, one.kind === 'approvals'
         ? el('small', { class: 'muted' }, bdi(name), ' · ', bdi(first.reason)) : quote(first.reason))),
-    button(t(`need.${one.kind}.do`), { href: to, kind: 'small' }));
+    mayOpen(company, NEEDS[one.kind]) && button(t(`need.${one.kind}.do`), { href: to, kind: 'small' }));
 }
 
-const needs = (data) => (data.needs.length
-  ? el('ul', { class: 'needs' }, data.needs.map((one) => need(one, data)))
+const needs = (company) => (data) => (data.needs.length
+  ? el('ul', { class: 'needs' }, data.needs.map((one) => need(one, data, company)))
   : empty(t('overview.calm')));
 
 /* --- today --- */
@@ -73,6 +76,7 @@ function week({ days }) {
   const shown = days.slice(0, 8);
   const name = (day) => (day.date === dayOf() ? t('date.todayWord') : dayText(day.date, 'short'));
   const sum = (of) => shown.reduce((all, day) => all + day[of], 0);
+  if (!sum('creates') && !sum('deletes')) return empty(t('week.none'));
   return chart({
     finding: t('week.finding', { hires: sum('creates'), leavers: sum('deletes') }),
     legend: [['one', t('chart.hires')], ['two', t('chart.leavers')]],
@@ -152,7 +156,9 @@ export async function page({ company, signal }) {
   const slots = [];
   const leadNode = el('span'), clock = el('span');
   const tell = () => { const text = t('overview.now', { day: dateText(now(), 'weekday'), time: clockOf(), city: city() });
-    clock.textContent = text[0].toUpperCase() + text.slice(1); };
+    clock.textContent = [text[0].toUpperCase() + text.slice(1), forViewer(now(), 'clock')]
+      .filter(Boolean).join(' · ');
+  };
   /* A card whose content is drawn from a member of the overview, or from the trends. */
   function slot(key, place, draw, there = data[key]) {
     if (!there) return null;
@@ -177,7 +183,7 @@ export async function page({ company, signal }) {
   }
   const trends = company.can('tasks.read');
   const columns = el('div', { class: 'columns' },
-    el('div', { class: 'stack' }, slot('needs', 1, needs), slot('days', 3, week),
+    el('div', { class: 'stack' }, slot('needs', 1, needs(company)), slot('days', 3, week),
       slot('months', 5, months, trends)),
     el('div', { class: 'stack' }, slot('today', 2, today), slot('directories', 4, directories),
       slot('hours', 6, punctuality, trends)));

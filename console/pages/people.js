@@ -3,12 +3,10 @@ import { bdi, el } from '../dom.js';
 import { t, when } from '../format.js';
 import { href } from '../router.js';
 import { filters } from '../components/filters.js';
-import { button, card, head, person, pill } from '../components/page.js';
+import { button, card, head, person, statusPill } from '../components/page.js';
 import { list } from '../components/table.js';
 
 export const shape = 'table';
-export const STATUS = { active: ['ok', 'done'], disabled: ['', 'failed'], guest: ['accent', 'people'] };
-export const statusPill = (status) => pill(t(`status.${status}`), ...STATUS[status]);
 
 export async function page({ company, query, signal }) {
   const asOf = el('p', { class: 'muted small' });
@@ -17,7 +15,7 @@ export async function page({ company, query, signal }) {
     search: { name: 'query', label: t('people.search') },
     words: {
       name: 'status', label: t('people.status'), options: [{ value: '', label: t('people.all') },
-        ...Object.keys(STATUS).map((value) => ({ value, label: t(`status.${value}`) }))],
+        ...['active', 'disabled', 'guest'].map((value) => ({ value, label: t(`status.${value}`) }))],
     },
     more: [
       { name: 'department', label: t('field.department'), max: 256 },

@@ -4,14 +4,13 @@ import { bdi, el } from '../dom.js';
 import { actionText, city, dateText, directoryName, rich, stepName, t, taskTitle, when, word }
   from '../format.js';
 import { copyable } from '../components/copy.js';
-import { box, button, card, facts, fold, head, pill, statePill, tabs, timeline }
+import { box, button, card, facts, fold, head, statePill, statusPill, tabs, timeline }
   from '../components/page.js';
 import { part } from '../components/states.js';
 import { listPart } from '../components/table.js';
 import { href } from '../router.js';
 
 export const shape = 'facts';
-const TONE = { active: ['ok', 'done'], disabled: ['', 'failed'], guest: ['accent', 'people'] };
 
 /* --- tabs --- */
 
@@ -75,7 +74,8 @@ const log = ({ user, signal }) => card({ title: t('nav.log') }, listPart({
   columns: [
     { label: t('person.what'), kind: 'main', cell: (row) => [bdi(row.actor ?? '–'), ' ', actionText(row)] },
     { label: t('person.when'), cell: (row) => when(row.at) },
-    { label: t('person.outcome'), cell: (row) => word('outcome', row.outcome) },
+    { label: t('person.outcome'), cell: (row) => (row.outcome === 'ok' ? t('outcome.ok')
+      : [`${t('outcome.failed')} `, el('code', null, row.outcome)]) },
   ],
 }));
 
@@ -132,7 +132,7 @@ export async function page({ company, params, query, signal }) {
     node: el('div', { class: 'page' },
       head({
         title: bdi(user.displayName || user.userPrincipalName),
-        pill: pill(t(`status.${user.status}`), ...TONE[user.status]),
+        pill: statusPill(user.status),
         lead: el('span', { class: 'muted' }, bdi(user.userPrincipalName ?? ''),
           user.department && [' · ', bdi(user.department)],
           user.manager && [' · ', rich('person.reports', { name: user.manager.displayName })]),

@@ -139,7 +139,13 @@ sub wait_gone { my ($self, $css) = @_;
 # the page that it leads to.
 sub click {
     my ($self, $css, %how) = @_;
-    my $id = $self->wait_for($css);
+    return $self->_press($self->wait_for($css), %how);
+}
+
+# In the middle of the window first: a bar that stays at an edge covers what lies beneath it.
+sub _press {
+    my ($self, $id, %how) = @_;
+    $self->script('arguments[0].scrollIntoView({block: "center"})', { $element => $id });
     $self->_forget if $how{ready};
     $self->_do(POST => "/element/$id/click");
     return $how{ready} ? $self->ready : 1;
@@ -154,9 +160,7 @@ sub click_text {
 JS
     my $found = $self->until("there is $css with \"$text\"",
         sub { $self->script($look, $css, $text) });
-    $self->_forget if $how{ready};
-    $self->_do(POST => "/element/$found->{$element}/click");
-    return $how{ready} ? $self->ready : 1;
+    return $self->_press($found->{$element}, %how);
 }
 
 # Types into a field, instead of what it holds; date and time fields take '2027-03-28', '02:30'.
