@@ -162,7 +162,7 @@ export function duration(ms) {
 function ageText(instant) {
   const ms = Date.parse(instant) - now();
   const [unit, size] = UNITS.findLast(([, each]) => Math.abs(ms) >= each) || UNITS[0];
-  return new Intl.RelativeTimeFormat(lang, { numeric: 'always', style: 'short' })
+  return new Intl.RelativeTimeFormat(lang, { numeric: 'always' })
     .format(Math.trunc(ms / size), unit);
 }
 /* "14 s ago", "in 3 min": counts by itself; the instant is its title. */

@@ -226,7 +226,7 @@ export default {
     late: { one: '{n} late.', other: '{n} late.' },
     all: { one: 'Show it', other: 'Show all {n}' },
   },
-  'week.finding': 'The next seven days: {hires} hires, {leavers} leavers',
+  'week.none': 'Nobody starts or leaves in the next seven days.', 'week.finding': 'The next seven days: {hires} hires, {leavers} leavers',
   'months.finding': 'Twelve months: {hires} hires, {leavers} leavers',
   punctual: { share: '{share} began within a second', none: 'Nothing was due' },
   dir: {

@@ -228,7 +228,7 @@ export default {
     late: { one: '{n} för sent.', other: '{n} för sent.' },
     all: { one: 'Visa det', other: 'Visa alla {n}' },
   },
-  'week.finding': 'De kommande sju dagarna: {hires} börjar, {leavers} slutar',
+  'week.none': 'Ingen börjar eller slutar de kommande sju dagarna.', 'week.finding': 'De kommande sju dagarna: {hires} börjar, {leavers} slutar',
   'months.finding': 'Tolv månader: {hires} började, {leavers} slutade',
   punctual: { share: '{share} började inom en sekund', none: 'Inget skulle göras' },
   dir: {

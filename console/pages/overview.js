@@ -76,6 +76,7 @@ function week({ days }) {
   const shown = days.slice(0, 8);
   const name = (day) => (day.date === dayOf() ? t('date.todayWord') : dayText(day.date, 'short'));
   const sum = (of) => shown.reduce((all, day) => all + day[of], 0);
+  if (!sum('creates') && !sum('deletes')) return empty(t('week.none'));
   return chart({
     finding: t('week.finding', { hires: sum('creates'), leavers: sum('deletes') }),
     legend: [['one', t('chart.hires')], ['two', t('chart.leavers')]],
