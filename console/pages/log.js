@@ -72,13 +72,13 @@ export async function page({ company, query, signal }) {
       { name: 'outcome', kind: 'select', label: t('log.outcome'), options: [{ value: '', label: t('any') },
         { value: 'ok', label: t('log.ok') }, { value: 'refused', label: t('log.refused') }] },
       { name: 'from', kind: 'date', label: t('log.from') }, { name: 'to', kind: 'date', label: t('log.to') },
-      { name: 'task', label: t('log.task') }, { name: 'reads', kind: 'check', label: t('log.reads') },
+      { name: 'taskId', label: t('log.task') }, { name: 'includeReads', kind: 'check', label: t('log.reads') },
     ],
     change: () => { fresh.hidden = true; records.reload(); },
   });
   const args = () => {
-    const { from, to, reads, ...rest } = filter.query();
-    return { ...rest, from: from && instantOf(from), to: to && instantOf(to), reads: reads ? null : 'false' };
+    const { from, to, ...rest } = filter.query();
+    return { ...rest, from: from && instantOf(from), to: to && instantOf(to) };
   };
   let total = 0;
   records = list({

@@ -191,7 +191,7 @@ export async function page({ company, params: { id }, signal }) {
   const { task } = data;
   const records = company.can('audit.read') && card({
     title: t('task.records'),
-    beside: el('a', { href: href('log', '', { task: id, reads: 'true' }) }, t('task.inLog')),
+    beside: el('a', { href: href('log', '', { taskId: id, includeReads: 'true' }) }, t('task.inLog')),
   }, part(async () => {
     const { items } = await get('audit', { task: id, limit: 20 }, signal);
     return items.length ? el('ul', { class: 'bare' }, items.map(recordLine)) : t('task.noRecords');

@@ -3,6 +3,7 @@
 #include "core/base/json.h"
 #include "core/operation/op.h"
 #include "core/operation/schema.h"
+#include "core/queue/change.h"
 
 static const char *const categories[] = {"api", "workflow", "portal", NULL};
 
@@ -44,6 +45,7 @@ static ida_kind run_log(ida_call *call)
         .target = ida_json_string(call->arguments, "target"),
         .action = ida_json_string(call->arguments, "action"),
         .outcome = ida_json_string(call->arguments, "outcome"),
+        .task = ida_json_string(call->arguments, "taskId"),
         .questions = json_is_true(json_object_get(call->arguments, "includeReads")),
         .category = ida_json_string(call->arguments, "category"),
         .from = ida_argument_time(call, "from"),
@@ -53,6 +55,14 @@ static ida_kind run_log(ida_call *call)
         .before_seq = ida_place_number(position, 2),
         .limit = page->limit + 1, /* one more tells whether there is a next page */
     };
+    if (filter.task) {
+        ida_task *task;
+        kind = queue_task_get(call->store, c, call->principal->company, filter.task, 0, &task);
+        if (kind) {
+            return kind;
+        }
+        filter.target = task->upn;
+    }
     kind = store_audit_list(call->store, c, call->principal->company, &filter, &rows, &count,
                             position ? NULL : &total);
     if (kind) {
@@ -75,6 +85,7 @@ static const ida_param params[] = {
      .about = "To whom or what it was done: a UPN, a group, an API username; in any case."},
     {"action", IDA_PARAM_STRING, .max = 100, .about = "E.g. user.delete, task.failed."},
     {"outcome", IDA_PARAM_STRING, .max = 100, .about = "ok, an error code or toolError."},
+    {"taskId", IDA_PARAM_STRING, .max = 64, .about = "What was done about and by this task."},
     {"includeReads", IDA_PARAM_BOOLEAN, .about = "true: also reads that were answered."},
     {"from", IDA_PARAM_TIME, .about = "At or after this date or time (UTC), e.g. 2026-11-01."},
     {"to", IDA_PARAM_TIME, .about = "Before this date or time (UTC), e.g. 2026-12-01."},

@@ -28,6 +28,7 @@ ida_kind store_audit_spool_forget(store *s, ida_ctx *c, const char *spool, const
 
 typedef struct store_audit_filter {
     const char *actor, *category, *target, *action, *outcome; /* NULL: all */
+    const char *task;   /* ID; with target, its person: what names it */
     int questions;      /* 0, by time: without reads that were answered */
     int64_t from, to;   /* ms, from inclusive, to exclusive; 0: open */
     int64_t before_seq; /* page: records with a smaller seq (newest first); 0: from the newest */

@@ -42,11 +42,20 @@ typedef struct list_work {
 } list_work;
 
 /* The index that the page is taken from. */
-typedef enum path { PATH_ALL, PATH_DEEDS, PATH_ACTOR, PATH_CATEGORY, PATH_TARGET, PATHS } path;
+typedef enum path {
+    PATH_ALL,
+    PATH_DEEDS,
+    PATH_ACTOR,
+    PATH_CATEGORY,
+    PATH_TARGET,
+    PATH_TASK,
+    PATHS
+} path;
 
 static path path_of(const store_audit_filter *f)
 {
     return !f->by_time    ? (f->actor ? PATH_ACTOR : PATH_ALL)
+           : f->task      ? PATH_TASK
            : f->target    ? PATH_TARGET
            : f->actor     ? PATH_ACTOR
            : f->category  ? PATH_CATEGORY
@@ -60,7 +69,8 @@ static size_t narrow(const store_audit_filter *f, path by, int questions, ida_ct
 {
     const char *const keys[PATHS] = {[PATH_ACTOR] = audit_key(c->pool, f->actor),
                                      [PATH_CATEGORY] = f->category,
-                                     [PATH_TARGET] = audit_key(c->pool, f->target)};
+                                     [PATH_TARGET] = audit_key(c->pool, f->target),
+                                     [PATH_TASK] = audit_key(c->pool, f->target)};
     size_t count = 0;
     to[count++] = (db_arg)DB_T(by == PATH_CATEGORY ? NULL : f->category);
     to[count++] = (db_arg)DB_T(f->action);
@@ -69,6 +79,9 @@ static size_t narrow(const store_audit_filter *f, path by, int questions, ida_ct
         to[count++] = (db_arg)DB_T(keys[by]);
         to[count++] = (db_arg)DB_I(questions);
     }
+    if (by == PATH_TASK) {
+        to[count++] = (db_arg)DB_T(f->task);
+    }
     return count;
 }
 
@@ -76,17 +89,17 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
     static const db_statement by_place[PATHS] = {STMT_audit_list, STMT_audit_list,
                                                  STMT_audit_list_actor},
-                              by_time[PATHS] = {STMT_audit_times, STMT_audit_times_deeds,
-                                                STMT_audit_times_actor, STMT_audit_times_category,
-                                                STMT_audit_times_target},
-                              counts[PATHS] = {STMT_audit_count, STMT_audit_count_deeds,
-                                               STMT_audit_count_actor, STMT_audit_count_category,
-                                               STMT_audit_count_target};
+                              by_time[PATHS] = {STMT_audit_times,        STMT_audit_times_deeds,
+                                                STMT_audit_times_actor,  STMT_audit_times_category,
+                                                STMT_audit_times_target, STMT_audit_times_task},
+                              counts[PATHS] = {STMT_audit_count,        STMT_audit_count_deeds,
+                                               STMT_audit_count_actor,  STMT_audit_count_category,
+                                               STMT_audit_count_target, STMT_audit_count_task};
     list_work *w = baton;
     const store_audit_filter *f = w->filter;
     path by = path_of(f);
     int64_t to = f->to > 0 ? f->to : INT64_MAX;
-    db_arg args[10] = {DB_T(w->tenant), DB_I(f->from), DB_I(to),
+    db_arg args[11] = {DB_T(w->tenant), DB_I(f->from), DB_I(to),
                        DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX), DB_I(f->limit)};
     if (f->by_time) { /* at first nobody has this seq: all of the instant `to` stay out */
         args[2] = (db_arg)DB_I(f->before_seq > 0 ? f->before_at : to);

@@ -372,6 +372,11 @@ sub audit {
         ['role.assign ok'], 'action and outcome hold');
     is(data('/audit', { action => 'role.assign', outcome => 'NOT_FOUND' })->{totalCount}, 0,
         'both of them');
+    my $task = data('/tasks', { limit => 1 })->{items}[0];
+    my $of_task = data('/audit', { taskId => $task->{id}, limit => 200 })->{items};
+    ok(scalar @$of_task, 'what was done about a task is found');
+    is_deeply([grep { json_text($_) !~ /$task->{id}/ } @$of_task], [], 'each record names it');
+    refused('/audit', { taskId => 'none' }, 404, qr/none/, 'a task that is not there');
     refused('/audit', { category => 'magic' }, 400, qr/category/, 'an unknown category');
     my $body = read_op('/audit', { limit => 200, includeReads => "true" })->{body};
     unlike($body, qr/\Q@{[ $stack->key('read')->{apiKey} ]}\E/, 'no key is in it');
