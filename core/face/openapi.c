@@ -31,10 +31,17 @@ static const ida_field rehire[] = {OUT_WORD("restored", ALWAYS, restored),
                                    OUT_LIST("memberships", SOMETIMES, group),
                                    OUT_LIST("notRevokedThen", SOMETIMES, group), OUT_END};
 
+static const char *const adjustments[] = {"skipped", "doubled", "past", NULL};
+static const ida_field seats[] = {OUT_INTEGER("used", ALWAYS),
+                                  OUT_INTEGER("limit", ALWAYS | OR_NULL), OUT_END};
 static const ida_field plan[] = {OUT_TEXT("userPrincipalName", ALWAYS),
                                  OUT_TEXT("mail", ALWAYS | OR_NULL),
                                  OUT_TIME("scheduledAt", ALWAYS),
+                                 OUT_TEXT("displayName", ALWAYS | OR_NULL),
                                  OUT_TIME("scheduledAtUtc", ALWAYS),
+                                 OUT_TEXT("timeZone", ALWAYS),
+                                 OUT_WORD("adjustment", ALWAYS | OR_NULL, adjustments),
+                                 OUT_OBJECT("seats", ALWAYS, seats),
                                  OUT_TEXTS("steps", ALWAYS),
                                  OUT_END};
 static const ida_field dry_run[] = {

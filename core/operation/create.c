@@ -42,23 +42,28 @@ static ida_kind check(ida_call *call)
     return kind;
 }
 
+ida_kind ida_op_choose_names(store *s, ida_ctx *c, const ida_tenant *t, const char *upn_local,
+                             const char *mail_local, const char *task_id, char **upn, char **mail)
+{
+    ida_kind kind = queue_address_choose(s, c, t->id, upn_local, t->upn_domain, task_id, upn);
+    if (kind || t->same_upn_and_mail) {
+        *mail = kind ? NULL : *upn;
+        return kind;
+    }
+    return queue_address_choose(s, c, t->id, mail_local, t->email_domain, task_id, mail);
+}
+
 static ida_kind choose_names(ida_call *call, store *s, ida_ctx *c, ida_task *task)
 {
     const create_input *in = call->input;
-    const ida_tenant *t = call->tenant;
     char *upn, *mail;
-    ida_kind kind = queue_address_choose(s, c, t->id, in->upn_local, t->upn_domain, task->id, &upn);
-    if (kind) {
-        return kind;
+    ida_kind kind = ida_op_choose_names(s, c, call->tenant, in->upn_local, in->mail_local, task->id,
+                                        &upn, &mail);
+    if (!kind) {
+        task->upn = upn;
+        task->person = ida_fold_address(c->pool, upn);
+        task->mail = mail;
     }
-    task->upn = upn;
-    task->person = ida_fold_address(c->pool, upn);
-    if (t->same_upn_and_mail) {
-        task->mail = upn;
-        return IDA_OK;
-    }
-    kind = queue_address_choose(s, c, t->id, in->mail_local, t->email_domain, task->id, &mail);
-    task->mail = kind ? NULL : mail;
     return kind;
 }
 

@@ -11,6 +11,7 @@ struct ida_user;
 struct ida_create;
 struct ida_update;
 
+extern const ida_operation ida_op_user_preview;
 extern const ida_operation ida_op_user_get, ida_op_user_create, ida_op_user_update,
     ida_op_user_delete;
 extern const ida_operation ida_op_task_get, ida_op_task_list, ida_op_task_cancel,
@@ -61,6 +62,8 @@ extern const ida_param ida_write_params[];
 const char *ida_call_via(const ida_call *call);
 /* Due time, requester and steps of a new task. */
 void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due *due);
+/* {used, limit}; limit null: none. New reference. */
+ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **seats);
 /* Says beforehand that the brake will likely hold a task that disables an account. */
 ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
                               json_t *warnings);
@@ -90,6 +93,14 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const struct 
  * IDA_CONFLICT names whom it belongs to. `warnings` are the answer's. */
 ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const struct ida_create *person,
                        const zone_due *due, json_t *warnings, int *restored);
+
+/* Who has this employeeId, as [{userPrincipalName, state, taskId}]. New reference. */
+ida_kind ida_op_same_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
+                              json_t **people);
+/* UPN and mail of a new person, from the local parts that the formats give: the first that are
+ * free. `task_id`: whose own reservations do not count; NULL: nobody's. */
+ida_kind ida_op_choose_names(store *s, ida_ctx *c, const ida_tenant *tenant, const char *upn_local,
+                             const char *mail_local, const char *task_id, char **upn, char **mail);
 
 /* "it is carried out at ...", for people. */
 const char *ida_op_when(ida_ctx *c, const ida_task *task, const zone_due *due);

@@ -87,6 +87,7 @@ typedef struct ida_call {
     const char *remark;             /* there, behind the task's ID; NULL: none */
     const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry
                                        run's plan is made of it */
+    const char *adjustment;         /* of a planned task's time, as zone_due tells it */
     int replayed;                   /* 1: the first answer under this idempotency key, once more */
     struct ida_page *pages;         /* the lists in the result; core/operation/page.h */
     int64_t count; /* items in the result, for the audit record; counted by ida_operation_run */
@@ -125,6 +126,7 @@ struct ida_operation {
     int needs_sync; /* 1: 503 before the first full sync */
     int no_company; /* of the console: asks about no one company */
     int one_state;  /* 1: the result is one thing, whose ETag an If-Match of its writes names */
+    int discreet;   /* 1: its arguments stay out of the audit record */
     int secret;     /* 1: the answer holds what must not be kept, so it takes no Idempotency-Key */
     const ida_param *params; /* of the query string or the tool; a row without a name ends it */
     const ida_param *body;   /* members of the JSON body; NULL: it takes none */

@@ -23,6 +23,7 @@ void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due 
     task->username = call->principal->username;
     task->label = call->principal->label;
     task->via = ida_call_via(call);
+    call->adjustment = due->adjustment;
     ida_task_plan(c->pool, call->tenant, task);
 }
 
@@ -65,6 +66,17 @@ ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type, const i
     task->mail = user->mail;
     task->display_name = user->display_name;
     return task;
+}
+
+ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **seats)
+{
+    int64_t used;
+    ida_kind kind = queue_seats_used(s, c, tenant->id, &used);
+    *seats = kind ? NULL
+                  : json_pack("{s:I, s:o}", "used", (json_int_t)used, "limit",
+                              tenant->seat_limit < 0 ? json_null()
+                                                     : json_integer(tenant->seat_limit));
+    return kind;
 }
 
 ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task,

@@ -41,7 +41,7 @@ static const char *parameters_of(const ida_call *call)
 {
     const ida_operation *op = call->operation;
     json_t *out = ida_json_keep(call->c->pool, json_object());
-    if (!op) {
+    if (!op || op->discreet) {
         return NULL;
     }
     add_known(call->c->pool, op->body, call->body, out);

@@ -85,8 +85,43 @@ static ida_kind find_holders(store *s, ida_ctx *c, const char *tenant, const cha
     return kind;
 }
 
+static void add_person(json_t *people, const char *upn, const char *state, const char *task_id)
+{
+    json_array_append_new(people, ida_json_texts("userPrincipalName", upn, "state", state, "taskId",
+                                                 task_id, NULL));
+}
+
+/* The same as a list: leaving (its offboarding is queued), enabled, disabled, coming (its creation
+ * is). New reference. */
+static json_t *people_json(const holders *h)
+{
+    json_t *people = json_array();
+    for (int i = 0; i < h->people_count; i++) {
+        const former *f = &h->people[i];
+        add_person(people, f->user->upn,
+                   f->offboarding     ? "leaving"
+                   : f->user->enabled ? "enabled"
+                                      : "disabled",
+                   f->offboarding ? f->offboarding->id : NULL);
+    }
+    for (int i = 0; i < h->coming_count; i++) {
+        add_person(people, h->coming[i].upn, "coming", h->coming[i].task_id);
+    }
+    return people;
+}
+
+ida_kind ida_op_same_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
+                              json_t **people)
+{
+    holders h;
+    ida_kind kind = find_holders(s, c, tenant, employee_id, &h);
+    *people = kind ? NULL : people_json(&h);
+    return kind;
+}
+
 /* What a creation that did not ask for a new account is told. */
-static ida_kind refuse(ida_ctx *c, const char *employee_id, int wants_restore, const holders *h)
+static ida_kind refuse_in_words(ida_ctx *c, const char *employee_id, int wants_restore,
+                                const holders *h)
 {
     static const char new_one[] = "Send \"rehire\":\"new\" to create another account all the same.";
     const char *id = ida_clean(c->pool, employee_id, strlen(employee_id), 64);
@@ -111,6 +146,16 @@ static ida_kind refuse(ida_ctx *c, const char *employee_id, int wants_restore, c
                     "There is more than one with the employeeId %s, so none is restored: it is "
                     "that of %s. Bring the right one back with PATCH /v1/api/user. %s",
                     id, h->named, new_one);
+}
+
+static ida_kind refuse(ida_ctx *c, const char *employee_id, int wants_restore, const holders *h)
+{
+    refuse_in_words(c, employee_id, wants_restore, h);
+    return ida_because(c,
+                       h->left         ? "rehireUndecided"
+                       : wants_restore ? "nothingToRestore"
+                                       : "employeeIdTaken",
+                       json_pack("{s:o}", "people", people_json(h)));
 }
 
 /* --- restore --- */

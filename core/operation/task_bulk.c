@@ -50,9 +50,8 @@ static void read_moment(ida_call *call, bulk_input *in)
     ida_payload_moment(call->c, in->moment, &moment);
     if (!call->c->faults) { /* their form, once for all; what is left out is each task's own */
         zone_due due;
-        zone_schedule(call->c, ZONE_DUE_UPDATE, call->tenant->time_zone,
-                      moment.date ? moment.date : "2000-01-01", moment.time ? moment.time : "12:00",
-                      &due);
+        zone_schedule(call->c, ZONE_DUE_UPDATE, call->tenant->time_zone, moment.date,
+                      moment.time ? moment.time : "12:00", &due);
     }
 }
 

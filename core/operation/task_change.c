@@ -40,6 +40,7 @@ static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
             change->time ? change->time : change->task->wall_time, &due);
     }
     kind = kind ? kind : ida_faults_raise(c);
+    change->adjustment = kind ? NULL : due.adjustment;
     return kind ? kind
                 : queue_task_move(s, c, change->tenant, change->id, due.date, due.time, due.zone,
                                   due.at_ms, NULL);

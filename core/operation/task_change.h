@@ -16,9 +16,10 @@ typedef struct ida_task_change {
     const char *waiting;     /* of ida_task_change_look */
     const char *seen;        /* If-Match: the state that was looked at; NULL: any */
     /* out */
-    ida_task *task;      /* as it is afterwards */
-    const char *message; /* for people */
-    int own;             /* 1: whoever asked for the task in the console is who asks now */
+    ida_task *task;         /* as it is afterwards */
+    const char *message;    /* for people */
+    const char *adjustment; /* of the time it was moved to, as zone_due tells it */
+    int own;                /* 1: whoever asked for the task in the console is who asks now */
 } ida_task_change;
 
 /* {"task": ...}, as GET task answers, texts cleaned: what its entity tag is made of. */

@@ -196,6 +196,7 @@ static ida_kind change(store *s, ida_ctx *c, void *baton)
     }
     answer(call, wanted.task);
     call->planned = wanted.task;
+    call->adjustment = wanted.adjustment;
     if (wanted.own && in->verb == IDA_TASK_RELEASE) {
         call->remark = "released by the person who had queued it";
     }

@@ -11,7 +11,8 @@ const ida_param ida_write_params[] = {IDA_DRY_RUN_PARAM, {0}};
 
 typedef struct writing {
     ida_call *call;
-    int planned; /* a dry run came through */
+    int planned;   /* a dry run came through */
+    json_t *seats; /* as they were before it */
 } writing;
 
 static store_idempotency row_of(const ida_call *call)
@@ -89,12 +90,15 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
     ida_call *call = w->call;
     call->result = NULL;
     call->planned = NULL;
+    call->adjustment = NULL;
     call->location = call->task_id = NULL;
     call->replayed = call->audit_written = w->planned = 0;
     if (call->idempotency_key && !call->dry_run) {
         return keyed(s, c, call);
     }
-    ida_kind kind = work(s, c, call);
+    ida_kind kind = call->dry_run ? ida_op_seats(s, c, call->tenant, &w->seats) : IDA_OK;
+    ida_json_keep(c->pool, w->seats);
+    kind = kind ? kind : work(s, c, call);
     if (!kind && call->dry_run) {
         w->planned = 1;
         return ida_fail(
@@ -105,7 +109,7 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
 }
 
 /* {message, plan, warnings} and what the operation says beside the task it would have queued. */
-static void plan(ida_call *call)
+static void plan(ida_call *call, json_t *seats)
 {
     static const char *const of_the_task[] = {"message", "taskId",      "userPrincipalName",
                                               "mail",    "scheduledAt", "scheduledAtUtc"};
@@ -120,8 +124,12 @@ static void plan(ida_call *call)
     }
     ida_json_put(told, "userPrincipalName", task->upn);
     ida_json_put_or_null(told, "mail", task->mail);
+    ida_json_put_or_null(told, "displayName", task->display_name);
     ida_json_put(told, "scheduledAt", zone_schedule_local(c, task->zone, task->due_at));
     ida_json_put_time(told, "scheduledAtUtc", task->due_at);
+    ida_json_put(told, "timeZone", task->zone);
+    ida_json_put_or_null(told, "adjustment", call->adjustment);
+    json_object_set(told, "seats", seats);
     json_object_set_new(told, "steps", steps);
     ida_json_put(
         out, "message",
@@ -144,6 +152,6 @@ ida_kind ida_op_write(ida_call *call)
     }
     ida_ctx_clear(call->c);
     call->audit_written = 0; /* its record was taken back too */
-    plan(call);
+    plan(call, w.seats);
     return IDA_OK;
 }

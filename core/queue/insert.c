@@ -23,11 +23,13 @@ ida_kind queue_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant)
     int64_t used;
     ida_kind kind = tenant->seat_limit < 0 ? IDA_OK : queue_seats_used(s, c, tenant->id, &used);
     if (!kind && tenant->seat_limit >= 0 && used >= tenant->seat_limit) {
-        kind = ida_fail(
-            c, IDA_FORBIDDEN,
-            "The tenant's user seat limit is reached: %lld of %lld seats are in use, queued "
-            "creations included. Offboard a user or raise seatLimit in the tenant document.",
-            (long long)used, (long long)tenant->seat_limit);
+        ida_fail(c, IDA_FORBIDDEN,
+                 "The tenant's user seat limit is reached: %lld of %lld seats are in use, queued "
+                 "creations included. Offboard a user or raise seatLimit in the tenant document.",
+                 (long long)used, (long long)tenant->seat_limit);
+        kind = ida_because(c, "seatLimit",
+                           json_pack("{s:I, s:I}", "used", (json_int_t)used, "limit",
+                                     (json_int_t)tenant->seat_limit));
     }
     return kind;
 }

@@ -117,6 +117,26 @@ static int within_reach(ida_ctx *c, const zone_wall *today, const zone_wall *wal
     return 1;
 }
 
+static int same_wall(const zone_wall *a, const zone_wall *b)
+{
+    return day_of(a) == day_of(b) && a->hour == b->hour && a->minute == b->minute;
+}
+
+/* Clocks go back by less than this, and not twice within it. */
+#define TURN_S INT64_C(10800)
+
+static const char *adjustment(const zone_info *rules, const zone_wall *asked, int64_t at_s)
+{
+    zone_wall there;
+    zone_to_wall(rules, at_s, &there);
+    if (!same_wall(&there, asked)) {
+        return "skipped";
+    }
+    int64_t back_s = zone_offset(rules, at_s) - zone_offset(rules, at_s + TURN_S);
+    zone_to_wall(rules, at_s + back_s, &there);
+    return back_s > 0 && same_wall(&there, asked) ? "doubled" : NULL;
+}
+
 ida_kind zone_schedule(ida_ctx *c, zone_due_default kind, const char *zone, const char *date,
                        const char *time, zone_due *due)
 {
@@ -157,6 +177,7 @@ ida_kind zone_schedule(ida_ctx *c, zone_due_default kind, const char *zone, cons
     due->at_ms = at_ms;
     due->given = !is_now;
     due->past = at_ms < now_ms;
+    due->adjustment = due->past ? "past" : is_now ? NULL : adjustment(rules, &wall, at_ms / 1000);
     return IDA_OK;
 }
 

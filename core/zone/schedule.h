@@ -14,6 +14,9 @@ typedef struct zone_due {
     int64_t at_ms;    /* UTC */
     int given;        /* 0 when the caller gave neither date nor time and the default is "now" */
     int past;         /* the instant lies before now: runs at once, the answer says so */
+    /* What was made of the wall time: "past" as above; "skipped", it does not exist, the first
+     * instant after it; "doubled", it comes twice, the first; NULL: nothing. */
+    const char *adjustment;
 } zone_due;
 
 typedef enum zone_due_default {

@@ -1,0 +1,128 @@
+# Hires at the console's door: what a creation would be called and when, and why it is refused.
+use strict;
+use warnings;
+use JSON::PP ();
+use Test::More;
+use Idadmin::Test qw(wait_until);
+use Idadmin::Test::Console ();
+use Idadmin::Test::Stack qw(for_each_stack);
+
+my ($stack, %as, $domain);
+
+sub preview { my (%arguments) = @_; return $as{viewer}->data('/user/preview',
+    { firstname => 'Maja', surname => "Str\x{c3}\x{b6}m", %arguments }) }
+sub hire { my (%more) = @_; return $as{operator}->post('/user', { firstname => 'Maja',
+    surname => 'Ek', date => '2031-03-28', time => '09:00', %more }) }
+sub error { my ($answer) = @_; my $e = $answer->{json}{error}; return [$answer->{status},
+    $e->{reason}, map { [@$_{qw(userPrincipalName state taskId)}] } @{ $e->{details}{people} // [] }] }
+
+sub names {
+    my $look = preview();
+    is_deeply([@$look{qw(displayName userPrincipalName mail timeZone adjustment sameEmployeeId)}],
+        ["Maja Str\x{f6}m", "maja.strom\@$domain", "maja.strom\@$domain", 'Europe/Stockholm', undef,
+        []], 'names as a creation makes them');
+    is($look->{numbered}, JSON::PP::false(), 'the first choice is free');
+    cmp_ok($look->{seats}{used}, '>', 3, 'seats are counted');
+    is($look->{seats}{limit}, undef, 'without a limit');
+    is(preview()->{userPrincipalName}, $look->{userPrincipalName}, 'a look reserves nothing');
+    hire(surname => 'Strom');
+    $look = preview();
+    is_deeply([@$look{qw(userPrincipalName numbered)}],
+        ["maja.strom2\@$domain", JSON::PP::true()], 'a name that is taken gets a number');
+    $look = preview(middleName => 'Li', usernameFormat => '{surname}', emailFormat =>
+        '{surname}.{firstname}', displayNameFormat => '{surname}, {firstname} {middleName}');
+    is($look->{userPrincipalName}, "strom\@$domain", 'a format that is typed in');
+    like($look->{displayName}, qr/^Str\x{f6}m, Maja Li$/, 'of the name, too');
+    my $bad = $as{viewer}->get('/user/preview', { firstname => 'A', usernameFormat => '{x}',
+        date => '2031-02-30' });
+    is_deeply([$bad->{status}, sort map { $_->{name} } @{ $bad->{json}{error}{fields} }],
+        [400, 'surname'], 'what is missing');
+    $bad = $as{viewer}->get('/user/preview', { firstname => 'A', surname => 'B',
+        usernameFormat => '{x}', date => '2031-02-30' });
+    is_deeply([$bad->{status}, sort map { $_->{name} } @{ $bad->{json}{error}{fields} }],
+        [400, 'date', 'usernameFormat'], 'what is wrong');
+    is($as{approver}->get('/user/preview', { firstname => 'A', surname => 'B' })->{status}, 403,
+        'not for everybody');
+    my @looks;
+    wait_until(20, sub { @looks = grep { $_->{action} eq 'user.preview' } @{
+        $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} };
+        return @looks >= 6 });
+    is(scalar(grep { keys %{ $_->{parameters} // {} } } @looks), 0,
+        'who was typed in is not on record');
+}
+
+sub moments {
+    my %moments = (
+        '2027-03-28 02:30' => ['2027-03-28T01:00:00Z', 'skipped'],
+        '2027-03-28 03:00' => ['2027-03-28T01:00:00Z', undef],
+        '2027-10-31 02:30' => ['2027-10-31T00:30:00Z', 'doubled'],
+        '2027-10-31 01:59' => ['2027-10-30T23:59:00Z', undef],
+        '2027-10-31 03:00' => ['2027-10-31T02:00:00Z', undef],
+    );
+    for my $when (sort keys %moments) {
+        my ($date, $time) = split / /, $when;
+        my $look = preview(date => $date, time => $time);
+        is_deeply([@$look{qw(scheduledAtUtc adjustment)}], $moments{$when}, $when);
+        my $plan = $as{operator}->post('/user', { firstname => 'A', surname => 'B', date => $date,
+            time => $time }, { dryRun => 'true' })->{json}{data}{plan};
+        is_deeply([@$plan{qw(scheduledAtUtc adjustment)}], $moments{$when}, 'so says the plan');
+    }
+    my $yesterday = do { my @t = gmtime(time - 172800);
+        sprintf '%04d-%02d-%02d', $t[5] + 1900, $t[4] + 1, $t[3] };
+    is(preview(date => $yesterday)->{adjustment}, 'past', 'what has passed');
+    my $plan = $stack->post('/v1/api/user?dryRun=true', { firstname => 'A', surname => 'B' })
+        ->{json}{data}{plan};
+    is_deeply([@$plan{qw(displayName timeZone adjustment)}, sort keys %{ $plan->{seats} }],
+        ['A B', 'Europe/Stockholm', undef, 'limit', 'used'], 'a plan of REST tells the same');
+    my $id = hire(surname => 'Flytt')->{json}{data}{taskId};
+    my $moved = $as{operator}->request('PATCH', '/task', { id => $id, dryRun => 'true' },
+        body => { date => '2027-03-28', time => '02:30' });
+    is($moved->{json}{data}{plan}{adjustment}, 'skipped', 'and that of a move');
+}
+
+sub reasons {
+    my $first = hire(employeeId => 'E-1')->{json}{data};
+    my @coming = [$first->{userPrincipalName}, 'coming', $first->{taskId}];
+    is_deeply(error(hire(employeeId => 'E-1')), [409, 'employeeIdTaken', @coming],
+        'a number that somebody has');
+    is_deeply(preview(employeeId => 'E-1')->{sameEmployeeId}, [{
+        userPrincipalName => $coming[0][0], state => 'coming', taskId => $coming[0][2] }],
+        'which the preview says');
+    is_deeply(error(hire(employeeId => 'E-2', rehire => 'restore')), [409, 'nothingToRestore'],
+        'nobody to bring back');
+    my $upn = "eva.berg\@$domain";
+    $as{operator}->request('PATCH', '/user', {}, body => { userPrincipalName => $upn,
+        employeeId => 'E-3' });
+    wait_until(30, sub { @{ preview(employeeId => 'E-3')->{sameEmployeeId} } });
+    is_deeply(error(hire(employeeId => 'E-3')), [409, 'employeeIdTaken', [$upn, 'enabled', undef]],
+        'somebody who is here');
+    my $leaver = $as{operator}->post('/user/offboard', { userPrincipalName => $upn,
+        date => '2031-01-01' })->{json}{data}{taskId};
+    is_deeply(error(hire(employeeId => 'E-3')), [409, 'rehireUndecided', [$upn, 'leaving', $leaver]],
+        'somebody who leaves');
+    is(hire(employeeId => 'E-3', rehire => 'new')->{status}, 200, 'decided: a new account');
+    $stack->apply_tenant($stack->tenant_document(seatLimit => 3));
+    my $full = hire();
+    is_deeply(error($full), [403, 'seatLimit'], 'no seat');
+    my $details = $full->{json}{error}{details};
+    is($details->{limit}, 3, 'of how many');
+    cmp_ok($details->{used}, '>=', 3, 'are taken');
+    is_deeply(preview()->{seats}, $details, 'as the preview says');
+}
+
+for my $kind ({ name => 'on-premises' }, { name => 'cloud', cloud => {} }) {
+    my %how = %$kind;
+    subtest delete $how{name} => sub {
+        for_each_stack {
+            ($stack) = @_;
+            $domain = $stack->domain;
+            %as = map { $_ => Idadmin::Test::Console->new($stack->httpd, user => $_,
+                company => $stack->{company}) } @Idadmin::Test::Httpd::console_users;
+            subtest names => \&names;
+            subtest moments => \&moments;
+            subtest reasons => \&reasons;
+        } %how, httpd => { rate_limits => { person => '100000/60s' }, console => 1 };
+    };
+}
+
+done_testing;
