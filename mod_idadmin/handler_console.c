@@ -161,6 +161,8 @@ static int answer_request(request_rec *r, request_state *state)
         .c = state->c,
         .principal = &principal,
         .person = person,
+        .server_rate_key = *config_rate(r->server, LIMIT_KEY),
+        .server_rate_company = *config_rate(r->server, LIMIT_COMPANY),
         .address = r->useragent_ip,
         .if_match = apr_table_get(r->headers_in, "If-Match"),
     };

@@ -24,7 +24,7 @@ extern const ida_operation ida_op_users_search, ida_op_user_details, ida_op_user
 extern const ida_operation ida_op_session, ida_op_companies, ida_op_pulse, ida_op_overview,
     ida_op_trends;
 extern const ida_operation ida_op_keys, ida_op_key_create, ida_op_key_rotate, ida_op_key_disable,
-    ida_op_key_enable, ida_op_key_delete;
+    ida_op_key_enable, ida_op_key_delete, ida_op_company;
 
 /* The common arguments `limit` and `cursor` of a list. */
 #define IDA_LIST_PARAMS                                                       \

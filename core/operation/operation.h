@@ -59,7 +59,9 @@ typedef struct ida_call {
     const ida_principal *principal; /* on the console `username` is the name that was signed in
                                        with */
     const ida_tenant *tenant;       /* NULL of the console's operations on no company */
-    const ida_person *person;       /* on the console: whoever signed in; else NULL */
+    ida_rate server_rate_key, server_rate_company; /* on the console: in force where the tenant has
+                                                      none of its own */
+    const ida_person *person; /* on the console: whoever signed in; else NULL */
     /* every directory of the tenant has completed a full sync: else users, names, seats would be
      * guesses */
     int synced;
