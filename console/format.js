@@ -185,8 +185,9 @@ export const stateWord = (state) => word('state', state);
  * "Welcome/2 sendEmail" is action 2 of the workflow Welcome. */
 export function stepName(technical) {
   const [, workflow, at, rest] = technical.match(/^(.*)\/(\d+) (\S+)$/) || [];
-  const [name, account] = (rest || technical).split('@');
-  const plain = word('step', name);
+  const [, what, object] = (rest || technical).match(/^(\S+) ?(.*)$/s); // "addToGroup Sales team"
+  const [name, account] = what.split('@');
+  const plain = word('step', name) + (object && `: ${object}`);
   return {
     technical,
     name: account ? t('step.in', { step: plain, directory: directoryName(account) }) : plain,

@@ -45,7 +45,8 @@ export function filters({ query, search, words, more = [], change }) {
       type: 'button', class: 'chip',
       'aria-label': t('filters.remove', { filter: `${one.label} ${shown(one)}` }),
       onclick: () => { set({ [one.name]: '' }); drawMore(); },
-    }, `${one.label}: `, el('bdi', null, shown(one)), icon('failed'))),
+    }, one.kind === 'check' ? one.label : [`${one.label}: `, el('bdi', null, shown(one))],
+    icon('failed'))),
     ...(active.length > 1 ? [el('button', { type: 'button', class: 'button small plain', onclick: clear },
       t('filters.clear'))] : []));
     chips.hidden = !active.length;
