@@ -1,7 +1,7 @@
 // Owns workflows: what each is for, and what its runs came to.
 import { get, now } from '../api.js';
 import { bdi, el, icon } from '../dom.js';
-import { duration, rich, t, when, word } from '../format.js';
+import { duration, t, when, word } from '../format.js';
 import { href } from '../router.js';
 import { head, pill, tabs } from '../components/page.js';
 import { part, quote } from '../components/states.js';
