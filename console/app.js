@@ -344,6 +344,6 @@ async function begin() {
   watch();
   drawLive();
   document.addEventListener('keydown', keys);
-  start({ findCompany, frame: { page: place.page, stand, home: () => home() } });
+  start({ findCompany, frame: { get page() { return place.page; }, stand, home } });
 }
 begin();

@@ -110,7 +110,8 @@ export const logLines = (hours, marks, kinds) => (width) => {
     ? `${i && hours[i - 1].values[k] > 0 ? 'L' : 'M'}${x(i).toFixed(1)} ${y(hour.values[k]).toFixed(1)}h.01`
     : '')).join('');
   return [height + 36,
-    marks.map(([ms, words]) => [svg('line', { class: 'grid-line', x1: left, x2: width, y1: y(ms), y2: y(ms) }),
+    marks.map(([ms, words]) => [
+      svg('line', { class: 'grid-line', x1: left, x2: width, y1: y(ms), y2: y(ms) }),
       text(left - 6, y(ms) + 4, words, { 'text-anchor': 'end', class: 'soft' })]),
     kinds.map((kind, k) => svg('path', { class: kind, d: path(k), 'stroke-linecap': 'round' })),
     hours.map((hour, i) => i % 6 === 5 && mid(x(i), height + 30, hour.label, 'soft'))];

@@ -9,7 +9,8 @@ import { menu as menuOf } from './menu.js';
 
 /* columns [{label, cell(row), kind: 'main'|'wide'|'num'|'', sort}]; main and wide take the full width
  * of a card. id(row): what stays the same over polls. label(row): what a row's menu and tick
- * are called by. menu(row): items of the row's menu, none for none. ticks: {change(ids)}. sorted {by, descending} with sort(by).
+ * are called by. menu(row): items of the row's menu, none for none. ticks: {change(ids)}. sorted
+ * {by, descending} with sort(by).
  * Answers {node, update(rows), ticked, tick(ids), count}. */
 export function table({ caption, columns, id = (row) => row.id, label, menu, ticks, sorted, sort }) {
   const body = el('tbody', { role: 'rowgroup' });
@@ -187,7 +188,11 @@ export function list({ path, query = () => ({}), limit = 50, none, loaded, every
     node: host, table: made, reload, rows: () => rows,
     ready: first(memory().loaded),
     poll: every && {
-      path, apply: polled, note: note && ((data) => { const n = changes(rows, of(data).items, id); return n && note(n); }),
+      path, apply: polled,
+      note: note && ((data) => {
+        const n = changes(rows, of(data).items, id);
+        return n && note(n);
+      }),
       query: () => ({ ...query(), limit: Math.min(200, Math.max(limit, rows.length)) }),
       every: typeof every === 'function' ? () => every(rows) : every,
     },

@@ -262,7 +262,7 @@ export default {
   moment: {
     skipped: '{time} does not exist on that day (summer time begins): {instead} is used.',
     doubled: '{time} comes twice on that day: the first is used.', queued: 'Queued for {at}.',
-    begins: 'It begins now.', undone: 'Undone: the task is cancelled.', in: '({city})',
+    begins: 'It begins now.', undone: 'Undone: the task is cancelled.',
     day: 'Day', time: 'Time ({city})',
     hint: 'Left out: as soon as it is queued; with a day alone 00:00.',
   },

@@ -266,7 +266,7 @@ export default {
     skipped: '{time} finns inte den dagen (sommartid börjar): {instead} gäller.',
     doubled: '{time} kommer två gånger den dagen: den första gäller.',
     queued: 'Ligger i kö till {at}.', begins: 'Det börjar nu.',
-    undone: 'Ångrat: ärendet är avbrutet.', in: '({city})', day: 'Dag', time: 'Tid ({city})',
+    undone: 'Ångrat: ärendet är avbrutet.', day: 'Dag', time: 'Tid ({city})',
     hint: 'Utelämnat: så snart det ligger i kö; med enbart dag 00:00.',
   },
   rehire: {

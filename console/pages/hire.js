@@ -79,10 +79,11 @@ async function rehire({ details, message }) {
   return choose({
     title: t('rehire.title'),
     body: [el('ul', null, people.map((each) => el('li', null, has(`rehire.${each.state}`)
-      ? rich(`rehire.${each.state}`, { name: each.userPrincipalName }) : bdi(each.userPrincipalName)))), el('p', null, quote(message))],
+      ? rich(`rehire.${each.state}`, { name: each.userPrincipalName }) : bdi(each.userPrincipalName)))),
+    el('p', null, quote(message))],
     options: [{ label: t('rehire.new'), value: 'new' },
-      ...(one && ['disabled', 'offboarding'].includes(one.state) ? [{ label: t('rehire.restore'), value: 'restore',
-        kind: 'primary' }] : [])],
+      ...(one && ['disabled', 'offboarding'].includes(one.state)
+        ? [{ label: t('rehire.restore'), value: 'restore', kind: 'primary' }] : [])],
   });
 }
 
@@ -104,7 +105,7 @@ async function hire(values, rehiring) {
       el('p', null, rich(back ? 'hire.getsBack' : 'hire.gets',
         { name, upn: plan.userPrincipalName })),
       el('p', null, begins(plan, 'hire.at')),
-      plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
+      adjusted(plan, body),
       back?.memberships?.length > 0 && box('info', el('p', null, t('rehire.memberships')),
         el('ul', null, back.memberships.map((one) => el('li', null, bdi(one.name))))),
       warned(warnings), stepList(plan.steps),
@@ -132,8 +133,8 @@ function preview(values, host, signal) {
         el('p', null, bdi(data.userPrincipalName)),
         ...[data.numbered && el('p', { class: 'muted' }, t('hire.numbered')),
           data.mail !== data.userPrincipalName && el('p', null, bdi(data.mail)),
-          el('p', null, when(data.scheduledAtUtc, 'minute', { forYou: true }), ' ', t('moment.in', { city: city() })),
-          data.adjustment && data.adjustment !== 'past' && box('warn', adjusted(data, { time: time || '00:00' })),
+          el('p', null, when(data.scheduledAtUtc, 'minute', { forYou: true }), ` (${city()})`),
+          adjusted(data, { time: time || undefined }),
           full ? box('bad', t('hire.noSeat', data.seats))
             : data.seats?.limit && el('p', { class: 'muted' }, t('hire.seat', data.seats)),
           data.sameEmployeeId?.length > 0 && box('warn', el('p', null, t('rehire.title')),
@@ -164,7 +165,7 @@ async function change(values, before) {
     title: rich('change.ask', { name: before.displayName }), verb: t('change.go'),
     body: [changes(body, before),
       el('p', null, begins(plan, 'change.at')), warned(warnings),
-      plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
+      adjusted(plan, body),
       stepList(plan.steps)],
     run: (key) => send('PATCH', 'user', { body, key }),
   }));

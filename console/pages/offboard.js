@@ -41,7 +41,7 @@ async function ask({ user, when: moment, ...values }) {
       { name, at: when(plan.scheduledAtUtc, 'moment') }),
     body: [
       el('p', null, t(now ? 'offboard.noReturn' : 'offboard.canMove')),
-      plan.adjustment && plan.adjustment !== 'past' && box('warn', adjusted(plan, body)),
+      adjusted(plan, body),
       warnings.length > 0 && box('warn', ...warnings.map((one) => el('p', null, quote(one)))),
       fold(t('offboard.steps', { n: plan.steps.length }), el('ol', null, plan.steps.map((one) => {
         const { name: step, by } = stepName(one);
@@ -56,8 +56,10 @@ async function ask({ user, when: moment, ...values }) {
   queuedNotice(done, now);
   go(href('task', done.taskId));
 }
-export const adjusted = ({ adjustment, scheduledAtUtc }, { time }) => t(`moment.${adjustment}`,
-  { time, instead: dateText(scheduledAtUtc, 'clock') });
+/* An hour that summer time skips or doubles, said; else nothing. */
+export const adjusted = ({ adjustment, scheduledAtUtc }, { time = '00:00' }) =>
+  ['skipped', 'doubled'].includes(adjustment) && box('warn', t(`moment.${adjustment}`,
+    { time, instead: dateText(scheduledAtUtc, 'clock') }));
 
 export async function page({ company, params, signal }) {
   const user = params.id ? (await get('user/details', { user: params.id }, signal)).user : null;

@@ -155,7 +155,8 @@ export async function page({ company, signal }) {
   const data = await get('overview', {}, signal);
   const slots = [];
   const leadNode = el('span'), clock = el('span');
-  const tell = () => { const text = t('overview.now', { day: dateText(now(), 'weekday'), time: clockOf(), city: city() });
+  const tell = () => {
+    const text = t('overview.now', { day: dateText(now(), 'weekday'), time: clockOf(), city: city() });
     clock.textContent = [text[0].toUpperCase() + text.slice(1), forViewer(now(), 'clock')]
       .filter(Boolean).join(' · ');
   };
