@@ -145,7 +145,10 @@ async function template({ company, query, signal }) {
       { label: t('tasks.state'), cell: (row) => row.taskId && el('a', { href: href('task', row.taskId) },
         statePill(row.taskState)) },
     ],
-    label: (row) => nameOf(row.user), menu: write && ((row) => [{ label: t('role.unassign'), kind: 'danger', run: () => assign('unassign', one, row.user) }]),
+    label: (row) => nameOf(row.user),
+    menu: write && ((row) => [{
+      label: t('role.unassign'), kind: 'danger', run: () => assign('unassign', one, row.user),
+    }]),
     none: () => ({ text: t('role.nobody') }),
   });
   await rows.ready;
@@ -164,7 +167,10 @@ async function template({ company, query, signal }) {
 /* --- requests --- */
 
 async function decide(request, service, approve) {
-  const values = { name: nameOf(request.requester), service: request.service, group: service?.group.name || request.service };
+  const values = {
+    name: nameOf(request.requester), service: request.service,
+    group: service?.group.name || request.service,
+  };
   const body = { requestId: request.id, decision: approve ? 'approve' : 'deny' };
   const done = approve ? await confirm({
     title: rich('request.approveAsk', values), body: el('p', null, rich('request.approveNote', values)),
@@ -255,13 +261,17 @@ async function requests({ company, query, signal }) {
       { label: t('tasks.person'), kind: 'main', cell: (one) => linkTo(one.requester, company) },
       { label: t('request.service'), cell: (one) => bdi(one.service) },
       { label: t('tasks.state'), cell: (one) => [pill(word('request.state', one.state), ...STATES[one.state]),
-        one.taskId && company.can('tasks.read') && [' ', el('a', { href: href('task', one.taskId) }, t('task.open'))]] },
+        one.taskId && company.can('tasks.read') && [' ',
+          el('a', { href: href('task', one.taskId) }, t('task.open'))]] },
       { label: t('request.since'), cell: (one) => when(one.requestedAt, 'day') },
       { label: t('request.decidedBy'), cell: (one) => (one.decidedAt
         ? [bdi(one.decidedBy), ' ', el('small', { class: 'muted' }, when(one.decidedAt, 'day'))] : '–') },
     ],
     label: (one) => nameOf(one.requester), menu: write && ((one) => (one.state === 'open' || one.state === 'approved'
-      ? [{ label: t(one.state === 'open' ? 'request.withdraw' : 'request.end'), kind: 'danger', run: () => stop(one) }] : [])),
+      ? [{
+        label: t(one.state === 'open' ? 'request.withdraw' : 'request.end'), kind: 'danger',
+        run: () => stop(one),
+      }] : [])),
     none: () => ({ text: t('request.none') }),
   });
   await rows.ready;
@@ -296,6 +306,8 @@ export async function page(args) {
     node: el('div', { class: 'page' }, head({ title: t('nav.access'), actions }),
       may.length > 1 && tabs(t('nav.access'), may.map((one) => ({
         label: t(`access.${one}`), href: href('access', one), current: one === tab && !back,
-      }))), back && el('p', null, el('a', { href: href('access', back) }, t(`access.back.${back}`))), ...[content].flat()),
+      }))),
+      back && el('p', null, el('a', { href: href('access', back) }, t(`access.back.${back}`))),
+      ...[content].flat()),
   };
 }

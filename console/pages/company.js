@@ -54,8 +54,10 @@ function report({ state, requestedAt, finishedAt, lines }) {
   return [el('h3', null, state === 'done' ? t('co.checked', { n: bad }) : t(`co.check.${state}`)),
     el('p', { class: 'muted' }, when(finishedAt || requestedAt)),
     timeline(lines.map((line) => ({
-      icon: line.ok ? 'done' : 'failed', tone: line.ok ? 'ok' : 'bad', title: el('span', { lang: 'en' }, bdi(line.check)),
-      detail: line.ok ? el('span', { lang: 'en' }, bdi(line.detail)) : [quote(line.detail), el('div', null, advice(line))],
+      icon: line.ok ? 'done' : 'failed', tone: line.ok ? 'ok' : 'bad',
+      title: el('span', { lang: 'en' }, bdi(line.check)),
+      detail: line.ok ? el('span', { lang: 'en' }, bdi(line.detail))
+        : [quote(line.detail), el('div', null, advice(line))],
     })))];
 }
 const advice = ({ check }) => {
@@ -153,14 +155,17 @@ export async function page({ company, signal }) {
               : t('co.seatsFree', { n: data.seats.used })],
             [t('co.createUsersIn'), data.createUsersIn && directoryName(data.createUsersIn)],
             [t('co.domains'), [...new Set([data.upnDomain, data.emailDomain])].map((one) => el('div', null, bdi(one)))],
-            [t('co.brake'), data.brake.offboardingsPerHour ? t('co.brakeAt', { n: data.brake.offboardingsPerHour }) : t('co.none')],
+            [t('co.brake'), data.brake.offboardingsPerHour
+              ? t('co.brakeAt', { n: data.brake.offboardingsPerHour }) : t('co.none')],
             [t('co.stale'), t('co.days', { n: data.hygiene.staleAfterDays })],
             [t('co.history'), t('co.days', { n: data.retention.taskHistoryDays })],
             [t('co.audit'), t('co.days', { n: data.retention.auditDays })],
             [t('co.rateKey'), rate('key')], [t('co.rateCompany'), rate('company')],
             ...Object.entries(data.modules).map(([name, on]) => [word('module', name), yes(on)]),
             [t('nav.workflows'), number(data.workflowCount)], [t('co.notifications'), number(data.notificationCount)],
-          ]), el('p', { class: 'muted' }, rich('co.readOnly', { command: el('code', null, 'idadminctl tenant apply') }))),
+          ]), el('p', { class: 'muted' }, rich('co.readOnly', {
+            command: el('code', null, 'idadminctl tenant apply'),
+          }))),
           names(data, signal)))),
   };
 }

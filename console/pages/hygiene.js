@@ -62,7 +62,8 @@ async function section({ company, params: { id }, query, signal }) {
   const { staleDays } = query;
   const groups = id === 'emptyGroups';
   const inactive = id === 'staleAccounts' || id === 'inactiveGuests';
-  const { staleAfterDays, sections: { [id]: known } } = await get('hygiene', { sections: id, staleDays, limit: 1 }, signal);
+  const { staleAfterDays, sections: { [id]: known } } =
+    await get('hygiene', { sections: id, staleDays, limit: 1 }, signal);
   const top = (...more) => el('div', { class: 'page' }, head({
     title: t(`hyg.${id}`), lead: t(`hyg.${id}.text`, { n: staleAfterDays }),
     actions: known.count > 0 && company.can('hygiene.export') && download(id, staleDays, known.count),
@@ -70,7 +71,8 @@ async function section({ company, params: { id }, query, signal }) {
   }), ...more);
   if (!known.available) return { title: t(`hyg.${id}`), node: top(card({}, quote(known.reason))) };
   const columns = groups ? [
-    { label: t('group.name'), kind: 'main', cell: (row) => el('a', { href: href('access', 'groups', { group: row.id }) }, bdi(row.name)) },
+    { label: t('group.name'), kind: 'main', cell: (row) =>
+      el('a', { href: href('access', 'groups', { group: row.id }) }, bdi(row.name)) },
     { label: t('group.kind'), cell: (row) => word('kind', row.kind) },
     { label: t('group.directory'), cell: (row) => directoryName(row.directory) },
   ] : [

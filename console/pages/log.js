@@ -46,8 +46,9 @@ function chainBadge(chain) {
     type: 'button', class: `pill ${SEALS[chain.state][0]}`, 'aria-haspopup': 'dialog',
     onclick: () => open({
       title: label(), back: t('close'),
-      body: [el('p', null, t('chain.what')), el('p', null, rich(`chain.${chain.state}.means`, values)), quote(chain.reason),
-        facts([[t('chain.records'), chain.firstId && `${number(Number(chain.firstId))} – ${number(Number(chain.lastId))}`],
+      body: [el('p', null, t('chain.what')), el('p', null, rich(`chain.${chain.state}.means`, values)),
+        quote(chain.reason), facts([[t('chain.records'), chain.firstId
+          && `${number(Number(chain.firstId))} – ${number(Number(chain.lastId))}`],
           [t('chain.verified'), when(chain.verifiedAt, 'second')]])],
       buttons: [{ label: t('chain.now'), kind: 'primary', run: async () => {
         await send('POST', 'audit/verify');
@@ -86,7 +87,8 @@ export async function page({ company, query, signal }) {
     columns: [
       { label: t('log.what'), kind: 'main', cell: (one) => el('details', { class: 'record' },
         el('summary', null, el('span', null, actionText(one)), ' ', ended(one)), parameters(one)) },
-      { label: t('log.who'), cell: (one) => [who(one), one.label && el('small', { class: 'muted' }, ' ', bdi(one.label))] },
+      { label: t('log.who'), cell: (one) => [who(one),
+        one.label && el('small', { class: 'muted' }, ' ', bdi(one.label))] },
       { label: t('log.when'), cell: (one) => when(one.at, 'minute') },
     ],
     none: () => ({ text: t('log.none'), action: button(t('filters.clear'), { run: () => filter.clear() }) }),

@@ -1,7 +1,7 @@
 // Owns workflows: what each is for, and what its runs came to.
 import { get, now } from '../api.js';
 import { bdi, el, icon } from '../dom.js';
-import { duration, rich, t, when, word } from '../format.js';
+import { duration, t, when, word } from '../format.js';
 import { href } from '../router.js';
 import { head, pill, tabs } from '../components/page.js';
 import { part, quote } from '../components/states.js';
@@ -34,7 +34,8 @@ async function all({ signal }) {
   const flows = list({
     path: 'workflows', signal, caption: t('nav.workflows'),
     columns: [
-      { label: t('wf.name'), kind: 'main', cell: (one) => el('a', { href: href('workflows', one.name) }, bdi(one.name)) },
+      { label: t('wf.name'), kind: 'main', cell: (one) =>
+        el('a', { href: href('workflows', one.name) }, bdi(one.name)) },
       { label: t('wf.trigger'), cell: (one) => word('type', one.trigger) },
       { label: t('wf.actions'), kind: 'num', cell: (one) => String(one.actionCount) },
       { label: t('tasks.state'), cell: (one) => (one.active ? pill(t('wf.active'), 'ok', 'done')
@@ -44,7 +45,11 @@ async function all({ signal }) {
     none: () => ({ text: t('wf.none') }),
   });
   await flows.ready;
-  return { title: t('nav.workflows'), node: el('div', { class: 'page' }, head({ title: t('nav.workflows'), lead: t('wf.lead') }), el('div', { class: 'card' }, flows.node)) };
+  const title = t('nav.workflows');
+  return {
+    title, node: el('div', { class: 'page' }, head({ title, lead: t('wf.lead') }),
+      el('div', { class: 'card' }, flows.node)),
+  };
 }
 
 const actions = (run) => el('ol', { class: 'marks' }, run.actions.map((one) => {
