@@ -19,15 +19,13 @@ const MOMENTS = {
 
 /* What is known of the person, beside the form: groups that are left, who reports to them. */
 const whom = (user, company, signal) => part(async () => {
-  const [access, reports] = await Promise.all([
-    company.can('access.read') ? get('user/access', { user: user.id, limit: 1 }, signal) : null,
-    get('users', { manager: user.userPrincipalName, limit: 1 }, signal)]);
+  const access = company.can('access.read')
+    && await get('user/access', { user: user.id, limit: 1 }, signal);
   return el('div', { class: 'stack tight' }, person(user, href('person', user.id)),
     el('ul', null,
       el('li', null, t('offboard.disabled')), el('li', null, t('offboard.sessions')),
       access && el('li', null, t('offboard.groups', { n: access.totalCount }))),
-    user.userPrincipalName === company.person?.userPrincipalName && box('bad', t('offboard.own')),
-    reports.totalCount > 0 && box('warn', t('offboard.manager', { n: reports.totalCount })));
+    user.userPrincipalName === company.person?.userPrincipalName && box('bad', t('offboard.own')));
 });
 
 async function ask({ user, when: moment, ...values }) {

@@ -19,15 +19,8 @@ export async function page({ company, query, signal }) {
     },
     more: [
       { name: 'department', label: t('field.department'), max: 256 },
-      { name: 'manager', label: t('field.manager'), kind: 'person' },
-      { name: 'license', label: t('people.license') },
-      { name: 'group', label: t('people.group') },
-      { name: 'jobTitle', label: t('field.jobTitle') },
-      { name: 'company', label: t('field.company') },
-      { name: 'inactiveDays', label: t('people.inactive'), kind: 'number', attrs: { min: 1, max: 3650 } },
       { name: 'lastSignInBefore', label: t('people.before'), kind: 'date' },
       { name: 'lastSignInAfter', label: t('people.after'), kind: 'date' },
-      { name: 'createdAfter', label: t('people.createdAfter'), kind: 'date' },
     ],
     change: () => people.reload(),
   });
@@ -40,8 +33,6 @@ export async function page({ company, query, signal }) {
       { label: t('people.work'), cell: (row) => (row.department || row.jobTitle) && el('span',
         { class: 'person' }, bdi(row.jobTitle || row.department),
         row.jobTitle && row.department && el('small', null, bdi(row.department))) },
-      { label: t('field.manager'), cell: (row) => row.manager
-        && el('a', { href: href('person', row.manager.id) }, bdi(row.manager.displayName)) },
       { label: t('people.status'), cell: (row) => statusPill(row.status) },
       { label: t('people.signIn'), cell: (row) => (row.lastSignInAt ? when(row.lastSignInAt, 'day')
         : el('span', { class: 'muted' }, t('people.never'))) },

@@ -199,7 +199,7 @@ export async function page({ company, params: { id }, signal }) {
   const line = `curl -H 'X-Company-ID: ${company.companyId}' -H "X-Api-User: $API_USER" `
     + `-H "X-Api-Key: $API_KEY" \\\n  '${company.links.rest}/task?id=${encodeURIComponent(id)}'`;
   return {
-    title: t(`task.name.${task.type}`, { name: task.displayName || task.userPrincipalName }),
+    title: t(`task.title.${task.type}`, { name: task.displayName || task.userPrincipalName }),
     node: el('div', { class: 'page' }, top, card({ title: t('task.steps') }, steps), records,
       card({ title: t('task.same') }, facts([['ID', copyable(id)]]),
         copyable(line, { what: 'curl', block: true }))),

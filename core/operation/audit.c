@@ -84,7 +84,7 @@ static const ida_param params[] = {
     {"target", IDA_PARAM_STRING, .max = 256,
      .about = "To whom or what it was done: a UPN, a group, an API username; in any case."},
     {"action", IDA_PARAM_STRING, .max = 100, .about = "E.g. user.delete, task.failed."},
-    {"outcome", IDA_PARAM_STRING, .max = 100, .about = "ok, an error code or toolError."},
+    {"outcome", IDA_PARAM_STRING, .max = 100, .about = "ok, an error code, toolError, or refused: all but ok."},
     {"taskId", IDA_PARAM_STRING, .max = 64, .about = "What was done about and by this task."},
     {"includeReads", IDA_PARAM_BOOLEAN, .about = "true: also reads that were answered."},
     {"from", IDA_PARAM_TIME, .about = "At or after this date or time (UTC), e.g. 2026-11-01."},

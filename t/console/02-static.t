@@ -90,11 +90,17 @@ subtest 'contrast' => sub {
 
 # --- languages ---
 
+# Texts are nested by page: frame: { skip: '...' } is frame.skip, and '' the group's own text.
 sub texts {
     my ($file) = @_;
-    my %found;
-    while ($text{$file} =~ /(?<![\w.'-])'?([\w.-]+)'?:\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")/g) {
-        $found{$1} = $2 // $3;
+    my (%found, @groups);
+    my $text = $text{$file} =~ s{^\s*//.*$}{}mgr;
+    while ($text =~ /(?:([\w.-]+)|'([\w.-]*)')\s*:\s*(?:(\{)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")
+        |(\})/gx) {
+        my ($name, $opens, $value, $closes) = ($1 // $2, $3, $4 // $5, $6);
+        if    ($closes) { pop @groups }
+        elsif ($opens)  { push @groups, $name }
+        else { $found{ join '.', grep {length} @groups, $name } = $value }
     }
     return \%found;
 }

@@ -49,7 +49,7 @@ sub fresh {
         waitingTasks syncInterval deletionGuard protectedAccountCount secrets);
     is_deeply(\%some, { directory => 'onPremises', dialect => 'openLdap', state => 'fresh',
         problem => undef, since => undef, nextProbeAt => undef, waitingTasks => 0,
-        syncInterval => '1s', deletionGuard => '20%', protectedAccountCount => 1,
+        syncInterval => 1, deletionGuard => 20, protectedAccountCount => 1,
         secrets => [{ kind => 'bindPassword', expiresAt => undef }] }, 'a directory that is well');
     like($d->{address}, qr/^ldap/, 'its address');
 }
