@@ -102,6 +102,34 @@ ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int6
     return store_number(s, c, STMT_groups_empty_count, DB_ARGS(DB_T(tenant)), total);
 }
 
+static void listed_of(const db_result *r, int i, void *out)
+{
+    const row_group_listed *row = DB_ROW(group_listed, r, i);
+    *(cache_listed_group *)out = (cache_listed_group){
+        row->directory.text,   row->id.text,       row->name.text,          row->kind.text,
+        row->description.text, row->name_key.text, row->member_count.number};
+}
+
+#define FILTERED(f)                                                                          \
+    DB_T((f)->words), DB_I((f)->exactly), DB_T((f)->kind), DB_T((f)->directory),             \
+        DB_I((f)->empty == CACHE_EMPTY_OR_NOT ? -1 : (f)->empty == CACHE_EMPTY)
+
+ida_kind cache_group_list(store *s, ida_ctx *c, const char *tenant, const cache_group_filter *f,
+                          const cache_listed_group **rows, int *count)
+{
+    return store_rows(s, c, STMT_group_list,
+                      DB_ARGS(DB_T(tenant), FILTERED(f), DB_T(f->after_name ? f->after_name : ""),
+                              DB_T(f->after_id ? f->after_id : ""), DB_I(f->limit)),
+                      listed_of, sizeof **rows, rows, count);
+}
+
+ida_kind cache_group_count(store *s, ida_ctx *c, const char *tenant, const cache_group_filter *f,
+                           int64_t *total)
+{
+    return store_number(s, c, STMT_group_list_count,
+                        DB_ARGS(DB_T(tenant), FILTERED(f), DB_I(f->count_max)), total);
+}
+
 ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, cache_freshness *fresh)
 {
     db_result r;

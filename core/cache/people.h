@@ -56,6 +56,28 @@ ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char
                             int *count);
 ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
 
+typedef struct cache_listed_group {
+    const char *directory, *id, *name, *kind, *description, *name_key; /* in the order of name_key,
+                                                                          id */
+    int64_t member_count;
+} cache_listed_group;
+
+typedef struct cache_group_filter {
+    const char *words;           /* ida_name_key of a part of the name, or of all of it; NULL: any */
+    int exactly;                 /* 1: all of it */
+    const char *kind, *directory; /* NULL: any */
+    enum { CACHE_EMPTY_OR_NOT, CACHE_EMPTY, CACHE_NOT_EMPTY } empty;
+    const char *after_name, *after_id; /* page; NULL at first */
+    int limit;
+    int64_t count_max; /* a count is at most this */
+} cache_group_filter;
+
+ida_kind cache_group_list(store *s, ida_ctx *c, const char *tenant,
+                          const cache_group_filter *filter, const cache_listed_group **rows,
+                          int *count);
+ida_kind cache_group_count(store *s, ida_ctx *c, const char *tenant,
+                           const cache_group_filter *filter, int64_t *total);
+
 /* Where the tenant's directories stand together: the older of their last completed syncs (0:
  * never), and which record sign-ins. */
 typedef struct cache_freshness {

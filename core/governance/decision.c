@@ -4,7 +4,12 @@
 
 #include <string.h>
 
+#include "core/base/json.h"
+#include "core/base/search_key.h"
 #include "core/base/text.h"
+#include "core/cache/people.h"
+
+#define CANDIDATES_MAX 5
 
 /* The UPN under which the template is assigned to this person already; NULL: it is not. */
 static ida_kind assigned_as(store *s, ida_ctx *c, const char *tenant,
@@ -80,6 +85,24 @@ ida_kind governance_role_unassign(store *s, ida_ctx *c, const char *tenant,
                               DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person)), NULL);
 }
 
+/* Which groups could be meant. */
+static ida_kind ambiguous(store *s, ida_ctx *c, const char *tenant, const char *name)
+{
+    const cache_listed_group *groups;
+    cache_group_filter filter = {.words = ida_name_key(c->pool, name), .limit = CANDIDATES_MAX};
+    ida_ctx *asking = ida_ctx_make(c->env, c->pool); /* the refusal stands whatever comes of this */
+    int count = 0;
+    json_t *candidates = json_array();
+    filter.exactly = 1;
+    cache_group_list(s, asking, tenant, &filter, &groups, &count);
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(candidates,
+                              ida_json_texts("id", groups[i].id, "name", groups[i].name,
+                                             "directory", groups[i].directory, NULL));
+    }
+    return ida_because(c, "groupAmbiguous", json_pack("{s:o}", "candidates", candidates));
+}
+
 ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant,
                                    const ida_access_service *service, const ida_user *user,
                                    const char *justification, const char **id)
@@ -98,11 +121,12 @@ ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant,
     ida_ctx_clear(c);
     kind = cache_group_find(s, c, tenant, service->group, &group);
     if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
-        return ida_fail(c, kind,
-                        "The service %s grants the group %s, of which the directory has %s.",
-                        service->name, service->group,
-                        kind == IDA_CONFLICT ? "several: the access catalog must name it by ID"
-                                             : "none");
+        int several = kind == IDA_CONFLICT;
+        ida_fail(c, kind, "The service %s grants the group %s, of which the directory has %s.",
+                 service->name, service->group,
+                 several ? "several: the access catalog must name it by ID" : "none");
+        return several ? ambiguous(s, c, tenant, service->group)
+                       : ida_because(c, "groupUnknown", NULL);
     }
     if (kind) {
         return kind;
@@ -117,17 +141,19 @@ ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant,
 }
 
 ida_kind governance_request_decide(store *s, ida_ctx *c, const char *tenant, const char *id,
-                                   int approved, const char *by)
+                                   int approved, const char *by, const char *reason)
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_request_decide,
                                 DB_ARGS(DB_T(tenant), DB_T(id),
                                         DB_T(approved ? "approved" : "denied"),
-                                        DB_I(ida_now(c->env)), DB_T(by)),
+                                        DB_I(ida_now(c->env)), DB_T(by), DB_T(reason)),
                                 &r);
-    return kind || r.changes
-               ? kind
-               : ida_fail(c, IDA_CONFLICT, "The access request %s is decided already.", id);
+    if (kind || r.changes) {
+        return kind;
+    }
+    ida_fail(c, IDA_CONFLICT, "The access request %s is decided already.", id);
+    return ida_because(c, "requestDecided", NULL);
 }
 
 ida_kind governance_request_task(store *s, ida_ctx *c, const char *tenant, const char *id,
@@ -142,9 +168,11 @@ ida_kind governance_request_end(store *s, ida_ctx *c, const char *tenant, const 
     db_result r;
     ida_kind kind = store_write(s, c, STMT_request_end,
                                 DB_ARGS(DB_T(tenant), DB_T(id), DB_I(ida_now(c->env))), &r);
-    return kind || r.changes ? kind
-                             : ida_fail(c, IDA_CONFLICT,
-                                        "The access request %s is neither open nor approved.", id);
+    if (kind || r.changes) {
+        return kind;
+    }
+    ida_fail(c, IDA_CONFLICT, "The access request %s is neither open nor approved.", id);
+    return ida_because(c, "requestDecided", NULL);
 }
 
 ida_kind governance_request_retain(store *s, ida_ctx *c, const char *tenant, int64_t before,

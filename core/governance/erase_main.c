@@ -28,6 +28,7 @@ static const struct place {
     {STMT_erase_see_detail, STMT_erase_put_detail, 1, PLACE},
     {STMT_erase_see_action, STMT_erase_put_action, 1, PLACE},
     {STMT_erase_see_justification, STMT_erase_put_justification, 1, PLACE},
+    {STMT_erase_see_reason, STMT_erase_put_reason, 1, PLACE},
     {STMT_erase_see_approvers, STMT_erase_put_approvers, 0, "[]"},
     {STMT_erase_see_decided_by, STMT_erase_put_decided_by, 0, PLACE},
     {STMT_erase_see_assigned_by, STMT_erase_put_assigned_by, 0, PLACE},

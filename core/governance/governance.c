@@ -75,9 +75,10 @@ ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, cons
 static void assignment_of(const db_result *r, int i, void *out)
 {
     const row_assignment *row = DB_ROW(assignment, r, i);
-    *(ida_role_assignment *)out = (ida_role_assignment){row->id.text,     row->name.text,
-                                                        row->upn.text,    row->assigned_by.text,
-                                                        row->person.text, row->assigned_at.number};
+    *(ida_role_assignment *)out = (ida_role_assignment){
+        row->id.text,     row->name.text,          row->upn.text,     row->assigned_by.text,
+        row->person.text, row->assigned_at.number, row->user_id.text, row->task_id.text,
+        row->task_state.text};
 }
 
 ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant,
@@ -96,7 +97,40 @@ ida_kind governance_assignment_of(store *s, ida_ctx *c, const char *tenant, cons
                       assignment_of, sizeof **rows, rows, count);
 }
 
+ida_kind governance_assignment_page(store *s, ida_ctx *c, const char *tenant,
+                                    const governance_assigned_filter *f,
+                                    const ida_role_assignment **rows, int *count, int64_t *total)
+{
+    ida_kind kind = store_rows(s, c, STMT_assignment_page,
+                               DB_ARGS(DB_T(tenant), DB_T(f->template_id), DB_T(f->person),
+                                       DB_T(f->user_id), DB_T(f->after_template),
+                                       DB_T(f->after_person), DB_I(f->limit)),
+                               assignment_of, sizeof **rows, rows, count);
+    return kind ? kind
+                : store_number(s, c, STMT_assignment_count,
+                               DB_ARGS(DB_T(tenant), DB_T(f->template_id), DB_T(f->person),
+                                       DB_T(f->user_id)),
+                               total);
+}
+
 /* --- access requests --- */
+
+static void service_of(const db_result *r, int i, void *out)
+{
+    const row_service *row = DB_ROW(service, r, i);
+    *(ida_access_service *)out = (ida_access_service){row->name.text, row->group_name.text,
+                                                      row->approvers.text};
+}
+
+ida_kind governance_service_list(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+                                 int limit, const ida_access_service **rows, int *count,
+                                 int64_t *total)
+{
+    ida_kind kind = store_rows(s, c, STMT_service_list,
+                               DB_ARGS(DB_T(tenant), DB_T(after_name), DB_I(limit)), service_of,
+                               sizeof **rows, rows, count);
+    return kind ? kind : store_number(s, c, STMT_service_count, DB_ARGS(DB_T(tenant)), total);
+}
 
 ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const char *name,
                                 ida_access_service *service)
@@ -109,8 +143,7 @@ ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const 
     if (kind) {
         return kind;
     }
-    const row_service *row = DB_ROW(service, &r, 0);
-    *service = (ida_access_service){row->name.text, row->group_name.text, row->approvers.text};
+    service_of(&r, 0, service);
     return IDA_OK;
 }
 
@@ -133,6 +166,9 @@ static void request_of(const db_result *r, int i, void *out)
         .decided_by = row->decided_by.text,
         .ended_at = row->ended_at.number,
         .task_id = row->task_id.text,
+        .reason = row->reason.text,
+        .task_state = row->task_state.text,
+        .task_error = row->task_error.text,
     };
 }
 
@@ -158,11 +194,31 @@ ida_kind governance_request_open_count(store *s, ida_ctx *c, const char *tenant,
     return store_number(s, c, STMT_request_open_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id,
-                                 int limit, const ida_access_request **rows, int *count)
+/* Sorts behind every ID of ida_new_id. */
+static const char newest[] = "~";
+
+static const char *between_commas(ida_ctx *c, const char *words)
 {
-    return store_rows(s, c, STMT_request_list, DB_ARGS(DB_T(tenant), DB_T(before_id), DB_I(limit)),
+    return words ? ida_printf(c->pool, ",%s,", words) : NULL;
+}
+
+ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id,
+                                 const char *states, int limit, const ida_access_request **rows,
+                                 int *count)
+{
+    return store_rows(s, c, STMT_request_list,
+                      DB_ARGS(DB_T(tenant), DB_T(before_id ? before_id : newest),
+                              DB_T(between_commas(c, states)), DB_I(limit)),
                       request_of, sizeof **rows, rows, count);
+}
+
+ida_kind governance_request_count(store *s, ida_ctx *c, const char *tenant, const char *states,
+                                  int64_t max, int64_t *total)
+{
+    return store_number(s, c, STMT_request_count,
+                        DB_ARGS(DB_T(tenant), DB_T(newest), DB_T(between_commas(c, states)),
+                                DB_I(max)),
+                        total);
 }
 
 static ida_kind one_request(store *s, ida_ctx *c, db_statement statement, const db_arg *args,

@@ -22,6 +22,7 @@ ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, cons
 typedef struct ida_role_assignment {
     const char *template_id, *template_name, *upn, *assigned_by, *person;
     int64_t assigned_at;
+    const char *user_id, *task_id, *task_state; /* NULL: not known, none */
 } ida_role_assignment;
 
 /* Of a tenant after (after_template, after_person), or of one person (folded UPN). */
@@ -31,11 +32,26 @@ ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant,
 ida_kind governance_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person,
                                   int limit, const ida_role_assignment **rows, int *count);
 
+/* A page of them, of one template (ID) and one person where not NULL. */
+typedef struct governance_assigned_filter {
+    const char *template_id;
+    const char *person, *user_id; /* folded UPN, and account */
+    const char *after_template, *after_person;
+    int limit;
+} governance_assigned_filter;
+ida_kind governance_assignment_page(store *s, ida_ctx *c, const char *tenant,
+                                    const governance_assigned_filter *filter,
+                                    const ida_role_assignment **rows, int *count, int64_t *total);
+
 typedef struct ida_access_service {
     const char *name, *group;
     const char *approvers; /* JSON array of UPNs */
 } ida_access_service;
 
+/* By name, after `after_name`. */
+ida_kind governance_service_list(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+                                 int limit, const ida_access_service **rows, int *count,
+                                 int64_t *total);
 ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const char *name,
                                 ida_access_service *service); /* IDA_NOT_FOUND */
 
@@ -45,7 +61,9 @@ typedef struct ida_access_request {
     const char *state;     /* open approved denied; withdrawn, ended */
     const char *decided_by;
     int64_t requested_at, decided_at, ended_at;
+    const char *reason;  /* of the decision; NULL: none was given */
     const char *task_id; /* that carries it out; NULL: none */
+    const char *task_state, *task_error; /* what came of it; NULL: not known (any more) */
 } ida_access_request;
 
 struct ida_user;
@@ -59,9 +77,13 @@ ida_kind governance_request_open(store *s, ida_ctx *c, const char *tenant, int64
                                  const char *after_id, int limit, const ida_access_request **rows,
                                  int *count);
 ida_kind governance_request_open_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
-/* All, newest first, before the ID. */
+/* Newest first, before the ID (NULL: from the newest on), in these states (with commas between;
+ * NULL: any). */
 ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id,
-                                 int limit, const ida_access_request **rows, int *count);
+                                 const char *states, int limit, const ida_access_request **rows, int *count);
+/* At most `max`. */
+ida_kind governance_request_count(store *s, ida_ctx *c, const char *tenant, const char *states,
+                                  int64_t max, int64_t *total);
 ida_kind governance_request_get(store *s, ida_ctx *c, const char *tenant, const char *id,
                                 const ida_access_request **request); /* IDA_NOT_FOUND */
 /* The open request of a person (folded UPN) for a service; IDA_NOT_FOUND. */

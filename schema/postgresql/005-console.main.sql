@@ -11,3 +11,6 @@ UPDATE task SET via = 'command' WHERE type LIKE 'access%'
 CREATE INDEX task_state_due ON task (tenant_id, state, due_at, id, type);
 CREATE INDEX task_done ON task (tenant_id, type, finished_at) WHERE state = 'done';
 CREATE INDEX task_started ON task (tenant_id, started_at) WHERE started_at > 0;
+
+-- Why a request was decided as it was.
+ALTER TABLE access_request ADD COLUMN reason TEXT COLLATE "C";

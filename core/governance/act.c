@@ -1,0 +1,93 @@
+/* Owns what acts about access share: who is meant, and the tasks that carry a decision into the
+ * directories. */
+#include "core/governance/act.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/store/tenant.h"
+
+ida_kind governance_act_person(store *s, ida_ctx *c, const char *tenant, const char *named,
+                               ida_user **user)
+{
+    ida_kind kind = cache_user_details(s, c, tenant, named, user, NULL);
+    return kind != IDA_NOT_FOUND
+               ? kind
+               : ida_fail(c, kind,
+                          "No user %s is known: the cache learns of new people when the directory "
+                          "is read again.",
+                          ida_clean(c->pool, named, strlen(named), 128));
+}
+
+const char *governance_account(const ida_user *user, ida_directory_kind directory)
+{
+    return !user->in[directory] ? NULL : user->directory == directory ? user->id : user->other_id;
+}
+
+void governance_no_orders(ida_ctx *c, governance_orders *orders)
+{
+    *orders = (governance_orders){ida_json_keep(c->pool, json_array()),
+                                  ida_json_keep(c->pool, json_array()), NULL};
+}
+
+ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *actor,
+                              ida_task_type type, const ida_user *user, const access_grantor *by,
+                              const access_item *items, int count, governance_orders *orders)
+{
+    ida_tenant *tenant;
+    ida_kind kind = store_tenant_get(s, c, actor->tenant, &tenant, NULL, NULL);
+    for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
+        const char *account = governance_account(user, (ida_directory_kind)d), *id = NULL;
+        for (int i = 0; !account && i < count; i++) {
+            if ((int)items[i].directory == d) {
+                json_array_append_new(orders->homeless, json_string(items[i].name));
+            }
+        }
+        if (account) {
+            access_order order = {.tenant = tenant,
+                                  .type = type,
+                                  .directory = (ida_directory_kind)d,
+                                  .user_id = account,
+                                  .upn = user->upn,
+                                  .display_name = user->display_name,
+                                  .by = by,
+                                  .items = items,
+                                  .count = count,
+                                  .username = actor->username,
+                                  .label = actor->label,
+                                  .via = actor->via};
+            kind = governance_grant_order(s, c, &order, &id);
+        }
+        if (!kind && id) {
+            json_array_append_new(orders->tasks, json_string(id));
+            orders->first = orders->first ? orders->first : id;
+        }
+    }
+    return kind;
+}
+
+ida_kind governance_given(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
+                          const access_grantor *by, const access_item **items, int *count)
+{
+    const access_item *parts[IDA_DIR_COUNT];
+    int counts[IDA_DIR_COUNT] = {0}, total = 0;
+    ida_kind kind = IDA_OK;
+    for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
+        ida_task as = {.tenant = tenant,
+                       .directory = (ida_directory_kind)d,
+                       .object_id = governance_account(user, (ida_directory_kind)d)};
+        access_grant_at at = {&as, by};
+        kind = as.object_id ? governance_grant_list(s, c, &at, &parts[d], &counts[d]) : IDA_OK;
+        total += counts[d];
+    }
+    access_item *all = apr_palloc(c->pool, (apr_size_t)(total + 1) * sizeof *all);
+    *items = all;
+    *count = total;
+    for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
+        for (int i = 0; i < counts[d]; i++) {
+            *all++ = parts[d][i];
+        }
+    }
+    return kind;
+}

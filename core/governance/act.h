@@ -1,0 +1,77 @@
+/* What people do about access: role templates given and taken, requests made, decided and ended,
+ * each with the tasks that carry it into the directories. One place for REST, console and
+ * idadminctl. Inside a transaction of the caller's, who writes the audit record. */
+#ifndef CORE_GOVERNANCE_ACT_H
+#define CORE_GOVERNANCE_ACT_H
+
+#include "core/cache/person.h"
+#include "core/governance/governance.h"
+#include "core/governance/grant.h"
+
+#define IDA_JUSTIFICATION_MAX 1000 /* UTF-16 units; of a decision's reason, too */
+
+/* Who acts, as their tasks say. */
+typedef struct governance_actor {
+    const char *tenant, *username, *label;
+    const char *via; /* rest console command */
+} governance_actor;
+
+/* What an act has set in motion. */
+typedef struct governance_orders {
+    json_t *tasks;     /* IDs; belongs to the pool */
+    json_t *homeless;  /* names of what cannot be given, because the person has no account in that
+                          directory */
+    const char *first; /* the first task, NULL: none */
+} governance_orders;
+
+typedef struct governance_role_act {
+    governance_actor by;
+    const char *template_named, *user_named; /* ID or name; ID or UPN */
+    /* out */
+    ida_role_template *template;
+    ida_user *user; /* NULL: the cache has nobody of that UPN (taken away alone) */
+    const char *upn;
+    int added;     /* 0: had it before */
+    int under_way; /* 1: a task of the assignment is not over */
+    governance_orders orders;
+} governance_role_act;
+
+/* Orders the difference between what the template says and what the person was given by it. */
+ida_kind governance_act_assign(store *s, ida_ctx *c, governance_role_act *act);
+ida_kind governance_act_unassign(store *s, ida_ctx *c, governance_role_act *act);
+
+typedef struct governance_request_act {
+    governance_actor by;
+    const char *service, *user_named, *justification; /* to ask */
+    const char *id;                                   /* of the request; out where one is made */
+    int approved;                                     /* to decide */
+    const char *approver, *reason;                    /* UPN of who decides; NULL: no reason */
+    /* out */
+    const char *upn, *about; /* requester and service */
+    const char *decided_by;
+    int was_open; /* of an end: it was withdrawn */
+    governance_orders orders;
+} governance_request_act;
+
+ida_kind governance_act_request(store *s, ida_ctx *c, governance_request_act *act);
+/* Nobody decides their own request, nor anybody but its approvers with an enabled account. */
+ida_kind governance_act_decide(store *s, ida_ctx *c, governance_request_act *act);
+ida_kind governance_act_end(store *s, ida_ctx *c, governance_request_act *act);
+
+/* --- what the acts share (core/governance/act.c) --- */
+
+/* By UPN (any case) or ID; IDA_NOT_FOUND with a sentence. */
+ida_kind governance_act_person(store *s, ida_ctx *c, const char *tenant, const char *named,
+                               ida_user **user);
+/* The account of a person in a directory; NULL: none. */
+const char *governance_account(const ida_user *user, ida_directory_kind directory);
+void governance_no_orders(ida_ctx *c, governance_orders *orders);
+/* Queues a task a directory for those of the items that it has; adds to `orders`. */
+ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *actor,
+                              ida_task_type type, const ida_user *user, const access_grantor *by,
+                              const access_item *items, int count, governance_orders *orders);
+/* What the grantor gave a person, over both directories. */
+ida_kind governance_given(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
+                          const access_grantor *by, const access_item **items, int *count);
+
+#endif
