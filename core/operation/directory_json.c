@@ -113,8 +113,7 @@ static const char *address_of(apr_pool_t *pool, const json_t *document)
 
 static void put_document(ida_ctx *c, const json_t *document, json_t *out)
 {
-    static const char *const members[] = {"dialect", "createIn",
-                                          "markerAttribute"};
+    static const char *const members[] = {"dialect", "createIn", "markerAttribute"};
     ida_json_put_or_null(out, "address", address_of(c->pool, document));
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         json_t *value = json_object_get(document, members[i]);
@@ -122,7 +121,7 @@ static void put_document(ida_ctx *c, const json_t *document, json_t *out)
     }
     int64_t interval = ida_duration_parse(ida_json_string(document, "syncInterval"));
     const char *guard = ida_json_string(document, "deletionGuard");
-    json_object_set_new(out, "syncInterval", json_integer(interval / 1000)); /* seconds */
+    json_object_set_new(out, "syncInterval", json_integer(interval / 1000));          /* seconds */
     json_object_set_new(out, "deletionGuard", json_integer(guard ? atoi(guard) : 0)); /* percent */
     json_object_set_new(
         out, "protectedAccountCount",

@@ -60,6 +60,28 @@ ida_kind store_sync_renew(store *s, ida_ctx *c, const char *tenant, ida_director
 ida_kind store_sync_release(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                             int64_t fence);
 
+/* A look at a directory that somebody asked for: what `idadmin-worker --check` reports. */
+typedef struct store_check {
+    const char *tenant;
+    ida_directory_kind directory;
+    int64_t requested_at, started_at, finished_at; /* 0: not yet */
+    const char *worker;                            /* that carries it out, or did; NULL: none */
+    const char *lines;                             /* JSON: [{check, ok, detail}] */
+} store_check;
+/* All zero when nobody ever asked (not IDA_NOT_FOUND). */
+ida_kind store_check_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                         store_check *out);
+ida_kind store_check_request(store *s, ida_ctx *c, const char *tenant,
+                             ida_directory_kind directory);
+/* The one that waits for longest, taken by this worker; IDA_NOT_FOUND when there is none. */
+ida_kind store_check_claim(store *s, ida_ctx *c, const char *worker, store_check *out);
+/* Its report, unless it was asked for anew meanwhile. */
+ida_kind store_check_done(store *s, ida_ctx *c, const store_check *check, const char *lines);
+
+/* When the certificate ends that the workers sign in with; 0: there is none. */
+ida_kind store_directory_secret(store *s, ida_ctx *c, const char *tenant,
+                                ida_directory_kind directory, int64_t expires_at);
+
 typedef struct store_worker {
     const char *id, *host, *version;
     int64_t pid, threads, started_at, seen_at;

@@ -105,6 +105,7 @@ static json_t *arguments_of(const ida_operation *op, int all)
         {"limit", "2"},
         {"staleDays", "30"},
         {"actor", "\"ai\""},
+        {"directory", "\"cloud\""},
     };
     json_t *out = json_object();
     for (const ida_param *p = op->params; p->name; p++) {
