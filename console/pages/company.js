@@ -155,7 +155,7 @@ export async function page({ company, signal }) {
               : t('co.seatsFree', { n: data.seats.used })],
             [t('co.createUsersIn'), data.createUsersIn && directoryName(data.createUsersIn)],
             [t('co.domains'), [...new Set([data.upnDomain, data.emailDomain])].map((one) => el('div', null, bdi(one)))],
-            [t('co.brake'), data.brake.offboardingsPerHour
+            [t('co.brake'), data.brake?.offboardingsPerHour
               ? t('co.brakeAt', { n: data.brake.offboardingsPerHour }) : t('co.none')],
             [t('co.stale'), t('co.days', { n: data.hygiene.staleAfterDays })],
             [t('co.history'), t('co.days', { n: data.retention.taskHistoryDays })],

@@ -95,8 +95,8 @@ sub texts {
     my ($file) = @_;
     my (%found, @groups);
     my $text = $text{$file} =~ s{^\s*//.*$}{}mgr;
-    while ($text =~ /(?:([\w.-]+)|'([\w.-]*)')\s*:\s*(?:(\{)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")
-        |(\})/gx) {
+    while ($text =~ /(?:([\w.-]+)|'([\w.-]*)')\s*:\s*
+        (?:(\{)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")|(\})/gx) {
         my ($name, $opens, $value, $closes) = ($1 // $2, $3, $4 // $5, $6);
         if    ($closes) { pop @groups }
         elsif ($opens)  { push @groups, $name }

@@ -37,7 +37,8 @@ sub rights {
     is(ask('/directory/sync', { directory => 'cloud' })->{status}, 400, 'a directory of others');
     is(ask('/directory/check', { directory => 'x' })->{status}, 400, 'no directory');
     is(ask('/directory/sync', {})->{status}, 400, 'none named');
-    is(ask('/directory/sync', \%there, { acceptDeletions => 'yes' })->{status}, 400, 'a bad member');
+    is(ask('/directory/sync', \%there, { acceptDeletions => 'yes' })->{status}, 400,
+        'a bad member');
 }
 
 sub synchronise {
@@ -104,7 +105,8 @@ sub broken {
     $stack->worker->expect_log(qr/IDA0415/);
     my ($row) = $stack->sql("SELECT outcome FROM audit.record WHERE tenant_id = 'nordic'
         AND seq = 2");
-    $stack->sql("UPDATE audit.record SET outcome = 'forged' WHERE tenant_id = 'nordic' AND seq = 2");
+    $stack->sql("UPDATE audit.record SET outcome = 'forged' WHERE tenant_id = 'nordic' "
+        . 'AND seq = 2');
     is(chain()->{state}, 'whole', 'as of the last verification');
     $as{auditor}->post('/audit/verify', {});
     ok(wait_until(20, sub { chain()->{state} eq 'broken' }), 'found');
@@ -123,7 +125,7 @@ sub record {
     my %seen;
     wait_until(20, sub {
         %seen = map { $_->{action} => $_ } grep { $_->{outcome} eq 'ok' } map {
-            @{ $as{auditor}->data('/audit', { limit => 200, actor => $_ })->{items} }
+            @{ $as{auditor}->data('/audit', { limit => 200, actor => $_, includeReads => 'true' })->{items} }
         } qw(operator auditor);
         return $seen{'audit.verify'} && $seen{'directory.check'};
     });
@@ -151,7 +153,8 @@ subtest 'a certificate ends' => sub {
         clientSecretFile => undef, certificateFile => $cloud->certificate_file } } });
     ok(wait_until(20, sub { $secret->()->{expiresAt} }), 'of a certificate the worker');
     my $told = Idadmin::Test::run_command(['openssl', 'x509', '-noout', '-enddate',
-        '-dateopt', 'iso_8601', '-in', $cloud->certificate])->{out} =~ s/^notAfter=|\n//gr =~ s/ /T/r;
+        '-dateopt', 'iso_8601', '-in', $cloud->certificate])->{out}
+        =~ s/^notAfter=|\n//gr =~ s/ /T/r;
     is($secret->()->{expiresAt}, $told, 'when');
     is($secret->()->{kind}, 'certificate', 'of what');
     $stack->stop;

@@ -91,6 +91,8 @@ static json_t *arguments_of(const ida_operation *op, int all)
     static const struct {
         const char *name, *value;
     } values[] = {
+        {"firstname", "\"Maja\""},
+        {"surname", "\"Flera\""},
         {"user", "\"person1@contoso.example\""},
         {"userPrincipalName", "\"person1@contoso.example\""},
         {"resource", "\"All staff\""},
