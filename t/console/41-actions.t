@@ -1,0 +1,111 @@
+# What people do in the console, in a real browser over the running stack: a key is made and used, a
+# hire is queued and called off, somebody leaves at once, names of a hostile directory are text.
+use strict;
+use utf8;
+use warnings;
+use Encode ();
+use Idadmin::Test qw(wait_until);
+use Idadmin::Test::Browser ();
+use Idadmin::Test::Slapd ();
+use Idadmin::Test::Stack ();
+use MIME::Base64 ();
+use Test::More;
+
+plan(skip_all => Idadmin::Test::Browser->skip_reason) if !Idadmin::Test::Browser->available;
+
+my $stack = Idadmin::Test::Stack->new(engine => 'sqlite',
+    httpd => { rate_limits => { person => 'off' }, console => 1 });
+my $base    = $stack->httpd->url . '/console/#/nordic';
+my $browser = Idadmin::Test::Browser->new;
+$browser->sign_in('administrator', 'secret');
+
+sub ready_at { my ($page) = @_; $browser->goto("$base/$page"); return }
+sub dialog   { return $browser->text('dialog[open]') }
+
+subtest 'a key is made, shown once and used' => sub {
+    ready_at('keys');
+    $browser->click_text('button, a', 'Make a key');
+    $browser->type('dialog[open] [name=label]', 'Assistant of HR');
+    is($browser->value('dialog[open] [name=username]'), 'assistant-of-hr', 'a username follows');
+    $browser->click_text('dialog[open] button', 'Make a key');
+    $browser->until('the key is shown', sub { dialog() =~ /ida_\w+/ });
+    my ($key) = dialog() =~ /\b(ida_\w+)/;
+    my ($secret) = dialog() =~ /\b(nordic:assistant-of-hr:ida_\w+)/;
+    is($secret, "nordic:assistant-of-hr:$key", 'key and MCP secret');
+    my $answer = $stack->httpd->client->request('GET',
+        '/v1/api/user?userPrincipalName=eva.berg%40nordic.example',
+        headers => { 'X-Company-ID' => 'nordic', 'X-Api-User' => 'assistant-of-hr',
+        'X-Api-Key' => $key });
+    is($answer->{status}, 200, 'the key works');
+    $browser->press('Escape');
+    like(dialog(), qr/\Q$key\E/, 'Escape does not lose it');
+    $browser->click('dialog[open] [name=stored]');
+    $browser->click_text('dialog[open] button', 'Close');
+    $browser->wait_gone('dialog[open]');
+    unlike($browser->script('return document.documentElement.outerHTML + JSON.stringify('
+        . '[localStorage, sessionStorage]) + location.href + document.title'), qr/\Q$key\E/,
+        'afterwards it stands nowhere');
+    like($browser->text('main'), qr/assistant-of-hr/, 'the list has it');
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+};
+
+subtest 'a hire is looked at, queued and called off' => sub {
+    ready_at('hire');
+    $browser->type('[name=firstname]', 'Maja');
+    $browser->type('[name=surname]', 'Ström');
+    $browser->type('[name=date]', '2027-03-28');
+    $browser->type('[name=time]', '02:30');
+    $browser->until('the preview tells the account', sub {
+        $browser->text('main') =~ /maja\.strom\@nordic\.example/ });
+    $browser->click_text('button', 'Review');
+    $browser->until('the plan is shown', sub { dialog() =~ /maja\.strom\@nordic\.example/ });
+    like(dialog(), qr/02:30 does not exist on that day/, 'the skipped hour is explained');
+    is(scalar @{ $stack->ctl_ok('task', 'list', 'nordic', '--json') }, 0,
+        'nothing is queued yet');
+    $browser->click_text('dialog[open] button', 'Queue the new hire', ready => 1);
+    my ($task) = $browser->url =~ m{/task/(\w+)};
+    ok($task, 'the task is shown');
+    is($stack->task($task)->{state}, 'queued', 'it is queued');
+    $browser->click_text('button', 'Undo');
+    $browser->click_text('dialog[open] button', 'Cancel task') if $browser->find('dialog[open]');
+    ok(wait_until(10, sub { $stack->task($task)->{state} eq 'cancelled' }), 'and called off');
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+};
+
+subtest 'names of a hostile directory are text' => sub {
+    my $name = "<img src=x onerror=\"document.title='caught'\"> \x{202e}txe";
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('bo.ek')
+        . "\nchangetype: modify\nreplace: displayName\ndisplayName:: "
+        . MIME::Base64::encode_base64(Encode::encode_utf8($name), '') . "\n");
+    ok(wait_until(20, sub {
+        ($stack->get_user('bo.ek@nordic.example')->{json}{data}{user}{displayName} // '')
+        =~ /onerror/ }), 'the directory says so');
+    ready_at('people?query=bo.ek');
+    $browser->until('the list has it', sub { $browser->text('main') =~ /<img src=x onerror/ });
+    unlike($browser->title, qr/caught/, 'it did not run');
+    is($browser->script('return document.querySelectorAll("main img").length'), 0, 'no element');
+    unlike($browser->text('main'), qr/\x{202e}/, 'no mark that turns the text around');
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+};
+
+subtest 'somebody leaves at once' => sub {
+    ready_at('offboard?user=bo.ek@nordic.example');
+    $browser->click('[name=when][value=now]');
+    $browser->click_text('button', 'Review');
+    $browser->until('the question is asked', sub { dialog() =~ /bo\.ek\@nordic\.example/ });
+    $browser->click_text('dialog[open] button', 'Offboard now');
+    ok($browser->find('dialog[open]'), 'not without the UPN');
+    $browser->type('dialog[open] input', 'bo.ek@nordic.example');
+    $browser->click_text('dialog[open] button', 'Offboard now', ready => 1);
+    my ($task) = $browser->url =~ m{/task/(\w+)};
+    is($stack->wait_task($task, seconds => 20)->{state}, 'done', 'it is carried out');
+    my ($record) = wait_until(15, sub {
+        grep { $_->{action} eq 'user.delete' && $_->{outcome} eq 'ok' } @{
+            $stack->ctl_ok('audit', 'list', 'nordic', '--category', 'portal', '--limit', '200',
+            '--json') } });
+    ok($record, 'and on record as a portal action');
+};
+
+$browser->close;
+$stack->stop;
+done_testing;
