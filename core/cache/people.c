@@ -105,13 +105,14 @@ ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int6
 static void listed_of(const db_result *r, int i, void *out)
 {
     const row_group_listed *row = DB_ROW(group_listed, r, i);
-    *(cache_listed_group *)out = (cache_listed_group){
-        row->directory.text,   row->id.text,       row->name.text,          row->kind.text,
-        row->description.text, row->name_key.text, row->member_count.number};
+    *(cache_listed_group *)out = (cache_listed_group){row->directory.text,     row->id.text,
+                                                      row->name.text,          row->kind.text,
+                                                      row->description.text,   row->name_key.text,
+                                                      row->member_count.number};
 }
 
-#define FILTERED(f)                                                                          \
-    DB_T((f)->words), DB_I((f)->exactly), DB_T((f)->kind), DB_T((f)->directory),             \
+#define FILTERED(f)                                                              \
+    DB_T((f)->words), DB_I((f)->exactly), DB_T((f)->kind), DB_T((f)->directory), \
         DB_I((f)->empty == CACHE_EMPTY_OR_NOT ? -1 : (f)->empty == CACHE_EMPTY)
 
 ida_kind cache_group_list(store *s, ida_ctx *c, const char *tenant, const cache_group_filter *f,

@@ -63,8 +63,8 @@ typedef struct cache_listed_group {
 } cache_listed_group;
 
 typedef struct cache_group_filter {
-    const char *words;           /* ida_name_key of a part of the name, or of all of it; NULL: any */
-    int exactly;                 /* 1: all of it */
+    const char *words; /* ida_name_key of a part of the name, or of all of it; NULL: any */
+    int exactly;       /* 1: all of it */
     const char *kind, *directory; /* NULL: any */
     enum { CACHE_EMPTY_OR_NOT, CACHE_EMPTY, CACHE_NOT_EMPTY } empty;
     const char *after_name, *after_id; /* page; NULL at first */

@@ -97,15 +97,16 @@ static ida_kind order_grant(governance_request_act *act, store *s, ida_ctx *c,
     access_grantor by = {governance_by_request, request->id, request->service};
     ida_kind kind = cache_group_find(s, c, tenant, request->group_id, &group);
     if (kind == IDA_NOT_FOUND) {
-        ida_fail(c, kind,
-                 "The group %s, which the service %s grants, is gone: deny the request, and correct "
-                 "the access catalog.",
-                 request->group_name, request->service);
+        ida_fail(
+            c, kind,
+            "The group %s, which the service %s grants, is gone: deny the request, and correct "
+            "the access catalog.",
+            request->group_name, request->service);
         return ida_because(c, "groupUnknown", NULL);
     }
     kind = kind ? kind
-                : governance_act_person(s, c, tenant, request->user_id ? request->user_id : request->upn,
-                             &user);
+                : governance_act_person(s, c, tenant,
+                                        request->user_id ? request->user_id : request->upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "The directory has no %s any more: deny the request.",
                         request->upn);
@@ -120,7 +121,8 @@ static ida_kind order_grant(governance_request_act *act, store *s, ida_ctx *c,
                         user->upn, ida_directory_name(group->directory), group->name);
     }
     access_item item = {0, group->directory, group->id, group->name};
-    kind = governance_order_all(s, c, &act->by, IDA_ACCESS_GRANT, user, &by, &item, 1, &act->orders);
+    kind = governance_order_all(s, c, &act->by, IDA_ACCESS_GRANT, user, &by, &item, 1,
+                                &act->orders);
     return kind ? kind : governance_request_task(s, c, tenant, request->id, act->orders.first);
 }
 
@@ -150,8 +152,8 @@ ida_kind governance_act_end(store *s, ida_ctx *c, governance_request_act *act)
         return kind;
     }
     access_grantor by = {governance_by_request, request->id, request->service};
-    kind = governance_act_person(s, c, act->by.tenant, request->user_id ? request->user_id : request->upn,
-                      &user);
+    kind = governance_act_person(s, c, act->by.tenant,
+                                 request->user_id ? request->user_id : request->upn, &user);
     if (kind == IDA_NOT_FOUND) { /* nobody is left to take it from */
         ida_ctx_clear(c);
         kind = IDA_OK;
@@ -159,7 +161,8 @@ ida_kind governance_act_end(store *s, ida_ctx *c, governance_request_act *act)
         kind = governance_given(s, c, act->by.tenant, user, &by, &items, &count);
     }
     if (!kind && count) {
-        kind = governance_order_all(s, c, &act->by, IDA_ACCESS_REVOKE, user, &by, items, count, &act->orders);
+        kind = governance_order_all(s, c, &act->by, IDA_ACCESS_REVOKE, user, &by, items, count,
+                                    &act->orders);
     }
     if (!kind && act->orders.first) {
         kind = governance_request_task(s, c, act->by.tenant, request->id, act->orders.first);

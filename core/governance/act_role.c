@@ -60,17 +60,18 @@ static ida_kind order_difference(store *s, ida_ctx *c, governance_role_act *act)
     access_grantor by = grantor_of(act);
     ida_kind kind = governance_template_items(s, c, act->by.tenant, act->template,
                                               act->user->directory, &wanted, &wanted_count);
-    kind = kind ? kind : governance_given(s, c, act->by.tenant, act->user, &by, &given, &given_count);
+    kind = kind ? kind
+                : governance_given(s, c, act->by.tenant, act->user, &by, &given, &given_count);
     if (kind) {
         return kind;
     }
     access_item *missing = without(c->pool, wanted, wanted_count, given, given_count, &give);
     access_item *extra = without(c->pool, given, given_count, wanted, wanted_count, &take);
     kind = governance_order_all(s, c, &act->by, IDA_ACCESS_GRANT, act->user, &by, missing, give,
-                     &act->orders);
+                                &act->orders);
     return kind ? kind
-                : governance_order_all(s, c, &act->by, IDA_ACCESS_REVOKE, act->user, &by, extra, take,
-                            &act->orders);
+                : governance_order_all(s, c, &act->by, IDA_ACCESS_REVOKE, act->user, &by, extra,
+                                       take, &act->orders);
 }
 
 ida_kind governance_act_assign(store *s, ida_ctx *c, governance_role_act *act)
@@ -139,7 +140,7 @@ ida_kind governance_act_unassign(store *s, ida_ctx *c, governance_role_act *act)
         memcpy(all + given_count, rest, (size_t)more * sizeof *all);
         kind = kind ? kind
                     : governance_order_all(s, c, &act->by, IDA_ACCESS_REVOKE, act->user, &by, all,
-                                given_count + more, &act->orders);
+                                           given_count + more, &act->orders);
     }
     return kind;
 }

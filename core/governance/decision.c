@@ -96,9 +96,8 @@ static ida_kind ambiguous(store *s, ida_ctx *c, const char *tenant, const char *
     filter.exactly = 1;
     cache_group_list(s, asking, tenant, &filter, &groups, &count);
     for (int i = 0; i < count; i++) {
-        json_array_append_new(candidates,
-                              ida_json_texts("id", groups[i].id, "name", groups[i].name,
-                                             "directory", groups[i].directory, NULL));
+        json_array_append_new(candidates, ida_json_texts("id", groups[i].id, "name", groups[i].name,
+                                                         "directory", groups[i].directory, NULL));
     }
     return ida_because(c, "groupAmbiguous", json_pack("{s:o}", "candidates", candidates));
 }

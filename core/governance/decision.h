@@ -35,7 +35,8 @@ ida_kind governance_role_unassign_all(store *s, ida_ctx *c, const ida_task *task
 ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant,
                                    const ida_access_service *service, const ida_user *user,
                                    const char *justification, const char **id);
-/* Who may decide is the caller's question; `reason` may be NULL. IDA_CONFLICT when it is decided already. */
+/* Who may decide is the caller's question; `reason` may be NULL. IDA_CONFLICT when it is decided
+ * already. */
 ida_kind governance_request_decide(store *s, ida_ctx *c, const char *tenant, const char *id,
                                    int approved, const char *by, const char *reason);
 /* The task that carries an approved request out. */

@@ -76,9 +76,9 @@ static void assignment_of(const db_result *r, int i, void *out)
 {
     const row_assignment *row = DB_ROW(assignment, r, i);
     *(ida_role_assignment *)out = (ida_role_assignment){
-        row->id.text,     row->name.text,          row->upn.text,     row->assigned_by.text,
-        row->person.text, row->assigned_at.number, row->user_id.text, row->task_id.text,
-        row->task_state.text};
+        row->id.text,          row->name.text,    row->upn.text,
+        row->assigned_by.text, row->person.text,  row->assigned_at.number,
+        row->user_id.text,     row->task_id.text, row->task_state.text};
 }
 
 ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant,
@@ -215,10 +215,9 @@ ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const
 ida_kind governance_request_count(store *s, ida_ctx *c, const char *tenant, const char *states,
                                   int64_t max, int64_t *total)
 {
-    return store_number(s, c, STMT_request_count,
-                        DB_ARGS(DB_T(tenant), DB_T(newest), DB_T(between_commas(c, states)),
-                                DB_I(max)),
-                        total);
+    return store_number(
+        s, c, STMT_request_count,
+        DB_ARGS(DB_T(tenant), DB_T(newest), DB_T(between_commas(c, states)), DB_I(max)), total);
 }
 
 static ida_kind one_request(store *s, ida_ctx *c, db_statement statement, const db_arg *args,

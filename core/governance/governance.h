@@ -61,8 +61,8 @@ typedef struct ida_access_request {
     const char *state;     /* open approved denied; withdrawn, ended */
     const char *decided_by;
     int64_t requested_at, decided_at, ended_at;
-    const char *reason;  /* of the decision; NULL: none was given */
-    const char *task_id; /* that carries it out; NULL: none */
+    const char *reason;                  /* of the decision; NULL: none was given */
+    const char *task_id;                 /* that carries it out; NULL: none */
     const char *task_state, *task_error; /* what came of it; NULL: not known (any more) */
 } ida_access_request;
 
@@ -80,7 +80,8 @@ ida_kind governance_request_open_count(store *s, ida_ctx *c, const char *tenant,
 /* Newest first, before the ID (NULL: from the newest on), in these states (with commas between;
  * NULL: any). */
 ida_kind governance_request_list(store *s, ida_ctx *c, const char *tenant, const char *before_id,
-                                 const char *states, int limit, const ida_access_request **rows, int *count);
+                                 const char *states, int limit, const ida_access_request **rows,
+                                 int *count);
 /* At most `max`. */
 ida_kind governance_request_count(store *s, ida_ctx *c, const char *tenant, const char *states,
                                   int64_t max, int64_t *total);

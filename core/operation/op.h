@@ -11,7 +11,9 @@ struct ida_user;
 struct ida_create;
 struct ida_update;
 
-extern const ida_operation ida_op_user_preview;
+extern const ida_operation ida_op_user_preview, ida_op_groups, ida_op_assignments,
+    ida_op_role_assign, ida_op_role_unassign, ida_op_services, ida_op_requests,
+    ida_op_request_create, ida_op_request_end, ida_op_request_decide;
 extern const ida_operation ida_op_user_get, ida_op_user_create, ida_op_user_update,
     ida_op_user_delete;
 extern const ida_operation ida_op_task_get, ida_op_task_list, ida_op_task_cancel,

@@ -5,10 +5,8 @@
 
 governance_actor ctl_actor(const ctl_call *ctl)
 {
-    return (governance_actor){.tenant = ctl->arguments[0],
-                              .username = ctl->actor,
-                              .label = "",
-                              .via = "command"};
+    return (governance_actor){
+        .tenant = ctl->arguments[0], .username = ctl->actor, .label = "", .via = "command"};
 }
 
 ida_kind ctl_governed(ctl_call *ctl, store *s, const char *tenant)

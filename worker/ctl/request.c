@@ -83,8 +83,8 @@ static ida_kind act_in(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     audit_record *record = ctl_audit(work->ctl, act->by.tenant, work->action, act->upn);
-    json_t *told = ida_json_keep(c->pool,
-                                 json_pack("{s:s, s:s}", "service", act->about, "request", act->id));
+    json_t *told = ida_json_keep(c->pool, json_pack("{s:s, s:s}", "service", act->about, "request",
+                                                    act->id));
     ida_json_put(told, "by", act->decided_by);
     if (act->orders.tasks) {
         json_object_set(told, "tasks", act->orders.tasks);
@@ -107,7 +107,8 @@ static int carry_out(ctl_call *ctl, request_work work)
     work.act.by = ctl_actor(ctl);
     ida_kind kind = ctl_governed(ctl, s, ctl->arguments[0]);
     kind = kind ? kind : store_transaction(s, ctl->c, act_in, &work);
-    kind = kind ? kind : governance_request_get(s, ctl->c, ctl->arguments[0], work.act.id, &request);
+    kind = kind ? kind
+                : governance_request_get(s, ctl->c, ctl->arguments[0], work.act.id, &request);
     if (kind) {
         return ctl_result(ctl, kind);
     }
@@ -139,11 +140,11 @@ static int decide(ctl_call *ctl, int approved)
     if (!by) {
         return ctl_usage(ctl, "--by UPN says who decides");
     }
-    return carry_out(ctl, (request_work){.action = approved ? "request.approve" : "request.deny",
-                                         .act_in = governance_act_decide,
-                                         .act = {.id = ctl->arguments[1],
-                                                 .approver = by,
-                                                 .approved = approved}});
+    return carry_out(
+        ctl,
+        (request_work){.action = approved ? "request.approve" : "request.deny",
+                       .act_in = governance_act_decide,
+                       .act = {.id = ctl->arguments[1], .approver = by, .approved = approved}});
 }
 
 static int approve(ctl_call *ctl)
