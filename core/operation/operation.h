@@ -89,6 +89,7 @@ typedef struct ida_call {
     const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry
                                        run's plan is made of it */
     int replayed;                   /* 1: the first answer under this idempotency key, once more */
+    struct ida_export *exported;    /* a file is made of it instead; core/operation/export.h */
     struct ida_page *pages;         /* the lists in the result; core/operation/page.h */
     int64_t count; /* items in the result, for the audit record; counted by ida_operation_run */
     audit_record *audit; /* the record of this call */

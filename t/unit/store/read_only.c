@@ -106,6 +106,7 @@ static json_t *arguments_of(const ida_operation *op, int all)
         {"staleDays", "30"},
         {"actor", "\"ai\""},
         {"directory", "\"cloud\""},
+        {"section", "\"staleAccounts\""},
     };
     json_t *out = json_object();
     for (const ida_param *p = op->params; p->name; p++) {
