@@ -161,6 +161,8 @@ static int answer_request(request_rec *r, request_state *state)
         .c = state->c,
         .principal = &principal,
         .person = person,
+        .server_rate_key = *config_rate(r->server, LIMIT_KEY),
+        .server_rate_company = *config_rate(r->server, LIMIT_COMPANY),
         .address = r->useragent_ip,
         .if_match = apr_table_get(r->headers_in, "If-Match"),
     };
@@ -186,7 +188,9 @@ static int answer_request(request_rec *r, request_state *state)
         ida_answer_error(state->c, IDA_FACE_CONSOLE, &answer);
         status = OK;
     }
-    return status == OK ? respond(r, &answer) : status;
+    return status != OK      ? status
+           : answer.exported ? export_stream(r, &call, &answer)
+                             : respond(r, &answer);
 }
 
 int console_handler(request_rec *r)

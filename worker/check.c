@@ -12,24 +12,25 @@
 #include "worker/run/session.h"
 #include "worker/send/webhook.h"
 
-static void line(apr_pool_t *pool, int ok, const char *what, const char *detail)
+static void add(json_t *lines, int ok, const char *check, const char *detail)
 {
-    const char *text = detail ? ida_clean(pool, detail, strlen(detail), 0) : "";
-    printf("  %-4s  %s%s%s\n", ok ? "ok" : "FAIL", what, text[0] ? ": " : "", text);
+    json_t *line = json_object();
+    ida_json_put(line, "check", check);
+    json_object_set_new(line, "ok", json_boolean(ok));
+    ida_json_put_or_null(line, "detail", detail && *detail ? detail : NULL);
+    json_array_append_new(lines, line);
 }
 
-/* 1 when all is well. */
-static int check_directory(session_cache *sessions, store *main, apr_pool_t *pool,
-                           const char *tenant, ida_directory_kind where)
+static void check_directory(session_cache *sessions, store *main, apr_pool_t *pool,
+                            const char *tenant, ida_directory_kind where, json_t *lines)
 {
     session *s;
     directory_error e;
-    printf("directory %s\n", ida_directory_name(where));
     if (run_session_get(sessions, main, pool, tenant, where, &s, &e) != DIRECTORY_OK) {
-        line(pool, 0, "settings", e.message);
-        return 0;
+        add(lines, 0, "settings", e.message);
+        return;
     }
-    line(pool, 1, "settings", "sealed by idadminctl");
+    add(lines, 1, "settings", "sealed by idadminctl");
     json_t *report = ida_json_keep(pool, json_array());
     directory_class class = s->ops->probe(s->dir, pool, report, &e);
     int failed = 0;
@@ -39,24 +40,69 @@ static int check_directory(session_cache *sessions, store *main, apr_pool_t *poo
         int ok = json_is_true(json_object_get(row, "ok"));
         const char *check = ida_json_string(row, "check");
         failed += !ok;
-        line(pool, ok, check ? check : "check", ida_json_string(row, "detail"));
+        add(lines, ok, check ? check : "check", ida_json_string(row, "detail"));
     }
     if (class != DIRECTORY_OK && !failed) {
-        line(pool, 0, directory_class_text(class), e.message);
+        add(lines, 0, directory_class_text(class), e.message);
     }
-    return class == DIRECTORY_OK && !failed;
 }
 
 /* What the document names by path, as apply would judge it now. */
-static int check_files(ida_ctx *c, const ida_tenant *tenant)
+static void check_files(ida_ctx *c, const ida_tenant *tenant, json_t *lines)
 {
     ida_kind kind = ida_tenant_files_check(c, tenant);
     if (!kind) {
         webhook_secrets_check(c, tenant);
         kind = ida_faults_raise(c);
     }
-    line(c->pool, !kind, "files of secrets", kind ? c->message : NULL);
-    return !kind;
+    add(lines, !kind, "files of secrets", kind ? c->message : NULL);
+}
+
+static void check_machine(worker *w, ida_ctx *c, const ida_tenant *tenant, json_t *lines)
+{
+    const char *web = ida_web_user_name(); /* where it can do more this program has not started */
+    add(lines, 1, "users",
+        web ? ida_printf(c->pool,
+                         "httpd's %s can neither read nor replace the seal key and the secrets",
+                         web)
+            : ida_printf(c->pool,
+                         "there is no %s on this machine from whom the secrets had to be kept",
+                         w->config.web_user));
+    check_files(c, tenant, lines);
+}
+
+json_t *check_report(worker *w, store *main, apr_pool_t *pool, const char *tenant_id,
+                     ida_directory_kind where)
+{
+    ida_ctx *c = worker_ctx(w, pool);
+    session_cache sessions = {.w = w};
+    json_t *lines = ida_json_keep(pool, json_array());
+    ida_tenant *tenant;
+    if (store_tenant_get(main, c, tenant_id, &tenant, NULL, NULL)) {
+        add(lines, 0, "settings", c->message);
+        return lines;
+    }
+    check_machine(w, c, tenant, lines);
+    check_directory(&sessions, main, pool, tenant_id, where, lines);
+    run_session_close_all(&sessions);
+    return lines;
+}
+
+/* 1 when all is well. */
+static int print(apr_pool_t *pool, const json_t *lines)
+{
+    int good = 1;
+    size_t i;
+    json_t *line;
+    json_array_foreach ((json_t *)lines, i, line) {
+        int ok = json_is_true(json_object_get(line, "ok"));
+        const char *detail = ida_json_string(line, "detail");
+        const char *text = detail ? ida_clean(pool, detail, strlen(detail), 0) : "";
+        printf("  %-4s  %s%s%s\n", ok ? "ok" : "FAIL", ida_json_string(line, "check"),
+               text[0] ? ": " : "", text);
+        good &= ok;
+    }
+    return good;
 }
 
 int check_tenant(worker *w, const char *id, apr_pool_t *pool)
@@ -75,18 +121,16 @@ int check_tenant(worker *w, const char *id, apr_pool_t *pool)
         return 1;
     }
     printf("tenant %s (%s)\n", tenant->id, tenant->name);
-    const char *web = ida_web_user_name(); /* where it can do more this program has not started */
-    line(pool, 1, "users",
-         web ? ida_printf(pool,
-                          "httpd's %s can neither read nor replace the seal key and the secrets",
-                          web)
-             : ida_printf(pool,
-                          "there is no %s on this machine from whom the secrets had to be kept",
-                          w->config.web_user));
-    int good = check_files(c, tenant);
+    json_t *lines = ida_json_keep(pool, json_array());
+    check_machine(w, c, tenant, lines);
+    int good = print(pool, lines);
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
-        good &= !tenant->has_directory[d] ||
-                check_directory(&sessions, main, pool, id, (ida_directory_kind)d);
+        if (tenant->has_directory[d]) {
+            json_array_clear(lines);
+            printf("directory %s\n", ida_directory_name((ida_directory_kind)d));
+            check_directory(&sessions, main, pool, id, (ida_directory_kind)d, lines);
+            good &= print(pool, lines);
+        }
     }
     run_session_close_all(&sessions);
     puts(good ? "All checks passed." : "Some checks failed.");

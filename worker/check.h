@@ -1,10 +1,17 @@
-/* `idadmin-worker --check ID`: a readable report of a tenant's directories. */
+/* The doctor's report of a tenant's directories: printed for `idadmin-worker --check ID`, and as
+ * lines for whoever asked in the console. */
 #ifndef WORKER_CHECK_H
 #define WORKER_CHECK_H
+
+#include <jansson.h>
 
 #include "worker/hold/worker.h"
 
 /* Prints the report; 0 when every check passed, else 1. */
 int check_tenant(worker *w, const char *tenant, apr_pool_t *pool);
+
+/* Of one directory, on connections of its own: an array of {check, ok, detail} in the pool. */
+json_t *check_report(worker *w, store *main, apr_pool_t *pool, const char *tenant,
+                     ida_directory_kind where);
 
 #endif

@@ -11,12 +11,14 @@
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
 #include "worker/connectors.h"
+#include "worker/doctor.h"
 #include "worker/hold/amends.h"
 #include "worker/hold/health.h"
 #include "worker/hold/slot.h"
 #include "worker/hold/threads.h"
 #include "worker/ingest.h"
 #include "worker/retention.h"
+#include "worker/verify.h"
 
 #define SOON_MS 200
 #define SHARE_MS 2000 /* how late a new worker is noticed by those that share limits with it */
@@ -265,10 +267,12 @@ static void keeper_thread(hold_thread *t)
 housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr_pool_t *pool,
                               int heartbeat_alone)
 {
-    static const hold_work works[] = {heart_thread, ingest_thread, keeper_thread};
+    static const hold_work works[] = {heart_thread, ingest_thread, keeper_thread, doctor_thread,
+                                      verify_thread};
     housekeeping *h = apr_pcalloc(pool, sizeof *h);
     h->k = (keeper){.w = w, .watch = watched, .plan = plan};
-    for (int i = 0; i < (heartbeat_alone ? 1 : 3); i++) {
+    int count = heartbeat_alone ? 1 : (int)(sizeof works / sizeof *works);
+    for (int i = 0; i < count; i++) {
         if (!hold_thread_start(&h->threads, w, works[i], h)) {
             return NULL; /* the caller ends the process */
         }

@@ -318,8 +318,19 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
     return class;
 }
 
+/* For those who ask how long the workers can still sign in. */
+static void note_secret(sync_job *job, const session *s, int64_t noted)
+{
+    int64_t ends = s->ops->secret_ends ? s->ops->secret_ends(s->dir, job->pool) : 0;
+    if (ends != noted) {
+        store_directory_secret(job->main, worker_ctx(job->w, job->pool), job->e.tenant,
+                               job->e.directory, ends);
+    }
+}
+
 /* 0 on success, 1 when it failed or was stopped; *wait: until its next turn. */
-static int carry_out(sync_job *job, hold_known known, int first, int64_t *wait)
+static int carry_out(sync_job *job, hold_known known, const store_directory *health, int first,
+                     int64_t *wait)
 {
     worker *w = job->w;
     entry *en = &job->e;
@@ -351,6 +362,7 @@ static int carry_out(sync_job *job, hold_known known, int first, int64_t *wait)
     e.class = class;
     if (class == DIRECTORY_OK) {
         hold_answered(w, job->main, job->pool, en->tenant, en->directory, known);
+        note_secret(job, s, health->secret_expires_at);
     }
     if (class == DIRECTORY_OK && summary.guard_stopped) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0502",
@@ -451,7 +463,7 @@ static int sync_one(sync_job *job, int64_t *wait)
             }
             return job->forced;
         }
-        failed = carry_out(job, hold_probe(w, job->main, job->pool, &health), first, wait);
+        failed = carry_out(job, hold_probe(w, job->main, job->pool, &health), &health, first, wait);
         end_lease(job);
     }
     if (failed && !e->present) { /* nothing else will ever take these rows away */

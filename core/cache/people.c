@@ -156,3 +156,18 @@ ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, cac
     }
     return kind;
 }
+
+ida_kind cache_sync_progress(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                             int64_t *users, int64_t *groups)
+{
+    db_result r;
+    *users = *groups = 0;
+    ida_kind kind = store_read(s, c, STMT_sync_progress,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory))), &r);
+    if (!kind && r.rows) {
+        const row_sync_progress *row = DB_ROW(sync_progress, &r, 0);
+        *users = row->users.number;
+        *groups = row->groups.number;
+    }
+    return kind;
+}

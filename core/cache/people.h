@@ -89,4 +89,8 @@ typedef struct cache_freshness {
 ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant,
                              cache_freshness *fresh);
 
+/* What the run that is under way has been told so far. */
+ida_kind cache_sync_progress(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                             int64_t *users, int64_t *groups);
+
 #endif

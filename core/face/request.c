@@ -51,6 +51,11 @@ static void read_idempotency(ida_call *call, const ida_rest_request *request)
     if (!key || call->operation->scope != IDA_SCOPE_WRITE) {
         return;
     }
+    if (call->operation->secret) {
+        ida_fault_add(c, "Idempotency-Key",
+                      "is not taken here: the answer is kept nowhere, because it holds a secret");
+        return;
+    }
     for (size_t i = 0; i < len; i++) {
         if (key[i] < 0x20 || key[i] > 0x7E) {
             len = 0;

@@ -1,10 +1,34 @@
 /* Owns the audit log as callers read it. Must not know how records are chained. */
 #include "core/store/audit.h"
 #include "core/base/json.h"
+#include "core/operation/audit_json.h"
 #include "core/operation/op.h"
 #include "core/operation/schema.h"
 
-static const char *const categories[] = {"api", "workflow", "portal", NULL};
+const char *const ida_audit_categories[] = {"api", "workflow", "portal", NULL};
+
+json_t *ida_audit_line(const audit_row *row)
+{
+    const audit_record *r = &row->record;
+    json_t *object = json_object();
+    json_object_set_new(object, "id", json_integer(row->seq));
+    ida_json_put_time(object, "at", r->at);
+    ida_json_put(object, "category", r->category);
+    ida_json_put_or_null(object, "actor", r->actor);
+    ida_json_put_or_null(object, "label", r->label);
+    ida_json_put_or_null(object, "action", r->action);
+    ida_json_put_or_null(object, "target", r->target);
+    ida_json_put_or_null(object, "endpoint", r->endpoint);
+    json_t *parameters = r->parameters ? json_loads(r->parameters, JSON_DECODE_ANY, NULL) : NULL;
+    json_object_set_new(object, "parameters", parameters ? parameters : json_null());
+    ida_json_put(object, "outcome", r->outcome);
+    ida_json_put_or_null(object, "detail", r->detail);
+    ida_json_put_or_null(object, "address", r->address);
+    if (row->erased) {
+        json_object_set_new(object, "erased", json_true());
+    }
+    return object;
+}
 
 /* The ID is that of `idadminctl audit list`: the place in the chain. */
 static json_t *record_json(ida_ctx *c, const audit_row *row)
@@ -63,12 +87,7 @@ static ida_kind run_log(ida_call *call)
 }
 
 static const ida_param params[] = {
-    {"actor", IDA_PARAM_STRING, .max = 256,
-     .about = "Who did it: API username, person, or \"worker\"; in any case."},
-    {"category", IDA_PARAM_STRING, .allowed = categories,
-     .about = "api: REST and MCP calls; workflow: tasks and their steps; portal: administrators."},
-    {"from", IDA_PARAM_TIME, .about = "At or after this date or time (UTC), e.g. 2026-11-01."},
-    {"to", IDA_PARAM_TIME, .about = "Before this date or time (UTC), e.g. 2026-12-01."},
+    IDA_AUDIT_FILTER_PARAMS,
     IDA_LIST_PARAMS,
     {0},
 };

@@ -59,7 +59,9 @@ typedef struct ida_call {
     const ida_principal *principal; /* on the console `username` is the name that was signed in
                                        with */
     const ida_tenant *tenant;       /* NULL of the console's operations on no company */
-    const ida_person *person;       /* on the console: whoever signed in; else NULL */
+    ida_rate server_rate_key, server_rate_company; /* on the console: in force where the tenant has
+                                                      none of its own */
+    const ida_person *person; /* on the console: whoever signed in; else NULL */
     /* every directory of the tenant has completed a full sync: else users, names, seats would be
      * guesses */
     int synced;
@@ -90,6 +92,7 @@ typedef struct ida_call {
                                        run's plan is made of it */
     const char *adjustment;         /* of a planned task's time, as zone_due tells it */
     int replayed;                   /* 1: the first answer under this idempotency key, once more */
+    struct ida_export *exported;    /* a file is made of it instead; core/operation/export.h */
     struct ida_page *pages;         /* the lists in the result; core/operation/page.h */
     int64_t count; /* items in the result, for the audit record; counted by ida_operation_run */
     audit_record *audit; /* the record of this call */

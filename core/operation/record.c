@@ -56,9 +56,8 @@ static const char *summary_of(const ida_call *call, int tool)
     ida_ctx *c = call->c;
     return call->dry_run ? "dry run: nothing was changed"
            : call->replayed
-               ? apr_pstrcat(c->pool,
-                             "the first answer under this Idempotency-Key once more: task ",
-                             call->task_id, NULL)
+               ? apr_pstrcat(c->pool, "the first answer under this Idempotency-Key once more",
+                             call->task_id ? ": task " : NULL, call->task_id, NULL)
            : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id,
                                          call->remark ? ": " : NULL, call->remark, NULL)
            : tool          ? ida_printf(c->pool, "%lld item%s", (long long)call->count,

@@ -36,6 +36,9 @@ typedef struct store_audit_filter {
     int limit;
 } store_audit_filter;
 
+/* Row `i` of a statement that answers with audit records. */
+audit_row store_audit_row(const db_result *r, int i, const char *tenant);
+
 /* Newest first; *total (may be NULL) counts all that the filter takes (without the page). */
 ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant,
                           const store_audit_filter *filter, const audit_row **rows, int *count,
@@ -53,6 +56,22 @@ typedef struct store_audit_about_filter {
 ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant,
                            const store_audit_about_filter *filter, const audit_row **rows,
                            int *count);
+
+/* A walk along the chain, some records at a time. */
+#define STORE_HASH_SIZE 65
+typedef struct store_chain_walk {
+    /* In and out: the last record found whole, and its hash (what is longer is no hash and fits
+     * nothing); an empty hash: begin at the foot. */
+    int64_t to;
+    char hash[STORE_HASH_SIZE];
+    /* Out. The chain holds the records after `foot` up to `head`. */
+    int64_t foot, head;
+    int64_t walked, broken; /* broken: the first record that does not fit; 0: none so far */
+    const char *reason;     /* of that, a sentence in the context's pool */
+    int more;               /* 1: the end was not reached */
+} store_chain_walk;
+/* At most `max` records in one snapshot. */
+ida_kind store_audit_walk(store *s, ida_ctx *c, const char *tenant, int max, store_chain_walk *w);
 
 /* Walks the chain of a tenant. *broken_seq = 0: whole; else the first record that does not fit, and
  * c->message says how (the call still answers IDA_OK). *count: records walked. */

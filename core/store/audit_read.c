@@ -1,5 +1,4 @@
-/* Owns what is asked of the chained record: pages of it, the proof that it is whole, the removal of
- * what grew too old. */
+/* Owns what is asked of the chained record: pages of it, the removal of what grew too old. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -7,9 +6,7 @@
 #include "core/store/audit.h"
 #include "core/store/rows.h"
 
-#define WALK_PAGE 1000
-
-static audit_row row_of(const db_result *r, int i, const char *tenant)
+audit_row store_audit_row(const db_result *r, int i, const char *tenant)
 {
     const row_audit *row = DB_ROW(audit, r, i);
     return (audit_row){
@@ -91,7 +88,7 @@ ida_kind store_audit_list(store *s, ida_ctx *c, const char *tenant,
     }
     audit_row *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(w.page.rows + 1));
     for (int i = 0; i < w.page.rows; i++) {
-        all[i] = row_of(&w.page, i, tenant);
+        all[i] = store_audit_row(&w.page, i, tenant);
     }
     *rows = all;
     *count = w.page.rows;
@@ -111,143 +108,10 @@ ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant,
                                &r);
     audit_row *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(kind ? 1 : r.rows + 1));
     for (int i = 0; !kind && i < r.rows; i++) {
-        all[i] = row_of(&r, i, tenant);
+        all[i] = store_audit_row(&r, i, tenant);
     }
     *rows = all;
     *count = kind ? 0 : r.rows;
-    return kind;
-}
-
-/* --- proof --- */
-
-typedef struct verify_work {
-    const char *tenant;
-    int64_t broken, count;
-} verify_work;
-
-static void broken_at(verify_work *w, ida_ctx *c, int64_t seq, const char *how)
-{
-    w->broken = seq;
-    c->message = ida_printf(c->pool, "Record %lld %s.", (long long)seq, how);
-}
-
-static int same(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-/* What is wrong with a row that should follow `previous` as number `seq`; NULL: nothing. */
-static const char *fault_of(apr_pool_t *pool, const db_result *r, int i, const char *tenant,
-                            int64_t seq, const char *previous)
-{
-    const row_audit *stored = DB_ROW(audit, r, i);
-    audit_row row = row_of(r, i, tenant);
-    const char *personal = stored->personal_hash.text, *salt = stored->salt.text,
-               *actor = row.record.actor;
-    if (row.seq != seq) {
-        return "is missing";
-    }
-    if (!same(audit_chain_hash(pool, previous, seq, &row.record, personal), stored->hash.text)) {
-        return "does not fit the one before it: its time, category, outcome, identity or place was "
-               "changed";
-    }
-    if (salt ? !same(audit_personal_hash(pool, salt, &row.record), personal)
-             : actor || row.record.label || row.record.action || row.record.target ||
-                   row.record.endpoint || row.record.parameters || row.record.detail ||
-                   row.record.address) {
-        return salt ? "was changed in its personal part"
-                    : "counts as erased but has a personal part";
-    }
-    if (!same(audit_actor_key(pool, actor), stored->actor_key.text)) {
-        return "was changed in the key of its actor";
-    }
-    return NULL;
-}
-
-static ida_kind walk(store *s, ida_ctx *c, verify_work *w, int64_t from, const char *from_hash,
-                     int64_t head, const char *head_hash)
-{
-    int64_t seq = from;
-    /* what is longer is no hash and fits nothing */
-    char hash[sizeof "0000000000000000000000000000000000000000000000000000000000000000"];
-    ida_ctx page = *c; /* rows of one page at a time */
-    ida_kind kind = IDA_OK;
-    apr_cpystrn(hash, from_hash, sizeof hash);
-    apr_pool_create(&page.pool, c->pool);
-    while (!kind && !w->broken && seq < head) {
-        db_result r;
-        apr_pool_clear(page.pool);
-        kind = store_read(s, &page, STMT_audit_walk,
-                          DB_ARGS(DB_T(w->tenant), DB_I(seq), DB_I(head), DB_I(WALK_PAGE)), &r);
-        if (!kind && !r.rows) {
-            broken_at(w, c, seq + 1, "is missing");
-        }
-        const char *last = hash;
-        for (int i = 0; !kind && !w->broken && i < r.rows; i++) {
-            const char *how = fault_of(page.pool, &r, i, w->tenant, seq + 1, last);
-            if (how) {
-                broken_at(w, c, seq + 1, how);
-            } else {
-                seq++;
-                w->count++;
-                last = DB_ROW(audit, &r, i)->hash.text;
-            }
-        }
-        if (last != hash) {
-            apr_cpystrn(hash, last, sizeof hash);
-        }
-    }
-    if (kind) {
-        c->kind = kind;
-        c->message = apr_pstrdup(c->pool, page.message);
-        c->retry_after = page.retry_after;
-    } else if (!w->broken && !same(hash, head_hash)) {
-        broken_at(w, c, head, "is not the one that the chain ends with");
-    }
-    apr_pool_destroy(page.pool);
-    return kind;
-}
-
-static ida_kind verify(store *s, ida_ctx *c, void *baton)
-{
-    verify_work *w = baton;
-    db_result r;
-    int64_t stray;
-    w->broken = w->count = 0;
-    ida_kind kind = store_read(s, c, STMT_audit_chain_read, DB_ARGS(DB_T(w->tenant)), &r);
-    if (kind) {
-        return kind;
-    }
-    const row_chain *chain = DB_ROW(chain, &r, 0);
-    int64_t head = chain->seq.number, first = chain->first_seq.number;
-    const char *head_hash = r.rows ? chain->hash.text : audit_genesis;
-    const char *first_hash = r.rows ? chain->first_hash.text : audit_genesis;
-    kind = store_number(s, c, STMT_audit_before_first, DB_ARGS(DB_T(w->tenant), DB_I(first)),
-                        &stray);
-    if (stray) {
-        broken_at(w, c, first > 0 ? first : 1, "stands before the beginning of the chain");
-        return IDA_OK;
-    }
-    kind = kind ? kind : walk(s, c, w, first, first_hash, head, head_hash);
-    if (kind || w->broken) {
-        return kind;
-    }
-    kind = store_number(s, c, STMT_audit_beyond_head, DB_ARGS(DB_T(w->tenant), DB_I(head)), &stray);
-    if (stray) {
-        broken_at(w, c, head + 1,
-                  r.rows ? "stands behind the end of the chain"
-                         : "has no chain: its head is missing");
-    }
-    return kind;
-}
-
-ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq,
-                            int64_t *count)
-{
-    verify_work w = {.tenant = tenant};
-    ida_kind kind = store_snapshot(s, c, verify, &w);
-    *broken_seq = w.broken;
-    *count = w.count;
     return kind;
 }
 

@@ -25,7 +25,8 @@ static void of_row(const db_result *r, int row, void *out)
         .sync_reset = (int)d->sync_reset.number,
         .sync_owner = d->sync_owner.text,
         .sync_fence = d->sync_fence.number,
-        .sync_heartbeat = d->sync_heartbeat.number};
+        .sync_heartbeat = d->sync_heartbeat.number,
+        .secret_expires_at = d->secret_expires_at.number};
 }
 
 ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
@@ -39,6 +40,14 @@ ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_direc
         of_row(&r, 0, out);
     }
     return kind;
+}
+
+ida_kind store_directory_waiting(store *s, ida_ctx *c, const char *tenant,
+                                 ida_directory_kind directory, int64_t *tasks)
+{
+    return store_number(
+        s, c, STMT_directory_waiting,
+        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(ida_now(c->env))), tasks);
 }
 
 ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows, int *count)

@@ -15,11 +15,15 @@ typedef struct store_directory {
     int sync_accept_deletions, sync_reset;
     const char *sync_owner;
     int64_t sync_fence, sync_heartbeat;
+    int64_t secret_expires_at; /* of the certificate that a worker signs in with; 0: not known */
 } store_directory;
 
 /* All zero when nothing is known yet (not IDA_NOT_FOUND). */
 ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                              store_directory *out);
+/* Tasks of the directory that are due and not begun. */
+ida_kind store_directory_waiting(store *s, ida_ctx *c, const char *tenant,
+                                 ida_directory_kind directory, int64_t *tasks);
 ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows,
                               int *count); /* all that are held */
 
@@ -55,6 +59,28 @@ ida_kind store_sync_renew(store *s, ida_ctx *c, const char *tenant, ida_director
                           int64_t fence);
 ida_kind store_sync_release(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                             int64_t fence);
+
+/* A look at a directory that somebody asked for: what `idadmin-worker --check` reports. */
+typedef struct store_check {
+    const char *tenant;
+    ida_directory_kind directory;
+    int64_t requested_at, started_at, finished_at; /* 0: not yet */
+    const char *worker;                            /* that carries it out, or did; NULL: none */
+    const char *lines;                             /* JSON: [{check, ok, detail}] */
+} store_check;
+/* All zero when nobody ever asked (not IDA_NOT_FOUND). */
+ida_kind store_check_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                         store_check *out);
+ida_kind store_check_request(store *s, ida_ctx *c, const char *tenant,
+                             ida_directory_kind directory);
+/* The one that waits for longest, taken by this worker; IDA_NOT_FOUND when there is none. */
+ida_kind store_check_claim(store *s, ida_ctx *c, const char *worker, store_check *out);
+/* Its report, unless it was asked for anew meanwhile. */
+ida_kind store_check_done(store *s, ida_ctx *c, const store_check *check, const char *lines);
+
+/* When the certificate ends that the workers sign in with; 0: there is none. */
+ida_kind store_directory_secret(store *s, ida_ctx *c, const char *tenant,
+                                ida_directory_kind directory, int64_t expires_at);
 
 typedef struct store_worker {
     const char *id, *host, *version;

@@ -3,8 +3,9 @@
 
 #include <apr_strings.h>
 
-#include "core/base/json.h"
+#include "core/store/rows.h"
 #include "core/store/tenant.h"
+#include "core/tenant/credentials.h"
 
 static ida_kind unknown(ida_ctx *c, const char *company, const char *username)
 {
@@ -50,7 +51,7 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
 
 typedef struct create_work {
     const ida_principal *principal;
-    const char *key_hash;
+    const char *key_hash, *created_by;
 } create_work;
 
 static ida_kind create(store *s, ida_ctx *c, void *baton)
@@ -67,7 +68,7 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
                                DB_T(ida_access_level_text(p->access)),
                                DB_T(p->label ? p->label : ""),
                                DB_T(ida_rate_text(c->pool, &p->rate)), DB_I(p->expires_at),
-                               DB_I(ida_now(c->env)), DB_T(p->from)),
+                               DB_I(ida_now(c->env)), DB_T(p->from), DB_T(w->created_by)),
                        &r);
     if (!kind && !r.changes) {
         kind = ida_fail(c, IDA_CONFLICT, "The company %s has an API user %s already.", p->company,
@@ -77,10 +78,19 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
 }
 
 ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal,
-                          const char *key_hash)
+                          const char *key_hash, const char *created_by)
 {
-    create_work work = {principal, key_hash};
+    create_work work = {principal, key_hash, created_by};
     return store_transaction(s, c, create, &work);
+}
+
+ida_kind store_key_issue(store *s, ida_ctx *c, const ida_principal *principal,
+                         const char *created_by, char **key)
+{
+    char hash[IDA_KEY_HASH_LEN + 1];
+    *key = ida_key_make(c->pool, c->env);
+    ida_key_hash(*key, hash);
+    return store_key_create(s, c, principal, hash, created_by);
 }
 
 ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const char *username,
@@ -92,6 +102,11 @@ ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const
     return kind || r.changes ? kind : unknown(c, company, username);
 }
 
+ida_kind store_key_end(store *s, ida_ctx *c, const char *company, const char *username, int64_t at)
+{
+    return store_write(s, c, STMT_key_end, DB_ARGS(DB_T(company), DB_T(username), DB_I(at)), NULL);
+}
+
 ida_kind store_key_delete(store *s, ida_ctx *c, const char *company, const char *username)
 {
     db_result r;
@@ -99,27 +114,29 @@ ida_kind store_key_delete(store *s, ida_ctx *c, const char *company, const char 
     return kind || r.changes ? kind : unknown(c, company, username);
 }
 
-ida_kind store_key_list(store *s, ida_ctx *c, const char *company, json_t **array)
+static void listed(const db_result *r, int row, void *out)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_key_list, DB_ARGS(DB_T(company)), &r);
-    if (kind) {
-        return kind;
-    }
-    *array = ida_json_keep(c->pool, json_array());
-    for (int i = 0; i < r.rows; i++) {
-        const row_key_listed *row = DB_ROW(key_listed, &r, i);
-        json_t *item = json_object();
-        ida_json_put(item, "username", row->username.text);
-        ida_json_put(item, "accessLevel", row->access_level.text);
-        ida_json_put(item, "label", row->label.text);
-        ida_json_put_or_null(item, "rateLimit", row->rate_limit.text);
-        ida_json_put_time(item, "expiresAt", row->expires_at.number);
-        json_object_set_new(item, "disabled", json_boolean(row->disabled.number));
-        ida_json_put_time(item, "createdAt", row->created_at.number);
-        ida_json_put_or_null(item, "from", row->allowed_from.text);
-        ida_json_put_time(item, "lastUsedAt", row->last_used_at.number);
-        json_array_append_new(*array, item);
-    }
-    return IDA_OK;
+    const row_key_listed *k = DB_ROW(key_listed, r, row);
+    *(store_key_row *)out = (store_key_row){.username = k->username.text,
+                                            .access = k->access_level.text,
+                                            .label = k->label.text,
+                                            .created_by = k->created_by.text,
+                                            .rate = k->rate_limit.text,
+                                            .from = k->allowed_from.text,
+                                            .expires_at = k->expires_at.number,
+                                            .created_at = k->created_at.number,
+                                            .last_used_at = k->last_used_at.number,
+                                            .disabled = k->disabled.number != 0};
+}
+
+ida_kind store_key_list(store *s, ida_ctx *c, const char *company, const char *after, int limit,
+                        const store_key_row **rows, int *count)
+{
+    return store_rows(s, c, STMT_key_list, DB_ARGS(DB_T(company), DB_T(after), DB_I(limit)), listed,
+                      sizeof **rows, rows, count);
+}
+
+ida_kind store_key_count(store *s, ida_ctx *c, const char *company, int64_t *total)
+{
+    return store_number(s, c, STMT_key_count, DB_ARGS(DB_T(company)), total);
 }

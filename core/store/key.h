@@ -2,8 +2,6 @@
 #ifndef CORE_STORE_KEY_H
 #define CORE_STORE_KEY_H
 
-#include <jansson.h>
-
 #include "core/store/store.h"
 #include "core/tenant/principal.h"
 
@@ -20,15 +18,30 @@ typedef struct store_key {
 /* IDA_OK also when there is no such user (key->key_hash NULL). */
 ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *username,
                         store_key *key);
-/* IDA_CONFLICT when the username exists in the tenant, IDA_NOT_FOUND when the tenant does not. */
+/* Makes a key for the user and keeps its hash; *key is in the context's pool, shown once and to be
+ * wiped. `created_by`: who made it. IDA_CONFLICT when the username exists in the tenant,
+ * IDA_NOT_FOUND when the tenant does not. */
+ida_kind store_key_issue(store *s, ida_ctx *c, const ida_principal *principal,
+                         const char *created_by, char **key);
+/* The part of it that keeps a hash. */
 ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal,
-                          const char *key_hash);
+                          const char *key_hash, const char *created_by);
 ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const char *username,
                                 int disabled);
+/* The key works until `at` (ms), or less long if it was to end before. */
+ida_kind store_key_end(store *s, ida_ctx *c, const char *company, const char *username, int64_t at);
 ida_kind store_key_delete(store *s, ida_ctx *c, const char *company, const char *username);
-/* Array of {username, accessLevel, label, rateLimit, expiresAt, disabled, createdAt, from,
- * lastUsedAt}; never hashes. lastUsedAt: of the newest call in the audit log, null when it holds
- * none. */
-ida_kind store_key_list(store *s, ida_ctx *c, const char *company, json_t **array);
+
+typedef struct store_key_row {
+    const char *username, *access, *label, *created_by; /* created_by NULL: not known */
+    const char *rate, *from;                            /* NULL: none */
+    int64_t expires_at, created_at;
+    int64_t last_used_at; /* of the newest call in the audit log; 0 when it holds none */
+    int disabled;
+} store_key_row;
+/* By username, behind `after` ("" at first), at most `limit`. Never hashes. */
+ida_kind store_key_list(store *s, ida_ctx *c, const char *company, const char *after, int limit,
+                        const store_key_row **rows, int *count);
+ida_kind store_key_count(store *s, ida_ctx *c, const char *company, int64_t *total);
 
 #endif

@@ -127,7 +127,7 @@ sub keys_of_a_tenant {
         '--json');
     is($made->{exit}, 0, 'key create') or diag($made->{err});
     is_deeply([sort keys %{ $made->{json} }],
-        [qw(accessLevel apiKey companyId label mcpSecret username)], 'members of its answer');
+        [qw(accessLevel apiKey companyId expiresAt label mcpSecret username)], 'its members');
     like($made->{json}{apiKey}, qr/^ida_[0-9A-Za-z]{36,}$/, 'a key');
     is($made->{json}{mcpSecret}, "nordic:hr-2:$made->{json}{apiKey}", 'and the secret made of it');
     is($made->{json}{label}, 'Löner', 'label');

@@ -1,298 +1,10 @@
 /* idadminctl evidence: what was taken from a leaver, when and by which task, with the audit records
  * that prove it, and what is not proven. Reads only. */
-#include <ctype.h>
-#include <string.h>
-
-#include <apr_strings.h>
-
+#include "core/operation/evidence.h"
 #include "core/base/json.h"
-#include "core/base/text.h"
-#include "core/governance/access.h"
-#include "core/queue/change.h"
-#include "core/store/audit.h"
-#include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
 
-#define TASKS_MAX 200
-#define RECORDS_PAGE 1000
-#define RECORDS_MAX 20000
-
-typedef struct dossier {
-    ctl_call *ctl;
-    store *s;
-    const char *tenant, *upn;
-    ida_task *offboardings; /* newest first */
-    int count;
-    json_t *document, *open; /* open: sentences about what is not proven; both of the pool */
-} dossier;
-
-static void not_proven(dossier *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void not_proven(dossier *d, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    json_array_append_new(d->open, json_string(ida_clean(d->ctl->pool, text, strlen(text), 0)));
-}
-
-/* --- the tasks --- */
-
-static ida_kind find_tasks(dossier *d, const char *type, ida_task **tasks, int *count)
-{
-    int64_t total;
-    queue_task_filter filter = {.type = type,
-                                .person = ida_fold_address(d->ctl->pool, d->upn),
-                                .limit = TASKS_MAX};
-    return queue_task_list(d->s, d->ctl->c, d->tenant, &filter, tasks, count, &total);
-}
-
-static json_t *proof_json(const audit_row *row)
-{
-    json_t *proof = json_object();
-    json_object_set_new(proof, "seq", json_integer(row->seq));
-    ida_json_put(proof, "hash", row->hash);
-    ida_json_put_time(proof, "at", row->record.at);
-    return proof;
-}
-
-/* The record that was written with a step's outcome: the last one of that step. */
-static const audit_row *record_of_step(dossier *d, const audit_row *rows, int count,
-                                       const char *task, const char *step)
-{
-    for (int i = count - 1; i >= 0; i--) {
-        const json_t *parameters = rows[i].record.parameters
-                                       ? ida_json_load(d->ctl->pool, rows[i].record.parameters)
-                                       : NULL;
-        const char *of = ida_json_string(parameters, "taskId"),
-                   *name = ida_json_string(parameters, "step");
-        if (rows[i].record.action && strcmp(rows[i].record.action, "task.step") == 0 && of &&
-            name && strcmp(of, task) == 0 && strcmp(name, step) == 0) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
-static int is_settled(ida_outcome outcome)
-{
-    return outcome == IDA_STEP_DONE || outcome == IDA_STEP_ALREADY || outcome == IDA_STEP_SKIPPED;
-}
-
-static json_t *offboarding_json(dossier *d, const ida_task *task, const audit_row *rows, int count)
-{
-    json_t *object = ida_task_json(d->ctl->c, task);
-    json_t *step;
-    size_t i;
-    int newest = task == d->offboardings;
-    json_array_foreach (json_object_get(object, "steps"), i, step) {
-        const ida_step *s = &task->steps[i];
-        const char *shown = ida_step_shown(d->ctl->pool, s);
-        const audit_row *row = record_of_step(d, rows, count, task->id, shown);
-        json_object_set_new(step, "proof", row ? proof_json(row) : json_null());
-        if (newest && !is_settled(s->outcome)) {
-            not_proven(d, "Step %s of task %s: %s%s%s.", shown, task->id,
-                       s->outcome == IDA_STEP_NONE ? "not carried out"
-                                                   : ida_outcome_text(s->outcome),
-                       s->detail ? ": " : "", s->detail ? s->detail : "");
-        } else if (newest && !row) {
-            not_proven(d,
-                       "The audit record of step %s of task %s is not in the chain: erased, past "
-                       "its retention, or on its way.",
-                       shown, task->id);
-        }
-    }
-    if (newest && task->state != IDA_DONE) {
-        not_proven(d, "Task %s is not done (%s).", task->id, ida_task_state_text(task->state));
-    }
-    return object;
-}
-
-/* --- the records --- */
-
-static ida_kind find_records(dossier *d, audit_row **rows, int *count)
-{
-    apr_pool_t *pool = d->ctl->pool;
-    json_t *ids = ida_json_keep(pool, json_array());
-    char *target = apr_pstrdup(pool, d->upn);
-    int64_t from = INT64_MAX;
-    int found = RECORDS_PAGE;
-    ida_kind kind = IDA_OK;
-    for (char *p = target; *p; p++) {
-        *p = (char)((unsigned char)*p < 0x80 ? tolower((unsigned char)*p) : *p);
-    }
-    for (int i = 0; i < d->count; i++) {
-        json_array_append_new(ids, json_string(d->offboardings[i].id));
-        from = d->offboardings[i].created_at < from ? d->offboardings[i].created_at : from;
-    }
-    store_audit_about_filter filter = {
-        .target = target, .tasks = ida_json_text(pool, ids), .from = from, .limit = RECORDS_PAGE};
-    *rows = apr_palloc(pool, sizeof **rows * RECORDS_MAX);
-    *count = 0;
-    while (!kind && found == RECORDS_PAGE && *count + RECORDS_PAGE <= RECORDS_MAX) {
-        const audit_row *page;
-        kind = store_audit_about(d->s, d->ctl->c, d->tenant, &filter, &page, &found);
-        if (!kind && found) {
-            memcpy(*rows + *count, page, sizeof **rows * (size_t)found);
-            *count += found;
-            filter.after_seq = page[found - 1].seq;
-        }
-    }
-    if (found == RECORDS_PAGE) {
-        not_proven(d,
-                   "There are more than %d audit records of this person: those after number %lld "
-                   "were not looked at.",
-                   *count, (long long)filter.after_seq);
-    }
-    return kind;
-}
-
-static json_t *record_json(const audit_row *row)
-{
-    json_t *object = proof_json(row);
-    ida_json_put(object, "category", row->record.category);
-    ida_json_put_or_null(object, "actor", row->record.actor);
-    ida_json_put_or_null(object, "action", row->record.action);
-    ida_json_put(object, "outcome", row->record.outcome);
-    ida_json_put_or_null(object, "detail", row->record.detail);
-    return object;
-}
-
-static void put_records(dossier *d, const audit_row *rows, int count)
-{
-    static const char *const ending[] = {"role.unassign", "request.end", "request.withdraw"};
-    json_t *ended = json_array(), *after = json_array();
-    int64_t finished = d->offboardings[0].finished_at;
-    for (int i = 0; i < count; i++) {
-        const char *action = rows[i].record.action ? rows[i].record.action : "";
-        for (size_t n = 0; n < sizeof ending / sizeof *ending; n++) {
-            if (strcmp(action, ending[n]) == 0) {
-                json_t *row = record_json(&rows[i]);
-                json_t *parameters = ida_json_load(d->ctl->pool, rows[i].record.parameters
-                                                                     ? rows[i].record.parameters
-                                                                     : "{}");
-                json_object_set(row, "parameters", parameters);
-                json_array_append_new(ended, row);
-            }
-        }
-        /* Reading about somebody changes nothing; the category tells the worker's and
-         * administrators' deeds from it. */
-        if (finished && rows[i].record.at > finished &&
-            strcmp(rows[i].record.category, "api") != 0) {
-            json_array_append_new(after, record_json(&rows[i]));
-        }
-    }
-    json_object_set_new(d->document, "grantsEnded", ended);
-    json_object_set_new(d->document, "after", after);
-}
-
-/* --- as it is now --- */
-
-static ida_kind put_now(dossier *d)
-{
-    ida_ctx *c = d->ctl->c;
-    ida_user *user;
-    const access_row *rows;
-    int count = 0;
-    ida_kind kind = cache_user_details(d->s, c, d->tenant, d->upn, &user, NULL);
-    if (kind == IDA_NOT_FOUND) {
-        ida_ctx_clear(c);
-        json_object_set_new(d->document, "now", json_null());
-        return IDA_OK;
-    }
-    kind = kind ? kind : governance_access_of_user(d->s, c, d->tenant, user, &rows, &count);
-    if (kind) {
-        return kind;
-    }
-    json_t *now = json_object(), *memberships = json_array();
-    for (int i = 0; i < count; i++) {
-        json_t *row = json_object();
-        ida_json_put(row, "id", rows[i].group->id);
-        ida_json_put(row, "name", rows[i].group->name);
-        ida_json_put(row, "directory", rows[i].group->directory);
-        ida_json_put(row, "source", governance_access_source_words[rows[i].grant.source]);
-        json_object_set_new(row, "inherited", json_boolean(rows[i].inherited));
-        json_array_append_new(memberships, row);
-        if (!rows[i].inherited) {
-            not_proven(d, "The directory still shows the membership of %s (%s).",
-                       rows[i].group->name, governance_access_source_words[rows[i].grant.source]);
-        }
-    }
-    ida_json_put(now, "id", user->id);
-    json_object_set_new(now, "accountEnabled", json_boolean(user->enabled));
-    json_object_set_new(now, "memberships", memberships);
-    json_object_set_new(d->document, "now", now);
-    if (user->enabled) {
-        not_proven(d, "The account is enabled.");
-    }
-    return IDA_OK;
-}
-
-static ida_kind put_later_tasks(dossier *d)
-{
-    ida_task *tasks;
-    int count;
-    json_t *later = json_array();
-    ida_kind kind = find_tasks(d, NULL, &tasks, &count);
-    for (int i = 0; !kind && i < count; i++) {
-        if (tasks[i].type != IDA_USER_DELETE && strcmp(tasks[i].id, d->offboardings[0].id) > 0) {
-            json_t *row = json_object();
-            ida_json_put(row, "id", tasks[i].id);
-            ida_json_put(row, "type", ida_task_type_text(tasks[i].type));
-            ida_json_put(row, "state", ida_task_state_text(tasks[i].state));
-            json_array_append_new(later, row);
-            if (tasks[i].state != IDA_CANCELLED) {
-                not_proven(d, "Task %s (%s, %s) was asked for after the offboarding.", tasks[i].id,
-                           ida_task_type_text(tasks[i].type), ida_task_state_text(tasks[i].state));
-            }
-        }
-    }
-    json_object_set_new(d->document, "laterTasks", later);
-    return kind;
-}
-
-static ida_kind put_chain(dossier *d, int *whole)
-{
-    int64_t broken = 0, records = 0;
-    ida_kind kind = store_audit_verify(d->s, d->ctl->c, d->tenant, &broken, &records);
-    if (kind) {
-        return kind;
-    }
-    *whole = !broken;
-    json_object_set_new(d->document, "chain",
-                        json_pack("{s:b, s:I, s:o}", "whole", !broken, "records",
-                                  (json_int_t)records, "brokenAt",
-                                  broken ? json_integer(broken) : json_null()));
-    if (broken) {
-        not_proven(d, "The audit chain is broken at record %lld: %s", (long long)broken,
-                   d->ctl->c->message ? d->ctl->c->message : "");
-        ida_ctx_clear(d->ctl->c);
-    }
-    return IDA_OK;
-}
-
-/* --- the command --- */
-
-static ida_kind compile(dossier *d, int *whole)
-{
-    audit_row *rows;
-    int count;
-    json_t *offboardings = json_array();
-    json_object_set_new(d->document, "offboardings", offboardings);
-    ida_kind kind = find_records(d, &rows, &count);
-    for (int i = 0; !kind && i < d->count; i++) {
-        json_array_append_new(offboardings, offboarding_json(d, &d->offboardings[i], rows, count));
-    }
-    if (!kind) {
-        put_records(d, rows, count);
-    }
-    kind = kind ? kind : put_now(d);
-    kind = kind ? kind : put_later_tasks(d);
-    return kind ? kind : put_chain(d, whole);
-}
-
-static void print(dossier *d)
+static void print(ctl_call *ctl, const json_t *document)
 {
     static const ctl_column fields[] = {{"User", "userPrincipalName"},
                                         {"Task", "id"},
@@ -304,10 +16,10 @@ static void print(dossier *d)
                                         {NULL, NULL}};
     static const ctl_column steps[] = {{"STEP", "name"},     {"OUTCOME", "outcome"}, {"AT", "at"},
                                        {"RECORD", "record"}, {"DETAIL", "detail"},   {NULL, NULL}};
-    ctl_call *ctl = d->ctl;
+    const json_t *not_proven = json_object_get(document, "notProven");
     json_t *task, *step, *one;
     size_t i, n;
-    json_array_foreach (json_object_get(d->document, "offboardings"), i, task) {
+    json_array_foreach (json_object_get(document, "offboardings"), i, task) {
         ctl_fields(ctl, task, fields);
         json_array_foreach (json_object_get(task, "steps"), n, step) {
             const json_t *proof = json_object_get(step, "proof");
@@ -324,56 +36,37 @@ static void print(dossier *d)
         ctl_say(ctl, "%s", "");
     }
     ctl_say(ctl, "Audit chain: %s, %lld records.",
-            json_is_true(json_object_get(json_object_get(d->document, "chain"), "whole"))
-                ? "whole"
-                : "BROKEN",
+            json_is_true(json_object_get(json_object_get(document, "chain"), "whole")) ? "whole"
+                                                                                       : "BROKEN",
             (long long)json_integer_value(
-                json_object_get(json_object_get(d->document, "chain"), "records")));
-    if (!json_array_size(d->open)) {
+                json_object_get(json_object_get(document, "chain"), "records")));
+    if (!json_array_size(not_proven)) {
         ctl_say(
             ctl, "%s",
             "Everything that was to be revoked is shown as revoked, and nothing has come back.");
         return;
     }
     ctl_say(ctl, "%s", "Not proven:");
-    json_array_foreach (d->open, i, one) {
+    json_array_foreach ((json_t *)not_proven, i, one) {
         ctl_say(ctl, "- %s", json_string_value(one));
     }
 }
 
 static int evidence(ctl_call *ctl)
 {
-    dossier d = {.ctl = ctl,
-                 .s = ctl_store(ctl, DB_REQUEST),
-                 .tenant = ctl->arguments[0],
-                 .upn = ctl->arguments[1]};
-    int whole = 1;
-    d.document = ida_json_keep(ctl->pool, json_object());
-    d.open = ida_json_keep(ctl->pool, json_array());
-    ida_kind kind = ctl_tenant_exists(ctl, d.s, d.tenant);
+    json_t *document;
+    store *s = ctl_store(ctl, DB_REQUEST);
+    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
     kind = kind ? kind
-                : find_tasks(&d, ida_task_type_text(IDA_USER_DELETE), &d.offboardings, &d.count);
-    if (!kind && !d.count) {
-        kind = ida_fail(ctl->c, IDA_NOT_FOUND,
-                        "Tenant %s has no offboarding of %s: none was asked for, or it is past its "
-                        "retention or erased.",
-                        d.tenant, d.upn);
-    }
-    if (!kind) {
-        ida_json_put(d.document, "companyId", d.tenant);
-        ida_json_put(d.document, "userPrincipalName", d.offboardings[0].upn);
-        ida_json_put_time(d.document, "at", ida_now(&ctl->env));
-        kind = compile(&d, &whole);
-    }
+                : ida_evidence(s, ctl->c, ctl->arguments[0], ctl->arguments[1], 1, &document);
     if (kind) {
         return ctl_result(ctl, kind);
     }
-    json_object_set_new(d.document, "complete", json_boolean(json_array_size(d.open) == 0));
-    json_object_set(d.document, "notProven", d.open);
-    if (!ctl_json(ctl, d.document)) {
-        print(&d);
+    if (!ctl_json(ctl, document)) {
+        print(ctl, document);
     }
-    return whole ? CTL_DONE : CTL_FAILED;
+    return json_is_true(json_object_get(json_object_get(document, "chain"), "whole")) ? CTL_DONE
+                                                                                      : CTL_FAILED;
 }
 
 const ctl_command ctl_evidence_commands[] = {

@@ -1,23 +1,22 @@
 /* idadminctl key: API users. The key itself is seen once, when it is made. */
 #include <openssl/crypto.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/network.h"
-#include "core/base/text.h"
-#include "core/base/time.h"
 #include "core/store/audit.h"
 #include "core/store/key.h"
 #include "core/store/tenant.h"
 #include "core/tenant/credentials.h"
-#include "core/zone/zone.h"
+#include "core/tenant/new_key.h"
 #include "worker/ctl/ctl.h"
+
+#define LIST_MAX 10000
 
 typedef struct key_work {
     ctl_call *ctl;
     ida_principal principal;
-    const char *hash, *parameters;
+    const char *parameters;
+    char *key; /* out: of a new one */
     int disabled;
 } key_work;
 
@@ -31,8 +30,8 @@ static ida_kind audited(store *s, ida_ctx *c, const key_work *work, const char *
 
 static ida_kind create_in(store *s, ida_ctx *c, void *baton)
 {
-    const key_work *work = baton;
-    ida_kind kind = store_key_create(s, c, &work->principal, work->hash);
+    key_work *work = baton;
+    ida_kind kind = store_key_issue(s, c, &work->principal, work->ctl->actor, &work->key);
     if (kind == IDA_CONFLICT) {
         return ida_fail(c, kind,
                         "Tenant %s has an API user %s already; rotation is a key under a new "
@@ -57,160 +56,117 @@ static ida_kind delete_in(store *s, ida_ctx *c, void *baton)
     return kind ? kind : audited(s, c, work, "key.delete");
 }
 
-/* Midnight at which the day begins in the tenant's zone. */
-static ida_kind parse_expiry(ctl_call *ctl, store *s, const char *company, const char *text,
-                             int64_t *at)
+/* Checks what was given against the tenant's zone; its parameters for the audit record. */
+static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_work *work)
 {
-    int year, month, day, used = 0;
-    if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &used) != 3 || used != 10 || text[10]) {
-        return ida_fail(ctl->c, IDA_BAD_REQUEST, "--expires must be a date YYYY-MM-DD");
-    }
-    zone_wall wall = {.year = year, .month = month, .day = day};
-    int y, m, d;
-    ida_civil_from_days(ida_days_from_civil(year, month, day), &y, &m, &d);
-    if (month < 1 || month > 12 || y != year || m != month || d != day) {
-        return ida_fail(ctl->c, IDA_BAD_REQUEST, "--expires: there is no day %s", text);
-    }
+    static const ida_new_key as = {"USERNAME",  "--access",     "--label",
+                                   "--expires", "--rate-limit", "--from"};
     ida_tenant *tenant;
-    const zone_info *zone;
-    ida_kind kind = store_tenant_get(s, ctl->c, company, &tenant, NULL, NULL);
+    ida_principal *p = &work->principal;
+    ida_kind kind = ctl_tenant_exists(ctl, s, p->company);
+    kind = kind ? kind : store_tenant_get(s, ctl->c, p->company, &tenant, NULL, NULL);
+    kind = kind ? kind : ida_new_key_check(ctl->c, tenant->time_zone, given, &as, p);
+    kind = kind ? kind : ida_faults_raise(ctl->c);
     if (!kind) {
-        kind = zone_get(ctl->c, tenant->time_zone, &zone);
+        json_t *parameters = ida_json_keep(ctl->pool, json_object());
+        ida_json_put(parameters, "access", given->access);
+        ida_json_put(parameters, "label", p->label);
+        ida_json_put(parameters, "rateLimit", given->rate);
+        ida_json_put(parameters, "expires", given->expires);
+        ida_json_put(parameters, "from", p->from);
+        work->parameters = ida_json_text(ctl->pool, parameters);
     }
-    if (kind) {
-        return kind;
-    }
-    *at = zone_to_utc(zone, &wall) * 1000;
-    if (*at <= ida_now(&ctl->env)) {
-        return ida_fail(ctl->c, IDA_BAD_REQUEST,
-                        "--expires: %s has begun already; the key would never work", text);
-    }
-    return IDA_OK;
+    return kind;
 }
 
-static size_t characters(const char *text)
+static void show(ctl_call *ctl, const key_work *work)
 {
-    size_t count = 0;
-    for (; *text; text++) {
-        count += ((unsigned char)*text & 0xc0) != 0x80;
+    static const ctl_column columns[] = {{"Company ID", "companyId"},
+                                         {"Username", "username"},
+                                         {"Access level", "accessLevel"},
+                                         {"Label", "label"},
+                                         {"API key", "apiKey"},
+                                         {"MCP secret", "mcpSecret"},
+                                         {NULL, NULL}};
+    json_t *document = ida_new_key_json(&work->principal, work->key);
+    if (!ctl_json(ctl, document)) {
+        ctl_fields(ctl, document, columns);
+        ctl_say(ctl, "\nThis is the only moment that shows API key and MCP secret. Keep them "
+                     "now; a lost key is replaced by a new one.");
     }
-    return count;
-}
-
-static ida_kind parse_label(ctl_call *ctl, const char *text, const char **label)
-{
-    *label = "";
-    if (!text) {
-        return IDA_OK;
-    }
-    if (!ida_utf8_valid(text, strlen(text)) || characters(text) > IDA_LABEL_MAX ||
-        strcmp(text, ida_clean(ctl->pool, text, strlen(text), 0)) != 0) {
-        return ida_fail(ctl->c, IDA_BAD_REQUEST,
-                        "--label must be UTF-8 text of at most %d visible characters",
-                        IDA_LABEL_MAX);
-    }
-    *label = text;
-    return IDA_OK;
-}
-
-static ida_kind parse_from(ctl_call *ctl, const char *text, const char **from)
-{
-    char *networks;
-    ida_kind kind = ida_networks_parse(ctl->c, text, &networks);
-    *from = networks;
-    return kind ? ida_fail(ctl->c, kind, "--from: %s.", ctl->c->message) : kind;
+    json_decref(document);
+    OPENSSL_cleanse(work->key, strlen(work->key));
 }
 
 static int create(ctl_call *ctl)
 {
-    ida_ctx *c = ctl->c;
-    key_work work = {.ctl = ctl,
-                     .principal = {.company = ctl->arguments[0], .username = ctl->arguments[1]}};
-    const char *access = ctl_value(ctl, "access"), *rate = ctl_value(ctl, "rate-limit"),
-               *expires = ctl_value(ctl, "expires"), *from = ctl_value(ctl, "from");
-    if (!access) {
+    key_work work = {.ctl = ctl, .principal = {.company = ctl->arguments[0]}};
+    const ida_new_key given = {.username = ctl->arguments[1],
+                               .access = ctl_value(ctl, "access"),
+                               .label = ctl_value(ctl, "label"),
+                               .expires = ctl_value(ctl, "expires"),
+                               .rate = ctl_value(ctl, "rate-limit"),
+                               .from = ctl_value(ctl, "from")};
+    ida_rate rate;
+    const char *fault = given.rate ? ida_rate_parse(given.rate, &rate) : NULL;
+    if (!given.access || ida_access_level_parse(given.access) < 0) {
         return ctl_usage(ctl, "--access is wanted: read-only, full or legacy");
     }
-    int level = ida_access_level_parse(access);
-    if (level < 0) {
-        return ctl_usage(ctl, "--access must be read-only, full or legacy");
-    }
-    const char *fault = rate ? ida_rate_parse(rate, &work.principal.rate) : NULL;
     if (fault) {
         return ctl_usage(ctl, "--rate-limit %s", fault);
     }
-    if (!ida_name_valid(work.principal.username)) {
+    if (!ida_name_valid(given.username)) {
         return ctl_usage(ctl, "a username is 1-%d characters of A-Z a-z 0-9 . _ -", IDA_NAME_MAX);
     }
-    work.principal.access = (ida_access_level)level;
     store *s = ctl_store(ctl, DB_REQUEST);
-    ida_kind kind = ctl_tenant_exists(ctl, s, work.principal.company);
+    ida_kind kind = check(ctl, s, &given, &work);
+    kind = kind ? kind : store_transaction(s, ctl->c, create_in, &work);
     if (!kind) {
-        kind = parse_label(ctl, ctl_value(ctl, "label"), &work.principal.label);
+        show(ctl, &work);
     }
-    if (!kind && expires) {
-        kind = parse_expiry(ctl, s, work.principal.company, expires, &work.principal.expires_at);
-    }
-    if (!kind && from) {
-        kind = parse_from(ctl, from, &work.principal.from);
-    }
-    if (kind) {
-        return ctl_result(ctl, kind);
-    }
-    char *key = ida_key_make(ctl->pool, &ctl->env);
-    char hash[IDA_KEY_HASH_LEN + 1];
-    ida_key_hash(key, hash);
-    work.hash = hash;
-    json_t *parameters = ida_json_keep(
-        ctl->pool, json_pack("{s:s}", "access", ida_access_level_text(work.principal.access)));
-    ida_json_put(parameters, "label", work.principal.label);
-    ida_json_put(parameters, "rateLimit", rate);
-    ida_json_put(parameters, "expires", expires);
-    ida_json_put(parameters, "from", work.principal.from);
-    work.parameters = ida_json_text(ctl->pool, parameters);
-    kind = store_transaction(s, c, create_in, &work);
-    if (!kind) {
-        char *secret = ida_printf(ctl->pool, "%s:%s:%s", work.principal.company,
-                                  work.principal.username, key);
-        json_t *document = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "companyId",
-                                     work.principal.company, "username", work.principal.username,
-                                     "accessLevel", ida_access_level_text(work.principal.access),
-                                     "label", work.principal.label, "apiKey", key, "mcpSecret",
-                                     secret);
-        if (!ctl_json(ctl, document)) {
-            static const ctl_column columns[] = {{"Company ID", "companyId"},
-                                                 {"Username", "username"},
-                                                 {"Access level", "accessLevel"},
-                                                 {"Label", "label"},
-                                                 {"API key", "apiKey"},
-                                                 {"MCP secret", "mcpSecret"},
-                                                 {NULL, NULL}};
-            ctl_fields(ctl, document, columns);
-            ctl_say(ctl, "\nThis is the only moment that shows API key and MCP secret. Keep them "
-                         "now; a lost key is replaced by a new one.");
-        }
-        json_decref(document);
-        OPENSSL_cleanse(secret, strlen(secret));
-    }
-    OPENSSL_cleanse(key, strlen(key));
     return ctl_result(ctl, kind);
+}
+
+static json_t *row_json(const store_key_row *row)
+{
+    json_t *item = json_object();
+    ida_json_put(item, "username", row->username);
+    ida_json_put(item, "accessLevel", row->access);
+    ida_json_put(item, "label", row->label);
+    ida_json_put_or_null(item, "rateLimit", row->rate);
+    ida_json_put_time(item, "expiresAt", row->expires_at);
+    json_object_set_new(item, "disabled", json_boolean(row->disabled));
+    ida_json_put_time(item, "createdAt", row->created_at);
+    ida_json_put_or_null(item, "createdBy", row->created_by);
+    ida_json_put_or_null(item, "from", row->from);
+    ida_json_put_time(item, "lastUsedAt", row->last_used_at);
+    return item;
 }
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {{"USERNAME", "username"}, {"ACCESS", "accessLevel"},
-                                         {"LABEL", "label"},       {"RATE LIMIT", "rateLimit"},
-                                         {"EXPIRES", "expiresAt"}, {"DISABLED", "disabled"},
-                                         {"CREATED", "createdAt"}, {"LAST USED", "lastUsedAt"},
-                                         {"FROM", "from"},         {NULL, NULL}};
+    static const ctl_column columns[] = {{"USERNAME", "username"},
+                                         {"ACCESS", "accessLevel"},
+                                         {"LABEL", "label"},
+                                         {"RATE LIMIT", "rateLimit"},
+                                         {"EXPIRES", "expiresAt"},
+                                         {"DISABLED", "disabled"},
+                                         {"CREATED", "createdAt"},
+                                         {"BY", "createdBy"},
+                                         {"LAST USED", "lastUsedAt"},
+                                         {"FROM", "from"},
+                                         {NULL, NULL}};
     store *s = ctl_store(ctl, DB_REQUEST);
-    json_t *rows = NULL;
+    const store_key_row *rows;
+    int count = 0;
+    json_t *document = ida_json_keep(ctl->pool, json_array());
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
-    if (!kind) {
-        kind = store_key_list(s, ctl->c, ctl->arguments[0], &rows);
+    kind = kind ? kind : store_key_list(s, ctl->c, ctl->arguments[0], "", LIST_MAX, &rows, &count);
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(document, row_json(&rows[i]));
     }
-    if (!kind && !ctl_json(ctl, rows)) {
-        ctl_table(ctl, rows, columns, "The tenant has no API user.");
+    if (!kind && !ctl_json(ctl, document)) {
+        ctl_table(ctl, document, columns, "The tenant has no API user.");
     }
     return ctl_result(ctl, kind);
 }

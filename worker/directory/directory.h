@@ -109,6 +109,10 @@ typedef struct directory_ops {
                             ida_directory_kind kind, apr_pool_t *pool, directory_error *e);
     void (*close)(directory *d);
 
+    /* When the certificate ends that it signs in with (ms UTC); 0: it has none, or none that can be
+     * read. May be NULL. */
+    int64_t (*secret_ends)(directory *d, apr_pool_t *pool);
+
     /* Doctor's report: appends lines {"check","ok","detail"} to `report` (json array). Returns the
      * first failure's class. */
     directory_class (*probe)(directory *d, apr_pool_t *pool, json_t *report, directory_error *e);

@@ -132,15 +132,17 @@ static const char *read_pem(const char *pem, size_t len, EVP_PKEY **key, X509 **
                : NULL;
 }
 
-const char *graph_certificate_days(const char *pem, size_t len, int64_t *days)
+const char *graph_certificate_end(const char *pem, size_t len, int64_t *at)
 {
     EVP_PKEY *key;
     X509 *certificate;
-    int whole = 0, seconds = 0;
+    int days = 0, seconds = 0;
+    ASN1_TIME *from = ASN1_TIME_set(NULL, 0);
     const char *fault = read_pem(pem, len, &key, &certificate);
-    if (!fault && ASN1_TIME_diff(&whole, &seconds, NULL, X509_get0_notAfter(certificate))) {
-        *days = whole;
+    if (!fault && ASN1_TIME_diff(&days, &seconds, from, X509_get0_notAfter(certificate))) {
+        *at = days * INT64_C(86400000) + seconds * INT64_C(1000);
     }
+    ASN1_TIME_free(from);
     X509_free(certificate);
     EVP_PKEY_free(key);
     return fault;

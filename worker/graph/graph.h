@@ -43,6 +43,7 @@ void graph_library_init(void);
 directory_class graph_open(directory **out, const ida_env *env, const ida_tenant *tenant,
                            ida_directory_kind kind, apr_pool_t *pool, directory_error *e);
 void graph_close(directory *d);
+int64_t graph_secret_ends(directory *d, apr_pool_t *pool);
 directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *report, directory_error *e);
 directory_class graph_find(directory *d, apr_pool_t *pool, const char *id, const char *upn,
                            directory_user *user, directory_error *e);

@@ -137,6 +137,7 @@ const directory_ops graph_directory_ops = {
     .lag_ms = GRAPH_LAG_MS,
     .open = graph_open,
     .close = graph_close,
+    .secret_ends = graph_secret_ends,
     .probe = graph_probe,
     .find = graph_find,
     .create = graph_create,

@@ -14,8 +14,9 @@
 #include "worker/graph/value.h"
 
 #define CLOCK_TOLERANCE_MS 60000 /* assertions and tokens are judged by both clocks */
-#define EXPIRY_DAYS 30           /* a certificate that ends sooner is worth a line that fails */
-#define MARKER_LEN 26            /* a task ID */
+#define DAY_MS INT64_C(86400000)
+#define EXPIRY_DAYS 30 /* a certificate that ends sooner is worth a line that fails */
+#define MARKER_LEN 26  /* a task ID */
 #define STEP_MS 10000
 
 typedef struct probe {
@@ -62,22 +63,35 @@ static size_t rows(const graph_answer *answer)
     return json_array_size(json_object_get(answer->json, "value"));
 }
 
+static const char *read_end(apr_pool_t *pool, const char *file, int64_t *at)
+{
+    const size_t size = 32768;
+    size_t len;
+    char *pem = secret_map(size);
+    const char *fault = pem ? secret_file_read(pool, "certificateFile", file, pem, size, &len)
+                            : "no memory";
+    fault = fault ? fault : graph_certificate_end(pem, len, at);
+    secret_unmap(pem, size);
+    return fault;
+}
+
+int64_t graph_secret_ends(directory *d, apr_pool_t *pool)
+{
+    const graph *g = (const graph *)d;
+    int64_t at = 0;
+    return g->certificate_file && !read_end(pool, g->certificate_file, &at) ? at : 0;
+}
+
 static void check_certificate(probe *p)
 {
     graph_call *k = p->k;
     const graph *g = k->g;
-    const size_t size = 32768;
-    size_t len;
-    int64_t days = 0;
+    int64_t at = 0;
     if (!g->certificate_file) {
         return;
     }
-    char *pem = secret_map(size);
-    const char *fault = pem ? secret_file_read(k->pool, "certificateFile", g->certificate_file, pem,
-                                               size, &len)
-                            : "no memory";
-    fault = fault ? fault : graph_certificate_days(pem, len, &days);
-    secret_unmap(pem, size);
+    const char *fault = read_end(k->pool, g->certificate_file, &at);
+    int64_t days = (at - ida_now(g->env)) / DAY_MS;
     directory_class class = DIRECTORY_OK;
     if (fault) {
         class = graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s %s", g->certificate_file,

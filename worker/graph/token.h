@@ -52,7 +52,7 @@ directory_class graph_token_answer(graph_call *k, const char *url, const struct 
  * what is wrong. `pem`: key and certificate. */
 const char *graph_assertion(const ida_env *env, apr_pool_t *pool, const char *pem, size_t pem_len,
                             const char *client_id, const char *audience, char *out, size_t size);
-/* Whole days that the certificate still holds. NULL, or what is wrong. */
-const char *graph_certificate_days(const char *pem, size_t len, int64_t *days);
+/* When the certificate ends (ms UTC). NULL, or what is wrong. */
+const char *graph_certificate_end(const char *pem, size_t len, int64_t *at);
 
 #endif

@@ -1,0 +1,115 @@
+/* Owns what the console tells of a company: its settings in force, its seats, its directories.
+ * Settings are changed with `idadminctl tenant apply` alone: their seal needs a key that a server
+ * cannot read. */
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/cache/person.h"
+#include "core/operation/directory_json.h"
+#include "core/operation/op.h"
+#include "core/queue/change.h"
+
+static void put_settings(const ida_tenant *t, json_t *out)
+{
+    ida_json_put(out, "companyId", t->id);
+    ida_json_put(out, "name", t->name);
+    ida_json_put(out, "timeZone", t->time_zone);
+    ida_json_put(out, "usernameFormat", t->username_format);
+    ida_json_put(out, "emailFormat", t->email_format);
+    ida_json_put(out, "displayNameFormat", t->display_name_format);
+    ida_json_put(out, "upnDomain", t->upn_domain);
+    ida_json_put(out, "emailDomain", t->email_domain);
+    ida_json_put(out, "createUsersIn", ida_directory_name(t->create_users_in));
+    json_object_set_new(out, "modules",
+                        json_pack("{s:b, s:b}", "publicApi", t->public_api, "accessGovernance",
+                                  t->access_governance));
+    json_object_set_new(out, "brake",
+                        t->brake_per_hour ? json_pack("{s:I}", "offboardingsPerHour",
+                                                      (json_int_t)t->brake_per_hour)
+                                          : json_null());
+    json_object_set_new(out, "hygiene", json_pack("{s:i}", "staleAfterDays", t->stale_after_days));
+    json_object_set_new(out, "retention",
+                        json_pack("{s:i, s:i}", "taskHistoryDays", t->task_history_days,
+                                  "auditDays", t->audit_days));
+}
+
+/* Before the first synchronisation the seats in use would be a guess. */
+static ida_kind put_seats(store *s, ida_ctx *c, const ida_tenant *t, json_t *out)
+{
+    int synced;
+    int64_t used = 0;
+    ida_kind kind = cache_is_synced(s, c, t, &synced);
+    kind = kind || !synced ? kind : queue_seats_used(s, c, t->id, &used);
+    json_object_set_new(out, "seats",
+                        json_pack("{s:o, s:o}", "used", synced ? json_integer(used) : json_null(),
+                                  "limit",
+                                  t->seat_limit >= 0 ? json_integer(t->seat_limit) : json_null()));
+    return kind;
+}
+
+/* The tenant's before the server's; a key may have one of its own, which its row tells. */
+static void put_rate(const ida_call *call, const char *name, const ida_rate *own,
+                     const ida_rate *servers, json_t *limits, json_t *source)
+{
+    int tenants = own->limit || own->off;
+    ida_json_put_or_null(limits, name, ida_rate_text(call->c->pool, tenants ? own : servers));
+    ida_json_put(source, name, tenants ? "tenant" : "server");
+}
+
+static void put_rates(const ida_call *call, json_t *out)
+{
+    json_t *limits = json_object(), *source = json_object();
+    put_rate(call, "key", &call->tenant->rate_key, &call->server_rate_key, limits, source);
+    put_rate(call, "company", &call->tenant->rate_company, &call->server_rate_company, limits,
+             source);
+    json_object_set_new(limits, "source", source);
+    json_object_set_new(out, "rateLimits", limits);
+}
+
+/* Workflows, and how many of their actions send word to somebody. */
+static void put_counts(const ida_tenant *t, json_t *out)
+{
+    static const char *const notifying[] = {"sendEmail", "callWebhook"};
+    const json_t *workflows = json_object_get(t->document, "workflows"), *workflow, *action;
+    json_int_t notifications = 0;
+    size_t i, n;
+    json_array_foreach ((json_t *)workflows, i, workflow) {
+        json_array_foreach (json_object_get(workflow, "actions"), n, action) {
+            const char *type = ida_json_string(action, "type");
+            for (size_t k = 0; k < sizeof notifying / sizeof *notifying; k++) {
+                notifications += strcmp(type, notifying[k]) == 0;
+            }
+        }
+    }
+    json_object_set_new(out, "workflowCount", json_integer((json_int_t)json_array_size(workflows)));
+    json_object_set_new(out, "notificationCount", json_integer(notifications));
+}
+
+static ida_kind get(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    json_t *out = call->result = ida_json_keep(c->pool, json_object()), *directories;
+    put_settings(call->tenant, out);
+    put_rates(call, out);
+    put_counts(call->tenant, out);
+    ida_kind kind = put_seats(s, c, call->tenant, out);
+    kind = kind ? kind : ida_directories_json(call, s, c, &directories);
+    if (!kind) {
+        json_object_set(out, "directories", directories);
+    }
+    return kind;
+}
+
+static const ida_param no_params[] = {{0}};
+
+const ida_operation ida_op_company = {
+    .name = "company.get",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_COMPANY_READ,
+    .method = "GET",
+    .path = "/company",
+    .scope = IDA_SCOPE_READ,
+    .params = no_params,
+    .work = get,
+    .summary = "Settings in force, seats and directories of the company.",
+};

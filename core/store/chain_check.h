@@ -1,0 +1,32 @@
+/* How far the chains of audit records were verified, and who wants to know. Main file. */
+#ifndef CORE_STORE_CHAIN_CHECK_H
+#define CORE_STORE_CHAIN_CHECK_H
+
+#include "core/store/audit.h"
+
+typedef struct store_chain_check {
+    int64_t requested_at; /* somebody wants it verified from the beginning; 0: nobody */
+    int64_t claimed_at;   /* a worker began then */
+    int64_t verified_to, verified_at, full_at; /* full_at: from the beginning; 0: never */
+    const char *hash;                          /* of record verified_to */
+    int64_t broken_at;                         /* 0: whole as far as it was looked at */
+    const char *reason;
+} store_chain_check;
+
+/* All zero when it was never looked at (not IDA_NOT_FOUND). */
+ida_kind store_chain_check_get(store *s, ida_ctx *c, const char *tenant, store_chain_check *out);
+ida_kind store_chain_check_request(store *s, ida_ctx *c, const char *tenant);
+/* A tenant whose chain is to be looked at: somebody asked, or it was begun last before `before`;
+ * *tenant NULL: none. */
+ida_kind store_chain_check_due(store *s, ida_ctx *c, int64_t before, const char **tenant);
+/* Takes it as it was seen; *taken 0: another worker was faster. */
+ida_kind store_chain_check_claim(store *s, ida_ctx *c, const char *tenant,
+                                 const store_chain_check *seen, int *taken);
+/* What was found; the request of `found->requested_at` is answered. */
+ida_kind store_chain_check_done(store *s, ida_ctx *c, const char *tenant,
+                                const store_chain_check *found);
+
+/* Numbers of the first and the last record that the chain holds; 0: it holds none. */
+ida_kind store_chain_ends(store *s, ida_ctx *c, const char *tenant, int64_t *first, int64_t *last);
+
+#endif

@@ -1,0 +1,70 @@
+/* Owns the rows of directory_check: looks at directories that people asked for. Must not know what
+ * a look finds. */
+#include "core/store/directory.h"
+
+static void of_row(const db_result *r, store_check *out)
+{
+    const row_directory_check *k = DB_ROW(directory_check, r, 0);
+    int directory = ida_directory_parse(k->directory.text);
+    *out = (store_check){.tenant = k->tenant_id.text,
+                         .directory = directory < 0 ? IDA_DIR_CLOUD : (ida_directory_kind)directory,
+                         .requested_at = k->requested_at.number,
+                         .started_at = k->started_at.number,
+                         .finished_at = k->finished_at.number,
+                         .worker = k->worker.text,
+                         .lines = k->lines.text};
+}
+
+ida_kind store_check_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                         store_check *out)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_directory_check_get,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory))), &r);
+    *out = (store_check){.tenant = tenant, .directory = directory, .lines = "[]"};
+    if (!kind && r.rows) {
+        of_row(&r, out);
+    }
+    return kind;
+}
+
+ida_kind store_check_request(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory)
+{
+    return store_write(
+        s, c, STMT_directory_check_request,
+        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(ida_now(c->env))), NULL);
+}
+
+ida_kind store_check_claim(store *s, ida_ctx *c, const char *worker, store_check *out)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_directory_check_next, DB_NONE, &r);
+    if (kind || !r.rows) {
+        return kind ? kind : IDA_NOT_FOUND;
+    }
+    of_row(&r, out);
+    out->started_at = ida_now(c->env);
+    out->worker = worker;
+    kind = store_write(s, c, STMT_directory_check_claim,
+                       DB_ARGS(DB_T(out->tenant), DB_T(ida_directory_name(out->directory)),
+                               DB_I(out->requested_at), DB_I(out->started_at), DB_T(worker)),
+                       &r);
+    return kind || r.changes ? kind : IDA_NOT_FOUND; /* another worker was faster */
+}
+
+ida_kind store_check_done(store *s, ida_ctx *c, const store_check *check, const char *lines)
+{
+    return store_write(s, c, STMT_directory_check_done,
+                       DB_ARGS(DB_T(check->tenant), DB_T(ida_directory_name(check->directory)),
+                               DB_I(check->requested_at), DB_I(ida_now(c->env)),
+                               DB_T(check->worker), DB_T(lines)),
+                       NULL);
+}
+
+ida_kind store_directory_secret(store *s, ida_ctx *c, const char *tenant,
+                                ida_directory_kind directory, int64_t expires_at)
+{
+    return store_write(s, c, STMT_directory_secret,
+                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(expires_at)),
+                       NULL);
+}

@@ -1,0 +1,26 @@
+/* What a new API user may be, for whoever makes one: idadminctl and the console. Knows no store. */
+#ifndef CORE_TENANT_NEW_KEY_H
+#define CORE_TENANT_NEW_KEY_H
+
+#include <jansson.h>
+
+#include "core/base/context.h"
+#include "core/tenant/principal.h"
+
+/* As given; NULL: not. */
+typedef struct ida_new_key {
+    const char *username, *access, *label;
+    const char *expires; /* YYYY-MM-DD: the key stops working when that day begins in the zone */
+    const char *rate, *from; /* from: networks with commas between */
+} ida_new_key;
+
+/* Fills `out` but for its company. Each fault is noted (ida_fault_add) under the name that `as` has
+ * in its place; what is returned is any other failure. */
+ida_kind ida_new_key_check(ida_ctx *c, const char *zone, const ida_new_key *given,
+                           const ida_new_key *as, ida_principal *out);
+
+/* {companyId, username, accessLevel, label, apiKey, mcpSecret, expiresAt}: the one answer that
+ * shows the key. New reference. */
+json_t *ida_new_key_json(const ida_principal *principal, const char *key);
+
+#endif

@@ -1,0 +1,197 @@
+# API keys in the console: who may see and make them, what is shown once, how one replaces another.
+use strict;
+use warnings;
+use Test::More;
+use POSIX ();
+use Idadmin::Test qw(wait_until);
+use Idadmin::Test::Console ();
+use Idadmin::Test::Stack;
+
+my ($stack, %as);
+my @roles = qw(viewer operator approver key-administrator auditor administrator);
+
+sub refused {
+    my ($answer, $status, $reason, $name) = @_;
+    is_deeply([$answer->{status}, $answer->{json}{error}{reason}], [$status, $reason], $name)
+        or diag $answer->{body};
+}
+
+sub faults {
+    my ($answer, $names, $name) = @_;
+    is($answer->{status}, 400, $name);
+    is_deeply([sort map { $_->{name} } @{ $answer->{json}{error}{fields} // [] }], $names,
+        "$name: which") or diag $answer->{body};
+}
+
+sub make { my ($body, %how) = @_; return $as{'key-administrator'}->post('/key', $body, {}, %how) }
+
+sub works {
+    my ($shown) = @_;
+    return $stack->httpd->client->request('GET', '/v1/api/tasks',
+        headers => { 'X-Company-ID' => $shown->{companyId}, 'X-Api-User' => $shown->{username},
+            'X-Api-Key' => $shown->{apiKey} })->{status};
+}
+
+sub row {
+    my ($username) = @_;
+    my ($row) = grep { $_->{username} eq $username }
+        @{ $as{auditor}->data('/keys', { limit => 200 })->{items} };
+    return $row;
+}
+
+sub rights {
+    for my $role (@roles) {
+        my $status = $as{$role}->get('/keys')->{status};
+        is($status, $role =~ /^(?:key-administrator|auditor|administrator)$/ ? 200 : 403,
+            "$role lists keys");
+        my $may = $role =~ /administrator$/;
+        for my $call (['POST', '/key', {}], ['POST', '/key/rotate', {}],
+            ['POST', '/key/disable', {}], ['POST', '/key/enable', {}], ['DELETE', '/key']) {
+            my ($method, $path, $body) = @$call;
+            my $answer = $as{$role}->request($method, $path, {}, $body ? (body => $body) : ());
+            is($answer->{status}, $may ? 400 : 403, "$role $method $path");
+        }
+    }
+}
+
+sub create {
+    my $made = make({ username => 'hr-new', accessLevel => 'full', label => "L\x{f6}ner",
+        expires => '2031-05-06', rateLimit => '10/60s', from => ['127.0.0.0/8', '::1/128'] });
+    is($made->{status}, 200, 'made') or diag $made->{body};
+    my $shown = $made->{json}{data};
+    like($shown->{apiKey}, qr/^ida_\w{36}$/, 'the key');
+    is($shown->{mcpSecret}, "nordic:hr-new:$shown->{apiKey}", 'the secret for MCP');
+    is($shown->{expiresAt}, '2031-05-05T22:00:00Z', 'ends with the day in Stockholm');
+    is(works($shown), 200, 'and it works');
+    my $row = row('hr-new');
+    delete @$row{qw(createdAt lastUsedAt)};
+    is_deeply($row, { username => 'hr-new', accessLevel => 'full', label => "L\x{f6}ner",
+        state => 'active', createdBy => 'key-administrator', expiresAt => $shown->{expiresAt},
+        rateLimit => '10/60s', from => ['127.0.0.0/8', '::1/128'] }, 'in the list');
+    refused(make({ username => 'hr-new', accessLevel => 'full' }), 409, 'keyExists', 'twice');
+    ok(wait_until(20, sub { row('hr-new')->{lastUsedAt} }), 'when it was used last');
+    my $plain = make({ username => 'reader', accessLevel => 'read-only', from => [] });
+    is($plain->{json}{data}{expiresAt}, undef, 'without an end');
+    my $soon = POSIX::strftime('%Y-%m-%d', gmtime time + 20 * 86400);
+    make({ username => 'soon', accessLevel => 'read-only', expires => $soon });
+    is(row('soon')->{state}, 'expiring', 'one that ends within thirty days');
+    my ($by) = grep { $_->{action} eq 'key.create' && $_->{target} eq 'hr-full' }
+        @{ $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} };
+    is(row('hr-full')->{createdBy}, $by->{actor}, 'made by idadminctl, by whom its record names');
+}
+
+sub bad {
+    faults(make({}), [qw(accessLevel username)], 'nothing given');
+    faults(make({ username => 'a b', accessLevel => 'full', label => 'x' x 101,
+        expires => '2020-01-01', rateLimit => 'fast', from => ['10.1.2.3/8'] }),
+        [qw(expires from label rateLimit username)], 'all wrong');
+    faults(make({ username => 'x', accessLevel => 'legacy' }), ['accessLevel'],
+        'no new legacy keys');
+    faults(make({ username => 'x', accessLevel => 'full', expiresAt => '2031-01-01' }),
+        ['expiresAt'], 'a member that is not known');
+    faults(make({ username => 'x', accessLevel => 'full', from => [{ a => 1 }] }), ['from'],
+        'a network that is no text');
+    faults(make({ username => 'x', accessLevel => 'full', expires => '2031-02-29' }), ['expires'],
+        'no such day');
+    faults(make({ username => 'x', accessLevel => 'full' },
+        headers => { 'Idempotency-Key' => 'once' }), ['Idempotency-Key'], 'a secret is kept nowhere');
+    ok(!row('x'), 'nothing was made');
+}
+
+sub change {
+    my $admin = $as{administrator};
+    $stack->httpd->expect_log(qr/IDA0210.*user disabled/);
+    my $shown = make({ username => 'to-change', accessLevel => 'read-only' })->{json}{data};
+    is(works($shown), 200, 'it works');
+    like($admin->post('/key/disable', {}, { username => 'to-change' })->{json}{data}{message},
+        qr/to-change is disabled/, 'disabled');
+    is(row('to-change')->{state}, 'disabled', 'so it says');
+    ok(wait_until(5, sub { works($shown) == 401 }), 'refused soon');
+    is($admin->post('/key/enable', {}, { username => 'to-change' })->{status}, 200, 'enabled');
+    ok(wait_until(5, sub { works($shown) == 200 }), 'works again');
+    is($admin->request('DELETE', '/key', { username => 'to-change' })->{status}, 200, 'deleted');
+    ok(!row('to-change'), 'gone');
+    for my $call (['POST', '/key/disable'], ['POST', '/key/enable'], ['DELETE', '/key']) {
+        my $answer = $admin->request($call->[0], $call->[1], { username => 'to-change' },
+            $call->[0] eq 'POST' ? (body => {}) : ());
+        refused($answer, 404, 'keyUnknown', "$call->[1] of none");
+    }
+}
+
+sub rotate {
+    my $admin = $as{administrator};
+    my $replace = sub { return $admin->post('/key/rotate', $_[0], {}, @_[1 .. $#_]) };
+    my $old = make({ username => 'old', accessLevel => 'full', label => 'HR', rateLimit => '9/60s',
+        from => ['127.0.0.0/8'] })->{json}{data};
+    my $made = $replace->({ username => 'old' });
+    is($made->{status}, 200, 'replaced') or diag $made->{body};
+    my $new = $made->{json}{data};
+    like($new->{username}, qr/^old-20\d\d(?:0[1-9]|1[0-2])$/, 'named after the month');
+    is($new->{replaces}, 'old', 'which it replaces');
+    my %same = map { $_ => row($new->{username})->{$_} } qw(accessLevel label rateLimit from);
+    is_deeply(\%same, { accessLevel => 'full', label => 'HR', rateLimit => '9/60s',
+        from => ['127.0.0.0/8'] }, 'with what the old one had');
+    is($new->{expiresAt}, undef, 'without its end');
+    is(works($old), 200, 'both work');
+    is(works($new), 200, 'for now');
+    is(row('old')->{expiresAt}, $new->{oldExpiresAt}, 'the old one ends');
+    my $week = POSIX::strftime('%Y-%m-%d', gmtime time + 7 * 86400);
+    like($new->{oldExpiresAt}, qr/^$week/, 'in a week');
+    my $longer = $replace->({ username => 'old', newUsername => 'old-2', overlapDays => 90,
+        expires => '2032-01-01' })->{json}{data};
+    is($longer->{oldExpiresAt}, $new->{oldExpiresAt}, 'never later than before');
+    is($longer->{expiresAt}, '2031-12-31T23:00:00Z', 'the new one with an end of its own');
+    $replace->({ username => 'old', newUsername => 'old-3', overlapDays => 0 });
+    is(row('old')->{state}, 'disabled', 'without overlap at once');
+    refused($replace->({ username => 'old', newUsername => 'old-2' }), 409, 'keyExists', 'taken');
+    refused($replace->({ username => 'none' }), 404, 'keyUnknown', 'no such key');
+    faults($replace->({ username => 'old', newUsername => 'a b', overlapDays => 91 }),
+        ['overlapDays'], 'too long an overlap');
+    faults($replace->({ username => 'old', newUsername => 'a b' }), ['newUsername'], 'a bad name');
+    faults($replace->({ username => 'a' x 64 }), ['newUsername'], 'no room for the month');
+    faults($replace->({ username => 'old' }, headers => { 'Idempotency-Key' => 'k' }),
+        ['Idempotency-Key'], 'nor is this secret kept');
+}
+
+sub pages {
+    my (@seen, $cursor);
+    do {
+        my $page = $as{auditor}->data('/keys', { limit => 3, cursor => $cursor });
+        push @seen, map { $_->{username} } @{ $page->{items} };
+        is($page->{totalCount}, scalar @{ $as{auditor}->data('/keys', { limit => 200 })->{items} },
+            'all are counted');
+        $cursor = $page->{nextCursor};
+    } while ($cursor);
+    is_deeply(\@seen, [sort @seen], 'pages by name');
+    ok(@seen > 6, 'to the end');
+}
+
+sub record {
+    my @records;
+    wait_until(20, sub {
+        @records = grep { $_->{action} =~ /^key\.(?!list)/ && $_->{outcome} eq 'ok' }
+            @{ $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} };
+        return grep { $_->{action} eq 'key.rotate' } @records;
+    });
+    my ($made) = grep { $_->{action} eq 'key.create' && $_->{target} eq 'hr-new' } @records;
+    is($made->{actor}, 'key-administrator', 'who made it');
+    is($made->{endpoint}, 'console POST /key', 'where');
+    is_deeply($made->{parameters}{from}, ['127.0.0.0/8', '::1/128'], 'for whom');
+    my ($replaced) = grep { $_->{action} eq 'key.rotate' } reverse @records;
+    is($replaced->{target}, 'old', 'what was replaced');
+    like($replaced->{parameters}{newUsername}, qr/^old-/, 'by which');
+    my %seen = map { $_->{action} => 1 } @records;
+    ok($seen{"key.$_"}, "key.$_ is on record") for qw(disable enable delete);
+    my $all = JSON::PP->new->encode(\@records);
+    unlike($all, qr/ida_\w{30}/, 'no key anywhere');
+}
+
+for_each_stack {
+    ($stack) = @_;
+    %as = map { $_ => Idadmin::Test::Console->new($stack->httpd, user => $_,
+        company => 'nordic') } @roles;
+    subtest "$_->[0]" => $_->[1] for ['rights', \&rights], ['create', \&create], ['bad', \&bad],
+        ['change', \&change], ['rotate', \&rotate], ['pages', \&pages], ['record', \&record];
+} httpd => { console => 1, rate_limits => { person => '100000/60s' } };
+
+done_testing;

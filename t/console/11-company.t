@@ -1,0 +1,110 @@
+# What the console tells of a company: settings in force, seats, how its directories stand.
+use strict;
+use warnings;
+use Test::More;
+use Idadmin::Test qw(wait_until);
+use Idadmin::Test::Console ();
+use Idadmin::Test::Stack;
+
+my @roles = qw(viewer operator approver key-administrator auditor administrator);
+
+sub as {
+    my ($stack, $user) = @_;
+    return Idadmin::Test::Console->new($stack->httpd, user => $user, company => $stack->{company});
+}
+
+sub settings {
+    my ($stack) = @_;
+    my $company = as($stack, 'viewer')->data('/company');
+    my %some = map { $_ => $company->{$_} } qw(companyId name timeZone upnDomain createUsersIn
+        brake hygiene retention workflowCount notificationCount rateLimits);
+    is_deeply(\%some, { companyId => 'nordic', name => 'Nordic AB',
+        timeZone => 'Europe/Stockholm', upnDomain => 'nordic.example',
+        createUsersIn => 'onPremises', brake => { offboardingsPerHour => 7 },
+        hygiene => { staleAfterDays => 90 },
+        retention => { taskHistoryDays => 365, auditDays => 730 }, workflowCount => 1,
+        notificationCount => 2,
+        rateLimits => { key => '77/60s', company => '4000/60s',
+            source => { key => 'tenant', company => 'server' } } }, 'settings in force');
+    is($company->{seats}{limit}, 500, 'seats');
+    ok($company->{seats}{used} > 0, 'and how many are used');
+}
+
+sub rights {
+    my ($stack) = @_;
+    for my $role (@roles) {
+        is(as($stack, $role)->get('/company')->{status}, $role eq 'approver' ? 403 : 200,
+            "$role looks at the company");
+    }
+}
+
+sub directory { my ($stack) = @_; return as($stack, 'viewer')->data('/company')->{directories}[0] }
+
+sub fresh {
+    my ($stack) = @_;
+    my $d = directory($stack);
+    ok($d->{users} > 0 && $d->{asOf}, 'people, as of when');
+    ok(exists $d->{$_}, "has $_") for qw(groups signInsAsOf progress createIn);
+    my %some = map { $_ => $d->{$_} } qw(directory dialect state problem since nextProbeAt
+        waitingTasks syncInterval deletionGuard protectedAccountCount secrets);
+    is_deeply(\%some, { directory => 'onPremises', dialect => 'openLdap', state => 'fresh',
+        problem => undef, since => undef, nextProbeAt => undef, waitingTasks => 0,
+        syncInterval => '1s', deletionGuard => '20%', protectedAccountCount => 1,
+        secrets => [{ kind => 'bindPassword', expiresAt => undef }] }, 'a directory that is well');
+    like($d->{address}, qr/^ldap/, 'its address');
+}
+
+sub held {
+    my ($stack) = @_;
+    $stack->worker->expect_log(qr/IDA0315/);
+    $stack->slapd->stop;
+    my $made = as($stack, 'operator')->post('/user', { firstname => 'Wait', surname => 'Here' });
+    is($made->{status}, 200, 'queued');
+    ok(wait_until(60, sub { directory($stack)->{state} eq 'held' }), 'held');
+    my $d = directory($stack);
+    ok($d->{problem} && $d->{since} && $d->{nextProbeAt}, 'why, since when, next try');
+    ok(wait_until(20, sub { directory($stack)->{waitingTasks} == 1 }), 'who waits');
+}
+
+sub never {
+    my ($engine) = @_;
+    my $stack = Idadmin::Test::Stack->new(engine => $engine, worker => 0,
+        httpd => { console => 1 });
+    my $company = as($stack, 'viewer')->data('/company');
+    is($company->{directories}[0]{state}, 'never', 'not read yet');
+    is($company->{seats}{used}, undef, 'seats would be a guess');
+    $stack->stop;
+}
+
+my $workflow = { name => 'Joiner', trigger => 'userCreate', actions => [
+    { type => 'sendEmail', to => 'it@nordic.example', subject => 'a', body => 'b' },
+    { type => 'sendEmail', to => 'hr@nordic.example', subject => 'a', body => 'b' },
+    { type => 'removeLicenses' }] };
+
+for_each_stack {
+    my ($stack) = @_;
+    subtest settings => sub { settings($stack) };
+    subtest rights => sub { rights($stack) };
+    subtest fresh => sub { fresh($stack) };
+    subtest held => sub { held($stack) };
+    subtest never => sub { never($stack->{engine}) };
+} httpd => { console => 1,
+    rate_limits => { person => '100000/60s', company => '4000/60s' } },
+    tenant => { brake => { offboardingsPerHour => 7 }, seatLimit => 500,
+        rateLimits => { key => '77/60s' }, workflows => [$workflow] };
+
+subtest 'both directories' => sub {
+    my $stack = Idadmin::Test::Stack->new(cloud => {}, slapd => {},
+        httpd => { console => 1 });
+    my $all = as($stack, 'viewer')->data('/company')->{directories};
+    is_deeply([map { $_->{directory} } @$all], ['cloud', 'onPremises'], 'each once');
+    my ($cloud) = @$all;
+    is($cloud->{dialect}, undef, 'the cloud has no dialect');
+    like($cloud->{address}, qr/^http/, 'its address');
+    is_deeply([map { $_->{kind} } @{ $cloud->{secrets} }], ['clientSecret'],
+        'what the workers sign in with');
+    is($cloud->{state}, 'fresh', 'read');
+    $stack->stop;
+};
+
+done_testing;

@@ -1,0 +1,160 @@
+# What people ask of workers in the console: to read a directory, to look at it, to verify the audit
+# chain.
+use strict;
+use warnings;
+use Test::More;
+use Idadmin::Test qw(wait_until);
+use Idadmin::Test::Cloud ();
+use Idadmin::Test::Console ();
+use Idadmin::Test::Stack;
+
+my ($stack, %as);
+my @roles = qw(viewer operator approver key-administrator auditor administrator);
+my %there = (directory => 'onPremises');
+
+sub ask { my ($path, $arguments, $body) = @_;
+    return $as{operator}->post($path, $body // {}, $arguments) }
+
+sub report { return $as{viewer}->data('/directory/check', \%there) }
+
+sub chain { return $as{auditor}->data('/audit/chain') }
+
+sub rights {
+    my %may = (
+        'POST /directory/sync' => qr/^(?:operator|administrator)$/,
+        'POST /directory/check' => qr/^(?:operator|administrator)$/,
+        'GET /directory/check' => qr/^(?!approver)/,
+        'GET /audit/chain' => qr/^(?:auditor|administrator)$/,
+        'POST /audit/verify' => qr/^(?:auditor|administrator)$/);
+    for my $call (sort keys %may) {
+        my ($method, $path) = split / /, $call;
+        for my $role (@roles) {
+            my $status = $as{$role}->request($method, $path, $path =~ /^.directory/ ? \%there : {},
+                $method eq 'POST' ? (body => {}) : ())->{status};
+            is($status, $role =~ $may{$call} ? 200 : 403, "$role $call");
+        }
+    }
+    is(ask('/directory/sync', { directory => 'cloud' })->{status}, 400, 'a directory of others');
+    is(ask('/directory/check', { directory => 'x' })->{status}, 400, 'no directory');
+    is(ask('/directory/sync', {})->{status}, 400, 'none named');
+    is(ask('/directory/sync', \%there, { acceptDeletions => 'yes' })->{status}, 400, 'a bad member');
+}
+
+sub synchronise {
+    $stack->apply_tenant({ companyId => 'nordic',
+        directories => { onPremises => { syncInterval => '1h' } } });
+    sleep 2; # the changed document is a reason to read, too
+    my $asked = ask('/directory/sync', \%there)->{json}{data};
+    ok($asked->{requestedAt}, 'asked for');
+    ok(wait_until(20, sub {
+        $as{viewer}->data('/company')->{directories}[0]{asOf} gt $asked->{requestedAt} }),
+        'and read, an hour before its time');
+}
+
+# More people go than the guard allows.
+sub deletions {
+    my $slapd = $stack->slapd;
+    $stack->worker->expect_log(qr/IDA0502/);
+    $slapd->modify(join '', map { sprintf "dn: uid=user%05d,$Idadmin::Test::Slapd::people\n"
+            . "changetype: delete\n\n", $_ } 1 .. 30);
+    ask('/directory/sync', \%there);
+    my $d;
+    ok(wait_until(20, sub { $d = $as{viewer}->data('/company')->{directories}[0];
+        $d->{state} eq 'stopped' }), 'stopped');
+    like($d->{problem}, qr/30/, 'why');
+    ok($d->{since}, 'since when');
+    ask('/directory/sync', \%there, { acceptDeletions => JSON::PP::true() });
+    ok(wait_until(20, sub { $as{viewer}->data('/company')->{directories}[0]{state} eq 'fresh' }),
+        'goes on when somebody accepts');
+}
+
+sub check {
+    my $asked = ask('/directory/check', \%there)->{json}{data};
+    ok($asked->{requestedAt}, 'asked for');
+    ok(wait_until(60, sub { report()->{state} eq 'done' }), 'done');
+    my $report = report();
+    is($report->{requestedAt}, $asked->{requestedAt}, 'what was asked for');
+    ok($report->{$_}, $_) for qw(startedAt finishedAt worker);
+    is_deeply([grep { !$_->{ok} } @{ $report->{lines} }], [], 'all is well');
+    my %seen = map { $_->{check} => 1 } @{ $report->{lines} };
+    ok($seen{$_}, "$_ was looked at") for 'settings', 'files of secrets';
+    ok(keys %seen > 5, 'with what the connector looks at');
+    $stack->worker->expect_log(qr/IDA0315/);
+    $stack->slapd->stop;
+    ask('/directory/check', \%there);
+    ok(wait_until(90, sub { my $r = report();
+        $r->{state} eq 'done' && $r->{requestedAt} ne $asked->{requestedAt} }), 'once more');
+    my ($bad) = grep { !$_->{ok} } @{ report()->{lines} };
+    like($bad->{detail}, qr/cannot connect|not reachable/, 'and what is wrong');
+    $stack->slapd->start;
+}
+
+sub whole {
+    ok(wait_until(20, sub { chain()->{state} eq 'whole' }), 'verified by itself');
+    my $asked = $as{auditor}->post('/audit/verify', {})->{json}{data}{requestedAt};
+    ok(wait_until(20, sub { my $c = chain(); !$c->{requestedAt} && $c->{verifiedAt} gt $asked }),
+        'and when somebody asks');
+    my $c = chain();
+    is($c->{firstId}, 1, 'from the first record');
+    ok($c->{verifiedTo} > 1 && $c->{verifiedTo} <= $c->{lastId}, 'to the last one then');
+    is_deeply([@$c{qw(brokenAt reason)}], [undef, undef], 'nothing is wrong');
+}
+
+sub broken {
+    $stack->worker->expect_log(qr/IDA0415/);
+    my ($row) = $stack->sql("SELECT outcome FROM audit.record WHERE tenant_id = 'nordic'
+        AND seq = 2");
+    $stack->sql("UPDATE audit.record SET outcome = 'forged' WHERE tenant_id = 'nordic' AND seq = 2");
+    is(chain()->{state}, 'whole', 'as of the last verification');
+    $as{auditor}->post('/audit/verify', {});
+    ok(wait_until(20, sub { chain()->{state} eq 'broken' }), 'found');
+    my $c = chain();
+    is($c->{brokenAt}, 2, 'where');
+    like($c->{reason}, qr/^Record 2 does not fit/, 'how');
+    is($c->{verifiedTo}, 1, 'whole until then');
+    ok((grep { /IDA0415/ } split /\n/, $stack->worker->log_text) == 1, 'and said in the log');
+    $stack->sql("UPDATE audit.record SET outcome = '$row->[0]' WHERE tenant_id = 'nordic'
+        AND seq = 2");
+    $as{auditor}->post('/audit/verify', {});
+    ok(wait_until(20, sub { chain()->{state} eq 'whole' }), 'put back it is whole again');
+}
+
+sub record {
+    my %seen;
+    wait_until(20, sub {
+        %seen = map { $_->{action} => $_ } grep { $_->{outcome} eq 'ok' } map {
+            @{ $as{auditor}->data('/audit', { limit => 200, actor => $_ })->{items} }
+        } qw(operator auditor);
+        return $seen{'audit.verify'} && $seen{'directory.check'};
+    });
+    ok($seen{$_}, "$_ is on record") for qw(sync.request directory.check audit.verify audit.chain);
+    is($seen{'directory.check'}{target}, 'onPremises', 'of which directory');
+}
+
+for_each_stack {
+    ($stack) = @_;
+    %as = map { $_ => Idadmin::Test::Console->new($stack->httpd, user => $_,
+        company => 'nordic') } @roles;
+    subtest $_->[0] => $_->[1] for ['rights', \&rights], ['synchronise', \&synchronise],
+        ['deletions', \&deletions], ['check', \&check], ['whole', \&whole], ['broken', \&broken],
+        ['record', \&record];
+} slapd => { users => 30 }, httpd => { console => 1, rate_limits => { person => '100000/60s' } };
+
+subtest 'a certificate ends' => sub {
+    my $cloud = Idadmin::Test::Cloud->new;
+    my $stack = Idadmin::Test::Stack->new(cloud => $cloud, httpd => { console => 1 });
+    my $viewer = Idadmin::Test::Console->new($stack->httpd, user => 'viewer', company => 'acme');
+    my $secret = sub { return $viewer->data('/company')->{directories}[0]{secrets}[0] };
+    is_deeply($secret->(), { kind => 'clientSecret', expiresAt => undef },
+        'of a client secret nobody knows');
+    $stack->apply_tenant({ companyId => 'acme', directories => { cloud => {
+        clientSecretFile => undef, certificateFile => $cloud->certificate_file } } });
+    ok(wait_until(20, sub { $secret->()->{expiresAt} }), 'of a certificate the worker');
+    my $told = Idadmin::Test::run_command(['openssl', 'x509', '-noout', '-enddate',
+        '-dateopt', 'iso_8601', '-in', $cloud->certificate])->{out} =~ s/^notAfter=|\n//gr =~ s/ /T/r;
+    is($secret->()->{expiresAt}, $told, 'when');
+    is($secret->()->{kind}, 'certificate', 'of what');
+    $stack->stop;
+};
+
+done_testing;

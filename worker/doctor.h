@@ -1,0 +1,9 @@
+/* The thread that looks at directories when somebody asks for it in the console. */
+#ifndef WORKER_DOCTOR_H
+#define WORKER_DOCTOR_H
+
+#include "worker/hold/threads.h"
+
+void doctor_thread(hold_thread *t);
+
+#endif

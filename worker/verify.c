@@ -1,0 +1,87 @@
+/* Owns when chains of audit records are verified: new records every hour, all of them once a day
+ * and when somebody asks. How is the store's. */
+#include "worker/verify.h"
+
+#include <apr_strings.h>
+
+#include "core/store/chain_check.h"
+
+#define LOOK_MS 1000
+#define EVERY_MS INT64_C(3600000)
+#define FULL_EVERY_MS INT64_C(86400000)
+#define AT_ONCE 20000 /* records a snapshot: no long one keeps the log of SQLite from shrinking */
+
+static ida_kind walk(worker *w, store *main, ida_ctx *c, const char *tenant, store_chain_walk *to)
+{
+    ida_kind kind;
+    do {
+        kind = store_audit_walk(main, c, tenant, AT_ONCE, to);
+    } while (!kind && to->more && !worker_stopping(w));
+    return kind;
+}
+
+static void say(worker *w, const char *tenant, const store_chain_check *before,
+                const store_chain_walk *now)
+{
+    if (now->broken && now->broken != before->broken_at) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0415",
+                "the audit chain of tenant %s is broken at record %lld: %s Leave the machine as it "
+                "is and find out who was there; see idadminctl audit verify %s",
+                tenant, (long long)now->broken, now->reason, tenant);
+    }
+}
+
+static ida_kind verify(worker *w, store *main, ida_ctx *c, const char *tenant,
+                       const store_chain_check *before)
+{
+    int64_t begun = ida_now(c->env);
+    int full = before->requested_at || begun - before->full_at >= FULL_EVERY_MS;
+    store_chain_walk to = {.to = full ? 0 : before->verified_to};
+    apr_cpystrn(to.hash, full ? "" : before->hash, sizeof to.hash);
+    ida_kind kind = walk(w, main, c, tenant, &to);
+    if (kind || to.more) {
+        return kind; /* not to its end: the next round begins where this one did */
+    }
+    say(w, tenant, before, &to);
+    store_chain_check found = {.requested_at = before->requested_at,
+                               .verified_to = to.to,
+                               .hash = to.hash,
+                               .verified_at = ida_now(c->env),
+                               .full_at = full ? begun : before->full_at,
+                               .broken_at = to.broken,
+                               .reason = to.broken ? to.reason : NULL};
+    return store_chain_check_done(main, c, tenant, &found);
+}
+
+/* 1 when there was something to do. */
+static int look(worker *w, store *main, apr_pool_t *pool)
+{
+    store_chain_check seen;
+    const char *tenant = NULL;
+    int taken = 0;
+    ida_ctx *c = worker_ctx(w, pool);
+    ida_kind kind = store_chain_check_due(main, c, ida_now(c->env) - EVERY_MS, &tenant);
+    if (kind || !tenant) {
+        return 0;
+    }
+    kind = store_chain_check_get(main, c, tenant, &seen);
+    kind = kind ? kind : store_chain_check_claim(main, c, tenant, &seen, &taken);
+    kind = kind || !taken ? kind : verify(w, main, c, tenant, &seen);
+    if (kind && !worker_stopping(w)) {
+        ida_log(&w->env, IDA_LOG_WARN, "IDA0416",
+                "the audit chain of tenant %s could not be verified: %s", tenant,
+                c->message ? c->message : ida_kind_text(kind));
+    }
+    return taken;
+}
+
+void verify_thread(hold_thread *t)
+{
+    while (!worker_stopping(t->w)) {
+        int busy = look(t->w, t->main, t->pool);
+        apr_pool_clear(t->pool);
+        if (!busy) {
+            worker_nap(t->w, LOOK_MS);
+        }
+    }
+}
