@@ -188,7 +188,9 @@ static int answer_request(request_rec *r, request_state *state)
         ida_answer_error(state->c, IDA_FACE_CONSOLE, &answer);
         status = OK;
     }
-    return status == OK ? respond(r, &answer) : status;
+    return status != OK      ? status
+           : answer.exported ? export_stream(r, &call, &answer)
+                             : respond(r, &answer);
 }
 
 int console_handler(request_rec *r)

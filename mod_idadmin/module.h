@@ -224,6 +224,11 @@ int origin_is_own(request_rec *r, const char *origin);
 /* OK, or 403 for what another site made a browser send, for a write without the console's header,
  * and for what comes in clear. */
 int console_gate(request_rec *r);
+/* --- export.c --- */
+
+/* Writes a file page by page. Whoever reads it slowly holds no connection of the store. */
+int export_stream(request_rec *r, ida_call *call, const ida_rest_answer *answer);
+
 /* --- console_told.c --- */
 
 /* 1 with the first answer "nothing new" of a person, operation, company and clock hour in this
@@ -260,6 +265,8 @@ void body_init(apr_pool_t *pool);
 /* --- respond.c --- */
 
 int respond(request_rec *r, const ida_rest_answer *answer);
+/* Status and headers alone; the body is the caller's. */
+void respond_begin(request_rec *r, const ida_rest_answer *answer);
 /* Words for a refusal that somebody else than the service has raised, by its status; NULL: the
  * usual ones of the kind fit. */
 const char *respond_foreign_text(request_rec *r);

@@ -23,7 +23,7 @@ static void set_type(request_rec *r, const request_state *state)
     }
 }
 
-int respond(request_rec *r, const ida_rest_answer *answer)
+void respond_begin(request_rec *r, const ida_rest_answer *answer)
 {
     r->status = answer->status;
     for (const ida_rest_header *h = answer->headers; h; h = h->next) {
@@ -33,16 +33,24 @@ int respond(request_rec *r, const ida_rest_answer *answer)
         apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, answer->retry_after));
     }
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-    if (!answer->body) {
-        return OK;
+    if (!answer->body && !answer->exported) {
+        return;
     }
     set_type(r, request_state_of(r));
-    ap_set_content_length(r, (apr_off_t)answer->len);
     /* httpd would cut any 200 to the range asked for, of a POST too: then a task is queued whose ID
      * nobody gets. */
     apr_table_unset(r->headers_in, "Range");
     apr_table_unset(r->headers_in, "Request-Range");
     keepalive_preserve(r);
+}
+
+int respond(request_rec *r, const ida_rest_answer *answer)
+{
+    respond_begin(r, answer);
+    if (!answer->body) {
+        return OK;
+    }
+    ap_set_content_length(r, (apr_off_t)answer->len);
     ap_rwrite(answer->body, (int)answer->len, r); /* dropped by httpd for HEAD */
     return OK;
 }

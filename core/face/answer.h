@@ -13,7 +13,8 @@ typedef struct ida_rest_header {
 
 typedef struct ida_rest_answer {
     int status;
-    const char *body; /* JSON text, type IDA_JSON_TYPE; NULL for 204 and 304 */
+    struct ida_export *exported; /* the body, made page by page; NULL: `body` is it */
+    const char *body;            /* JSON text, type IDA_JSON_TYPE; NULL for 204 and 304 */
     size_t len;
     ida_rest_header *headers; /* beside Content-Type and Cache-Control */
     int retry_after;          /* seconds, 0 = none */

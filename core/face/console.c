@@ -8,6 +8,7 @@
 #include "core/audit/spool.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/face/export.h"
 #include "core/operation/etag.h"
 #include "core/tenant/credentials.h"
 
@@ -106,6 +107,10 @@ void ida_console_run(ida_call *call, const ida_rest_request *request, const char
     }
     if (kind) {
         ida_answer_refusal(call, answer);
+        return;
+    }
+    if (call->exported) {
+        ida_export_answer(call, answer);
         return;
     }
     ida_answer_result(call, answer);

@@ -23,6 +23,8 @@ static const struct place {
 } places[] = {
     {STMT_erase_see_progress, STMT_erase_put_progress, 0, "{}"},
     {STMT_erase_see_warnings, STMT_erase_put_warnings, 1, "[]"},
+    {STMT_erase_see_username, STMT_erase_put_username, 0, PLACE},
+    {STMT_erase_see_change_by, STMT_erase_put_change_by, 0, PLACE},
     {STMT_erase_see_error, STMT_erase_put_error, 1, PLACE},
     {STMT_erase_see_payload, STMT_erase_put_payload, 0, "{}"},
     {STMT_erase_see_detail, STMT_erase_put_detail, 1, PLACE},

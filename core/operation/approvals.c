@@ -1,35 +1,10 @@
 /* Owns the list of open access requests: who asks for what, since when, and who may decide. */
-#include <apr_hash.h>
-
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/governance/governance.h"
-#include "core/operation/op.h"
+#include "core/operation/access_act.h"
 #include "core/operation/person_json.h"
 
 #define DAY_MS INT64_C(86400000)
-
-/* People by UPN, each looked up once; NULL: the tenant has none of that UPN. */
-static ida_kind person_of(ida_call *call, apr_hash_t *known, const char *upn, const ida_user **user)
-{
-    static const ida_user nobody;
-    ida_ctx *c = call->c;
-    const char *key = ida_fold_address(c->pool, upn);
-    const ida_user *found = apr_hash_get(known, key, APR_HASH_KEY_STRING);
-    if (!found) {
-        ida_user *u;
-        ida_kind kind = cache_user_by_upn(call->store, c, call->principal->company, upn, &u);
-        if (kind == IDA_NOT_FOUND) {
-            ida_ctx_clear(c);
-        } else if (kind) {
-            return kind;
-        }
-        found = kind ? &nobody : u;
-        apr_hash_set(known, key, APR_HASH_KEY_STRING, found);
-    }
-    *user = found->id ? found : NULL;
-    return IDA_OK;
-}
 
 static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_request *r)
 {
@@ -39,7 +14,7 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
     const ida_user *user;
     size_t i;
     ida_page_add(page, item, ida_place("is", r->requested_at, r->id));
-    ida_kind kind = person_of(call, known, r->upn, &user);
+    ida_kind kind = ida_op_known_person(call, known, r->upn, &user);
     if (kind) {
         json_decref(approvers);
         return kind;
@@ -56,7 +31,8 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
     json_object_set_new(item, "eligibleApprovers", approvers);
     json_array_foreach ((json_t *)(uintptr_t)named, i, upn) {
         /* Whoever has left, or may not sign in, cannot decide; nor who asks. */
-        kind = json_is_string(upn) ? person_of(call, known, json_string_value(upn), &user) : IDA_OK;
+        kind = json_is_string(upn) ? ida_op_known_person(call, known, json_string_value(upn), &user)
+                                   : IDA_OK;
         if (kind) {
             return kind;
         }

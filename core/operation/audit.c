@@ -1,11 +1,35 @@
 /* Owns the audit log as callers read it. Must not know how records are chained. */
 #include "core/store/audit.h"
 #include "core/base/json.h"
+#include "core/operation/audit_json.h"
 #include "core/operation/op.h"
 #include "core/operation/schema.h"
 #include "core/queue/change.h"
 
-static const char *const categories[] = {"api", "workflow", "portal", NULL};
+const char *const ida_audit_categories[] = {"api", "workflow", "portal", NULL};
+
+json_t *ida_audit_line(const audit_row *row)
+{
+    const audit_record *r = &row->record;
+    json_t *object = json_object();
+    json_object_set_new(object, "id", json_integer(row->seq));
+    ida_json_put_time(object, "at", r->at);
+    ida_json_put(object, "category", r->category);
+    ida_json_put_or_null(object, "actor", r->actor);
+    ida_json_put_or_null(object, "label", r->label);
+    ida_json_put_or_null(object, "action", r->action);
+    ida_json_put_or_null(object, "target", r->target);
+    ida_json_put_or_null(object, "endpoint", r->endpoint);
+    json_t *parameters = r->parameters ? json_loads(r->parameters, JSON_DECODE_ANY, NULL) : NULL;
+    json_object_set_new(object, "parameters", parameters ? parameters : json_null());
+    ida_json_put(object, "outcome", r->outcome);
+    ida_json_put_or_null(object, "detail", r->detail);
+    ida_json_put_or_null(object, "address", r->address);
+    if (row->erased) {
+        json_object_set_new(object, "erased", json_true());
+    }
+    return object;
+}
 
 /* The ID is that of `idadminctl audit list`: the place in the chain. */
 static json_t *record_json(ida_ctx *c, const audit_row *row)
@@ -28,6 +52,31 @@ static json_t *record_json(ida_ctx *c, const audit_row *row)
     return out;
 }
 
+ida_kind ida_audit_filter(ida_call *call, store_audit_filter *out)
+{
+    const json_t *a = call->arguments;
+    *out = (store_audit_filter){
+        .actor = ida_json_string(a, "actor"),
+        .category = ida_json_string(a, "category"),
+        .target = ida_json_string(a, "target"),
+        .action = ida_json_string(a, "action"),
+        .outcome = ida_json_string(a, "outcome"),
+        .task = ida_json_string(a, "taskId"),
+        .questions = json_is_true(json_object_get(a, "includeReads")),
+        .from = ida_argument_time(call, "from"),
+        .to = ida_argument_time(call, "to"),
+        .by_time = 1,
+    };
+    ida_task *task;
+    ida_kind kind = out->task ? queue_task_get(call->store, call->c, call->principal->company,
+                                               out->task, 0, &task)
+                              : IDA_OK;
+    if (!kind && out->task) {
+        out->target = task->upn;
+    }
+    return kind;
+}
+
 static ida_kind run_log(ida_call *call)
 {
     ida_ctx *c = call->c;
@@ -40,29 +89,14 @@ static ida_kind run_log(ida_call *call)
     if (kind) {
         return kind;
     }
-    store_audit_filter filter = {
-        .actor = ida_json_string(call->arguments, "actor"),
-        .target = ida_json_string(call->arguments, "target"),
-        .action = ida_json_string(call->arguments, "action"),
-        .outcome = ida_json_string(call->arguments, "outcome"),
-        .task = ida_json_string(call->arguments, "taskId"),
-        .questions = json_is_true(json_object_get(call->arguments, "includeReads")),
-        .category = ida_json_string(call->arguments, "category"),
-        .from = ida_argument_time(call, "from"),
-        .to = ida_argument_time(call, "to"),
-        .by_time = 1,
-        .before_at = ida_place_number(position, 1),
-        .before_seq = ida_place_number(position, 2),
-        .limit = page->limit + 1, /* one more tells whether there is a next page */
-    };
-    if (filter.task) {
-        ida_task *task;
-        kind = queue_task_get(call->store, c, call->principal->company, filter.task, 0, &task);
-        if (kind) {
-            return kind;
-        }
-        filter.target = task->upn;
+    store_audit_filter filter;
+    kind = ida_audit_filter(call, &filter);
+    if (kind) {
+        return kind;
     }
+    filter.before_at = ida_place_number(position, 1);
+    filter.before_seq = ida_place_number(position, 2);
+    filter.limit = page->limit + 1; /* one more tells whether there is a next page */
     kind = store_audit_list(call->store, c, call->principal->company, &filter, &rows, &count,
                             position ? NULL : &total);
     if (kind) {
@@ -77,19 +111,7 @@ static ida_kind run_log(ida_call *call)
 }
 
 static const ida_param params[] = {
-    {"actor", IDA_PARAM_STRING, .max = 256,
-     .about = "Who did it: API username, person, or \"worker\"; in any case."},
-    {"category", IDA_PARAM_STRING, .allowed = categories,
-     .about = "api: REST and MCP calls; workflow: tasks and their steps; portal: administrators."},
-    {"target", IDA_PARAM_STRING, .max = 256,
-     .about = "To whom or what it was done: a UPN, a group, an API username; in any case."},
-    {"action", IDA_PARAM_STRING, .max = 100, .about = "E.g. user.delete, task.failed."},
-    {"outcome", IDA_PARAM_STRING, .max = 100,
-     .about = "ok, an error code, toolError, or refused: all but ok."},
-    {"taskId", IDA_PARAM_STRING, .max = 64, .about = "What was done about and by this task."},
-    {"includeReads", IDA_PARAM_BOOLEAN, .about = "true: also reads that were answered."},
-    {"from", IDA_PARAM_TIME, .about = "At or after this date or time (UTC), e.g. 2026-11-01."},
-    {"to", IDA_PARAM_TIME, .about = "Before this date or time (UTC), e.g. 2026-12-01."},
+    IDA_AUDIT_FILTER_PARAMS,
     IDA_LIST_PARAMS,
     {0},
 };

@@ -11,7 +11,9 @@ struct ida_user;
 struct ida_create;
 struct ida_update;
 
-extern const ida_operation ida_op_user_preview;
+extern const ida_operation ida_op_user_preview, ida_op_groups, ida_op_assignments,
+    ida_op_role_assign, ida_op_role_unassign, ida_op_services, ida_op_requests,
+    ida_op_request_create, ida_op_request_end, ida_op_request_decide;
 extern const ida_operation ida_op_user_get, ida_op_user_create, ida_op_user_update,
     ida_op_user_delete;
 extern const ida_operation ida_op_task_get, ida_op_task_list, ida_op_task_cancel,
@@ -25,7 +27,8 @@ extern const ida_operation ida_op_session, ida_op_companies, ida_op_pulse, ida_o
     ida_op_trends;
 extern const ida_operation ida_op_keys, ida_op_key_create, ida_op_key_rotate, ida_op_key_disable,
     ida_op_key_enable, ida_op_key_delete, ida_op_company, ida_op_sync, ida_op_check,
-    ida_op_check_report, ida_op_chain, ida_op_chain_verify, ida_op_evidence;
+    ida_op_check_report, ida_op_chain, ida_op_chain_verify, ida_op_evidence, ida_op_hygiene_export,
+    ida_op_audit_export;
 
 /* The common arguments `limit` and `cursor` of a list. */
 #define IDA_LIST_PARAMS                                                       \

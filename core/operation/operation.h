@@ -86,11 +86,13 @@ typedef struct ida_call {
     json_t *result;                 /* `data` of the answer; belongs to the pool */
     const char *task_id, *location; /* task this call made or touched; Location, below base */
     const char *target;             /* for the audit record */
-    const char *remark;             /* there, behind the task's ID; NULL: none */
+    const char *action; /* there, where the arguments decide it; NULL: the operation's name */
+    const char *remark; /* there, behind the task's ID; NULL: none */
     const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry
                                        run's plan is made of it */
     const char *adjustment;         /* of a planned task's time, as zone_due tells it */
     int replayed;                   /* 1: the first answer under this idempotency key, once more */
+    struct ida_export *exported;    /* a file is made of it instead; core/operation/export.h */
     struct ida_page *pages;         /* the lists in the result; core/operation/page.h */
     int64_t count; /* items in the result, for the audit record; counted by ida_operation_run */
     audit_record *audit; /* the record of this call */
@@ -149,6 +151,10 @@ ida_kind ida_operation_admit(ida_call *call);
 
 /* Milliseconds UTC of a checked IDA_PARAM_TIME argument; 0 when it was not given. */
 int64_t ida_argument_time(const ida_call *call, const char *name);
+
+/* The words of a checked IDA_PARAM_LIST argument with commas between; NULL when it was not given.
+ */
+const char *ida_argument_words(const ida_call *call, const char *name);
 
 /* Arguments, run, audit record. The result of a tool has its texts cleaned (ida_clean) and capped,
  * whichever face asked. Call after ida_operation_admit. In every outcome call->audit is set. */

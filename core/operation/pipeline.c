@@ -104,6 +104,18 @@ int64_t ida_argument_time(const ida_call *call, const char *name)
     return text && ida_time_parse(text, &at) ? at : 0;
 }
 
+const char *ida_argument_words(const ida_call *call, const char *name)
+{
+    const json_t *list = json_object_get(call->arguments, name), *word;
+    const char *all = NULL;
+    size_t i;
+    json_array_foreach (list, i, word) {
+        all = apr_pstrcat(call->c->pool, all ? all : "", all ? "," : "", json_string_value(word),
+                          NULL);
+    }
+    return all;
+}
+
 /* Puts checked, typed values in the place of what was given. Every fault is named, not only the
  * first. */
 static ida_kind check_arguments(ida_call *call)

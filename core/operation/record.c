@@ -68,7 +68,8 @@ static const char *summary_of(const ida_call *call, int tool)
 /* Neither a dry run nor a replay may pass for a write. */
 static const char *action_of(const ida_call *call)
 {
-    const char *name = call->operation              ? call->operation->name
+    const char *name = call->action                 ? call->action
+                       : call->operation            ? call->operation->name
                        : call->face == IDA_FACE_MCP ? "mcp"
                                                     : "request";
     const char *apart = call->dry_run ? ".dryRun" : call->replayed ? ".replay" : NULL;

@@ -63,19 +63,6 @@ const ida_operation ida_op_task_get = {
     .schema = "TaskResult",
 };
 
-/* The words of a list argument with commas between; NULL: it was not given. */
-static const char *words_of(const ida_call *call, const char *name)
-{
-    const json_t *list = json_object_get(call->arguments, name), *word;
-    const char *all = NULL;
-    size_t i;
-    json_array_foreach (list, i, word) {
-        all = apr_pstrcat(call->c->pool, all ? all : "", all ? "," : "", json_string_value(word),
-                          NULL);
-    }
-    return all;
-}
-
 static ida_kind check_list(ida_call *call)
 {
     int64_t from = ida_argument_time(call, "dueFrom"), to = ida_argument_time(call, "dueTo");
@@ -101,8 +88,8 @@ static ida_kind run_list(ida_call *call)
         return kind;
     }
     queue_task_filter filter = {
-        .state = words_of(call, "state"),
-        .type = words_of(call, "type"),
+        .state = ida_argument_words(call, "state"),
+        .type = ida_argument_words(call, "type"),
         .person = upn ? ida_fold_address(c->pool, upn) : NULL,
         .username = ida_json_string(call->arguments, "username"),
         .due_from = ida_argument_time(call, "dueFrom"),

@@ -111,23 +111,27 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
 /* {message, plan, warnings} and what the operation says beside the task it would have queued. */
 static void plan(ida_call *call, json_t *seats)
 {
-    static const char *const of_the_task[] = {"message", "taskId",      "userPrincipalName",
-                                              "mail",    "scheduledAt", "scheduledAtUtc"};
+    static const char *const of_the_task[] = {"message",           "taskId",
+                                              "taskIds",           "requestId",
+                                              "userPrincipalName", "mail",
+                                              "scheduledAt",       "scheduledAtUtc"};
     ida_ctx *c = call->c;
     const ida_task *task = call->planned;
     json_t *out = json_copy(call->result), *told = json_object(), *steps = json_array();
     for (size_t i = 0; i < sizeof of_the_task / sizeof *of_the_task; i++) {
         json_object_del(out, of_the_task[i]);
     }
-    for (int i = 0; i < task->step_count; i++) {
+    for (int i = 0; task && i < task->step_count; i++) {
         json_array_append_new(steps, json_string(ida_step_shown(c->pool, &task->steps[i])));
     }
-    ida_json_put(told, "userPrincipalName", task->upn);
-    ida_json_put_or_null(told, "mail", task->mail);
-    ida_json_put_or_null(told, "displayName", task->display_name);
-    ida_json_put(told, "scheduledAt", zone_schedule_local(c, task->zone, task->due_at));
-    ida_json_put_time(told, "scheduledAtUtc", task->due_at);
-    ida_json_put(told, "timeZone", task->zone);
+    ida_json_put(told, "userPrincipalName", task ? task->upn : call->target);
+    if (task) { /* else nothing would be queued */
+        ida_json_put_or_null(told, "mail", task->mail);
+        ida_json_put_or_null(told, "displayName", task->display_name);
+        ida_json_put(told, "scheduledAt", zone_schedule_local(c, task->zone, task->due_at));
+        ida_json_put_time(told, "scheduledAtUtc", task->due_at);
+        ida_json_put(told, "timeZone", task->zone);
+    }
     ida_json_put_or_null(told, "adjustment", call->adjustment);
     json_object_set(told, "seats", seats);
     json_object_set_new(told, "steps", steps);

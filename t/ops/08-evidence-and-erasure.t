@@ -134,10 +134,11 @@ sub found {
 # Every column of text there is, by whether a person's data may come to stand in it. A new one has
 # to be added to one of the lists, and to core/governance/erase*.c if it is the first.
 my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @columns } (
-    'access_grant user_id', 'access_request person upn user_id justification approvers decided_by',
+    'access_grant user_id', 'access_request person upn user_id justification approvers decided_by reason',
         'audit_outbox record', 'idempotency key answer', 'reservation address',
     'role_assignment person upn user_id assigned_by',
-    'task person object_id upn mail display_name employee_id progress warnings error marker',
+    'task person object_id upn mail display_name employee_id progress warnings error marker '
+    . 'username change_by',
     'task_payload payload', 'task_step detail',
     'user_lock person', 'workflow_run upn', 'workflow_run_action error',
     'cache.address address owner_id',
@@ -154,14 +155,16 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'access_grant tenant_id directory kind item source source_id name state task_id',
         'access_request tenant_id id service group_name group_id state task_id',
     'access_service tenant_id name group_name approvers',
-    'api_key tenant_id username key_hash access_level label rate_limit allowed_from',
+    'api_key tenant_id username key_hash access_level label rate_limit allowed_from created_by',
+    'audit_check tenant_id hash reason',
     'audit_outbox rid tenant_id',
+    'directory_check tenant_id directory worker lines',
     'directory_state tenant_id directory hold_reason sync_owner',
     'idempotency tenant_id username method path request_hash location task_id',
     'reservation tenant_id task_id',
     'role_assignment tenant_id template_id task_id',
     'role_template tenant_id id name description groups licenses', 'setting name value',
-    'task id tenant_id type state directory wall_date wall_time zone lease_owner username label',
+    'task id tenant_id type state directory wall_date wall_time zone lease_owner label via change',
     'task_membership task_id directory group_id group_name retained restored_by',
     'task_payload task_id',
     'task_step task_id name outcome workflow account', 'tenant id document seal',

@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
+#include "core/operation/audit_json.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
 #include "core/zone/zone.h"
@@ -15,29 +16,6 @@
 #include "worker/ingest.h"
 
 #define PAGE 200
-
-static json_t *row_json(const audit_row *row)
-{
-    const audit_record *r = &row->record;
-    json_t *object = json_object();
-    json_object_set_new(object, "id", json_integer(row->seq));
-    ida_json_put_time(object, "at", r->at);
-    ida_json_put(object, "category", r->category);
-    ida_json_put_or_null(object, "actor", r->actor);
-    ida_json_put_or_null(object, "label", r->label);
-    ida_json_put_or_null(object, "action", r->action);
-    ida_json_put_or_null(object, "target", r->target);
-    ida_json_put_or_null(object, "endpoint", r->endpoint);
-    json_t *parameters = r->parameters ? json_loads(r->parameters, JSON_DECODE_ANY, NULL) : NULL;
-    json_object_set_new(object, "parameters", parameters ? parameters : json_null());
-    ida_json_put(object, "outcome", r->outcome);
-    ida_json_put_or_null(object, "detail", r->detail);
-    ida_json_put_or_null(object, "address", r->address);
-    if (row->erased) {
-        json_object_set_new(object, "erased", json_true());
-    }
-    return object;
-}
 
 /* "YYYY-MM-DD" or "YYYY-MM-DDTHH:MM:SSZ" in UTC. */
 static int parse_instant(const char *text, int64_t *at)
@@ -120,7 +98,7 @@ static int list(ctl_call *ctl)
     if (!kind) {
         json_t *document = ida_json_keep(ctl->pool, json_array());
         for (int i = 0; i < count; i++) {
-            json_array_append_new(document, row_json(&rows[i]));
+            json_array_append_new(document, ida_audit_line(&rows[i]));
         }
         if (!ctl_json(ctl, document)) {
             name_steps(ctl, document);
@@ -158,7 +136,7 @@ static int export(ctl_call *ctl)
             ida_fail(ctl->c, kind, "%s", c->message);
         }
         for (int i = 0; !kind && i < count; i++) {
-            json_t *object = row_json(&rows[i]);
+            json_t *object = ida_audit_line(&rows[i]);
             char *text = json_dumps(object, JSON_COMPACT);
             printf("%s%s", separator, text);
             separator = ctl->json ? ",\n" : "\n";

@@ -107,7 +107,14 @@ static json_t *arguments_of(const ida_operation *op, int all)
         {"limit", "2"},
         {"staleDays", "30"},
         {"actor", "\"ai\""},
+        {"firstname", "\"Maja\""},
+        {"surname", "\"Ek\""},
+        {"order", "\"due\""},
+        {"username", "\"hr\""},
+        {"dueFrom", "\"2020-01-01\""},
+        {"kind", "\"security\""},
         {"directory", "\"cloud\""},
+        {"section", "\"staleAccounts\""},
     };
     json_t *out = json_object();
     for (const ida_param *p = op->params; p->name; p++) {

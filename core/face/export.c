@@ -1,0 +1,96 @@
+/* Owns how a list looks as a file: CSV (RFC 4180) for people's spreadsheets, or a line of JSON for
+ * each row. Must not know what it is a list of. */
+#include "core/face/export.h"
+
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF" /* spreadsheets take the text for another encoding else */
+
+void ida_export_answer(ida_call *call, ida_rest_answer *answer)
+{
+    const ida_export *x = call->exported;
+    apr_pool_t *pool = call->c->pool;
+    answer->status = 200;
+    answer->exported = call->exported;
+    ida_answer_header(pool, answer, "Content-Disposition", /* the name is of A-Z a-z 0-9 . _ - */
+                      apr_pstrcat(pool, "attachment; filename=\"", x->name, "\"", NULL));
+    if (x->truncated) {
+        ida_answer_header(pool, answer, "X-IdAdmin-Truncated", "true");
+    }
+}
+
+const char *ida_export_type(const ida_export *x)
+{
+    return x->columns ? "text/csv; charset=utf-8; header=present" : "application/jsonl";
+}
+
+static const char *plain(apr_pool_t *pool, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return !value || json_is_null(value) ? ""
+           : text                        ? ida_clean(pool, text, strlen(text), 0)
+           : json_is_integer(value) ? ida_printf(pool, "%lld", (long long)json_integer_value(value))
+           : json_is_boolean(value) ? (json_is_true(value) ? "true" : "false")
+                                    : ida_json_text(pool, value);
+}
+
+/* What begins like a formula would be carried out by the spreadsheet that opens the file. */
+static const char *cell(apr_pool_t *pool, const json_t *value)
+{
+    const char *text = plain(pool, value);
+    if (*text && strchr("=+-@\t\r", *text)) {
+        text = apr_pstrcat(pool, "'", text, NULL);
+    }
+    if (!strpbrk(text, ",\"\r\n")) {
+        return text;
+    }
+    char *out = apr_palloc(pool, 2 * strlen(text) + 3), *to = out;
+    *to++ = '"';
+    for (; *text; text++) {
+        if (*text == '"') {
+            *to++ = '"';
+        }
+        *to++ = *text;
+    }
+    *to++ = '"';
+    *to = '\0';
+    return out;
+}
+
+static void add(apr_array_header_t *pieces, const char *text)
+{
+    APR_ARRAY_PUSH(pieces, const char *) = text;
+}
+
+char *ida_export_text(apr_pool_t *pool, const ida_export *x, int first)
+{
+    apr_array_header_t *pieces = apr_array_make(pool, 4096, sizeof(const char *));
+    const json_t *row;
+    size_t i;
+    if (x->columns && first) {
+        add(pieces, BYTE_ORDER_MARK);
+        for (int n = 0; x->columns[n]; n++) {
+            add(pieces, n ? "," : "");
+            add(pieces, x->columns[n]);
+        }
+        add(pieces, "\r\n");
+    }
+    json_array_foreach ((json_t *)x->rows, i, row) {
+        if (!x->columns) {
+            add(pieces, ida_json_text(pool, row));
+            add(pieces, "\n");
+            continue;
+        }
+        for (int n = 0; x->columns[n]; n++) {
+            add(pieces, n ? "," : "");
+            add(pieces, cell(pool, json_object_get(row, x->columns[n])));
+        }
+        add(pieces, "\r\n");
+    }
+    return apr_array_pstrcat(pool, pieces, 0);
+}

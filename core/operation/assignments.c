@@ -1,0 +1,197 @@
+/* Owns the operations on who has which role template. */
+#include <stddef.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/operation/access_act.h"
+#include "core/operation/person_json.h"
+
+/* --- the list --- */
+
+/* Which template and whom the arguments mean. */
+static ida_kind read_filter(ida_call *call, store *s, ida_ctx *c, governance_assigned_filter *f)
+{
+    const char *template = ida_json_string(call->arguments, "roleTemplate"),
+               *named = ida_json_string(call->arguments, "user");
+    ida_role_template *found;
+    ida_user *user;
+    ida_kind kind = template
+                        ? governance_template_find(s, c, call->principal->company, template, &found)
+                        : IDA_OK;
+    if (kind) {
+        return kind;
+    }
+    f->template_id = template ? found->id : NULL;
+    if (!named) {
+        return IDA_OK;
+    }
+    kind = cache_user_details(s, c, call->principal->company, named, &user, NULL);
+    if (kind == IDA_NOT_FOUND) { /* an assignment may be older than the person's going */
+        ida_ctx_clear(c);
+        f->person = ida_fold_address(c->pool, named);
+        f->user_id = named;
+        return IDA_OK;
+    }
+    f->person = kind ? NULL : ida_fold_address(c->pool, user->upn);
+    f->user_id = kind ? NULL : user->id;
+    return kind;
+}
+
+static ida_kind add(ida_page *page, apr_hash_t *known, const ida_role_assignment *a)
+{
+    const ida_user *user;
+    ida_kind kind = ida_op_known_person(page->call, known, a->upn, &user);
+    if (kind) {
+        return kind;
+    }
+    json_t *item = json_object();
+    json_object_set_new(item, "roleTemplate",
+                        ida_json_texts("id", a->template_id, "name", a->template_name, NULL));
+    json_object_set_new(item, "user",
+                        user ? ida_person_json(user->id, user->upn, user->display_name)
+                             : ida_person_json(a->user_id, a->upn, NULL));
+    ida_json_put_time(item, "assignedAt", a->assigned_at);
+    ida_json_put(item, "assignedBy", a->assigned_by);
+    ida_json_put_or_null(item, "taskId", a->task_id);
+    ida_json_put_or_null(item, "taskState", a->task_state);
+    ida_page_add(page, item, ida_place("ss", a->template_id, a->person));
+    return IDA_OK;
+}
+
+static ida_kind list(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    const ida_role_assignment *rows;
+    governance_assigned_filter filter = {0};
+    apr_hash_t *known = apr_hash_make(c->pool);
+    json_t *position;
+    int count = 0;
+    int64_t total = 0;
+    ida_page *page = ida_page_make(call, NULL);
+    ida_kind kind = ida_page_from(call, NULL, "ss", &position);
+    kind = kind ? kind : read_filter(call, s, c, &filter);
+    filter.after_template = ida_place_text(position, 0);
+    filter.after_person = ida_place_text(position, 1);
+    filter.limit = page->limit + 1;
+    kind = kind ? kind
+                : governance_assignment_page(s, c, call->principal->company, &filter, &rows, &count,
+                                             &total);
+    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
+        kind = add(page, known, &rows[i]);
+    }
+    return kind ? kind : ida_page_result(page, total, ida_now(c->env));
+}
+
+static const ida_param list_params[] = {
+    {"roleTemplate", IDA_PARAM_STRING, .max = 256, .about = "ID or name of a role template."},
+    {"user", IDA_PARAM_STRING, .max = 256, .about = "Object ID or UPN."},
+    IDA_LIST_PARAMS,
+    {0},
+};
+
+const ida_operation ida_op_assignments = {
+    .name = "role.assignments",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_ACCESS_READ,
+    .method = "GET",
+    .path = "/role/assignments",
+    .scope = IDA_SCOPE_READ,
+    .needs_sync = 1,
+    .lists = 1,
+    .params = list_params,
+    .work = list,
+    .summary = "Who has which role template.",
+};
+
+/* --- given and taken --- */
+
+typedef struct role_input {
+    const char *template, *user;
+} role_input;
+
+static const ida_param role_members[] = {
+    {"roleTemplate", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
+     .at = offsetof(role_input, template), .about = "ID or name of the role template."},
+    {"user", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256, .at = offsetof(role_input, user),
+     .about = "Object ID or UPN."},
+    {0},
+};
+
+static ida_kind check(ida_call *call)
+{
+    call->input = apr_pcalloc(call->c->pool, sizeof(role_input));
+    ida_params_read(call->c, call->body, role_members, "is required", call->input);
+    return ida_faults_raise(call->c);
+}
+
+static governance_role_act act_of(const ida_call *call)
+{
+    const role_input *in = call->input;
+    return (governance_role_act){.by = ida_op_actor(call),
+                                 .template_named = in->template,
+                                 .user_named = in->user};
+}
+
+static const char *what_follows(const governance_role_act *act)
+{
+    return act->orders.first ? "tasks carry it into the directory"
+           : act->under_way  ? "its task is still under way"
+                             : "there is nothing to do in the directory";
+}
+
+static ida_kind assign(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    governance_role_act act = act_of(call);
+    ida_kind kind = governance_act_assign(s, c, &act);
+    return kind ? kind
+                : ida_op_acted(call, s, c, &act.orders, act.upn,
+                               ida_printf(c->pool, "The role template %s is assigned to %s%s; %s.",
+                                          act.template->name, act.upn,
+                                          act.added ? "" : " (it was before)", what_follows(&act)),
+                               NULL);
+}
+
+static ida_kind unassign(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    governance_role_act act = act_of(call);
+    ida_kind kind = governance_act_unassign(s, c, &act);
+    return kind ? kind
+                : ida_op_acted(call, s, c, &act.orders, act.upn,
+                               ida_printf(c->pool,
+                                          "The role template %s is no longer assigned to %s; %s.",
+                                          act.template->name, act.upn, what_follows(&act)),
+                               NULL);
+}
+
+const ida_operation ida_op_role_assign = {
+    .name = "role.assign",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_ACCESS_WRITE,
+    .method = "POST",
+    .path = "/role/assign",
+    .scope = IDA_SCOPE_WRITE,
+    .needs_sync = 1,
+    .params = ida_write_params,
+    .body = role_members,
+    .check = check,
+    .work = assign,
+    .summary = "Gives a person a role template.",
+};
+
+const ida_operation ida_op_role_unassign = {
+    .name = "role.unassign",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_ACCESS_WRITE,
+    .method = "POST",
+    .path = "/role/unassign",
+    .scope = IDA_SCOPE_WRITE,
+    .needs_sync = 1,
+    .params = ida_write_params,
+    .body = role_members,
+    .check = check,
+    .work = unassign,
+    .summary = "Takes a role template from a person.",
+};

@@ -1,0 +1,259 @@
+/* Owns which lists are saved as files, and how their pages follow each other. Must not know how a
+ * file looks. */
+#include "core/operation/export.h"
+
+#include <apr_strings.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/search_key.h"
+#include "core/base/text.h"
+#include "core/cache/person.h"
+#include "core/operation/audit_json.h"
+#include "core/operation/op.h"
+#include "core/store/audit.h"
+#include "core/zone/zone.h"
+
+#define PAGE IDA_PAGE_MAX
+
+/* "contoso-stale-accounts-2026-11-23.csv": the day is the company's. */
+static ida_kind name_file(ida_call *call, const char *subject, const char *ending, const char **out)
+{
+    const zone_info *zone;
+    zone_wall wall;
+    ida_kind kind = zone_get(call->c, call->tenant->time_zone, &zone);
+    if (!kind) {
+        zone_to_wall(zone, ida_now(call->c->env) / 1000, &wall);
+        *out = ida_printf(call->c->pool, "%s-%s-%04d-%02d-%02d.%s", call->tenant->id, subject,
+                          wall.year, wall.month, wall.day, ending);
+    }
+    return kind;
+}
+
+/* "staleAccounts" as part of a name: "stale-accounts". */
+static const char *dashed(apr_pool_t *pool, const char *name)
+{
+    char *out = apr_palloc(pool, 2 * strlen(name) + 1), *to = out;
+    for (; *name; name++) {
+        if (isupper((unsigned char)*name)) {
+            *to++ = '-';
+        }
+        *to++ = (char)tolower((unsigned char)*name);
+    }
+    *to = '\0';
+    return out;
+}
+
+/* The first page is read at once: it tells how many rows there are, and what is wrong. */
+static ida_kind begin(ida_call *call, ida_export *x)
+{
+    call->exported = x;
+    return x->read(call, call->c, x);
+}
+
+/* --- hygiene --- */
+
+static const char *const section_names[] = {"staleAccounts", "emptyGroups", "inactiveGuests",
+                                            "accountsWithoutManager", NULL};
+static const char *const people_columns[] = {"id",         "userPrincipalName", "displayName",
+                                             "department", "jobTitle",          "status",
+                                             "userType",   "lastSignInAt",      "inactiveDays",
+                                             NULL};
+static const char *const group_columns[] = {"id", "name", "kind", "directory", NULL};
+
+typedef struct hygiene_state {
+    const char *section, *cursor;               /* cursor NULL: the first page */
+    const char *department, *license, *company; /* ida_name_key; NULL: all */
+} hygiene_state;
+
+static const char *key_of(apr_pool_t *pool, const char *text)
+{
+    return text ? ida_name_key(pool, text) : NULL;
+}
+
+static int is_named(apr_pool_t *pool, const char *key, const char *text)
+{
+    return !key || (text && strcmp(key, ida_name_key(pool, text)) == 0);
+}
+
+static int has_license(apr_pool_t *pool, const char *key, const json_t *licenses)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach ((json_t *)licenses, i, one) {
+        if (is_named(pool, key, json_string_value(one))) {
+            return 1;
+        }
+    }
+    return !key;
+}
+
+/* *takes: whether the filters take the row. What a list of people does not tell is looked up. */
+static ida_kind judge(ida_call *call, ida_ctx *c, const hygiene_state *h, const json_t *row,
+                      int *takes)
+{
+    ida_user *user;
+    json_t *licenses;
+    *takes = is_named(c->pool, h->department, ida_json_string(row, "department"));
+    if (!*takes || (!h->license && !h->company)) {
+        return IDA_OK;
+    }
+    ida_kind kind = cache_user_details(call->store, c, call->tenant->id, ida_json_string(row, "id"),
+                                       &user, &licenses);
+    if (kind == IDA_NOT_FOUND) { /* gone between two statements */
+        ida_ctx_clear(c);
+        *takes = 0;
+        return IDA_OK;
+    }
+    *takes = !kind && is_named(c->pool, h->company, user->company) &&
+             has_license(c->pool, h->license, licenses);
+    return kind;
+}
+
+static ida_kind read_hygiene(ida_call *call, ida_ctx *c, ida_export *x)
+{
+    hygiene_state *h = x->state;
+    ida_call page = *call;
+    const json_t *days = json_object_get(call->arguments, "staleDays"), *row;
+    size_t i;
+    page.c = c;
+    page.operation = &ida_op_hygiene;
+    page.arguments = ida_json_keep(c->pool, json_pack("{s:[s], s:i}", "sections", h->section,
+                                                      "limit", PAGE));
+    ida_json_put(page.arguments, "cursor", h->cursor);
+    if (days) {
+        json_object_set(page.arguments, "staleDays", (json_t *)(uintptr_t)days);
+    }
+    ida_kind kind = store_snapshot(call->store, c, ida_op_hygiene.work, &page);
+    const json_t *found = json_object_get(json_object_get(page.result, "sections"), h->section),
+                 *items = json_object_get(found, "items");
+    if (!kind && !json_is_true(json_object_get(found, "available"))) {
+        kind = ida_fail(c, IDA_NOT_FOUND, "%s", ida_json_string(found, "reason"));
+    }
+    if (kind) {
+        return kind;
+    }
+    x->truncated = json_integer_value(json_object_get(found, "count")) > IDA_EXPORT_MAX;
+    x->rows = ida_json_keep(c->pool, json_array());
+    json_array_foreach ((json_t *)items, i, row) {
+        int takes;
+        if (!kind && (kind = judge(call, c, h, row, &takes)) == IDA_OK && takes) {
+            json_array_append(x->rows, (json_t *)(uintptr_t)row);
+        }
+    }
+    x->looked_at += (int64_t)json_array_size(items);
+    h->cursor = apr_pstrdup(call->c->pool, ida_json_string(found, "nextCursor"));
+    x->more = h->cursor && x->looked_at < IDA_EXPORT_MAX;
+    return kind;
+}
+
+static ida_kind export_hygiene(ida_call *call)
+{
+    apr_pool_t *pool = call->c->pool;
+    ida_export *x = apr_pcalloc(pool, sizeof *x);
+    hygiene_state *h = x->state = apr_pcalloc(pool, sizeof *h);
+    h->section = ida_json_string(call->arguments, "section");
+    h->department = key_of(pool, ida_json_string(call->arguments, "department"));
+    h->license = key_of(pool, ida_json_string(call->arguments, "license"));
+    h->company = key_of(pool, ida_json_string(call->arguments, "company"));
+    int groups = strcmp(h->section, "emptyGroups") == 0;
+    if (groups && (h->department || h->license || h->company)) {
+        ida_fault_add(call->c, "section", "lists groups, which have none of the other filters");
+        return ida_faults_raise(call->c);
+    }
+    x->columns = groups ? group_columns : people_columns;
+    x->read = read_hygiene;
+    ida_kind kind = name_file(call, dashed(pool, h->section), "csv", &x->name);
+    return kind ? kind : begin(call, x);
+}
+
+static const ida_param hygiene_params[] = {
+    {"section", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .allowed = section_names,
+     .about = "Which section of the report."},
+    {"staleDays", IDA_PARAM_INTEGER, .min = 1, .max = 3650,
+     .about = "Days without activity that make an account stale."},
+    {"department", IDA_PARAM_STRING, .max = 256, .about = "Only people of this department."},
+    {"license", IDA_PARAM_STRING, .max = 256, .about = "Only people with this licence."},
+    {"company", IDA_PARAM_STRING, .max = 256, .about = "Only people of this company."},
+    {0}};
+
+const ida_operation ida_op_hygiene_export = {
+    .name = "hygiene.export",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_HYGIENE_EXPORT,
+    .method = "GET",
+    .path = "/hygiene/export",
+    .scope = IDA_SCOPE_READ,
+    .needs_sync = 1,
+    .params = hygiene_params,
+    .run = export_hygiene,
+    .summary = "A section of the hygiene report as a file.",
+};
+
+/* --- the audit log --- */
+
+static const char *const audit_columns[] = {"id",         "at",      "category", "actor",
+                                            "label",      "action",  "target",   "endpoint",
+                                            "parameters", "outcome", "detail",   "address",
+                                            NULL};
+
+static ida_kind read_audit(ida_call *call, ida_ctx *c, ida_export *x)
+{
+    store_audit_filter *f = x->state;
+    const audit_row *rows;
+    int count;
+    int64_t total = 0;
+    ida_kind kind = store_audit_list(call->store, c, call->tenant->id, f, &rows, &count,
+                                     f->before_seq ? NULL : &total);
+    if (kind) {
+        return kind;
+    }
+    x->truncated = x->truncated || total > IDA_EXPORT_MAX;
+    x->rows = ida_json_keep(c->pool, json_array());
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(x->rows, ida_audit_line(&rows[i]));
+        f->before_at = rows[i].record.at;
+        f->before_seq = rows[i].seq;
+    }
+    x->looked_at += count;
+    x->more = count == PAGE && x->looked_at < IDA_EXPORT_MAX;
+    return IDA_OK;
+}
+
+static ida_kind export_audit(ida_call *call)
+{
+    apr_pool_t *pool = call->c->pool;
+    ida_export *x = apr_pcalloc(pool, sizeof *x);
+    store_audit_filter *f = x->state = apr_pcalloc(pool, sizeof *f);
+    const char *format = ida_json_string(call->arguments, "format");
+    int lines = format && strcmp(format, "jsonl") == 0;
+    ida_kind kind = ida_audit_filter(call, f);
+    if (kind) {
+        return kind;
+    }
+    f->limit = PAGE;
+    x->columns = lines ? NULL : audit_columns;
+    x->read = read_audit;
+    kind = name_file(call, "audit", lines ? "jsonl" : "csv", &x->name);
+    return kind ? kind : begin(call, x);
+}
+
+static const char *const formats[] = {"csv", "jsonl", NULL};
+
+static const ida_param audit_params[] = {IDA_AUDIT_FILTER_PARAMS,
+                                         {"format", IDA_PARAM_STRING, .allowed = formats,
+                                          .about = "csv when left out."},
+                                         {0}};
+
+const ida_operation ida_op_audit_export = {
+    .name = "audit.export",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_AUDIT_EXPORT,
+    .method = "GET",
+    .path = "/audit/export",
+    .scope = IDA_SCOPE_READ,
+    .params = audit_params,
+    .run = export_audit,
+    .summary = "The audit log as a file, newest first.",
+};

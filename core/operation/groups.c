@@ -1,0 +1,70 @@
+/* Owns the list of groups. */
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/search_key.h"
+#include "core/cache/people.h"
+#include "core/operation/op.h"
+
+static ida_kind list(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    const json_t *a = call->arguments, *empty = json_object_get(a, "empty");
+    const char *tenant = call->principal->company;
+    const cache_listed_group *rows;
+    cache_freshness fresh;
+    json_t *position;
+    int count = 0;
+    int64_t total = 0;
+    ida_page *page = ida_page_make(call, NULL);
+    ida_kind kind = ida_page_from(call, NULL, "ss", &position);
+    cache_group_filter filter = {
+        .words = ida_name_key(c->pool, ida_json_string(a, "query")),
+        .kind = ida_json_string(a, "kind"),
+        .directory = ida_json_string(a, "directory"),
+        .empty = !empty                ? CACHE_EMPTY_OR_NOT
+                 : json_is_true(empty) ? CACHE_EMPTY
+                                       : CACHE_NOT_EMPTY,
+        .after_name = ida_place_text(position, 0),
+        .after_id = ida_place_text(position, 1),
+        .limit = page->limit + 1,
+        .count_max = ida_page_count_max(call),
+    };
+    kind = kind ? kind : cache_group_list(s, c, tenant, &filter, &rows, &count);
+    kind = kind ? kind : cache_group_count(s, c, tenant, &filter, &total);
+    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
+        const cache_listed_group *g = &rows[i];
+        json_t *item = ida_json_texts("id", g->id, "name", g->name, "kind", g->kind, "directory",
+                                      g->directory, "description", g->description, NULL);
+        json_object_set_new(item, "memberCount", json_integer(g->member_count));
+        ida_page_add(page, item, ida_place("ss", g->name_key, g->id));
+    }
+    return kind ? kind : ida_page_result(page, total, fresh.as_of);
+}
+
+static const char *const kinds[] = {"security", "microsoft365", "distribution", "dynamic", NULL};
+static const char *const directories[] = {"cloud", "onPremises", NULL};
+
+static const ida_param params[] = {
+    {"query", IDA_PARAM_STRING, .max = 256, .about = "A part of the name."},
+    {"kind", IDA_PARAM_STRING, .allowed = kinds, .about = "Only groups of this kind."},
+    {"directory", IDA_PARAM_STRING, .allowed = directories, .about = "Only of this directory."},
+    {"empty", IDA_PARAM_BOOLEAN, .about = "true: only groups without members; false: the others."},
+    IDA_LIST_PARAMS,
+    {0},
+};
+
+const ida_operation ida_op_groups = {
+    .name = "group.list",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_ACCESS_READ,
+    .method = "GET",
+    .path = "/groups",
+    .scope = IDA_SCOPE_READ,
+    .needs_sync = 1,
+    .lists = 1,
+    .params = params,
+    .work = list,
+    .summary = "Groups of the directories, by name.",
+};

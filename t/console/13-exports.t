@@ -1,0 +1,146 @@
+# What auditors take with them: the evidence of an offboarding, files of lists.
+use strict;
+use warnings;
+use utf8;
+use Encode ();
+use Test::More;
+use Idadmin::Test qw(wait_until);
+use Idadmin::Test::Console ();
+use Idadmin::Test::Stack;
+
+my ($stack, %as);
+my @roles = qw(viewer operator approver key-administrator auditor administrator);
+
+# The rows of a file of CSV, as hashes; dies where it is none.
+sub rows {
+    my ($bytes) = @_;
+    $bytes =~ s/^\xEF\xBB\xBF// or die "no byte order mark\n";
+    my $text = Encode::decode('UTF-8', $bytes, Encode::FB_CROAK);
+    my (@lines, @cells);
+    while (length $text) {
+        $text =~ s/^(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)// or die "not CSV: $text\n";
+        push @cells, (defined $1 ? $1 =~ s/""/"/gr : $2);
+        push(@lines, [@cells]), @cells = () if $3 ne ',';
+    }
+    my $names = shift @lines;
+    return map { my %row; @row{@$names} = @$_; \%row } @lines;
+}
+
+sub rights {
+    my %may = ('/hygiene/export' => qr/^(?:operator|auditor|administrator)$/,
+        '/audit/export' => qr/^(?:auditor|administrator)$/);
+    for my $path (sort keys %may) {
+        for my $role (@roles) {
+            is($as{$role}->get($path, { $path =~ /hygiene/ ? (section => 'emptyGroups') : () })
+                ->{status}, $role =~ $may{$path} ? 200 : 403, "$role $path");
+        }
+    }
+    is($as{$_}->get('/user/evidence', { user => 'x@nordic.example' })->{status},
+        /^(?:auditor|administrator)$/ ? 404 : 403, "$_ evidence") for @roles;
+}
+
+sub audit {
+    my $log = $as{auditor}->data('/audit', { limit => 200, actor => 'operator' });
+    my $file = $as{auditor}->get('/audit/export', { actor => 'operator' });
+    is($file->{headers}{'content-type'}, 'text/csv; charset=utf-8; header=present', 'a table');
+    my $day = qr/20\d\d-\d\d-\d\d/;
+    like($file->{headers}{'content-disposition'},
+        qr/^attachment; filename="nordic-audit-$day\.csv"$/, 'its name');
+    is($file->{headers}{'x-idadmin-truncated'}, undef, 'whole');
+    my @rows = rows($file->{body});
+    is_deeply([map { $_->{id} } @rows], [map { $_->{id} } @{ $log->{items} }],
+        'the records of the list, in its order');
+    my ($hire) = grep { $_->{action} eq 'user.create' && $_->{outcome} eq 'ok' } @rows;
+    is_deeply(JSON::PP::decode_json(Encode::encode_utf8($hire->{parameters}))->{jobTitle},
+        '=1+1', 'with what was asked for');
+    is($as{auditor}->get('/audit/export', { format => 'xml' })->{status}, 400, 'no such format');
+    is($as{auditor}->get('/audit/export', { category => 'x' })->{status}, 400, 'no such category');
+    my $lines = $as{auditor}->get('/audit/export', { format => 'jsonl', to => $rows[0]{at} });
+    is($lines->{headers}{'content-type'}, 'application/jsonl', 'lines');
+    my @told = map { JSON::PP::decode_json($_) } split /\n/, $lines->{body};
+    my %by_ctl = map { $_->{id} => $_ } @{ $stack->ctl_ok('audit', 'export', 'nordic', '--json') };
+    ok(@told > 5, 'some');
+    is_deeply($_, $by_ctl{ $_->{id} }, "record $_->{id} as idadminctl exports it") for @told[0 .. 4];
+}
+
+sub hygiene {
+    my $report = $as{viewer}->data('/hygiene', { sections => 'accountsWithoutManager',
+        limit => 200 })->{sections}{accountsWithoutManager};
+    my $file = $as{operator}->get('/hygiene/export', { section => 'accountsWithoutManager' });
+    like($file->{headers}{'content-disposition'},
+        qr/filename="nordic-accounts-without-manager-[-0-9]+\.csv"/, 'its name');
+    my @rows = rows($file->{body});
+    is(scalar @rows, $report->{count}, 'everybody, over pages');
+    is_deeply([map { $_->{userPrincipalName} } @rows[0 .. 199]],
+        [map { $_->{userPrincipalName} } @{ $report->{items} }], 'in the order of the report');
+    my ($formula) = grep { $_->{userPrincipalName} =~ /^formula@/ } @rows;
+    is($formula->{displayName}, "'=cmd|' /C calc'!A0", 'a formula is text');
+    is($formula->{jobTitle}, 'a "b", c', 'quotes and commas');
+    my @some = rows($as{operator}->get('/hygiene/export', { section => 'accountsWithoutManager',
+        department => 'EVIL', company => 'evil ab' })->{body});
+    is_deeply([map { $_->{userPrincipalName} } @some], ['formula@nordic.example'], 'filtered');
+    is_deeply([rows($as{operator}->get('/hygiene/export', { section => 'accountsWithoutManager',
+        license => 'E5' })->{body})], [], 'to nobody');
+    is($as{operator}->get('/hygiene/export', { section => 'inactiveGuests' })->{status}, 404,
+        'guests need a cloud directory');
+    is($as{operator}->get('/hygiene/export', {})->{status}, 400, 'which section');
+    is($as{operator}->get('/hygiene/export', { section => 'emptyGroups', department => 'x' })
+        ->{status}, 400, 'groups have no department');
+    my $head = $as{operator}->request('HEAD', '/hygiene/export', { section => 'emptyGroups' },
+        headers => { 'X-IdAdmin-Console' => undef });
+    is_deeply([$head->{status}, $head->{body}], [200, ''], 'HEAD tells the headers');
+}
+
+# Whoever reads slowly keeps nobody else from the store.
+sub slow {
+    my @slow = map {
+        my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+            PeerPort => $stack->httpd->{port}) or die "$!\n";
+        print {$socket} "GET /console/api/audit/export?companyId=nordic HTTP/1.1\r\nHost: x\r\n"
+            . 'Authorization: Basic ' . MIME::Base64::encode_base64('auditor:secret', '')
+            . "\r\nSec-Fetch-Site: same-origin\r\n\r\n";
+        $socket
+    } 1 .. 6;
+    my $began = time;
+    is($as{viewer}->get('/users')->{status}, 200, 'others are answered');
+    ok(time - $began < 4, 'at once');
+    close $_ for @slow;
+}
+
+sub evidence {
+    $as{operator}->post('/user/offboard', { userPrincipalName => 'formula@nordic.example' });
+    my $task = sub { $as{viewer}->data('/tasks', { type => 'userDelete' })->{items}[0] };
+    ok(wait_until(30, sub { $task->()->{state} eq 'done' }), 'somebody has left');
+    my $upn = { user => 'formula@nordic.example' };
+    my $document;
+    ok(wait_until(30, sub {
+        $document = $as{auditor}->data('/user/evidence', $upn);
+        return !grep { !$_->{proof} } @{ $document->{offboardings}[0]{steps} };
+    }), 'each step has its record');
+    $as{auditor}->post('/audit/verify', {});
+    ok(wait_until(30, sub { !$as{auditor}->data('/audit/chain')->{requestedAt} }), 'verified');
+    $document = $as{auditor}->data('/user/evidence', $upn);
+    my $ctl = $stack->ctl_ok('evidence', 'nordic', 'formula@nordic.example', '--json');
+    is($document->{chain}{whole}, JSON::PP::true(), 'the chain');
+    ok(delete $document->{chain}{verifiedAt}, 'as of when');
+    delete @$_{qw(at after chain)} for $document, $ctl;
+    is_deeply($document, $ctl, 'the document of idadminctl');
+}
+
+for_each_stack {
+    ($stack) = @_;
+    %as = map { $_ => Idadmin::Test::Console->new($stack->httpd, user => $_,
+        company => 'nordic') } @roles;
+    $as{operator}->post('/user', { firstname => 'A', surname => 'B', jobTitle => '=1+1',
+        date => '2031-01-01' });
+    my $slapd = $stack->slapd;
+    $slapd->add_user('formula', displayName => "=cmd|' /C calc'!A0", title => 'a "b", c',
+        departmentNumber => 'Evil', o => 'Evil AB');
+    $slapd->add_user(sprintf 'alone%03d', $_) for 1 .. 210;
+    ok(wait_until(60, sub { $as{viewer}->data('/users', { query => 'alone210' })->{totalCount} }),
+        'people');
+    subtest $_->[0] => $_->[1] for ['rights', \&rights], ['audit', \&audit],
+        ['hygiene', \&hygiene], ['slow', \&slow], ['evidence', \&evidence];
+} httpd => { console => 1, rate_limits => { person => '100000/60s' } };
+
+done_testing;
