@@ -94,7 +94,8 @@ sub bad {
     faults(make({ username => 'x', accessLevel => 'full', expires => '2031-02-29' }), ['expires'],
         'no such day');
     faults(make({ username => 'x', accessLevel => 'full' },
-        headers => { 'Idempotency-Key' => 'once' }), ['Idempotency-Key'], 'a secret is kept nowhere');
+        headers => { 'Idempotency-Key' => 'once' }), ['Idempotency-Key'],
+        'a secret is kept nowhere');
     ok(!row('x'), 'nothing was made');
 }
 
