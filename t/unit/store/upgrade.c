@@ -5,6 +5,7 @@
 #include "core/db/db.h"
 #include "core/db/migrations.h"
 #include "core/queue/rehire.h"
+#include "core/store/key.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
@@ -97,6 +98,16 @@ static void check_steps(store *s)
        "what is named after a group is no action");
 }
 
+/* Who made an old key is not known. */
+static void check_keys(store *s)
+{
+    const store_key_row *rows;
+    int count;
+    is_int(store_key_list(s, ida_ctx_make(&env, pool), "t", "", 10, &rows, &count), IDA_OK, "keys");
+    ok(count == 1 && rows[0].created_by == NULL && rows[0].from == NULL,
+       "an old key has no maker and no networks");
+}
+
 int main(void)
 {
     setup();
@@ -120,6 +131,7 @@ int main(void)
         ok(open == 1 && strcmp(coming[0].task_id, "5") == 0,
            "an open creation is found by its employeeId");
         check_steps(s);
+        check_keys(s);
         is_int(count, 2, "the brake counts the old offboarding and the old update that disables");
     }
     return done();
