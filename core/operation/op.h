@@ -23,8 +23,7 @@ extern const ida_operation ida_op_users_search, ida_op_user_details, ida_op_user
     ida_op_resource_access, ida_op_hygiene, ida_op_audit_log, ida_op_role_templates,
     ida_op_role_template, ida_op_approvals, ida_op_workflows, ida_op_workflow_runs;
 /* The console's own. */
-extern const ida_operation ida_op_session, ida_op_companies, ida_op_pulse, ida_op_overview,
-    ida_op_trends;
+extern const ida_operation ida_op_session, ida_op_companies;
 extern const ida_operation ida_op_keys, ida_op_key_create, ida_op_key_rotate, ida_op_key_disable,
     ida_op_key_enable, ida_op_key_delete, ida_op_company, ida_op_sync, ida_op_check,
     ida_op_check_report, ida_op_chain, ida_op_chain_verify, ida_op_evidence, ida_op_hygiene_export,

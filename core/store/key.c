@@ -140,22 +140,3 @@ ida_kind store_key_count(store *s, ida_ctx *c, const char *company, int64_t *tot
 {
     return store_number(s, c, STMT_key_count, DB_ARGS(DB_T(company)), total);
 }
-
-ida_kind store_keys_end(store *s, ida_ctx *c, const char *company, int64_t from, int64_t to,
-                        store_keys_ending *out)
-{
-    db_result r;
-    const db_arg args[] = {DB_T(company), DB_I(from), DB_I(to)};
-    *out = (store_keys_ending){0};
-    ida_kind kind = store_read(s, c, STMT_need_keys_count, args, 3, &r);
-    if (kind) {
-        return kind;
-    }
-    out->count = DB_ROW(need, &r, 0)->number.number;
-    out->first_at = DB_ROW(need, &r, 0)->since.number;
-    kind = out->count ? store_read(s, c, STMT_need_keys, args, 3, &r) : IDA_OK;
-    for (int i = 0; !kind && out->count && i < r.rows; i++) {
-        out->sample[out->samples++] = DB_ROW(key_told, &r, i)->username.text;
-    }
-    return kind;
-}

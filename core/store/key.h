@@ -44,14 +44,4 @@ ida_kind store_key_list(store *s, ida_ctx *c, const char *company, const char *a
                         const store_key_row **rows, int *count);
 ida_kind store_key_count(store *s, ida_ctx *c, const char *company, int64_t *total);
 
-/* Keys that end within a span (ms) and are not disabled: how many, when the first, the names of up
- * to three. */
-typedef struct store_keys_ending {
-    int64_t count, first_at;
-    const char *sample[3];
-    int samples;
-} store_keys_ending;
-ida_kind store_keys_end(store *s, ida_ctx *c, const char *company, int64_t from, int64_t to,
-                        store_keys_ending *out);
-
 #endif
