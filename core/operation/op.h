@@ -11,6 +11,7 @@ struct ida_user;
 struct ida_create;
 struct ida_update;
 
+extern const ida_operation ida_op_pulse, ida_op_overview, ida_op_trends;
 extern const ida_operation ida_op_user_preview, ida_op_groups, ida_op_assignments,
     ida_op_role_assign, ida_op_role_unassign, ida_op_services, ida_op_requests,
     ida_op_request_create, ida_op_request_end, ida_op_request_decide;

@@ -51,5 +51,8 @@ const ida_operation *const ida_operations[] = {
     &ida_op_request_decide,
     &ida_op_hygiene_export,
     &ida_op_audit_export,
+    &ida_op_pulse,
+    &ida_op_overview,
+    &ida_op_trends,
     NULL,
 };

@@ -82,6 +82,8 @@ ida_kind store_check_done(store *s, ida_ctx *c, const store_check *check, const 
 ida_kind store_directory_secret(store *s, ida_ctx *c, const char *tenant,
                                 ida_directory_kind directory, int64_t expires_at);
 
+/* A worker that was not seen for three heartbeats is silent. */
+#define STORE_WORKER_SILENT_MS 30000
 typedef struct store_worker {
     const char *id, *host, *version;
     int64_t pid, threads, started_at, seen_at;

@@ -140,3 +140,16 @@ ida_kind store_key_count(store *s, ida_ctx *c, const char *company, int64_t *tot
 {
     return store_number(s, c, STMT_key_count, DB_ARGS(DB_T(company)), total);
 }
+
+static void ending_of(const db_result *r, int i, void *out)
+{
+    const row_key_ending *row = DB_ROW(key_ending, r, i);
+    *(store_key_ending *)out = (store_key_ending){row->username.text, row->expires_at.number};
+}
+
+ida_kind store_keys_ending(store *s, ida_ctx *c, const char *company, int64_t from, int64_t to,
+                           const store_key_ending **rows, int *count)
+{
+    return store_rows(s, c, STMT_key_ending, DB_ARGS(DB_T(company), DB_I(from), DB_I(to)),
+                      ending_of, sizeof **rows, rows, count);
+}

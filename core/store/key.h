@@ -42,6 +42,13 @@ typedef struct store_key_row {
 /* By username, behind `after` ("" at first), at most `limit`. Never hashes. */
 ida_kind store_key_list(store *s, ida_ctx *c, const char *company, const char *after, int limit,
                         const store_key_row **rows, int *count);
+/* Those that work now and end within [from, to], the first one first. */
+typedef struct store_key_ending {
+    const char *username;
+    int64_t expires_at;
+} store_key_ending;
+ida_kind store_keys_ending(store *s, ida_ctx *c, const char *company, int64_t from, int64_t to,
+                           const store_key_ending **rows, int *count);
 ida_kind store_key_count(store *s, ida_ctx *c, const char *company, int64_t *total);
 
 #endif

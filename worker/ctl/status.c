@@ -9,8 +9,6 @@
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 
-#define SILENT_MS 30000 /* three heartbeats */
-
 static ida_kind workers_json(ctl_call *ctl, store *s, json_t *out)
 {
     const store_worker *workers;
@@ -23,7 +21,8 @@ static ida_kind workers_json(ctl_call *ctl, store *s, json_t *out)
                                 workers[i].version, "threads", (json_int_t)workers[i].threads);
         ida_json_put_time(row, "startedAt", workers[i].started_at);
         ida_json_put_time(row, "seenAt", workers[i].seen_at);
-        ida_json_put(row, "state", now - workers[i].seen_at < SILENT_MS ? "running" : "silent");
+        ida_json_put(row, "state",
+                     now - workers[i].seen_at < STORE_WORKER_SILENT_MS ? "running" : "silent");
         json_array_append_new(out, row);
     }
     return kind;
