@@ -193,7 +193,7 @@ export async function page({ company, params: { id }, signal }) {
     title: t('task.records'),
     beside: el('a', { href: href('log', '', { taskId: id, includeReads: 'true' }) }, t('task.inLog')),
   }, part(async () => {
-    const { items } = await get('audit', { task: id, limit: 20 }, signal);
+    const { items } = await get('audit', { taskId: id, limit: 20 }, signal);
     return items.length ? el('ul', { class: 'bare' }, items.map(recordLine)) : t('task.noRecords');
   }));
   const line = `curl -H 'X-Company-ID: ${company.companyId}' -H "X-Api-User: $API_USER" `

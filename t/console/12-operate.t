@@ -125,7 +125,8 @@ sub record {
     my %seen;
     wait_until(20, sub {
         %seen = map { $_->{action} => $_ } grep { $_->{outcome} eq 'ok' } map {
-            @{ $as{auditor}->data('/audit', { limit => 200, actor => $_, includeReads => 'true' })->{items} }
+            @{ $as{auditor}->data('/audit', { limit => 200, actor => $_,
+                includeReads => 'true' })->{items} }
         } qw(operator auditor);
         return $seen{'audit.verify'} && $seen{'directory.check'};
     });

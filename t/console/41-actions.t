@@ -6,6 +6,7 @@ use warnings;
 use Encode ();
 use Idadmin::Test qw(wait_until);
 use Idadmin::Test::Browser ();
+use Idadmin::Test::Console ();
 use Idadmin::Test::Slapd ();
 use Idadmin::Test::Stack ();
 use MIME::Base64 ();
@@ -89,8 +90,10 @@ subtest 'names of a hostile directory are text' => sub {
 };
 
 subtest 'somebody leaves at once' => sub {
-    ready_at('offboard?user=bo.ek@nordic.example');
-    $browser->click('[name=when][value=now]');
+    my $id = Idadmin::Test::Console->new($stack->httpd, user => 'administrator',
+        company => 'nordic')->data('/user/details', { user => 'bo.ek@nordic.example' })->{user}{id};
+    ready_at("offboard/$id");
+    $browser->click('input[type=radio][value=now]');
     $browser->click_text('button', 'Review');
     $browser->until('the question is asked', sub { dialog() =~ /bo\.ek\@nordic\.example/ });
     $browser->click_text('dialog[open] button', 'Offboard now');
