@@ -62,7 +62,8 @@ sub audit {
     my @told = map { JSON::PP::decode_json($_) } split /\n/, $lines->{body};
     my %by_ctl = map { $_->{id} => $_ } @{ $stack->ctl_ok('audit', 'export', 'nordic', '--json') };
     ok(@told > 5, 'some');
-    is_deeply($_, $by_ctl{ $_->{id} }, "record $_->{id} as idadminctl exports it") for @told[0 .. 4];
+    is_deeply($_, $by_ctl{ $_->{id} }, "record $_->{id} as idadminctl exports it")
+        for @told[0 .. 4];
 }
 
 sub hygiene {

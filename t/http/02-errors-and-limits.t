@@ -317,7 +317,7 @@ subtest 'directives' => sub {
     my $try = sub { Idadmin::Test::Httpd->new(start => 0, store => 'sqlite3:/tmp/none.db',
         spool => '/tmp', server => $_[0])->configtest };
     for my $case (['IdAdminRateLimit key 0/60s', qr/IdAdminRateLimit key/],
-        ['IdAdminRateLimit ip 1/60s', qr/key, company, address or failures/],
+        ['IdAdminRateLimit ip 1/60s', qr/key, company, address, failures or person/],
         ['IdAdminRateTable 5', qr/IdAdminRateTable/],
         ['IdAdminAuditSpool relative/path', qr/IdAdminAuditSpool/],
         ['IdAdminStore mysql:x', qr/IdAdminStore/],

@@ -134,7 +134,8 @@ sub found {
 # Every column of text there is, by whether a person's data may come to stand in it. A new one has
 # to be added to one of the lists, and to core/governance/erase*.c if it is the first.
 my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @columns } (
-    'access_grant user_id', 'access_request person upn user_id justification approvers decided_by reason',
+    'access_grant user_id',
+    'access_request person upn user_id justification approvers decided_by reason',
         'audit_outbox record', 'idempotency key answer', 'reservation address',
     'role_assignment person upn user_id assigned_by',
     'task person object_id upn mail display_name employee_id progress warnings error marker '
@@ -147,7 +148,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     . 'manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id',
             'cache.staging id item sub digest', 'cache.unresolved_member dn_key',
-    'audit.record actor actor_key label target endpoint parameters detail address salt '
+    'audit.record actor actor_key label target target_key endpoint parameters detail address salt '
     . 'personal_hash');
 # Words and IDs of the service's own, and what administrators write: tenants, groups, workflows,
 # templates, API users. A tenant document that names the person is said to do so.
