@@ -112,7 +112,8 @@ sub create_fields {
     my $task = $stack->get("/v1/api/task?id=$data->{taskId}")->{json}{data}{task};
     is($task->{state}, 'queued', 'it is queued');
     is($task->{type}, 'userCreate', 'of its type');
-    is_deeply($task->{requestedBy}, { username => 'hr-full', label => '' }, 'who asked for it');
+    is_deeply($task->{requestedBy}, { username => 'hr-full', label => '', via => 'rest' },
+        'who asked for it, and how');
     is_deeply([map { $_->{name} } @{ $task->{steps} }], [qw(createAccount setManager setPhoto)],
         'its steps are known');
     is_deeply([grep {defined} map { $_->{outcome} } @{ $task->{steps} }], [],
