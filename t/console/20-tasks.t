@@ -147,7 +147,8 @@ sub many {
     is_deeply([map { [@$_{qw(outcome state reason)}] } @{ $answer->{json}{data}{items} }],
         [['done', 'cancelled', undef], ['refused', 'cancelled', 'taskOver'],
         ['done', 'cancelled', undef]], 'each by itself');
-    like($answer->{json}{data}{items}[0]{userPrincipalName}, qr/^maja\.flera1\@/, 'with the person');
+    like($answer->{json}{data}{items}[0]{userPrincipalName}, qr/^maja\.flera1\@/,
+        'with the person');
     like($answer->{json}{data}{items}[1]{message}, qr/cancelled before/, 'and the reason');
     my ($record) = grep { $_->{outcome} eq 'ok' } records(1, 'task.cancel', $ids[0]);
     is_deeply([@$record{qw(actor endpoint category)}],

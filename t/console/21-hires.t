@@ -14,7 +14,8 @@ sub preview { my (%arguments) = @_; return $as{viewer}->data('/user/preview',
 sub hire { my (%more) = @_; return $as{operator}->post('/user', { firstname => 'Maja',
     surname => 'Ek', date => '2031-03-28', time => '09:00', %more }) }
 sub error { my ($answer) = @_; my $e = $answer->{json}{error}; return [$answer->{status},
-    $e->{reason}, map { [@$_{qw(userPrincipalName state taskId)}] } @{ $e->{details}{people} // [] }] }
+    $e->{reason}, map { [@$_{qw(userPrincipalName state taskId)}] }
+        @{ $e->{details}{people} // [] }] }
 
 sub names {
     my $look = preview();
@@ -98,7 +99,8 @@ sub reasons {
         'somebody who is here');
     my $leaver = $as{operator}->post('/user/offboard', { userPrincipalName => $upn,
         date => '2031-01-01' })->{json}{data}{taskId};
-    is_deeply(error(hire(employeeId => 'E-3')), [409, 'rehireUndecided', [$upn, 'leaving', $leaver]],
+    is_deeply(error(hire(employeeId => 'E-3')),
+        [409, 'rehireUndecided', [$upn, 'leaving', $leaver]],
         'somebody who leaves');
     is(hire(employeeId => 'E-3', rehire => 'new')->{status}, 200, 'decided: a new account');
     $stack->apply_tenant($stack->tenant_document(seatLimit => 3));

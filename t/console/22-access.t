@@ -31,7 +31,8 @@ sub logged {
 sub ask { my ($service, $uid) = @_;
     return good($as{operator}->post('/access-request', { service => $service, user => upn($uid),
         justification => "for\nwork" }), "$uid asks for $service")->{requestId} }
-my %person = (eva => upn('eva.berg'), administrator => upn('johan.asberg'), approver => upn('gone'));
+my %person = (eva => upn('eva.berg'), administrator => upn('johan.asberg'),
+    approver => upn('gone'));
 sub decide { my ($who, $id, $decision, %more) = @_;
     return $as{$who}->post('/access-request/decision', { requestId => $id, decision => $decision,
         %more }, {}, headers => { 'X-Person' => $person{$who} }) }
@@ -62,7 +63,8 @@ sub groups {
 
 sub templates {
     my %wanted = (roleTemplate => 'Seller', user => upn('ida.wall'));
-    my $dry = good($as{operator}->post('/role/assign', \%wanted, { dryRun => 'true' }), 'a dry run');
+    my $dry = good($as{operator}->post('/role/assign', \%wanted, { dryRun => 'true' }),
+        'a dry run');
     is_deeply($dry->{plan}{steps}, ['addToGroup CRM admins'], 'tells the steps');
     is(data(viewer => '/role/assignments')->{totalCount}, 0, 'and gives nothing');
     is($as{viewer}->post('/role/assign', \%wanted)->{status}, 403, 'a viewer gives nothing');
@@ -165,7 +167,8 @@ sub by_rest {
 }
 
 sub module_off {
-    $stack->apply_tenant(document(modules => { publicApi => JSON::PP::true(), accessGovernance => JSON::PP::false() }));
+    $stack->apply_tenant(document(modules => { publicApi => JSON::PP::true(),
+        accessGovernance => JSON::PP::false() }));
     refused($as{viewer}->get($_), 403, 'moduleOff', $_) for qw(/access-services /access-requests);
     is(data(viewer => '/groups', { limit => 1 })->{items} && 1, 1, 'groups are shown');
 }

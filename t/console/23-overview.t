@@ -38,7 +38,8 @@ sub calm {
     is($pulse->{toDecide}, 0, 'nothing to decide');
     like($pulse->{chain}, qr/^(whole|unverified)$/, 'the chain');
     my $overview = data(administrator => '/overview');
-    is_deeply([sort keys %$overview], [sort qw(needs today days directories workers seats withheld)],
+    is_deeply([sort keys %$overview],
+        [sort qw(needs today days directories workers seats withheld)],
         'all parts');
     is($overview->{workers}{running}, 1, 'a worker runs');
     is($overview->{directories}[0]{directory}, 'onPremises', 'directories as in company');
@@ -137,7 +138,8 @@ sub company {
     $stack->sql("UPDATE directory_state SET secret_expires_at = " . (now() + 86_400_000));
     is(need('secretExpiring'), undef, 'a certificate that nobody uses is no matter');
     $stack->create_key(soon => 'soon', 'full', '--expires', do {
-        my @t = gmtime(time + 5 * 86400); sprintf '%04d-%02d-%02d', $t[5] + 1900, $t[4] + 1, $t[3] });
+        my @t = gmtime(time + 5 * 86400); 
+        sprintf '%04d-%02d-%02d', $t[5] + 1900, $t[4] + 1, $t[3] });
     is_deeply([need('keyExpiring')->{count}, need('keyExpiring')->{sample}],
         [1, [{ username => 'soon' }]], 'a key that ends');
     is(need('keyExpiring', 'viewer'), undef, 'which a viewer is not told');
@@ -161,7 +163,8 @@ sub approvals {
     $ask->('david.holm');
     $ask->('eva.berg');
     my %headers = (headers => { 'X-Person' => "eva.berg\@$domain" });
-    my ($need) = grep { $_->{kind} eq 'approvals' } @{ data(eva => '/overview', %headers)->{needs} };
+    my ($need) = grep { $_->{kind} eq 'approvals' }
+        @{ data(eva => '/overview', %headers)->{needs} };
     is_deeply([$need->{count}, @{ $need->{sample}[0] }{qw(requestId displayName reason)}],
         [2, $first, 'Bo Ek', 'CRM'], 'what this person decides, less their own');
     is(data(eva => '/pulse', %headers)->{toDecide}, 2, 'as the pulse says');
