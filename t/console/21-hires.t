@@ -14,8 +14,8 @@ sub preview { my (%arguments) = @_; return $as{viewer}->data('/user/preview',
 sub hire { my (%more) = @_; return $as{operator}->post('/user', { firstname => 'Maja',
     surname => 'Ek', date => '2031-03-28', time => '09:00', %more }) }
 sub error { my ($answer) = @_; my $e = $answer->{json}{error}; return [$answer->{status},
-    $e->{reason},
-    map { [@$_{qw(userPrincipalName state taskId)}] } @{ $e->{details}{people} // [] }] }
+    $e->{reason}, map { [@$_{qw(userPrincipalName state taskId)}] }
+        @{ $e->{details}{people} // [] }] }
 
 sub names {
     my $look = preview();

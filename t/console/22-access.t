@@ -182,6 +182,31 @@ sub document {
             { service => 'Lost', group => 'Nowhere', approvers => [upn('eva.berg')] }], @_);
 }
 
+# Two groups of one name in the cloud: which one is meant is for people to say.
+sub ambiguous {
+    my ($cloud) = @_;
+    $stack = $cloud;
+    my $domain = $Idadmin::Test::Cloud::domain;
+    my $op = Idadmin::Test::Console->new($stack->httpd, user => 'operator', company => 'acme');
+    my $name = $op->data('/groups', { kind => 'security', limit => 1 })->{items}[0]{name};
+    $stack->apply_tenant($stack->tenant_document(accessCatalog => [{ service => 'Twice',
+        group => $name, approvers => ["eva.berg\@$domain"] }]));
+    my ($one) = $stack->sql("SELECT name_key FROM cache.directory_group WHERE name = '$name'");
+    $stack->worker->stop;
+    $stack->sql("UPDATE cache.directory_group SET name = '$name', name_key = '$one->[0]' "
+        . "WHERE id = (SELECT max(id) FROM cache.directory_group WHERE name <> '$name')");
+    my $answer = $op->post('/access-request', { service => 'Twice', user => "eva.berg\@$domain" });
+    refused($answer, 409, 'groupAmbiguous', 'which of the two');
+    my $candidates = $answer->{json}{error}{details}{candidates};
+    is_deeply([map { [@$_{qw(name directory)}] } @$candidates],
+        [[$name, 'cloud'], [$name, 'cloud']], 'both are named');
+    isnt($candidates->[0]{id}, $candidates->[1]{id}, 'with their IDs');
+}
+
+for_each_stack {
+    subtest 'two groups of one name' => \&ambiguous, @_;
+} cloud => {}, httpd => { rate_limits => { person => '100000/60s' }, console => 1 };
+
 for_each_stack {
     ($stack) = @_;
     $stack->apply_tenant(document());

@@ -113,7 +113,7 @@ sub create_fields {
     is($task->{state}, 'queued', 'it is queued');
     is($task->{type}, 'userCreate', 'of its type');
     is_deeply($task->{requestedBy}, { username => 'hr-full', label => '', via => 'rest' },
-        'who asked for it');
+        'who asked for it, and how');
     is_deeply([map { $_->{name} } @{ $task->{steps} }], [qw(createAccount setManager setPhoto)],
         'its steps are known');
     is_deeply([grep {defined} map { $_->{outcome} } @{ $task->{steps} }], [],

@@ -29,7 +29,10 @@ static const char old_rows[] =
     "('1', 3, 'Join/er 1/12 addToGroup', NULL, NULL, 0), ('1', 4, 'a@b@cloud/1 sendEmail', NULL, "
     "NULL, 0), ('1', 5, 'Åsa / 2/3 4/5 callWebhook', NULL, NULL, 0), ('1', 6, 'verify@cloud', "
     "NULL, NULL, 0), ('6', 1, 'addToGroup A/1 group', NULL, NULL, 0), ('6', 2, 'addToGroup "
-    "x@cloud', NULL, NULL, 0);";
+    "x@cloud', NULL, NULL, 0);INSERT INTO task (id, tenant_id, type, state, directory, person, "
+    "upn, "
+    "wall_date, wall_time, zone, due_at, next_at, created_at, username) VALUES ('7', 't', "
+    "'accessRevoke', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'root');";
 
 static const struct {
     const char *name, *workflow, *account, *shown;
@@ -82,6 +85,7 @@ static void check_steps(store *s)
     const int count = sizeof new_steps / sizeof *new_steps;
     ida_task *task, *access;
     is_int(queue_task_get(s, ida_ctx_make(&env, pool), "t", "1", 0, &task), IDA_OK, "asked");
+    is_str(task->via, "rest", "an API key asked for it");
     is_int(task->step_count, count, "each step is there");
     for (int i = 0; i < count; i++) {
         const ida_step *step = &task->steps[i];
@@ -96,6 +100,9 @@ static void check_steps(store *s)
     ok(same(access->steps[0].name, "addToGroup A/1 group") && !access->steps[0].workflow &&
            same(access->steps[1].name, "addToGroup x@cloud") && !access->steps[1].account,
        "what is named after a group is no action");
+    is_str(access->via, "rest", "asked for under the name of a key");
+    is_int(queue_task_get(s, ida_ctx_make(&env, pool), "t", "7", 0, &access), IDA_OK, "asked");
+    is_str(access->via, "command", "under another name, at the shell");
 }
 
 /* Who made an old key is not known. */
