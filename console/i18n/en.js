@@ -270,8 +270,8 @@ export default {
     title: 'This employee number is taken', memberships: 'These memberships return:',
     new: 'Make a new account', restore: 'Bring the account back',
     disabled: '{name} has left: the account is disabled.',
-    offboarding: '{name} is about to leave.', enabled: '{name} has an active account.',
-    creation: '{name} is queued as a new hire.',
+    leaving: '{name} is about to leave.', enabled: '{name} has an active account.',
+    coming: '{name} is queued as a new hire.',
   },
   change: {
     title: 'Change', of: 'Change {name}', changes: 'Changes', when: 'When',

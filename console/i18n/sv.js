@@ -272,8 +272,8 @@ export default {
   rehire: {
     title: 'Anställningsnumret är upptaget', memberships: 'De här medlemskapen återges:',
     new: 'Skapa ett nytt konto', restore: 'Återställ kontot',
-    disabled: '{name} har slutat: kontot är avstängt.', offboarding: '{name} ska sluta.',
-    enabled: '{name} har ett aktivt konto.', creation: '{name} ligger i kö som nyanställning.',
+    disabled: '{name} har slutat: kontot är avstängt.', leaving: '{name} ska sluta.',
+    enabled: '{name} har ett aktivt konto.', coming: '{name} ligger i kö som nyanställning.',
   },
   change: {
     title: 'Ändring', of: 'Ändra {name}', changes: 'Ändringar', when: 'När',

@@ -82,7 +82,7 @@ async function rehire({ details, message }) {
       ? rich(`rehire.${each.state}`, { name: each.userPrincipalName }) : bdi(each.userPrincipalName)))),
     el('p', null, quote(message))],
     options: [{ label: t('rehire.new'), value: 'new' },
-      ...(one && ['disabled', 'offboarding'].includes(one.state)
+      ...(one && ['disabled', 'leaving'].includes(one.state)
         ? [{ label: t('rehire.restore'), value: 'restore', kind: 'primary' }] : [])],
   });
 }
