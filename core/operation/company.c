@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/cache/person.h"
 #include "core/operation/directory_json.h"
 #include "core/operation/op.h"
-#include "core/queue/change.h"
 
 static void put_settings(const ida_tenant *t, json_t *out)
 {
@@ -31,20 +29,6 @@ static void put_settings(const ida_tenant *t, json_t *out)
     json_object_set_new(out, "retention",
                         json_pack("{s:i, s:i}", "taskHistoryDays", t->task_history_days,
                                   "auditDays", t->audit_days));
-}
-
-/* Before the first synchronisation the seats in use would be a guess. */
-static ida_kind put_seats(store *s, ida_ctx *c, const ida_tenant *t, json_t *out)
-{
-    int synced;
-    int64_t used = 0;
-    ida_kind kind = cache_is_synced(s, c, t, &synced);
-    kind = kind || !synced ? kind : queue_seats_used(s, c, t->id, &used);
-    json_object_set_new(out, "seats",
-                        json_pack("{s:o, s:o}", "used", synced ? json_integer(used) : json_null(),
-                                  "limit",
-                                  t->seat_limit >= 0 ? json_integer(t->seat_limit) : json_null()));
-    return kind;
 }
 
 /* The tenant's before the server's; a key may have one of its own, which its row tells. */
@@ -88,12 +72,15 @@ static void put_counts(const ida_tenant *t, json_t *out)
 static ida_kind get(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    json_t *out = call->result = ida_json_keep(c->pool, json_object()), *directories;
+    json_t *out = call->result = ida_json_keep(c->pool, json_object()), *directories, *seats;
     put_settings(call->tenant, out);
     put_rates(call, out);
     put_counts(call->tenant, out);
-    ida_kind kind = put_seats(s, c, call->tenant, out);
-    kind = kind ? kind : ida_directories_json(call, s, c, &directories);
+    ida_kind kind = ida_op_seats(s, c, call->tenant, &seats);
+    if (!kind) {
+        json_object_set_new(out, "seats", seats);
+        kind = ida_directories_json(call, s, c, &directories);
+    }
     if (!kind) {
         json_object_set(out, "directories", directories);
     }

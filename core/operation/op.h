@@ -66,7 +66,8 @@ extern const ida_param ida_write_params[];
 const char *ida_call_via(const ida_call *call);
 /* Due time, requester and steps of a new task. */
 void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due *due);
-/* {used, limit}; limit null: none. New reference. */
+/* {used, limit}; used null: before the first synchronisation it would be a guess; limit null: none.
+ * New reference. */
 ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **seats);
 /* Says beforehand that the brake will likely hold a task that disables an account. */
 ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task,

@@ -70,10 +70,13 @@ ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type, const i
 
 ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **seats)
 {
-    int64_t used;
-    ida_kind kind = queue_seats_used(s, c, tenant->id, &used);
+    int synced;
+    int64_t used = 0;
+    ida_kind kind = cache_is_synced(s, c, tenant, &synced);
+    kind = kind || !synced ? kind : queue_seats_used(s, c, tenant->id, &used);
     *seats = kind ? NULL
-                  : json_pack("{s:I, s:o}", "used", (json_int_t)used, "limit",
+                  : json_pack("{s:o, s:o}", "used", synced ? json_integer(used) : json_null(),
+                              "limit",
                               tenant->seat_limit < 0 ? json_null()
                                                      : json_integer(tenant->seat_limit));
     return kind;
