@@ -108,7 +108,8 @@ static void test_types(const char *dsn)
                                DB_T(NULL), DB_I(INT64_MAX), DB_I(-1), DB_T(NULL), DB_T(NULL)),
                        &r),
            IDA_OK, "texts, NULL and numbers go in");
-    is_int(store_read(s, fresh(), STMT_key_list, DB_ARGS(DB_T("t")), &r), IDA_OK, "and come out");
+    is_int(store_read(s, fresh(), STMT_key_list, DB_ARGS(DB_T("t"), DB_T(""), DB_I(100)), &r),
+           IDA_OK, "and come out");
     const row_key_listed *row = DB_ROW(key_listed, &r, 0);
     is_str(row->username.text, "u'\"?1 Å", "text");
     is_str(row->label.text, "", "empty text");
