@@ -230,6 +230,20 @@ const char *body_unread_text(int status)
     }
 }
 
+int body_of(request_rec *r, ida_ctx *c, request_body *body, ida_rest_request *request, int *ours)
+{
+    int status = body_read(r, c, body, IDA_REST_BODY_MAX, ida_kind_text(IDA_PAYLOAD_TOO_LARGE));
+    *ours = c->kind != IDA_OK;
+    if (status != OK && !*ours) {
+        const char *text = body_unread_text(status);
+        ida_kind kind = ida_kind_of_status(status);
+        ida_fail(c, kind, "%s", text ? text : ida_kind_text(kind));
+    }
+    request->body = body->bytes;
+    request->body_len = body->len;
+    return status;
+}
+
 int body_read(request_rec *r, ida_ctx *c, request_body *b, size_t max, const char *too_large_text)
 {
     memset(b, 0, sizeof *b);

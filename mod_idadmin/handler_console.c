@@ -46,23 +46,9 @@ static ida_person *person_of(request_rec *r)
     return p;
 }
 
-static void release(ida_call *call)
-{
-    if (call->store) {
-        pool_release(NULL, call->store);
-        call->store = NULL;
-    }
-}
-
-static ida_kind transaction(ida_call *call, store_work work, void *baton)
-{
-    release(call);
-    return pool_transaction(call->c, work, baton);
-}
-
 static ida_kind acquire(request_rec *r, ida_call *call)
 {
-    ida_kind kind = pool_acquire(NULL, call->c, &call->store);
+    ida_kind kind = pool_serve(call);
     if (kind) {
         pool_refused(r, call->c);
         ida_because(call->c, "storeAway", NULL);
@@ -77,7 +63,7 @@ static ida_kind load_company(request_rec *r, ida_call *call, const char *company
     ida_tenant *tenant;
     ida_kind kind = acquire(r, call);
     kind = kind ? kind : store_tenant_get(call->store, call->c, company, &tenant, NULL, NULL);
-    release(call);
+    pool_give_back(call);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(call->c);
         return IDA_OK;
@@ -101,28 +87,17 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
 {
     request_body body = {0};
     if (request->has_body) {
-        int status = body_read(r, call->c, &body, IDA_REST_BODY_MAX,
-                               ida_kind_text(IDA_PAYLOAD_TOO_LARGE));
+        int ours, status = body_of(r, call->c, &body, request, &ours);
         if (status != OK) {
-            int ours = call->c->kind != IDA_OK;
-            if (!ours) {
-                const char *text = body_unread_text(status);
-                ida_kind kind = ida_kind_of_status(status);
-                ida_fail(call->c, kind, "%s", text ? text : ida_kind_text(kind));
-            }
             refuse(call, answer);
             return ours ? OK : status;
         }
-        request->body = body.bytes;
-        request->body_len = body.len;
     }
     if (acquire(r, call)) {
         refuse(call, answer);
     } else {
-        call->release = release;
-        call->transaction = transaction;
         ida_console_run(call, request, apr_table_get(r->headers_in, "If-None-Match"), answer);
-        release(call);
+        pool_give_back(call);
     }
     body_free(&body);
     return OK;

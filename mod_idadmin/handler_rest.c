@@ -14,21 +14,6 @@ static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
     return kind;
 }
 
-/* Before a slow client is written to, at the latest. */
-static void release(ida_call *call)
-{
-    if (call->store) {
-        pool_release(NULL, call->store);
-        call->store = NULL;
-    }
-}
-
-static ida_kind transaction(ida_call *call, store_work work, void *baton)
-{
-    release(call); /* reads find it while this one waits for its turn to write */
-    return pool_transaction(call->c, work, baton);
-}
-
 /* Reads the body where the operation takes one, or where one could mean that nothing is to be
  * written (a dry run), gets a connection, runs. OK with `answer` filled, or a status for httpd with
  * call->audit set. */
@@ -36,30 +21,19 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
 {
     request_body body = {0};
     if (call->operation->body || (call->operation->scope == IDA_SCOPE_WRITE && request->has_body)) {
-        int status = body_read(r, call->c, &body, IDA_REST_BODY_MAX,
-                               ida_kind_text(IDA_PAYLOAD_TOO_LARGE));
+        int ours, status = body_of(r, call->c, &body, request, &ours);
         if (status != OK) {
-            int answered_here = call->c->kind != IDA_OK;
-            if (!answered_here) {
-                const char *text = body_unread_text(status);
-                ida_kind kind = ida_kind_of_status(status);
-                ida_fail(call->c, kind, "%s", text ? text : ida_kind_text(kind));
-            }
             refuse(call, call->c->kind, answer);
-            return answered_here ? OK : status;
+            return ours ? OK : status;
         }
-        request->body = body.bytes;
-        request->body_len = body.len;
     }
-    ida_kind kind = pool_acquire(NULL, call->c, &call->store);
+    ida_kind kind = pool_serve(call);
     if (kind) {
         pool_refused(r, call->c);
         refuse(call, kind, answer);
     } else {
-        call->release = release;
-        call->transaction = transaction;
         ida_rest_run(call, request, answer);
-        release(call);
+        pool_give_back(call);
     }
     body_free(&body);
     return OK;

@@ -149,9 +149,11 @@ ida_kind pool_acquire(void *baton, ida_ctx *c, store **s);
 void pool_release(void *baton, store *s);
 /* After a refusal by one of them: its message is for the log, and c says the kind's sentence. */
 void pool_refused(request_rec *r, ida_ctx *c);
-/* store_transaction for a caller without a connection: few of them write at a time, so that reads
- * never queue behind them. IDA_SERVICE_UNAVAILABLE when no connection is to be had. */
-ida_kind pool_transaction(ida_ctx *c, store_work work, void *baton);
+/* For a call of an operation: a connection to read with, and the way its write is carried out.
+ * IDA_SERVICE_UNAVAILABLE when none is to be had. Given back before a slow client is written to, at
+ * the latest; harmless when it was. */
+ida_kind pool_serve(ida_call *call);
+void pool_give_back(ida_call *call);
 
 /* --- spool.c and refusals.c: audit --- */
 
@@ -229,14 +231,14 @@ int console_gate(request_rec *r);
 /* Writes a file page by page. Whoever reads it slowly holds no connection of the store. */
 int export_stream(request_rec *r, ida_call *call, const ida_rest_answer *answer);
 
+/* Whether it asks for the address where a sign-in returns to, which changes and tells nothing. */
+int console_is_sign_in(request_rec *r);
+
 /* --- console_told.c --- */
 
 /* 1 with the first answer "nothing new" of a person, operation, company and clock hour in this
  * child. */
 int console_told_first(const ida_call *call);
-
-/* Whether it asks for the address where a sign-in returns to, which changes and tells nothing. */
-int console_is_sign_in(request_rec *r);
 
 /* --- body.c --- */
 
@@ -254,6 +256,9 @@ typedef struct request_body {
  * `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset
  * where httpd's own is to be returned. */
 int body_read(request_rec *r, ida_ctx *c, request_body *body, size_t max, const char *too_large);
+/* The same of a request for JSON, put into `request`. A status other than OK has its failure in c;
+ * *ours: 1 when it is ours to answer, 0 when the status is httpd's. */
+int body_of(request_rec *r, ida_ctx *c, request_body *body, ida_rest_request *request, int *ours);
 /* For people: why a body was not read that httpd gave up on with this status; NULL when that status
  * says something else. */
 const char *body_unread_text(int status);

@@ -121,16 +121,34 @@ void pool_release(void *baton, store *s)
     give_back(s, 0);
 }
 
-ida_kind pool_transaction(ida_ctx *c, store_work work, void *baton)
+void pool_give_back(ida_call *call)
+{
+    if (call->store) {
+        give_back(call->store, 0);
+        call->store = NULL;
+    }
+}
+
+/* store_transaction for a caller without a connection: few of them write at a time, so that reads
+ * never queue behind them. */
+static ida_kind transaction(ida_call *call, store_work work, void *baton)
 {
     store *s;
+    pool_give_back(call); /* reads find it while this one waits for its turn to write */
     if (commits) {
-        return store_commit_queue_run(commits, c, work, baton);
+        return store_commit_queue_run(commits, call->c, work, baton);
     }
-    ida_kind kind = acquire(c, &s, 1);
+    ida_kind kind = acquire(call->c, &s, 1);
     if (!kind) {
-        kind = store_transaction(s, c, work, baton);
+        kind = store_transaction(s, call->c, work, baton);
         give_back(s, 1);
     }
     return kind;
+}
+
+ida_kind pool_serve(ida_call *call)
+{
+    call->release = pool_give_back;
+    call->transaction = transaction;
+    return acquire(call->c, &call->store, 0);
 }

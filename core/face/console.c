@@ -39,7 +39,7 @@ static ida_kind no_such_path(ida_call *call, const ida_route *route)
                     ida_clean(call->c->pool, path, strlen(path), 128));
 }
 
-ida_kind ida_console_no_role(ida_call *call)
+static ida_kind no_role(ida_call *call)
 {
     ida_fail(call->c, IDA_FORBIDDEN,
              "You are signed in as %s, but nobody has given you a role here. Ask whoever runs the "
@@ -73,7 +73,7 @@ static ida_kind admit(ida_call *call, const ida_route *route, const ida_rest_req
         return no_such_path(call, route);
     }
     if (!call->person->grant_count) {
-        return ida_console_no_role(call);
+        return no_role(call);
     }
     if (!call->tenant && !call->operation->no_company) {
         return company_unknown(call);

@@ -9,7 +9,7 @@
 #include "core/face/request.h"
 #include "core/face/route.h"
 
-/* The right to ask is not its own: a page of another site cannot send it. */
+/* On every write: a page of another site cannot send it. */
 #define IDA_CONSOLE_HEADER "X-IdAdmin-Console"
 
 /* Fills call->operation, endpoint and arguments, which `companyId` is taken out of. The company
@@ -27,8 +27,5 @@ ida_kind ida_console_admit(ida_call *call, const ida_route *route, const ida_res
  * gets 304. */
 void ida_console_run(ida_call *call, const ida_rest_request *request, const char *if_none_match,
                      ida_rest_answer *answer);
-
-/* "noRole" and the like for what the glue refuses itself. */
-ida_kind ida_console_no_role(ida_call *call);
 
 #endif

@@ -31,24 +31,15 @@ json_t *ida_audit_line(const audit_row *row)
     return object;
 }
 
-/* The ID is that of `idadminctl audit list`: the place in the chain. */
+/* The same for callers: the ID as a text, erased ones not apart, parameters an object or null. */
 static json_t *record_json(ida_ctx *c, const audit_row *row)
 {
-    const audit_record *a = &row->record;
-    json_t *out = json_object(),
-           *parameters = a->parameters ? ida_json_load(c->pool, a->parameters) : NULL;
+    json_t *out = ida_audit_line(row);
     ida_json_put(out, "id", ida_printf(c->pool, "%lld", (long long)row->seq));
-    ida_json_put_time(out, "at", a->at);
-    ida_json_put(out, "category", a->category);
-    ida_json_put_or_null(out, "actor", a->actor);
-    ida_json_put_or_null(out, "label", a->label);
-    ida_json_put_or_null(out, "action", a->action);
-    ida_json_put_or_null(out, "target", a->target);
-    ida_json_put_or_null(out, "endpoint", a->endpoint);
-    json_object_set(out, "parameters", json_is_object(parameters) ? parameters : json_null());
-    ida_json_put_or_null(out, "outcome", a->outcome);
-    ida_json_put_or_null(out, "detail", a->detail);
-    ida_json_put_or_null(out, "address", a->address);
+    if (!json_is_object(json_object_get(out, "parameters"))) {
+        json_object_set_new(out, "parameters", json_null());
+    }
+    json_object_del(out, "erased");
     return out;
 }
 

@@ -75,7 +75,7 @@ sub create {
     my $soon = POSIX::strftime('%Y-%m-%d', gmtime time + 20 * 86400);
     make({ username => 'soon', accessLevel => 'read-only', expires => $soon });
     is(row('soon')->{state}, 'expiring', 'one that ends within thirty days');
-    my ($by) = grep { $_->{action} eq 'key.create' && $_->{target} eq 'hr-full' }
+    my ($by) = grep { $_->{action} eq 'key.create' && ($_->{target} // '') eq 'hr-full' }
         @{ $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} };
     is(row('hr-full')->{createdBy}, $by->{actor}, 'made by idadminctl, by whom its record names');
 }
