@@ -16,6 +16,8 @@
 
 #define INTERVAL_DEFAULT_MS 60000
 #define INTERVAL_MIN_MS 1000
+/* A held directory is tried by a task, if one waits: a run takes long and others wait for it. */
+#define TASKS_FIRST_MS 2000
 #define BUSY_ELSEWHERE_MS 2000 /* another worker has the lease: look again */
 #define FAILED_WAIT_MS 15000   /* after a failure that holds no directory */
 #define IDLE_MS 200
@@ -423,9 +425,9 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
     if (asked) {
         return 1;
     }
-    if (health->hold_reason && health->hold_until > now) {
+    if (health->hold_reason && health->hold_until + TASKS_FIRST_MS > now) {
         e->held = 1;
-        *wait = health->hold_until - now;
+        *wait = health->hold_until + TASKS_FIRST_MS - now;
         return 0;
     }
     int64_t due = state.completed_at + e->interval;

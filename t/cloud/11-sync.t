@@ -212,7 +212,7 @@ sub faulty_pages {
     synced('a page cut off once, another refused once');
     same('a page cut off once, another refused once');
     $cloud->control(faults => { path => '^/users/delta', do => 'status', status => 429,
-        retryAfter => 7, scope => 'Tenant_Application/ReadWrite/a/t',
+        retryAfter => 17, scope => 'Tenant_Application/ReadWrite/a/t',
         error => { code => 'TooManyRequests', message => 'slow' } });
     my $run = once();
     is($run->{exit}, 1, '429: the sync fails');
@@ -220,7 +220,7 @@ sub faulty_pages {
     my ($held) =
         $stack->sql("SELECT hold_until, hold_reason FROM directory_state WHERE directory = "
         . "'cloud'");
-    ok($held && $held->[0] > time * 1000 + 2000, '429: the directory is held')
+    ok($held && $held->[0] > time * 1000 + 12000, '429: the directory is held')
         or diag(json_text($held));
     $cloud->control(settings => { emptyEvery => 2 });
     synced('empty pages between');

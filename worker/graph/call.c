@@ -11,6 +11,7 @@
 
 #define MESSAGE_MAX 1000
 #define REQUEST_MIN_MS 500 /* less time than this is not enough for a request */
+#define NAP_MS 50          /* how soon a rest notices that it shall end */
 
 graph_call graph_call_begin(graph *g, apr_pool_t *pool, directory_error *e)
 {
@@ -51,6 +52,18 @@ int graph_pause(graph_call *k, int ms)
         return 0;
     }
     apr_sleep((spare < ms ? spare : ms) * 1000);
+    return 1;
+}
+
+int graph_rest(const graph_call *k, int64_t ms)
+{
+    int64_t until = ida_monotonic(k->g->env) + ms, left;
+    while ((left = until - ida_monotonic(k->g->env)) > 0) {
+        if (graph_stopped(k)) {
+            return 0;
+        }
+        apr_sleep((left < NAP_MS ? left : NAP_MS) * 1000);
+    }
     return 1;
 }
 

@@ -27,6 +27,8 @@ directory_class graph_fail(graph_call *k, directory_class class, const char *fie
 /* Sleeps `ms`, less when the call's time is short; 0 when there is no time left for another
  * request. */
 int graph_pause(graph_call *k, int ms);
+/* Sleeps `ms` whatever the call's time; 0 as soon as the call shall end. */
+int graph_rest(const graph_call *k, int64_t ms);
 
 /* The class to return: forgets the error of a success. */
 directory_class graph_end(graph_call *k, directory_class class);

@@ -7,6 +7,9 @@
 #include "worker/graph/request.h"
 
 #define AGAIN_MS 250 /* before a page is asked for once more */
+/* What a page of a run waits where it is when the directory asks to slow down, and how often. */
+#define PATIENCE_S 15
+#define PATIENCE_TIMES 20
 
 json_t *graph_keep(apr_pool_t *pool, json_t *item)
 {
@@ -33,10 +36,25 @@ static void begin_page(graph_call *k, const graph_list *list)
     }
 }
 
+/* A run that ended with the first "slow down" of its many pages would begin anew and meet the next
+ * one: it might never end, and hold the directory each time. */
+static directory_class ask_patiently(graph_call *k, graph_list *list)
+{
+    directory_class class = ask(k, list);
+    for (int times = 0; class == DIRECTORY_THROTTLED && list->request.sync &&
+                        times < PATIENCE_TIMES && k->e->retry_after_s <= PATIENCE_S &&
+                        graph_rest(k, k->e->retry_after_s * INT64_C(1000));
+         times++) {
+        begin_page(k, list);
+        class = ask(k, list);
+    }
+    return class;
+}
+
 directory_class graph_page(graph_call *k, graph_list *list, graph_item each, void *baton)
 {
     begin_page(k, list);
-    directory_class class = ask(k, list);
+    directory_class class = ask_patiently(k, list);
     if (class == DIRECTORY_TRANSIENT) {
         begin_page(k, list);
         class = graph_pause(k, AGAIN_MS) ? ask(k, list) : class;

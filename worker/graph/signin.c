@@ -6,7 +6,6 @@
  * is whole nobody's sign-ins are known, and nobody is called stale. */
 #include <apr_strings.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/json.h"
 #include "core/base/text.h"
@@ -18,7 +17,6 @@
 #define FAILED_WAIT_MS (5 * INT64_C(60000))
 #define THROTTLED_WAIT_MS 30000
 #define WINDOW_MS 11000 /* published: 10 s; requests travel at different speeds */
-#define NAP_MS 100
 #define REASON_MAX 300
 #define SENT (sizeof((graph_sign_ins *)0)->sent / sizeof(int64_t))
 
@@ -92,14 +90,7 @@ static int turn(const graph_call *k, const graph_sign_ins *s, int64_t *patience)
         return 0;
     }
     *patience -= wait > 0 ? wait : 0;
-    for (; wait > 0; wait -= NAP_MS) {
-        struct timespec pause = {.tv_nsec = (wait < NAP_MS ? wait : NAP_MS) * 1000000};
-        if (graph_stopped(k)) {
-            return 0;
-        }
-        nanosleep(&pause, NULL);
-    }
-    return 1;
+    return graph_rest(k, wait);
 }
 
 /* --- the pass --- */

@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "worker/graph/client.h"
 
 #define STRAIN_MS 10000 /* how long a percentage told counts */
 #define BACKOFF_MS 1000 /* of a 429 without Retry-After: doubled each time */
 #define BACKOFF_MOST_MS (5 * 60 * 1000)
-#define NAP_MS 50
 
 static atomic_int sharers = 1;
 
@@ -125,13 +123,8 @@ directory_class graph_throttle_enter(graph_throttle *t, graph_call *k, graph_eff
     if (wait < 0) {
         return held(k, later, "more work is due than the directory's published limits allow");
     }
-    for (int64_t from = now; ida_monotonic(env) - from < wait;) {
-        int64_t rest = wait - (ida_monotonic(env) - from), step = rest < NAP_MS ? rest : NAP_MS;
-        struct timespec pause = {.tv_nsec = step * 1000000};
-        if (graph_stopped(k)) {
-            return graph_fail(k, DIRECTORY_LOCAL, NULL, "stopped");
-        }
-        nanosleep(&pause, NULL);
+    if (!graph_rest(k, wait)) {
+        return graph_fail(k, DIRECTORY_LOCAL, NULL, "stopped");
     }
     /* Somebody may have been told to stop while we waited: what is sent now would only count
      * against us. */
