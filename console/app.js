@@ -149,7 +149,7 @@ function drawUser() {
   const theme = remembered('theme') || '';
   const title = (text) => el('p', { class: 'menu-title' }, text);
   const line = () => el('hr');
-  const { help, signOut } = session.links || {};
+  const { help, signOut } = session.links;
   const setTheme = (value) => {
     remembered('theme', value || null);
     if (value) document.documentElement.dataset.theme = value;
@@ -324,6 +324,9 @@ async function begin() {
   draw();
   try {
     session = await get('session');
+    for (const [name, link] of Object.entries(session.links)) { // to copy: with scheme and host
+      session.links[name] = new URL(link, location.origin).href;
+    }
   } catch (error) {
     if (error.status === 401 && stored('idadmin.signin') === null) {
       stored('idadmin.signin', location.hash || '#/');

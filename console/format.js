@@ -127,10 +127,14 @@ export const dayText = (day, style = 'day') => dateText(`${day}T12:00:00Z`, styl
 
 const fullTitle = (instant) => [...new Set([zone, viewer, 'UTC'])]
   .map((name) => `${dateText(instant, 'full', name)} (${city(name)})`).join('\n');
-/* "03:00 for you" where the viewer's zone differs from the company's, else nothing. */
-export const forViewer = (instant, style = 'minute') =>
-  (dateText(instant, 'minute') === dateText(instant, 'minute', viewer) ? ''
-    : t('date.forYou', { time: dateText(instant, style, viewer) }));
+/* "03:00 for you" where the viewer's zone differs from the company's, with the day where that is
+ * another one; else nothing. */
+export const forViewer = (instant) => {
+  const theirs = dateText(instant, 'minute', viewer);
+  if (theirs === dateText(instant, 'minute')) return '';
+  const sameDay = dateText(instant, 'day', viewer) === dateText(instant, 'day');
+  return t('date.forYou', { time: sameDay ? dateText(instant, 'clock', viewer) : theirs });
+};
 
 const element = (instant, content, more) => el('time',
   { datetime: instant, title: fullTitle(instant), ...more }, content);
@@ -200,9 +204,9 @@ export const taskTitle = (task) =>
   rich(`task.title.${task.type}`, { name: task.displayName || task.userPrincipalName });
 
 /* What a record of the log tells, as children: "offboarded eva.berg@contoso.example". */
-export function actionText({ action, target }) {
+export function actionText({ action, target, parameters }) {
   const [, name, how] = action?.match(/^(.*?)(\.dryRun|\.replay)?$/) || [null, ''];
   const said = rich(has(`action.${name}`) ? `action.${name}` : 'action.plain',
-    { action: name, target: target || (has(`action.${name}`) ? t('action.nobody') : '') });
+    { action: name, step: parameters?.step && stepName(parameters.step).name, target: target || (has(`action.${name}`) ? t('action.nobody') : '') });
   return how ? [said, ` (${t(`action${how}`)})`] : said;
 }

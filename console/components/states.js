@@ -79,11 +79,12 @@ const wholePage = (title, ...content) => ({
     el('div', { class: 'card' }, ...content)),
 });
 
-const home = () => el('a', { class: 'button', href: '#/' }, t('home'));
+const home = () => el('p', null, el('a', { class: 'button', href: '#/' }, t('home')));
 
 export const failure = (error, retry) => (error.reason === 'companyUnknown'
   ? wholePage(t('company.unknown'), el('p', null, t('reason.companyUnknown')), home())
-  : wholePage(t('error.title'), failed(error, retry)));
+  : error.status === 404 ? wholePage(t('error.title'), failed(error), home()) // again is no help
+    : wholePage(t('error.title'), failed(error, retry)));
 
 export const unknownPage = () => wholePage(t('unknown.title'), el('p', null, t('unknown.text')),
   home());

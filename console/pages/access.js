@@ -90,12 +90,12 @@ async function group({ company, query, signal }) {
 
 /* --- role templates --- */
 
-async function templates({ signal }) {
+async function templates({ query, signal }) {
   const rows = list({
     path: 'role-templates', signal, caption: t('access.templates'),
     columns: [
       { label: t('role.name'), kind: 'main', cell: (one) => [
-        el('a', { href: href('access', 'templates', { template: one.id }) }, bdi(one.name)),
+        el('a', { href: href('access', 'templates', { template: one.id, user: query.user }) }, bdi(one.name)),
         el('small', { class: 'muted under' }, bdi(one.description))] },
       { label: t('role.grants'), kind: 'wide', cell: (one) => listed(one.groups.map((each) => each.name)) },
     ],
@@ -130,7 +130,10 @@ async function template({ company, query, signal }) {
   const write = company.can('access.write');
   const give = () => formDialog({
     title: rich('role.giveAsk', { role: one.name }), submit: t('role.look'),
-    fields: [field({ name: 'user', kind: 'person', label: t('tasks.person') })],
+    fields: [field({
+      name: 'user', kind: 'person', label: t('tasks.person'),
+      value: query.user && { userPrincipalName: query.user }, // who comes from a person's page
+    })],
     check: (values) => required(values, 'user'),
     run: ({ user }) => ({ userPrincipalName: user }),
   }).then((who) => who && assign('assign', one, who))
@@ -292,7 +295,7 @@ async function requests({ company, query, signal }) {
 export async function page(args) {
   const { company, params, query } = args;
   const may = Object.keys(TABS).filter((one) => company.can(TABS[one]));
-  const tab = [params.id, query.tab, may[0]].find((one) => may.includes(one));
+  const tab = [params.id, may[0]].find((one) => may.includes(one));
   const makers = {
     groups: query.group ? group : groups, templates: query.template ? template : templates, requests,
   };

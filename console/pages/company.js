@@ -146,7 +146,8 @@ export async function page({ company, signal }) {
             el('p', { class: 'muted' }, rich('co.idNote', { header: el('code', null, 'X-Company-ID') })),
             facts([['REST', copyable(links.rest)], ['MCP', copyable(links.mcp)],
               ['OpenAPI', links.openapi && el('a', { href: links.openapi }, links.openapi)]], { wide: true })),
-          data.directories.map((one) => directory(one, company, signal))),
+          data.directories.map((one) => directory(one, company, signal)),
+          names(data, signal)),
         el('div', { class: 'stack' },
           card({ title: t('co.facts') }, facts([
             [t('co.zone'), [data.timeZone, ' ', el('span', { class: 'muted' }, t('co.clock', {
@@ -165,7 +166,6 @@ export async function page({ company, signal }) {
             [t('nav.workflows'), number(data.workflowCount)], [t('co.notifications'), number(data.notificationCount)],
           ]), el('p', { class: 'muted' }, rich('co.readOnly', {
             command: el('code', null, 'idadminctl tenant apply'),
-          }))),
-          names(data, signal)))),
+          })))))),
   };
 }

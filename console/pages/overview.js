@@ -35,7 +35,7 @@ function need(one, data, company) {
     limit: data.seats?.limit ?? 0,
   };
   const to = one.count === 1 && first.taskId ? href('task', first.taskId)
-    : href(NEEDS[one.kind], '', one.kind === 'approvals' ? { tab: 'requests' } : FILTER[one.kind]);
+    : href(NEEDS[one.kind], one.kind === 'approvals' ? 'requests' : '', FILTER[one.kind]);
   return el('li', { class: one.severity === 'critical' ? 'bad' : 'warn' },
     icon(one.kind === 'braked' || one.kind === 'directoryHeld' ? 'held'
       : one.severity === 'critical' ? 'failed' : 'attention'),
@@ -157,7 +157,7 @@ export async function page({ company, signal }) {
   const leadNode = el('span'), clock = el('span');
   const tell = () => {
     const text = t('overview.now', { day: dateText(now(), 'weekday'), time: clockOf(), city: city() });
-    clock.textContent = [text[0].toUpperCase() + text.slice(1), forViewer(now(), 'clock')]
+    clock.textContent = [text[0].toUpperCase() + text.slice(1), forViewer(now())]
       .filter(Boolean).join(' · ');
   };
   /* A card whose content is drawn from a member of the overview, or from the trends. */

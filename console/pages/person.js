@@ -43,7 +43,7 @@ export const sourceText = ({ source, grantedBy, grantedAt }) => rich(`source.${s
   { name: grantedBy?.name ?? '', at: grantedAt ? when(grantedAt, 'day') : '–' });
 
 const access = ({ user, signal }) => card({ title: t('nav.access') }, listPart({
-  path: 'user/access', query: () => ({ user: user.id }), signal, caption: t('nav.access'),
+  path: 'user/access', query: () => ({ user: user.userPrincipalName }), signal, caption: t('nav.access'),
   id: (row) => row.resource.id + row.via.map((one) => one.id).join(),
   none: () => ({ text: t('person.noAccess') }),
   columns: [
@@ -139,7 +139,7 @@ export async function page({ company, params, query, signal }) {
         actions: company.can('people.write') && [
           button(t('person.change'), { href: href('hire', user.id) }),
           company.can('access.write') && button(t('person.template'),
-            { href: href('access', '', { tab: 'templates', user: user.id }) }),
+            { href: href('access', 'templates', { user: user.userPrincipalName }) }),
           user.accountEnabled && button(t('offboard.open'), { href: href('offboard', user.id) })],
       }),
       own && box('info', t('person.own')),

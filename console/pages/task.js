@@ -3,7 +3,7 @@
 // stands here.
 import { get, read, send } from '../api.js';
 import { bdi, el, later, nodes } from '../dom.js';
-import { age, city, clockOf, dayOf, directoryName, has, rich, stepName, t, taskTitle, when, word }
+import { age, city, clockOf, dayOf, directoryName, forViewer, has, rich, stepName, t, taskTitle, when, word }
   from '../format.js';
 import { href, reload } from '../router.js';
 import { copyable } from '../components/copy.js';
@@ -21,7 +21,7 @@ const CALLS = {
   cancel: ['DELETE', 'task'], reschedule: ['PATCH', 'task'], retry: ['POST', 'task/retry'],
   release: ['POST', 'task/release'],
 };
-export const VERBS = ['retry', 'release', 'reschedule', 'cancel'];
+export const VERBS = ['release', 'retry', 'reschedule', 'cancel'];
 const ICONS = { cancel: 'failed', reschedule: 'queued', retry: 'retry', release: 'running' };
 
 /* What this person may do with a task now. */
@@ -37,6 +37,7 @@ function moment(due, preview) {
   const value = () => ({ date: date.value(), time: time.value() });
   const look = later(400, async () => {
     try { told.replaceChildren(...nodes([await preview(value())])); } catch (error) {
+      if (error.status === 409) { told.replaceChildren(); return; } // the button's answer says why
       told.replaceChildren(...nodes([errorText(error), ' ', quote(error.message)]));
     }
   });
@@ -148,7 +149,8 @@ function advice(task) {
   }
   const broken = task.steps.find((one) => one.outcome === 'failed' || one.outcome === 'unknown');
   const kind = task.braked ? 'braked' : broken?.outcome === 'unknown' ? 'unknown'
-    : task.state === 'failed' && (task.type === 'userDelete' ? 'leaver' : 'failed');
+    : task.state === 'failed'
+      && (task.type === 'userDelete' ? 'leaver' : broken ? 'failed' : 'undone');
   return kind && say(task.state === 'failed' ? 'bad' : 'warn', `task.todo.${kind}`, {
     name: task.displayName || task.userPrincipalName, step: broken ? stepName(broken.name).name : '',
   }, task.error);
@@ -174,9 +176,8 @@ export async function page({ company, params: { id }, signal }) {
       actions: verbs.map((verb) => button(t(`act.${verb}`), {
         kind: verb === first ? 'primary' : '', icon: ICONS[verb], run: () => act(verb, id),
       })),
-      lead: rich('task.due', {
-        due: when(task.scheduledAtUtc, 'minute', { forYou: true }), zone: city(task.timeZone),
-      }),
+      lead: [rich('task.due', { due: when(task.scheduledAtUtc), zone: city(task.timeZone) }),
+        forViewer(task.scheduledAtUtc) && ` · ${forViewer(task.scheduledAtUtc)}`],
       sub: [rich('task.asked', {
         by: by.username || t('task.nobody'), via: word('via', by.via), when: when(task.createdAt),
       }), task.attempts > 1 && ` · ${t('task.tried', { n: task.attempts })}`,

@@ -1,53 +1,78 @@
-# Each page in a real browser, as somebody who may do everything sees it: light, dark, on a phone;
-# no complaint of the console, no refusal by the policy, no request to elsewhere. Pictures go to
-# run/console/ of the build when IDADMIN_SCREENSHOTS=1.
+# Each page in a real browser, as somebody who may do everything sees it in a company where
+# something of everything has happened: light, dark, on a phone, in Swedish, on paper; no complaint
+# of the console, no refusal by the policy, no request to elsewhere, nothing that axe-core finds.
+# Pictures go to run/console/ of the build when IDADMIN_SCREENSHOTS=1.
 use strict;
 use utf8;
 use warnings;
-use Idadmin::Test qw(build_dir wait_until);
+use Idadmin::Test qw(build_dir);
 use Idadmin::Test::Browser ();
-use Idadmin::Test::Stack ();
+use Idadmin::Test::Company ();
 use Test::More;
 
 plan(skip_all => Idadmin::Test::Browser->skip_reason) if !Idadmin::Test::Browser->available;
 
-my $stack = Idadmin::Test::Stack->new(engine => 'sqlite',
-    slapd => { users => 60, groups => 5 },
-    tenant => {
-        modules => { publicApi => JSON::PP::true, accessGovernance => JSON::PP::true } },
-    httpd => { rate_limits => { person => 'off' },
-        console => '    IdAdminConsolePerson "eva.berg@nordic.example"' });
-my $url     = $stack->httpd->url . '/console/';
-my $browser = Idadmin::Test::Browser->new;
-my $folder  = build_dir() . '/run/console';
-if ($ENV{IDADMIN_SCREENSHOTS}) {
-    system('mkdir', '-p', $folder) == 0 or die "cannot make $folder\n";
+my $company = Idadmin::Test::Company->new;
+my $browser = $company->browser;
+my $person  = $company->id_of('greta.dahl');
+my @pages   = (
+    (map { [$_ => $_] } qw(overview people tasks access workflows hygiene log keys company hire)),
+    (map { [$_ => "tasks?tab=$_"] } qw(needs queued done all)),
+    (map { ["task-$_" => 'task/' . $company->task($_)] }
+        qw(done left failed attention skipped braked cancelled)),
+    [person => "person/$person"], ['person-left' => 'person/' . $company->id_of('bo.ek')],
+    [offboard => "offboard/$person"], [change => "hire/$person"],
+    (map { ["access-$_" => "access/$_"] } qw(groups templates requests)),
+    ['people-found' => 'people?query=lund'], ['people-none' => 'people?query=xyzzy'],
+);
+
+sub paint {
+    return $browser->script(<<'JS');
+        return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null;
+JS
 }
 
-sub picture {
-    my ($name) = @_;
-    $browser->screenshot("$folder/$name.png") if $ENV{IDADMIN_SCREENSHOTS};
-}
-
-$browser->sign_in('administrator', 'secret');
-my @pages = qw(overview people tasks access workflows hygiene log keys company hire);
+note(Idadmin::Test::Company::axe_missing()) if Idadmin::Test::Company::axe_missing();
 for my $page (@pages) {
-    subtest $page => sub {
-        $browser->goto("$url#/nordic/$page");
-        for my $look ([light => 1280], [dark => 1280], [light => 390], [dark => 390],
-            [light => 320]) {
-            my ($theme, $width) = @$look;
-            $browser->media(dark => $theme eq 'dark' ? 1 : 0);
-            $browser->size($width, 900);
-            is(scalar $browser->all('h1'), 1, "one heading, $theme $width");
-            cmp_ok($browser->script('return document.documentElement.scrollWidth'), '<=', $width,
-                'nothing scrolls sideways');
-            picture("$page-$theme-$width");
-        }
-        is_deeply([$browser->complaints], [], 'nothing to complain of');
+    my ($name, $place) = @$page;
+    subtest $name => sub {
+        $company->open($place);
+        is(scalar $browser->all('h1'), 1, 'one heading');
+        $company->look($name);
     };
 }
 
-$browser->close;
-$stack->stop;
+$company->open('overview');    # the same address: loaded anew
+my $first = paint();
+ok(defined $first, 'the page tells when it was first painted');
+note("first contentful paint of the overview after $first ms");
+
+subtest 'in Swedish' => sub {
+    $browser->language('sv-SE');
+    $company->open('overview');
+    for my $page (@pages[0 .. 9]) {
+        my ($name, $place) = @$page;
+        $company->open($place);
+        is($browser->script('return document.documentElement.lang'), 'sv', "$name is in Swedish");
+        $company->look("$name-sv");
+    }
+    $browser->language('en-GB');
+};
+
+subtest 'on paper' => sub {
+    for my $place (qw(hygiene overview), "person/$person", 'task/' . $company->task('left')) {
+        $company->open($place);
+        $browser->media(print => 1);
+        my $shown = $browser->script(<<'JS');
+            return [...document.querySelectorAll('header.top, nav.side, button')]
+                .filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 80));
+JS
+        is_deeply($shown, [], "$place: neither frame nor buttons");
+        $browser->screenshot(build_dir() . '/run/console/print-' . $place =~ s{/.*}{}r . '.png')
+            if $ENV{IDADMIN_SCREENSHOTS};
+        $browser->media;
+    }
+};
+
+$company->stop;
 done_testing;

@@ -1,6 +1,6 @@
 # Clients and checks that others wrote: the official conformance suite, the official TypeScript
 # clients in each way they negotiate, the Inspector's strict look at the schemas. They come from npm
-# (t/mcp/clients/install.sh DIR) and need Node 22; without them the test is skipped. The conformance
+# (t/npm/install.sh DIR) and need Node 22; without them the test is skipped. The conformance
 # suite takes a minute or two.
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ my $npm = $ENV{IDADMIN_NPM} // build_dir() . '/npm';
 my ($node) = grep { -x } "$npm/node_modules/node/bin/node", map {"$_/node"} split /:/,
     $ENV{PATH} // '';
 plan(skip_all =>
-    "the official clients are not at $npm: run t/mcp/clients/install.sh DIR (needs npm) and set "
+    "the official clients are not at $npm: run t/npm/install.sh DIR (needs npm) and set "
     . "IDADMIN_NPM=DIR") if !-d "$npm/node_modules/\@modelcontextprotocol";
 my ($major) = $node ? run_command([$node, '--version'])->{out} =~ /^v(\d+)/ : ();
 plan(skip_all => 'Node 22 or newer is needed, here is ' . ($major // 'none'))

@@ -1,0 +1,183 @@
+# Each dialog and each state of a page in a real browser: what is asked before a write, two
+# administrators on one task, no role, no right, no such thing, signed out, a server that is away.
+use strict;
+use utf8;
+use warnings;
+use Idadmin::Test::Browser ();
+use Idadmin::Test::Company ();
+use Idadmin::Test::Console ();
+use Test::More;
+
+plan(skip_all => Idadmin::Test::Browser->skip_reason) if !Idadmin::Test::Browser->available;
+
+my $company = Idadmin::Test::Company->new;
+my $browser = $company->browser;
+my $stack   = $company->stack;
+my $other   = Idadmin::Test::Console->new($stack->httpd, user => 'operator', company => 'nordic');
+note(Idadmin::Test::Company::axe_missing()) if Idadmin::Test::Company::axe_missing();
+
+sub dialog { return $browser->text('dialog[open]') }
+sub main   { return $browser->text('main') }
+sub press  { my ($text) = @_; return $browser->click_text('dialog[open] button', $text) }
+sub asked  { my ($pattern, $name) = @_;
+    return $browser->until($name, sub { dialog() =~ $pattern }) }
+
+# Opens a page, presses a button of it, looks at the dialog, goes back.
+sub look_at {
+    my ($name, $place, $button, $pattern) = @_;
+    subtest $name => sub {
+        $company->open($place);
+        $browser->click_text('main button, main a', $button);
+        asked($pattern, "the dialog asks ($name)");
+        is($browser->script('return document.querySelectorAll("dialog[open] .primary, '
+            . 'dialog[open] .danger").length'), 1, 'one button stands out');
+        $company->look("dialog-$name", viewport => 1);
+        $browser->press('Escape');
+        $browser->wait_gone('dialog[open]');
+        is($browser->focused, $button, 'the focus is where it was');
+    };
+    return;
+}
+
+my %task = map { $_ => 'task/' . $company->task($_) }
+    qw(skipped soon failed braked cancelled attention);
+look_at(cancel  => $task{skipped}, 'Cancel task', qr/Maja Ström/);
+look_at(move    => $task{skipped}, 'Move', qr/Maja Ström/);
+look_at(retry   => $task{failed}, 'Retry', qr/Otto Fjäll/);
+look_at(release => $task{braked}, 'Release', qr/Elin Strand/);
+look_at(key     => 'keys', 'Make a key', qr/Label|Access/);
+look_at(deny    => 'access/requests', 'Deny', qr/CRM/);
+look_at(approve => 'access/requests', 'Approve', qr/CRM/);
+
+subtest 'a role template for a person' => sub {
+    $company->open('person/' . $company->id_of('ida.wall'));
+    $browser->click_text('main a', 'Role template', ready => 1);
+    $browser->click_text('main a', 'Seller', ready => 1);
+    $browser->click_text('main button', 'Give');
+    asked(qr/Give Seller to whom/, 'to whom');
+    is($browser->value('dialog[open] input'), 'ida.wall@nordic.example', 'whose page it was');
+    press('See what it gives');
+    asked(qr/Add to the group: CRM admins/, 'what would happen');
+    $company->look('dialog-role', viewport => 1);
+    $browser->press('Escape');
+    $browser->wait_gone('dialog[open]');
+};
+
+subtest 'an offboarding at once' => sub {
+    $company->open('offboard/' . $company->id_of('rut.sandell'));
+    $browser->click('input[type=radio][value=now]');
+    $browser->click_text('main button', 'Review');
+    asked(qr/rut\.sandell/, 'the UPN is asked for');
+    press('Offboard now');
+    $company->look('dialog-offboard', viewport => 1);
+    $browser->press('Escape');
+    $browser->wait_gone('dialog[open]');
+    $browser->script('location.hash = "#/nordic/overview"');
+    asked(qr/Leave the page\?/, 'what was chosen is not lost by a slip');
+    $company->look('dialog-leave', viewport => 1);
+    press('Leave');
+    $browser->until('the other page stands', sub { main() =~ /^Overview/ });
+};
+
+subtest 'two administrators on one task' => sub {
+    $company->open($task{skipped});
+    $browser->click_text('main button', 'Move');
+    asked(qr/Maja Ström/, 'one is asked');
+    my $moved = $other->request('PATCH', '/task', { id => $company->task('skipped') },
+        body => { date => '2027-04-01', time => '09:00' });
+    is($moved->{status}, 200, 'another moves it meanwhile') or diag $moved->{body};
+    $browser->type('dialog[open] [name=date]', '2027-05-01');
+    press('Move');
+    asked(qr/operator/, 'the first is told who was quicker');
+    $company->look('dialog-two', viewport => 1, expected => [qr/409/]);
+    is($stack->task($company->task('skipped'))->{scheduledAtUtc}, '2027-04-01T07:00:00Z',
+        'and nothing was moved twice');
+    $browser->press('Escape');
+    $browser->wait_gone('dialog[open]');
+    $browser->until('the page shows the new time', sub { main() =~ /1 April/ });
+    $browser->complaints(qr/409/);
+};
+
+# A page that says no: no error of a script, the status alone in the console.
+sub state_of {
+    my ($name, $place, $pattern, @expected) = @_;
+    subtest $name => sub {
+        $company->open($place);
+        $browser->until("the page says so ($name)", sub { main() =~ $pattern });
+        is(scalar $browser->all('h1'), 1, 'one heading');
+        $company->look("state-$name", expected => \@expected);
+    };
+    return;
+}
+state_of('unknown-page', 'nothing', qr/page/i);
+state_of('unknown-task', 'task/01abc', qr/01abc|no task|not/i, qr/404/);
+state_of('unknown-person', 'person/nobody@nordic.example', qr/nobody|not/i, qr/404/);
+
+subtest 'keys and menus' => sub {
+    $company->open('overview');
+    $browser->press('?');
+    asked(qr/Find a person|find/i, 'the list of keys');
+    $company->look('dialog-keys', viewport => 1);
+    $browser->press('Escape');
+    $browser->wait_gone('dialog[open]');
+    $browser->click('header .user button');
+    $browser->wait_for('header .user [role=menu], header .user .menu');
+    $company->look('menu-user', viewport => 1);
+    $browser->press('Escape');
+    $browser->press('g');
+    $browser->press('t');
+    $browser->until('g t goes to the tasks', sub { $browser->url =~ m{/tasks} });
+    $browser->press('Control', 'a');
+};
+
+subtest 'in forced colours and with large text' => sub {
+    $company->open('overview');
+    $browser->media(forced => 1);
+    $browser->script('document.documentElement.style.fontSize = "200%"');
+    $browser->size(640, 900);
+    cmp_ok($browser->script('return document.documentElement.scrollWidth'), '<=', 640,
+        'nothing scrolls sideways');
+    $browser->screenshot(Idadmin::Test::build_dir() . '/run/console/state-forced-640.png')
+        if $ENV{IDADMIN_SCREENSHOTS};
+    $browser->script('document.documentElement.style.fontSize = ""');
+    $browser->media;
+    $browser->size(1280, 900);
+};
+
+subtest 'a viewer' => sub {
+    $company->sign_in('viewer');
+    state_of('no-right', 'keys', qr/needs the role key administrator/);
+    $company->sign_in('nobody');
+    state_of('no-role', 'overview', qr/IdAdminConsoleRole/, qr/403/);
+    $company->sign_in('administrator');
+};
+
+# As a module for OpenID Connect answers when a session has ended.
+subtest 'signed out' => sub {
+    my $console = $stack->httpd->{console};
+    my $login = 'RedirectMatch 302 ^/console/api/ /login';
+    $company->open('hire');
+    $browser->type('[name=firstname]', 'Typed');
+    $stack->httpd->reconfigure(console => "$console\n    $login\n");
+    $stack->httpd->graceful;
+    $browser->type('[name=surname]', 'Already');
+    asked(qr/signed out/i, 'a dialog says so');
+    $company->look('state-signed-out', viewport => 1);
+    is($browser->value('[name=firstname]'), 'Typed', 'what was typed stays');
+    $stack->httpd->reconfigure(console => $console);
+    $stack->httpd->graceful;
+    $company->sign_in('administrator');
+};
+
+subtest 'the server is away' => sub {
+    $company->open('overview');
+    $stack->httpd->stop;
+    $browser->until('a banner says so', sub { main() =~ /does not answer/ });
+    $company->look('state-away', expected => [qr/ERR_CONNECTION_REFUSED/]);
+    $stack->httpd->start;
+    $browser->click_text('button', 'Try now');
+    $browser->until('the banner goes', sub { main() !~ /does not answer/ });
+};
+
+$company->stop;
+done_testing;
