@@ -179,6 +179,8 @@ export function start(of) {
       returning = false;
       return;
     }
+    // A question of the page that is left; one that is locked ("signed out") stays.
+    document.querySelectorAll('dialog[open]:not([closedby=none])').forEach((one) => one.close());
     if (mayLeave()) show();
   });
   history.scrollRestoration = 'manual';

@@ -21,7 +21,7 @@ const NEEDS = {
 };
 const FILTER = {
   offboardingFailed: { type: 'userDelete', state: 'failed' }, failed: { state: 'failed' },
-  attention: { state: 'attention' }, braked: { braked: 'true' }, offboardingOverdue: { type: 'userDelete' },
+  attention: { state: 'attention' }, braked: { braked: 'true' }, offboardingOverdue: { tab: 'queued', type: 'userDelete' },
 };
 
 function need(one, data, company) {

@@ -101,7 +101,8 @@ static ida_kind put_company(ida_call *call, store *s, ida_ctx *c, ida_overview *
         return kind;
     }
     json_t *workers = json_pack("{s:i}", "running", seen->workers);
-    ida_json_put_time(workers, "lastSeenAt", seen->worker_seen_at);
+    /* While one runs it would change with each heartbeat, and each poll with it. */
+    ida_json_put_time(workers, "lastSeenAt", seen->workers ? 0 : seen->worker_seen_at);
     json_object_set_new(call->result, "workers", workers);
     json_object_set(call->result, "directories", seen->directories);
     json_object_set_new(call->result, "seats", seen->seats);

@@ -2,6 +2,9 @@
  * a look finds. */
 #include "core/store/directory.h"
 
+/* A worker that has not finished a look for so long is gone: another one takes it. */
+#define ABANDONED_MS (5 * INT64_C(60000))
+
 static void of_row(const db_result *r, store_check *out)
 {
     const row_directory_check *k = DB_ROW(directory_check, r, 0);
@@ -38,16 +41,20 @@ ida_kind store_check_request(store *s, ida_ctx *c, const char *tenant, ida_direc
 ida_kind store_check_claim(store *s, ida_ctx *c, const char *worker, store_check *out)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_directory_check_next, DB_NONE, &r);
+    int64_t now = ida_now(c->env);
+    ida_kind kind =
+        store_read(s, c, STMT_directory_check_next, DB_ARGS(DB_I(now - ABANDONED_MS)), &r);
     if (kind || !r.rows) {
         return kind ? kind : IDA_NOT_FOUND;
     }
     of_row(&r, out);
-    out->started_at = ida_now(c->env);
+    int64_t seen = out->started_at;
+    out->started_at = now;
     out->worker = worker;
     kind = store_write(s, c, STMT_directory_check_claim,
                        DB_ARGS(DB_T(out->tenant), DB_T(ida_directory_name(out->directory)),
-                               DB_I(out->requested_at), DB_I(out->started_at), DB_T(worker)),
+                               DB_I(out->requested_at), DB_I(out->started_at), DB_T(worker),
+                               DB_I(seen)),
                        &r);
     return kind || r.changes ? kind : IDA_NOT_FOUND; /* another worker was faster */
 }

@@ -88,6 +88,11 @@ sub check {
     my ($bad) = grep { !$_->{ok} } @{ report()->{lines} };
     like($bad->{detail}, qr/cannot connect|not reachable/, 'and what is wrong');
     $stack->slapd->start;
+    # A worker that was killed in the middle.
+    $stack->sql("UPDATE directory_check SET started_at = started_at - 301000, finished_at = 0, "
+        . "worker = 'gone'");
+    ok(wait_until(90, sub { my $r = report(); $r->{state} eq 'done' && $r->{worker} ne 'gone' }),
+        'a look that nobody finished is taken by another worker');
 }
 
 sub whole {
