@@ -124,6 +124,11 @@ subtest 'keys and menus' => sub {
     $browser->wait_for('header .user [role=menu], header .user .menu');
     $company->look('menu-user', viewport => 1);
     $browser->press('Escape');
+    $company->open($task{skipped});
+    $browser->click_text('main button', 'Cancel task');
+    asked(qr/Maja Ström/, 'a question');
+    $browser->back;
+    is(scalar $browser->all('dialog[open]'), 0, 'the question goes with its page');
     $browser->press('g');
     $browser->press('t');
     $browser->until('g t goes to the tasks', sub { $browser->url =~ m{/tasks} });

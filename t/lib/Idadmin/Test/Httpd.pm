@@ -181,7 +181,10 @@ sub _console {
     Idadmin::Test::spew("$self->{base}/users", join '', map {"$_:$hash\n"} @console_users);
     my $roles = join '', map {"    IdAdminConsoleRole $_ * \"%{REMOTE_USER} == '$_'\"\n"}
         @console_users[0 .. 5];
-    my $pages = Idadmin::Test::src_dir() . '/console';
+    # A copy, as an installation makes one: httpd's children may not be able to reach the source.
+    my $pages = "$self->{base}/console";
+    -d $pages or system('cp', '-R', Idadmin::Test::src_dir() . '/console', $pages) == 0
+        or die "cannot copy the console to $pages\n";
     my $more  = $self->{console} eq '1' ? '' : $self->{console};
     return <<"CONF";
 Alias /console $pages
