@@ -1,7 +1,7 @@
 // Owns the start and the frame: who is here, navigation, search, pulse, banners, keys.
-import { ApiError, address, events, get, isPaused, pause, poll, useCompany, wake } from './api.js';
+import { ApiError, address, events, get, isPaused, now, pause, poll, useCompany, wake } from './api.js';
 import { announce, el, icon, remembered } from './dom.js';
-import { LANGUAGES, age, dateText, has, language, listed, loadLanguage, t, useZone, word }
+import { LANGUAGES, age, city, dateText, has, language, listed, loadLanguage, t, useZone, word }
   from './format.js';
 import { go, href, mayOpen, parse, reload, start } from './router.js';
 import { open } from './components/dialog.js';
@@ -39,6 +39,8 @@ const home = () => [...MAIN, ...REST].find((page) => mayOpen(company ?? place.fi
 
 function draw() {
   place.page = el('div', { id: 'page' });
+  place.printed = el('p', { class: 'print' });
+  addEventListener('beforeprint', head);
   place.nav = el('nav', { class: 'side', 'aria-label': t('frame.main') });
   place.company = el('div', { class: 'switch' });
   place.search = el('div', { class: 'find', role: 'search' });
@@ -57,7 +59,12 @@ function draw() {
         el('img', { src: 'icon.svg', alt: '', width: 28, height: 28 }), el('span', null, 'idadmin')),
       place.company, place.search, place.live, place.user),
     place.nav,
-    el('main', { id: 'main', tabindex: '-1' }, el('div', { id: 'notices' }), place.page));
+    el('main', { id: 'main', tabindex: '-1' }, el('div', { id: 'notices' }), place.printed, place.page));
+}
+
+/* What a sheet of paper must tell of itself. */
+function head() {
+  place.printed.textContent = `idadmin · ${company?.name ?? ''} · ${dateText(now(), 'full')} (${city()})`;
 }
 
 /* A company and a page stand: what of the frame depends on them. */

@@ -1,7 +1,7 @@
 // One person: what is on its way, profile, access, tasks, log, and of a leaver what is proven.
-import { get, read } from '../api.js';
+import { get } from '../api.js';
 import { bdi, el } from '../dom.js';
-import { actionText, city, dateText, directoryName, rich, stepName, t, taskTitle, when, word }
+import { actionText, directoryName, rich, stepName, t, taskTitle, when, word }
   from '../format.js';
 import { copyable } from '../components/copy.js';
 import { box, button, card, facts, fold, head, statePill, statusPill, tabs, timeline }
@@ -80,9 +80,9 @@ const log = ({ user, signal }) => card({ title: t('nav.log') }, listPart({
 }));
 
 /* The dossier of a leaver: what is not proven comes first; a page when it is printed. */
-function evidence({ user, company, signal }) {
+function evidence({ user, signal }) {
   return part(async () => {
-    const { data, at } = await read('user/evidence', { user: user.id }, signal);
+    const data = await get('user/evidence', { user: user.id }, signal);
     const step = (one) => {
       const { name, by } = stepName(one.name);
       return {
@@ -94,8 +94,6 @@ function evidence({ user, company, signal }) {
       };
     };
     return [
-      el('p', { class: 'print' }, `${company.name} · ${data.userPrincipalName} · `
-        + `${dateText(new Date(at).toISOString(), 'full')} (${city()})`),
       data.notProven.length ? box('warn', el('h2', null, t('evidence.open')),
         el('ul', { lang: 'en' }, data.notProven.map((one) => el('li', null, bdi(one)))))
         : box('ok', el('h2', null, t('evidence.whole'))),

@@ -69,7 +69,7 @@ static ida_kind put_today(ida_call *call, store *s, ida_ctx *c, const day *today
     json_object_set_new(call->result, "today",
                         json_pack("{s:s, s:I, s:I, s:I, s:o}", "date", today->date, "done",
                                   (json_int_t)figures->done, "late", (json_int_t)figures->late,
-                                  "totalCount", (json_int_t)(figures->done + total), "open", list));
+                                  "totalCount", (json_int_t)figures->done + total, "open", list));
     return IDA_OK;
 }
 

@@ -60,9 +60,12 @@ subtest 'in Swedish' => sub {
 };
 
 subtest 'on paper' => sub {
-    for my $place (qw(hygiene overview), "person/$person", 'task/' . $company->task('left')) {
+    for my $place (qw(hygiene overview), 'task/' . $company->task('left'),
+        'person/' . $company->id_of('bo.ek') . '?tab=evidence') {
         $company->open($place);
         $browser->media(print => 1);
+        $browser->script('dispatchEvent(new Event("beforeprint"))');
+        like($browser->text('.print'), qr/Nordic AB.*2\d{3}.*Stockholm/, "$place: what it is");
         my $shown = $browser->script(<<'JS');
             return [...document.querySelectorAll('header.top, nav.side, button')]
                 .filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 80));
