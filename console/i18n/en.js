@@ -440,6 +440,10 @@ export default {
     records: 'Records', verified: 'Verified', now: 'Verify now',
     asked: 'The chain is being verified from its beginning.',
   },
+  scope: {
+    users: 'People', access: 'Access', requests: 'Requests', hygiene: 'Hygiene',
+    workflows: 'Workflows', tasks: 'Tasks', audit: 'System log',
+  },
   apikey: {
     lead: 'One key for each system or assistant, so that each can be ended alone.',
     none: 'No key yet. Make one for each system or assistant, so that each can be ended alone.',
@@ -462,6 +466,7 @@ export default {
     toKey: 'Back to the key', closeAnyway: 'Close anyway', lastUsed: 'Last used', unused: 'never',
     created: 'Made', rotate: 'Rotate', rotateAsk: 'Replace {name} by a new key?',
     rotateNote: 'Access, label, limit and addresses are taken over.',
+    scopes: 'Only some of it', scopesHint: 'Nothing ticked: everything that can be read.',
     overlap: 'Days for which both work', overlapFault: 'must be 0 to 90',
     oldEnds: 'The old key works until {day}.', oldEndsNow: 'The old key is disabled at once.',
     newName: 'New username', disable: { '': 'Disable', ask: 'Disable {name}?',

@@ -446,6 +446,10 @@ export default {
     records: 'Poster', verified: 'Kontrollerad', now: 'Kontrollera nu',
     asked: 'Kedjan kontrolleras från början.',
   },
+  scope: {
+    users: 'Personer', access: 'Behörigheter', requests: 'Begäranden', hygiene: 'Hygien',
+    workflows: 'Arbetsflöden', tasks: 'Ärenden', audit: 'Systemloggen',
+  },
   apikey: {
     lead: 'En nyckel för varje system eller assistent, så att var och en kan avslutas för sig.',
     none: 'Ingen nyckel än. Skapa en för varje system eller assistent, så att var och en kan avslutas för sig.',
@@ -470,6 +474,7 @@ export default {
     toKey: 'Tillbaka till nyckeln', closeAnyway: 'Stäng ändå', lastUsed: 'Senast använd',
     unused: 'aldrig', created: 'Skapad', rotate: 'Byt ut',
     rotateAsk: 'Ersätta {name} med en ny nyckel?',
+    scopes: 'Bara en del', scopesHint: 'Inget ikryssat: allt som kan läsas.',
     rotateNote: 'Behörighet, etikett, gräns och adresser följer med.',
     overlap: 'Dagar då båda fungerar', overlapFault: 'måste vara 0 till 90',
     oldEnds: 'Den gamla nyckeln fungerar till {day}.',

@@ -2,7 +2,7 @@
 // nodes of one dialog alone and goes with it.
 import { now, send } from '../api.js';
 import { bdi, el } from '../dom.js';
-import { addDays, age, dayOf, dayText, rich, t, when, word } from '../format.js';
+import { addDays, age, dayOf, dayText, listed, rich, t, when, word } from '../format.js';
 import { reload } from '../router.js';
 import { copyable } from '../components/copy.js';
 import { choose, confirm, open } from '../components/dialog.js';
@@ -19,6 +19,7 @@ const STATES = {
   disabled: ['', 'pause'],
 };
 const LABEL_MAX = 100;
+const SCOPES = ['users', 'access', 'requests', 'hygiene', 'workflows', 'tasks', 'audit'];
 
 /* --- the secret, once --- */
 
@@ -118,14 +119,20 @@ async function make(company) {
   const from = field({
     name: 'from', kind: 'textarea', label: t('apikey.from'), optional: true, hint: t('apikey.fromHint'),
   });
+  const scopes = SCOPES.map((name) => field({ name, kind: 'check', label: t(`scope.${name}`) }));
+  const limited = fold(t('apikey.scopes'), el('p', { class: 'hint' }, t('apikey.scopesHint')),
+    scopes.map((one) => one.node)); // of keys that only read
+  access.node.addEventListener('change', () => { limited.hidden = access.value() === 'full'; });
   const key = await formDialog({
-    title: t('apikey.make'), submit: t('apikey.make'), fields: [label, username, access, ...ends, rateLimit, from],
-    layout: [label.node, username.node, access.node, ends.map((one) => one.node),
+    title: t('apikey.make'), submit: t('apikey.make'),
+    fields: [label, username, access, ...ends, rateLimit, from, ...scopes],
+    layout: [label.node, username.node, access.node, ends.map((one) => one.node), limited,
       fold(t('apikey.more'), rateLimit.node, from.node)],
     check: (values) => [...required(values, 'label', 'username'), ...expiryFault(values)],
     run: ({ label: text, username: name, accessLevel, ...rest }) => send('POST', 'key', { body: {
       label: text, username: name, accessLevel, expires: expiryOf(rest), rateLimit: rest.rateLimit || null,
       from: rest.from.split(/[\s,]+/).filter(Boolean),
+      scopes: accessLevel === 'full' ? [] : SCOPES.filter((one) => rest[one]),
     } }),
   });
   if (key) await reveal(key, company);
@@ -189,7 +196,9 @@ export async function page({ company, signal }) {
     columns: [
       { label: t('apikey.username'), kind: 'main', cell: (one) => el('span', { class: 'person' },
         el('strong', null, bdi(one.username)), one.label && el('small', null, bdi(one.label))) },
-      { label: t('apikey.access'), cell: (one) => word('access', one.accessLevel) },
+      { label: t('apikey.access'), cell: (one) => [word('access', one.accessLevel),
+        one.scopes.length > 0 && el('small', { class: 'muted under' },
+          listed(one.scopes.map((name) => t(`scope.${name}`))))] },
       { label: t('apikey.lastUsed'), cell: (one) => (one.lastUsedAt ? age(one.lastUsedAt) : t('apikey.unused')) },
       { label: t('apikey.expires'), cell: (one) => (one.expiresAt ? when(one.expiresAt, 'day') : t('apikey.never')) },
       { label: t('apikey.created'), cell: (one) => [when(one.createdAt, 'day'), ' ',

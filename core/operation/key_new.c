@@ -71,7 +71,7 @@ static ida_kind issue(ida_call *call, store *s, ida_ctx *c, const ida_principal 
     char *key;
     ida_kind kind = store_key_issue(s, c, p, call->principal->username, &key);
     if (!kind) {
-        call->result = ida_json_keep(c->pool, ida_new_key_json(p, key));
+        call->result = ida_json_keep(c->pool, ida_new_key_json(c->pool, p, key));
     }
     return ida_key_refused(c, kind);
 }
@@ -98,17 +98,20 @@ static const ida_param create_members[] = {
     {TEXT("rateLimit", given.rate, 32, "The key's own limit, such as 6000/60s, or off.")},
     {"from", IDA_PARAM_LIST, .at = IDA_PARAM_IN_VALUES,
      .about = "Networks it may be used from; none: from anywhere."},
+    {"scopes", IDA_PARAM_LIST, .at = IDA_PARAM_IN_VALUES,
+     .about = "What a read-only key is limited to, some of " IDA_AREA_NAMES "; none: no limit."},
     {0},
 };
 
 static ida_kind check_create(ida_call *call)
 {
-    static const ida_new_key as = {"username", "accessLevel", "label",
-                                   "expires",  "rateLimit",   "from"};
+    static const ida_new_key as = {"username",  "accessLevel", "label", "expires",
+                                   "rateLimit", "from",        "scopes"};
     ida_ctx *c = call->c;
     key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
     ida_params_read(c, call->body, create_members, "is required", in);
     in->given.from = joined(c->pool, typed(c, call->body, create_members, "from"));
+    in->given.scopes = joined(c->pool, typed(c, call->body, create_members, "scopes"));
     refuse_unknown(c, call->body, create_members);
     ida_kind kind = ida_faults_raise(c);
     kind = kind ? kind
@@ -169,8 +172,8 @@ static ida_kind default_name(ida_call *call, const char *old, const char **name)
 
 static ida_kind check_rotate(ida_call *call)
 {
-    static const ida_new_key as = {"newUsername", "accessLevel", "label",
-                                   "expires",     "rateLimit",   "from"};
+    static const ida_new_key as = {"newUsername", "accessLevel", "label", "expires",
+                                   "rateLimit",   "from",        "scopes"};
     ida_ctx *c = call->c;
     key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
     ida_params_read(c, call->body, rotate_members, "is required", in);

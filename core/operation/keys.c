@@ -30,11 +30,11 @@ static const char *state_of(const store_key_row *k, int64_t now)
                                                                  : "active";
 }
 
-/* The networks are kept with commas between. */
-static json_t *networks_json(apr_pool_t *pool, const char *from)
+/* Networks and scopes are kept with commas between. */
+static json_t *words_json(apr_pool_t *pool, const char *text)
 {
     json_t *list = json_array();
-    char *rest = apr_pstrdup(pool, from ? from : ""), *last;
+    char *rest = apr_pstrdup(pool, text ? text : ""), *last;
     for (char *one = apr_strtok(rest, ",", &last); one; one = apr_strtok(NULL, ",", &last)) {
         json_array_append_new(list, json_string(one));
     }
@@ -53,7 +53,8 @@ static json_t *key_json(const ida_ctx *c, const store_key_row *k)
     ida_json_put_time(item, "lastUsedAt", k->last_used_at);
     ida_json_put_time(item, "expiresAt", k->expires_at);
     ida_json_put_or_null(item, "rateLimit", k->rate);
-    json_object_set_new(item, "from", networks_json(c->pool, k->from));
+    json_object_set_new(item, "from", words_json(c->pool, k->from));
+    json_object_set_new(item, "scopes", words_json(c->pool, k->scopes));
     return item;
 }
 

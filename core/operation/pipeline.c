@@ -54,6 +54,14 @@ static ida_kind admit_scope(ida_call *call)
                         "with full access.",
                         call->principal->username);
     }
+    unsigned areas = call->principal->areas;
+    if (areas && !(areas & ida_right_areas(call->operation->right))) {
+        return ida_fail(call->c, IDA_FORBIDDEN,
+                        "The API key of \"%s\" is limited to the scopes %s, and this needs %s. "
+                        "Retrying will not help: an administrator makes a key with that scope.",
+                        call->principal->username, ida_areas_text(call->c->pool, areas),
+                        ida_areas_text(call->c->pool, ida_right_areas(call->operation->right)));
+    }
     return IDA_OK;
 }
 

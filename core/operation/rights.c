@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/tenant/principal.h"
+
 static const char *const role_names[IDA_ROLE_COUNT] = {
     [IDA_ROLE_VIEWER] = "viewer",     [IDA_ROLE_OPERATOR] = "operator",
     [IDA_ROLE_APPROVER] = "approver", [IDA_ROLE_KEY_ADMINISTRATOR] = "key-administrator",
@@ -23,26 +25,27 @@ static const char *const role_names[IDA_ROLE_COUNT] = {
 static const struct {
     const char *name;
     unsigned roles; /* that have it */
+    unsigned areas; /* of keys that are limited: those that open it too; 0: none */
 } rights[IDA_RIGHT_COUNT] = {
     [IDA_RIGHT_ANY] = {"any", EVERYBODY},
     [IDA_OVERVIEW_READ] = {"overview.read", EVERYBODY},
-    [IDA_PEOPLE_READ] = {"people.read", READERS},
-    [IDA_TASKS_READ] = {"tasks.read", READERS},
-    [IDA_ACCESS_READ] = {"access.read", READERS},
-    [IDA_WORKFLOWS_READ] = {"workflows.read", READERS},
-    [IDA_HYGIENE_READ] = {"hygiene.read", READERS},
+    [IDA_PEOPLE_READ] = {"people.read", READERS, IDA_AREAS(IDA_AREA_USERS)},
+    [IDA_TASKS_READ] = {"tasks.read", READERS, IDA_AREAS(IDA_AREA_TASKS)},
+    [IDA_ACCESS_READ] = {"access.read", READERS, IDA_AREAS(IDA_AREA_ACCESS)},
+    [IDA_WORKFLOWS_READ] = {"workflows.read", READERS, IDA_AREAS(IDA_AREA_WORKFLOWS)},
+    [IDA_HYGIENE_READ] = {"hygiene.read", READERS, IDA_AREAS(IDA_AREA_HYGIENE)},
     [IDA_COMPANY_READ] = {"company.read", READERS | KEYS},
     [IDA_PEOPLE_WRITE] = {"people.write", OPERATOR | ADMINISTRATOR},
     [IDA_TASKS_WRITE] = {"tasks.write", OPERATOR | ADMINISTRATOR},
     [IDA_TASKS_RELEASE] = {"tasks.release", OPERATOR | ADMINISTRATOR},
     [IDA_ACCESS_WRITE] = {"access.write", OPERATOR | ADMINISTRATOR},
     [IDA_COMPANY_OPERATE] = {"company.operate", OPERATOR | ADMINISTRATOR},
-    [IDA_REQUESTS_READ] = {"requests.read", READERS | APPROVER},
+    [IDA_REQUESTS_READ] = {"requests.read", READERS | APPROVER, IDA_AREAS(IDA_AREA_REQUESTS)},
     [IDA_REQUESTS_DECIDE] = {"requests.decide", APPROVER | ADMINISTRATOR},
     [IDA_HYGIENE_EXPORT] = {"hygiene.export", OPERATOR | AUDITOR | ADMINISTRATOR},
     [IDA_KEYS_READ] = {"keys.read", KEYS | AUDITOR | ADMINISTRATOR},
     [IDA_KEYS_WRITE] = {"keys.write", KEYS | ADMINISTRATOR},
-    [IDA_AUDIT_READ] = {"audit.read", AUDITOR | ADMINISTRATOR},
+    [IDA_AUDIT_READ] = {"audit.read", AUDITOR | ADMINISTRATOR, IDA_AREAS(IDA_AREA_AUDIT)},
     [IDA_AUDIT_EXPORT] = {"audit.export", AUDITOR | ADMINISTRATOR},
 };
 
@@ -69,6 +72,11 @@ const char *ida_right_name(ida_right right)
 int ida_roles_have(unsigned roles, ida_right right)
 {
     return (rights[right].roles & roles) != 0;
+}
+
+unsigned ida_right_areas(ida_right right)
+{
+    return rights[right].areas;
 }
 
 json_t *ida_roles_json(unsigned roles)

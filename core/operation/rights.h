@@ -50,6 +50,9 @@ int ida_role_parse(const char *name);
 /* "people.read". */
 const char *ida_right_name(ida_right right);
 
+/* Scopes of a limited key that open what the right opens (ida_principal.areas). */
+unsigned ida_right_areas(ida_right right);
+
 /* 1 when one of the roles has the right. */
 int ida_roles_have(unsigned roles, ida_right right);
 

@@ -88,6 +88,7 @@ static const ida_field result[] = {OUT_NAMED("user", ALWAYS, "User"), OUT_END};
 const ida_operation ida_op_user_get = {
     .name = "user.get",
     .faces = IDA_ON_REST,
+    .right = IDA_PEOPLE_READ,
     .method = "GET",
     .path = "/user",
     .scope = IDA_SCOPE_READ,

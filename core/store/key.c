@@ -30,11 +30,12 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     const char *rate = row->rate_limit.text;
     int access = ida_access_level_parse(row->access_level.text);
     ida_principal *p = &key->principal;
-    if (access < 0 || (rate && ida_rate_parse(rate, &p->rate))) {
+    if (access < 0 || (rate && ida_rate_parse(rate, &p->rate)) ||
+        (row->scopes.text && ida_areas_parse(c->pool, row->scopes.text, &p->areas))) {
         /* A key whose limits cannot be read admits nobody. */
         ida_log(c->env, IDA_LOG_ERROR, "IDA0130",
-                "store: the row of API user %s:%s is damaged (access level or rate limit)", company,
-                username);
+                "store: the row of API user %s:%s is damaged (access level, scopes or rate limit)",
+                company, username);
         return ida_fail(c, IDA_INTERNAL_ERROR, "The stored API user %s is damaged.", username);
     }
     p->company = apr_pstrdup(c->pool, company);
@@ -63,13 +64,13 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    kind = store_write(s, c, STMT_key_create,
-                       DB_ARGS(DB_T(p->company), DB_T(p->username), DB_T(w->key_hash),
-                               DB_T(ida_access_level_text(p->access)),
-                               DB_T(p->label ? p->label : ""),
-                               DB_T(ida_rate_text(c->pool, &p->rate)), DB_I(p->expires_at),
-                               DB_I(ida_now(c->env)), DB_T(p->from), DB_T(w->created_by)),
-                       &r);
+    kind = store_write(
+        s, c, STMT_key_create,
+        DB_ARGS(DB_T(p->company), DB_T(p->username), DB_T(w->key_hash),
+                DB_T(ida_access_level_text(p->access)), DB_T(p->label ? p->label : ""),
+                DB_T(ida_rate_text(c->pool, &p->rate)), DB_I(p->expires_at), DB_I(ida_now(c->env)),
+                DB_T(p->from), DB_T(w->created_by), DB_T(ida_areas_text(c->pool, p->areas))),
+        &r);
     if (!kind && !r.changes) {
         kind = ida_fail(c, IDA_CONFLICT, "The company %s has an API user %s already.", p->company,
                         p->username);
@@ -123,6 +124,7 @@ static void listed(const db_result *r, int row, void *out)
                                             .created_by = k->created_by.text,
                                             .rate = k->rate_limit.text,
                                             .from = k->allowed_from.text,
+                                            .scopes = k->scopes.text,
                                             .expires_at = k->expires_at.number,
                                             .created_at = k->created_at.number,
                                             .last_used_at = k->last_used_at.number,

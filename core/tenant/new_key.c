@@ -66,6 +66,15 @@ static void check_from(ida_ctx *c, const char *text, const char *as, ida_princip
     }
 }
 
+static void check_scopes(ida_ctx *c, const char *text, const char *as, ida_principal *out)
+{
+    if (ida_areas_parse(c->pool, text, &out->areas)) {
+        ida_fault_add(c, as, "must be some of " IDA_AREA_NAMES);
+    } else if (out->access != IDA_ACCESS_READ_ONLY) {
+        ida_fault_add(c, as, "are of read-only keys; one that may write may also read all");
+    }
+}
+
 ida_kind ida_new_key_check(ida_ctx *c, const char *zone, const ida_new_key *given,
                            const ida_new_key *as, ida_principal *out)
 {
@@ -88,11 +97,14 @@ ida_kind ida_new_key_check(ida_ctx *c, const char *zone, const ida_new_key *give
     if (given->from) {
         check_from(c, given->from, as->from, out);
     }
+    if (given->scopes) {
+        check_scopes(c, given->scopes, as->scopes, out);
+    }
     return given->expires ? check_expiry(c, zone, given->expires, as->expires, &out->expires_at)
                           : IDA_OK;
 }
 
-json_t *ida_new_key_json(const ida_principal *principal, const char *key)
+json_t *ida_new_key_json(apr_pool_t *pool, const ida_principal *principal, const char *key)
 {
     json_t *shown = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:o}", "companyId", principal->company, "username",
@@ -100,5 +112,6 @@ json_t *ida_new_key_json(const ida_principal *principal, const char *key)
         principal->label, "apiKey", key, "mcpSecret",
         json_sprintf("%s:%s:%s", principal->company, principal->username, key));
     ida_json_put_time(shown, "expiresAt", principal->expires_at);
+    ida_json_put(shown, "scopes", ida_areas_text(pool, principal->areas));
     return shown;
 }

@@ -12,6 +12,7 @@ typedef struct ida_new_key {
     const char *username, *access, *label;
     const char *expires; /* YYYY-MM-DD: the key stops working when that day begins in the zone */
     const char *rate, *from; /* from: networks with commas between */
+    const char *scopes;      /* names with commas between; of a read-only key alone */
 } ida_new_key;
 
 /* Fills `out` but for its company. Each fault is noted (ida_fault_add) under the name that `as` has
@@ -19,8 +20,8 @@ typedef struct ida_new_key {
 ida_kind ida_new_key_check(ida_ctx *c, const char *zone, const ida_new_key *given,
                            const ida_new_key *as, ida_principal *out);
 
-/* {companyId, username, accessLevel, label, apiKey, mcpSecret, expiresAt}: the one answer that
- * shows the key. New reference. */
-json_t *ida_new_key_json(const ida_principal *principal, const char *key);
+/* {companyId, username, accessLevel, scopes, label, apiKey, mcpSecret, expiresAt}: the one answer
+ * that shows the key. New reference. */
+json_t *ida_new_key_json(apr_pool_t *pool, const ida_principal *principal, const char *key);
 
 #endif

@@ -67,10 +67,14 @@ sub create {
     delete @$row{qw(createdAt lastUsedAt)};
     is_deeply($row, { username => 'hr-new', accessLevel => 'full', label => "L\x{f6}ner",
         state => 'active', createdBy => 'key-administrator', expiresAt => $shown->{expiresAt},
-        rateLimit => '10/60s', from => ['127.0.0.0/8', '::1/128'] }, 'in the list');
+        rateLimit => '10/60s', from => ['127.0.0.0/8', '::1/128'], scopes => [] }, 'in the list');
     refused(make({ username => 'hr-new', accessLevel => 'full' }), 409, 'keyExists', 'twice');
     ok(wait_until(20, sub { row('hr-new')->{lastUsedAt} }), 'when it was used last');
-    my $plain = make({ username => 'reader', accessLevel => 'read-only', from => [] });
+    my $plain = make({ username => 'reader', accessLevel => 'read-only', from => [],
+        scopes => ['audit', 'users'] });
+    is_deeply(row('reader')->{scopes}, ['users', 'audit'], 'limited to scopes');
+    faults(make({ username => 'x', accessLevel => 'full', scopes => ['users'] }), ['scopes'],
+        'of read-only keys alone');
     is($plain->{json}{data}{expiresAt}, undef, 'without an end');
     my $soon = POSIX::strftime('%Y-%m-%d', gmtime time + 20 * 86400);
     make({ username => 'soon', accessLevel => 'read-only', expires => $soon });
@@ -129,9 +133,10 @@ sub rotate {
     my $new = $made->{json}{data};
     like($new->{username}, qr/^old-20\d\d(?:0[1-9]|1[0-2])$/, 'named after the month');
     is($new->{replaces}, 'old', 'which it replaces');
-    my %same = map { $_ => row($new->{username})->{$_} } qw(accessLevel label rateLimit from);
+    my %same = map { $_ => row($new->{username})->{$_} }
+        qw(accessLevel label rateLimit from scopes);
     is_deeply(\%same, { accessLevel => 'full', label => 'HR', rateLimit => '9/60s',
-        from => ['127.0.0.0/8'] }, 'with what the old one had');
+        from => ['127.0.0.0/8'], scopes => [] }, 'with what the old one had');
     is($new->{expiresAt}, undef, 'without its end');
     is(works($old), 200, 'both work');
     is(works($new), 200, 'for now');

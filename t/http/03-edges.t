@@ -86,8 +86,12 @@ sub head {
 }
 
 # Records of the spool, those of now.
-sub records { return map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool
-    . '/*.audit' }
+# In the order in which they were made, whichever child wrote them.
+sub records {
+    my @records = sort { $a->{rid} cmp $b->{rid} } map { json_data($_) }
+        map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool . '/*.audit';
+    return @records;
+}
 
 subtest 'order of the checks' => sub {
     my $client = $httpd->client;

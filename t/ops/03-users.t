@@ -362,6 +362,7 @@ subtest 'PostgreSQL' => sub {
     is($stack->wait_task($task)->{state}, 'done', 'two users, one store');
     my ($key, $secret) = ($stack->{seal_key}, "$stack->{base}/bind.password");
     is(can($web_user, $_), '', "httpd's user and $_") for $key, $secret;
+    $stack->worker->stop;    # it reads the same files
     for my $file ($key, $secret) {
         chmod 0440, $file;
         my $result = $stack->worker->run('--once');

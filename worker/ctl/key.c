@@ -59,8 +59,8 @@ static ida_kind delete_in(store *s, ida_ctx *c, void *baton)
 /* Checks what was given against the tenant's zone; its parameters for the audit record. */
 static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_work *work)
 {
-    static const ida_new_key as = {"USERNAME",  "--access",     "--label",
-                                   "--expires", "--rate-limit", "--from"};
+    static const ida_new_key as = {"USERNAME",     "--access", "--label", "--expires",
+                                   "--rate-limit", "--from",   "--scopes"};
     ida_tenant *tenant;
     ida_principal *p = &work->principal;
     ida_kind kind = ctl_tenant_exists(ctl, s, p->company);
@@ -74,6 +74,7 @@ static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_wor
         ida_json_put(parameters, "rateLimit", given->rate);
         ida_json_put(parameters, "expires", given->expires);
         ida_json_put(parameters, "from", p->from);
+        ida_json_put(parameters, "scopes", ida_areas_text(ctl->pool, p->areas));
         work->parameters = ida_json_text(ctl->pool, parameters);
     }
     return kind;
@@ -84,11 +85,12 @@ static void show(ctl_call *ctl, const key_work *work)
     static const ctl_column columns[] = {{"Company ID", "companyId"},
                                          {"Username", "username"},
                                          {"Access level", "accessLevel"},
+                                         {"Scopes", "scopes"},
                                          {"Label", "label"},
                                          {"API key", "apiKey"},
                                          {"MCP secret", "mcpSecret"},
                                          {NULL, NULL}};
-    json_t *document = ida_new_key_json(&work->principal, work->key);
+    json_t *document = ida_new_key_json(ctl->pool, &work->principal, work->key);
     if (!ctl_json(ctl, document)) {
         ctl_fields(ctl, document, columns);
         ctl_say(ctl, "\nThis is the only moment that shows API key and MCP secret. Keep them "
@@ -106,7 +108,8 @@ static int create(ctl_call *ctl)
                                .label = ctl_value(ctl, "label"),
                                .expires = ctl_value(ctl, "expires"),
                                .rate = ctl_value(ctl, "rate-limit"),
-                               .from = ctl_value(ctl, "from")};
+                               .from = ctl_value(ctl, "from"),
+                               .scopes = ctl_value(ctl, "scopes")};
     ida_rate rate;
     const char *fault = given.rate ? ida_rate_parse(given.rate, &rate) : NULL;
     if (!given.access || ida_access_level_parse(given.access) < 0) {
@@ -139,23 +142,19 @@ static json_t *row_json(const store_key_row *row)
     ida_json_put_time(item, "createdAt", row->created_at);
     ida_json_put_or_null(item, "createdBy", row->created_by);
     ida_json_put_or_null(item, "from", row->from);
+    ida_json_put_or_null(item, "scopes", row->scopes);
     ida_json_put_time(item, "lastUsedAt", row->last_used_at);
     return item;
 }
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {{"USERNAME", "username"},
-                                         {"ACCESS", "accessLevel"},
-                                         {"LABEL", "label"},
-                                         {"RATE LIMIT", "rateLimit"},
-                                         {"EXPIRES", "expiresAt"},
-                                         {"DISABLED", "disabled"},
-                                         {"CREATED", "createdAt"},
-                                         {"BY", "createdBy"},
-                                         {"LAST USED", "lastUsedAt"},
-                                         {"FROM", "from"},
-                                         {NULL, NULL}};
+    static const ctl_column columns[] = {{"USERNAME", "username"},    {"ACCESS", "accessLevel"},
+                                         {"LABEL", "label"},          {"RATE LIMIT", "rateLimit"},
+                                         {"EXPIRES", "expiresAt"},    {"DISABLED", "disabled"},
+                                         {"CREATED", "createdAt"},    {"BY", "createdBy"},
+                                         {"LAST USED", "lastUsedAt"}, {"FROM", "from"},
+                                         {"SCOPES", "scopes"},        {NULL, NULL}};
     store *s = ctl_store(ctl, DB_REQUEST);
     const store_key_row *rows;
     int count = 0;
@@ -232,6 +231,8 @@ const ctl_command ctl_key_commands[] = {
        "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
       {"from", "CIDR,...",
        "networks it may be used from, such as 192.0.2.0/24,2001:db8::/32; else from anywhere"},
+      {"scopes", "NAME,...",
+       "what a read-only key is limited to, of " IDA_AREA_NAMES "; else no limit"},
       {NULL, NULL, NULL}},
      create},
     {"key",

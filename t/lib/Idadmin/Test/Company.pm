@@ -23,7 +23,8 @@ sub upn { return "$_[0]\@$domain" }
 sub new {
     my ($class) = @_;
     my $yes = JSON::PP::true;
-    my $stack = Idadmin::Test::Stack->new(engine => 'sqlite', slapd => { users => 120, groups => 9 },
+    my $stack = Idadmin::Test::Stack->new(engine => 'sqlite',
+        slapd => { users => 120, groups => 9 },
         tenant => {
             modules => { publicApi => $yes, accessGovernance => $yes }, seatLimit => 400,
             roleTemplates => [{ name => 'Seller', groups => ['CRM admins'] }],
@@ -154,7 +155,8 @@ sub look {
     }
     $browser->media;
     $browser->size(1280, 900);
-    is_deeply([$browser->complaints(@{ $how{expected} // [] })], [], "$name: nothing to complain of");
+    is_deeply([$browser->complaints(@{ $how{expected} // [] })], [],
+        "$name: nothing to complain of");
     return;
 }
 

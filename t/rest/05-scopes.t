@@ -1,0 +1,71 @@
+# Read-only keys that are limited to some of what can be read: each scope against each address and
+# each tool, and what nobody may ask for.
+use strict;
+use warnings;
+use Idadmin::Test::Mcp ();
+use Idadmin::Test::Stack qw(for_each_stack);
+use JSON::PP ();
+use Test::More;
+
+my @scopes = qw(users access requests hygiene workflows tasks audit);
+# Address, scope, tool ("-": none), arguments.
+my $eva   = 'eva.berg@nordic.example';
+my @reads = map { [split] } grep {/\S/} split /\n/, <<"END";
+    user?userPrincipalName=$eva        users     get_user {"user":"$eva"}
+    users                              users     search_users
+    user/details?user=$eva             users     -
+    user/access?user=$eva              access    get_user_access {"user":"$eva"}
+    resource/access?resource=All+staff access    get_resource_access {"resource":"All\\u0020staff"}
+    role-templates                     access    list_role_templates
+    approvals                          requests  list_pending_approvals
+    access-requests                    requests  -
+    hygiene                            hygiene   get_hygiene_report
+    workflows                          workflows list_workflows
+    tasks                              tasks     -
+    audit                              audit     get_audit_log
+END
+
+for_each_stack {
+    my ($stack) = @_;
+    for my $scope (@scopes) {
+        subtest $scope => sub {
+            $stack->create_key($scope => "only-$scope", 'read-only', '--scopes', $scope);
+            is($stack->key($scope)->{scopes}, $scope, 'told with the key');
+            my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key($scope));
+            for my $read (@reads) {
+                my ($address, $of, $tool, $arguments) = @$read;
+                my $answer = $stack->get("/v1/api/$address", key => $scope);
+                is($answer->{status}, $of eq $scope ? 200 : 403, "GET $address");
+                like($answer->{json}{error}{message}, qr/limited to the scopes $scope.* needs $of/,
+                    'told which scope is missing') if $of ne $scope;
+                next if $tool eq '-';
+                my $result = $mcp->call($tool, JSON::PP->new->decode($arguments // '{}'));
+                is($result->{data} ? 1 : 0, $of eq $scope ? 1 : 0, $tool)
+                    or diag $result->{body};
+            }
+            is($stack->post('/v1/api/user', { firstname => 'A', surname => 'B' }, key => $scope)
+                ->{status}, 403, 'nothing is written');
+        };
+    }
+    subtest 'several' => sub {
+        $stack->create_key(two => 'two-scopes', 'read-only', '--scopes', 'audit,users');
+        is($stack->key('two')->{scopes}, 'users,audit', 'in one order');
+        is($stack->get("/v1/api/$_", key => 'two')->{status}, 200, $_) for qw(users audit);
+        is($stack->get('/v1/api/hygiene', key => 'two')->{status}, 403, 'hygiene');
+        my ($listed) = grep { $_->{username} eq 'two-scopes' }
+            @{ $stack->ctl_ok('key', 'list', 'nordic', '--json') };
+        is($listed->{scopes}, 'users,audit', 'in the list of keys');
+    };
+    subtest 'refused' => sub {
+        for my $case (['read-only', 'users,people', qr/must be some of users, access/],
+            ['read-only', ',', qr/must be some of/], ['full', 'users', qr/are of read-only keys/]) {
+            my ($access, $scope, $why) = @$case;
+            my $refused = $stack->ctl('key', 'create', 'nordic', 'x', '--access', $access,
+                '--scopes', $scope);
+            isnt($refused->{exit}, 0, "$access with $scope");
+            like($refused->{err}, qr/--scopes: $why/, 'with the reason');
+        }
+    };
+};
+
+done_testing;
