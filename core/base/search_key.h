@@ -14,8 +14,9 @@
  * empty and blank. */
 char *ida_name_key(apr_pool_t *pool, const char *text);
 
-/* The words of one person: display, given, family name, UPN, mail (NULL where there is none),
- * folded, every beginning of a word marked. "" when there are none. */
+/* The words of one person (names, addresses, job...; NULL where there is none), folded, every
+ * beginning of a word marked. What is beyond the bound is left out: names come first. "" when there
+ * are none. */
 char *ida_search_words(apr_pool_t *pool, const char *const *texts, int count);
 
 /* What must occur in ida_search_words of whoever has a word that begins with `word` (which has no

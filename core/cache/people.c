@@ -2,6 +2,11 @@
  * know what a list is for. */
 #include "core/cache/people.h"
 
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/cache/rows.h"
 #include "core/store/rows.h"
 
 static void person_of(const db_result *r, int i, void *out)
@@ -14,10 +19,16 @@ static void person_of(const db_result *r, int i, void *out)
         .display_name = row->display_name.text,
         .department = row->department.text,
         .job_title = row->job_title.text,
+        .company = row->company.text,
+        .employee_id = row->employee_id.text,
         .name_key = row->name_key.text,
+        .manager_id = row->manager_id.text,
+        .manager_upn = row->manager_upn.text,
+        .manager_name = row->manager_display_name.text,
         .enabled = row->enabled.number != 0,
         .guest = row->guest.number != 0,
         .last_sign_in_at = row->last_sign_in_at.number,
+        .last_success_at = row->last_success_at.number,
         .active_at = row->active_at.number,
     };
 }
@@ -28,27 +39,90 @@ static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg 
     return store_rows(s, c, statement, args, arg_count, person_of, sizeof **rows, rows, count);
 }
 
-#define FILTER_ARGS(f)                                                                      \
-    DB_T(tenant), DB_T((f)->department), DB_I((f)->enabled), DB_I((f)->guest),              \
-        DB_I((f)->signed_in_from), DB_I((f)->signed_in_before), DB_T((f)->words[0]),        \
-        DB_T((f)->words[1]), DB_T((f)->words[2]), DB_T((f)->words[3]), DB_T((f)->words[4]), \
-        DB_T((f)->words[5]), DB_T((f)->words[6]), DB_T((f)->words[7])
+/* --- search --- */
+
+/* What a statement binds of a filter beside its own members. */
+typedef struct bound {
+    const char *license, *groups;
+} bound;
+
+/* Numbers of the group and of those within it, as a JSON list. */
+static ida_kind groups_of(store *s, ida_ctx *c, const char *tenant, const ida_group *group,
+                          const char **list)
+{
+    db_result r;
+    json_t *numbers = ida_json_keep(c->pool, json_array());
+    ida_kind kind = store_read(
+        s, c, STMT_group_within,
+        DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(group->directory)), DB_T(group->id)), &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        json_array_append_new(numbers, json_integer(DB_ROW(number, &r, i)->number.number));
+    }
+    *list = ida_json_text(c->pool, numbers);
+    return kind;
+}
+
+/* A name as it stands in a list of licences, which are compared in small letters of ASCII. */
+static const char *quoted(apr_pool_t *pool, const char *name)
+{
+    const char *list = cache_list(pool, &name, 1);
+    char *text = apr_pstrndup(pool, list + 1, strlen(list) - 2);
+    for (char *p = text; *p; p++) {
+        *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
+    }
+    return text;
+}
+
+static ida_kind resolve(store *s, ida_ctx *c, const char *tenant, const cache_people_filter *f,
+                        bound *b)
+{
+    *b = (bound){.license = f->license ? quoted(c->pool, f->license) : NULL};
+    return f->group ? groups_of(s, c, tenant, f->group, &b->groups) : IDA_OK;
+}
+
+#define FILTER_ARGS(f, b)                                                                         \
+    DB_T(tenant), DB_T((f)->department), DB_I((f)->enabled), DB_I((f)->guest),                    \
+        DB_I((f)->signed_in_from), DB_I((f)->signed_in_before), DB_T((f)->words[0]),              \
+        DB_T((f)->words[1]), DB_T((f)->words[2]), DB_T((f)->words[3]), DB_T((f)->words[4]),       \
+        DB_T((f)->words[5]), DB_T((f)->words[6]), DB_T((f)->words[7]), DB_T((f)->company),        \
+        DB_T((f)->job_title), DB_T((f)->employee_id), DB_T((b).license), DB_I((f)->created_from), \
+        DB_I((f)->created_before), DB_I((f)->active_before), DB_T((f)->managers), DB_T((b).groups)
+#define PAGE_ARGS(f) DB_T((f)->after_name), DB_T((f)->after_id), DB_I((f)->limit)
 
 ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,
                              const cache_people_filter *filter, const cache_listed_person **rows,
                              int *count)
 {
-    return list(s, c, STMT_people_search,
-                DB_ARGS(FILTER_ARGS(filter), DB_T(filter->after_name), DB_T(filter->after_id),
-                        DB_I(filter->limit)),
-                rows, count);
+    bound b;
+    ida_kind kind = resolve(s, c, tenant, filter, &b);
+    return kind ? kind
+                : list(s, c, STMT_people_search, DB_ARGS(FILTER_ARGS(filter, b), PAGE_ARGS(filter)),
+                       rows, count);
+}
+
+ida_kind cache_people_exact(store *s, ida_ctx *c, const char *tenant,
+                            const cache_people_filter *filter, const char *from, const char *before,
+                            const cache_listed_person **rows, int *count)
+{
+    bound b;
+    ida_kind kind = resolve(s, c, tenant, filter, &b);
+    return kind ? kind
+                : list(s, c, STMT_people_exact,
+                       DB_ARGS(FILTER_ARGS(filter, b), PAGE_ARGS(filter), DB_T(from), DB_T(before)),
+                       rows, count);
 }
 
 ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
-                            const cache_people_filter *filter, int64_t *total)
+                            const cache_people_filter *filter, int64_t most, int64_t *total)
 {
-    return store_number(s, c, STMT_people_count, DB_ARGS(FILTER_ARGS(filter)), total);
+    bound b;
+    ida_kind kind = resolve(s, c, tenant, filter, &b);
+    return kind ? kind
+                : store_number(s, c, STMT_people_count, DB_ARGS(FILTER_ARGS(filter, b), DB_I(most)),
+                               total);
 }
+
+/* --- hygiene, groups --- */
 
 ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
                            int64_t after_at, const char *after_id, int limit,

@@ -3,14 +3,17 @@
 #ifndef CORE_CACHE_PEOPLE_H
 #define CORE_CACHE_PEOPLE_H
 
+#include "core/cache/person.h"
 #include "core/store/store.h"
 #include "core/tenant/tenant.h"
 
 typedef struct cache_listed_person {
-    const char *directory, *id, *upn, *display_name, *department, *job_title;
-    const char *name_key; /* order of lists: name_key, id */
+    const char *directory, *id, *upn, *display_name, *department, *job_title, *company,
+        *employee_id;
+    const char *name_key;                                /* order of lists: name_key, id */
+    const char *manager_id, *manager_upn, *manager_name; /* NULL when none or unknown */
     int enabled, guest;
-    int64_t last_sign_in_at;
+    int64_t last_sign_in_at, last_success_at;
     int64_t active_at; /* hygiene lists: last successful sign-in, else last sign-in, else creation;
                           0 unknown */
 } cache_listed_person;
@@ -18,20 +21,38 @@ typedef struct cache_listed_person {
 #define CACHE_WORDS_MAX 8
 
 typedef struct cache_people_filter {
-    const char *words[CACHE_WORDS_MAX];       /* ida_search_word; NULL: none (any more) */
-    const char *department;                   /* ida_name_key, NULL: all */
-    int enabled, guest;                       /* 0, 1; -1: all */
+    const char *words[CACHE_WORDS_MAX];           /* ida_search_word; NULL: none (any more) */
+    const char *department, *company, *job_title; /* ida_name_key, NULL: all */
+    const char *employee_id;                      /* as written */
+    const char *license;                          /* its name in any case */
+    const char *managers;                         /* IDs of one person, a JSON list; NULL: any */
+    const ida_group *group;                       /* in it or in a group within it; NULL: any */
+    int enabled, guest;                           /* 0, 1; -1: all */
     int64_t signed_in_from, signed_in_before; /* last sign-in: from inclusive, to exclusive; never
                                                  is 0. INT64_MAX: open */
     const char *after_name, *after_id;        /* page; "" at first */
+    int64_t created_from, created_before;     /* 0 and INT64_MAX: open */
+    int64_t active_before; /* last success, else sign-in, else creation; 0: any */
     int limit;
 } cache_people_filter;
+
+/* Everybody. */
+#define CACHE_PEOPLE_ALL                                                                        \
+    {                                                                                           \
+        .enabled = -1, .guest = -1, .signed_in_before = INT64_MAX, .created_before = INT64_MAX, \
+        .after_name = "", .after_id = ""                                                        \
+    }
 
 ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,
                              const cache_people_filter *filter, const cache_listed_person **rows,
                              int *count);
+/* Of them those whose UPN begins at `from` and before `before`: folded. */
+ida_kind cache_people_exact(store *s, ida_ctx *c, const char *tenant,
+                            const cache_people_filter *filter, const char *from, const char *before,
+                            const cache_listed_person **rows, int *count);
+/* At most `most`. */
 ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
-                            const cache_people_filter *filter, int64_t *total);
+                            const cache_people_filter *filter, int64_t most, int64_t *total);
 
 /* Enabled people (guests or not) not active since `before`, longest first; those of whom nothing is
  * known are left out. The page begins behind (after_at, after_id); 0 and "" at first. */

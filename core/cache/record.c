@@ -201,13 +201,22 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
 #undef TEXT
     const char *upn = fields[CACHE_USER_upn], *mail = fields[CACHE_USER_mail],
                *shown = fields[CACHE_USER_display_name];
-    const char *const words[] = {shown, fields[CACHE_USER_given_name], fields[CACHE_USER_surname],
-                                 upn, mail};
+    const char *const words[] = {shown,
+                                 fields[CACHE_USER_given_name],
+                                 fields[CACHE_USER_surname],
+                                 upn,
+                                 mail,
+                                 fields[CACHE_USER_job_title],
+                                 fields[CACHE_USER_department],
+                                 fields[CACHE_USER_company],
+                                 fields[CACHE_USER_employee_id]};
     fields[CACHE_USER_upn_key] = folded(pool, upn);
     fields[CACHE_USER_mail_key] = mail && upn && strcmp(mail, upn) == 0 ? fields[CACHE_USER_upn_key]
                                                                         : folded(pool, mail);
     fields[CACHE_USER_name_key] = ida_name_key(pool, shown);
     fields[CACHE_USER_department_key] = ida_name_key(pool, fields[CACHE_USER_department]);
+    fields[CACHE_USER_company_key] = ida_name_key(pool, fields[CACHE_USER_company]);
+    fields[CACHE_USER_title_key] = ida_name_key(pool, fields[CACHE_USER_job_title]);
     fields[CACHE_USER_search_key] = ida_search_words(pool, words, sizeof words / sizeof *words);
     if (!fields[CACHE_USER_name_key]) {
         fields[CACHE_USER_name_key] = "";

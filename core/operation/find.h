@@ -8,5 +8,8 @@
 /* The argument `user`: object ID or UPN. IDA_NOT_FOUND names up to five people whose names fit.
  * `licenses` may be NULL. */
 ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses);
+/* The same of another argument; what the audit record calls the call's target stays. */
+ida_kind ida_op_find_user_of(ida_call *call, const char *argument, ida_user **user,
+                             json_t **licenses);
 
 #endif

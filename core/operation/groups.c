@@ -28,7 +28,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         .after_name = ida_place_text(position, 0),
         .after_id = ida_place_text(position, 1),
         .limit = page->limit + 1,
-        .count_max = ida_page_count_max(call),
+        .count_max = IDA_COUNT_MOST,
     };
     kind = kind ? kind : cache_group_list(s, c, tenant, &filter, &rows, &count);
     kind = kind ? kind : cache_group_count(s, c, tenant, &filter, &total);

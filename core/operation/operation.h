@@ -120,8 +120,9 @@ struct ida_operation {
     const char *description;
     /* Members of the result: all that can come, and of these always those that say so. Published as
      * JSON Schema in tools/list (outputSchema) and in OpenAPI, where it is named `schema`. Of a
-     * list `item` is one row, and `output` what stands beside items, totalCount, nextCursor and
-     * asOf. */
+     * list `item` is one row, and `output` what stands beside what every list has
+     * (core/operation/page.h).
+     */
     const ida_field *output, *item;
     const char *schema;
     int lists; /* 1: the result holds lists in pages, so it rests on what is not there, too */

@@ -121,11 +121,6 @@ int ida_page_limit(const ida_call *call)
     return wanted ? (int)json_integer_value(wanted) : IDA_PAGE_DEFAULT;
 }
 
-int64_t ida_page_count_max(const ida_call *call)
-{
-    return call->face == IDA_FACE_CONSOLE ? IDA_COUNT_EXACT + 1 : 0;
-}
-
 ida_page *ida_page_make(ida_call *call, const json_t *filters)
 {
     ida_page *page = apr_pcalloc(call->c->pool, sizeof *page);
@@ -184,11 +179,9 @@ ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of)
 {
     json_t *result = page->call->result = ida_json_keep(page->call->c->pool, json_object());
     json_object_set(result, "items", page->items);
-    int more = page->call->face == IDA_FACE_CONSOLE && total > IDA_COUNT_EXACT;
+    int more = total > IDA_COUNT_EXACT;
     json_object_set_new(result, "totalCount", json_integer(more ? IDA_COUNT_EXACT : total));
-    if (page->call->face == IDA_FACE_CONSOLE) {
-        json_object_set_new(result, "totalCountIsMinimum", json_boolean(more));
-    }
+    json_object_set_new(result, "totalCountIsMinimum", json_boolean(more));
     ida_kind kind = ida_page_end(page, result);
     ida_json_put_time(result, "asOf", as_of);
     return kind;

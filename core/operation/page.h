@@ -19,13 +19,11 @@ typedef struct ida_page {
     struct ida_page *next;
 } ida_page;
 
-/* Up to here the console's totals are exact: counting all of a long history is dear and tells
- * nothing. */
+/* Up to here totals are exact: counting all of a long list is dear and tells nothing. */
 #define IDA_COUNT_EXACT 10000
+#define IDA_COUNT_MOST (IDA_COUNT_EXACT + 1) /* what to count at most for a total */
 
 int ida_page_limit(const ida_call *call);
-/* What to count at most for the total of this call's list; 0: all. */
-int64_t ida_page_count_max(const ida_call *call);
 
 /* `filters`: what its cursors are bound to beside tenant and operation; NULL: every argument but
  * the paging ones. */
@@ -36,8 +34,9 @@ int ida_page_takes(ida_page *page);
 void ida_page_add(ida_page *page, json_t *item, json_t *place);
 /* Sets nextCursor in `around`, null at the end of the list, and puts the page among call->pages. */
 ida_kind ida_page_end(ida_page *page, json_t *around);
-/* Sets call->result to {items, totalCount, nextCursor, asOf} and ends the page; the console is also
- * told totalCountIsMinimum. */
+/* Sets call->result to {items, totalCount, totalCountIsMinimum, nextCursor, asOf} and ends the
+ * page.
+ */
 ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of);
 
 /* Keeps the first `count` items, fewer than there are, with the cursor that goes on behind them:

@@ -27,6 +27,14 @@ const ida_field ida_person_members[] = {OUT_TEXT("id", ALWAYS),
                                         OUT_TEXT("userPrincipalName", OR_NULL),
                                         OUT_TEXT("displayName", OR_NULL), OUT_END};
 
+const ida_field ida_person_found_members[] = {OUT_INCLUDE(ida_person_row_members),
+                                              OUT_TEXT("company", SOMETIMES),
+                                              OUT_TEXT("employeeId", SOMETIMES),
+                                              OUT_OBJECT("manager", ALWAYS | OR_NULL,
+                                                         ida_person_members),
+                                              OUT_TIME("lastSuccessfulSignInAt", ALWAYS | OR_NULL),
+                                              OUT_END};
+
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name)
 {
     json_t *person = json_object();
@@ -34,6 +42,11 @@ json_t *ida_person_json(const char *id, const char *upn, const char *display_nam
     ida_json_put_or_null(person, "userPrincipalName", upn);
     ida_json_put_or_null(person, "displayName", display_name);
     return person;
+}
+
+static json_t *manager_of(const char *id, const char *upn, const char *display_name)
+{
+    return id ? ida_person_json(id, upn, display_name) : json_null();
 }
 
 static json_t *sign_ins_of(const ida_user *u)
@@ -91,10 +104,7 @@ json_t *ida_user_details_json(const ida_user *u, json_t *licenses)
     json_object_set_new(out, "accountEnabled", json_boolean(u->enabled));
     ida_json_put_time(out, "createdAt", u->created_at);
     ida_json_put_time(out, "lastSignInAt", u->last_sign_in_at);
-    json_object_set_new(out, "manager",
-                        u->manager_id
-                            ? ida_person_json(u->manager_id, u->manager_upn, u->manager_name)
-                            : json_null());
+    json_object_set_new(out, "manager", manager_of(u->manager_id, u->manager_upn, u->manager_name));
     json_object_set_new(out, "signInActivity", sign_ins_of(u));
     json_object_set(out, "licenses", licenses);
     json_object_set_new(out, "directories", directories_of(u));
@@ -112,5 +122,15 @@ json_t *ida_person_row_json(const cache_listed_person *p)
     ida_json_put(out, "status", status_of(p->enabled, p->guest));
     ida_json_put(out, "userType", p->guest ? "guest" : "member");
     ida_json_put_time(out, "lastSignInAt", p->last_sign_in_at);
+    return out;
+}
+
+json_t *ida_person_found_json(const cache_listed_person *p)
+{
+    json_t *out = ida_person_row_json(p);
+    ida_json_put(out, "company", p->company);
+    ida_json_put(out, "employeeId", p->employee_id);
+    json_object_set_new(out, "manager", manager_of(p->manager_id, p->manager_upn, p->manager_name));
+    ida_json_put_time(out, "lastSuccessfulSignInAt", p->last_success_at);
     return out;
 }

@@ -13,10 +13,12 @@ json_t *ida_user_json(const ida_user *u);
 json_t *ida_user_details_json(const ida_user *u, json_t *licenses);
 /* One row of a list of people. */
 json_t *ida_person_row_json(const cache_listed_person *p);
+/* The same with what a search tells besides. */
+json_t *ida_person_found_json(const cache_listed_person *p);
 /* {id, userPrincipalName, displayName}; null where unknown. */
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name);
 
-/* Members of such a row, and of a person mentioned beside the subject. */
-extern const ida_field ida_person_row_members[], ida_person_members[];
+/* Members of such rows, and of a person mentioned beside the subject. */
+extern const ida_field ida_person_row_members[], ida_person_found_members[], ida_person_members[];
 
 #endif

@@ -47,16 +47,14 @@ static ida_kind list_requests(store *s, ida_ctx *c, void *baton)
     apr_hash_t *known = apr_hash_make(c->pool);
     json_t *position;
     int count = 0;
-    int64_t total = 0, count_max = ida_page_count_max(call);
+    int64_t total = 0;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "s", &position);
     kind = kind ? kind
                 : governance_request_list(s, c, tenant,
                                           position ? ida_place_text(position, 0) : NULL, wanted,
                                           page->limit + 1, &rows, &count);
-    kind = kind ? kind
-                : governance_request_count(s, c, tenant, wanted, count_max ? count_max : INT64_MAX,
-                                           &total);
+    kind = kind ? kind : governance_request_count(s, c, tenant, wanted, IDA_COUNT_MOST, &total);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
         kind = add_request(page, known, &rows[i]);
     }

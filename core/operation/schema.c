@@ -95,6 +95,7 @@ json_t *ida_schema_of_result(const ida_operation *op)
     const ida_field list[] = {
         OUT_LIST("items", ALWAYS, op->item),
         OUT_INTEGER("totalCount", ALWAYS),
+        OUT_BOOLEAN("totalCountIsMinimum", ALWAYS),
         OUT_TEXT("nextCursor", ALWAYS | OR_NULL),
         OUT_TIME("asOf", ALWAYS | OR_NULL),
         OUT_INCLUDE(op->output ? op->output : nothing),

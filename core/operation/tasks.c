@@ -101,7 +101,7 @@ static ida_kind run_list(ida_call *call)
         .before_id = position ? ida_place_text(position, by_due) : NULL,
         .after_due = position && by_due ? ida_place_number(position, 0) : 0,
         .limit = page->limit + 1, /* one more tells whether there is a next page */
-        .count_max = ida_page_count_max(call),
+        .count_max = IDA_COUNT_MOST,
     };
     if (filter.braked == QUEUE_BRAKED && !filter.state) {
         filter.state = ida_task_state_text(IDA_ATTENTION); /* in no other */

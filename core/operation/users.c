@@ -1,44 +1,18 @@
 /* Owns the operations on people as assistants ask for them: search, one person in detail; and how
  * an argument finds a person. */
 #include <apr_strings.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/search_key.h"
 #include "core/base/text.h"
 #include "core/operation/find.h"
 #include "core/operation/op.h"
+#include "core/operation/people_filter.h"
 #include "core/operation/person_json.h"
 
 #define CANDIDATES 5 /* named when somebody is asked for by something else than ID or UPN */
 /* of them all: tool errors are cut at 500, and half a UPN helps nobody */
 #define CANDIDATES_BYTES 300
-
-static int longer_first(const void *a, const void *b)
-{
-    size_t one = strlen(*(const char *const *)a), other = strlen(*(const char *const *)b);
-    return (one < other) - (one > other);
-}
-
-/* Words of a query into a filter; the longest first, because most rows fail there. Number of words,
- * -1: too many. */
-static int words_of(apr_pool_t *pool, const char *query, cache_people_filter *filter)
-{
-    char *rest = ida_fold_search(pool, query), *last = NULL;
-    int count = 0;
-    for (char *word = apr_strtok(rest, " ", &last); word; word = apr_strtok(NULL, " ", &last)) {
-        const char *marked = ida_search_word(pool, word);
-        if (marked && count == CACHE_WORDS_MAX) {
-            return -1;
-        }
-        if (marked) {
-            filter->words[count++] = marked;
-        }
-    }
-    qsort(filter->words, (size_t)count, sizeof filter->words[0], longer_first);
-    return count;
-}
 
 /* --- finding --- */
 
@@ -48,16 +22,12 @@ static int words_of(apr_pool_t *pool, const char *query, cache_people_filter *fi
 static ida_kind candidates(ida_call *call, const char *text, const char **named)
 {
     ida_ctx *c = call->c;
-    cache_people_filter filter = {.enabled = -1,
-                                  .guest = -1,
-                                  .signed_in_before = INT64_MAX,
-                                  .after_name = "",
-                                  .after_id = "",
-                                  .limit = CANDIDATES};
+    cache_people_filter filter = CACHE_PEOPLE_ALL;
     const cache_listed_person *rows;
     int count = 0;
     *named = "";
-    ida_kind kind = words_of(c->pool, text, &filter) > 0
+    filter.limit = CANDIDATES;
+    ida_kind kind = ida_people_words(c->pool, text, &filter) > 0
                         ? cache_people_search(call->store, c, call->principal->company, &filter,
                                               &rows, &count)
                         : IDA_OK;
@@ -76,14 +46,14 @@ static ida_kind candidates(ida_call *call, const char *text, const char **named)
     return kind;
 }
 
-ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses)
+ida_kind ida_op_find_user_of(ida_call *call, const char *argument, ida_user **user,
+                             json_t **licenses)
 {
     ida_ctx *c = call->c;
-    const char *wanted = ida_json_string(call->arguments, "user"), *named;
+    const char *wanted = ida_json_string(call->arguments, argument), *named;
     ida_kind kind = cache_user_details(call->store, c, call->principal->company, wanted, user,
                                        licenses);
     if (kind != IDA_NOT_FOUND) {
-        call->target = kind ? call->target : (*user)->upn;
         return kind;
     }
     ida_ctx_clear(c);
@@ -92,85 +62,112 @@ ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses)
     if (kind) {
         return kind;
     }
-    return ida_fail(c, IDA_NOT_FOUND, "user: No user has the object ID or UPN \"%s\".%s%s%s",
-                    ida_clean(c->pool, wanted, strlen(wanted), 128),
+    return ida_fail(c, IDA_NOT_FOUND, "%s: No user has the object ID or UPN \"%s\".%s%s%s",
+                    argument, ida_clean(c->pool, wanted, strlen(wanted), 128),
                     *named                       ? " Did you mean "
                     : call->face == IDA_FACE_MCP ? " Find the exact UPN with search_users."
                                                  : "",
                     named, *named ? "?" : "");
 }
 
+ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses)
+{
+    ida_kind kind = ida_op_find_user_of(call, "user", user, licenses);
+    call->target = kind ? call->target : (*user)->upn;
+    return kind;
+}
+
 /* --- search_users --- */
 
+/* Whoever bears the name that was asked for comes first: user5@... is not to be looked for among
+ * user50@... and five hundred others. */
+typedef struct named {
+    const char *from, *before; /* UPNs, folded; NULL: the query is no such name */
+    const cache_listed_person *rows;
+    int count;
+} named;
+
+static named named_by(ida_call *call)
+{
+    const char *query = ida_json_string(call->arguments, "query");
+    const char *key = query ? ida_fold_address(call->c->pool, query) : "";
+    named n = {0};
+    if (*key && !strchr(key, ' ')) {
+        apr_pool_t *pool = call->c->pool;
+        int whole = strchr(key, '@') != NULL;
+        n.from = whole ? key : apr_pstrcat(pool, key, "@", NULL);
+        n.before = whole ? apr_pstrcat(pool, key, "\x01", NULL)
+                         : apr_pstrcat(pool, key, "A", NULL); /* the sign behind @ */
+    }
+    return n;
+}
+
+static int is_named(const named *n, const cache_listed_person *p)
+{
+    int found = 0;
+    for (int i = 0; !found && i < n->count; i++) {
+        found = strcmp(n->rows[i].id, p->id) == 0 &&
+                strcmp(n->rows[i].directory, p->directory) == 0;
+    }
+    return found;
+}
+
+static void add_row(ida_page *page, const cache_listed_person *p, int64_t total, int others)
+{
+    ida_page_add(page, ida_person_found_json(p),
+                 ida_place("iiss", total, (int64_t)others, p->name_key, p->id));
+}
+
+/* A position tells the total, which was counted once, whether it is among the others, name and ID.
+ */
 static ida_kind search(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->principal->company,
-               *query = ida_json_string(call->arguments, "query");
-    const char *department = ida_json_string(call->arguments, "department"),
-               *status = ida_json_string(call->arguments, "status");
-    int64_t before = ida_argument_time(call, "lastSignInBefore"), total;
+    const char *tenant = call->principal->company;
     const cache_listed_person *rows;
+    cache_people_filter filter;
     cache_freshness fresh;
     json_t *position;
-    int count;
+    int count = 0, taken = 1;
     ida_page *page = ida_page_make(call, NULL);
-    cache_people_filter filter = {
-        .department = department ? ida_name_key(c->pool, department) : NULL,
-        .enabled = -1,
-        .guest = -1,
-        .signed_in_from = ida_argument_time(call, "lastSignInAfter"),
-        .signed_in_before = before ? before : INT64_MAX,
-        .limit = page->limit + 1, /* one more tells whether there is a next page */
-    };
-    if (query && words_of(c->pool, query, &filter) < 1) {
-        return ida_fail(c, IDA_BAD_REQUEST, "query: must be one to %d words with letters or digits",
-                        CACHE_WORDS_MAX);
-    }
-    if (status) {
-        filter.enabled = strcmp(status, "guest") == 0 ? -1 : strcmp(status, "active") == 0;
-        filter.guest = strcmp(status, "disabled") == 0 ? -1 : strcmp(status, "guest") == 0;
-    }
-    ida_kind kind = ida_page_from(call, NULL, "iss", &position);
-    if (kind) {
-        return kind;
-    }
-    filter.after_name = ida_place_text(position, 1);
-    filter.after_id = ida_place_text(position, 2);
-    kind = cache_people_search(s, c, tenant, &filter, &rows, &count);
+    named first = named_by(call);
+    ida_kind kind = ida_page_from(call, NULL, "iiss", &position);
+    kind = kind ? kind : ida_people_filter(call, &filter);
     kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
-    /* Counted once: pages that follow carry the number along. */
-    total = position ? ida_place_number(position, 0) : count;
-    if (!kind && !position && count > page->limit) {
-        kind = cache_people_count(s, c, tenant, &filter, &total);
+    filter.limit = IDA_PAGE_MAX;
+    if (!kind && first.from) {
+        kind = cache_people_exact(s, c, tenant, &filter, first.from, first.before, &first.rows,
+                                  &first.count);
     }
-    if (kind) {
-        return kind;
+    int others = (int)ida_place_number(position, 1);
+    if (others) {
+        filter.after_name = ida_place_text(position, 2);
+        filter.after_id = ida_place_text(position, 3);
     }
-    for (int i = 0; i < count && ida_page_takes(page); i++) {
-        ida_page_add(page, ida_person_row_json(&rows[i]),
-                     ida_place("iss", total, rows[i].name_key, rows[i].id));
+    /* one more tells whether there is a next page */
+    filter.limit = page->limit + 1 + first.count;
+    kind = kind ? kind : cache_people_search(s, c, tenant, &filter, &rows, &count);
+    int64_t total = position ? ida_place_number(position, 0) : count;
+    if (!kind && !position && count == filter.limit) {
+        kind = cache_people_count(s, c, tenant, &filter, IDA_COUNT_MOST, &total);
     }
-    return ida_page_result(page, total, fresh.as_of);
+    for (int i = 0; !kind && !others && taken && i < first.count; i++) {
+        const cache_listed_person *p = &first.rows[i];
+        int order = position ? strcmp(p->name_key, ida_place_text(position, 2)) : 1;
+        order = order ? order : strcmp(p->id, ida_place_text(position, 3));
+        if (order > 0 && (taken = ida_page_takes(page)) != 0) {
+            add_row(page, p, total, 0);
+        }
+    }
+    for (int i = 0; !kind && taken && i < count; i++) {
+        if (!is_named(&first, &rows[i]) && (taken = ida_page_takes(page)) != 0) {
+            add_row(page, &rows[i], total, 1);
+        }
+    }
+    return kind ? kind : ida_page_result(page, total, fresh.as_of);
 }
 
-static const char *const statuses[] = {"active", "disabled", "guest", NULL};
-
-static const ida_param search_params[] = {
-    {"query", IDA_PARAM_STRING, .max = 256,
-     .about = "Beginnings of words of names, UPN or mail, e.g. \"eva ber\"; case and accents do "
-              "not matter."},
-    {"department", IDA_PARAM_STRING, .max = 256,
-     .about = "The whole name of the department, e.g. \"Sales\"."},
-    {"status", IDA_PARAM_STRING, .allowed = statuses,
-     .about = "active: enabled members; disabled: disabled accounts; guest: all guests."},
-    {"lastSignInBefore", IDA_PARAM_TIME,
-     .about = "Last signed in before this date or time, or never; e.g. 2026-06-30."},
-    {"lastSignInAfter", IDA_PARAM_TIME,
-     .about = "Last signed in at or after this date or time; e.g. 2026-06-30."},
-    IDA_LIST_PARAMS,
-    {0},
-};
+static const ida_param search_params[] = {IDA_PEOPLE_PARAMS, IDA_LIST_PARAMS, {0}};
 
 const ida_operation ida_op_users_search = {
     .name = "users.search",
@@ -182,18 +179,20 @@ const ida_operation ida_op_users_search = {
     .needs_sync = 1,
     .params = search_params,
     .work = search,
-    .summary = "Users by name, department, status and last sign-in, ordered by display name.",
+    .summary = "Users by words, job, manager, group, licence, status and dates, by display name.",
     .schema = "UserList",
     .tool = "search_users",
     .title = "Search users",
     .lists = 1,
     .description =
-        "Lists users of the directory, filtered by words, department, status and last sign-in, "
-        "ordered by display name. Use it to find somebody's exact UPN or to count people "
-        "(totalCount); use get_user for all details of one person and get_hygiene_report for stale "
-        "accounts. Every word of query must begin a word of the name, UPN or mail. Up to 200 users "
-        "a page; pass nextCursor as cursor for more. Data is as of the last directory sync (asOf).",
-    .item = ida_person_row_members,
+        "Lists users of the directory, filtered by words, job, manager, group, licence, status and "
+        "dates (all that is given must hold), ordered by display name; whose UPN is the query "
+        "comes "
+        "first. Use it to find somebody's exact UPN, who reports to whom, or to count people "
+        "(totalCount, exact up to 10,000; then totalCountIsMinimum); use get_user for all details "
+        "of one person. Up to 200 users a page; pass nextCursor as cursor for more. Data is as of "
+        "the last directory sync (asOf).",
+    .item = ida_person_found_members,
 };
 
 /* --- get_user --- */

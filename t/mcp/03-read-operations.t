@@ -42,16 +42,48 @@ sub refused {
 sub names { return join ' ', map { $_->{displayName} } @{ $_[0]{items} // [] } }
 sub members { return join ' ', sort keys %{ $_[0] } }
 
+sub reports_and_jobs {
+    my ($all) = @_;
+    my ($bo) = grep { $_->{userPrincipalName} eq "bo.ek\@$d" } @{ $all->{items} };
+    is_deeply([@$bo{qw(company employeeId lastSuccessfulSignInAt)}], ['Nordic AB', undef, undef],
+        'company, employee ID, last success of a row');
+    is(members($bo->{manager}), 'displayName id userPrincipalName', 'members of a manager');
+    is($bo->{manager}{displayName}, 'Anna Lind', 'who is told by name');
+    my $reports = names(data('/users', { manager => "anna.lind\@$d" }));
+    like($reports, qr/\bBo Ek\b/, 'who reports to somebody, by UPN');
+    is(names(data('/users', { manager => $bo->{manager}{id} })), $reports, 'by ID');
+    is(names(data('/users', { manager => "bo.ek\@$d" })), '', 'nobody');
+    is(data('/users', { jobTitle => 'CLERK' })->{totalCount},
+        data('/users', { query => 'clerk' })->{totalCount}, 'a title, and its word');
+    is(data('/users', { company => 'nordic ab' })->{totalCount}, $all->{totalCount}, 'a company');
+    is(data('/users', { group => 'CRM admins' })->{totalCount}, 2, 'members of a group');
+    is(data('/users', { inactiveDays => 1 })->{totalCount}, 0, 'nobody is old enough');
+    is(data('/users', { createdAfter => '2020-01-01' })->{totalCount}, $all->{totalCount},
+        'all were created since');
+    is(data('/users', { createdBefore => '2020-01-01' })->{totalCount}, 0, 'and none before');
+    is(data('/users', { $_ => 'Nothing' })->{totalCount}, 0, "$_ of nobody")
+        for qw(license employeeId jobTitle company);
+    is(data('/users', { query => 'user00020', limit => 1 })->{items}[0]{userPrincipalName},
+        "user00020\@$d", 'whose UPN was asked for comes first');
+    refused('/users', { group => 'None' }, 404, qr/^group: No group/, 'an unknown group');
+    refused('/users', { manager => 'Anna Lind' }, 404,
+        qr/^manager: .*Did you mean "Anna Lind" \(anna\.lind/, 'a name is no ID');
+    refused('/users', { createdAfter => '2026-02-01', createdBefore => '2026-01-01' }, 400,
+        qr/^createdAfter: must not be after createdBefore/, 'a span that ends before it begins');
+}
+
 sub searching {
     my $all = data('/users', { limit => 200 });
-    is(members($all), 'asOf items nextCursor totalCount', 'a list has its four members');
+    is(members($all), 'asOf items nextCursor totalCount totalCountIsMinimum', 'members of a list');
+    ok(!$all->{totalCountIsMinimum}, 'a count that is exact');
     is($all->{totalCount}, scalar @{ $all->{items} }, 'all on one page');
     is($all->{nextCursor}, undef, 'which is the last');
     like($all->{asOf}, qr/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, 'asOf is a time');
     cmp_ok($all->{totalCount}, '>=', 30, 'the seeded and the generated');
     my ($eva) = grep { $_->{userPrincipalName} eq "eva.berg\@$d" } @{ $all->{items} };
     is(members($eva),
-        'department displayName id jobTitle lastSignInAt status userPrincipalName userType',
+        'company department displayName id jobTitle lastSignInAt lastSuccessfulSignInAt manager '
+            . 'status userPrincipalName userType',
         'members of a row');
     is("$eva->{status} $eva->{userType}", 'active member', 'an active member');
     my @order = map { lc $_->{displayName} } @{ $all->{items} };
@@ -79,6 +111,7 @@ sub searching {
         'who never signed in signed in before');
     is(data('/users', { lastSignInAfter => '2020-01-01' })->{totalCount}, 0, 'and not after');
 
+    reports_and_jobs($all);
     refused('/users', { limit => $_ }, 400, qr/limit.*1 to 200/, "limit $_") for 0, 201, 'x';
     is(scalar @{ data('/users', { limit => $_ })->{items} }, $_ > $all->{totalCount}
         ? $all->{totalCount} : $_, "limit $_") for 1, 200;
@@ -127,7 +160,8 @@ sub via { return join '>', map { $_->{name} } @{ $_[0]{via} // [] } }
 
 sub access {
     my $list = data('/user/access', { user => "bo.ek\@$d" });
-    is(members($list), 'asOf items nextCursor totalCount user', 'the list and its subject');
+    is(members($list), 'asOf items nextCursor totalCount totalCountIsMinimum user',
+        'the list and its subject');
     my %by = map { $_->{resource}{name} => $_ } @{ $list->{items} };
     is(members($by{'CRM admins'}), 'grantedAt grantedBy resource source via', 'members of a row');
     is("$by{'CRM admins'}{source} $by{'Sales team'}{source} $by{'All staff'}{source}",

@@ -59,16 +59,11 @@ typedef struct asked {
     json_t *result;
 } asked;
 
-/* `arguments` is a JSON object in text, single quotes for double ones. */
-__attribute__((unused)) static asked ask_in(apr_pool_t *in, store *s, const ida_tenant *t,
-                                            const ida_operation *op, const char *arguments)
+__attribute__((unused)) static asked ask_json(apr_pool_t *in, store *s, const ida_tenant *t,
+                                              const ida_operation *op, json_t *arguments)
 {
     ida_principal who = {
         .company = t->id, .username = "reader", .label = "", .access = IDA_ACCESS_READ_ONLY};
-    char *text = apr_pstrdup(in, arguments);
-    for (char *p = text; *p; p++) {
-        *p = *p == '\'' ? '"' : *p;
-    }
     ida_call call = {.c = ida_ctx_make(&env, in),
                      .store = s,
                      .operation = op,
@@ -78,7 +73,7 @@ __attribute__((unused)) static asked ask_in(apr_pool_t *in, store *s, const ida_
                      .synced = 1,
                      .base = "",
                      .endpoint = "test",
-                     .arguments = ida_json_load(in, text)};
+                     .arguments = arguments};
     asked a = {.kind = ida_operation_admit(&call)};
     if (!a.kind) {
         a.kind = ida_operation_run(&call);
@@ -86,6 +81,17 @@ __attribute__((unused)) static asked ask_in(apr_pool_t *in, store *s, const ida_
     a.message = call.c->message ? call.c->message : "";
     a.result = a.kind ? NULL : call.result;
     return a;
+}
+
+/* `arguments` is a JSON object in text, single quotes for double ones. */
+__attribute__((unused)) static asked ask_in(apr_pool_t *in, store *s, const ida_tenant *t,
+                                            const ida_operation *op, const char *arguments)
+{
+    char *text = apr_pstrdup(in, arguments);
+    for (char *p = text; *p; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    return ask_json(in, s, t, op, ida_json_load(in, text));
 }
 
 /* A tenant with a directory on the premises and, where `cloud` says so, one in the cloud. */

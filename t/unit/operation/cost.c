@@ -66,8 +66,9 @@ static void plans(const char *dsn)
     static const struct {
         db_statement statement;
         const char *index;
-    } hot[] = {{STMT_people_search, "COVERING INDEX directory_user_list"},
-               {STMT_people_count, "COVERING INDEX directory_user_list"},
+    } hot[] = {{STMT_people_search, "directory_user_list"},
+               {STMT_people_exact, "directory_user_upn"},
+               {STMT_people_count, "directory_user_list"},
                {STMT_people_idle, "directory_user_idle"},
                {STMT_people_idle_count, "directory_user_idle"},
                {STMT_people_unmanaged, "directory_user_unmanaged"},
