@@ -19,6 +19,7 @@
 #include "worker/housekeep.h"
 #include "worker/layout.h"
 #include "worker/loop.h"
+#include "worker/notify.h"
 #include "worker/send/mail.h"
 
 #define EXIT_USAGE 2
@@ -38,8 +39,9 @@ static void help(void)
          "Options:\n"
          "  --config FILE        configuration instead of " IDA_SYSCONFDIR
          "/idadmin/idadmin.conf (name = value)\n"
-         "  --once               carry out what is due, ingest, sync every directory once, exit: 0 "
-         "when all of that could be done, else 1\n"
+         "  --once               carry out what is due, ingest, sync every directory once, send "
+         "notifications, exit: 0 when all\n"
+         "                       but the last could be done, else 1\n"
          "  --check ID           test the directories of a tenant and print a report; exit 0 when "
          "all is well, else 1\n"
          "  --store DSN          sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, "
@@ -204,7 +206,8 @@ static int serve(worker *w, apr_pool_t *pool, const command_line *line, const si
     sync_plan *plan = sync_plan_make(w, pool);
     housekeeping *keeping = housekeep_start(w, watch, plan, pool, 0);
     loop *l = keeping ? loop_start(w, watch, pool, 0) : NULL;
-    if (!l || !sync_start(plan)) {
+    notifier *n = l ? notify_start(w, pool) : NULL;
+    if (!n || !sync_start(plan)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0333", "threads cannot be started: %s",
                 strerror(errno));
         return EXIT_FAILURE;
@@ -223,6 +226,7 @@ static int serve(worker *w, apr_pool_t *pool, const command_line *line, const si
     stop(w);
     left_behind(w, loop_join(l, end_by(w)));
     left_behind(w, sync_join(plan, end_by(w)));
+    left_behind(w, notify_join(n, end_by(w)));
     left_behind(w, housekeep_join(keeping, end_by(w)));
     ida_log(&w->env, IDA_LOG_INFO, NULL, "stopped");
     return EXIT_SUCCESS;
@@ -287,6 +291,7 @@ static int once(worker *w, apr_pool_t *pool)
     failed |= housekeep_ingest(w, main, audit, scratch);
     failed |= sync_plan_refresh(plan, main, scratch) != IDA_OK;
     failed |= sync_all(plan, main, cache, &sessions, scratch) > 0;
+    notify_once(w, main, scratch);
     run_session_close_all(&sessions);
     if (!worker_stopping(w)) {
         stop(w);

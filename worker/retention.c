@@ -4,6 +4,7 @@
 
 #include "core/governance/decision.h"
 #include "core/queue/claim.h"
+#include "core/queue/event.h"
 #include "core/store/audit.h"
 #include "core/store/idempotency.h"
 #include "core/store/tenant.h"
@@ -55,7 +56,9 @@ typedef struct kind_kept {
 } kind_kept;
 
 static const kind_kept of_nobody[] = {{key_time, remove_keys, ROWS_AT_ONCE, 0}};
-static const kind_kept of_tenant[] = {{history, queue_retain, TASKS_AT_ONCE, 0},
+/* Events before their tasks, which would take them along: what is kept has no holes. */
+static const kind_kept of_tenant[] = {{history, queue_event_retain, ROWS_AT_ONCE, 0},
+                                      {history, queue_retain, TASKS_AT_ONCE, 0},
                                       {history, governance_request_retain, ROWS_AT_ONCE, 0},
                                       {audit_time, store_audit_retain, ROWS_AT_ONCE, 1}};
 

@@ -50,23 +50,14 @@ static void put_rates(const ida_call *call, json_t *out)
     json_object_set_new(out, "rateLimits", limits);
 }
 
-/* Workflows, and how many of their actions send word to somebody. */
 static void put_counts(const ida_tenant *t, json_t *out)
 {
-    static const char *const notifying[] = {"sendEmail", "callWebhook"};
-    const json_t *workflows = json_object_get(t->document, "workflows"), *workflow, *action;
-    json_int_t notifications = 0;
-    size_t i, n;
-    json_array_foreach ((json_t *)workflows, i, workflow) {
-        json_array_foreach (json_object_get(workflow, "actions"), n, action) {
-            const char *type = ida_json_string(action, "type");
-            for (size_t k = 0; k < sizeof notifying / sizeof *notifying; k++) {
-                notifications += strcmp(type, notifying[k]) == 0;
-            }
-        }
+    static const char *const lists[][2] = {{"workflows", "workflowCount"},
+                                           {"notifications", "notificationCount"}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const json_t *list = json_object_get(t->document, lists[i][0]);
+        json_object_set_new(out, lists[i][1], json_integer((json_int_t)json_array_size(list)));
     }
-    json_object_set_new(out, "workflowCount", json_integer((json_int_t)json_array_size(workflows)));
-    json_object_set_new(out, "notificationCount", json_integer(notifications));
 }
 
 static ida_kind get(store *s, ida_ctx *c, void *baton)

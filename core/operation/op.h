@@ -18,7 +18,8 @@ extern const ida_operation ida_op_user_preview, ida_op_groups, ida_op_assignment
 extern const ida_operation ida_op_user_get, ida_op_user_create, ida_op_user_update,
     ida_op_user_delete;
 extern const ida_operation ida_op_task_get, ida_op_task_list, ida_op_task_cancel,
-    ida_op_task_reschedule, ida_op_task_retry, ida_op_task_release, ida_op_tasks_change;
+    ida_op_task_reschedule, ida_op_task_retry, ida_op_task_release, ida_op_tasks_change,
+    ida_op_events;
 /* The read operations, which are the tools of MCP too. */
 extern const ida_operation ida_op_users_search, ida_op_user_details, ida_op_user_access,
     ida_op_resource_access, ida_op_hygiene, ida_op_audit_log, ida_op_role_templates,

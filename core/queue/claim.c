@@ -3,6 +3,7 @@
  * PostgreSQL: tenant (brake only), hold of the directory, task, person. */
 #include "core/queue/claim.h"
 
+#include "core/queue/event.h"
 #include "core/queue/inner.h"
 #include "core/store/audit.h"
 #include "core/store/rows.h"
@@ -78,6 +79,7 @@ static ida_kind pull_brake(store *s, ida_ctx *c, claim *cl, const candidate *one
         record->detail = why;
         cl->braked = 1;
         kind = store_audit_add(s, c, record);
+        kind = kind ? kind : queue_event_tell(s, c, cl->task, IDA_ATTENTION, ida_now(c->env), why);
     }
     return kind;
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/text.h"
 #include "core/queue/claim.h"
+#include "core/queue/event.h"
 #include "core/queue/inner.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
@@ -223,15 +224,15 @@ static ida_kind settle_seats(store *s, ida_ctx *c, const ida_task *now, const ch
 }
 
 /* Row and steps are read before the fence is asked: nobody but the run that has it changes them.
- * The person is let go last: who waits to claim the next task of the person holds that one's row,
- * which may be the heir of the seat. */
+ * The person is let go behind the seats: who waits to claim the next task of the person holds that
+ * one's row, which may be the heir of a seat. */
 static ida_kind finish(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
     const ida_task *t = o->task;
     int holds = t->type == IDA_USER_CREATE ||
                 t->type == IDA_USER_UPDATE; /* perhaps seat and names */
-    int64_t finished_at = o->state == IDA_ATTENTION ? 0 : ida_now(c->env);
+    int64_t at = ida_now(c->env), finished_at = o->state == IDA_ATTENTION ? 0 : at;
     const char *over = NULL;
     ida_task *now;
     ida_kind kind = queue_task_get(s, c, t->tenant, t->id, 0, &now);
@@ -252,7 +253,8 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     if (!kind && holds && !keeps) {
         kind = give_back(s, c, now);
     }
-    return kind ? kind : free_person(s, c, now);
+    kind = kind ? kind : free_person(s, c, now);
+    return kind ? kind : queue_event_tell(s, c, now, o->state, at, o->error);
 }
 
 ida_kind queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state,

@@ -1,9 +1,10 @@
 /* Owns tenants in the store and the rows that follow from their documents: workflows, role
- * templates, access catalog. Must not know the rules of the document, which core/tenant/tenant.h
- * has checked. */
+ * templates, access catalog, receivers of notifications. Must not know the rules of the document,
+ * which core/tenant/tenant.h has checked. */
 #include "core/store/tenant.h"
 
 #include <apr_hash.h>
+#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -213,6 +214,34 @@ static ida_kind put_services(store *s, ida_ctx *c, const ida_tenant *tenant)
     return kind;
 }
 
+/* ",task.done,task.failed,": found in there with commas on both sides. */
+static const char *events_text(ida_ctx *c, const json_t *item)
+{
+    size_t i;
+    const json_t *event;
+    const char *text = ",";
+    json_array_foreach (json_object_get(item, "events"), i, event) {
+        text = apr_pstrcat(c->pool, text, json_string_value(event), ",", NULL);
+    }
+    return text;
+}
+
+static ida_kind put_notifications(store *s, ida_ctx *c, const ida_tenant *tenant)
+{
+    size_t i;
+    json_t *item;
+    ida_kind kind = store_write(s, c, STMT_tenant_notifications_clear, DB_ARGS(DB_T(tenant->id)),
+                                NULL);
+    json_array_foreach (json_object_get(tenant->document, "notifications"), i, item) {
+        kind = kind ? kind
+                    : store_write(s, c, STMT_tenant_notification_put,
+                                  DB_ARGS(DB_T(tenant->id), DB_T(ida_json_string(item, "url")),
+                                          DB_T(events_text(c, item))),
+                                  NULL);
+    }
+    return kind;
+}
+
 ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id,
                                  int64_t *total)
 {
@@ -286,6 +315,9 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
     }
     if (!kind) {
         kind = put_services(s, c, w->tenant);
+    }
+    if (!kind) {
+        kind = put_notifications(s, c, w->tenant);
     }
     return kind ? kind : put_templates(s, c, w->tenant);
 }

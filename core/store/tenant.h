@@ -1,5 +1,5 @@
 /* Tenants and their documents in the store, with the tables that follow from them (workflows, role
- * templates, access catalog). */
+ * templates, access catalog, receivers of notifications). */
 #ifndef CORE_STORE_TENANT_H
 #define CORE_STORE_TENANT_H
 
@@ -14,9 +14,9 @@ ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *re
 /* The stored canonical document with its seal, as they are; IDA_NOT_FOUND. */
 ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, ida_stored_tenant *stored);
 /* Writes document, seal and the revision that the seal covers, and brings workflow, role_template,
- * access_service in line (matching by name; IDs of templates that stay are kept; a template that
- * goes takes its assignments with it). One transaction; call inside store_transaction together with
- * the audit record. */
+ * access_service, notification in line (matching by name; IDs of templates that stay are kept; a
+ * template that goes takes its assignments with it). One transaction; call inside store_transaction
+ * together with the audit record. */
 ida_kind store_tenant_put(store *s, ida_ctx *c, const ida_tenant *tenant,
                           const ida_stored_tenant *stored);
 /* All tenants by ID, at most 10,000, with what people call them. */

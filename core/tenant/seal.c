@@ -1,5 +1,6 @@
-/* Owns what makes a tenant document trustworthy for the worker: the seal over its directories and
- * workflows, the seal's key, and the files that hold secrets. Must not know the store. */
+/* Owns what makes a tenant document trustworthy for the worker: the seal over its directories,
+ * workflows and notifications, the seal's key, and the files that hold secrets. Must not know the
+ * store. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 #define KEY_TEXT_LEN (IDA_SEAL_KEY_LEN * 2)
 
 /* What the seal covers, in one order: whoever changes where the directory's secrets, initial
- * passwords or webhooks go, or what the worker does by itself, breaks it. */
+ * passwords, webhooks or notifications go, or what the worker does by itself, breaks it. */
 static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant, int64_t revision)
 {
     json_t *all = json_object();
@@ -30,6 +31,7 @@ static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant, int64_t rev
     }
     json_object_set(all, "directories", json_object_get(tenant->document, "directories"));
     json_object_set(all, "workflows", json_object_get(tenant->document, "workflows"));
+    json_object_set(all, "notifications", json_object_get(tenant->document, "notifications"));
     char *text = ida_json_sorted(pool, all);
     json_decref(all);
     return text;

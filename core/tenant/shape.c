@@ -38,7 +38,7 @@ typedef struct member {
     const char *fallback; /* JSON text of the default, NULL when none (or one that depends on other
                              members) */
     ida_value_rule *rule; /* for each string of STRINGS */
-    const char *const *words; /* STRING: one of these, NULL-terminated */
+    const char *const *words; /* STRING, STRINGS: one of these, NULL-terminated */
     int64_t low, high; /* INTEGER: range; STRING: `high` is the length limit when not 0; lists:
                           `high` entries */
     const struct member
@@ -49,6 +49,7 @@ typedef struct member {
 static const char *const dialects[] = {"activeDirectory", "openLdap", NULL};
 static const char *const binds[] = {"simple", "gssapi", "external", NULL};
 static const char *const triggers[] = {"userCreate", "userUpdate", "userDelete", NULL};
+static const char *const events[] = {"task.done", "task.failed", "task.attention", NULL};
 static const char *const directories[] = {"cloud", "onPremises", NULL};
 
 static const member modules[] = {
@@ -157,6 +158,16 @@ static const member workflow[] = {
     {0},
 };
 
+/* Called like the webhooks of workflows. */
+static const member notification[] = {
+    {"url", STRING, REQUIRED, .rule = ida_rule_webhook_url, .high = 2048},
+    {"secretFile", STRING, REQUIRED | SECRET_FILE, .rule = ida_rule_path, .high = 4095},
+    {"events", STRINGS, REQUIRED | NOT_EMPTY, .words = events, .high = 3},
+    {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095},
+    {"allowPrivate", .type = BOOLEAN},
+    {0},
+};
+
 static const member tenant[] = {
     {"companyId", STRING, REQUIRED, .rule = ida_rule_company},
     {"name", STRING, REQUIRED, .rule = ida_rule_name},
@@ -178,6 +189,7 @@ static const member tenant[] = {
     {"directories", OBJECT, REQUIRED, .inner = both_directories},
     {"roleTemplates", OBJECTS, .high = 1000, .inner = template, .unique = "name"},
     {"workflows", OBJECTS, .high = 200, .inner = workflow, .unique = "name"},
+    {"notifications", OBJECTS, .high = 20, .inner = notification, .unique = "url"},
     {"accessCatalog", OBJECTS, .high = 1000, .inner = service, .unique = "service"},
     {0},
 };

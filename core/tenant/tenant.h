@@ -53,8 +53,8 @@ ida_kind ida_tenant_load(ida_ctx *c, const char *canonical, ida_tenant **tenant)
  * Refusal names member and file. */
 ida_kind ida_tenant_files_check(ida_ctx *c, const ida_tenant *tenant);
 
-/* HMAC-SHA256 in hex over company ID, revision, `directories` and `workflows`. Revision 0: as
- * before seals had revisions. */
+/* HMAC-SHA256 in hex over company ID, revision, `directories`, `workflows` and `notifications`.
+ * Revision 0: as before seals had revisions. */
 char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
                       const ida_tenant *tenant, int64_t revision);
 /* 1 when the seal is right (constant time). */

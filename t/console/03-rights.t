@@ -24,6 +24,7 @@ my @doors = map { [split] } grep {/\S/} split /\n/, <<'END';
     GET    /user/preview        company.read
     GET    /task                tasks.read
     GET    /tasks               tasks.read
+    GET    /events              tasks.read
     DELETE /task                tasks.write
     PATCH  /task                tasks.write
     POST   /task/retry          tasks.write

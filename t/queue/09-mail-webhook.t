@@ -130,7 +130,8 @@ subtest 'webhook' => sub {
     ok($call->{signed}, 'signed');
     is_end(call_hook("/status/$_"), 'done', qr/status $_/, "status $_") for 201, 204;
     is_end(call_hook("/status/$_"), 'refused', qr/status $_/, "status $_")
-        for 304, 400, 401, 404, 410;
+        for 304, 400, 401, 404;
+    is_end(call_hook('/status/410'), 'gone', qr/gone for good \(status 410\)/, 'status 410');
     is_end(call_hook("/status/$_"), 'later', qr/status $_/, "status $_")
         for 408, 425, 429, 500, 503;
     is_end(call_hook("/short/$_->[0]"), $_->[1], qr/\(status $_->[0]\)$/,
@@ -150,7 +151,7 @@ subtest 'webhook' => sub {
     is_end(call_hook('http://127.0.0.1:' . free_port() . '/'), 'later', qr/cannot be reached/,
         'nobody listens');
     is_end(call_hook($hook->tls_url('/ok?tls')), 'later',
-        qr/certificate.*check caFile of the action/i, 'TLS of an unknown authority');
+        qr/certificate.*check caFile beside its url/i, 'TLS of an unknown authority');
     is_end(call_hook($hook->tls_url('/ok?tls'), caFile => $ca), 'done', qr/200/,
         'of one that is named');
     for my $url ($hook->url('/never'), $hook->tls_url('/never'),

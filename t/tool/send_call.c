@@ -4,7 +4,7 @@
  *   {"mail":{"to","subject","body","secret","id"},"smtp_url","smtp_from","smtp_user",
  *    "smtp_password_file","smtp_ca_file"}
  *   {"webhook":{"url","secretFile","caFile","id","body","allowPrivate"}}
- *   -> {"outcome":"done|refused|later|lost","detail","retryAfter":ms,"ms":12} */
+ *   -> {"outcome":"done|refused|later|lost|gone","detail","retryAfter":ms,"ms":12} */
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <stdio.h>
@@ -22,8 +22,8 @@ static const char *text(const json_t *in, const char *name)
     return value ? value : "";
 }
 
-static const char *const outcomes[] = {"done", "refused", "later",
-                                       "lost"}; /* in the order of both enumerations */
+static const char *const outcomes[] = {"done", "refused", "later", "lost",
+                                       "gone"}; /* in the order of both enumerations */
 
 static int carry_out(const ida_env *env, apr_pool_t *pool, const json_t *in, int *retry_after,
                      const char **detail)

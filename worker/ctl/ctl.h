@@ -96,6 +96,6 @@ void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(print
 extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[],
     ctl_user_commands[], ctl_task_commands[], ctl_audit_commands[], ctl_cache_commands[],
     ctl_sync_commands[], ctl_status_commands[], ctl_role_commands[], ctl_request_commands[],
-    ctl_evidence_commands[], ctl_erase_commands[];
+    ctl_evidence_commands[], ctl_erase_commands[], ctl_notification_commands[];
 
 #endif

@@ -19,10 +19,10 @@
 #include "worker/layout.h"
 
 static const ctl_command *const nouns[] = {
-    ctl_schema_commands, ctl_tenant_commands, ctl_key_commands,     ctl_user_commands,
-    ctl_task_commands,   ctl_audit_commands,  ctl_cache_commands,   ctl_sync_commands,
-    ctl_status_commands, ctl_role_commands,   ctl_request_commands, ctl_evidence_commands,
-    ctl_erase_commands};
+    ctl_schema_commands, ctl_tenant_commands,      ctl_key_commands,     ctl_user_commands,
+    ctl_task_commands,   ctl_audit_commands,       ctl_cache_commands,   ctl_sync_commands,
+    ctl_status_commands, ctl_role_commands,        ctl_request_commands, ctl_evidence_commands,
+    ctl_erase_commands,  ctl_notification_commands};
 #define NOUN_COUNT (sizeof nouns / sizeof nouns[0])
 
 static const ctl_option common_options[] = {

@@ -44,6 +44,11 @@ int64_t hold_backoff_ms(int64_t tries, uint32_t random)
     return jittered(doubled(2 * SECOND, tries, 5 * MINUTE), random);
 }
 
+int64_t hold_event_ms(int64_t tries, uint32_t random)
+{
+    return jittered(doubled(5 * SECOND, tries, 60 * MINUTE), random);
+}
+
 int64_t hold_lag_ms(int64_t age, uint32_t random)
 {
     int64_t wait = age < SECOND ? SECOND : age;

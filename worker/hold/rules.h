@@ -25,6 +25,10 @@ int hold_verdict_repeats(directory_class class);
 /* Wait before try number tries + 1: 2 s doubling to 5 min, +- 20 % by `random`. */
 int64_t hold_backoff_ms(int64_t tries, uint32_t random);
 
+/* Wait before an event that was not taken `tries` times before is sent again: 5 s doubling to an
+ * hour, +- 20 % by `random`. */
+int64_t hold_event_ms(int64_t tries, uint32_t random);
+
 /* Wait for an object that is not visible `age` ms after it was written: 1 s, 2 s, 4 s ... 30 s, +-
  * 20 % by `random`. As long as it took so far, so that nothing has to be counted. */
 int64_t hold_lag_ms(int64_t age, uint32_t random);

@@ -12,7 +12,6 @@
 #include "worker/send/mail.h"
 #include "worker/send/webhook.h"
 
-#define RETRY_AFTER_MOST_MS (3600 * 1000)
 /* of the one that tries a silent mail server: a password may have to be set before */
 #define TURN_MS (MAIL_MS + DIRECTORY_CALL_MS)
 
@@ -209,10 +208,9 @@ step_end action_webhook(run *r)
         .allow_private = json_is_true(json_object_get(r->settings, "allowPrivate"))};
     switch (webhook_send(&r->w->env, r->pool, &call, &retry_after, &detail)) {
     case WEBHOOK_TAKEN: return step_says(r, IDA_STEP_DONE, "%s", detail);
+    case WEBHOOK_GONE:
     case WEBHOOK_REFUSED: return step_fails(r, "%s", detail);
-    case WEBHOOK_LATER:
-        r->retry_after = retry_after < RETRY_AFTER_MOST_MS ? retry_after : RETRY_AFTER_MOST_MS;
-        return step_later(r, "%s", detail);
+    case WEBHOOK_LATER: r->retry_after = retry_after; return step_later(r, "%s", detail);
     default: step_says(r, IDA_STEP_UNKNOWN, "%s", detail); return STEP_UNSURE;
     }
 }

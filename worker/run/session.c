@@ -57,8 +57,8 @@ static void tidy(session_cache *cache)
     }
 }
 
-static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant *tenant,
-                                  const char *seal, int64_t revision, directory_error *e)
+const char *run_seal_fault(worker *w, apr_pool_t *pool, const ida_tenant *tenant, const char *seal,
+                           int64_t revision)
 {
     worker_config config;
     ida_seal_state state;
@@ -71,21 +71,19 @@ static directory_class check_seal(worker *w, apr_pool_t *pool, const ida_tenant 
         kind = ida_seal_note(c, config.seal_key, tenant->id, revision);
     }
     if (kind) {
-        return refuse(e, DIRECTORY_CONFIG,
-                      ida_printf(pool, "The tenant's seal cannot be judged: %s", c->message));
+        return ida_printf(pool, "The tenant's seal cannot be judged: %s", c->message);
     }
-    if (state != IDA_SEAL_GOOD) {
-        ida_log(&w->env, IDA_LOG_ERROR, state == IDA_SEAL_OLDER ? "IDA0350" : "IDA0301",
-                "tenant %s is not served: %s; find out who did it, then run idadminctl tenant "
-                "apply with the full document",
-                tenant->id, why);
-        return refuse(e, DIRECTORY_CONFIG,
-                      ida_printf(pool,
-                                 "The tenant is not served: %s. Find out who did it, then run "
-                                 "idadminctl tenant apply with the full document.",
-                                 why));
+    if (state == IDA_SEAL_GOOD) {
+        return NULL;
     }
-    return DIRECTORY_OK;
+    ida_log(&w->env, IDA_LOG_ERROR, state == IDA_SEAL_OLDER ? "IDA0350" : "IDA0301",
+            "tenant %s is not served: %s; find out who did it, then run idadminctl tenant apply "
+            "with the full document",
+            tenant->id, why);
+    return ida_printf(pool,
+                      "The tenant is not served: %s. Find out who did it, then run idadminctl "
+                      "tenant apply with the full document.",
+                      why);
 }
 
 static session *known(session_cache *cache, const char *tenant, ida_directory_kind kind)
@@ -144,8 +142,8 @@ static directory_class open_session(session_cache *cache, session *s, const char
                        "This version of idadmin-worker has no connector for the directory %s.",
                        ida_directory_name(s->kind)));
     }
-    directory_class class = check_seal(cache->w, s->pool, s->tenant, seal, s->revision, e);
-    return class == DIRECTORY_OK ? run_session_renew(cache, s, e) : class;
+    const char *fault = run_seal_fault(cache->w, s->pool, s->tenant, seal, s->revision);
+    return fault ? refuse(e, DIRECTORY_CONFIG, fault) : run_session_renew(cache, s, e);
 }
 
 static directory_class taken(session_cache *cache, session *s, session **out)

@@ -35,4 +35,9 @@ directory_class run_session_renew(session_cache *cache, session *s, directory_er
 
 void run_session_close_all(session_cache *cache);
 
+/* Why a tenant document as the store has it must not be acted upon (it was logged), in `pool`;
+ * NULL: it is sealed, and the newest. */
+const char *run_seal_fault(worker *w, apr_pool_t *pool, const ida_tenant *tenant, const char *seal,
+                           int64_t revision);
+
 #endif

@@ -1,5 +1,5 @@
 /* Owns the call of a webhook: its signature, which addresses it may reach, what an answer means.
- * Knows nothing of actions and people. */
+ * Knows nothing of actions, events and people. */
 #include "worker/send/webhook.h"
 
 #include <apr_strings.h>
@@ -287,7 +287,7 @@ webhook_outcome webhook_judge_status(apr_pool_t *pool, long status, const char *
          "The receiver answered with a redirect, which is not followed: name the final address"},
         {408, 408, WEBHOOK_LATER, "The receiver did not wait for the whole call"},
         {425, 425, WEBHOOK_LATER, "The receiver asks to be called later"},
-        {410, 410, WEBHOOK_REFUSED, "The receiver says that this webhook is gone for good"},
+        {410, 410, WEBHOOK_GONE, "The receiver says that this webhook is gone for good"},
         {429, 429, WEBHOOK_LATER, "The receiver asks to slow down"},
         {400, 499, WEBHOOK_REFUSED, "The receiver refuses the call"},
         {500, 599, WEBHOOK_LATER, "The receiver has failed"},
@@ -315,13 +315,13 @@ static webhook_outcome judge(const exchange *x, CURLcode code, long status, cons
         *detail = ida_printf(
             x->pool, "Its host is at the address %s, which is %s; nothing was sent", x->refused,
             x->call->allow_private ? "not of this machine: http:// is for this machine alone"
-                                   : "not of the public internet: set \"allowPrivate\": true in "
-                                     "the action if that is meant");
+                                   : "not of the public internet: set \"allowPrivate\": true "
+                                     "beside its url if that is meant");
         return WEBHOOK_REFUSED;
     }
     const char *advice =
         transfer_distrusts(code)
-            ? "; check caFile of the action, and that the certificate names this host"
+            ? "; check caFile beside its url, and that the certificate names this host"
             : "";
     *detail = ida_printf(x->pool, "%s: %s%s",
                          x->sent ? "The call was sent, but no answer came"
@@ -365,6 +365,8 @@ webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook
     }
     curl_easy_cleanup(curl);
     int asked = outcome == WEBHOOK_LATER ? http_retry_after_ms(&x.headers, now) : 0;
-    *retry_after_ms = asked > 0 ? asked : 0;
+    *retry_after_ms = asked <= 0                            ? 0
+                      : asked < WEBHOOK_RETRY_AFTER_MOST_MS ? asked
+                                                            : WEBHOOK_RETRY_AFTER_MOST_MS;
     return outcome;
 }

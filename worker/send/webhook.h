@@ -18,14 +18,16 @@ typedef struct webhook_call {
 
 typedef enum webhook_outcome {
     WEBHOOK_TAKEN,   /* answered with 2xx */
-    WEBHOOK_REFUSED, /* for good: 3xx, 4xx, a private address, settings */
+    WEBHOOK_REFUSED, /* 3xx, 4xx, a private address, settings: a person has to change something */
     WEBHOOK_LATER,   /* unreachable, 408, 425, 429, 5xx */
-    WEBHOOK_LOST     /* sent, the answer did not come */
+    WEBHOOK_LOST,    /* sent, the answer did not come */
+    WEBHOOK_GONE     /* 410: refused for good, and so would be every other call */
 } webhook_outcome;
 
 /* Within WEBHOOK_MS in all. *detail is for people, in `pool`; *retry_after_ms: what a 429 or 503
- * asked for, else 0. */
+ * asked for, at most WEBHOOK_RETRY_AFTER_MOST_MS; else 0. */
 #define WEBHOOK_MS 15000
+#define WEBHOOK_RETRY_AFTER_MOST_MS (3600 * 1000)
 webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call,
                              int *retry_after_ms, const char **detail);
 

@@ -13,6 +13,7 @@ use IO::Socket::INET ();
 use JSON::PP ();
 use MIME::Base64 ();
 use POSIX ();
+use Time::HiRes ();
 
 sub new {
     my ($class) = @_;
@@ -23,6 +24,12 @@ sub new {
         tls_port => Idadmin::Test::free_port() }, $class;
     $self->{secret} = Idadmin::Test::secret_file("$base/secret",
         'whsec_' . MIME::Base64::encode_base64($key, '') . "\n");
+    return $self->start;
+}
+
+# Again after stop, on the same ports.
+sub start {
+    my ($self) = @_;
     for my $port ('port', 'tls_port') {
         my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $self->{$port},
             Proto => 'tcp', Listen => 64, ReuseAddr => 1) or die "webhook: $!\n";
@@ -30,12 +37,20 @@ sub new {
         if (!$pid) {
             $SIG{TERM} = 'DEFAULT';
             $SIG{PIPE} = 'IGNORE';
-            eval { _serve($listen, $port eq 'tls_port', "$base/journal") };
+            eval { _serve($listen, $port eq 'tls_port', "$self->{base}/journal") };
             print STDERR "webhook: $@" if $@;
             POSIX::_exit(0);
         }
         $Idadmin::Test::daemons{$pid} = { name => 'webhook', signal => 'KILL' };
+        push @{ $self->{pids} }, $pid;
     }
+    return $self;
+}
+
+# Nobody listens any more.
+sub stop {
+    my ($self) = @_;
+    Idadmin::Test::stop_daemon($_, 'KILL') for splice @{ $self->{pids} };
     return $self;
 }
 
@@ -43,7 +58,7 @@ sub secret { return $_[0]{secret} }
 sub url     { my ($self, $path) = @_; return "http://127.0.0.1:$self->{port}$path" }
 sub tls_url { my ($self, $path) = @_; return "https://127.0.0.1:$self->{tls_port}$path" }
 
-# Calls of a path (or all), oldest first: path, headers { lower-case }, body, json, signed: 1 when
+# Calls of a path (or all), oldest first: path, at (seconds), headers { lower-case }, body, json, signed: 1 when
 # the signature is right by this side's reckoning.
 sub calls {
     my ($self, $path) = @_;
@@ -90,8 +105,8 @@ sub _serve {
         my ($path) = $head =~ /^POST (\S+)/ or next;
         open my $out, '>>', $journal or die "$journal: $!\n";
         $out->autoflush(1);
-        print {$out} JSON::PP->new->ascii->encode({ path => $path, headers => \%headers,
-            body => $body }), "\n";
+        print {$out} JSON::PP->new->ascii->encode({ path => $path, at => Time::HiRes::time(),
+            headers => \%headers, body => $body }), "\n";
         close $out;
         _answer($socket, $path, $seen{$path}++);
         close $socket;

@@ -1,0 +1,39 @@
+/* Events: what became of tasks, in the tenant's own order, for receivers (core/queue/delivery.h)
+ * and for whoever asks. */
+#ifndef CORE_QUEUE_EVENT_H
+#define CORE_QUEUE_EVENT_H
+
+#include "core/model/task.h"
+#include "core/store/store.h"
+
+typedef struct queue_event {
+    int64_t seq; /* from 1, without gaps when they were told */
+    const char *id, *type;
+    int64_t at;
+    const char *error; /* why, as it was then; or NULL */
+    const char *task_id, *task_type, *directory, *object_id, *upn, *display_name;
+    int64_t due_at;
+    const char *zone, *username, *label;
+} queue_event;
+
+/* The task is done, has failed or needs attention: the event, and what its receivers are to be
+ * told. Into the transaction that says so, as late in it as can be: the tenant's other events wait
+ * from here until its commit. `at`: when, ms UTC. */
+ida_kind queue_event_tell(store *s, ida_ctx *c, const ida_task *task, ida_task_state state,
+                          int64_t at, const char *error);
+
+/* Those behind `after`, in order, at most `max`. */
+ida_kind queue_event_list(store *s, ida_ctx *c, const char *tenant, int64_t after, int max,
+                          const queue_event **rows, int *count);
+/* The oldest that is kept (last + 1: none), and the last there ever was (0: none). */
+ida_kind queue_event_bounds(store *s, ida_ctx *c, const char *tenant, int64_t *first,
+                            int64_t *last);
+
+/* As receivers are sent it and callers see it. New reference. */
+json_t *queue_event_json(ida_ctx *c, const char *tenant, const queue_event *event);
+
+/* Removes those told before `before`, the oldest first, at most `max`. */
+ida_kind queue_event_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
+                            int *removed);
+
+#endif

@@ -1,0 +1,271 @@
+# Receivers of events (`notifications` of the tenant document): each event arrives at least once,
+# signed, in order per person, whatever the receiver, the worker or both do meanwhile; and no
+# receiver keeps another one, or a task, waiting.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Idadmin::Test qw(in_parallel json_text wait_until);
+use Idadmin::Test::Stack ();
+use Idadmin::Test::Times qw(wall);
+use Idadmin::Test::Tls ();
+use Idadmin::Test::Webhook ();
+use IO::Socket::INET ();
+use JSON::PP ();
+use List::Util qw(max uniq);
+use Time::HiRes ();
+
+my $true   = JSON::PP::true();
+my $domain = $Idadmin::Test::Slapd::domain;
+my @all    = qw(task.done task.failed task.attention);
+my $outage = $ENV{IDADMIN_OUTAGE_SECONDS} // 8;
+my ($stack, $hook, $number);
+
+sub receiver { my ($url, %more) = @_;
+    return { url => $url, secretFile => $hook->secret, events => \@all, allowPrivate => $true,
+        %more } }
+
+# These alone are told from now on.
+sub told { my (@receivers) = @_;
+    $stack->apply_tenant($stack->tenant_document(notifications => \@receivers)) }
+
+sub join_up {
+    my ($given, %more) = @_;
+    my $answer = $stack->post('/v1/api/user', { firstname => $given, surname => 'Nov', %more });
+    return $answer->{json}{data}{taskId} // die "not queued: $answer->{body}\n";
+}
+
+# A change of the person, which takes its own time after the one before.
+sub change {
+    my ($given, $title) = @_;
+    my $answer = $stack->call(PATCH => '/v1/api/user', json =>
+        { userPrincipalName => lc("$given.nov\@$domain"), jobTitle => $title });
+    return $answer->{json}{data}{taskId} // die "not queued: $answer->{body}\n";
+}
+
+sub waiting { return grep { $_->{state} eq 'waiting' } undelivered() }
+sub undelivered { return @{ $stack->ctl_ok('notification', 'list', 'nordic', '--json') } }
+
+sub tasks_told { my ($path) = @_; return map { $_->{json}{task}{id} } $hook->calls($path) }
+
+# Each of these tasks was told of at this path, or waited for until it was.
+sub all_told {
+    my ($path, $seconds, @tasks) = @_;
+    my %missing;
+    return wait_until($seconds, sub {
+        %missing = map { $_ => 1 } @tasks;
+        delete @missing{ tasks_told($path) };
+        return !%missing;
+    }) ? 1 : do { diag('not told: ', join ' ', map { json_text($stack->task($_)) }
+        keys %missing); 0 };
+}
+
+# The order in which the tasks of one person arrived first.
+sub in_order {
+    my ($path, $name, @tasks) = @_;
+    my %of = map { $_ => 1 } @tasks;
+    is_deeply([uniq(grep { $of{$_} } tasks_told($path))], \@tasks, $name);
+}
+
+sub one_event {
+    told(receiver($hook->url('/ok')),
+        receiver($hook->url('/late'), events => ['task.failed', 'task.attention']));
+    my $task = join_up('Åsa', jobTitle => 'Säljare');
+    ok(all_told('/ok', 30, $task), 'a task that is done is told of');
+    my ($call) = $hook->calls('/ok');
+    ok($call->{signed}, 'signed');
+    is($call->{headers}{'webhook-id'}, $call->{json}{id}, 'webhook-id is the event\'s');
+    like($call->{json}{id}, qr/^evt_/, 'and an ID');
+    my $t = $stack->task($task);
+    is_deeply($call->{json}, { id => $call->{json}{id}, type => 'task.done',
+        at => $t->{finishedAt}, companyId => 'nordic', task => { id => $task, state => 'done',
+        userId => $call->{json}{task}{userId}, error => undef,
+        requestedBy => { username => $t->{requestedBy}{username},
+        label => $t->{requestedBy}{label} },
+        (map { $_ => $t->{$_} } qw(type userPrincipalName displayName directory scheduledAt)) } },
+        'as the task has it');
+    ok($call->{json}{task}{userId}, 'with the account\'s ID');
+    my ($listed) = grep { $_->{task}{id} eq $task } @{ $stack->get('/v1/api/events?limit=200')
+        ->{json}{data}{items} };
+    is_deeply($listed, $call->{json}, 'and as GET events lists it');
+    is_deeply([tasks_told('/late')], [], 'a receiver is told only of what it wants');
+    ok(wait_until(10, sub { !undelivered() }), 'and nothing is left');
+}
+
+sub failures {
+    my $workflow = { name => 'Leaver', trigger => 'userDelete', actions =>
+        [{ type => 'callWebhook', url => $hook->url('/status/404'), secretFile => $hook->secret,
+        allowPrivate => $true }] };
+    $stack->apply_tenant($stack->tenant_document(workflows => [$workflow],
+        brake => { offboardingsPerHour => 1 },
+        notifications => [receiver($hook->url('/ok?all'))]));
+    $stack->worker->expect_log(qr/IDA0317/, qr/IDA0319/);
+    $stack->wait_task($_) for join_up('Leaver'), join_up('Second');
+    Time::HiRes::sleep(2.1);    # what httpd remembers of the document
+    my ($date, $time) = wall(time);
+    my @left = map { $stack->delete('/v1/api/user',
+        { userPrincipalName => lc("$_.nov\@$domain"), date => $date, time => $time })
+        ->{json}{data}{taskId} } qw(Leaver Second);
+    ok(all_told('/ok?all', 30, @left), 'failed and held tasks are told of');
+    my %event = map { $_->{json}{type} => $_->{json} } $hook->calls('/ok?all');
+    my $failed = $event{'task.failed'};
+    is($failed->{task}{state}, 'failed', 'failed');
+    is($failed->{task}{error}, $stack->task($failed->{task}{id})->{error}, 'with the reason');
+    is($event{'task.attention'}{task}{state}, 'attention', 'held by the brake');
+    like($event{'task.attention'}{task}{error}, qr/brake/, 'with the reason');
+    $stack->ctl_ok('task', 'retry', 'nordic', $failed->{task}{id});
+    ok(wait_until(30, sub { grep({ $_->{json}{task}{id} eq $failed->{task}{id} }
+        $hook->calls('/ok?all')) == 2 }), 'failed again: another event');
+}
+
+sub down {
+    my $path = '/ok?down';
+    told(receiver($hook->url($path)));
+    $hook->stop;
+    $stack->worker->expect_log(qr/IDA0370/);
+    my $begun = time;
+    my @made  = map { join_up("D$number$_") } 1 .. 3;
+    $stack->wait_task($_) for @made;
+    my @first = map { my $n = $_; my $task = change("D${number}1", "Title $n");
+        $stack->wait_task($task); $task } 1 .. 3;
+    ok($stack->worker->log_has(qr/IDA0370 .*does not take events.*cannot be reached/, 60), 'the log tells of it');
+    my ($waiting) = waiting();
+    like($waiting->{error}, qr/cannot be reached/, 'and it is told why');
+    my ($state) = grep { $_->{url} =~ /\?down$/ } @{ $stack->ctl_ok('notification', 'receivers',
+        'nordic', '--json') };
+    is($state->{waiting}, 6, 'as many wait');
+    $stack->worker->kill9;
+    $stack->worker->start;
+    push @first, change("D${number}1", 'Title 4');
+    $stack->wait_task($first[-1], seconds => 150);
+    Time::HiRes::sleep(max(0.1, $begun + $outage - time));
+    $hook->start;
+    ok(all_told($path, 400, @made, @first), 'when it is back each is told of');
+    in_order($path, 'of one person in order', $made[0], @first);
+    ok(wait_until(20, sub { !waiting() }), 'and none is left');
+}
+
+# The worker is killed between a call and its record.
+sub killed {
+    my $path = '/late';
+    told(receiver($hook->url($path)));
+    my $before = () = $hook->calls($path);
+    my @tasks  = map {@$_} in_parallel(4, sub { my ($n) = @_;
+        [map { join_up("K$number$n$_") } 1 .. 4] });
+    ok(wait_until(60, sub { $hook->calls($path) >= $before + 4 }), 'some are told');
+    $stack->worker->kill9;
+    $stack->worker->start;
+    ok(all_told($path, 150, @tasks), 'none is lost');
+    my @ids = map { $_->{headers}{'webhook-id'} } $hook->calls($path);
+    splice @ids, 0, $before;
+    my $again = @ids - uniq(@ids);
+    cmp_ok($again, '<=', 1, "told again, under the same ID: $again");
+}
+
+sub two_workers {
+    my $path = '/ok?two';
+    told(receiver($hook->url($path)));
+    my $second = $stack->new_worker(options => ['--threads', 4]);
+    my @tasks  = map {@$_} in_parallel(4, sub { my ($n) = @_;
+        [map { join_up("W$number$n$_") } 1 .. 8] });
+    ok(all_told($path, 90, @tasks), 'all are told');
+    ok(wait_until(20, sub { !waiting() }), 'and recorded');
+    my @ids = map { $_->{headers}{'webhook-id'} } $hook->calls($path);
+    is(scalar @ids, scalar uniq(@ids), 'none twice');
+    $second->stop;
+}
+
+# A receiver that takes a connection and says nothing.
+sub slow {
+    my @mute = map { IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'tcp', Listen => 50)
+        or die "$!\n" } 1 .. 2;
+    my $path = '/ok?beside';
+    told(receiver($hook->url($path)),
+        map { receiver('http://127.0.0.1:' . $_->sockport . '/') } @mute);
+    $stack->worker->expect_log(qr/IDA0370/);
+    $stack->wait_task(join_up("S${number}0"));
+    Time::HiRes::sleep(2);    # now both are being waited for
+    for my $n (1 .. 3) {
+        my $begun = Time::HiRes::time();
+        my $task  = join_up("S$number$n");
+        ok(all_told($path, 10, $task), 'the one beside it is told');
+        cmp_ok(Time::HiRes::time() - $begun, '<', 5, 'at once');
+    }
+    told(receiver($hook->url($path)));
+    $stack->worker->expect_log(qr/IDA0371/);
+    close $_ for @mute;
+    $stack->ctl_ok('notification', 'retry', 'nordic', '--all');
+    ok(wait_until(60, sub { !waiting() }),
+        'a receiver that the document names no more is given up');
+    like((undelivered())[0]{error}, qr/names this receiver no more/, 'with the reason');
+}
+
+sub certificate {
+    my $path = '/ok?tls';
+    told(receiver($hook->tls_url($path)));
+    my $task = join_up("T$number");
+    $stack->wait_task($task);
+    ok(wait_until(30, sub { grep { ($_->{error} // '') =~ /certificate.*caFile/i } waiting() }),
+        'a certificate of an unknown authority: it waits, and is told why');
+    is_deeply([tasks_told($path)], [], 'nothing was sent');
+    told(receiver($hook->tls_url($path), caFile => Idadmin::Test::Tls::files()->{ca}));
+    $stack->ctl_ok('notification', 'retry', 'nordic', '--all');
+    ok(all_told($path, 30, $task), 'with the authority it arrives');
+}
+
+sub given_up {
+    told(receiver($hook->url('/status/410')), receiver($hook->url('/status/401')));
+    $stack->worker->expect_log(qr/IDA0371/);
+    my $task = join_up("G$number");
+    $stack->wait_task($task);
+    my $of = sub { my ($end, $state) = @_;
+        return grep { $_->{url} =~ /$end$/ && $_->{taskId} eq $task && $_->{state} eq $state }
+            undelivered() };
+    ok(wait_until(30, sub { $of->(410, 'given up') }), '410: given up at once');
+    ok(wait_until(30, sub { my ($one) = $of->(401, 'waiting'); $one && $one->{tries} }),
+        '401: tried again, somebody may put it right');
+    my ($event) = $of->(401, 'waiting');
+    $stack->sql("UPDATE event_delivery SET failed_at = 1 WHERE url LIKE '%401'");
+    $stack->ctl_ok('notification', 'retry', 'nordic', $event->{id});
+    ok(wait_until(30, sub { my ($one) = $of->(401, 'waiting'); $one && $one->{tries} }),
+        'a retry begins anew');
+    $stack->sql("UPDATE event_delivery SET failed_at = 1, next_at = 0 WHERE url LIKE '%401'");
+    $stack->sql('UPDATE notification SET next_at = 0');
+    ok(wait_until(30, sub { $of->(401, 'given up') }), 'after three days it is given up');
+    ok($stack->worker->log_has(qr/IDA0371.*\Q$event->{id}\E.*status 401/, 5), 'the log tells of it');
+    is(scalar @{ $stack->ctl_ok('notification', 'list', 'nordic', '--given-up', '--limit', 200,
+        '--json') }, scalar(grep { $_->{state} eq 'given up' } undelivered()), 'as a list of them');
+    is($stack->ctl('notification', 'retry', 'nordic', 'evt_none')->{exit}, 1,
+        'an event that nobody waits for is refused');
+    like($stack->ctl('notification', 'list', 'nordic')->{out}, qr/^EVENT .*given up.*status 401/ms,
+        'for people');
+}
+
+sub busy {
+    my $path = '/busy/2/503';    # Retry-After 1
+    told(receiver($hook->url($path)));
+    my $task = join_up("B$number");
+    ok(wait_until(30, sub { $hook->calls($path) == 3 }), 'called until it is taken');
+    my @at = map { $_->{at} } $hook->calls($path);
+    cmp_ok($at[$_] - $at[$_ - 1], '>=', 1, 'not before Retry-After says') for 1, 2;
+    is(scalar uniq(map { $_->{headers}{'webhook-id'} } $hook->calls($path)), 1, 'under one ID');
+    ok(wait_until(10, sub { !grep { $_->{taskId} eq $task } waiting() }), 'and is over');
+}
+
+Idadmin::Test::Stack::for_each_stack {
+    ($stack) = @_;
+    $number = $stack->engine eq 'sqlite' ? 's' : 'p';
+    $hook   = Idadmin::Test::Webhook->new;
+    $stack->worker->expect_log(qr/IDA0323/);    # whoever was killed may have had a task
+    subtest 'one event'          => \&one_event;
+    subtest 'failed and held'    => \&failures;
+    subtest 'busy'               => \&busy;
+    subtest 'certificate'        => \&certificate;
+    subtest 'given up'           => \&given_up;
+    subtest 'slow'               => \&slow;
+    subtest 'two workers'        => \&two_workers;
+    subtest 'receiver is down'   => \&down;
+    subtest 'worker is killed'   => \&killed;
+    $hook->stop;
+} worker => { options => ['--threads', 4] };
+done_testing();

@@ -1,0 +1,328 @@
+/* Owns when receivers are told of events, and what an answer means for the event and for the
+ * receiver. Must not know how a call is signed and sent (worker/send/webhook.h), nor what is told
+ * next (core/queue/delivery.h). */
+#include "worker/notify.h"
+
+#include <apr_hash.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/queue/delivery.h"
+#include "core/queue/event.h"
+#include "core/store/tenant.h"
+#include "worker/hold/rules.h"
+#include "worker/run/session.h"
+#include "worker/send/webhook.h"
+
+#define THREADS 4
+#define LOOK_MS 500
+#define LOOK_MAX 256
+#define SLICE_MS 5000                 /* then other receivers have their turn */
+#define RESERVE_MS 15000              /* of a lease, for writing down what came of a call */
+#define STORE_NAP_MS 500              /* until that is tried again while the store is away */
+#define SAID_AFTER 3                  /* calls in a row that were not taken, then it is said */
+#define GIVE_UP_MS INT64_C(259200000) /* three days: a weekend and a day to notice */
+
+struct notifier {
+    worker *w;
+    /* Who looks for work: one thread at a time, and alone with what was seen. */
+    pthread_mutex_t looking;
+    apr_pool_t *seen_pool;
+    apr_hash_t *seen; /* receiver -> standing, of those that somebody has */
+    hold_threads threads;
+};
+
+/* Since when a fencing number has not moved, by this process's own clock: a taker waits a whole
+ * lease, and a holder calls nobody when less of it is left than a call and its record may take. */
+typedef struct standing {
+    int64_t fence, since;
+} standing;
+
+/* One receiver in this thread's hands. */
+typedef struct turn {
+    worker *w;
+    store *main;
+    apr_pool_t *pool; /* of one event */
+    queue_receiver receiver;
+    int64_t proven;         /* monotonic ms just before the last write that found it to be ours */
+    const char *fault;      /* why it must not be called, or NULL */
+    const json_t *settings; /* of the sealed document; NULL: it names no such receiver */
+} turn;
+
+/* --- taking one --- */
+
+/* 1: whoever has it has stood still for a lease. */
+static int stands_still(const notifier *n, apr_hash_t *now_seen, apr_pool_t *pool,
+                        const queue_receiver *r, int64_t now)
+{
+    const char *key = ida_printf(pool, "%s\n%s", r->tenant, r->url);
+    const standing *before = n->seen ? apr_hash_get(n->seen, key, APR_HASH_KEY_STRING) : NULL;
+    standing *s = apr_palloc(pool, sizeof *s);
+    *s = (standing){r->fence, before && before->fence == r->fence ? before->since : now};
+    apr_hash_set(now_seen, key, APR_HASH_KEY_STRING, s);
+    return now - s->since > LEASE_MS;
+}
+
+static int take(turn *t, ida_ctx *c, const queue_receiver *r)
+{
+    t->proven = ida_monotonic(&t->w->env);
+    t->receiver = *r;
+    if (queue_receiver_take(t->main, c, &t->receiver, t->w->id)) {
+        ida_ctx_clear(c);
+        return 0;
+    }
+    return 1;
+}
+
+/* 1: *t has one. */
+static int look(notifier *n, turn *t, apr_pool_t *pool)
+{
+    const queue_receiver *rows;
+    int count, taken = 0;
+    apr_pool_t *fresh;
+    ida_ctx *c = worker_ctx(t->w, pool);
+    if (queue_receiver_due(t->main, c, ida_now(&t->w->env), LOOK_MAX, &rows, &count)) {
+        return 0; /* the store is away: the run threads tell */
+    }
+    apr_pool_create(&fresh, NULL);
+    apr_hash_t *seen = apr_hash_make(fresh);
+    int64_t now = ida_monotonic(&t->w->env);
+    for (int i = 0; i < count; i++) {
+        int free = !rows[i].owner || stands_still(n, seen, fresh, &rows[i], now);
+        taken = taken || (free && take(t, c, &rows[i]));
+    }
+    if (n->seen_pool) {
+        apr_pool_destroy(n->seen_pool);
+    }
+    n->seen_pool = fresh;
+    n->seen = seen;
+    return taken;
+}
+
+/* --- one event --- */
+
+/* By the document as it is sealed, whatever the rows that follow from it say. */
+static void read_settings(turn *t, apr_pool_t *pool)
+{
+    ida_tenant *tenant;
+    const char *seal;
+    int64_t revision;
+    size_t i;
+    const json_t *one;
+    const queue_receiver *r = &t->receiver;
+    ida_ctx *c = worker_ctx(t->w, pool);
+    t->settings = NULL;
+    t->fault = store_tenant_get(t->main, c, r->tenant, &tenant, &seal, &revision)
+                   ? ida_printf(pool, "The tenant's document cannot be read: %s", c->message)
+                   : run_seal_fault(t->w, pool, tenant, seal, revision);
+    if (t->fault) {
+        return;
+    }
+    json_array_foreach (json_object_get(tenant->document, "notifications"), i, one) {
+        if (strcmp(ida_json_string(one, "url"), r->url) == 0) {
+            t->settings = one;
+        }
+    }
+}
+
+static webhook_outcome call(turn *t, const queue_event *event, int *retry_after,
+                            const char **detail)
+{
+    *retry_after = 0;
+    if (t->fault) {
+        *detail = t->fault;
+        return WEBHOOK_LATER;
+    }
+    if (!t->settings) {
+        *detail = "The tenant's document names this receiver no more";
+        return WEBHOOK_GONE;
+    }
+    json_t *body = ida_json_keep(t->pool, queue_event_json(worker_ctx(t->w, t->pool),
+                                                           t->receiver.tenant, event));
+    const webhook_call made = {.url = t->receiver.url,
+                               .secret_file = ida_json_string(t->settings, "secretFile"),
+                               .ca_file = ida_json_string(t->settings, "caFile"),
+                               .id = event->id,
+                               .body = ida_json_text(t->pool, body),
+                               .allow_private = json_is_true(
+                                   json_object_get(t->settings, "allowPrivate"))};
+    return webhook_send(&t->w->env, t->pool, &made, retry_after, detail);
+}
+
+static int64_t longer(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What the record of a call is repeated for while the store is away: another call would be the
+ * other choice. */
+static ida_kind record(turn *t, const queue_delivery *d, const queue_delivery_failure *failure)
+{
+    while (1) {
+        ida_ctx *c = worker_ctx(t->w, t->pool);
+        int64_t begun = ida_monotonic(&t->w->env);
+        ida_kind kind = failure ? queue_delivery_failed(t->main, c, &t->receiver, d, failure)
+                                : queue_delivery_done(t->main, c, &t->receiver, d);
+        t->proven = kind ? t->proven : begun;
+        if (kind != IDA_SERVICE_UNAVAILABLE || begun - t->proven > LEASE_MS) {
+            return kind;
+        }
+        worker_nap(t->w, STORE_NAP_MS);
+        if (worker_stopping(t->w)) {
+            return kind;
+        }
+    }
+}
+
+/* What stands behind "?" may be a secret of the receiver's. */
+static const char *shown(const turn *t)
+{
+    const char *url = t->receiver.url;
+    return ida_printf(t->pool, "%.*s", (int)strcspn(url, "?"), url);
+}
+
+static ida_kind took(turn *t, const queue_delivery *d)
+{
+    int64_t failures = t->receiver.failures;
+    ida_kind kind = record(t, d, NULL);
+    if (!kind && failures >= SAID_AFTER) {
+        ida_log(&t->w->env, IDA_LOG_INFO, NULL, "tenant %s: the receiver %s takes events again",
+                t->receiver.tenant, shown(t));
+    }
+    return kind;
+}
+
+static ida_kind took_not(turn *t, const queue_delivery *d, const queue_event *event, int gone,
+                         int retry_after, const char *detail)
+{
+    uint32_t random;
+    const queue_receiver *r = &t->receiver;
+    int64_t now = ida_now(&t->w->env);
+    ida_random(&t->w->env, &random, sizeof random);
+    const queue_delivery_failure failure = {
+        .error = detail,
+        .next_at = now + longer(hold_event_ms(d->tries, random), retry_after),
+        .receiver_next_at = now + longer(hold_backoff_ms(r->failures, random), retry_after),
+        .give_up = gone || (d->failed_at && now - d->failed_at >= GIVE_UP_MS)};
+    ida_kind kind = record(t, d, &failure);
+    if (kind) {
+        return kind;
+    }
+    if (failure.give_up) {
+        ida_log(&t->w->env, IDA_LOG_ERROR, "IDA0371",
+                "tenant %s: the receiver %s has not taken event %s (%s, task %s), which is given "
+                "up: %s; look at the receiver, then idadminctl notification retry",
+                r->tenant, shown(t), event->id, event->type, event->task_id, detail);
+    } else if (r->failures == SAID_AFTER) {
+        ida_log(&t->w->env, IDA_LOG_WARN, "IDA0370",
+                "tenant %s: the receiver %s does not take events, they wait and are tried again: "
+                "%s",
+                r->tenant, shown(t), detail);
+    }
+    return IDA_OK;
+}
+
+/* IDA_OK: the next one may be told; IDA_NOT_FOUND: nothing more for now; IDA_CONFLICT: the receiver
+ * is somebody else's. */
+static ida_kind tell_next(turn *t)
+{
+    const queue_event *event;
+    queue_delivery next;
+    int count, retry_after;
+    const char *detail;
+    ida_ctx *c = worker_ctx(t->w, t->pool);
+    ida_kind kind = queue_delivery_next(t->main, c, &t->receiver, &next);
+    kind = kind ? kind
+                : queue_event_list(t->main, c, t->receiver.tenant, next.seq - 1, 1, &event, &count);
+    if (kind || !count || event->seq != next.seq) {
+        return kind ? kind : IDA_NOT_FOUND; /* removed meanwhile */
+    }
+    if (ida_monotonic(&t->w->env) - t->proven > LEASE_MS - WEBHOOK_MS - RESERVE_MS) {
+        return IDA_NOT_FOUND;
+    }
+    webhook_outcome outcome = call(t, event, &retry_after, &detail);
+    if (outcome == WEBHOOK_TAKEN) {
+        return took(t, &next);
+    }
+    kind = took_not(t, &next, event, outcome == WEBHOOK_GONE, retry_after, detail);
+    return kind ? kind : IDA_NOT_FOUND;
+}
+
+static void serve(turn *t, apr_pool_t *pool)
+{
+    ida_kind kind = IDA_OK;
+    int64_t until = ida_monotonic(&t->w->env) + SLICE_MS;
+    read_settings(t, pool);
+    apr_pool_create(&t->pool, pool);
+    while (!kind && !worker_stopping(t->w) && ida_monotonic(&t->w->env) < until) {
+        kind = tell_next(t);
+        apr_pool_clear(t->pool);
+    }
+    if (kind == IDA_CONFLICT) {
+        ida_log(&t->w->env, IDA_LOG_WARN, "IDA0372",
+                "tenant %s: another worker took the receiver %s over; this worker calls it no more",
+                t->receiver.tenant, shown(t));
+    } else {
+        queue_receiver_leave(t->main, worker_ctx(t->w, pool), &t->receiver);
+    }
+}
+
+/* --- threads --- */
+
+static void notify_thread(hold_thread *thread)
+{
+    notifier *n = thread->baton;
+    worker *w = thread->w;
+    turn t = {.w = w, .main = thread->main};
+    while (!worker_stopping(w)) {
+        int taken = 0;
+        pthread_mutex_lock(&n->looking);
+        while (!taken && !worker_stopping(w)) {
+            taken = look(n, &t, thread->pool);
+            if (!taken) {
+                apr_pool_clear(thread->pool);
+                worker_nap(w, LOOK_MS);
+            }
+        }
+        pthread_mutex_unlock(&n->looking);
+        if (taken) {
+            serve(&t, thread->pool);
+        }
+        apr_pool_clear(thread->pool);
+    }
+}
+
+static notifier *make(worker *w, apr_pool_t *pool)
+{
+    notifier *n = apr_pcalloc(pool, sizeof *n);
+    n->w = w;
+    pthread_mutex_init(&n->looking, NULL);
+    return n;
+}
+
+notifier *notify_start(worker *w, apr_pool_t *pool)
+{
+    notifier *n = make(w, pool);
+    for (int i = 0; i < THREADS; i++) {
+        hold_thread_start(&n->threads, w, notify_thread, n);
+    }
+    return n->threads.count ? n : NULL;
+}
+
+int notify_join(notifier *n, int64_t until)
+{
+    return hold_threads_join(&n->threads, n->w, until);
+}
+
+void notify_once(worker *w, store *main, apr_pool_t *pool)
+{
+    notifier *n = make(w, pool);
+    turn t = {.w = w, .main = main};
+    apr_pool_t *each;
+    apr_pool_create(&each, pool);
+    while (!worker_stopping(w) && look(n, &t, each)) {
+        serve(&t, each);
+        apr_pool_clear(each);
+    }
+    apr_pool_destroy(each);
+}
