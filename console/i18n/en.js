@@ -162,7 +162,7 @@ export default {
   people: {
     search: 'Name, address or user name', status: 'Status', all: 'All', license: 'License',
     group: 'Group', inactive: 'Inactive for days', before: 'Last sign-in before',
-    after: 'Last sign-in after', createdAfter: 'Created after', person: 'Person', work: 'Work',
+    after: 'Last sign-in after', createdAfter: 'Created after', createdBefore: 'Created before', person: 'Person', work: 'Work',
     signIn: 'Last sign-in', never: 'never, or not recorded', asOf: 'As the directory was read',
     none: 'Nobody matches. Check the spelling, or take a filter away.',
   },

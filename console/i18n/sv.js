@@ -164,7 +164,7 @@ export default {
   people: {
     search: 'Namn, adress eller användarnamn', status: 'Status', all: 'Alla', license: 'Licens',
     group: 'Grupp', inactive: 'Inaktiv i antal dagar', before: 'Senast inloggad före',
-    after: 'Senast inloggad efter', createdAfter: 'Skapad efter', person: 'Person',
+    after: 'Senast inloggad efter', createdAfter: 'Skapad efter', createdBefore: 'Skapad före', person: 'Person',
     work: 'Arbete', signIn: 'Senast inloggad', never: 'aldrig, eller inte noterat',
     asOf: 'Så som katalogen lästes',
     none: 'Ingen matchar. Kontrollera stavningen eller ta bort ett filter.',

@@ -18,9 +18,16 @@ export async function page({ company, query, signal }) {
         ...['active', 'disabled', 'guest'].map((value) => ({ value, label: t(`status.${value}`) }))],
     },
     more: [
-      { name: 'department', label: t('field.department'), max: 256 },
+      ...['department', 'jobTitle', 'company', 'employeeId'].map((name) =>
+        ({ name, label: t(`field.${name}`), max: 256 })),
+      { name: 'manager', label: t('field.manager'), kind: 'person' },
+      { name: 'group', label: t('people.group'), max: 256 },
+      { name: 'license', label: t('people.license'), max: 256 },
+      { name: 'inactiveDays', label: t('people.inactive'), kind: 'number', attrs: { min: 1, max: 36500 } },
       { name: 'lastSignInBefore', label: t('people.before'), kind: 'date' },
       { name: 'lastSignInAfter', label: t('people.after'), kind: 'date' },
+      { name: 'createdAfter', label: t('people.createdAfter'), kind: 'date' },
+      { name: 'createdBefore', label: t('people.createdBefore'), kind: 'date' },
     ],
     change: () => people.reload(),
   });
@@ -33,6 +40,8 @@ export async function page({ company, query, signal }) {
       { label: t('people.work'), cell: (row) => (row.department || row.jobTitle) && el('span',
         { class: 'person' }, bdi(row.jobTitle || row.department),
         row.jobTitle && row.department && el('small', null, bdi(row.department))) },
+      { label: t('field.manager'), cell: (row) => row.manager && el('a',
+        { href: href('person', row.manager.id) }, bdi(row.manager.displayName)) },
       { label: t('people.status'), cell: (row) => statusPill(row.status) },
       { label: t('people.signIn'), cell: (row) => (row.lastSignInAt ? when(row.lastSignInAt, 'day')
         : el('span', { class: 'muted' }, t('people.never'))) },

@@ -73,6 +73,24 @@ subtest 'a hire is looked at, queued and called off' => sub {
     is_deeply([$browser->complaints], [], 'nothing to complain of');
 };
 
+subtest 'people are narrowed down' => sub {
+    ready_at('people?manager=eva.berg%40nordic.example');
+    my @shown = $browser->texts('main tbody tr .person strong, main tbody tr .person a');
+    my $found = Idadmin::Test::Console->new($stack->httpd, user => 'administrator',
+        company => 'nordic')->data('/users', { manager => 'eva.berg@nordic.example' });
+    ok(@{ $found->{items} } > 0, 'somebody reports to Eva');
+    for my $one (@{ $found->{items} }) {
+        ok(grep({ $_ eq $one->{displayName} } @shown), "$one->{displayName} is shown");
+    }
+    my $main = $browser->text('main');
+    like($main, qr/Manager:\s+eva\.berg/, 'by a chip');
+    unlike($main, qr/bo\.ek\@/, 'and nobody else');
+    $browser->click_text('main button', 'Remove the filter Manager eva.berg@nordic.example');
+    $browser->until('all are shown', sub { $browser->text('main') =~ /bo\.ek\@/ });
+    unlike($browser->url, qr/manager=/, 'the address follows');
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+};
+
 subtest 'names of a hostile directory are text' => sub {
     my $name = "<img src=x onerror=\"document.title='caught'\"> \x{202e}txe";
     $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('bo.ek')
