@@ -12,6 +12,7 @@
 #include "core/store/tenant.h"
 #include "worker/connectors.h"
 #include "worker/doctor.h"
+#include "worker/expiry.h"
 #include "worker/hold/amends.h"
 #include "worker/hold/health.h"
 #include "worker/hold/slot.h"
@@ -224,12 +225,17 @@ static void retain(keeper *k, apr_pool_t *pool)
     k->soon = retention_step(k->retention, k->main, k->audit, pool);
 }
 
+static void expiry(keeper *k, apr_pool_t *pool)
+{
+    expiry_say(k->w, k->main, pool);
+}
+
 static const struct duty {
     void (*carry_out)(keeper *k, apr_pool_t *pool);
     int64_t every, first; /* ms; first: after the start */
 } duties[] = {
     {watch, 1000, 0},     {checkpoint, 1000, 1000}, {alarms, 10000, 1000},
-    {walls, 10000, 2000}, {retain, 3600000, 10000},
+    {walls, 10000, 2000}, {retain, 3600000, 10000}, {expiry, 86400000, 3000},
 };
 #define DUTIES (sizeof duties / sizeof duties[0])
 

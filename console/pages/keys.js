@@ -90,7 +90,7 @@ const expiry = (value = year()) => [
 ];
 const expiryFault = ({ expires, never }) => (!never && !(expires > dayOf())
   ? [{ name: 'expires', message: t('apikey.expiresFault') }] : []);
-const expiryOf = ({ expires, never }) => (never ? null : expires);
+const expiryOf = ({ expires, never }) => (never ? 'never' : expires);
 
 async function make(company) {
   const left = el('span', null, t('apikey.count', { n: 0, of: LABEL_MAX }));

@@ -82,11 +82,11 @@ static const char *const levels[] = {"read-only", "full", NULL};
 
 #define TEXT(name, member, most, text) \
     name, IDA_PARAM_STRING, .max = (most), .at = offsetof(key_input, member), .about = text
-#define EXPIRES                                        \
-    {                                                  \
-        TEXT("expires", given.expires, 10,             \
-             "Day, YYYY-MM-DD in the company's zone, " \
-             "with whose beginning the key ends.")     \
+#define EXPIRES                                                                              \
+    {                                                                                        \
+        TEXT("expires", given.expires, 10,                                                   \
+             "Day, YYYY-MM-DD in the company's zone, with whose beginning the key ends, or " \
+             "never; left out: as the company's keys.defaultDays says.")                     \
     }
 
 static const ida_param create_members[] = {
@@ -114,8 +114,7 @@ static ida_kind check_create(ida_call *call)
     in->given.scopes = joined(c->pool, typed(c, call->body, create_members, "scopes"));
     refuse_unknown(c, call->body, create_members);
     ida_kind kind = ida_faults_raise(c);
-    kind = kind ? kind
-                : ida_new_key_check(c, call->tenant->time_zone, &in->given, &as, &in->wanted);
+    kind = kind ? kind : ida_new_key_check(c, call->tenant, &in->given, &as, &in->wanted);
     in->wanted.company = call->tenant->id;
     call->target = in->given.username;
     return kind ? kind : ida_faults_raise(c);
@@ -189,7 +188,7 @@ static ida_kind check_rotate(ida_call *call)
     const ida_new_key given = {.username = in->new_username,
                                .access = ida_access_level_text(IDA_ACCESS_READ_ONLY),
                                .expires = in->given.expires};
-    kind = kind ? kind : ida_new_key_check(c, call->tenant->time_zone, &given, &as, &in->wanted);
+    kind = kind ? kind : ida_new_key_check(c, call->tenant, &given, &as, &in->wanted);
     call->target = in->given.username;
     return kind ? kind : ida_faults_raise(c);
 }

@@ -17,7 +17,7 @@ static ida_kind check_expiry(ida_ctx *c, const char *zone_name, const char *text
 {
     int year, month, day, y, m, d, used = 0;
     if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &used) != 3 || used != 10 || text[10]) {
-        ida_fault_add(c, as, "must be a date YYYY-MM-DD");
+        ida_fault_add(c, as, "must be a date YYYY-MM-DD, or never");
         return IDA_OK;
     }
     ida_civil_from_days(ida_days_from_civil(year, month, day), &y, &m, &d);
@@ -75,7 +75,24 @@ static void check_scopes(ida_ctx *c, const char *text, const char *as, ida_princ
     }
 }
 
-ida_kind ida_new_key_check(ida_ctx *c, const char *zone, const ida_new_key *given,
+/* The day that is so many days after this one, in the zone. */
+static ida_kind default_expiry(ida_ctx *c, const ida_tenant *tenant, int64_t *at)
+{
+    const zone_info *zone;
+    zone_wall wall;
+    ida_kind kind = tenant->key_days ? zone_get(c, tenant->time_zone, &zone) : IDA_OK;
+    if (!kind && tenant->key_days) {
+        int year, month, day;
+        zone_to_wall(zone, ida_now(c->env) / 1000, &wall);
+        ida_civil_from_days(ida_days_from_civil(wall.year, wall.month, wall.day) + tenant->key_days,
+                            &year, &month, &day);
+        wall = (zone_wall){.year = year, .month = month, .day = day};
+        *at = zone_to_utc(zone, &wall) * 1000;
+    }
+    return kind;
+}
+
+ida_kind ida_new_key_check(ida_ctx *c, const ida_tenant *tenant, const ida_new_key *given,
                            const ida_new_key *as, ida_principal *out)
 {
     int access = given->access ? ida_access_level_parse(given->access) : -1;
@@ -100,8 +117,12 @@ ida_kind ida_new_key_check(ida_ctx *c, const char *zone, const ida_new_key *give
     if (given->scopes) {
         check_scopes(c, given->scopes, as->scopes, out);
     }
-    return given->expires ? check_expiry(c, zone, given->expires, as->expires, &out->expires_at)
-                          : IDA_OK;
+    if (!given->expires) {
+        return default_expiry(c, tenant, &out->expires_at);
+    }
+    return strcmp(given->expires, "never") == 0
+               ? IDA_OK
+               : check_expiry(c, tenant->time_zone, given->expires, as->expires, &out->expires_at);
 }
 
 json_t *ida_new_key_json(apr_pool_t *pool, const ida_principal *principal, const char *key)

@@ -6,18 +6,21 @@
 
 #include "core/base/context.h"
 #include "core/tenant/principal.h"
+#include "core/tenant/tenant.h"
 
 /* As given; NULL: not. */
 typedef struct ida_new_key {
     const char *username, *access, *label;
-    const char *expires; /* YYYY-MM-DD: the key stops working when that day begins in the zone */
+    /* YYYY-MM-DD: the key stops working when that day begins in the tenant's zone; "never"; NULL:
+     * as the tenant says (keys.defaultDays). */
+    const char *expires;
     const char *rate, *from; /* from: networks with commas between */
     const char *scopes;      /* names with commas between; of a read-only key alone */
 } ida_new_key;
 
 /* Fills `out` but for its company. Each fault is noted (ida_fault_add) under the name that `as` has
  * in its place; what is returned is any other failure. */
-ida_kind ida_new_key_check(ida_ctx *c, const char *zone, const ida_new_key *given,
+ida_kind ida_new_key_check(ida_ctx *c, const ida_tenant *tenant, const ida_new_key *given,
                            const ida_new_key *as, ida_principal *out);
 
 /* {companyId, username, accessLevel, scopes, label, apiKey, mcpSecret, expiresAt}: the one answer

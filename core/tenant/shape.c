@@ -69,6 +69,8 @@ static const member brake[] = {{"offboardingsPerHour", INTEGER, .low = 1, .high 
 static const member hygiene[] = {
     {"staleAfterDays", INTEGER, FILL, .fallback = "90", .low = 1, .high = 3650}, {0}};
 
+static const member keys[] = {{"defaultDays", INTEGER, .low = 1, .high = 3650}, {0}};
+
 static const member retention[] = {
     {"taskHistoryDays", INTEGER, FILL, .fallback = "365", .low = 1, .high = 3650},
     {"auditDays", INTEGER, FILL, .fallback = "730", .low = 1, .high = 3650},
@@ -186,6 +188,7 @@ static const member tenant[] = {
     {"brake", OBJECT, FILL, .fallback = "{}", .inner = brake},
     {"hygiene", OBJECT, FILL, .fallback = "{}", .inner = hygiene},
     {"retention", OBJECT, FILL, .fallback = "{}", .inner = retention},
+    {"keys", OBJECT, FILL, .fallback = "{}", .inner = keys},
     {"directories", OBJECT, REQUIRED, .inner = both_directories},
     {"roleTemplates", OBJECTS, .high = 1000, .inner = template, .unique = "name"},
     {"workflows", OBJECTS, .high = 200, .inner = workflow, .unique = "name"},

@@ -116,6 +116,7 @@ static ida_tenant *build(apr_pool_t *pool, json_t *document)
     rate_at(filled, "key", &t->rate_key);
     rate_at(filled, "company", &t->rate_company);
     t->brake_per_hour = integer_at(filled, "brake", "offboardingsPerHour", 0);
+    t->key_days = (int)integer_at(filled, "keys", "defaultDays", 0);
     t->stale_after_days = (int)integer_at(filled, "hygiene", "staleAfterDays", 0);
     t->task_history_days = (int)integer_at(filled, "retention", "taskHistoryDays", 0);
     t->audit_days = (int)integer_at(filled, "retention", "auditDays", 0);

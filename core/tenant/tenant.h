@@ -30,7 +30,8 @@ typedef struct ida_tenant {
     int64_t seat_limit; /* -1 = none */
     int public_api, access_governance;
     ida_rate rate_key, rate_company; /* limit 0 and off 0 = not set */
-    int64_t brake_per_hour;          /* 0 = none */
+    int key_days;           /* a new key ends after, unless it is told otherwise; 0 = never */
+    int64_t brake_per_hour; /* 0 = none */
     int stale_after_days, task_history_days, audit_days;
     int has_directory[IDA_DIR_COUNT];
     const json_t *directory[IDA_DIR_COUNT]; /* the member of `directories`, defaults filled in; NULL

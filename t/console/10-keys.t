@@ -76,6 +76,7 @@ sub create {
     faults(make({ username => 'x', accessLevel => 'full', scopes => ['users'] }), ['scopes'],
         'of read-only keys alone');
     is($plain->{json}{data}{expiresAt}, undef, 'without an end');
+    $stack->worker->expect_log(qr/IDA0604/) if $stack->worker;    # a key that ends soon
     my $soon = POSIX::strftime('%Y-%m-%d', gmtime time + 20 * 86400);
     make({ username => 'soon', accessLevel => 'read-only', expires => $soon });
     is(row('soon')->{state}, 'expiring', 'one that ends within thirty days');

@@ -137,6 +137,7 @@ sub company {
     is(need('syncStopped')->{severity}, 'critical', 'or stopped');
     $stack->sql("UPDATE directory_state SET secret_expires_at = " . (now() + 86_400_000));
     is(need('secretExpiring'), undef, 'a certificate that nobody uses is no matter');
+    $stack->worker->expect_log(qr/IDA0604/);
     $stack->create_key(soon => 'soon', 'full', '--expires', do {
         my @t = gmtime(time + 5 * 86400);
         sprintf '%04d-%02d-%02d', $t[5] + 1900, $t[4] + 1, $t[3] });

@@ -65,7 +65,7 @@ static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_wor
     ida_principal *p = &work->principal;
     ida_kind kind = ctl_tenant_exists(ctl, s, p->company);
     kind = kind ? kind : store_tenant_get(s, ctl->c, p->company, &tenant, NULL, NULL);
-    kind = kind ? kind : ida_new_key_check(ctl->c, tenant->time_zone, given, &as, p);
+    kind = kind ? kind : ida_new_key_check(ctl->c, tenant, given, &as, p);
     kind = kind ? kind : ida_faults_raise(ctl->c);
     if (!kind) {
         json_t *parameters = ida_json_keep(ctl->pool, json_object());
@@ -226,7 +226,9 @@ const ctl_command ctl_key_commands[] = {
        "access levels); fixed at creation"},
       {"label", "TEXT", "at most 100 characters; in the audit log beside each call"},
       {"expires", "DATE",
-       "YYYY-MM-DD; the key stops working when that day begins in the tenant's time zone"},
+       "YYYY-MM-DD; the key stops working when that day begins in the tenant's time zone; or "
+       "never; "
+       "else after the tenant's keys.defaultDays"},
       {"rate-limit", "RATE",
        "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
       {"from", "CIDR,...",
