@@ -1,12 +1,13 @@
 #!/bin/sh
 # usage: embed.sh SCHEMADIR > migrations.c
-# Turns SCHEMADIR/{sqlite,postgresql}/NNN-name.{main,cache,audit}.sql into the tables of core/db/migrations.h.
+# Turns SCHEMADIR/{sqlite,postgresql}/NNN-name.{main,cache,audit}.sql and roles.sql into the tables of core/db/migrations.h.
 set -eu
 LC_ALL=C
 export LC_ALL
 
 echo '/* made by schema/embed.sh */'
 echo '#include "core/db/migrations.h"'
+text() { sed 's/\\/\\\\/g; s/"/\\"/g; s/\t/\\t/g; s/?/\\?/g; s/^/      "/; s/$/\\n"/' "$1"; }
 for engine in sqlite postgresql; do
     printf '\nconst ida_migration ida_migrations_%s[] = {\n' "$engine"
     for path in "$1/$engine"/*.sql; do
@@ -20,8 +21,11 @@ for engine in sqlite postgresql; do
         *) echo "embed.sh: $path is not named NNN-name.main.sql, .cache.sql or .audit.sql" >&2; exit 1 ;;
         esac
         printf '    { %s, "%s", "%s",\n' "$number" "$name" "$file"
-        sed 's/\\/\\\\/g; s/"/\\"/g; s/\t/\\t/g; s/?/\\?/g; s/^/      "/; s/$/\\n"/' "$path"
+        text "$path"
         printf '    },\n'
     done
     printf '    { 0, 0, 0, 0 }\n};\n'
 done
+printf '\nconst char ida_roles_postgresql[] =\n'
+text "$1/roles.sql"
+echo '      ;'

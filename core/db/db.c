@@ -115,6 +115,11 @@ const ida_migration *db_migrations(const db *d)
     return d->driver->migrations;
 }
 
+const char *db_roles(const db *d)
+{
+    return d->driver->roles;
+}
+
 int db_known_version(const db *d, db_file file)
 {
     int known = 0;

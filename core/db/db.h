@@ -137,6 +137,8 @@ typedef enum db_file { DB_MAIN, DB_CACHE, DB_AUDIT, DB_FILE_COUNT } db_file;
 const char *db_file_name(db_file file); /* "main", "cache", "audit" */
 db_role db_file_role(db_file file);     /* whose connections write it */
 const struct ida_migration *db_migrations(const db *d);
+/* Script that makes the engine's users and what each may do; NULL: it knows no users. */
+const char *db_roles(const db *d);
 /* Number of the newest migration of a file that this program knows for the engine. */
 int db_known_version(const db *d, db_file file);
 

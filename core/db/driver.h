@@ -12,6 +12,7 @@
 typedef struct db_driver {
     const char *prefix; /* of the DSN */
     const ida_migration *migrations;
+    const char *roles; /* script of who may do what; NULL: the engine has no users */
     const char *(*dsn_fault)(const char *rest);
     int (*dsn_has_password)(const char *rest); /* NULL: it never has */
     /* Opens and leaves *out NULL on failure; closing is registered with the pool. `rest`: the DSN

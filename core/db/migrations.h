@@ -14,4 +14,7 @@ typedef struct ida_migration {
 extern const ida_migration ida_migrations_sqlite[];
 extern const ida_migration ida_migrations_postgresql[];
 
+/* Roles of PostgreSQL and what each may do; the whole of roles.sql. */
+extern const char ida_roles_postgresql[];
+
 #endif

@@ -153,6 +153,7 @@ failed:
 const db_driver db_postgresql = {
     .prefix = "pgsql:",
     .migrations = ida_migrations_postgresql,
+    .roles = ida_roles_postgresql,
     .dsn_fault = dsn_fault,
     .dsn_has_password = dsn_has_password,
     .open = open_postgresql,

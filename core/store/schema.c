@@ -126,6 +126,30 @@ static ida_kind check_not_newer(const char *dsn, ida_ctx *c, apr_pool_t *pool)
     return kind;
 }
 
+ida_kind store_schema_roles(const char *dsn, ida_ctx *c)
+{
+    apr_pool_t *pool;
+    db *d = NULL;
+    apr_pool_create(&pool, c->pool);
+    ida_kind kind = db_open_unchecked(&d, dsn, DB_REQUEST, c, pool);
+    if (!kind && !db_roles(d)) {
+        kind = ida_fail(c, IDA_CONFLICT,
+                        "Roles are PostgreSQL's; with SQLite the owners and groups of the files "
+                        "say who may do what.");
+        db_close(d);
+    } else if (!kind) {
+        kind = db_schema_begin(d, c);
+        kind = kind ? kind : db_script(d, c, db_roles(d));
+        kind = kind ? kind : db_commit(d, c);
+        if (kind && db_in_transaction(d)) {
+            db_rollback(d);
+        }
+        db_close(d);
+    }
+    apr_pool_destroy(pool);
+    return kind;
+}
+
 /* It has nothing to lose, and a restored store comes without one. A cache of another version
  * belongs to an upgrade. */
 void store_cache_make(const char *dsn, ida_ctx *c)

@@ -86,6 +86,8 @@ ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton);
 /* Schema: creates or migrates all files; makes settings (cursor key). `steps` gets a line of text
  * for each migration carried out (json array of strings). Refuses a schema newer than it knows. */
 ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps);
+/* The engine's users and what each may do (schema/roles.sql); IDA_CONFLICT where it has none. */
+ida_kind store_schema_roles(const char *dsn, ida_ctx *c);
 /* At the start of worker and idadminctl: makes a cache that is not there, or empty, when the store
  * is and this process may. What stands in the way is told by whoever then wants to use it. */
 void store_cache_make(const char *dsn, ida_ctx *c);

@@ -115,6 +115,10 @@ static int upgrade(ctl_call *ctl)
     if (!kind) {
         kind = store_schema_upgrade(ctl->config.store, ctl->c, steps);
     }
+    if (!kind && ctl_value(ctl, "roles")) {
+        kind = store_schema_roles(ctl->config.store, ctl->c);
+        json_array_append_new(steps, json_string("roles: idadmin_web and idadmin_worker"));
+    }
     if (!kind) {
         kind = ida_seal_key_make(ctl->c, ctl->config.seal_key, owner, group);
     }
@@ -155,6 +159,8 @@ const ctl_command ctl_schema_commands[] = {
      "A store newer than this program is refused.",
      {{"owner", "USER",
        "as root: the seal key belongs to this user, one that is there already too"},
+      {"roles", NULL,
+       "PostgreSQL: makes the roles idadmin_web and idadmin_worker, or says anew what each may do"},
       {NULL, NULL, NULL}},
      upgrade},
     {0},

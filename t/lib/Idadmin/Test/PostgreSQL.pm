@@ -102,11 +102,21 @@ sub create_database {
     return $name;
 }
 
-# DSN as the programs take it, over the socket (tcp => 1: over 127.0.0.1).
+# A user who has a role and nothing else; made when somebody asks first.
+sub user_with {
+    my ($self, $role) = @_;
+    my $user = "${role}_user";
+    $self->sql('postgres', "CREATE ROLE $user LOGIN IN ROLE $role")
+        if !$self->{users}{$user}++;
+    return $user;
+}
+
+# DSN as the programs take it, over the socket (tcp => 1: over 127.0.0.1), as this user.
 sub dsn {
     my ($self, $database, %how) = @_;
     my $host = $how{tcp} ? '127.0.0.1' : $self->{sockets};
-    return "pgsql:host=$host port=$self->{port} user=idadmin dbname=$database";
+    my $user = $how{user} // 'idadmin';
+    return "pgsql:host=$host port=$self->{port} user=$user dbname=$database";
 }
 
 # Runs SQL through psql; returns rows as array references of text (NULL is undef).

@@ -36,6 +36,8 @@ sub for_each_stack(&@) {
 #   httpd  => {...} for Httpd->new, or 0               worker => {...} for Worker->new, or 0
 #   keys   => { name => [username, access, more options...] }, besides full and read; 6000/60s
 #          unless --rate-limit is given
+#   roles  => 1   PostgreSQL: httpd and worker connect as users with the roles idadmin_web and
+#          idadmin_worker alone
 #   sync   => 0   do not wait for the first sync (with a worker it is waited for)
 sub new {
     my ($class, %how) = @_;
@@ -58,6 +60,13 @@ sub new {
         $self->{seal_key}   = "$base/lib/seal.key";
     }
     $self->ctl_ok('schema', 'upgrade');
+    my %as = map { $_ => $self->{store} } qw(web worker);
+    if ($self->{postgresql} && ($how{roles} || $ENV{IDADMIN_ROLES})) {
+        $self->ctl_ok('schema', 'upgrade', '--roles');
+        %as = map { $_ => $self->{postgresql}->dsn($self->{database},
+            user => $self->{postgresql}->user_with("idadmin_$_")) } keys %as;
+    }
+    $self->{stores} = \%as;
 
     # by the caller, who stops it: the next stack may use it
     $self->{slapd_is_given} = ref $how{slapd} && ref $how{slapd} ne 'HASH';
@@ -74,7 +83,7 @@ sub new {
     if (!defined $how{tenant} || $how{tenant}) {
         $self->_begin_tenant(%how);
     }
-    $self->{httpd} = Idadmin::Test::Httpd->new(store => $self->{store}, spool => $self->{spool},
+    $self->{httpd} = Idadmin::Test::Httpd->new(store => $as{web}, spool => $self->{spool},
         %{ $how{httpd} || {} })
         if !defined $how{httpd} || $how{httpd};
     if (!defined $how{worker} || $how{worker}) {
@@ -115,7 +124,7 @@ sub _begin_tenant {
 # Another worker on the same store (several may run at once).
 sub new_worker {
     my ($self, %how) = @_;
-    return Idadmin::Test::Worker->new(store => $self->{store}, spool => $self->{spool},
+    return Idadmin::Test::Worker->new(store => $self->{stores}{worker}, spool => $self->{spool},
         seal_key => $self->{seal_key}, %how);
 }
 
