@@ -154,7 +154,9 @@ static int make_room(request_rec *r, ida_ctx *c, request_body *b, size_t more)
         return no_place(r, c); /* body_free gives the place back */
     }
     b->bytes = bytes;
-    b->room = room;
+    if (room <= SMALL) { /* what is reserved says so already, under the lock */
+        b->room = room;
+    }
     b->deadline = apr_time_now() + ARRIVE_US;
     return OK;
 }
