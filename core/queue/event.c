@@ -21,8 +21,9 @@ ida_kind queue_event_tell(store *s, ida_ctx *c, const ida_task *task, ida_task_s
 {
     const char *type = apr_pstrcat(c->pool, TYPE_BEGINS, ida_task_state_text(state), NULL),
                *id = apr_pstrcat(c->pool, "evt_", ida_new_id(c->pool, c->env), NULL);
-    int64_t seq;
-    ida_kind kind = store_number(s, c, STMT_event_next, DB_ARGS(DB_T(task->tenant)), &seq);
+    db_result r;
+    ida_kind kind = store_write(s, c, STMT_event_next, DB_ARGS(DB_T(task->tenant)), &r);
+    int64_t seq = kind ? 0 : DB_ROW(number, &r, 0)->number.number;
     kind = kind ? kind
                 : store_write(s, c, STMT_event_insert,
                               DB_ARGS(DB_T(task->tenant), DB_I(seq), DB_T(id), DB_T(type),

@@ -209,7 +209,8 @@ subtest 'members of the tenant document' => sub {
     my %dotted = (modules => 'modules', rates => 'rateLimits', brake => 'brake',
         hygiene => 'hygiene', retention => 'retention');
     my %listed = (cloud => 'directories.cloud', on_premises => 'directories.onPremises',
-        template => 'roleTemplates', service => 'accessCatalog', workflow => 'workflows');
+        template => 'roleTemplates', service => 'accessCatalog', workflow => 'workflows',
+        notification => 'notifications');
     my (@missing, %known, $count);
     for my $name (sort keys %table) {
         for my $member (@{ $table{$name} }) {

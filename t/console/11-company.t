@@ -2,7 +2,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(secret_file wait_until);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack;
 
@@ -23,7 +23,7 @@ sub settings {
         createUsersIn => 'onPremises', brake => { offboardingsPerHour => 7 },
         hygiene => { staleAfterDays => 90 },
         retention => { taskHistoryDays => 365, auditDays => 730 }, workflowCount => 1,
-        notificationCount => 2,
+        notificationCount => 1,
         rateLimits => { key => '77/60s', company => '4000/60s',
             source => { key => 'tenant', company => 'server' } } }, 'settings in force');
     is($company->{seats}{limit}, 500, 'seats');
@@ -76,6 +76,8 @@ sub never {
     $stack->stop;
 }
 
+my $notification = { url => 'https://hr.nordic.example/events', events => ['task.failed'],
+    secretFile => secret_file('hr.whsec', 'whsec_' . 'QUJD' x 11 . "\n") };
 my $workflow = { name => 'Joiner', trigger => 'userCreate', actions => [
     { type => 'sendEmail', to => 'it@nordic.example', subject => 'a', body => 'b' },
     { type => 'sendEmail', to => 'hr@nordic.example', subject => 'a', body => 'b' },
@@ -91,7 +93,8 @@ for_each_stack {
 } httpd => { console => 1,
     rate_limits => { person => '100000/60s', company => '4000/60s' } },
     tenant => { brake => { offboardingsPerHour => 7 }, seatLimit => 500,
-        rateLimits => { key => '77/60s' }, workflows => [$workflow] };
+        rateLimits => { key => '77/60s' }, workflows => [$workflow],
+        notifications => [$notification] };
 
 subtest 'both directories' => sub {
     my $stack = Idadmin::Test::Stack->new(cloud => {}, slapd => {},

@@ -164,6 +164,35 @@ sub by_rest {
     is($stack->get('/v1/api/access-requests')->{json}{data}{items}[0]{state}, 'denied', 'it is');
     is($stack->post('/v1/api/access-request/decision', { requestId => $id, decision => 'deny',
         approver => upn('eva.berg') }, key => 'read')->{status}, 403, 'not with a key that reads');
+    # As a ticket system carries it: who may decide, the decision, once more after a lost answer.
+    my $ticket = ask('CRM', 'ida.wall');
+    my ($open) = grep { $_->{id} eq $ticket } @{ $stack->get('/v1/api/approvals')
+        ->{json}{data}{items} };
+    ok(grep({ $_->{userPrincipalName} eq upn('eva.berg') } @{ $open->{eligibleApprovers} }),
+        'approvals names who may decide');
+    my $carry = sub { my ($number, %body) = @_;
+        return $stack->post('/v1/api/access-request/decision', { requestId => $ticket,
+            decision => 'approve', approver => upn('eva.berg'), reason => $number, %body },
+            headers => { 'Idempotency-Key' => $number }) };
+    my $first = $carry->('ticket-1');
+    is($first->{status}, 200, 'approved') or diag $first->{body};
+    my $again = $carry->('ticket-1');
+    is($again->{headers}{'idempotent-replayed'}, 'true', 'the same call again is answered as before');
+    is_deeply($again->{json}, $first->{json}, 'word for word');
+    is($carry->('ticket-2', decision => 'deny')->{status}, 409, 'another decision comes too late');
+    my $row = $stack->get('/v1/api/access-requests?limit=1')->{json}{data}{items}[0];
+    is_deeply([@$row{qw(id state decidedBy reason)}],
+        [$ticket, 'approved', upn('eva.berg'), 'ticket-1'], 'and the list says who decided');
+    $stack->wait_task($row->{taskId});
+    ok(grep({ $_->{task}{id} eq $row->{taskId} && $_->{type} eq 'task.done' } @{
+        $stack->get('/v1/api/events?limit=200')->{json}{data}{items} }), 'an event tells of its task');
+    good($as{operator}->post('/access-request/end', { requestId => $ticket }), 'ended');
+    my $own = ask('Own', 'eva.berg');
+    my $refused = $stack->post('/v1/api/access-request/decision', { requestId => $own,
+        decision => 'approve', approver => upn('eva.berg') });
+    is($refused->{status}, 403, 'the requester decides nothing');
+    like($refused->{json}{error}{message}, qr/asked for it and decides nothing/, 'and is told so');
+    good($as{operator}->post('/access-request/end', { requestId => $own }), 'withdrawn');
 }
 
 sub module_off {

@@ -140,7 +140,8 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'role_assignment person upn user_id assigned_by',
     'task person object_id upn mail display_name employee_id progress warnings error marker '
     . 'username change_by',
-    'task_payload payload', 'task_step detail',
+    'task_payload payload', 'task_step detail', 'event error',
+    'event_delivery person object_id error',
     'user_lock person', 'workflow_run upn', 'workflow_run_action error',
     'cache.address address owner_id',
     'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname '
@@ -162,6 +163,8 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'audit_outbox rid tenant_id',
     'directory_check tenant_id directory worker lines',
     'directory_state tenant_id directory hold_reason sync_owner',
+    'event tenant_id id type task_id', 'event_counter tenant_id',
+    'event_delivery tenant_id url', 'notification tenant_id url events owner',
     'idempotency tenant_id username method path request_hash location task_id',
     'reservation tenant_id task_id',
     'role_assignment tenant_id template_id task_id',

@@ -35,6 +35,18 @@ static void backoff(void)
        "no number of tries makes it longer");
 }
 
+static void events(void)
+{
+    static const int64_t wait[][2] = {
+        {0, 5000}, {1, 10000}, {9, 2560000}, {10, 3600000}, {1000000, 3600000}};
+    for (size_t i = 0; i < sizeof wait / sizeof *wait; i++) {
+        int64_t low = hold_event_ms(wait[i][0], 0), high = hold_event_ms(wait[i][0], 400);
+        ok(low == wait[i][1] * 8 / 10 && high == wait[i][1] * 12 / 10,
+           "after %lld tries an event waits %lld ms +- 20 %%", (long long)wait[i][0],
+           (long long)wait[i][1]);
+    }
+}
+
 static void lag(void)
 {
     static const int64_t wait[][2] = {{-5000, 1000},  {0, 1000},
@@ -163,6 +175,7 @@ int main(void)
 {
     setup();
     backoff();
+    events();
     lag();
     holds();
     passwords();

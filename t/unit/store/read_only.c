@@ -142,9 +142,10 @@ static void read_with(store *s, const ida_operation *op, json_t *arguments, cons
         printf("# %s %s\n", ida_json_text(pool, arguments), call->c->message);
     }
     const char *cursor = kind ? NULL : ida_json_string(call->result, "nextCursor");
-    if (cursor && !json_object_get(arguments, "cursor")) {
+    const char *way = call->operation == &ida_op_events ? "after" : "cursor";
+    if (cursor && !json_object_get(arguments, way)) {
         json_t *next = ida_json_keep(pool, json_copy(arguments));
-        json_object_set_new(next, "cursor", json_string(cursor));
+        json_object_set_new(next, way, json_string(cursor));
         read_with(s, op, next, "on the next page");
     }
 }

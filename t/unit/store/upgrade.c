@@ -4,6 +4,7 @@
 
 #include "core/db/db.h"
 #include "core/db/migrations.h"
+#include "core/queue/event.h"
 #include "core/queue/rehire.h"
 #include "core/store/key.h"
 #include "t/unit/setup.h"
@@ -115,6 +116,14 @@ static void check_keys(store *s)
        "an old key has no maker and no networks");
 }
 
+/* What ended before there were events is not told. */
+static void check_events(store *s)
+{
+    int64_t first = -1, last = -1;
+    is_int(queue_event_bounds(s, ida_ctx_make(&env, pool), "t", &first, &last), IDA_OK, "events");
+    ok(first == 1 && last == 0, "none yet");
+}
+
 int main(void)
 {
     setup();
@@ -139,6 +148,7 @@ int main(void)
            "an open creation is found by its employeeId");
         check_steps(s);
         check_keys(s);
+        check_events(s);
         is_int(count, 2, "the brake counts the old offboarding and the old update that disables");
     }
     return done();

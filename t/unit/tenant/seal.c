@@ -38,6 +38,8 @@ static void sealing(void)
         "{\"directories\":{\"cloud\":{\"protectedAccounts\":[]}}}",
         "{\"directories\":{\"onPremises\":null}}",
         "{\"workflows\":[]}",
+        "{\"notifications\":[{\"url\":\"https://evil.example\",\"secretFile\":\"/etc/w\","
+        "\"events\":[\"task.done\"]}]}",
         "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
         "\"callWebhook\",\"url\":\"https://evil.example\",\"secretFile\":\"/etc/w\"}]}]}",
         "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"

@@ -101,6 +101,24 @@ static void refusals(void)
         {"\"roleTemplates\":[{\"groups\":[1]}]", "roleTemplates[0].groups[0]", "must be a string"},
         {"\"roleTemplates\":[{\"groups\":[\"x\"]}]", "roleTemplates[0].name", "is required"},
         {"\"roleTemplates\":[null]", "roleTemplates[0]", "must be an object"},
+        {"\"notifications\":[{\"url\":\"http://x.example\",\"secretFile\":\"/x\",\"events\":"
+         "[\"task.done\"]}]",
+         "notifications[0].url", "https"},
+        {"\"notifications\":[{\"url\":\"https://x.example\",\"secretFile\":\"x\",\"events\":"
+         "[\"task.done\"]}]",
+         "notifications[0].secretFile", "absolute path"},
+        {"\"notifications\":[{\"url\":\"https://x.example\",\"events\":[\"task.done\"]}]",
+         "notifications[0].secretFile", "is required"},
+        {"\"notifications\":[{\"url\":\"https://x.example\",\"secretFile\":\"/x\",\"events\":"
+         "[]}]",
+         "notifications[0].events", "not be empty"},
+        {"\"notifications\":[{\"url\":\"https://x.example\",\"secretFile\":\"/x\",\"events\":"
+         "[\"task.queued\"]}]",
+         "notifications[0].events[0]", "task.attention"},
+        {"\"notifications\":[{\"url\":\"https://x.example\",\"secretFile\":\"/x\",\"events\":"
+         "[\"task.done\"]},{\"url\":\"https://x.example\",\"secretFile\":\"/y\",\"events\":"
+         "[\"task.failed\"]}]",
+         "notifications[1].url", "used twice"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"never\",\"actions\":[]}]",
          "workflows[0].trigger", "userCreate"},
         {"\"workflows\":[{\"name\":\"J\",\"trigger\":\"userCreate\"}]", "workflows[0].actions",

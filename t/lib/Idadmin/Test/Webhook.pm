@@ -58,8 +58,8 @@ sub secret { return $_[0]{secret} }
 sub url     { my ($self, $path) = @_; return "http://127.0.0.1:$self->{port}$path" }
 sub tls_url { my ($self, $path) = @_; return "https://127.0.0.1:$self->{tls_port}$path" }
 
-# Calls of a path (or all), oldest first: path, at (seconds), headers { lower-case }, body, json, signed: 1 when
-# the signature is right by this side's reckoning.
+# Calls of a path (or all), oldest first: path, at (seconds), headers { lower-case }, body, json,
+# signed: 1 when the signature is right by this side's reckoning.
 sub calls {
     my ($self, $path) = @_;
     return () if !-e "$self->{base}/journal";
