@@ -275,6 +275,7 @@ static int once(worker *w, apr_pool_t *pool)
     store *main = store_make(pool, w->config.store, DB_REQUEST),
           *cache = store_make(pool, w->config.store, DB_SYNC),
           *audit = store_make(pool, w->config.store, DB_INGEST);
+    audit->audit_key = w->config.audit_key;
     session_cache sessions = {.w = w};
     housekeeping *keeping = housekeep_start(w, watch, plan, pool,
                                             1); /* leases must be renewed here as well */
