@@ -108,14 +108,14 @@ static ida_kind judge_end(store *s, ida_ctx *c, const walk_work *work, const db_
     if (kind) {
         return kind;
     }
-    if (stray) {
-        broken_at(w, c, w->head + 1,
-                  r->rows ? "stands behind the end of the chain"
-                          : "has no chain: its head is missing");
-    } else if (w->to > w->head) {
+    if (w->to > w->head) {
         broken_at(w, c, w->head + 1, "is missing: the newest records were cut off");
     } else if (strcmp(w->hash, is.hash) != 0) {
         broken_at(w, c, w->head, "is not the one that the chain ends with");
+    } else if (stray) {
+        broken_at(w, c, w->head + 1,
+                  r->rows ? "stands behind the end of the chain"
+                          : "has no chain: its head is missing");
     } else if (r->rows && (!key || (key != newest && !work->keys.is_new) ||
                            !store_chain_head_proven(c->pool, key, r, work->tenant))) {
         broken_at(w, c, w->head > 0 ? w->head : 1,

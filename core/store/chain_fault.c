@@ -32,9 +32,6 @@ static int fits(apr_pool_t *pool, const db_result *r, int i, const audit_keys *k
 /* Why it does not fit: from what its neighbours say, as far as they are of this page. */
 static const char *misfit(apr_pool_t *pool, const db_result *r, int i, const store_chain_place *p)
 {
-    if (i + 1 < r->rows && fits(pool, r, i + 1, p->keys, p->tenant, p->previous, p->seq)) {
-        return "was put in: the one behind it is the one that belongs here";
-    }
     for (int k = 0; k < r->rows; k++) {
         const row_audit *other = DB_ROW(audit, r, k);
         if (k != i && (fits(pool, r, i, p->keys, p->tenant, other->hash.text, other->seq.number) ||
@@ -42,6 +39,9 @@ static const char *misfit(apr_pool_t *pool, const db_result *r, int i, const sto
                             other->seq.number + 1))) {
             return "stands in the place of another: records were put into another order";
         }
+    }
+    if (i + 1 < r->rows && fits(pool, r, i + 1, p->keys, p->tenant, p->previous, p->seq)) {
+        return "was put in: the one behind it is the one that belongs here";
     }
     return "does not fit the one before it: its time, category, outcome, identity, question, key "
            "or place was changed, or one was taken out before it";

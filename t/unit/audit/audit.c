@@ -406,7 +406,8 @@ static void test_manipulation(store *main, store *ingest)
          "UPDATE audit.chain SET keyed_from = 9 WHERE tenant_id = 'contoso'", 1, "began later"},
         {"an erasure by hand",
          "UPDATE audit.record SET salt = NULL, actor = NULL, actor_key = NULL, label = NULL, "
-         "action = NULL, target = NULL, target_key = NULL, endpoint = NULL, parameters = NULL "
+         "action = NULL, target = NULL, target_key = NULL, endpoint = NULL, parameters = NULL, "
+         "detail = NULL, address = NULL "
          "WHERE tenant_id = 'contoso' AND seq = 9",
          9, "not by an erasure"},
         {"all records gone", "DELETE FROM audit.record WHERE tenant_id = 'contoso'", 1, "missing"},
