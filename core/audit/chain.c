@@ -90,8 +90,7 @@ char *audit_head_mac(apr_pool_t *pool, const audit_secret *key, const audit_head
 
 char *audit_foot_mac(apr_pool_t *pool, const audit_secret *key, const audit_head *head)
 {
-    const char *parts[] = {"foot", head->tenant, head->first_hash,
-                           decimal(pool, head->first_seq)};
+    const char *parts[] = {"foot", head->tenant, head->first_hash, decimal(pool, head->first_seq)};
     return mac_of(pool, key, parts, sizeof parts / sizeof *parts);
 }
 

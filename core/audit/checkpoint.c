@@ -66,9 +66,9 @@ ida_kind audit_checkpoint_sign(ida_ctx *c, const char *path, audit_checkpoint *p
     const char *text = signed_text(c->pool, p);
     ida_kind kind = read_key(c, path, &key);
     EVP_MD_CTX *digest = kind ? NULL : EVP_MD_CTX_new();
-    if (!kind && (!digest || EVP_DigestSignInit(digest, NULL, NULL, NULL, key) <= 0 ||
-                  EVP_DigestSign(digest, signature, &len, (const unsigned char *)text,
-                                 strlen(text)) <= 0)) {
+    if (!kind &&
+        (!digest || EVP_DigestSignInit(digest, NULL, NULL, NULL, key) <= 0 ||
+         EVP_DigestSign(digest, signature, &len, (const unsigned char *)text, strlen(text)) <= 0)) {
         kind = ida_fail(c, IDA_INTERNAL_ERROR, "The " NAME " file %s signs nothing.", path);
     }
     p->signature = kind ? NULL : ida_hex(c->pool, signature, len);

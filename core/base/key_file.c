@@ -21,8 +21,7 @@ static ida_kind fail(ida_ctx *c, const char *what, const char *path, const char 
 
 static ida_kind not_made(ida_ctx *c, const char *what, const char *path, int error)
 {
-    return error ? fail(c, what, path,
-                        ida_printf(c->pool, "cannot be made: %s.", strerror(error)))
+    return error ? fail(c, what, path, ida_printf(c->pool, "cannot be made: %s.", strerror(error)))
                  : IDA_OK;
 }
 

@@ -27,6 +27,7 @@ ida_kind ida_key_file_read(ida_ctx *c, const char *what, const char *path, char 
 ida_kind ida_key_file_replace(ida_ctx *c, const char *what, const char *path, const char *text);
 
 /* 64 hexadecimal digits as bytes; 0 when they are none. */
-int ida_key_parse(apr_pool_t *pool, const char *text, size_t len, unsigned char key[IDA_SECRET_LEN]);
+int ida_key_parse(apr_pool_t *pool, const char *text, size_t len,
+                  unsigned char key[IDA_SECRET_LEN]);
 
 #endif

@@ -149,11 +149,11 @@ ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const 
                                  int count)
 {
     batch b = {.records = records,
- .count = count,
- .spool = spool,
- .segment = segment,
- .position = position,
- .torn = torn};
+               .count = count,
+               .spool = spool,
+               .segment = segment,
+               .position = position,
+               .torn = torn};
     return commit(s, c, &b, append);
 }
 

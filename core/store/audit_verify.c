@@ -18,8 +18,12 @@ typedef struct walk_work {
     int max;
     store_chain_walk start, *walk; /* start: to begin again from when the snapshot is repeated */
     audit_keys keys;
-    int64_t keyed_from;
+    int64_t keyed_from, broken; /* broken: as the worker marked it */
 } walk_work;
+
+static const char behind_a_break[] =
+    "was written behind an end that was not the one the worker had left: records before it were "
+    "cut off or changed";
 
 static void broken_at(store_chain_walk *w, ida_ctx *c, int64_t seq, const char *how)
 {
@@ -36,8 +40,8 @@ static void compare_marks(store_chain_walk *w, ida_ctx *c)
             broken_at(w, c, w->to,
                       ida_printf(c->pool,
                                  "is not the one that the checkpoint of %s is over: it, or one "
-                                 "since record %lld, was changed, taken out or put in by somebody "
-                                 "who has the key, or with an older store",
+                                 "since record %lld, was changed, taken out or put in, and the "
+                                 "chain written anew from there",
                                  mark->when,
                                  (long long)(w->mark ? w->marks[w->mark - 1].number + 1
                                                      : w->foot + 1)));
@@ -58,16 +62,22 @@ static ida_kind walk_page(store *s, ida_ctx *c, ida_ctx *page, const walk_work *
     }
     for (int i = 0; !kind && !w->broken && i < r.rows; i++) {
         const row_audit *row = DB_ROW(audit, &r, i);
-        const store_chain_place place = {work->tenant,     w->hash,    w->to + 1,
+        const store_chain_place place = {work->tenant,     w->hash,     w->to + 1,
                                          work->keyed_from, &work->keys, w->key};
-        const char *how = store_chain_fault(page->pool, &r, i, &place), *key = row->next_key.text;
+        const char *how = w->to + 1 == work->broken ? behind_a_break
+                                                    : store_chain_fault(page->pool, &r, i, &place),
+                   *key = row->next_key.text;
         if (how) {
             broken_at(w, c, w->to + 1, how);
         } else {
             w->to++;
             w->walked++;
             apr_cpystrn(w->hash, row->hash.text, sizeof w->hash);
-            apr_cpystrn(w->key, key ? key : row->key_id.text ? row->key_id.text : "", sizeof w->key);
+            apr_cpystrn(w->key,
+                        key                ? key
+                        : row->key_id.text ? row->key_id.text
+                                           : "",
+                        sizeof w->key);
             compare_marks(w, c);
         }
     }
@@ -127,9 +137,7 @@ static ida_kind judge_end(store *s, ida_ctx *c, const walk_work *work, const db_
                       : "is not the end that the worker left: the newest records were cut off, or "
                         "where the chain ends, or since when it is under a key, was changed");
     } else if (is.broken) {
-        broken_at(w, c, is.broken,
-                  "was written behind an end that was not the one the worker had left: records "
-                  "before it were cut off or changed");
+        broken_at(w, c, is.broken, behind_a_break);
     } else if (w->mark < w->mark_count) {
         broken_at(w, c, w->head + 1,
                   ida_printf(c->pool,
@@ -181,6 +189,10 @@ static ida_kind walk(store *s, ida_ctx *c, void *baton)
         *w->key = '\0';
         compare_marks(w, c);
     }
+    const audit_secret *key = r.rows
+                                  ? audit_keys_find(&work->keys, DB_ROW(chain, &r, 0)->key_id.text)
+                                  : NULL;
+    work->broken = key && store_chain_head_proven(c->pool, key, &r, work->tenant) ? is.broken : 0;
     kind = w->broken ? IDA_OK : judge_beginning(s, c, work, &r);
     kind = kind || w->broken ? kind : walk_some(s, c, work);
     return kind || w->broken || w->more ? kind : judge_end(s, c, work, &r);

@@ -1,5 +1,5 @@
-/* Owns the judgement of one record in its place of the chain, and what was done to it. Must not know
- * how the chain is read. */
+/* Owns the judgement of one record in its place of the chain, and what was done to it. Must not
+ * know how the chain is read. */
 #include "core/store/chain_fault.h"
 
 #include <string.h>
@@ -25,8 +25,7 @@ static int fits(apr_pool_t *pool, const db_result *r, int i, const audit_keys *k
                              .personal_hash = row->personal_hash.text,
                              .question = row->question.number != 0,
                              .next_key = row->next_key.text};
-    return (key || !row->key_id.text) &&
-           same(audit_chain_hash(pool, key, &link), row->hash.text);
+    return (key || !row->key_id.text) && same(audit_chain_hash(pool, key, &link), row->hash.text);
 }
 
 /* Why it does not fit: from what its neighbours say, as far as they are of this page. */
@@ -34,9 +33,9 @@ static const char *misfit(apr_pool_t *pool, const db_result *r, int i, const sto
 {
     for (int k = 0; k < r->rows; k++) {
         const row_audit *other = DB_ROW(audit, r, k);
-        if (k != i && (fits(pool, r, i, p->keys, p->tenant, other->hash.text, other->seq.number) ||
-                       fits(pool, r, i, p->keys, p->tenant, other->hash.text,
-                            other->seq.number + 1))) {
+        if (k != i &&
+            (fits(pool, r, i, p->keys, p->tenant, other->hash.text, other->seq.number) ||
+             fits(pool, r, i, p->keys, p->tenant, other->hash.text, other->seq.number + 1))) {
             return "stands in the place of another: records were put into another order";
         }
     }
@@ -115,8 +114,8 @@ const char *store_chain_fault(apr_pool_t *pool, const db_result *r, int i,
     if (!fits(pool, r, i, place->keys, place->tenant, place->previous, place->seq)) {
         return misfit(pool, r, i, place);
     }
-    if (row->salt.text && !same(audit_personal_hash(pool, row->salt.text, &stored.record),
-                                row->personal_hash.text)) {
+    if (row->salt.text &&
+        !same(audit_personal_hash(pool, row->salt.text, &stored.record), row->personal_hash.text)) {
         return "was changed in its personal part";
     }
     how = row->salt.text ? NULL : erasure_fault(pool, row, &stored.record, place);

@@ -85,10 +85,9 @@ ida_kind store_chain_close(store *s, ida_ctx *c, const store_chain_head *head)
 {
     const audit_head *is = &head->is;
     return store_write(s, c, STMT_audit_chain_set,
-                       DB_ARGS(DB_T(is->tenant), DB_I(is->seq), DB_T(is->hash),
-                               DB_I(is->first_seq), DB_T(is->first_hash), DB_I(is->keyed_from),
-                               DB_I(is->broken), DB_T(head->key->id),
-                               DB_T(audit_head_mac(c->pool, head->key, is)),
+                       DB_ARGS(DB_T(is->tenant), DB_I(is->seq), DB_T(is->hash), DB_I(is->first_seq),
+                               DB_T(is->first_hash), DB_I(is->keyed_from), DB_I(is->broken),
+                               DB_T(head->key->id), DB_T(audit_head_mac(c->pool, head->key, is)),
                                DB_T(audit_foot_mac(c->pool, head->key, is))),
                        NULL);
 }
@@ -138,8 +137,7 @@ static void mark_broken(ida_ctx *c, store_chain_head *head, const row_audit_end 
     is->hash = newest ? newest->hash.text : audit_genesis;
     is->first_seq = is->first_seq > is->seq || is->first_seq < 0 ? is->seq : is->first_seq;
     is->broken = is->broken > 0 && is->broken <= is->seq ? is->broken : is->seq + 1;
-    is->keyed_from = is->keyed_from > 0 && is->keyed_from <= is->seq ? is->keyed_from
-                                                                     : is->seq + 1;
+    is->keyed_from = is->keyed_from > 0 && is->keyed_from <= is->seq ? is->keyed_from : is->seq + 1;
     ida_log(c->env, IDA_LOG_ERROR, "IDA0142",
             "audit: the end of the chain of %s is not the one that the worker left there; records "
             "are kept behind number %lld, where verification will show it: leave the machine as it "

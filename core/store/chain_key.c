@@ -151,8 +151,8 @@ ida_kind store_audit_erase(store *s, ida_ctx *c, const char *tenant, const int64
     ida_kind kind = store_audit_keys(s, c, &keys);
     for (int i = 0; !kind && i < count; i++) {
         const char *mac = audit_erased_mac(c->pool, audit_keys_newest(&keys), tenant, seqs[i]);
-        kind = store_write(s, c, STMT_erase_record,
-                           DB_ARGS(DB_T(tenant), DB_I(seqs[i]), DB_T(mac)), NULL);
+        kind = store_write(s, c, STMT_erase_record, DB_ARGS(DB_T(tenant), DB_I(seqs[i]), DB_T(mac)),
+                           NULL);
     }
     audit_keys_wipe(&keys);
     return kind;

@@ -18,8 +18,8 @@ static void fill(const db_result *r, int i, void *out)
                                                   .signature = row->signature.text};
 }
 
-static ida_kind read_rows(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t n,
-                     const audit_checkpoint **list, int *count)
+static ida_kind read_rows(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                          size_t n, const audit_checkpoint **list, int *count)
 {
     return store_rows(s, c, statement, args, n, fill, sizeof(audit_checkpoint), list, count);
 }

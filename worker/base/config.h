@@ -13,8 +13,8 @@ typedef struct worker_config {
     const char *audit_key, *audit_signing_key;
     const char *audit_checkpoints; /* file that checkpoints are appended to; NULL: none */
     int audit_syslog;              /* 1: they go to the system's log, too */
-    int threads;          /* 1-64 */
-    int64_t stop_timeout; /* ms */
+    int threads;                   /* 1-64 */
+    int64_t stop_timeout;          /* ms */
     const char *smtp_url, *smtp_from;
     const char *smtp_user, *smtp_password_file,
         *smtp_ca_file;    /* NULL: no sign-in; the system's authorities */

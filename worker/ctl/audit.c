@@ -124,7 +124,10 @@ static int export(ctl_call *ctl)
     }
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
-    kind = kind ? kind : ctl_chain_sign(ctl, ctl->arguments[0]);
+    if (!kind && ctl_chain_sign(ctl, ctl->arguments[0])) { /* a broken chain, too, is exported */
+        fprintf(stderr, "idadminctl: no checkpoint goes with this export: %s\n", ctl->c->message);
+        ida_ctx_clear(ctl->c);
+    }
     const char *separator = ctl->json ? "[\n" : "";
     int count = PAGE;
     apr_pool_t *outer = ctl->pool, *pool;
@@ -213,7 +216,8 @@ const ctl_command ctl_audit_commands[] = {
      "Says what was done to the first record that does not fit. Checkpoints that left the machine "
      "also show what somebody with the worker's keys, or with an older copy of the store, did.",
      {{"checkpoints", "FILE", "also hold it against these checkpoints"},
-      {"key", "PUB", "the public key that they are signed by, or a file of it; default this node's"},
+      {"key", "PUB",
+       "the public key that they are signed by, or a file of it; default this node's"},
       {NULL, NULL, NULL}},
      ctl_chain_verify},
     {"audit",

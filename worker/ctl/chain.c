@@ -49,8 +49,8 @@ static void fault(evidence *e, int64_t number, const char *reason)
 
 static void add_mark(ctl_call *ctl, evidence *e, const audit_checkpoint *p)
 {
-    *(store_chain_mark *)apr_array_push(e->marks) =
-        (store_chain_mark){p->number, p->hash, ida_utc_text(ctl->pool, p->at)};
+    *(store_chain_mark *)apr_array_push(
+        e->marks) = (store_chain_mark){p->number, p->hash, ida_utc_text(ctl->pool, p->at)};
 }
 
 /* The public key: as 64 hexadecimal digits, in a file, or this node's. */
@@ -128,11 +128,12 @@ static void judge_given(ctl_call *ctl, evidence *e)
                            audit_checkpoint_digest(ctl->pool, p)) == 0;
         }
         if (!audit_checkpoint_valid(ctl->pool, e->public, p)) {
-            fault(e, p->number,
-                  ida_printf(ctl->pool,
-                             "The checkpoint over record %lld in the file is not signed by the key: "
-                             "the file was changed, or the key is another one.",
-                             (long long)p->number));
+            fault(
+                e, p->number,
+                ida_printf(ctl->pool,
+                           "The checkpoint over record %lld in the file is not signed by the key: "
+                           "the file was changed, or the key is another one.",
+                           (long long)p->number));
             continue;
         }
         add_mark(ctl, e, p);

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/web_user.h"
 #include "core/audit/checkpoint.h"
+#include "core/base/web_user.h"
 #include "core/store/audit.h"
 #include "core/store/chain_key.h"
 #include "core/store/tenant.h"

@@ -150,7 +150,8 @@ static void test_hashes(void)
     b->rid = a->rid;
     const audit_secret one = {"one", {1}}, two = {"two", {2}};
     audit_link link = {.previous = audit_genesis, .seq = 1, .record = a, .personal_hash = hash};
-    const char *chain = audit_chain_hash(pool, NULL, &link), *keyed = audit_chain_hash(pool, &one, &link);
+    const char *chain = audit_chain_hash(pool, NULL, &link),
+               *keyed = audit_chain_hash(pool, &one, &link);
     ok(strcmp(chain, keyed) != 0, "a key counts");
     ok(strcmp(audit_chain_hash(pool, &two, &link), keyed) != 0, "and which one");
     link.question = 1;
