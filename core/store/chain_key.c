@@ -4,6 +4,7 @@
 
 #include <apr_strings.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/store/chain_head.h"
 #include "core/store/rows.h"
@@ -13,6 +14,20 @@ ida_kind store_audit_keys(store *s, ida_ctx *c, audit_keys *keys)
     keys->count = 0;
     return s->audit_key ? audit_keys_read(c, s->audit_key, keys)
                         : ida_fail(c, IDA_INTERNAL_ERROR, "This process has no audit key.");
+}
+
+ida_kind store_audit_key_make(store *s, ida_ctx *c, uid_t owner, gid_t group)
+{
+    const char *id;
+    ida_kind kind = store_id(s, c, STMT_audit_key_get, NULL, 0, &id);
+    if (!kind && id && access(s->audit_key, F_OK) != 0) {
+        return ida_fail(c, IDA_CONFLICT,
+                        "The chains of this store are under the audit key %s, and %s is not there: "
+                        "copy it from the node where it was made or rotated last; where it is lost "
+                        "run idadminctl audit rotate-key --lost",
+                        id, s->audit_key);
+    }
+    return kind ? kind : audit_keys_make(c, s->audit_key, owner, group);
 }
 
 ida_kind store_chain_allowed(store *s, ida_ctx *c, const audit_keys *keys)
@@ -131,11 +146,10 @@ static ida_kind take_over(store *s, ida_ctx *c, void *baton)
 
 ida_kind store_chain_rotate(store *s, ida_ctx *c, int lost, const char **id)
 {
-    audit_keys keys;
-    ida_kind kind = store_audit_keys(s, c, &keys);
-    if (!kind && lost) {
-        kind = store_transaction(s, c, take_over, &keys);
-    }
+    audit_keys keys = {0};
+    ida_kind kind = lost ? audit_keys_make(c, s->audit_key, (uid_t)-1, (gid_t)-1) : IDA_OK;
+    kind = kind ? kind : store_audit_keys(s, c, &keys);
+    kind = kind || !lost ? kind : store_transaction(s, c, take_over, &keys);
     kind = kind ? kind : store_transaction(s, c, allowed, &keys);
     kind = kind ? kind : audit_keys_rotate(c, s->audit_key, &keys);
     *id = kind ? NULL : apr_pstrdup(c->pool, audit_keys_newest(&keys)->id);

@@ -10,6 +10,9 @@
  * failure. */
 ida_kind store_audit_keys(store *s, ida_ctx *c, audit_keys *keys);
 
+/* Makes the file where there is none, unless the store is under a key already. */
+ida_kind store_audit_key_make(store *s, ida_ctx *c, uid_t owner, gid_t group);
+
 /* Whether this process has the key that all of this store's workers must have: IDA_CONFLICT with a
  * sentence that says where it is to come from. The first one decides. */
 ida_kind store_chain_allowed(store *s, ida_ctx *c, const audit_keys *keys);

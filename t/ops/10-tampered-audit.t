@@ -295,6 +295,22 @@ sub goes_on {
     put_back('now');
 }
 
+# The key itself is gone: that is told, and there is a way on which hides nothing.
+sub lost {
+    my ($key_file) = glob "$base/lib/*.audit";
+    rename $key_file, "$key_file.away" or die $!;
+    is(verify()->{exit}, 1, 'without the key nothing is proven');
+    my $upgrade = $stack->ctl('schema', 'upgrade');
+    is($upgrade->{exit}, 1, 'nor does a store get another one by itself');
+    like($upgrade->{err}, qr/rotate-key --lost/, 'but by a word of its own');
+    $stack->ctl_ok('audit', 'rotate-key', '--lost');
+    is(add(nordic => 1)->{records}, 1, 'records are taken again');
+    like(verify()->{json}{reason}, qr/not in the file of the keys/, 'what was before is not proven');
+    rename "$key_file.away", $key_file or die $!;
+    put_back('now');
+    whole('with the key back', 30);
+}
+
 # -- where nothing was done
 
 sub another_key {
@@ -369,6 +385,7 @@ for_each_engine {
     tampered(@keys);
     replayed();
     goes_on();
+    lost();
     another_key();
     erased_and_retained();
     killed();

@@ -123,10 +123,11 @@ static int keys_began(const json_t *steps)
 static ida_kind make_keys(ctl_call *ctl, uid_t owner, gid_t group, const json_t *steps)
 {
     const worker_config *config = &ctl->config;
+    store *s = ctl_store(ctl, DB_INGEST);
     ida_kind kind = ida_seal_key_make(ctl->c, config->seal_key, owner, group);
-    kind = kind ? kind : audit_keys_make(ctl->c, config->audit_key, owner, group);
+    kind = kind ? kind : store_audit_key_make(s, ctl->c, owner, group);
     kind = kind ? kind : audit_signer_make(ctl->c, config->audit_signing_key, owner, group);
-    return kind ? kind : store_chain_move_all(ctl_store(ctl, DB_INGEST), ctl->c, keys_began(steps));
+    return kind ? kind : store_chain_move_all(s, ctl->c, keys_began(steps));
 }
 
 static int upgrade(ctl_call *ctl)
