@@ -8,6 +8,7 @@
 #include "core/queue/claim.h"
 #include "core/queue/walls.h"
 #include "core/store/audit.h"
+#include "core/store/chain_key.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
 #include "worker/connectors.h"
@@ -160,9 +161,19 @@ static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
 int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool)
 {
     static _Atomic int64_t said;
+    static _Atomic int64_t said_key;
     int64_t moved;
     ida_ctx *c = worker_ctx(w, pool);
-    ida_kind kind = ingest_outbox(main, audit, c, worker_stopping, w, &moved);
+    ida_kind kind = store_audit_ready(audit, c);
+    if (kind) {
+        if (say_now(w, &said_key)) {
+            ida_log(&w->env, IDA_LOG_ERROR, "IDA0418",
+                    "audit records stay in spool and outbox, nothing of them is lost: %s",
+                    c->message ? c->message : ida_kind_text(kind));
+        }
+        return 1;
+    }
+    kind = ingest_outbox(main, audit, c, worker_stopping, w, &moved);
     if (kind && say_now(w, &said)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0602",
                 "audit records cannot be taken from the outbox: %s", c->message ? c->message : "");

@@ -50,6 +50,10 @@ static void help(void)
          "store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool\n"
          "  --seal-key FILE      default <store stem>.key beside a SQLite store, "
          "else " IDA_SYSCONFDIR "/idadmin/seal.key\n"
+         "  --audit-key FILE, --audit-signing-key FILE\n"
+         "                       default: the seal key's name with .audit and .signing\n"
+         "  --audit-checkpoints FILE, --audit-syslog on|off\n"
+         "                       where checkpoints of the audit chains leave the machine\n"
          "  --threads N          tasks of a directory at a time, 1 to 64, default 4\n"
          "  --stop-timeout TIME  how long the end may take, 1s to 1h, default 30s\n"
          "  --smtp-url URL, --smtp-from ADDRESS, --smtp-user NAME, --smtp-password-file FILE, "
@@ -61,7 +65,7 @@ static void help(void)
          "  --version, --help\n\n"
          "Signals: TERM and INT finish the step in hand, give tasks back and exit 0 within the "
          "stop time; HUP reads the configuration again\n"
-         "(all but store and threads).\n"
+         "(all but store, threads and the audit's keys).\n"
          "Exit status: 0 done, 1 failed, 2 wrong usage.");
 }
 
@@ -164,9 +168,12 @@ static void reload(worker *w, apr_pool_t *pool, const command_line *line)
                 "the configuration is as it was, the new one cannot be used: %s", c->message);
         return;
     }
-    if (strcmp(config.store, w->config.store) != 0 || config.threads != w->config.threads) {
+    if (strcmp(config.store, w->config.store) != 0 || config.threads != w->config.threads ||
+        strcmp(config.audit_key, w->config.audit_key) != 0 ||
+        strcmp(config.audit_signing_key, w->config.audit_signing_key) != 0) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0331",
-                "store and threads change with a restart only; everything else holds now");
+                "store, threads and the keys of the audit change with a restart only; everything "
+                "else holds now");
     }
     worker_settings_set(w, &config);
     worker_log_limit((ida_level)worker_level_parse(config.log_level));
@@ -279,6 +286,7 @@ static int once(worker *w, apr_pool_t *pool)
     store *main = store_make(pool, w->config.store, DB_REQUEST),
           *cache = store_make(pool, w->config.store, DB_SYNC),
           *audit = store_make(pool, w->config.store, DB_INGEST);
+    audit->audit_key = w->config.audit_key;
     session_cache sessions = {.w = w};
     housekeeping *keeping = housekeep_start(w, watch, plan, pool,
                                             1); /* leases must be renewed here as well */

@@ -1,12 +1,14 @@
-/* Owns when chains of audit records are verified: new records every hour, all of them once a day
- * and when somebody asks. How is the store's. */
+/* Owns when chains of audit records are verified and signed: new records every hour, all of them
+ * once a day and when somebody asks. How is the store's. */
 #include "worker/verify.h"
 
 #include <apr_strings.h>
 
 #include "core/store/chain_check.h"
+#include "worker/checkpoint.h"
 
 #define LOOK_MS 1000
+#define SIGN_LOOK_MS 60000
 #define EVERY_MS INT64_C(3600000)
 #define FULL_EVERY_MS INT64_C(86400000)
 #define AT_ONCE 20000 /* records a snapshot: no long one keeps the log of SQLite from shrinking */
@@ -75,9 +77,33 @@ static int look(worker *w, store *main, apr_pool_t *pool)
     return taken;
 }
 
+/* One of each chain with new records, every hour; what could not leave then is tried again. */
+static void sign(hold_thread *t)
+{
+    worker *w = t->w;
+    worker_config config;
+    ida_ctx *c = worker_ctx(w, t->pool);
+    worker_settings(w, t->pool, &config);
+    static _Atomic int64_t said;
+    ida_kind kind = checkpoint_make_all(t->audit, c, ida_now(&w->env) - EVERY_MS, &config);
+    kind = kind ? kind : checkpoint_send(t->audit, c, &config);
+    if (kind && !worker_stopping(w) && ida_say_now(&said, ida_monotonic(&w->env), EVERY_MS)) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0421",
+                "checkpoints of the audit chains did not leave this machine, tried again every "
+                "minute: %s",
+                c->message ? c->message : ida_kind_text(kind));
+    }
+}
+
 void verify_thread(hold_thread *t)
 {
+    int64_t signed_at = 0;
     while (!worker_stopping(t->w)) {
+        if (!signed_at || ida_monotonic(&t->w->env) - signed_at >= SIGN_LOOK_MS) {
+            signed_at = ida_monotonic(&t->w->env);
+            sign(t);
+            apr_pool_clear(t->pool);
+        }
         int busy = look(t->w, t->main, t->pool);
         apr_pool_clear(t->pool);
         if (!busy) {

@@ -1,5 +1,4 @@
-/* One audit record, its JSON form for outbox and spool, and the hashes that chain it. Knows no
- * store. */
+/* One audit record, its JSON form for outbox and spool. Knows no store. */
 #ifndef CORE_AUDIT_AUDIT_H
 #define CORE_AUDIT_AUDIT_H
 
@@ -53,15 +52,5 @@ char *audit_key(apr_pool_t *pool, const char *name);
 
 /* 1 of a read that was answered: what tells who asked, not what was done. */
 int audit_is_question(const audit_record *record);
-
-/* What stands before the first record of a chain. */
-extern const char audit_genesis[];
-
-/* Hex SHA-256s of the chain. salt is hex. The personal part: actor, label, action, target,
- * endpoint, parameters, detail, and the address where there is one (records from before addresses
- * were kept have none). */
-char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record);
-char *audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq,
-                       const audit_record *record, const char *personal_hash);
 
 #endif

@@ -2,14 +2,18 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/audit/audit.h"
+#include "core/audit/chain.h"
+#include "core/base/digest.h"
 #include "core/base/text.h"
+
+/* what a record under a key has besides, at the end */
+#define KEYED_PARTS 3
 
 const char audit_genesis[] = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /* Each part with its length before it, absent parts marked: no two lists of parts give the same
  * bytes. */
-static char *hash_of(apr_pool_t *pool, const char *const *parts, size_t count)
+static ida_bytes joined(apr_pool_t *pool, const char *const *parts, size_t count)
 {
     size_t len = 0;
     for (size_t i = 0; i < count; i++) {
@@ -26,7 +30,27 @@ static char *hash_of(apr_pool_t *pool, const char *const *parts, size_t count)
         memcpy(to, parts[i], part);
         to += part;
     }
-    return ida_sha256_hex(pool, bytes, (size_t)(to - bytes));
+    return (ida_bytes){bytes, (size_t)(to - bytes)};
+}
+
+static char *hash_of(apr_pool_t *pool, const char *const *parts, size_t count)
+{
+    ida_bytes all = joined(pool, parts, count);
+    return ida_sha256_hex(pool, all.at, all.len);
+}
+
+static char *mac_of(apr_pool_t *pool, const audit_secret *key, const char *const *parts,
+                    size_t count)
+{
+    unsigned char mac[IDA_DIGEST_LEN];
+    ida_bytes all = joined(pool, parts, count);
+    ida_hmac_sha256(key->bytes, IDA_SECRET_LEN, &all, 1, mac);
+    return ida_hex(pool, mac, sizeof mac);
+}
+
+static const char *decimal(apr_pool_t *pool, int64_t number)
+{
+    return ida_printf(pool, "%lld", (long long)number);
 }
 
 char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record)
@@ -37,16 +61,41 @@ char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record
     return hash_of(pool, parts, sizeof parts / sizeof *parts - !record->address);
 }
 
-char *audit_chain_hash(apr_pool_t *pool, const char *previous, int64_t seq,
-                       const audit_record *record, const char *personal_hash)
+char *audit_chain_hash(apr_pool_t *pool, const audit_secret *key, const audit_link *link)
 {
-    const char *parts[] = {previous,
-                           ida_printf(pool, "%lld", (long long)seq),
+    const audit_record *record = link->record;
+    const char *parts[] = {link->previous,
+                           decimal(pool, link->seq),
                            record->tenant,
                            record->rid,
-                           ida_printf(pool, "%lld", (long long)record->at),
+                           decimal(pool, record->at),
                            record->category,
                            record->outcome,
-                           personal_hash};
-    return hash_of(pool, parts, sizeof parts / sizeof *parts);
+                           link->personal_hash,
+                           "record",
+                           link->question ? "1" : "0",
+                           link->next_key};
+    size_t count = sizeof parts / sizeof *parts;
+    return key ? mac_of(pool, key, parts, count) : hash_of(pool, parts, count - KEYED_PARTS);
+}
+
+char *audit_head_mac(apr_pool_t *pool, const audit_secret *key, const audit_head *head)
+{
+    const char *parts[] = {"head",     head->tenant,
+                           head->hash, decimal(pool, head->seq),
+                           key->id,    decimal(pool, head->keyed_from),
+                           "broken",   decimal(pool, head->broken)};
+    return mac_of(pool, key, parts, sizeof parts / sizeof *parts);
+}
+
+char *audit_foot_mac(apr_pool_t *pool, const audit_secret *key, const audit_head *head)
+{
+    const char *parts[] = {"foot", head->tenant, head->first_hash, decimal(pool, head->first_seq)};
+    return mac_of(pool, key, parts, sizeof parts / sizeof *parts);
+}
+
+char *audit_erased_mac(apr_pool_t *pool, const audit_secret *key, const char *tenant, int64_t seq)
+{
+    const char *parts[] = {"erased", tenant, decimal(pool, seq)};
+    return mac_of(pool, key, parts, sizeof parts / sizeof *parts);
 }

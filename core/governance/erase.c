@@ -14,6 +14,7 @@
 #include "core/governance/access.h"
 #include "core/model/task.h"
 #include "core/store/audit.h"
+#include "core/store/chain_key.h"
 #include "core/store/tenant.h"
 
 #define MARK_MIN 6 /* bytes: a shorter UPN or ID would be found in everything */
@@ -298,12 +299,7 @@ typedef struct audit_work {
 static ida_kind erase_records(store *s, ida_ctx *c, void *baton)
 {
     const audit_work *w = baton;
-    ida_kind kind = IDA_OK;
-    for (int i = 0; !kind && i < w->count; i++) {
-        kind = store_write(s, c, STMT_erase_record, DB_ARGS(DB_T(w->tenant), DB_I(w->concerned[i])),
-                           NULL);
-    }
-    return kind;
+    return store_audit_erase(s, c, w->tenant, w->concerned, w->count);
 }
 
 /* One page after `*after`, which moves to its end; *more 0: there is no other. */

@@ -8,9 +8,9 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/store/chain_head.h"
+#include "core/store/chain_key.h"
 #include "core/store/rows.h"
-
-#define SALT_BYTES 16
 
 ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record)
 {
@@ -39,48 +39,15 @@ static int by_tenant(const void *a, const void *b)
 
 /* Records of one tenant, in their order, under the lock of its chain: the next seq goes to a record
  * only when its row is new, so the numbers have no gap whatever is ingested twice. */
-static ida_kind append_tenant(store *s, ida_ctx *c, const ordered *records, int count)
+static ida_kind append_tenant(store *s, ida_ctx *c, const audit_keys *keys, const ordered *records,
+                              int count)
 {
-    const char *tenant = records[0].record->tenant;
-    db_result r;
-    ida_kind kind = store_write(s, c, STMT_audit_chain_make,
-                                DB_ARGS(DB_T(tenant), DB_T(audit_genesis)), NULL);
-    if (!kind) {
-        kind = store_read(s, c, STMT_audit_chain_lock, DB_ARGS(DB_T(tenant)), &r);
+    store_chain_head head;
+    ida_kind kind = store_chain_open(s, c, keys, records[0].record->tenant, &head);
+    for (int i = 0; !kind && i < count; i++) {
+        kind = store_chain_append(s, c, &head, records[i].record);
     }
-    if (kind) {
-        return kind;
-    }
-    const row_chain *chain = DB_ROW(chain, &r, 0);
-    int64_t seq = chain->seq.number, before = seq;
-    const char *hash = chain->hash.text;
-    for (int i = 0; i < count; i++) {
-        const audit_record *a = records[i].record;
-        unsigned char salt_bytes[SALT_BYTES];
-        ida_random(c->env, salt_bytes, sizeof salt_bytes);
-        const char *salt = ida_hex(c->pool, salt_bytes, sizeof salt_bytes);
-        const char *personal = audit_personal_hash(c->pool, salt, a);
-        const char *next = audit_chain_hash(c->pool, hash, seq + 1, a, personal);
-        const char *actor_key = audit_key(c->pool, a->actor);
-        kind = store_write(
-            s, c, STMT_audit_record_add,
-            DB_ARGS(DB_T(tenant), DB_I(seq + 1), DB_T(a->rid), DB_I(a->at), DB_T(a->category),
-                    DB_T(a->outcome), DB_T(a->actor), DB_T(actor_key), DB_T(a->label),
-                    DB_T(a->action), DB_T(a->target), DB_T(a->endpoint), DB_T(a->parameters),
-                    DB_T(a->detail), DB_T(a->address), DB_T(salt), DB_T(personal), DB_T(next),
-                    DB_T(audit_key(c->pool, a->target)), DB_I(audit_is_question(a))),
-            &r);
-        if (kind) {
-            return kind;
-        }
-        if (r.changes) {
-            seq++;
-            hash = next;
-        }
-    }
-    return seq == before ? IDA_OK
-                         : store_write(s, c, STMT_audit_chain_set,
-                                       DB_ARGS(DB_T(tenant), DB_I(seq), DB_T(hash)), NULL);
+    return kind ? kind : store_chain_close(s, c, &head);
 }
 
 typedef struct batch {
@@ -88,14 +55,24 @@ typedef struct batch {
     int count;
     const char *spool, *segment; /* NULL: the outbox, which has no position */
     int64_t position, torn;
+    audit_keys keys;
 } batch;
+
+/* The keys lie in memory as long as it takes. */
+static ida_kind commit(store *s, ida_ctx *c, batch *b, store_work work)
+{
+    ida_kind kind = store_audit_keys(s, c, &b->keys);
+    kind = kind ? kind : store_transaction(s, c, work, b);
+    audit_keys_wipe(&b->keys);
+    return kind;
+}
 
 /* One transaction of the ingest role. Tenants in one order, so that two ingesters of one database
  * cannot wait for each other. */
 static ida_kind append(store *s, ida_ctx *c, void *baton)
 {
     const batch *b = baton;
-    ida_kind kind = IDA_OK;
+    ida_kind kind = store_chain_allowed(s, c, &b->keys);
     ordered *sorted = apr_palloc(c->pool, sizeof *sorted * (apr_size_t)(b->count + 1));
     for (int i = 0; i < b->count; i++) {
         sorted[i] = (ordered){b->records[i], i};
@@ -105,7 +82,7 @@ static ida_kind append(store *s, ida_ctx *c, void *baton)
         for (to = from + 1;
              to < b->count && strcmp(sorted[to].record->tenant, sorted[from].record->tenant) == 0;
              to++) {}
-        kind = append_tenant(s, c, sorted + from, to - from);
+        kind = append_tenant(s, c, &b->keys, sorted + from, to - from);
     }
     if (!kind && b->spool) {
         kind = store_write(
@@ -147,8 +124,8 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
                          : damaged(c, rid, tenant, text);
         json_array_append_new(rids, json_string(rid));
     }
-    batch b = {records, r.rows, NULL, NULL, 0, 0};
-    kind = store_transaction(ingest, c, append, &b);
+    batch b = {.records = records, .count = r.rows};
+    kind = commit(ingest, c, &b, append);
     if (!kind) {
         /* A crash before this moves the same records again, which append passes over by rid. */
         kind = store_write(main, c, STMT_audit_outbox_delete,
@@ -171,8 +148,13 @@ ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const 
                                  int64_t position, int64_t torn, audit_record *const *records,
                                  int count)
 {
-    batch b = {records, count, spool, segment, position, torn};
-    return store_transaction(s, c, append, &b);
+    batch b = {.records = records,
+               .count = count,
+               .spool = spool,
+               .segment = segment,
+               .position = position,
+               .torn = torn};
+    return commit(s, c, &b, append);
 }
 
 ida_kind store_audit_spool_forget(store *s, ida_ctx *c, const char *spool, const char *segment)

@@ -3,7 +3,7 @@
 #ifndef CORE_STORE_AUDIT_H
 #define CORE_STORE_AUDIT_H
 
-#include "core/audit/audit.h"
+#include "core/audit/chain.h"
 #include "core/store/store.h"
 
 /* Into the outbox, inside the caller's transaction (role DB_REQUEST). */
@@ -61,11 +61,22 @@ ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant,
 
 /* A walk along the chain, some records at a time. */
 #define STORE_HASH_SIZE 65
+
+/* What a checkpoint says of a record, believed by whoever gives it. */
+typedef struct store_chain_mark {
+    int64_t number;
+    const char *hash, *when; /* when: for people */
+} store_chain_mark;
+
 typedef struct store_chain_walk {
     /* In and out: the last record found whole, and its hash (what is longer is no hash and fits
-     * nothing); an empty hash: begin at the foot. */
+     * nothing), the key that the next one must be under ("": any); an empty hash: begin at the
+     * foot. */
     int64_t to;
-    char hash[STORE_HASH_SIZE];
+    char hash[STORE_HASH_SIZE], key[AUDIT_KEY_ID_SIZE];
+    /* In: checkpoints in the order of their numbers. */
+    const store_chain_mark *marks;
+    int mark_count, mark; /* mark: how many of them were passed */
     /* Out. The chain holds the records after `foot` up to `head`. */
     int64_t foot, head;
     int64_t walked, broken; /* broken: the first record that does not fit; 0: none so far */
@@ -79,6 +90,10 @@ ida_kind store_audit_walk(store *s, ida_ctx *c, const char *tenant, int max, sto
  * c->message says how (the call still answers IDA_OK). *count: records walked. */
 ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq,
                             int64_t *count);
+/* The same, held against checkpoints. */
+ida_kind store_audit_verify_marks(store *s, ida_ctx *c, const char *tenant,
+                                  const store_chain_mark *marks, int mark_count,
+                                  int64_t *broken_seq, int64_t *count);
 
 /* Removes at most `max` records older than `before` (ms) as a prefix, in one transaction, keeping
  * the last hash. *removed tells how many; less than `max`: no more of them. */

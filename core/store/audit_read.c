@@ -4,6 +4,8 @@
 
 #include "core/base/text.h"
 #include "core/store/audit.h"
+#include "core/store/chain_head.h"
+#include "core/store/chain_key.h"
 #include "core/store/rows.h"
 
 audit_row store_audit_row(const db_result *r, int i, const char *tenant)
@@ -160,7 +162,19 @@ typedef struct retain_work {
     const char *tenant;
     int64_t before;
     int max, removed;
+    audit_keys keys;
 } retain_work;
+
+/* What the chain says of its own beginning then is proven by the key, like its end. */
+static ida_kind move_foot(store *s, ida_ctx *c, const retain_work *w, int64_t end, const char *hash)
+{
+    store_chain_head head;
+    ida_kind kind = store_chain_allowed(s, c, &w->keys);
+    kind = kind ? kind : store_chain_open(s, c, &w->keys, w->tenant, &head);
+    head.is.first_seq = end;
+    head.is.first_hash = hash;
+    return kind ? kind : store_chain_close(s, c, &head);
+}
 
 /* From the foot of the chain. The prefix ends before the first record that is young enough, also
  * when older ones stand behind it. */
@@ -199,8 +213,7 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
                         (long long)end);
     }
     const char *hash = DB_ROW(audit_hash, &r, 0)->hash.text;
-    kind = store_write(s, c, STMT_audit_chain_set_first,
-                       DB_ARGS(DB_T(w->tenant), DB_I(end), DB_T(hash)), NULL);
+    kind = move_foot(s, c, w, end, hash);
     if (!kind && (kind = store_write(s, c, STMT_audit_remove_prefix,
                                      DB_ARGS(DB_T(w->tenant), DB_I(end)), &r)) == IDA_OK) {
         w->removed = (int)r.changes; /* at most `max` */
@@ -212,7 +225,9 @@ ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t be
                             int *removed)
 {
     retain_work w = {.tenant = tenant, .before = before, .max = max};
-    ida_kind kind = store_transaction(s, c, retain, &w);
+    ida_kind kind = store_audit_keys(s, c, &w.keys);
+    kind = kind ? kind : store_transaction(s, c, retain, &w);
+    audit_keys_wipe(&w.keys);
     *removed = kind ? 0 : w.removed;
     return kind;
 }

@@ -22,6 +22,7 @@ typedef struct store {
     unsigned connection; /* how often it was connected */
     unsigned char cursor_key[32];
     int has_cursor_key;
+    const char *audit_key; /* file of the audit keys, of a process that has them; else NULL */
 } store;
 
 /* Default DSN of this build. */

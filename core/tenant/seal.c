@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #include "core/base/digest.h"
-#include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/base/key_file.h"
 #include "core/base/text.h"
 #include "core/base/web_user.h"
 #include "core/tenant/shape.h"
 #include "core/tenant/tenant.h"
 
-#define KEY_TEXT_LEN (IDA_SEAL_KEY_LEN * 2)
+#define KEY_NAME "seal key"
 
 /* What the seal covers, in one order: whoever changes where the directory's secrets, initial
  * passwords, webhooks or notifications go, or what the worker does by itself, breaks it. */
@@ -101,109 +101,23 @@ ida_kind ida_tenant_files_check(ida_ctx *c, const ida_tenant *tenant)
     return ida_faults_raise(c);
 }
 
-static ida_kind key_fail(ida_ctx *c, const char *path, const char *what)
-{
-    return ida_fail(c, IDA_INTERNAL_ERROR, "The seal key file %s %s", path, what);
-}
-
-/* The directory's owner, for a key that root makes without being told whose it is. */
-static int owner_of_directory(ida_ctx *c, const char *path, uid_t *owner, gid_t *group)
-{
-    struct stat st;
-    const char *slash = strrchr(path, '/');
-    if (stat(slash ? apr_pstrmemdup(c->pool, path, (apr_size_t)(slash - path + 1)) : ".", &st) !=
-        0) {
-        return errno;
-    }
-    *owner = st.st_uid;
-    *group = st.st_gid;
-    return 0;
-}
-
-/* Writes a new key beside `path` and links it into place: nobody ever sees half a key, and the
- * first of two makers wins. */
-static ida_kind make_key(ida_ctx *c, const char *path, uid_t owner, gid_t group)
-{
-    unsigned char bytes[IDA_SEAL_KEY_LEN];
-    char text[KEY_TEXT_LEN + 1];
-    ida_random(c->env, bytes, sizeof bytes);
-    char *hex = ida_hex(c->pool, bytes, sizeof bytes);
-    memcpy(text, hex, KEY_TEXT_LEN);
-    text[KEY_TEXT_LEN] = '\n';
-    OPENSSL_cleanse(hex, KEY_TEXT_LEN);
-    OPENSSL_cleanse(bytes, sizeof bytes);
-
-    char *fresh = apr_pstrcat(c->pool, path, ".XXXXXX", NULL);
-    int fd = mkostemp(fresh, O_CLOEXEC); /* O_EXCL, mode 0600 */
-    int good = fd >= 0 && write(fd, text, sizeof text) == (ssize_t)sizeof text && fsync(fd) == 0;
-    OPENSSL_cleanse(text, sizeof text);
-    int error = good ? ida_file_place(fd, 0400, owner, group) : errno;
-    if (!error && link(fresh, path) != 0 && errno != EEXIST) {
-        error = errno;
-    }
-    if (fd >= 0) {
-        close(fd);
-        unlink(fresh);
-    }
-    return error ? key_fail(c, path, ida_printf(c->pool, "cannot be made: %s.", strerror(error)))
-                 : IDA_OK;
-}
-
 ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t group)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), given = owner != (uid_t)-1;
-    int error = fd < 0 ? errno : given ? ida_file_place(fd, 0400, owner, group) : 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (error == ENOENT) {
-        error = given ? 0 : owner_of_directory(c, path, &owner, &group);
-        if (!error) {
-            return make_key(c, path, owner, group);
-        }
-    }
-    return error ? key_fail(c, path, ida_printf(c->pool, "cannot be made: %s.", strerror(error)))
-                 : IDA_OK;
+    return ida_key_file_make(c, KEY_NAME, path, "", owner, group);
 }
 
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN])
 {
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        return key_fail(c, path,
-                        errno == ENOENT
-                            ? "does not exist; idadminctl schema upgrade makes it."
-                            : ida_printf(c->pool, "cannot be read: %s.", strerror(errno)));
+    char text[IDA_SECRET_HEX + 3]; /* a line's end, and room that tells a longer one */
+    size_t len;
+    ida_kind kind = ida_key_file_read(c, KEY_NAME, path, text, sizeof text, &len);
+    if (kind == IDA_NOT_FOUND) {
+        kind = c->kind = IDA_INTERNAL_ERROR; /* who asks for a tenant must not take it for gone */
+    } else if (!kind && !ida_key_parse(c->pool, text, len, key)) {
+        kind = ida_fail(c, IDA_INTERNAL_ERROR,
+                        "The " KEY_NAME " file %s is damaged: it must hold 64 hexadecimal digits.",
+                        path);
     }
-    char text[KEY_TEXT_LEN + 2];
-    ida_kind kind = IDA_OK;
-    size_t len = 0;
-    const char *how = ida_web_user_may(c->pool, path, 1);
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        kind = key_fail(c, path, "is not a regular file.");
-    } else if (status.st_mode & S_IRWXO) {
-        kind = key_fail(c, path, "is open to other users; run: chmod o= on it.");
-    } else if (how) {
-        kind = key_fail(c, path, ida_printf(c->pool, "%s.", how));
-    } else {
-        ssize_t got = read(fd, text, sizeof text);
-        len = got > 0 ? (size_t)got : 0;
-        size_t bytes_len = 0;
-        while (len && (text[len - 1] == '\n' || text[len - 1] == '\r')) {
-            len--;
-        }
-        char *hex = apr_pstrmemdup(c->pool, text, len);
-        unsigned char *bytes = len == KEY_TEXT_LEN ? ida_unhex(c->pool, hex, &bytes_len) : NULL;
-        if (bytes) {
-            memcpy(key, bytes, IDA_SEAL_KEY_LEN);
-            OPENSSL_cleanse(bytes, IDA_SEAL_KEY_LEN);
-        } else {
-            kind = key_fail(c, path, "is damaged: it must hold 64 hexadecimal digits.");
-        }
-        OPENSSL_cleanse(hex, len);
-        OPENSSL_cleanse(text, sizeof text);
-    }
-    close(fd);
+    OPENSSL_cleanse(text, sizeof text);
     return kind;
 }

@@ -28,7 +28,8 @@ sub options {
     my $help = $worker->run('--help');
     is($help->{exit}, 0, '--help');
     like($help->{out}, qr/--$_\b/, "--help tells of --$_")
-        for qw(config once check store spool seal-key threads stop-timeout smtp-url smtp-from
+        for qw(config once check store spool seal-key audit-key audit-signing-key
+        audit-checkpoints audit-syslog threads stop-timeout smtp-url smtp-from
         smtp-user smtp-password-file smtp-ca-file log-level version);
     for my $case (['--nonsense', 2, qr/unknown option/], ['--threads', 2, qr/value is wanted/],
         ['argument', 2, qr/no arguments/], ['--threads=0', 1, qr/threads: must be/],

@@ -171,11 +171,21 @@ subtest 'root makes the store' => sub {
     is($theirs->{exit}, 0, 'leaves the spool to the worker\'s user') or diag $theirs->{err};
     my $pg = tempdir() . '/etc';
     mkdir $pg;
-    my $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config',
+    my @on_another_node = (Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config',
         '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner',
-        'nobody']);
+        'nobody');
+    my $named = run_command(\@on_another_node);
+    is($named->{exit}, 1, 'a store that has an audit key gets no other one');
+    like($named->{err}, qr/copy it from the node/, 'it is to be copied');
+    ok(!-e "$pg/seal.key.audit", 'and nothing stands in its place');
+    spew("$pg/seal.key.audit", slurp("$dir/idadmin.key.audit"));
+    chmod 0600, "$pg/seal.key.audit";
+    $named = run_command(\@on_another_node);
     is($named->{exit}, 0, '--owner') or diag $named->{err};
-    is(getpwuid((stat "$pg/seal.key")[4]), 'nobody', 'gives the seal key to the one who is named');
+    for my $key ('seal.key', 'seal.key.audit', 'seal.key.signing') {
+        is(getpwuid((stat "$pg/$key")[4]), 'nobody', "gives $key to the one who is named");
+        is((stat "$pg/$key")[2] & 07777, 0400, 'for that one alone');
+    }
     $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config',
         '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner',
         'nobody-such']);

@@ -433,13 +433,14 @@ sub tampering {
     my $seq   = int($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records} / 2);
     my ($row) =
         $stack->sql("SELECT tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, "
-        . "action, target, endpoint, parameters, detail, address, salt, personal_hash, hash"
-            . " FROM audit.record WHERE seq = $seq");
+        . "action, target, endpoint, parameters, detail, address, salt, personal_hash, hash, "
+            . "target_key, question, key_id FROM audit.record WHERE seq = $seq");
     my $quote = sub { defined $_[0] ? "'" . $_[0] =~ s/'/''/gr . "'" : 'NULL' };
     my $restore =
         "DELETE FROM audit.record WHERE seq = $seq; INSERT INTO audit.record (tenant_id, seq, "
         . "rid, at, category, outcome, actor, actor_key, label, action, target, endpoint,"
-        . ' parameters, detail, address, salt, personal_hash, hash) VALUES ('
+        . ' parameters, detail, address, salt, personal_hash, hash, target_key, question, key_id)'
+            . ' VALUES ('
             . join(', ', map { $quote->($_) } @$row) . ')';
     my ($last) = $stack->sql('SELECT seq FROM audit.chain');
     my @cases = (

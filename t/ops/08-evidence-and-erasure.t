@@ -184,8 +184,9 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'cache.staging tenant_id directory kind op',
     'cache.sync_state tenant_id directory tokens binding error stopped',
     'cache.unresolved_member tenant_id directory group_id',
-    'audit.chain tenant_id hash first_hash',
-    'audit.record tenant_id rid category outcome action hash',
+    'audit.chain tenant_id hash first_hash key_id head_mac foot_mac', 'audit.chain_key key_id',
+    'audit.checkpoint tenant_id hash before signature',
+    'audit.record tenant_id rid category outcome action hash key_id next_key erased_mac',
     'audit.spool_position spool segment');
 
 sub columns_of_schema {

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/audit/keys.h"
 #include "core/store/store.h"
 #include "t/unit/setup.h"
 
@@ -131,6 +132,24 @@ __attribute__((unused)) static const char *store_upgraded(int i, const char **na
         printf("# %s\n", c->message);
     }
     return dsn;
+}
+
+/* A store that writes and verifies chains, all of them with the key of one file. */
+__attribute__((unused)) static store *store_with_key(const char *dsn, db_role role)
+{
+    static const char *path;
+    store *s = store_make(pool, dsn, role);
+    if (!path) {
+        audit_keys keys;
+        unit_store_prepare();
+        path = apr_psprintf(pool, "%s/audit.key", unit_store.dir);
+        ida_ctx *c = ida_ctx_make(&env, pool);
+        ok(!audit_keys_make(c, path, (uid_t)-1, (gid_t)-1) && !audit_keys_read(c, path, &keys) &&
+               !audit_keys_set_new(c, path, &keys, 0),
+           "an audit key %s", c->message ? c->message : "");
+    }
+    s->audit_key = path;
+    return s;
 }
 
 #endif

@@ -61,6 +61,13 @@ static const char *set_duration(worker_config *config, size_t offset, const char
     return NULL;
 }
 
+static const char *set_switch(worker_config *config, size_t offset, const char *value)
+{
+    int on = strcmp(value, "on") == 0;
+    *(int *)((char *)config + offset) = on;
+    return on || strcmp(value, "off") == 0 ? NULL : "must be on or off";
+}
+
 static const char *set_level(worker_config *config, size_t offset, const char *value)
 {
     return worker_level_parse(value) >= 0 ? set_text(config, offset, value)
@@ -101,6 +108,10 @@ static const struct member {
     {"store", set_store, offsetof(worker_config, store)},
     {"spool", set_spool, offsetof(worker_config, spool)},
     {"seal_key", set_path, offsetof(worker_config, seal_key)},
+    {"audit_key", set_path, offsetof(worker_config, audit_key)},
+    {"audit_signing_key", set_path, offsetof(worker_config, audit_signing_key)},
+    {"audit_checkpoints", set_path, offsetof(worker_config, audit_checkpoints)},
+    {"audit_syslog", set_switch, offsetof(worker_config, audit_syslog)},
     {"threads", set_threads, offsetof(worker_config, threads)},
     {"stop_timeout", set_duration, offsetof(worker_config, stop_timeout)},
     {"smtp_url", set_smtp, offsetof(worker_config, smtp_url)},
@@ -296,6 +307,12 @@ ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
     }
     if (!config->seal_key) {
         config->seal_key = store_default_seal_key(pool, config->store);
+    }
+    if (!config->audit_key) {
+        config->audit_key = apr_pstrcat(pool, config->seal_key, ".audit", NULL);
+    }
+    if (!config->audit_signing_key) {
+        config->audit_signing_key = apr_pstrcat(pool, config->seal_key, ".signing", NULL);
     }
     return IDA_OK;
 }

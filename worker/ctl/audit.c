@@ -12,6 +12,7 @@
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
 #include "core/zone/zone.h"
+#include "worker/ctl/chain.h"
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 
@@ -123,6 +124,10 @@ static int export(ctl_call *ctl)
     }
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
+    if (!kind && ctl_chain_sign(ctl, ctl->arguments[0])) { /* a broken chain, too, is exported */
+        fprintf(stderr, "idadminctl: no checkpoint goes with this export: %s\n", ctl->c->message);
+        ida_ctx_clear(ctl->c);
+    }
     const char *separator = ctl->json ? "[\n" : "";
     int count = PAGE;
     apr_pool_t *outer = ctl->pool, *pool;
@@ -148,36 +153,6 @@ static int export(ctl_call *ctl)
     }
     if (!kind) {
         puts(ctl->json ? (separator[0] == '[' ? "[]" : "\n]") : "");
-    }
-    return ctl_result(ctl, kind);
-}
-
-static int verify(ctl_call *ctl)
-{
-    store *s = ctl_store(ctl, DB_REQUEST);
-    int64_t broken = 0, count = 0;
-    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
-    if (!kind) {
-        kind = store_audit_verify(s, ctl->c, ctl->arguments[0], &broken, &count);
-    }
-    if (!kind) {
-        json_t *document = json_pack("{s:b, s:I, s:o}", "whole", broken == 0, "records",
-                                     (json_int_t)count, "brokenAt",
-                                     broken ? json_integer(broken) : json_null());
-        if (broken) {
-            ida_json_put(document, "reason", ctl->c->message);
-        }
-        if (!ctl_json(ctl, document) && !broken) {
-            ctl_say(ctl, "The chain of %s is whole: %lld records.", ctl->arguments[0],
-                    (long long)count);
-        }
-        json_decref(document);
-        if (broken) {
-            fprintf(stderr, "idadminctl: the chain of %s is broken at record %lld: %s\n",
-                    ctl->arguments[0], (long long)broken,
-                    ctl->c->message ? ctl->c->message : "it does not fit the record before it");
-            return CTL_FAILED;
-        }
     }
     return ctl_result(ctl, kind);
 }
@@ -238,9 +213,43 @@ const ctl_command ctl_audit_commands[] = {
      1,
      1,
      "Check that the chain of a tenant's audit records is whole.",
+     "Says what was done to the first record that does not fit. Checkpoints that left the machine "
+     "also show what somebody with the worker's keys, or with an older copy of the store, did.",
+     {{"checkpoints", "FILE", "also hold it against these checkpoints"},
+      {"key", "PUB",
+       "the public key that they are signed by, or a file of it; default this node's"},
+      {NULL, NULL, NULL}},
+     ctl_chain_verify},
+    {"audit",
+     "checkpoints",
+     "ID",
+     1,
+     1,
+     "Print the checkpoints of a tenant's chain, one JSON object a line.",
      NULL,
      {{NULL, NULL, NULL}},
-     verify},
+     ctl_chain_checkpoints},
+    {"audit",
+     "public-key",
+     "",
+     0,
+     0,
+     "Print the public key that this installation's checkpoints are signed by.",
+     NULL,
+     {{NULL, NULL, NULL}},
+     ctl_chain_public_key},
+    {"audit",
+     "rotate-key",
+     "",
+     0,
+     0,
+     "Give the audit chains a new key.",
+     "Verifies all chains first, and refuses where one is broken. Older keys stay in the file, for "
+     "verification. With several nodes copy the file to the others: until then their workers leave "
+     "audit records in spool and outbox.",
+     {{"lost", NULL, "the key before is gone: its chains stay marked as broken"},
+      {NULL, NULL, NULL}},
+     ctl_chain_rotate_key},
     {"audit",
      "export",
      "ID",

@@ -86,7 +86,9 @@ int ctl_result(ctl_call *ctl, ida_kind kind)
 
 store *ctl_store(ctl_call *ctl, db_role role)
 {
-    return store_make(ctl->pool, ctl->config.store, role);
+    store *s = store_make(ctl->pool, ctl->config.store, role);
+    s->audit_key = ctl->config.audit_key;
+    return s;
 }
 
 audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target)

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/audit/checkpoint.h"
 #include "core/base/web_user.h"
 #include "core/store/audit.h"
+#include "core/store/chain_key.h"
 #include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
 
@@ -105,6 +107,29 @@ static ida_kind seal_tenants(ctl_call *ctl, const unsigned char key[IDA_SEAL_KEY
     return kind;
 }
 
+/* Whether records came into a store of this version from before there were keys. */
+static int keys_began(const json_t *steps)
+{
+    size_t i;
+    json_t *step;
+    json_array_foreach ((json_t *)(uintptr_t)steps, i, step) {
+        if (strstr(json_string_value(step), "keyed-chain")) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static ida_kind make_keys(ctl_call *ctl, uid_t owner, gid_t group, const json_t *steps)
+{
+    const worker_config *config = &ctl->config;
+    store *s = ctl_store(ctl, DB_INGEST);
+    ida_kind kind = ida_seal_key_make(ctl->c, config->seal_key, owner, group);
+    kind = kind ? kind : store_audit_key_make(s, ctl->c, owner, group);
+    kind = kind ? kind : audit_signer_make(ctl->c, config->audit_signing_key, owner, group);
+    return kind ? kind : store_chain_move_all(s, ctl->c, keys_began(steps));
+}
+
 static int upgrade(ctl_call *ctl)
 {
     json_t *steps = json_array();
@@ -120,7 +145,7 @@ static int upgrade(ctl_call *ctl)
         json_array_append_new(steps, json_string("roles: idadmin_web and idadmin_worker"));
     }
     if (!kind) {
-        kind = ida_seal_key_make(ctl->c, ctl->config.seal_key, owner, group);
+        kind = make_keys(ctl, owner, group, steps);
     }
     if (!kind) {
         kind = ida_seal_key_read(ctl->c, ctl->config.seal_key, key);

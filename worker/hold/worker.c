@@ -46,6 +46,8 @@ void worker_settings_set(worker *w, const worker_config *config)
     worker_config next = *config;
     next.store = w->config.store;
     next.threads = w->config.threads;
+    next.audit_key = w->config.audit_key;
+    next.audit_signing_key = w->config.audit_signing_key;
     w->config = next;
     pthread_mutex_unlock(&w->lock);
 }

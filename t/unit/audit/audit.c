@@ -4,6 +4,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/store/audit.h"
+#include "core/store/chain_key.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
@@ -147,11 +148,29 @@ static void test_hashes(void)
        "also when a value moves to another member");
     b = record("contoso", "hr");
     b->rid = a->rid;
-    const char *chain = audit_chain_hash(pool, audit_genesis, 1, a, hash);
-    ok(strcmp(audit_chain_hash(pool, audit_genesis, 2, a, hash), chain) != 0, "seq counts");
-    b->outcome = "FORBIDDEN";
-    ok(strcmp(audit_chain_hash(pool, audit_genesis, 1, b, hash), chain) != 0, "outcome counts");
-    ok(strcmp(audit_chain_hash(pool, chain, 1, a, hash), chain) != 0, "the one before counts");
+    const audit_secret one = {"one", {1}}, two = {"two", {2}};
+    audit_link link = {.previous = audit_genesis, .seq = 1, .record = a, .personal_hash = hash};
+    const char *chain = audit_chain_hash(pool, NULL, &link),
+               *keyed = audit_chain_hash(pool, &one, &link);
+    ok(strcmp(chain, keyed) != 0, "a key counts");
+    ok(strcmp(audit_chain_hash(pool, &two, &link), keyed) != 0, "and which one");
+    link.question = 1;
+    ok(strcmp(audit_chain_hash(pool, &one, &link), keyed) != 0, "whether it was a question counts");
+    is_str(audit_chain_hash(pool, NULL, &link), chain, "but not before there were keys");
+    link.question = 0;
+    link.next_key = "two";
+    ok(strcmp(audit_chain_hash(pool, &one, &link), keyed) != 0, "the next key counts");
+    link.next_key = NULL;
+    link.seq = 2;
+    ok(strcmp(audit_chain_hash(pool, NULL, &link), chain) != 0, "seq counts");
+    link.seq = 1;
+    *b = *a;
+    b->outcome = "NOT_FOUND";
+    link.record = b;
+    ok(strcmp(audit_chain_hash(pool, NULL, &link), chain) != 0, "outcome counts");
+    link.record = a;
+    link.previous = chain;
+    ok(strcmp(audit_chain_hash(pool, NULL, &link), chain) != 0, "the one before counts");
     char *key = audit_key(pool, filled(999, "Å"));
     ok(strlen(key) <= 256 && ida_utf8_valid(key, strlen(key)) && strncmp(key, "å", 2) == 0,
        "the key of an actor is folded and bounded");
@@ -352,7 +371,7 @@ static void test_manipulation(store *main, store *ingest)
         {"two in exchanged order",
          "UPDATE audit.record SET seq = -seq WHERE tenant_id = 'contoso' AND seq IN (3, 4);UPDATE "
          "audit.record SET seq = 7 + seq WHERE tenant_id = 'contoso' AND seq < 0",
-         3, "does not fit"},
+         3, "another order"},
         {"an added record",
          "UPDATE audit.record SET seq = 25 WHERE tenant_id = 'contoso' AND seq = 24", 24,
          "missing"},
@@ -362,6 +381,36 @@ static void test_manipulation(store *main, store *ingest)
          "chain ends with"},
         {"a foot set forward", "UPDATE audit.chain SET first_seq = 2 WHERE tenant_id = 'contoso'",
          2, "before the beginning"},
+        {"a changed target key",
+         "UPDATE audit.record SET target_key = 'x' WHERE tenant_id = 'contoso' AND seq = 6", 6,
+         "key of its target"},
+        {"a changed question",
+         "UPDATE audit.record SET question = 1 WHERE tenant_id = 'contoso' AND seq = 6", 6,
+         "question"},
+        {"the newest cut off, and the end set back",
+         "DELETE FROM audit.record WHERE tenant_id = 'contoso' AND seq > 20;UPDATE audit.chain SET "
+         "seq = 20, hash = (SELECT hash FROM audit.record WHERE tenant_id = 'contoso' AND seq = "
+         "20) WHERE tenant_id = 'contoso'",
+         20, "not the end that the worker left"},
+        {"the first taken out, and the beginning set forward",
+         "UPDATE audit.chain SET first_seq = 3, first_hash = (SELECT hash FROM audit.record WHERE "
+         "tenant_id = 'contoso' AND seq = 3) WHERE tenant_id = 'contoso';DELETE FROM audit.record "
+         "WHERE tenant_id = 'contoso' AND seq <= 3",
+         4, "not by retention"},
+        {"a record under no key",
+         "UPDATE audit.record SET key_id = NULL WHERE tenant_id = 'contoso' AND seq = 5", 5,
+         "under no key"},
+        {"a record under a key of nobody",
+         "UPDATE audit.record SET key_id = 'x' WHERE tenant_id = 'contoso' AND seq = 5", 5,
+         "not in the file"},
+        {"a boundary set forward",
+         "UPDATE audit.chain SET keyed_from = 9 WHERE tenant_id = 'contoso'", 1, "began later"},
+        {"an erasure by hand",
+         "UPDATE audit.record SET salt = NULL, actor = NULL, actor_key = NULL, label = NULL, "
+         "action = NULL, target = NULL, target_key = NULL, endpoint = NULL, parameters = NULL, "
+         "detail = NULL, address = NULL "
+         "WHERE tenant_id = 'contoso' AND seq = 9",
+         9, "not by an erasure"},
         {"all records gone", "DELETE FROM audit.record WHERE tenant_id = 'contoso'", 1, "missing"},
         {"a half erasure",
          "UPDATE audit.record SET salt = NULL, actor = NULL WHERE tenant_id = 'contoso' AND seq = "
@@ -383,9 +432,9 @@ static void test_manipulation(store *main, store *ingest)
                     "FROM audit.kept_chain");
     }
     is_int(broken(main, "contoso", NULL, NULL), 0, "whole again");
-    sql(ingest, "UPDATE audit.record SET salt = NULL, actor = NULL, actor_key = NULL, label = "
-                "NULL, action = NULL, target = NULL, endpoint = NULL, parameters = NULL, detail = "
-                "NULL WHERE tenant_id = 'contoso' AND seq IN (1, 9)");
+    const int64_t gone[] = {1, 9};
+    ida_ctx *c = fresh();
+    is_int(store_audit_erase(ingest, c, "contoso", gone, 2), IDA_OK, "erasure");
     is_int(broken(main, "contoso", &count, NULL), 0, "erasure leaves the chain whole");
     const audit_row *rows;
     total(main, "contoso", (store_audit_filter){.limit = 1, .before_seq = 10}, &rows);
@@ -450,8 +499,8 @@ int main(void)
     for (int i = 0, engines = store_engines(); i < engines; i++) {
         const char *engine, *dsn = store_upgraded(i, &engine);
         printf("# %s\n", engine);
-        store *main_store = store_make(pool, dsn, DB_REQUEST),
-              *ingest = store_make(pool, dsn, DB_INGEST);
+        store *main_store = store_with_key(dsn, DB_REQUEST),
+              *ingest = store_with_key(dsn, DB_INGEST);
         test_outbox(main_store, ingest);
         test_spool(main_store, ingest);
         test_manipulation(main_store, ingest);

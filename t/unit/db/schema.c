@@ -148,7 +148,7 @@ static void test_roles(const char *dsn)
     s = store_make(pool, dsn, DB_SYNC);
     is_int(sql(s, fresh(), "DELETE FROM audit.record"), IDA_INTERNAL_ERROR,
            "a sync connection does not even see the audit record");
-    s = store_make(pool, dsn, DB_INGEST);
+    s = store_with_key(dsn, DB_INGEST);
     is_int(sql(s, fresh(), "DELETE FROM setting"), IDA_INTERNAL_ERROR,
            "an ingest connection not the main file");
 }

@@ -544,7 +544,7 @@ int main(void)
         const char *name, *dsn = store_upgraded(engine, &name);
         printf("# %s\n", name);
         store *s = store_make(pool, dsn, DB_REQUEST), *sync = store_make(pool, dsn, DB_SYNC),
-              *ingest = store_make(pool, dsn, DB_INGEST);
+              *ingest = store_with_key(dsn, DB_INGEST);
         ida_tenant *t;
         char *canonical;
         ida_ctx *c = fresh();

@@ -185,8 +185,8 @@ static void test_engine(int engine)
 {
     const char *name, *dsn = store_upgraded(engine, &name);
     printf("# %s\n", name);
-    s = store_make(pool, dsn, DB_REQUEST);
-    audit = store_make(pool, dsn, DB_INGEST);
+    s = store_with_key(dsn, DB_REQUEST);
+    audit = store_with_key(dsn, DB_INGEST);
     spool = apr_pstrcat(pool, unit_store.dir, "/spool-", name, NULL);
     mkdir(spool, 0700);
     worker_config config = {.store = dsn, .spool = spool, .spool_given = 1};

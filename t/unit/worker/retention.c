@@ -101,8 +101,8 @@ static void test_engine(int engine_number)
 {
     int64_t now = test_now_ms, history = now - 30 * DAY, log = now - 60 * DAY;
     dsn = store_upgraded(engine_number, &engine);
-    s = store_make(pool, dsn, DB_REQUEST);
-    audit = store_make(pool, dsn, DB_INGEST);
+    s = store_with_key(dsn, DB_REQUEST);
+    audit = store_with_key(dsn, DB_INGEST);
     add_tenant("kept", "\"retention\":{\"taskHistoryDays\":30,\"auditDays\":60},");
     for (int i = 0; i < OLD_TASKS; i++) {
         add_finished(apr_psprintf(pool, "old%d@corp.example", i), history - 1 - i,

@@ -1,0 +1,42 @@
+/* The keys that the chains of audit records are made with. The worker's user alone can read them.
+ *
+ * A file of one key a line, as 64 hexadecimal digits, the newest last: that one chains, those
+ * before it verify. " new" behind the newest: chains may still stand under the key before, or under
+ * none, and are moved to it. Without the word a chain under an older key was put back by somebody:
+ * whoever got hold of a key that was rotated away cannot go on with it. */
+#ifndef CORE_AUDIT_KEYS_H
+#define CORE_AUDIT_KEYS_H
+
+#include <sys/types.h>
+
+#include "core/base/key_file.h"
+
+#define AUDIT_KEYS_MAX 64
+#define AUDIT_KEY_ID_SIZE 17
+
+typedef struct audit_secret {
+    char id[AUDIT_KEY_ID_SIZE]; /* made from the key: who has the same name has the same key */
+    unsigned char bytes[IDA_SECRET_LEN];
+} audit_secret;
+
+typedef struct audit_keys {
+    int count, is_new; /* is_new: chains are being moved to the newest */
+    audit_secret all[AUDIT_KEYS_MAX];
+} audit_keys;
+
+/* Makes the file when there is none; its key is new. */
+ida_kind audit_keys_make(ida_ctx *c, const char *path, uid_t owner, gid_t group);
+/* To be wiped by audit_keys_wipe, also when it failed. IDA_NOT_FOUND: there is no file. */
+ida_kind audit_keys_read(ida_ctx *c, const char *path, audit_keys *keys);
+void audit_keys_wipe(audit_keys *keys);
+
+const audit_secret *audit_keys_newest(const audit_keys *keys);
+/* NULL: none of that name. */
+const audit_secret *audit_keys_find(const audit_keys *keys, const char *id);
+
+/* Adds a key to file and list, as new; one that is new still stays the newest. */
+ida_kind audit_keys_rotate(ida_ctx *c, const char *path, audit_keys *keys);
+/* Whether chains may be moved to the newest key; no change writes nothing. */
+ida_kind audit_keys_set_new(ida_ctx *c, const char *path, audit_keys *keys, int is_new);
+
+#endif

@@ -1,0 +1,288 @@
+/* idadminctl audit verify, checkpoints, public-key, rotate-key. How a chain is judged is the
+ * store's. */
+#include "worker/ctl/chain.h"
+
+#include <apr_tables.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/audit/chain.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/base/time.h"
+#include "core/store/audit.h"
+#include "core/store/chain_key.h"
+#include "core/store/checkpoint.h"
+#include "worker/checkpoint.h"
+
+ida_kind ctl_chain_sign(ctl_call *ctl, const char *tenant)
+{
+    int made;
+    store *s = ctl_store(ctl, DB_INGEST);
+    ida_kind kind = store_checkpoint_make(s, ctl->c, tenant, ctl->config.audit_signing_key, &made);
+    return kind ? kind : checkpoint_send(s, ctl->c, &ctl->config);
+}
+
+/* --- what checkpoints say --- */
+
+typedef struct evidence {
+    unsigned char public[IDA_SECRET_LEN];
+    apr_array_header_t *stored, *given, *marks; /* audit_checkpoint, the same, store_chain_mark */
+    int64_t broken;                             /* what is wrong with checkpoints themselves */
+    const char *reason;
+} evidence;
+
+static const audit_checkpoint *at(const apr_array_header_t *list, int i)
+{
+    return &((const audit_checkpoint *)list->elts)[i];
+}
+
+static void fault(evidence *e, int64_t number, const char *reason)
+{
+    if (!e->broken || number < e->broken) {
+        e->broken = number;
+        e->reason = reason;
+    }
+}
+
+static void add_mark(ctl_call *ctl, evidence *e, const audit_checkpoint *p)
+{
+    *(store_chain_mark *)apr_array_push(
+        e->marks) = (store_chain_mark){p->number, p->hash, ida_utc_text(ctl->pool, p->at)};
+}
+
+/* The public key: as 64 hexadecimal digits, in a file, or this node's. */
+static ida_kind read_key(ctl_call *ctl, evidence *e)
+{
+    const char *given = ctl_value(ctl, "key");
+    char line[IDA_SECRET_HEX + 2] = "";
+    if (!given) {
+        return audit_signer_public(ctl->c, ctl->config.audit_signing_key, e->public);
+    }
+    if (ida_key_parse(ctl->pool, given, strlen(given), e->public)) {
+        return IDA_OK;
+    }
+    FILE *in = fopen(given, "re");
+    int good = in && fgets(line, sizeof line, in) &&
+               ida_key_parse(ctl->pool, line, strcspn(line, "\r\n"), e->public);
+    if (in) {
+        fclose(in);
+    }
+    return good ? IDA_OK
+                : ida_fail(ctl->c, IDA_BAD_REQUEST,
+                           "--key must be 64 hexadecimal digits, or a file of them, as idadminctl "
+                           "audit public-key prints them");
+}
+
+/* The lines of the file that are of this tenant. */
+static ida_kind read_given(ctl_call *ctl, evidence *e, const char *path)
+{
+    char line[AUDIT_LINE_MAX];
+    FILE *in = fopen(path, "re");
+    if (!in) {
+        return ida_fail(ctl->c, IDA_BAD_REQUEST, "--checkpoints: %s: %s", path, strerror(errno));
+    }
+    ida_kind kind = IDA_OK;
+    for (int number = 1; !kind && fgets(line, sizeof line, in); number++) {
+        const audit_checkpoint *p = audit_checkpoint_parse(ctl->pool, line, strlen(line));
+        if (!p) {
+            kind = ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: line %d is no checkpoint", path, number);
+        } else if (strcmp(p->tenant, ctl->arguments[0]) == 0) {
+            *(audit_checkpoint *)apr_array_push(e->given) = *p;
+        }
+    }
+    fclose(in);
+    return kind || e->given->nelts
+               ? kind
+               : ida_fail(ctl->c, IDA_BAD_REQUEST, "%s holds no checkpoint of %s", path,
+                          ctl->arguments[0]);
+}
+
+static ida_kind read_stored(ctl_call *ctl, store *s, evidence *e)
+{
+    const audit_checkpoint *list;
+    int count = 1;
+    int64_t after = 0;
+    ida_kind kind = IDA_OK;
+    while (!kind && count) {
+        kind = store_checkpoint_page(s, ctl->c, ctl->arguments[0], after, &list, &count);
+        for (int i = 0; !kind && i < count; i++) {
+            *(audit_checkpoint *)apr_array_push(e->stored) = list[i];
+            after = list[i].number;
+        }
+    }
+    return kind;
+}
+
+/* Those of the file: signed, and still in the store. */
+static void judge_given(ctl_call *ctl, evidence *e)
+{
+    for (int i = 0; i < e->given->nelts; i++) {
+        const audit_checkpoint *p = at(e->given, i);
+        int found = 0;
+        for (int k = 0; !found && k < e->stored->nelts; k++) {
+            found = at(e->stored, k)->number == p->number &&
+                    strcmp(audit_checkpoint_digest(ctl->pool, at(e->stored, k)),
+                           audit_checkpoint_digest(ctl->pool, p)) == 0;
+        }
+        if (!audit_checkpoint_valid(ctl->pool, e->public, p)) {
+            fault(
+                e, p->number,
+                ida_printf(ctl->pool,
+                           "The checkpoint over record %lld in the file is not signed by the key: "
+                           "the file was changed, or the key is another one.",
+                           (long long)p->number));
+            continue;
+        }
+        add_mark(ctl, e, p);
+        if (!found) {
+            fault(e, p->number,
+                  ida_printf(ctl->pool,
+                             "The checkpoint over record %lld is not in the store as it is in the "
+                             "file: it was taken out or changed there.",
+                             (long long)p->number));
+        }
+    }
+}
+
+/* Those of the store: signed, and none missing between two of them. */
+static void judge_stored(ctl_call *ctl, evidence *e)
+{
+    const char *before = audit_genesis;
+    for (int i = 0; i < e->stored->nelts; i++) {
+        const audit_checkpoint *p = at(e->stored, i);
+        if (!audit_checkpoint_valid(ctl->pool, e->public, p)) {
+            fault(e, p->number,
+                  ida_printf(ctl->pool,
+                             "The stored checkpoint over record %lld is not signed by the key: it "
+                             "was changed or put in.",
+                             (long long)p->number));
+        } else {
+            add_mark(ctl, e, p);
+            if (strcmp(p->before, before) != 0) {
+                fault(e, p->number,
+                      ida_printf(ctl->pool,
+                                 "The stored checkpoint over record %lld does not follow the one "
+                                 "before it: one was taken out, changed or put in.",
+                                 (long long)p->number));
+            }
+        }
+        before = audit_checkpoint_digest(ctl->pool, p);
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const store_chain_mark *one = a, *two = b;
+    return (one->number > two->number) - (one->number < two->number);
+}
+
+static ida_kind gather(ctl_call *ctl, store *s, evidence *e)
+{
+    const char *file = ctl_value(ctl, "checkpoints");
+    e->stored = apr_array_make(ctl->pool, 64, sizeof(audit_checkpoint));
+    e->given = apr_array_make(ctl->pool, 64, sizeof(audit_checkpoint));
+    e->marks = apr_array_make(ctl->pool, 64, sizeof(store_chain_mark));
+    ida_kind kind = read_key(ctl, e);
+    kind = kind ? kind : read_stored(ctl, s, e);
+    kind = kind || !file ? kind : read_given(ctl, e, file);
+    if (!kind) {
+        judge_given(ctl, e);
+        judge_stored(ctl, e);
+        qsort(e->marks->elts, (size_t)e->marks->nelts, sizeof(store_chain_mark), by_number);
+    }
+    return kind;
+}
+
+int ctl_chain_verify(ctl_call *ctl)
+{
+    store *s = ctl_store(ctl, DB_REQUEST);
+    int64_t broken = 0, count = 0;
+    evidence e = {.broken = 0};
+    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
+    kind = kind ? kind : gather(ctl, s, &e);
+    if (!kind) {
+        kind = store_audit_verify_marks(s, ctl->c, ctl->arguments[0],
+                                        (const store_chain_mark *)e.marks->elts, e.marks->nelts,
+                                        &broken, &count);
+    }
+    if (kind) {
+        return ctl_result(ctl, kind);
+    }
+    const char *reason = broken ? ctl->c->message : e.reason;
+    broken = broken ? broken : e.broken;
+    json_t *document = json_pack("{s:b, s:I, s:i, s:o}", "whole", broken == 0, "records",
+                                 (json_int_t)count, "checkpoints", e.marks->nelts, "brokenAt",
+                                 broken ? json_integer(broken) : json_null());
+    ida_json_put(document, "reason", reason);
+    if (!ctl_json(ctl, document) && !broken) {
+        ctl_say(ctl, "The chain of %s is whole: %lld records.", ctl->arguments[0],
+                (long long)count);
+    }
+    json_decref(document);
+    if (broken) {
+        fprintf(stderr, "idadminctl: the chain of %s is broken at record %lld: %s\n",
+                ctl->arguments[0], (long long)broken, reason);
+        return CTL_FAILED;
+    }
+    return CTL_DONE;
+}
+
+int ctl_chain_checkpoints(ctl_call *ctl)
+{
+    store *s = ctl_store(ctl, DB_REQUEST);
+    evidence e = {.stored = apr_array_make(ctl->pool, 64, sizeof(audit_checkpoint))};
+    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
+    kind = kind ? kind : read_stored(ctl, s, &e);
+    for (int i = 0; !kind && i < e.stored->nelts; i++) {
+        puts(audit_checkpoint_line(ctl->pool, at(e.stored, i)));
+    }
+    return ctl_result(ctl, kind);
+}
+
+int ctl_chain_public_key(ctl_call *ctl)
+{
+    unsigned char public[IDA_SECRET_LEN];
+    ida_kind kind = audit_signer_public(ctl->c, ctl->config.audit_signing_key, public);
+    if (!kind) {
+        puts(ida_hex(ctl->pool, public, sizeof public));
+    }
+    return ctl_result(ctl, kind);
+}
+
+/* A new key behind a broken chain would put the worker's name to it. */
+static ida_kind verify_all(ctl_call *ctl, store *s)
+{
+    const char *tenant = "";
+    ida_kind kind = IDA_OK;
+    while (!(kind = store_chain_next(s, ctl->c, tenant, &tenant)) && tenant) {
+        int64_t broken, count;
+        kind = store_audit_verify(s, ctl->c, tenant, &broken, &count);
+        if (kind || broken) {
+            return kind ? kind
+                        : ida_fail(ctl->c, IDA_CONFLICT,
+                                   "The chain of %s is broken at record %lld, no key was made: %s",
+                                   tenant, (long long)broken, ctl->c->message);
+        }
+    }
+    return kind;
+}
+
+int ctl_chain_rotate_key(ctl_call *ctl)
+{
+    store *s = ctl_store(ctl, DB_INGEST);
+    const char *id;
+    int lost = ctl_value(ctl, "lost") != NULL;
+    ida_kind kind = lost ? IDA_OK : verify_all(ctl, s);
+    kind = kind ? kind : store_chain_rotate(s, ctl->c, lost, &id);
+    if (!kind) {
+        json_t *document = json_pack("{s:s, s:s}", "key", id, "file", ctl->config.audit_key);
+        if (!ctl_json(ctl, document)) {
+            ctl_say(ctl, "The chains are under the key %s of %s.", id, ctl->config.audit_key);
+        }
+        json_decref(document);
+    }
+    return ctl_result(ctl, kind);
+}
