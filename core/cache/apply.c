@@ -3,6 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/cache/place.h"
 #include "core/cache/run.h"
 #include "core/store/rows.h"
 
@@ -305,6 +306,12 @@ static ida_kind step_late(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int
     return kind;
 }
 
+static ida_kind step_deal(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
+{
+    cursor->count++;
+    return cache_places_deal(&run->at, c, more);
+}
+
 typedef struct ending {
     const char *tokens, *binding;
     int sign_ins;
@@ -359,7 +366,7 @@ static ida_kind summarize(cache_sync *run, ida_ctx *c, cache_summary *summary)
 static ida_kind commit(cache_sync *run, ida_ctx *c, const ending *end, const cache_guard *guard,
                        cache_summary *summary)
 {
-    cache_cursor settle = {0}, late = {0}, last = {.baton = end};
+    cache_cursor settle = {0}, late = {0}, deal = {0}, last = {.baton = end};
     ida_kind kind = cache_run_flush(run, c);
     kind = kind ? kind : cache_run_steps(run, c, step_late, &late);
     kind = kind ? kind : analyze(run, c, STMT_analyze_staging);
@@ -369,6 +376,7 @@ static ida_kind commit(cache_sync *run, ida_ctx *c, const ending *end, const cac
     }
     kind = kind ? kind : cache_run_steps(run, c, step_settle, &settle);
     kind = kind ? kind : apply_all(run, c);
+    kind = kind ? kind : cache_run_steps(run, c, step_deal, &deal);
     kind = kind ? kind : cache_run_steps(run, c, step_end, &last);
     kind = kind ? kind : summarize(run, c, summary);
     return kind ? kind : cache_run_empty(run, c);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/cache/rows.h"
+#include "core/cache/place.h"
+#include "core/cache/terms.h"
 #include "core/store/rows.h"
 
 static void person_of(const db_result *r, int i, void *out)
@@ -43,13 +44,21 @@ static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg 
 
 /* What a statement binds of a filter beside its own members. */
 typedef struct bound {
-    const char *license, *groups;
+    const char *license, *managers, *groups;
+    cache_terms terms;
+    int64_t first, end; /* places of the tenant */
+    int few;            /* the group has few members: the way begins at them */
 } bound;
+
+#define FEW 2000
+/* What everybody has: the day of the creation. */
+#define EVERYBODY "\"_b\"*"
 
 /* Numbers of the group and of those within it, as a JSON list. */
 static ida_kind groups_of(store *s, ida_ctx *c, const char *tenant, const ida_group *group,
-                          const char **list)
+                          bound *b)
 {
+    int64_t members = 0;
     db_result r;
     json_t *numbers = ida_json_keep(c->pool, json_array());
     ida_kind kind = store_read(
@@ -58,7 +67,11 @@ static ida_kind groups_of(store *s, ida_ctx *c, const char *tenant, const ida_gr
     for (int i = 0; !kind && i < r.rows; i++) {
         json_array_append_new(numbers, json_integer(DB_ROW(number, &r, i)->number.number));
     }
-    *list = ida_json_text(c->pool, numbers);
+    b->groups = ida_json_text(c->pool, numbers);
+    kind = kind ? kind
+                : store_number(s, c, STMT_group_size, DB_ARGS(DB_T(b->groups), DB_I(FEW + 1)),
+                               &members);
+    b->few = members <= FEW;
     return kind;
 }
 
@@ -77,7 +90,15 @@ static ida_kind resolve(store *s, ida_ctx *c, const char *tenant, const cache_pe
                         bound *b)
 {
     *b = (bound){.license = f->license ? quoted(c->pool, f->license) : NULL};
-    return f->group ? groups_of(s, c, tenant, f->group, &b->groups) : IDA_OK;
+    if (f->managers[0]) {
+        b->managers = cache_list(c->pool, f->managers, 1 + (f->managers[1] != NULL));
+    }
+    ida_kind kind = f->group ? groups_of(s, c, tenant, f->group, b) : IDA_OK;
+    if (!kind && !store_is_postgresql(s)) {
+        b->terms = cache_terms_of(c->pool, f);
+        kind = cache_shelf(s, c, tenant, &b->first, &b->end);
+    }
+    return kind;
 }
 
 #define FILTER_ARGS(f, b)                                                                         \
@@ -86,8 +107,24 @@ static ida_kind resolve(store *s, ida_ctx *c, const char *tenant, const cache_pe
         DB_T((f)->words[1]), DB_T((f)->words[2]), DB_T((f)->words[3]), DB_T((f)->words[4]),       \
         DB_T((f)->words[5]), DB_T((f)->words[6]), DB_T((f)->words[7]), DB_T((f)->company),        \
         DB_T((f)->job_title), DB_T((f)->employee_id), DB_T((b).license), DB_I((f)->created_from), \
-        DB_I((f)->created_before), DB_I((f)->active_before), DB_T((f)->managers), DB_T((b).groups)
+        DB_I((f)->created_before), DB_I((f)->active_before), DB_T((b).managers), DB_T((b).groups)
 #define PAGE_ARGS(f) DB_T((f)->after_name), DB_T((f)->after_id), DB_I((f)->limit)
+
+/* Where the page begins: at the place of whom it is behind, or who stood before. */
+static ida_kind begin_at(store *s, ida_ctx *c, const char *tenant, const cache_people_filter *f,
+                         int64_t *first)
+{
+    db_result r;
+    if (!*f->after_name && !*f->after_id) {
+        return IDA_OK;
+    }
+    ida_kind kind = store_read(s, c, STMT_place_before,
+                               DB_ARGS(DB_T(tenant), DB_T(f->after_name), DB_T(f->after_id)), &r);
+    if (!kind && r.rows) {
+        *first = DB_ROW(placed, &r, 0)->place.number;
+    }
+    return kind;
+}
 
 ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,
                              const cache_people_filter *filter, const cache_listed_person **rows,
@@ -95,8 +132,15 @@ ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,
 {
     bound b;
     ida_kind kind = resolve(s, c, tenant, filter, &b);
+    if (!kind && (b.few || !b.terms.match)) {
+        return list(s, c, b.few ? STMT_people_in_group : STMT_people_search, DB_ARGS(FILTER_ARGS(filter, b), PAGE_ARGS(filter)),
+                    rows, count);
+    }
+    kind = kind ? kind : begin_at(s, c, tenant, filter, &b.first);
     return kind ? kind
-                : list(s, c, STMT_people_search, DB_ARGS(FILTER_ARGS(filter, b), PAGE_ARGS(filter)),
+                : list(s, c, STMT_people_match,
+                       DB_ARGS(FILTER_ARGS(filter, b), PAGE_ARGS(filter), DB_T(b.terms.match),
+                               DB_I(b.first), DB_I(b.end)),
                        rows, count);
 }
 
@@ -112,14 +156,49 @@ ida_kind cache_people_exact(store *s, ida_ctx *c, const char *tenant,
                        rows, count);
 }
 
+static ida_kind count_terms(store *s, ida_ctx *c, const bound *b, const char *match, int64_t most,
+                            int64_t *total)
+{
+    return store_number(s, c, STMT_people_terms_count,
+                        DB_ARGS(DB_T(match), DB_I(b->first), DB_I(b->end), DB_I(most)), total);
+}
+
+/* Rows are looked at where terms do not say all. */
+static ida_kind count_matches(store *s, ida_ctx *c, const char *tenant,
+                              const cache_people_filter *filter, const bound *b, const char *match,
+                              int64_t most, int64_t *total)
+{
+    return store_number(s, c, STMT_people_match_count,
+                        DB_ARGS(FILTER_ARGS(filter, *b), DB_T(""), DB_T(""), DB_I(most),
+                                DB_T(match), DB_I(b->first), DB_I(b->end)),
+                        total);
+}
+
 ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
                             const cache_people_filter *filter, int64_t most, int64_t *total)
 {
     bound b;
+    int64_t edges = 0;
     ida_kind kind = resolve(s, c, tenant, filter, &b);
-    return kind ? kind
-                : store_number(s, c, STMT_people_count, DB_ARGS(FILTER_ARGS(filter, b), DB_I(most)),
-                               total);
+    if (kind) {
+        return kind;
+    }
+    if (b.few || (!b.terms.match && (filter->group || store_is_postgresql(s)))) {
+        return store_number(s, c, b.few ? STMT_people_in_group_count : STMT_people_count,
+                            DB_ARGS(FILTER_ARGS(filter, b), DB_I(most)), total);
+    }
+    if (b.terms.whole) {
+        return count_terms(s, c, &b, b.terms.match ? b.terms.match : EVERYBODY, most, total);
+    }
+    if (!b.terms.inside) {
+        return count_matches(s, c, tenant, filter, &b, b.terms.match, most, total);
+    }
+    kind = count_terms(s, c, &b, b.terms.inside, most, total);
+    if (!kind && *total < most) {
+        kind = count_matches(s, c, tenant, filter, &b, b.terms.edges, most - *total, &edges);
+    }
+    *total += edges;
+    return kind;
 }
 
 /* --- hygiene, groups --- */

@@ -25,22 +25,22 @@ typedef struct cache_people_filter {
     const char *department, *company, *job_title; /* ida_name_key, NULL: all */
     const char *employee_id;                      /* as written */
     const char *license;                          /* its name in any case */
-    const char *managers;                         /* IDs of one person, a JSON list; NULL: any */
+    const char *managers[2];                      /* IDs of one person; NULL: any (any more) */
     const ida_group *group;                       /* in it or in a group within it; NULL: any */
     int enabled, guest;                           /* 0, 1; -1: all */
     int64_t signed_in_from, signed_in_before; /* last sign-in: from inclusive, to exclusive; never
                                                  is 0. INT64_MAX: open */
     const char *after_name, *after_id;        /* page; "" at first */
-    int64_t created_from, created_before;     /* 0 and INT64_MAX: open */
+    int64_t created_from, created_before;     /* INT64_MIN and INT64_MAX: open */
     int64_t active_before; /* last success, else sign-in, else creation; 0: any */
     int limit;
 } cache_people_filter;
 
 /* Everybody. */
-#define CACHE_PEOPLE_ALL                                                                        \
-    {                                                                                           \
-        .enabled = -1, .guest = -1, .signed_in_before = INT64_MAX, .created_before = INT64_MAX, \
-        .after_name = "", .after_id = ""                                                        \
+#define CACHE_PEOPLE_ALL                                                                      \
+    {                                                                                         \
+        .enabled = -1, .guest = -1, .signed_in_before = INT64_MAX, .created_from = INT64_MIN, \
+        .created_before = INT64_MAX, .after_name = "", .after_id = ""                         \
     }
 
 ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,

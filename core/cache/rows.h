@@ -31,6 +31,10 @@ typedef struct cache_at {
 
 /* First call of each transaction: one writer a tenant; reads the newest run. */
 ida_kind cache_enter(cache_at *at, ida_ctx *c);
+/* Last call of each transaction that may have changed people: who came has a place in lists, who
+ * changed is found by what is true now. A first load deals places at its end: until then nobody
+ * asks. */
+ida_kind cache_leave(const cache_at *at, ida_ctx *c);
 /* Rows written through after this instant are protected against items of a run. */
 int64_t cache_horizon(const cache_at *at, const ida_ctx *c);
 

@@ -108,6 +108,7 @@ static ida_kind take_steps(store *s, ida_ctx *c, void *baton)
     do {
         p->more = 0;
         kind = kind ? kind : p->step(p->run, c, &p->to, &p->more);
+        kind = kind ? kind : cache_leave(&p->run->at, c);
     } while (!kind && p->more && ida_monotonic(c->env) - began < BUDGET_MS);
     return kind;
 }

@@ -13,7 +13,8 @@ static ida_kind write_work(store *s, ida_ctx *c, void *baton)
     write_through *w = baton;
     w->at.s = s;
     ida_kind kind = cache_enter(&w->at, c);
-    return kind ? kind : w->work(w, c);
+    kind = kind ? kind : w->work(w, c);
+    return kind ? kind : cache_leave(&w->at, c);
 }
 
 static ida_kind write_now(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,

@@ -65,14 +65,15 @@ ida_kind sqlite_schema_wipe(db *d, ida_ctx *c, db_file file)
     sqlite3_stmt *stmt;
     char *drops = apr_pstrdup(c->pool, "");
     char *sql = apr_psprintf(c->pool,
-                             "SELECT name FROM %s.sqlite_schema WHERE type = 'table' AND name NOT "
-                             "LIKE 'sqlite\\_%%' ESCAPE '\\'",
+                             "SELECT iif(type = 'view', type, 'table'), name FROM "
+                             "pragma_table_list WHERE schema = '%s' AND type <> 'shadow' AND name "
+                             "NOT LIKE 'sqlite\\_%%' ESCAPE '\\'",
                              schema);
     int rc = sqlite3_prepare_v2(s->handle, sql, -1, &stmt, NULL);
     if (rc == SQLITE_OK) {
         while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-            char *drop = sqlite3_mprintf("DROP TABLE %s.\"%w\";", schema,
-                                         sqlite3_column_text(stmt, 0));
+            char *drop = sqlite3_mprintf("DROP %s %s.\"%w\";", sqlite3_column_text(stmt, 0), schema,
+                                         sqlite3_column_text(stmt, 1));
             drops = apr_pstrcat(c->pool, drops, drop, NULL);
             sqlite3_free(drop);
         }

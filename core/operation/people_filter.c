@@ -63,12 +63,8 @@ static ida_kind find_manager(ida_call *call, cache_people_filter *filter)
     ida_user *manager;
     ida_kind kind = ida_op_find_user_of(call, "manager", &manager, NULL);
     if (!kind) {
-        const char *const ids[] = {manager->id, manager->other_id};
-        json_t *list = ida_json_keep(call->c->pool, json_array());
-        for (int i = 0; i < 2 && ids[i]; i++) {
-            json_array_append_new(list, json_string(ids[i]));
-        }
-        filter->managers = ida_json_text(call->c->pool, list);
+        filter->managers[0] = manager->id;
+        filter->managers[1] = manager->other_id;
     }
     return kind;
 }
@@ -116,8 +112,8 @@ ida_kind ida_people_filter(ida_call *call, cache_people_filter *filter)
     kind = kind ? kind
                 : bounds(call, "createdAfter", "createdBefore", &filter->created_from,
                          &filter->created_before);
-    if (!filter->created_from && filter->created_before != INT64_MAX) {
-        filter->created_from = 1; /* whoever was created nobody knows when is no answer */
+    if (!filter->created_from) { /* whoever was created nobody knows when was not before anything */
+        filter->created_from = filter->created_before == INT64_MAX ? INT64_MIN : DAY_MS;
     }
     if (!kind && json_object_get(a, "manager")) {
         kind = find_manager(call, filter);

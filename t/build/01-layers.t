@@ -265,7 +265,8 @@ subtest 'both schemas have the same tables and columns' => sub {
 SELECT '$_', m.name, c.name, c.type, c."notnull" OR c.pk > 0, c.pk
 FROM $_.sqlite_schema m JOIN pragma_table_info(m.name, '$_') c
 WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-    AND m.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY 1, 2, 3;
+    AND m.name NOT IN (SELECT name FROM pragma_table_list
+        WHERE schema = '$_' AND type IN ('virtual', 'shadow')) ORDER BY 1, 2, 3;
 SQL
     is($built->{exit}, 0, 'SQLite takes its migrations') or return diag $built->{err};
     my %in_sqlite = map { my @c = split /\x1f/; $c[2] = "$c[0].$c[1].$c[2]";

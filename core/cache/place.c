@@ -1,0 +1,174 @@
+/* Owns places: a number for each listed person that grows in the order of lists, so that the index
+ * of terms gives its matches in that order. Dealt with gaps; where a gap is used up, those behind
+ * it are dealt anew. Of SQLite alone: PostgreSQL's index keeps no order. Must not know what terms
+ * say.
+ */
+#include <string.h>
+
+#include "core/cache/place.h"
+#include "core/store/rows.h"
+
+#define SHELF_BITS 43 /* places of a tenant; 2^20 tenants */
+#define GAP 256
+#define GAP_LEAST 16 /* between those who are dealt anew */
+#define DEALT 500    /* at once */
+#define ANEW 64 /* people behind a gap that is used up; four times as many where it is crowded */
+
+/* Those without a place between two that have one. */
+typedef struct gap {
+    int64_t from, to;          /* places around; 0: there is nobody on that side */
+    const char *name_key, *id; /* who stands behind it; NULL: nobody */
+} gap;
+
+ida_kind cache_shelf(store *s, ida_ctx *c, const char *tenant, int64_t *first, int64_t *end)
+{
+    int64_t number = 0;
+    ida_kind kind = store_number(s, c, STMT_counter_get, DB_ARGS(DB_T(tenant), DB_T("shelf")),
+                                 &number);
+    *first = number << SHELF_BITS;
+    *end = (number + 1) << SHELF_BITS;
+    return kind;
+}
+
+static ida_kind gap_at(const cache_at *at, ida_ctx *c, const row_unplaced *who, gap *g)
+{
+    const db_arg args[] = {DB_T(at->tenant), DB_T(who->name_key.text), DB_T(who->id.text)};
+    db_result before, behind;
+    ida_kind kind = store_read(at->s, c, STMT_place_before, args, 3, &before);
+    kind = kind ? kind : store_read(at->s, c, STMT_place_behind, args, 3, &behind);
+    *g = (gap){0};
+    if (!kind && before.rows) {
+        g->from = DB_ROW(placed, &before, 0)->place.number;
+    }
+    if (!kind && behind.rows) {
+        const row_placed *next = DB_ROW(placed, &behind, 0);
+        *g = (gap){g->from, next->place.number, next->name_key.text, next->id.text};
+    }
+    return kind;
+}
+
+static int stands_before(const row_unplaced *who, const gap *g)
+{
+    int order = g->to ? strcmp(who->name_key.text, g->name_key) : -1;
+    return order ? order < 0 : strcmp(who->id.text, g->id) < 0;
+}
+
+/* Takes their places from so many behind the gap that all fit: they are dealt again with those who
+ * wait in it. */
+static ida_kind widen(const cache_at *at, ida_ctx *c, const gap *g, int64_t end, int64_t waiting)
+{
+    int64_t to = 0;
+    for (int64_t people = ANEW;; people *= 4) {
+        db_result r;
+        ida_kind kind = store_read(at->s, c, STMT_place_further,
+                                   DB_ARGS(DB_I(g->to), DB_I(end), DB_I(people)), &r);
+        if (kind) {
+            return kind;
+        }
+        to = r.rows ? DB_ROW(number, &r, 0)->number.number : end;
+        if (to == end || to - g->from >= GAP_LEAST * (waiting + people)) {
+            break;
+        }
+    }
+    return store_write(at->s, c, STMT_place_clear, DB_ARGS(DB_I(g->to), DB_I(to)), NULL);
+}
+
+/* Where the n-th of `count` in a gap goes, from 1 on. */
+static int64_t place_of(const gap *g, int64_t first, int64_t n, int64_t count)
+{
+    return !g->to     ? (g->from ? g->from : first + (INT64_C(1) << (SHELF_BITS - 1))) + n * GAP
+           : !g->from ? g->to - (count + 1 - n) * GAP
+                      : g->from + (g->to - g->from) * n / (count + 1);
+}
+
+/* Rows from..to stand in one gap; `count`: all who do. */
+static ida_kind fill(const cache_at *at, ida_ctx *c, const db_result *r, int from, int to,
+                     const gap *g, int64_t first, int64_t count)
+{
+    ida_kind kind = IDA_OK;
+    for (int i = from; !kind && i < to; i++) {
+        const row_unplaced *who = DB_ROW(unplaced, r, i);
+        kind = store_write(at->s, c, STMT_place_put,
+                           DB_ARGS(DB_T(at->tenant), DB_T(who->directory.text), DB_T(who->id.text),
+                                   DB_I(place_of(g, first, i - from + 1, count))),
+                           NULL);
+    }
+    return kind;
+}
+
+/* How many wait in the gap behind the last row that was read. */
+static ida_kind count_rest(const cache_at *at, ida_ctx *c, const row_unplaced *last, const gap *g,
+                           int64_t *rest)
+{
+    return store_number(at->s, c, STMT_place_missing_count,
+                        DB_ARGS(DB_T(at->tenant), DB_T(last->name_key.text), DB_T(last->id.text),
+                                DB_T(g->name_key), DB_T(g->id)),
+                        rest);
+}
+
+static ida_kind deal_rows(const cache_at *at, ida_ctx *c, const db_result *r, int64_t first,
+                          int64_t end)
+{
+    ida_kind kind = IDA_OK;
+    for (int from = 0, to; !kind && from < r->rows; from = to) {
+        gap g;
+        int64_t rest = 0;
+        kind = gap_at(at, c, DB_ROW(unplaced, r, from), &g);
+        for (to = from; !kind && to < r->rows && stands_before(DB_ROW(unplaced, r, to), &g);) {
+            to++;
+        }
+        if (!kind && to == r->rows && g.to) {
+            kind = count_rest(at, c, DB_ROW(unplaced, r, to - 1), &g, &rest);
+        }
+        if (kind) {
+            return kind;
+        }
+        int64_t waiting = to - from + rest;
+        if (g.from && g.to && g.to - g.from <= waiting) {
+            return widen(at, c, &g, end, waiting);
+        }
+        kind = fill(at, c, r, from, to, &g, first, waiting);
+    }
+    return kind;
+}
+
+ida_kind cache_places_deal(const cache_at *at, ida_ctx *c, int *more)
+{
+    db_result r = {0};
+    int64_t first, end;
+    *more = 0;
+    ida_kind kind = store_is_postgresql(at->s)
+                        ? IDA_OK
+                        : store_read(at->s, c, STMT_place_missing,
+                                     DB_ARGS(DB_T(at->tenant), DB_I(DEALT)), &r);
+    if (kind || !r.rows) {
+        return kind;
+    }
+    *more = 1; /* also to find that there is nobody left */
+    kind = store_write(at->s, c, STMT_place_shelf, DB_ARGS(DB_T(at->tenant)), NULL);
+    kind = kind ? kind : cache_shelf(at->s, c, at->tenant, &first, &end);
+    return kind ? kind : deal_rows(at, c, &r, first, end);
+}
+
+ida_kind cache_terms_settle(const cache_at *at, ida_ctx *c)
+{
+    static const db_statement in_order[] = {STMT_terms_out, STMT_terms_in, STMT_terms_settled};
+    db_result r = {0};
+    ida_kind kind = store_is_postgresql(at->s)
+                        ? IDA_OK
+                        : store_read(at->s, c, STMT_terms_stale, DB_NONE, &r);
+    for (size_t i = 0; !kind && r.rows && i < sizeof in_order / sizeof *in_order; i++) {
+        kind = store_write(at->s, c, in_order[i], DB_NONE, NULL);
+    }
+    return kind;
+}
+
+ida_kind cache_leave(const cache_at *at, ida_ctx *c)
+{
+    int more = !at->first;
+    ida_kind kind = IDA_OK;
+    while (!kind && more) {
+        kind = cache_places_deal(at, c, &more);
+    }
+    return kind ? kind : cache_terms_settle(at, c);
+}
