@@ -1,8 +1,6 @@
 /* Owns what the console tells of a company: its settings in force, its seats, its directories.
  * Settings are changed with `idadminctl tenant apply` alone: their seal needs a key that a server
  * cannot read. */
-#include <string.h>
-
 #include "core/base/json.h"
 #include "core/operation/directory_json.h"
 #include "core/operation/op.h"

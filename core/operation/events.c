@@ -1,7 +1,6 @@
 /* Owns the list of events for callers that ask rather than being called. Its cursor is not a
  * page's: it always leads on, to what happens later. */
 #include <apr_strings.h>
-#include <string.h>
 
 #include "core/base/cursor.h"
 #include "core/base/json.h"

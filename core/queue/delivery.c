@@ -163,10 +163,13 @@ static ida_kind put_retry(store *s, ida_ctx *c, void *baton)
 {
     retry_work *w = baton;
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_delivery_retry,
-                                DB_ARGS(DB_T(w->tenant), DB_T(w->event_id)), &r);
+    /* The receivers' rows before those of their deliveries, as in every record of a call. */
+    ida_kind kind = store_write(s, c, STMT_receiver_retry, DB_ARGS(DB_T(w->tenant)), NULL);
+    kind = kind ? kind
+                : store_write(s, c, STMT_delivery_retry,
+                              DB_ARGS(DB_T(w->tenant), DB_T(w->event_id)), &r);
     w->count = kind ? 0 : r.changes;
-    return kind ? kind : store_write(s, c, STMT_receiver_retry, DB_ARGS(DB_T(w->tenant)), NULL);
+    return kind;
 }
 
 ida_kind queue_undelivered_retry(store *s, ida_ctx *c, const char *tenant, const char *event_id,

@@ -177,7 +177,7 @@ sub by_rest {
     my $first = $carry->('ticket-1');
     is($first->{status}, 200, 'approved') or diag $first->{body};
     my $again = $carry->('ticket-1');
-    is($again->{headers}{'idempotent-replayed'}, 'true', 'the same call again is answered as before');
+    is($again->{headers}{'idempotent-replayed'}, 'true', 'the same call again is answered');
     is_deeply($again->{json}, $first->{json}, 'word for word');
     is($carry->('ticket-2', decision => 'deny')->{status}, 409, 'another decision comes too late');
     my $row = $stack->get('/v1/api/access-requests?limit=1')->{json}{data}{items}[0];
@@ -185,7 +185,7 @@ sub by_rest {
         [$ticket, 'approved', upn('eva.berg'), 'ticket-1'], 'and the list says who decided');
     $stack->wait_task($row->{taskId});
     ok(grep({ $_->{task}{id} eq $row->{taskId} && $_->{type} eq 'task.done' } @{
-        $stack->get('/v1/api/events?limit=200')->{json}{data}{items} }), 'an event tells of its task');
+        $stack->get('/v1/api/events?limit=200')->{json}{data}{items} }), 'an event tells of it');
     good($as{operator}->post('/access-request/end', { requestId => $ticket }), 'ended');
     my $own = ask('Own', 'eva.berg');
     my $refused = $stack->post('/v1/api/access-request/decision', { requestId => $own,

@@ -128,7 +128,8 @@ sub down {
     $stack->wait_task($_) for @made;
     my @first = map { my $n = $_; my $task = change("D${number}1", "Title $n");
         $stack->wait_task($task); $task } 1 .. 3;
-    ok($stack->worker->log_has(qr/IDA0370 .*does not take events.*cannot be reached/, 60), 'the log tells of it');
+    ok($stack->worker->log_has(qr/IDA0370 .*does not take events.*cannot be reached/, 60),
+        'the log tells of it');
     my ($waiting) = waiting();
     like($waiting->{error}, qr/cannot be reached/, 'and it is told why');
     my ($state) = grep { $_->{url} =~ /\?down$/ } @{ $stack->ctl_ok('notification', 'receivers',
@@ -232,7 +233,8 @@ sub given_up {
     $stack->sql("UPDATE event_delivery SET failed_at = 1, next_at = 0 WHERE url LIKE '%401'");
     $stack->sql('UPDATE notification SET next_at = 0');
     ok(wait_until(30, sub { $of->(401, 'given up') }), 'after three days it is given up');
-    ok($stack->worker->log_has(qr/IDA0371.*\Q$event->{id}\E.*status 401/, 5), 'the log tells of it');
+    ok($stack->worker->log_has(qr/IDA0371.*\Q$event->{id}\E.*status 401/, 5),
+        'the log tells of it');
     is(scalar @{ $stack->ctl_ok('notification', 'list', 'nordic', '--given-up', '--limit', 200,
         '--json') }, scalar(grep { $_->{state} eq 'given up' } undelivered()), 'as a list of them');
     is($stack->ctl('notification', 'retry', 'nordic', 'evt_none')->{exit}, 1,

@@ -115,7 +115,8 @@ sub erased {
     $stack->ctl_ok('sync', 'nordic', '--wait');
     my $erased = $stack->ctl('erase', 'nordic', $upn);
     is($erased->{exit}, 0, 'the person is erased') or diag $erased->{err};
-    is_deeply($stack->ctl_ok('notification', 'list', 'nordic', '--json'), [], 'nobody is told more');
+    is_deeply($stack->ctl_ok('notification', 'list', 'nordic', '--json'), [],
+        'nobody is told more');
     my ($event) = grep { $_->{task}{id} eq $gone } @{ ask(limit => 200)->{items} };
     is_deeply([@{ $event->{task} }{qw(userPrincipalName displayName userId error)}],
         ['erased', undef, undef, 'erased'], 'the event stays, and names nobody');
@@ -132,7 +133,7 @@ sub bounds {
     $stack->sql('UPDATE event SET at = 1 WHERE seq <= 3');
     $stack->worker->stop;    # removes what is too old ten seconds after it has started
     $stack->worker->start;
-    ok(wait_until(40, sub { my ($row) = $stack->sql('SELECT min(seq) FROM event'); $row->[0] == 4 }),
+    ok(wait_until(40, sub { ($stack->sql('SELECT min(seq) FROM event'))[0][0] == 4 }),
         'events past retention are removed');
     refused($_, qr/too old.*taskHistoryDays/, 'a cursor of before') for $start, $old;
     my $first = ask(limit => 1);
