@@ -43,7 +43,13 @@ sub rights {
 
 sub audit {
     my $log = $as{auditor}->data('/audit', { limit => 200, actor => 'operator' });
+    $stack->ctl_ok('audit', 'export', 'nordic');
+    my ($newest) = (split /\n/, $stack->ctl('audit', 'checkpoints', 'nordic')->{out})[-1];
     my $file = $as{auditor}->get('/audit/export', { actor => 'operator' });
+    is($file->{headers}{'x-idadmin-checkpoint'}, $newest, 'the newest checkpoint goes with it');
+    my $known = $as{auditor}->data('/audit/chain')->{checkpoint};
+    is_deeply([@$known{qw(number hash)}], [@{ JSON::PP::decode_json($newest) }{qw(number hash)}],
+        'which the state of the chain names, too');
     is($file->{headers}{'content-type'}, 'text/csv; charset=utf-8; header=present', 'a table');
     my $day = qr/20\d\d-\d\d-\d\d/;
     like($file->{headers}{'content-disposition'},
