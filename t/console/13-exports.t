@@ -103,6 +103,7 @@ sub hygiene {
 # More records than go into a file. They stand beyond the end of the chain, which the last test of
 # all may leave broken.
 sub large {
+    $stack->worker->expect_log(qr/IDA0142/);    # they are not the worker's
     $stack->sql("INSERT INTO audit.record (tenant_id, seq, rid, at, category, outcome, actor,
         actor_key, action, personal_hash, hash) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL
         SELECT i + 1 FROM n WHERE i < 100200) SELECT 'nordic', 1000000 + i, 'many' || i,
