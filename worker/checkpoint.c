@@ -31,8 +31,11 @@ ida_kind checkpoint_make_all(store *audit, ida_ctx *c, int64_t before, const wor
     ida_kind kind = IDA_OK;
     while (!(kind = store_chain_next(audit, c, tenant, &tenant)) && tenant) {
         ida_ctx *own = ida_ctx_make(c->env, c->pool);
-        if (make_due(audit, own, tenant, before, config) &&
-            ida_say_now(&said, ida_monotonic(c->env), SAY_MS)) {
+        kind = make_due(audit, own, tenant, before, config);
+        if (kind == IDA_SERVICE_UNAVAILABLE) {
+            return kind; /* for all of them, and for others to tell */
+        }
+        if (kind && ida_say_now(&said, ida_monotonic(c->env), SAY_MS)) {
             ida_log(c->env, IDA_LOG_ERROR, "IDA0420",
                     "no checkpoint of the audit chain of tenant %s: %s", tenant,
                     own->message ? own->message : ida_kind_text(own->kind));

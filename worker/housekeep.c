@@ -165,7 +165,7 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool)
     int64_t moved;
     ida_ctx *c = worker_ctx(w, pool);
     ida_kind kind = store_audit_ready(audit, c);
-    if (kind) {
+    if (kind && kind != IDA_SERVICE_UNAVAILABLE) { /* a store that is away is told below */
         if (say_now(w, &said_key)) {
             ida_log(&w->env, IDA_LOG_ERROR, "IDA0418",
                     "audit records stay in spool and outbox, nothing of them is lost: %s",
@@ -173,6 +173,7 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool)
         }
         return 1;
     }
+    ida_ctx_clear(c);
     kind = ingest_outbox(main, audit, c, worker_stopping, w, &moved);
     if (kind && say_now(w, &said)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0602",

@@ -87,7 +87,8 @@ static void sign(hold_thread *t)
     static _Atomic int64_t said;
     ida_kind kind = checkpoint_make_all(t->audit, c, ida_now(&w->env) - EVERY_MS, &config);
     kind = kind ? kind : checkpoint_send(t->audit, c, &config);
-    if (kind && !worker_stopping(w) && ida_say_now(&said, ida_monotonic(&w->env), EVERY_MS)) {
+    if (kind && kind != IDA_SERVICE_UNAVAILABLE && !worker_stopping(w) &&
+        ida_say_now(&said, ida_monotonic(&w->env), EVERY_MS)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0421",
                 "checkpoints of the audit chains did not leave this machine, tried again every "
                 "minute: %s",

@@ -19,6 +19,9 @@ void ida_export_answer(ida_call *call, ida_rest_answer *answer)
     answer->exported = call->exported;
     ida_answer_header(pool, answer, "Content-Disposition", /* the name is of A-Z a-z 0-9 . _ - */
                       apr_pstrcat(pool, "attachment; filename=\"", x->name, "\"", NULL));
+    if (x->checkpoint) {
+        ida_answer_header(pool, answer, "X-IdAdmin-Checkpoint", x->checkpoint);
+    }
     if (x->truncated) {
         ida_answer_header(pool, answer, "X-IdAdmin-Truncated", "true");
     }

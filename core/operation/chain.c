@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/operation/op.h"
+#include "core/store/checkpoint.h"
 
 const char *ida_chain_state(const store_chain_check *check)
 {
@@ -15,13 +16,26 @@ static void put_id(json_t *out, const char *member, int64_t id)
     json_object_set_new(out, member, id ? json_integer(id) : json_null());
 }
 
+static json_t *checkpoint_json(const audit_checkpoint *newest)
+{
+    if (!newest) {
+        return json_null();
+    }
+    json_t *out = json_pack("{s:I, s:s}", "number", (json_int_t)newest->number, "hash",
+                            newest->hash);
+    ida_json_put_time(out, "at", newest->at);
+    return out;
+}
+
 ida_kind ida_chain_json(store *s, ida_ctx *c, const char *tenant, json_t **out)
 {
     store_chain_check check;
     int64_t first, last;
     *out = ida_json_keep(c->pool, json_object());
     ida_kind kind = store_chain_check_get(s, c, tenant, &check);
+    const audit_checkpoint *newest;
     kind = kind ? kind : store_chain_ends(s, c, tenant, &first, &last);
+    kind = kind ? kind : store_checkpoint_newest(s, c, tenant, &newest);
     if (kind) {
         return kind;
     }
@@ -33,6 +47,7 @@ ida_kind ida_chain_json(store *s, ida_ctx *c, const char *tenant, json_t **out)
     put_id(*out, "brokenAt", check.broken_at);
     ida_json_put_or_null(*out, "reason", check.reason);
     ida_json_put_time(*out, "requestedAt", check.requested_at);
+    json_object_set_new(*out, "checkpoint", checkpoint_json(newest));
     return IDA_OK;
 }
 

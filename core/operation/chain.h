@@ -9,9 +9,10 @@
 /* "whole", "broken", "unverified": nobody has looked yet. */
 const char *ida_chain_state(const store_chain_check *check);
 
-/* {state, firstId, lastId, verifiedTo, verifiedAt, brokenAt, reason, requestedAt}: firstId and
- * lastId of the records there are now, null when there are none; requestedAt while somebody waits
- * for a verification from the beginning. In the context's pool. */
+/* {state, firstId, lastId, verifiedTo, verifiedAt, brokenAt, reason, requestedAt, checkpoint}:
+ * firstId and lastId of the records there are now, null when there are none; requestedAt while
+ * somebody waits for a verification from the beginning; checkpoint {number, hash, at}, the newest,
+ * or null. In the context's pool. */
 ida_kind ida_chain_json(store *s, ida_ctx *c, const char *tenant, json_t **out);
 
 #endif

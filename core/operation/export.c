@@ -13,6 +13,7 @@
 #include "core/operation/audit_json.h"
 #include "core/operation/op.h"
 #include "core/store/audit.h"
+#include "core/store/checkpoint.h"
 #include "core/zone/zone.h"
 
 #define PAGE IDA_PAGE_MAX
@@ -221,6 +222,15 @@ static ida_kind read_audit(ida_call *call, ida_ctx *c, ida_export *x)
     return IDA_OK;
 }
 
+/* Nobody here can sign one: the file names what the worker signed last. */
+static ida_kind name_checkpoint(ida_call *call, ida_export *x)
+{
+    const audit_checkpoint *newest;
+    ida_kind kind = store_checkpoint_newest(call->store, call->c, call->tenant->id, &newest);
+    x->checkpoint = !kind && newest ? audit_checkpoint_line(call->c->pool, newest) : NULL;
+    return kind;
+}
+
 static ida_kind export_audit(ida_call *call)
 {
     apr_pool_t *pool = call->c->pool;
@@ -236,6 +246,7 @@ static ida_kind export_audit(ida_call *call)
     x->columns = lines ? NULL : audit_columns;
     x->read = read_audit;
     kind = name_file(call, "audit", lines ? "jsonl" : "csv", &x->name);
+    kind = kind ? kind : name_checkpoint(call, x);
     return kind ? kind : begin(call, x);
 }
 

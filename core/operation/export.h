@@ -10,9 +10,11 @@
 typedef struct ida_export {
     const char *name;           /* of the file */
     const char *const *columns; /* of CSV, NULL-terminated; NULL: a line of JSON for each row */
-    int truncated;              /* 1: there are more rows than are looked at */
-    json_t *rows;               /* of the page at hand, an array; never NULL after `run` */
-    int more;                   /* 1: there is a page behind it */
+    const char
+        *checkpoint; /* the newest of the chain that the rows are of, as a line; NULL: none */
+    int truncated;   /* 1: there are more rows than are looked at */
+    json_t *rows;    /* of the page at hand, an array; never NULL after `run` */
+    int more;        /* 1: there is a page behind it */
     int64_t looked_at;
     /* Reads the next page with call->store, into the pool of `c`. */
     ida_kind (*read)(ida_call *call, ida_ctx *c, struct ida_export *x);

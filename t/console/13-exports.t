@@ -43,7 +43,13 @@ sub rights {
 
 sub audit {
     my $log = $as{auditor}->data('/audit', { limit => 200, actor => 'operator' });
+    $stack->ctl_ok('audit', 'export', 'nordic');
+    my ($newest) = (split /\n/, $stack->ctl('audit', 'checkpoints', 'nordic')->{out})[-1];
     my $file = $as{auditor}->get('/audit/export', { actor => 'operator' });
+    is($file->{headers}{'x-idadmin-checkpoint'}, $newest, 'the newest checkpoint goes with it');
+    my $known = $as{auditor}->data('/audit/chain')->{checkpoint};
+    is_deeply([@$known{qw(number hash)}], [@{ JSON::PP::decode_json($newest) }{qw(number hash)}],
+        'which the state of the chain names, too');
     is($file->{headers}{'content-type'}, 'text/csv; charset=utf-8; header=present', 'a table');
     my $day = qr/20\d\d-\d\d-\d\d/;
     like($file->{headers}{'content-disposition'},
@@ -97,6 +103,7 @@ sub hygiene {
 # More records than go into a file. They stand beyond the end of the chain, which the last test of
 # all may leave broken.
 sub large {
+    $stack->worker->expect_log(qr/IDA0142/);    # they are not the worker's
     $stack->sql("INSERT INTO audit.record (tenant_id, seq, rid, at, category, outcome, actor,
         actor_key, action, personal_hash, hash) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL
         SELECT i + 1 FROM n WHERE i < 100200) SELECT 'nordic', 1000000 + i, 'many' || i,

@@ -58,7 +58,8 @@ subtest 'who can open what' => sub {
         'idadmin.db.gate'      => ['rwdc', 'rw'],
         'idadmin.key'          => ['rdc',  ''],
         'idadmin.key.revisions' => ['rwdc', ''],
-        'idadmin.key.revisions' => ['rwdc', ''],
+        'idadmin.key.audit'    => ['rdc', ''],
+        'idadmin.key.signing'  => ['rdc', ''],
         map({ ("idadmin-$_.db" => ['rwdc', 'r'], "idadmin-$_.db-wal" => ['rwdc', 'r'],
         "idadmin-$_.db-shm" => ['rwdc', 'r'], "idadmin-$_.db.gate" => ['rwdc', '']) } qw(cache
         audit)),

@@ -313,6 +313,26 @@ sub lost {
 
 # -- where nothing was done
 
+# A rotation that died between the file and the chains.
+sub interrupted {
+    my ($key_file) = glob "$base/lib/*.audit";
+    my $text = slurp($key_file);
+    Idadmin::Test::secret_file($key_file, $text . 'cd' x 32 . " new\n");
+    my $name = name_of(pack 'H*', 'cd' x 32);
+    whole('with a key that was not moved to', 30);
+    add(nordic => 2);
+    is_deeply([rows("key_id FROM audit.record WHERE tenant_id = 'nordic' AND seq > 30 ORDER BY "
+        . 'seq')], [[name_of(pack 'H*', (split /\n/, $text)[1])], [$name], [$name]],
+        'the next records bring the chain to it');
+    is($stack->ctl_ok('audit', 'rotate-key', '--json')->{key}, $name,
+        'the command takes no further one');
+    is(slurp($key_file), $text . 'cd' x 32 . "\n", 'but ends what was begun');
+    is_deeply([rows('DISTINCT key_id FROM audit.chain')], [[$name]], 'for all chains');
+    whole('after that', 33);
+    Idadmin::Test::secret_file($key_file, $text);
+    put_back('now');
+}
+
 sub another_key {
     my $other = Idadmin::Test::secret_file("$base/other.key", ('ab' x 32) . "\n");
     my $count = sub { $stack->sql('SELECT count(*) FROM audit_outbox') };
@@ -386,6 +406,7 @@ for_each_engine {
     replayed();
     goes_on();
     lost();
+    interrupted();
     another_key();
     erased_and_retained();
     killed();
