@@ -37,8 +37,9 @@ BEGIN
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO idadmin_worker', main, each.name);
     END LOOP;
 
-    GRANT INSERT, DELETE ON audit.record TO idadmin_worker;
-    GRANT INSERT, UPDATE, DELETE ON audit.chain, audit.spool_position TO idadmin_worker;
+    GRANT INSERT, DELETE, UPDATE (erased_mac) ON audit.record TO idadmin_worker;
+    GRANT INSERT, UPDATE, DELETE ON audit.chain, audit.spool_position, audit.chain_key TO idadmin_worker;
+    GRANT INSERT, UPDATE (sent) ON audit.checkpoint TO idadmin_worker;
 
     EXECUTE format('GRANT idadmin_worker TO %I', current_user); -- to give it tables, to upgrade them
     GRANT CREATE ON SCHEMA cache TO idadmin_worker;

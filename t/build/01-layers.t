@@ -207,7 +207,7 @@ subtest 'members of the tenant document' => sub {
         }
     }
     my %dotted = (modules => 'modules', rates => 'rateLimits', brake => 'brake',
-        hygiene => 'hygiene', retention => 'retention');
+        hygiene => 'hygiene', retention => 'retention', keys => 'keys');
     my %listed = (cloud => 'directories.cloud', on_premises => 'directories.onPremises',
         template => 'roleTemplates', service => 'accessCatalog', workflow => 'workflows',
         notification => 'notifications');
