@@ -133,8 +133,8 @@ ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,
     bound b;
     ida_kind kind = resolve(s, c, tenant, filter, &b);
     if (!kind && (b.few || !b.terms.match)) {
-        return list(s, c, b.few ? STMT_people_in_group : STMT_people_search, DB_ARGS(FILTER_ARGS(filter, b), PAGE_ARGS(filter)),
-                    rows, count);
+        return list(s, c, b.few ? STMT_people_in_group : STMT_people_search,
+                    DB_ARGS(FILTER_ARGS(filter, b), PAGE_ARGS(filter)), rows, count);
     }
     kind = kind ? kind : begin_at(s, c, tenant, filter, &b.first);
     return kind ? kind

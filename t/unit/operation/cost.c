@@ -64,8 +64,9 @@ static void holds(sqlite3_context *call, int count, sqlite3_value **values)
 /* Of lists that were given, and of what a statement made itself. */
 static int own_rows(const char *detail)
 {
-    static const char *const own[] = {"SCAN json_each", "SCAN (subquery-", "SCAN x", "SCAN y",
-                                      "SCAN k VIRTUAL TABLE INDEX", "SCAN (join-"};
+    static const char *const own[] = {
+        "SCAN json_each", "SCAN (subquery-", "SCAN x", "SCAN y", "SCAN k VIRTUAL TABLE INDEX",
+        "SCAN (join-"};
     int found = 0;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         found |= strncmp(detail, own[i], strlen(own[i])) == 0;
