@@ -11,7 +11,7 @@
 #define SHELF_BITS 43 /* places of a tenant */
 #define GAP 256
 #define GAP_LEAST 16 /* between those who are dealt anew */
-#define DEALT 500    /* at once */
+#define DEALT 1000   /* at once */
 #define ANEW 64 /* people behind a gap that is used up; four times as many where it is crowded */
 
 /* Those without a place between two that have one. */
