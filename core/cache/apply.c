@@ -323,11 +323,13 @@ static ida_kind step_end(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int 
     const cache_at *at = &run->at;
     int64_t now = ida_now(c->env);
     *more = 0;
-    return store_write(at->s, c, STMT_sync_state_done,
-                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged),
-                               DB_T(e->tokens), DB_I(now), DB_I(run->full ? now : 0),
-                               DB_T(e->binding), DB_I(e->sign_ins != 0)),
-                       NULL);
+    ida_kind kind = cache_loading(at, c, 0);
+    return kind ? kind
+                : store_write(at->s, c, STMT_sync_state_done,
+                              DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged),
+                                      DB_T(e->tokens), DB_I(now), DB_I(run->full ? now : 0),
+                                      DB_T(e->binding), DB_I(e->sign_ins != 0)),
+                              NULL);
 }
 
 static ida_kind guard_stop(cache_sync *run, ida_ctx *c, const cache_summary *summary)

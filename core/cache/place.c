@@ -8,10 +8,10 @@
 #include "core/cache/place.h"
 #include "core/store/rows.h"
 
-#define SHELF_BITS 43 /* places of a tenant; 2^20 tenants */
+#define SHELF_BITS 43 /* places of a tenant */
 #define GAP 256
 #define GAP_LEAST 16 /* between those who are dealt anew */
-#define DEALT 500    /* at once */
+#define DEALT 1000   /* at once */
 #define ANEW 64 /* people behind a gap that is used up; four times as many where it is crowded */
 
 /* Those without a place between two that have one. */
@@ -30,18 +30,23 @@ ida_kind cache_shelf(store *s, ida_ctx *c, const char *tenant, int64_t *first, i
     return kind;
 }
 
-static ida_kind gap_at(const cache_at *at, ida_ctx *c, const row_unplaced *who, gap *g)
+/* Whoever stands behind is found by place: in the order of names many without one may follow. */
+static ida_kind gap_at(const cache_at *at, ida_ctx *c, const row_unplaced *who, int64_t first,
+                       int64_t end, gap *g)
 {
-    const db_arg args[] = {DB_T(at->tenant), DB_T(who->name_key.text), DB_T(who->id.text)};
-    db_result before, behind;
-    ida_kind kind = store_read(at->s, c, STMT_place_before, args, 3, &before);
-    kind = kind ? kind : store_read(at->s, c, STMT_place_behind, args, 3, &behind);
+    db_result r;
     *g = (gap){0};
-    if (!kind && before.rows) {
-        g->from = DB_ROW(placed, &before, 0)->place.number;
+    ida_kind kind = store_read(
+        at->s, c, STMT_place_before,
+        DB_ARGS(DB_T(at->tenant), DB_T(who->name_key.text), DB_T(who->id.text)), &r);
+    if (!kind && r.rows) {
+        g->from = DB_ROW(placed, &r, 0)->place.number;
     }
-    if (!kind && behind.rows) {
-        const row_placed *next = DB_ROW(placed, &behind, 0);
+    kind = kind ? kind
+                : store_read(at->s, c, STMT_place_behind,
+                             DB_ARGS(DB_I(g->from ? g->from : first - 1), DB_I(end)), &r);
+    if (!kind && r.rows) {
+        const row_placed *next = DB_ROW(placed, &r, 0);
         *g = (gap){g->from, next->place.number, next->name_key.text, next->id.text};
     }
     return kind;
@@ -113,7 +118,7 @@ static ida_kind deal_rows(const cache_at *at, ida_ctx *c, const db_result *r, in
     for (int from = 0, to; !kind && from < r->rows; from = to) {
         gap g;
         int64_t rest = 0;
-        kind = gap_at(at, c, DB_ROW(unplaced, r, from), &g);
+        kind = gap_at(at, c, DB_ROW(unplaced, r, from), first, end, &g);
         for (to = from; !kind && to < r->rows && stands_before(DB_ROW(unplaced, r, to), &g);) {
             to++;
         }
@@ -163,10 +168,24 @@ ida_kind cache_terms_settle(const cache_at *at, ida_ctx *c)
     return kind;
 }
 
+/* 1 while a directory is read for the first time: that run deals places at its end, and until then
+ * nobody asks. */
+#define LOADING "loading"
+
+ida_kind cache_loading(const cache_at *at, ida_ctx *c, int yes)
+{
+    return store_write(at->s, c, STMT_counter_set,
+                       DB_ARGS(DB_T(at->tenant), DB_T(LOADING), DB_I(yes)), NULL);
+}
+
 ida_kind cache_leave(const cache_at *at, ida_ctx *c)
 {
-    int more = !at->first;
-    ida_kind kind = IDA_OK;
+    int64_t loading = 0;
+    ida_kind kind = store_is_postgresql(at->s)
+                        ? IDA_OK
+                        : store_number(at->s, c, STMT_counter_get,
+                                       DB_ARGS(DB_T(at->tenant), DB_T(LOADING)), &loading);
+    int more = !loading;
     while (!kind && more) {
         kind = cache_places_deal(at, c, &more);
     }

@@ -3,6 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/cache/place.h"
 #include "core/cache/run.h"
 
 #define BUDGET_MS 150 /* after this a transaction takes no further chunk: others wait meanwhile */
@@ -227,7 +228,7 @@ static ida_kind begin(cache_sync *run, ida_ctx *c)
                 : store_read(at->s, c, STMT_directory_empty,
                              DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
     at->first = !kind && r.rows > 0;
-    return kind;
+    return kind || !at->first ? kind : cache_loading(at, c, 1);
 }
 
 ida_kind cache_sync_begin(cache_sync **out, store *s, ida_ctx *c, apr_pool_t *pool,

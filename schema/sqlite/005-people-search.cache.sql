@@ -26,7 +26,7 @@ CREATE VIEW cache.person_terms AS SELECT place, replace(search_key, '_', ' ') ||
         min(max(COALESCE(NULLIF(last_success_at, 0), NULLIF(last_sign_in_at, 0), created_at), 0) / 86400000, 32767) AS active
         FROM directory_user WHERE place IS NOT NULL);
 -- Their index: at each place its terms, so that matches come in the order of lists.
-CREATE VIRTUAL TABLE cache.person_index USING fts5(terms, content='', detail=none, columnsize=0, prefix='1 2 3 4 5 6 7 8 9 10',
+CREATE VIRTUAL TABLE cache.person_index USING fts5(terms, content='', detail=none, columnsize=0, prefix='1 2 3 4 5 6 7',
     tokenize="ascii tokenchars '_'");
 -- Places whose terms may have changed in this transaction: what the index holds there, NULL for nothing. What is taken out of the index must be
 -- exactly what was put in, and a person changes in many ways: so triggers note it. Emptied at the end of each transaction.
