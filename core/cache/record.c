@@ -186,6 +186,9 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
         TEXT(city),
         TEXT(country),
         TEXT(employee_id),
+        TEXT(street_address),
+        TEXT(postal_code),
+        TEXT(preferred_language),
         TEXT(dn),
         TEXT(stamp),
         TEXT(manager_id),
@@ -208,6 +211,8 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
                                                                         : folded(pool, mail);
     fields[CACHE_USER_name_key] = ida_name_key(pool, shown);
     fields[CACHE_USER_department_key] = ida_name_key(pool, fields[CACHE_USER_department]);
+    fields[CACHE_USER_company_key] = ida_name_key(pool, fields[CACHE_USER_company]);
+    fields[CACHE_USER_title_key] = ida_name_key(pool, fields[CACHE_USER_job_title]);
     fields[CACHE_USER_search_key] = ida_search_words(pool, words, sizeof words / sizeof *words);
     if (!fields[CACHE_USER_name_key]) {
         fields[CACHE_USER_name_key] = "";

@@ -116,12 +116,26 @@ const char *ida_argument_words(const ida_call *call, const char *name)
     return all;
 }
 
+/* Clients that fill in all they know of a schema send null for what they leave out. */
+static void drop_nulls(json_t *arguments)
+{
+    const char *name;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe (arguments, next, name, value) {
+        if (json_is_null(value)) {
+            json_object_del(arguments, name);
+        }
+    }
+}
+
 /* Puts checked, typed values in the place of what was given. Every fault is named, not only the
  * first. */
 static ida_kind check_arguments(ida_call *call)
 {
     const ida_operation *op = call->operation;
     ida_ctx *c = call->c;
+    drop_nulls(call->arguments);
     const char *unknown = NULL; /* what is said of each name that the table does not have */
     for (void *at = json_object_iter(call->arguments); at;
          at = json_object_iter_next(call->arguments, at)) {

@@ -238,7 +238,8 @@ static int shows(const groups_call *call, const char *group_id)
 static int left_by_itself(const ida_group *group)
 {
     return group->synced || strcmp(group->kind, "dynamic") == 0 ||
-           strcmp(group->kind, "distribution") == 0;
+           strcmp(group->kind, "distribution") == 0 ||
+           strcmp(group->kind, "mailEnabledSecurity") == 0;
 }
 
 /* A membership that the cache has and the directory does not show. Where what was written shows at

@@ -1,0 +1,3 @@
+-- What people are found by besides their names.
+ALTER TABLE cache.directory_user ADD COLUMN company_key TEXT COLLATE "C"; -- folded
+ALTER TABLE cache.directory_user ADD COLUMN title_key TEXT COLLATE "C";   -- folded
