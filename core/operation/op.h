@@ -37,7 +37,7 @@ extern const ida_operation ida_op_keys, ida_op_key_create, ida_op_key_rotate, id
      .min = 1,                                                                \
      .max = IDA_PAGE_MAX,                                                     \
      .fallback = IDA_PAGE_DEFAULT,                                            \
-     .about = "Page size."},                                                  \
+     .about = "Items a page."},                                               \
     {                                                                         \
         "cursor", IDA_PARAM_STRING, .about = "nextCursor of the page before." \
     }

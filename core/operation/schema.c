@@ -33,6 +33,10 @@ static json_t *words_of(const char *const *words)
 
 static json_t *value_schema(const ida_field *f, int terse)
 {
+    int plain = f->type != IDA_FIELD_OBJECT && f->type != IDA_FIELD_LIST && !f->words;
+    if (terse && plain && (f->flags & OR_NULL)) {
+        return json_object(); /* an alternative for each of seventy such values takes 3 KB */
+    }
     json_t *schema = f->type == IDA_FIELD_OBJECT && f->members ? ida_schema_of(f->members, terse)
                                                                : json_object();
     if (!(terse && f->words)) {

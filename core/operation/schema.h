@@ -81,8 +81,12 @@ typedef struct ida_field {
         NULL, IDA_FIELD_TEXT, 0, NULL, NULL, NULL \
     }
 
+/* `revoked` and `notRevoked` of whatever was to revoke memberships (core/operation/workflows.c). */
+extern const ida_field ida_revoked_members[];
+
 /* {"type":"object","required":[...],"properties":{...}}. `terse` as tools say it: few words, and
- * alternatives rather than lists of types, which clients with one type for each value cannot read.
+ * alternatives rather than lists of types, which clients with one type for each value cannot read;
+ * of a plain value that may be null the name alone.
  * New reference. */
 json_t *ida_schema_of(const ida_field *members, int terse);
 

@@ -42,8 +42,8 @@ ida_kind store_check_claim(store *s, ida_ctx *c, const char *worker, store_check
 {
     db_result r;
     int64_t now = ida_now(c->env);
-    ida_kind kind =
-        store_read(s, c, STMT_directory_check_next, DB_ARGS(DB_I(now - ABANDONED_MS)), &r);
+    ida_kind kind = store_read(s, c, STMT_directory_check_next, DB_ARGS(DB_I(now - ABANDONED_MS)),
+                               &r);
     if (kind || !r.rows) {
         return kind ? kind : IDA_NOT_FOUND;
     }

@@ -162,6 +162,45 @@ sub hygiene {
         if $one->{nextCursor};
 }
 
+# What a leaver's run took away and what it could not, as lists; runs narrowed by person and status.
+sub runs {
+    my $leaving = $stack->delete('/v1/api/user', { userPrincipalName => "carin.sjoberg\@$d" });
+    my @held = map { $_->{resource}{name} } grep { !@{ $_->{via} } && $_->{resource}{kind}
+        ne 'dynamic' } @{ data('/user/access', user => "carin.sjoberg\@$d")->{items} };
+    my $task = $stack->wait_task($leaving->{json}{data}{taskId});
+    my ($step) = grep { $_->{name} eq 'revokeMemberships' } @{ $task->{steps} };
+    cmp_ok(scalar @held, '>', 0, 'the leaver was in groups');
+    is_deeply([map { $_->{name} } @{ $step->{revoked} }], [sort { lc $a cmp lc $b } @held],
+        'the step lists what was revoked');
+    is_deeply([grep { !$_->{id} || $_->{directory} ne 'onPremises' } @{ $step->{revoked} }], [],
+        'each with ID and directory');
+    is(scalar @{ $step->{notRevoked} }, 1, 'and what could not be');
+    like($step->{notRevoked}[0]{reason}, qr/rule/, 'with the reason');
+    my $run = data('/workflow/runs', workflow => 'LEAVER')->{items}[0];
+    is_deeply([@$run{qw(revoked notRevoked)}], [@$step{qw(revoked notRevoked)}],
+        'the run lists the same, the workflow found in any case');
+    my $of = data('/workflow/runs', user => "Carin.Sjoberg\@$d");
+    is_deeply([map { $_->{id} } @{ $of->{items} }], [$run->{id}], 'runs for one person');
+    is($of->{items}[0]{workflow}, 'Leaver', 'which tell their workflow');
+    is($of->{totalCount}, 1, 'counted');
+    is(data('/workflow/runs', status => 'failed')->{totalCount}, 0, 'none failed');
+    is(data('/workflow/runs', status => 'done', user => $of->{items}[0]{event}{userPrincipalName})
+            ->{totalCount}, 1, 'one is done');
+    refused('/workflow/runs', { status => 'magic' }, 400, qr/status/, 'an unknown status');
+    is(data('/role-template', roleTemplate => 'sALES')->{roleTemplate}{name}, 'Sales',
+        'templates are found in any case');
+    my ($decision) = @{ data('/audit', action => 'request.approve', limit => 1)->{items} };
+    is($decision->{actor}, "eva.berg\@$d", 'a decision has the approver as actor');
+    is(data('/audit', action => 'request.approve', actor => "EVA.BERG\@$d")->{totalCount}, 1,
+        'who is found by it');
+    my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
+    ok($mcp->call(search_users => { query => 'bo', department => undef, limit => undef })->{data},
+        'arguments of null are absent');
+    my ($tool) = grep { $_->{name} eq 'search_users' }
+        @{ $mcp->ask('tools/list')->{result}{tools} };
+    is($tool->{inputSchema}{properties}{limit}{default}, 50, 'limit has a default');
+}
+
 sub group_entry { my ($where, $name, @more) = @_;
     return join("\n", "dn: cn=$name,$where", 'objectClass: groupOfNames', "cn: $name", @more,
         'member: cn=placeholder,ou=groups,dc=nordic,dc=example') . "\n\n" }
@@ -176,12 +215,14 @@ for_each_stack {
     my $assigned = $stack->ctl_ok('role', 'assign', 'nordic', 'Sales', "bo.ek\@$d", '--json');
     $stack->wait_task($_) for @{ $assigned->{tasks} };
     subtest $_->[0] => $_->[1] for ['a person' => \&person],
-        ['access' => \&access], ['hygiene' => \&hygiene];
+        ['access' => \&access], ['hygiene' => \&hygiene],
+        ['runs' => \&runs];
 } slapd => { ldif => $ldif }, tenant => {
     modules => { publicApi => JSON::PP::true(), accessGovernance => JSON::PP::true() },
     roleTemplates => [{ name => 'Sales', groups => ['Sales team'], licenses => [] }],
     workflows => [{ name => 'Joiner', trigger => 'userCreate',
-        actions => [{ type => 'addToGroup', group => 'VPN users' }] }],
+        actions => [{ type => 'addToGroup', group => 'VPN users' }] },
+        { name => 'Leaver', trigger => 'userDelete', actions => [{ type => 'removeLicenses' }] }],
     accessCatalog => [{ service => 'CRM administration', group => 'CRM admins',
         approvers => ["eva.berg\@$d"] }],
 };

@@ -41,9 +41,9 @@ static void begin_page(graph_call *k, const graph_list *list)
 static directory_class ask_patiently(graph_call *k, graph_list *list)
 {
     directory_class class = ask(k, list);
-    for (int times = 0; class == DIRECTORY_THROTTLED && list->request.sync &&
-                        times < PATIENCE_TIMES && k->e->retry_after_s <= PATIENCE_S &&
-                        graph_rest(k, k->e->retry_after_s * INT64_C(1000));
+    for (int times = 0;
+         class == DIRECTORY_THROTTLED && list->request.sync && times < PATIENCE_TIMES &&
+         k->e->retry_after_s <= PATIENCE_S && graph_rest(k, k->e->retry_after_s * INT64_C(1000));
          times++) {
         begin_page(k, list);
         class = ask(k, list);
