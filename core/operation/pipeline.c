@@ -175,9 +175,11 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
     json_t *inner;
     size_t i;
     if (json_is_string(value)) {
-        size_t max = name && strcmp(name, "nextCursor") == 0 ? 0 : TOOL_TEXT_MAX;
-        json_string_set(value,
-                        ida_clean(pool, json_string_value(value), json_string_length(value), max));
+        size_t len = json_string_length(value),
+               max = name && strcmp(name, "nextCursor") == 0 ? 0 : TOOL_TEXT_MAX;
+        if ((max && len > max) || !ida_is_plain(json_string_value(value), len)) {
+            json_string_set(value, ida_clean(pool, json_string_value(value), len, max));
+        }
     }
     json_object_foreach (value, member, inner) {
         clean_texts(pool, inner, member);

@@ -23,7 +23,8 @@ sub upn { return "$_[0]\@$domain" }
 sub new {
     my ($class) = @_;
     my $yes = JSON::PP::true;
-    my $stack = Idadmin::Test::Stack->new(engine => 'sqlite', slapd => { users => 120, groups => 9 },
+    my $stack = Idadmin::Test::Stack->new(engine => 'sqlite',
+        slapd => { users => 120, groups => 9 },
         tenant => {
             modules => { publicApi => $yes, accessGovernance => $yes }, seatLimit => 400,
             roleTemplates => [{ name => 'Seller', groups => ['CRM admins'] }],
