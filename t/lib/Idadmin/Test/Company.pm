@@ -155,7 +155,8 @@ sub look {
     }
     $browser->media;
     $browser->size(1280, 900);
-    is_deeply([$browser->complaints(@{ $how{expected} // [] })], [], "$name: nothing to complain of");
+    is_deeply([$browser->complaints(@{ $how{expected} // [] })], [],
+        "$name: nothing to complain of");
     return;
 }
 
