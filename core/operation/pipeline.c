@@ -12,8 +12,6 @@
 #include "core/operation/page.h"
 #include "core/operation/param.h"
 
-#define TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */
-
 static const struct {
     const char *name, *member;
     size_t enabled; /* offset of the switch in ida_tenant */
@@ -176,7 +174,7 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
     size_t i;
     if (json_is_string(value)) {
         size_t len = json_string_length(value),
-               max = name && strcmp(name, "nextCursor") == 0 ? 0 : TOOL_TEXT_MAX;
+               max = name && strcmp(name, "nextCursor") == 0 ? 0 : IDA_TOOL_TEXT_MAX;
         if ((max && len > max) || !ida_is_plain(json_string_value(value), len)) {
             json_string_set(value, ida_clean(pool, json_string_value(value), len, max));
         }
