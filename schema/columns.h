@@ -7,8 +7,9 @@
 #define CACHE_USER_TEXTS(X) \
     X(upn) X(upn_key) X(mail) X(mail_key) X(display_name) X(name_key) X(given_name) X(surname) \
     X(department) X(department_key) X(search_key) X(job_title) X(company) X(office) X(city) \
-    X(country) X(employee_id) X(dn) X(dn_key) X(anchor) X(stamp) X(manager_ref) X(addresses) \
-    X(licenses) X(company_key) X(title_key)
+    X(country) X(employee_id) X(street_address) X(postal_code) X(preferred_language) X(dn) \
+    X(dn_key) X(anchor) X(stamp) X(manager_ref) X(addresses) X(licenses) \
+    X(company_key) X(title_key)
 #define CACHE_USER_NUMBERS(X) \
     X(enabled) X(guest) X(created_at) X(last_sign_in_at) X(last_noninteractive_at) \
     X(last_success_at)

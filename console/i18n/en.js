@@ -249,7 +249,7 @@ export default {
     tab: { profile: 'Profile', access: 'Access', tasks: 'Tasks', log: 'Log', evidence: 'What is proven' },
   },
   kind: {
-    security: 'Security', distribution: 'Distribution', unified: 'Microsoft 365',
+    security: 'Security', distribution: 'Distribution', microsoft365: 'Microsoft 365',
     dynamic: 'By rule', mailEnabledSecurity: 'Security with mail',
   },
   source: {
@@ -283,7 +283,7 @@ export default {
   },
   // tasks, access, workflows, hygiene, the log, keys, the company
   any: 'Any', 'kind.security': 'Security', 'kind.mailEnabledSecurity': 'Security, with mail',
-  'kind.distribution': 'Distribution list', 'kind.unified': 'Microsoft 365',
+  'kind.distribution': 'Distribution list', 'kind.microsoft365': 'Microsoft 365',
   'kind.dynamic': 'By a rule', 'role.name': 'Role template', 'role.grants': 'Groups it gives',
   'role.none': 'There is no role template. They stand in the tenant document.',
   'role.assign': { '': 'Give', ask: 'Give {name} the role template {role}?',
@@ -414,6 +414,9 @@ export default {
     text: 'Nobody is asked when these people leave or need access.' },
     inactiveGuests: { '': 'Inactive guests', text: 'Guests without a sign-in for {n} days.' },
     emptyGroups: { '': 'Empty groups', text: 'Nobody is in them; perhaps nobody needs them.' },
+    disabledWithAccess: { '': 'Disabled accounts with access',
+    text: 'Disabled, and still a member of groups or with licences.' },
+    holds: 'Still has', groups: { one: '{n} group', other: '{n} groups' },
     noGuests: 'Not available: guests exist only in a cloud directory, and this company has none.',
     noSignIns: 'The directory tells no sign-ins: inactivity counts from creation, and some accounts may well be in use.',
     asOf: '{directory}: read {age}.', signInsAsOf: 'Sign-ins as of {when}.', look: 'See them',

@@ -252,7 +252,7 @@ export default {
     tab: { profile: 'Profil', access: 'Behörigheter', tasks: 'Ärenden', log: 'Logg', evidence: 'Vad som är bevisat' },
   },
   kind: {
-    security: 'Säkerhet', distribution: 'Distribution', unified: 'Microsoft 365',
+    security: 'Säkerhet', distribution: 'Distribution', microsoft365: 'Microsoft 365',
     dynamic: 'Enligt regel', mailEnabledSecurity: 'Säkerhet med e-post',
   },
   source: {
@@ -285,7 +285,7 @@ export default {
   },
   // tasks, access, workflows, hygiene, the log, keys, the company
   any: 'Alla', 'kind.security': 'Säkerhet', 'kind.mailEnabledSecurity': 'Säkerhet, med e-post',
-  'kind.distribution': 'Distributionslista', 'kind.unified': 'Microsoft 365',
+  'kind.distribution': 'Distributionslista', 'kind.microsoft365': 'Microsoft 365',
   'kind.dynamic': 'Efter regel', 'role.name': 'Rollmall', 'role.grants': 'Grupper den ger',
   'role.none': 'Det finns ingen rollmall. De står i företagets dokument.',
   'role.assign': { '': 'Tilldela', ask: 'Ge {name} rollmallen {role}?',
@@ -419,6 +419,9 @@ export default {
     text: 'Ingen tillfrågas när de här personerna slutar eller behöver åtkomst.' },
     inactiveGuests: { '': 'Inaktiva gäster', text: 'Gäster utan inloggning på {n} dagar.' },
     emptyGroups: { '': 'Tomma grupper', text: 'Ingen är med i dem; kanske behöver ingen dem.' },
+    disabledWithAccess: { '': 'Inaktiverade konton med åtkomst',
+    text: 'Inaktiverade, och fortfarande med i grupper eller med licenser.' },
+    holds: 'Har kvar', groups: { one: '{n} grupp', other: '{n} grupper' },
     noGuests: 'Inte tillgängligt: gäster finns bara i en molnkatalog, och företaget har ingen.',
     noSignIns: 'Katalogen lämnar inga uppgifter om inloggningar: inaktivitet räknas från skapandet, och en del konton kan mycket väl vara i bruk.',
     asOf: '{directory}: läst {age}.', signInsAsOf: 'Inloggningar per {when}.', look: 'Visa dem',

@@ -33,7 +33,7 @@ async function groups({ query, signal }) {
     query, search: { name: 'query', label: t('group.search') },
     more: [
       { name: 'kind', kind: 'select', label: t('group.kind'), options: [any,
-        ...['security', 'mailEnabledSecurity', 'distribution', 'unified', 'dynamic']
+        ...['security', 'mailEnabledSecurity', 'distribution', 'microsoft365', 'dynamic']
           .map((value) => ({ value, label: word('kind', value) }))] },
       { name: 'directory', kind: 'select', label: t('group.directory'), options: [any,
         ...['onPremises', 'cloud'].map((value) => ({ value, label: directoryName(value) }))] },

@@ -11,7 +11,8 @@ import { list } from '../components/table.js';
 
 export const shape = 'cards';
 
-const SECTIONS = ['staleAccounts', 'accountsWithoutManager', 'inactiveGuests', 'emptyGroups'];
+const SECTIONS = ['staleAccounts', 'accountsWithoutManager', 'inactiveGuests', 'emptyGroups',
+  'disabledWithAccess'];
 const MOST = 100000; // rows of an export
 
 /* The service's notes of this kind have sentences of ours; any other is quoted. */
@@ -80,6 +81,9 @@ async function section({ company, params: { id }, query, signal }) {
     { label: t('hyg.department'), cell: (row) => bdi(row.department) },
     { label: t('hyg.activity'), cell: (row) => (inactive && row.inactiveDays !== null
       ? t('hyg.inactive', { n: row.inactiveDays }) : when(row.lastSignInAt, 'day')) },
+    ...(id === 'disabledWithAccess' ? [{ label: t('hyg.holds'), cell: (row) =>
+      [row.membershipCount > 0 && t('hyg.groups', { n: row.membershipCount }), ...row.licenses]
+        .filter(Boolean).join(', ') }] : []),
     ...(company.can('people.write') ? [{
       label: t('table.actions'), hidden: true, kind: 'act',
       cell: (row) => button(t('hyg.offboard'), {

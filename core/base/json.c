@@ -253,8 +253,6 @@ json_t *ida_json_texts(const char *member, ...)
 
 void ida_json_put_time(json_t *object, const char *member, int64_t at_ms)
 {
-    apr_pool_t *scratch;
-    apr_pool_create(&scratch, NULL);
-    ida_json_put_or_null(object, member, ida_utc_text(scratch, at_ms));
-    apr_pool_destroy(scratch);
+    char text[IDA_UTC_SIZE];
+    ida_json_put_or_null(object, member, ida_utc_write(text, at_ms) ? text : NULL);
 }

@@ -289,7 +289,7 @@ static treatment treat(UChar32 ch)
 }
 
 /* Most texts are nothing but visible ASCII: there is nothing to do. */
-static int is_plain(const char *text, size_t len)
+int ida_is_plain(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         if (text[i] < 0x20 || text[i] > 0x7E) {
@@ -305,7 +305,7 @@ char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
     if (!text) {
         return NULL;
     }
-    if ((!max || len <= max) && is_plain(text, len)) {
+    if ((!max || len <= max) && ida_is_plain(text, len)) {
         return apr_pstrmemdup(pool, text, len);
     }
     size_t at = 0, cut = 0; /* cut: the longest prefix that leaves room for the mark */

@@ -33,6 +33,8 @@ char *ida_present(apr_pool_t *pool, const char *text);
  * by U+FFFD, cut at `max` bytes on a character boundary (0 = no cut; a cut ends in "…", and an API
  * key that it would go through is masked: nobody would know half a key as one). NULL stays NULL. */
 char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max);
+/* 1: visible ASCII alone, of which nothing is taken but what is beyond a limit. */
+int ida_is_plain(const char *text, size_t len);
 
 /* Any-Latin; Latin-ASCII, lower-cased: what is left holds ASCII only where a transliteration is
  * known. */

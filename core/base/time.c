@@ -107,19 +107,21 @@ int ida_time_parse(const char *text, int64_t *at_ms)
     return *at_ms > 0;
 }
 
-char *ida_utc_text(apr_pool_t *pool, int64_t at_ms)
+int ida_utc_write(char out[IDA_UTC_SIZE], int64_t at_ms)
 {
-    if (at_ms <= 0) {
-        return NULL;
-    }
     time_t seconds = (time_t)(at_ms / 1000);
     struct tm tm;
-    if (!gmtime_r(&seconds, &tm)) {
-        return NULL;
+    if (at_ms <= 0 || !gmtime_r(&seconds, &tm)) {
+        return 0;
     }
-    char text[64];
-    size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    size_t len = strftime(out, IDA_UTC_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
     int ms = (int)(at_ms % 1000);
-    text[len] = '\0';
-    return ms ? ida_printf(pool, "%s.%03dZ", text, ms) : apr_pstrcat(pool, text, "Z", NULL);
+    apr_snprintf(out + len, IDA_UTC_SIZE - len, ms ? ".%03dZ" : "Z", ms);
+    return 1;
+}
+
+char *ida_utc_text(apr_pool_t *pool, int64_t at_ms)
+{
+    char text[IDA_UTC_SIZE];
+    return ida_utc_write(text, at_ms) ? apr_pstrdup(pool, text) : NULL;
 }

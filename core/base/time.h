@@ -13,6 +13,10 @@ void ida_civil_from_days(int64_t days, int *year, int *month, int *day);
  * it is neither. *at_ms: UTC. */
 int ida_time_parse(const char *text, int64_t *at_ms);
 
+/* RFC 3339 in UTC, with milliseconds where there are some; 0: not above 0, nothing is written. */
+#define IDA_UTC_SIZE 64
+int ida_utc_write(char out[IDA_UTC_SIZE], int64_t at_ms);
+
 /* "2026-11-21T09:30:00Z" of UTC milliseconds (whole seconds; with ".123" when there are
  * milliseconds); NULL for at <= 0. */
 char *ida_utc_text(apr_pool_t *pool, int64_t at_ms);

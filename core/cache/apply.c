@@ -328,8 +328,14 @@ static ida_kind step_end(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int 
                 : store_write(at->s, c, STMT_sync_state_done,
                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged),
                                       DB_T(e->tokens), DB_I(now), DB_I(run->full ? now : 0),
-                                      DB_T(e->binding), DB_I(e->sign_ins != 0)),
+                                      DB_T(e->binding), DB_I(e->sign_ins != 0),
+                                      DB_I(run->sign_ins_at)),
                               NULL);
+}
+
+void cache_sync_sign_ins_at(cache_sync *run, int64_t at)
+{
+    run->sign_ins_at = at;
 }
 
 static ida_kind guard_stop(cache_sync *run, ida_ctx *c, const cache_summary *summary)

@@ -9,7 +9,8 @@
 
 typedef struct cache_user {
     const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title,
-        *company, *office, *city, *country, *employee_id;
+        *company, *office, *city, *country, *employee_id, *street_address, *postal_code,
+        *preferred_language;
     const char **addresses; /* further addresses (proxy, aliases); NULL-terminated or NULL */
     const char **licenses;  /* NULL: not told; empty list: none */
     int enabled, guest;

@@ -203,34 +203,78 @@ ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
 
 /* --- hygiene, groups --- */
 
+#define OF_ARGS(of)                              \
+    DB_T((of)->department), DB_T((of)->company), \
+        DB_T((of)->license ? quoted(c->pool, (of)->license) : NULL)
+
 ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
-                           int64_t after_at, const char *after_id, int limit,
-                           const cache_listed_person **rows, int *count)
+                           const cache_report_filter *of, int64_t after_at, const char *after_id,
+                           int limit, const cache_listed_person **rows, int *count)
 {
     return list(s, c, STMT_people_idle,
                 DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), DB_I(after_at > 0 ? after_at : 1),
-                        DB_T(after_id), DB_I(limit)),
+                        DB_T(after_id), DB_I(limit), OF_ARGS(of)),
                 rows, count);
 }
 
 ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
-                                 int64_t before, int64_t *total)
+                                 int64_t before, const cache_report_filter *of, int64_t *total)
 {
     return store_number(s, c, STMT_people_idle_count,
-                        DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before)), total);
+                        DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), OF_ARGS(of)), total);
 }
 
-ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
+                                const cache_report_filter *of, const char *after_name,
                                 const char *after_id, int limit, const cache_listed_person **rows,
                                 int *count)
 {
     return list(s, c, STMT_people_unmanaged,
-                DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)), rows, count);
+                DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit), OF_ARGS(of)),
+                rows, count);
 }
 
-ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
+ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant,
+                                      const cache_report_filter *of, int64_t *total)
 {
-    return store_number(s, c, STMT_people_unmanaged_count, DB_ARGS(DB_T(tenant)), total);
+    return store_number(s, c, STMT_people_unmanaged_count, DB_ARGS(DB_T(tenant), OF_ARGS(of)),
+                        total);
+}
+
+static void holder_of(const db_result *r, int i, void *out)
+{
+    const row_holder *row = DB_ROW(holder, r, i);
+    *(cache_holder *)out = (cache_holder){
+        .person = {.directory = row->directory.text,
+                   .id = row->id.text,
+                   .upn = row->upn.text,
+                   .display_name = row->display_name.text,
+                   .department = row->department.text,
+                   .job_title = row->job_title.text,
+                   .name_key = row->name_key.text,
+                   .enabled = row->enabled.number != 0,
+                   .guest = row->guest.number != 0,
+                   .last_sign_in_at = row->last_sign_in_at.number},
+        .licenses = row->licenses.text,
+        .memberships = row->memberships.number};
+}
+
+ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
+                              const cache_report_filter *of, const char *after_name,
+                              const char *after_id, int limit, const cache_holder **rows,
+                              int *count)
+{
+    return store_rows(s, c, STMT_people_holding,
+                      DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit),
+                              OF_ARGS(of)),
+                      holder_of, sizeof **rows, rows, count);
+}
+
+ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
+                                    const cache_report_filter *of, int64_t most, int64_t *total)
+{
+    return store_number(s, c, STMT_people_holding_count,
+                        DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), total);
 }
 
 static void group_of(const db_result *r, int i, void *out)
@@ -287,7 +331,8 @@ ida_kind cache_group_count(store *s, ida_ctx *c, const char *tenant, const cache
 ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, cache_freshness *fresh)
 {
     db_result r;
-    int64_t completed[IDA_DIR_COUNT] = {0}, full_at[IDA_DIR_COUNT] = {0};
+    int64_t completed[IDA_DIR_COUNT] = {0}, full_at[IDA_DIR_COUNT] = {0},
+            read_at[IDA_DIR_COUNT] = {0};
     ida_kind kind = store_read(s, c, STMT_sync_states, DB_ARGS(DB_T(tenant->id)), &r);
     *fresh = (cache_freshness){.as_of = 0, .sign_ins = {1, 1}, .synced = !kind};
     for (int i = 0; !kind && i < r.rows; i++) {
@@ -297,6 +342,7 @@ ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, cac
             completed[d] = row->completed_at.number;
             fresh->sign_ins[d] = row->sign_ins.number != 0;
             full_at[d] = row->full_at.number;
+            read_at[d] = row->sign_ins_at.number ? row->sign_ins_at.number : completed[d];
         }
     }
     int any = 0;
@@ -305,6 +351,10 @@ ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant, cac
             fresh->as_of = any && fresh->as_of < completed[d] ? fresh->as_of : completed[d];
             any = 1;
             fresh->synced = fresh->synced && full_at[d];
+            if (fresh->sign_ins[d] &&
+                (!fresh->sign_ins_as_of || read_at[d] < fresh->sign_ins_as_of)) {
+                fresh->sign_ins_as_of = read_at[d];
+            }
         }
     }
     return kind;

@@ -54,19 +54,41 @@ ida_kind cache_people_exact(store *s, ida_ctx *c, const char *tenant,
 ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
                             const cache_people_filter *filter, int64_t most, int64_t *total);
 
+/* Of whom a report is. */
+typedef struct cache_report_filter {
+    const char *department, *company; /* ida_name_key; NULL: all */
+    const char *license;              /* its name in any case; NULL: all */
+} cache_report_filter;
+
 /* Enabled people (guests or not) not active since `before`, longest first; those of whom nothing is
  * known are left out. The page begins behind (after_at, after_id); 0 and "" at first. */
 ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
-                           int64_t after_at, const char *after_id, int limit,
-                           const cache_listed_person **rows, int *count);
+                           const cache_report_filter *of, int64_t after_at, const char *after_id,
+                           int limit, const cache_listed_person **rows, int *count);
 ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
-                                 int64_t before, int64_t *total);
+                                 int64_t before, const cache_report_filter *of, int64_t *total);
 
 /* Enabled people, no guests, for whom the directory names no manager. */
-ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant, const char *after_name,
+ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
+                                const cache_report_filter *of, const char *after_name,
                                 const char *after_id, int limit, const cache_listed_person **rows,
                                 int *count);
-ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
+ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant,
+                                      const cache_report_filter *of, int64_t *total);
+
+/* Disabled accounts with direct memberships (other than by a rule) or licences, by name. */
+typedef struct cache_holder {
+    cache_listed_person person;
+    const char *licenses; /* names as JSON */
+    int64_t memberships;
+} cache_holder;
+ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
+                              const cache_report_filter *of, const char *after_name,
+                              const char *after_id, int limit, const cache_holder **rows,
+                              int *count);
+/* At most `most`. */
+ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
+                                    const cache_report_filter *of, int64_t most, int64_t *total);
 
 typedef struct cache_empty_group {
     const char *directory, *id, *name, *kind, *name_key;
@@ -103,6 +125,7 @@ ida_kind cache_group_count(store *s, ida_ctx *c, const char *tenant,
  * never), and which record sign-ins. */
 typedef struct cache_freshness {
     int64_t as_of;
+    int64_t sign_ins_as_of; /* the oldest reading of sign-ins; 0: nobody records them */
     int sign_ins[IDA_DIR_COUNT];
     int synced; /* every directory of the tenant was read in full once */
 } cache_freshness;

@@ -29,7 +29,14 @@ static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
                     .city = from->city.text,
                     .country = from->country.text,
                     .employee_id = from->employee_id.text,
+                    .street_address = from->street_address.text,
+                    .postal_code = from->postal_code.text,
+                    .preferred_language = from->preferred_language.text,
                     .manager_id = from->manager_id.text,
+                    .manager_known = from->manager_known.number != 0,
+                    .manager_upn = from->manager_upn.text,
+                    .manager_name = from->manager_name.text,
+                    .licenses = {from->licenses.text},
                     .dn = from->dn.text,
                     .anchor = from->anchor.text,
                     .enabled = from->enabled.number != 0,
@@ -50,10 +57,12 @@ static void join(ida_user *u, const db_result *r, int row)
         const row_user *other = DB_ROW(user, r, i);
         if (strcmp(other->directory.text, own->directory.text) != 0) {
             u->other_id = other->id.text;
+            u->licenses[1] = other->licenses.text;
         }
     }
     if (!u->other_id) {
         u->other_id = own->twin_id.text;
+        u->licenses[1] = own->twin_licenses.text;
     }
     if (u->other_id) {
         u->in[IDA_DIR_CLOUD] = u->in[IDA_DIR_ON_PREMISES] = 1;
@@ -75,12 +84,13 @@ static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char 
         return IDA_OK;
     }
     /* Known in the cloud under another UPN. */
-    const char *own = (*user)->id;
+    const ida_user *own = *user;
     kind = store_read(s, c, STMT_user_by_id, DB_ARGS(DB_T(tenant), DB_T((*user)->other_id)),
                       &cloud);
     if (!kind && cloud.rows) {
         *user = user_of(c->pool, &cloud, 0);
-        (*user)->other_id = own;
+        (*user)->other_id = own->id;
+        (*user)->licenses[1] = own->licenses[0];
         (*user)->in[IDA_DIR_ON_PREMISES] = 1;
     }
     return kind;
@@ -127,6 +137,9 @@ static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const cha
                              ida_user **user)
 {
     db_result r;
+    if (strchr(wanted, '@')) { /* no directory's IDs have that sign */
+        return cache_user_by_upn(s, c, tenant, wanted, user);
+    }
     ida_kind kind = store_read(s, c, STMT_user_by_id, DB_ARGS(DB_T(tenant), DB_T(wanted)), &r);
     *user = NULL;
     if (kind) {
@@ -176,37 +189,16 @@ static json_t *united(apr_pool_t *pool, const char *one, const char *other)
 ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *wanted,
                             ida_user **out, json_t **licenses)
 {
-    db_result r;
     ida_kind kind = by_id_or_upn(s, c, tenant, wanted, out);
     if (kind) {
         return kind;
     }
-    ida_user *u = *out;
-    if (u->manager_id) {
-        kind = store_read(
-            s, c, STMT_user_manager,
-            DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(u->directory)), DB_T(u->manager_id)), &r);
-        if (kind) {
-            return kind;
-        }
-        const row_manager *manager = DB_ROW(manager, &r, 0);
-        u->manager_upn = manager->upn.text;
-        u->manager_name = manager->display_name.text;
-        if (!r.rows) {
-            u->manager_id = NULL; /* an ID that the cache does not know (yet) */
-        }
+    if (!(*out)->manager_known) {
+        (*out)->manager_id = NULL;
     }
-    if (!licenses) {
-        return IDA_OK;
+    if (licenses) {
+        *licenses = united(c->pool, (*out)->licenses[0], (*out)->licenses[1]);
     }
-    kind = store_read(s, c, STMT_user_licenses,
-                      DB_ARGS(DB_T(tenant), DB_T(u->id), DB_T(u->other_id)), &r);
-    if (kind) {
-        return kind;
-    }
-    const char *own = DB_ROW(licenses, &r, 0)->licenses.text;
-    *licenses = r.rows == 2 ? united(c->pool, own, DB_ROW(licenses, &r, 1)->licenses.text)
-                            : names(c->pool, own);
     return IDA_OK;
 }
 
@@ -258,6 +250,7 @@ static void group_of(const db_result *r, int row, void *out)
                                     .kind = from->kind.text,
                                     .dn = from->dn.text,
                                     .rule = from->rule.text,
+                                    .description = from->description.text,
                                     .synced = from->synced.number != 0,
                                     .member_count = from->member_count.number};
 }

@@ -8,25 +8,26 @@
 typedef struct ida_user {
     ida_directory_kind directory; /* the row's; for a joined person the cloud one */
     const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title,
-        *company, *office, *city, *country, *employee_id;
+        *company, *office, *city, *country, *employee_id, *street_address, *postal_code,
+        *preferred_language;
     int enabled, guest;
     int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
     const char *manager_id, *manager_upn, *manager_name; /* NULL when none or unknown */
+    int manager_known;                                   /* 1: the cache holds the manager */
     const char *dn, *anchor;
-    int in[IDA_DIR_COUNT]; /* which directories hold the person */
-    const char *other_id;  /* id in the other directory when in both */
+    int in[IDA_DIR_COUNT];   /* which directories hold the person */
+    const char *other_id;    /* id in the other directory when in both */
+    const char *licenses[2]; /* names as JSON, of the row and of the other one; NULL: no such row */
 } ida_user;
 
-/* By UPN (any case), the fields of the REST user; the hot path: one statement, manager not joined.
- * IDA_NOT_FOUND. */
+/* By UPN (any case), with manager. IDA_NOT_FOUND. */
 ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn,
                            ida_user **user);
 /* The same with nothing filled but directory, id and the fields of the REST user: what every
  * look-up costs. */
 ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn,
                           ida_user **user);
-/* By UPN or ID, with manager, licences (json array of names, may be NULL on call). IDA_NOT_FOUND.
- */
+/* By UPN or ID, with licences (json array of names, may be NULL on call). IDA_NOT_FOUND. */
 ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *user,
                             ida_user **out, json_t **licenses);
 
@@ -49,7 +50,7 @@ ida_kind cache_is_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *sy
 /* Direct groups of a user: id, name, kind, dn. At most 10,000. */
 typedef struct ida_group {
     ida_directory_kind directory;
-    const char *id, *name, *kind, *dn, *rule;
+    const char *id, *name, *kind, *dn, *rule, *description;
     int synced;
     int64_t member_count;
 } ida_group;

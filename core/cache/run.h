@@ -21,6 +21,7 @@ struct cache_sync {
     unsigned connection;   /* of the store: staging that was begun by another one need not be all */
     int full, complete[2]; /* complete: user, group */
     int64_t seq, slices;   /* so many words, so many slices of members were told */
+    int64_t sign_ins_at;   /* 0: untold */
     cache_buffer buffer;
 };
 

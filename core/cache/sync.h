@@ -40,6 +40,8 @@ typedef struct cache_sign_in_list {
 } cache_sign_in_list;
 ida_kind cache_sync_sign_ins(cache_sync *run, ida_ctx *c, const char *user_id,
                              const cache_sign_in_list *times);
+/* When the sign-ins that the cache will hold were read; untold: by this run. */
+void cache_sync_sign_ins_at(cache_sync *run, int64_t at);
 
 /* --- what comes back without its links --- `settled` is the number of the last run that was
  * committed: what a later one wrote may lack the links it did not come to. */

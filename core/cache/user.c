@@ -38,7 +38,9 @@ static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const ch
         *contradicts |= DIFFERS(guest) || DIFFERS(upn) || DIFFERS(mail) || DIFFERS(display_name) ||
                         DIFFERS(given_name) || DIFFERS(surname) || DIFFERS(department) ||
                         DIFFERS(job_title) || DIFFERS(company) || DIFFERS(office) ||
-                        DIFFERS(city) || DIFFERS(country) || DIFFERS(employee_id);
+                        DIFFERS(city) || DIFFERS(country) || DIFFERS(employee_id) ||
+                        DIFFERS(street_address) || DIFFERS(postal_code) ||
+                        DIFFERS(preferred_language);
     }
 #undef DIFFERS
     if (manager_kept(item)) {

@@ -93,12 +93,13 @@ static const char *tool_error(ida_ctx *c)
 static void answer_tool(ida_call *call, const ida_mcp_message *m, const char *text,
                         const char *more, ida_rest_answer *answer)
 {
-    json_t *string = json_string(text);
+    size_t len = strlen(text), escaped = ida_json_escaped_length(text, len);
+    char *string = apr_palloc(call->c->pool, escaped + 1);
+    *ida_json_escape(string, text, len) = '\0';
     ida_mcp_result(call, m,
-                   apr_pstrcat(call->c->pool, "\"content\":[{\"type\":\"text\",\"text\":",
-                               ida_json_text(call->c->pool, string), "}]", more, NULL),
+                   apr_pstrcat(call->c->pool, "\"content\":[{\"type\":\"text\",\"text\":\"", string,
+                               "\"}]", more, NULL),
                    0, answer);
-    json_decref(string);
 }
 
 static void answer_error(ida_call *call, const ida_mcp_message *m, ida_rest_answer *answer)

@@ -199,11 +199,12 @@ ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text)
     if (kind) {
         return kind;
     }
-    if (size_of(call->result) > max) {
+    *text = ida_json_text(call->c->pool, call->result); /* of nearly every result the only time */
+    if (strlen(*text) > max) {
         kind = cut(call, max);
         ida_operation_refusal(call, kind);
+        *text = kind ? NULL : ida_json_text(call->c->pool, call->result);
     }
-    *text = kind ? NULL : ida_json_text(call->c->pool, call->result);
     if (!kind && strlen(*text) > max) {
         kind = ida_fail(call->c, IDA_INTERNAL_ERROR, "a result of %zu bytes does not fit",
                         strlen(*text));

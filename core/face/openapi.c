@@ -61,9 +61,10 @@ static const ida_field requested_by[] = {OUT_TEXT("username", SOMETIMES),
 static const ida_field hold[] = {OUT_WORD("directory", ALWAYS, directories),
                                  OUT_TEXT("reason", ALWAYS), OUT_TIME("since", ALWAYS | OR_NULL),
                                  OUT_TIME("nextProbeAt", ALWAYS | OR_NULL), OUT_END};
-static const ida_field step[] = {OUT_TEXT("name", SOMETIMES),
-                                 OUT_WORD("outcome", OR_NULL, outcomes),
-                                 OUT_TEXT("detail", OR_NULL), OUT_TIME("at", OR_NULL), OUT_END};
+static const ida_field step[] = {
+    OUT_TEXT("name", SOMETIMES),      OUT_WORD("outcome", OR_NULL, outcomes),
+    OUT_TEXT("detail", OR_NULL),      OUT_TIME("at", OR_NULL),
+    OUT_INCLUDE(ida_revoked_members), OUT_END};
 static const ida_field task[] = {OUT_TEXT("id", ALWAYS),
                                  OUT_WORD("type", ALWAYS, types),
                                  OUT_WORD("state", ALWAYS, states),

@@ -59,10 +59,17 @@ typedef struct assigned {
     struct assigned *next;
 } assigned;
 
+/* An action of a workflow put somebody into a group. */
+typedef struct gift {
+    const governance_gift *by;
+    int64_t at;
+} gift;
+
 struct access_facts {
     store *s;
     const char *tenant;
     apr_hash_t *approvals, *assigned; /* "i<account>" or "p<folded UPN>" -> list */
+    apr_hash_t *given;                /* "<folded UPN>\n<group ID>" -> gift */
     apr_hash_t *references;           /* how governance names a group -> reference */
 };
 
@@ -131,6 +138,29 @@ static ida_kind load_assigned(access_facts *f, ida_ctx *c, const char *ids, cons
     return kind;
 }
 
+/* The last one of a person and a group counts. */
+static ida_kind load_given(access_facts *f, ida_ctx *c, const char *keys)
+{
+    const governance_gift *rows;
+    int count;
+    ida_kind kind = governance_membership_gifts(f->s, c, f->tenant, keys, &rows, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        const json_t *progress = ida_json_load(c->pool, rows[i].progress);
+        const char *id;
+        json_t *one;
+        json_object_foreach (json_object_get(progress, "actionsGave"), id, one) {
+            const char *workflow = ida_json_string(one, "workflow");
+            if (workflow && strcmp(workflow, rows[i].workflow) == 0) {
+                gift *g = apr_palloc(c->pool, sizeof *g);
+                *g = (gift){&rows[i], json_integer_value(json_object_get(one, "at"))};
+                apr_hash_set(f->given, apr_pstrcat(c->pool, rows[i].person, "\n", id, NULL),
+                             APR_HASH_KEY_STRING, g);
+            }
+        }
+    }
+    return kind;
+}
+
 ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c,
                                       const char *tenant, const access_person *people, int count)
 {
@@ -138,8 +168,12 @@ ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *ids);
     const char **keys = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *keys);
     int id_count = 0, key_count = 0;
-    *f = (access_facts){s, tenant, apr_hash_make(c->pool), apr_hash_make(c->pool),
-                        apr_hash_make(c->pool)};
+    *f = (access_facts){.s = s,
+                        .tenant = tenant,
+                        .approvals = apr_hash_make(c->pool),
+                        .assigned = apr_hash_make(c->pool),
+                        .given = apr_hash_make(c->pool),
+                        .references = apr_hash_make(c->pool)};
     for (int i = 0; i < count; i++) {
         ids[id_count++] = people[i].id;
         if (people[i].other_id) {
@@ -152,7 +186,8 @@ ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c
     const char *id_list = governance_access_list(c->pool, ids, id_count),
                *key_list = governance_access_list(c->pool, keys, key_count);
     ida_kind kind = load_approvals(f, c, id_list, key_list);
-    return kind ? kind : load_assigned(f, c, id_list, key_list);
+    kind = kind ? kind : load_assigned(f, c, id_list, key_list);
+    return kind ? kind : load_given(f, c, key_list);
 }
 
 /* --- attribution --- */
@@ -247,7 +282,8 @@ ida_kind governance_access_attribute(access_facts *f, ida_ctx *c, const access_p
     ida_kind kind = IDA_OK;
     *grant = (access_grant){.source = ACCESS_DIRECT};
     if (group->dynamic) {
-        *grant = (access_grant){ACCESS_DYNAMIC, 0, group->id, group->name};
+        *grant = (access_grant){
+            .source = ACCESS_DYNAMIC, .id = group->id, .name = group->name, .rule = group->rule};
         return IDA_OK;
     }
     for (size_t i = 0; !kind && i < sizeof names / sizeof *names; i++) {
@@ -262,9 +298,25 @@ ida_kind governance_access_attribute(access_facts *f, ida_ctx *c, const access_p
         }
     }
     if (request) {
-        *grant = (access_grant){ACCESS_REQUEST, request->decided_at, request->id, request->service};
+        *grant = (access_grant){.source = ACCESS_REQUEST,
+                                .at = request->decided_at,
+                                .id = request->id,
+                                .name = request->service,
+                                .approved_by = request->decided_by};
     } else if (granting) {
-        *grant = (access_grant){ACCESS_TEMPLATE, 0, granting->id, granting->name};
+        *grant = (access_grant){.source = ACCESS_TEMPLATE,
+                                .id = granting->id,
+                                .name = granting->name};
+    } else if (person->upn_key) {
+        const gift *g = apr_hash_get(f->given,
+                                     apr_pstrcat(c->pool, person->upn_key, "\n", group->id, NULL),
+                                     APR_HASH_KEY_STRING);
+        if (g) {
+            grant->at = g->at;
+            grant->id = g->by->run_id;
+            grant->name = g->by->workflow;
+            grant->task_id = g->by->task_id;
+        }
     }
     return kind;
 }
@@ -309,7 +361,8 @@ static reached *reach(walk *w, const governance_edge *e, const reached *before)
                               .name = e->name,
                               .name_key = e->name_key,
                               .kind = e->kind,
-                              .dynamic = e->dynamic};
+                              .dynamic = e->dynamic,
+                              .rule = e->rule};
     r->before = before;
     r->depth = before ? before->depth + 1 : 0;
     if (before) {

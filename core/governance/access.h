@@ -23,16 +23,21 @@ int governance_access_source_parse(const char *word); /* -1: none, every source 
 typedef struct access_group {
     const char *directory, *id, *name, *name_key, *kind;
     int dynamic;
-    int distance; /* group's side: memberships from here to the resource */
+    const char *rule; /* of a dynamic one; NULL: not told */
+    int distance;     /* group's side: memberships from here to the resource */
     const struct access_group
         *next; /* group's side: the next one on the way to it; person's side: the one before */
 } access_group;
 
 typedef struct access_grant {
     access_source source;
-    int64_t at;            /* of a request, else 0 */
-    const char *id, *name; /* what granted it: the group with the rule, the request with its
-                              service, the template; NULL for direct */
+    int64_t at; /* when it was approved, or an action gave it; else 0 */
+    /* What granted it: the group with the rule, the request with its service, the template; of a
+     * direct one the run that gave it with its workflow, or NULL. */
+    const char *id, *name;
+    const char *rule;        /* of the dynamic group */
+    const char *approved_by; /* of the request */
+    const char *task_id;     /* of the run */
 } access_grant;
 
 /* One row of a result. */
@@ -65,8 +70,9 @@ ida_kind governance_access_of_user(store *s, ida_ctx *c, const char *tenant, con
 /* --- from the group's side (core/governance/access_resource.c) --- */
 
 typedef struct access_member {
-    int64_t number;                      /* order of the list */
-    const char *id, *upn, *display_name; /* the person */
+    int64_t number;                                   /* order of the list */
+    const char *id, *upn, *display_name, *department; /* the person */
+    int known, enabled, guest;                        /* known 0: the cache has only the ID (yet) */
     access_row row;
 } access_member;
 

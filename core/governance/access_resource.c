@@ -32,7 +32,8 @@ static ida_kind nest(below *b, store *s, ida_ctx *c, const char *tenant, const i
                                   .name_key = ida_fold_search(pool, resource->name),
                                   .kind = resource->kind,
                                   .dynamic = strcmp(resource->kind, "dynamic") == 0 ||
-                                             (resource->rule && *resource->rule)};
+                                             (resource->rule && *resource->rule),
+                                  .rule = resource->rule};
     apr_hash_set(b->groups, resource->id, APR_HASH_KEY_STRING, b->resource);
     APR_ARRAY_PUSH(order, const char *) = resource->id;
     for (int from = 0; from < order->nelts;) {
@@ -50,8 +51,15 @@ static ida_kind nest(below *b, store *s, ida_ctx *c, const char *tenant, const i
             access_group *g = apr_hash_get(b->groups, e->member_id, APR_HASH_KEY_STRING);
             if (!g) {
                 g = apr_pcalloc(pool, sizeof *g);
-                *g = (access_group){directory,  e->member_id,         e->name, e->name_key, e->kind,
-                                    e->dynamic, holder->distance + 1, holder};
+                *g = (access_group){.directory = directory,
+                                    .id = e->member_id,
+                                    .name = e->name,
+                                    .name_key = e->name_key,
+                                    .kind = e->kind,
+                                    .dynamic = e->dynamic,
+                                    .rule = e->rule,
+                                    .distance = holder->distance + 1,
+                                    .next = holder};
                 apr_hash_set(b->groups, g->id, APR_HASH_KEY_STRING, g);
                 APR_ARRAY_PUSH(order, const char *) = g->id;
             } else if (g->distance == holder->distance + 1 &&
@@ -98,11 +106,19 @@ static ida_kind persons_of(store *s, ida_ctx *c, const char *tenant, const gover
         members[i] = t ? (access_member){.number = rows[i].number,
                                          .id = t->id,
                                          .upn = t->upn,
-                                         .display_name = t->display_name}
+                                         .display_name = t->display_name,
+                                         .department = t->department,
+                                         .known = 1,
+                                         .enabled = t->enabled,
+                                         .guest = t->guest}
                        : (access_member){.number = rows[i].number,
                                          .id = rows[i].id,
                                          .upn = rows[i].upn,
-                                         .display_name = rows[i].display_name};
+                                         .display_name = rows[i].display_name,
+                                         .department = rows[i].department,
+                                         .known = rows[i].known,
+                                         .enabled = rows[i].enabled,
+                                         .guest = rows[i].guest};
         people[i] = t ? (access_person){t->id, rows[i].id, t->upn_key}
                       : (access_person){rows[i].id, NULL, rows[i].upn_key};
     }

@@ -15,6 +15,8 @@ static const char *shown(ida_ctx *c, const char *text)
 
 /* --- role templates --- */
 
+#define TEMPLATES_MAX 10000
+
 static const json_t *list_of(ida_ctx *c, const char *text)
 {
     const json_t *list = ida_json_load(c->pool, text);
@@ -52,6 +54,18 @@ ida_kind governance_template_count(store *s, ida_ctx *c, const char *tenant, int
     return store_number(s, c, STMT_template_count, DB_ARGS(DB_T(tenant)), total);
 }
 
+/* The first row whose name is this one but for case and accents; r->rows: none. */
+static int template_named(ida_ctx *c, const db_result *r, const char *name)
+{
+    const char *key = ida_fold_search(c->pool, name);
+    int row = 0;
+    while (row < r->rows &&
+           strcmp(ida_fold_search(c->pool, DB_ROW(template, r, row)->name.text), key) != 0) {
+        row++;
+    }
+    return row;
+}
+
 ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, const char *template,
                                   ida_role_template **out)
 {
@@ -61,14 +75,20 @@ ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, cons
     if (!kind && !r.rows) {
         kind = store_read(s, c, STMT_template_by_name, DB_ARGS(DB_T(tenant), DB_T(template)), &r);
     }
+    int row = 0;
+    if (!kind && !r.rows) {
+        kind = store_read(s, c, STMT_template_list,
+                          DB_ARGS(DB_T(tenant), DB_T(""), DB_I(TEMPLATES_MAX)), &r);
+        row = kind ? 0 : template_named(c, &r, template);
+    }
     if (kind) {
         return kind;
     }
-    if (!r.rows) {
+    if (row >= r.rows) {
         return ida_fail(c, IDA_NOT_FOUND, "There is no role template %s.", shown(c, template));
     }
     *out = apr_palloc(c->pool, sizeof **out);
-    **out = template_of(c, &r, 0);
+    **out = template_of(c, &r, row);
     return IDA_OK;
 }
 
@@ -271,12 +291,28 @@ ida_kind governance_workflow_count(store *s, ida_ctx *c, const char *tenant, int
     return store_number(s, c, STMT_workflow_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, const char *name,
-                                   int *known)
+/* The first of these (rows of one text) that is the name but for case and accents. */
+static const char *same_name(ida_ctx *c, const db_result *r, const char *name)
+{
+    const char *key = ida_fold_search(c->pool, name);
+    for (int i = 0; i < r->rows; i++) {
+        const char *one = DB_ROW(workflow_name, r, i)->name.text;
+        if (strcmp(ida_fold_search(c->pool, one), key) == 0) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, const char **name)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_workflow_known, DB_ARGS(DB_T(tenant), DB_T(name)), &r);
-    *known = !kind && r.rows > 0;
+    ida_kind kind = store_read(s, c, STMT_workflow_known, DB_ARGS(DB_T(tenant), DB_T(*name)), &r);
+    if (kind || r.rows) {
+        return kind;
+    }
+    kind = store_read(s, c, STMT_workflow_names, DB_ARGS(DB_T(tenant)), &r);
+    *name = kind ? NULL : same_name(c, &r, *name);
     return kind;
 }
 
@@ -316,6 +352,7 @@ static void run_of(const db_result *r, int i, void *out)
 {
     const row_workflow_run *run = DB_ROW(workflow_run, r, i);
     *(ida_workflow_run *)out = (ida_workflow_run){.id = run->id.text,
+                                                  .workflow = run->workflow.text,
                                                   .event_type = run->event_type.text,
                                                   .task_id = run->task_id.text,
                                                   .upn = run->upn.text,
@@ -324,21 +361,25 @@ static void run_of(const db_result *r, int i, void *out)
                                                   .status = run->status.text};
 }
 
-ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow,
-                                  int64_t from, int64_t before_at, const char *before_id, int limit,
-                                  ida_workflow_run **rows, int *count)
+ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
+                                  const governance_run_filter *f, int64_t before_at,
+                                  const char *before_id, int limit, ida_workflow_run **rows,
+                                  int *count)
 {
-    ida_kind kind = store_rows(s, c, STMT_workflow_runs,
-                               DB_ARGS(DB_T(tenant), DB_T(workflow), DB_I(from), DB_I(before_at),
-                                       DB_T(before_id), DB_I(limit)),
-                               run_of, sizeof **rows, rows, count);
+    const db_arg args[] = {
+        DB_T(tenant),    DB_I(f->from),    DB_I(before_at < f->to ? before_at : f->to),
+        DB_T(before_id), DB_T(f->upn),     DB_T(f->status),
+        DB_I(limit),     DB_T(f->workflow)};
+    ida_kind kind = store_rows(s, c, f->workflow ? STMT_workflow_runs_of : STMT_workflow_runs, args,
+                               f->workflow ? 8 : 7, run_of, sizeof **rows, rows, count);
     return kind ? kind : load_actions(s, c, *rows, *count);
 }
 
 ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant,
-                                        const char *workflow, int64_t from, int64_t to,
-                                        int64_t *total)
+                                        const governance_run_filter *f, int64_t *total)
 {
-    return store_number(s, c, STMT_workflow_runs_count,
-                        DB_ARGS(DB_T(tenant), DB_T(workflow), DB_I(from), DB_I(to)), total);
+    const db_arg args[] = {DB_T(tenant), DB_I(f->from),   DB_I(f->to),
+                           DB_T(f->upn), DB_T(f->status), DB_T(f->workflow)};
+    return store_number(s, c, f->workflow ? STMT_workflow_runs_of_count : STMT_workflow_runs_count,
+                        args, f->workflow ? 6 : 5, total);
 }

@@ -99,9 +99,9 @@ typedef struct ida_workflow_row {
 ida_kind governance_workflow_list(store *s, ida_ctx *c, const char *tenant, const char *after_name,
                                   int limit, const ida_workflow_row **rows, int *count);
 ida_kind governance_workflow_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
-/* 1 in *known when there is a workflow of this name, or history of a former one. */
-ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, const char *name,
-                                   int *known);
+/* *name as it is written where a workflow, or history of a former one, has it in another case;
+ * NULL: there is none. */
+ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, const char **name);
 
 typedef struct ida_workflow_action {
     int64_t position, started_at, finished_at;
@@ -109,18 +109,25 @@ typedef struct ida_workflow_action {
 } ida_workflow_action;
 
 typedef struct ida_workflow_run {
-    const char *id, *event_type, *task_id, *upn, *status;
+    const char *id, *workflow, *event_type, *task_id, *upn, *status;
     int64_t started_at, finished_at;
     const ida_workflow_action *actions;
     int action_count;
 } ida_workflow_run;
 
-/* Newest first, begun at or after `from`, before (before_at, before_id), with their actions. */
-ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant, const char *workflow,
-                                  int64_t from, int64_t before_at, const char *before_id, int limit,
-                                  ida_workflow_run **rows, int *count);
+typedef struct governance_run_filter {
+    const char *workflow; /* NULL: every one */
+    const char *upn;      /* folded; NULL: any */
+    const char *status;   /* NULL: any */
+    int64_t from, to;     /* begun at or after `from`, before `to` */
+} governance_run_filter;
+
+/* Newest first, with their actions, before (before_at, before_id); INT64_MAX: from `to` on. */
+ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
+                                  const governance_run_filter *filter, int64_t before_at,
+                                  const char *before_id, int limit, ida_workflow_run **rows,
+                                  int *count);
 ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant,
-                                        const char *workflow, int64_t from, int64_t to,
-                                        int64_t *total);
+                                        const governance_run_filter *filter, int64_t *total);
 
 #endif

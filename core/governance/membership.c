@@ -20,7 +20,8 @@ static void up_of(const db_result *r, int i, void *out)
                                                 row->name.text,
                                                 row->name_key.text,
                                                 row->kind.text,
-                                                is_dynamic(row->kind.text, row->rule.text)};
+                                                is_dynamic(row->kind.text, row->rule.text),
+                                                row->rule.text};
 }
 
 ida_kind governance_membership_up(store *s, ida_ctx *c, const char *tenant, const char *member_kind,
@@ -39,7 +40,8 @@ static void down_of(const db_result *r, int i, void *out)
                                                 row->name.text,
                                                 row->name_key.text,
                                                 row->kind.text,
-                                                is_dynamic(row->kind.text, row->rule.text)};
+                                                is_dynamic(row->kind.text, row->rule.text),
+                                                row->rule.text};
 }
 
 ida_kind governance_membership_down(store *s, ida_ctx *c, const char *tenant, const char *directory,
@@ -52,9 +54,16 @@ ida_kind governance_membership_down(store *s, ida_ctx *c, const char *tenant, co
 static void member_of(const db_result *r, int i, void *out)
 {
     const row_member *row = DB_ROW(member, r, i);
-    *(governance_member *)out = (governance_member){
-        row->id.text,      row->upn.text,           row->display_name.text,
-        row->upn_key.text, row->shadow.number != 0, row->member_no.number};
+    *(governance_member *)out = (governance_member){.id = row->id.text,
+                                                    .upn = row->upn.text,
+                                                    .display_name = row->display_name.text,
+                                                    .upn_key = row->upn_key.text,
+                                                    .department = row->department.text,
+                                                    .known = row->shadow.text != NULL,
+                                                    .enabled = row->enabled.number != 0,
+                                                    .guest = row->guest.number != 0,
+                                                    .shadow = row->shadow.number != 0,
+                                                    .number = row->member_no.number};
 }
 
 ida_kind governance_membership_direct(store *s, ida_ctx *c, const char *tenant,
@@ -103,8 +112,14 @@ ida_kind governance_membership_roots(store *s, ida_ctx *c, const char *tenant,
 static void twin_of(const db_result *r, int i, void *out)
 {
     const row_twin *row = DB_ROW(twin, r, i);
-    *(governance_twin *)out = (governance_twin){row->own.text, row->id.text, row->upn.text,
-                                                row->display_name.text, row->upn_key.text};
+    *(governance_twin *)out = (governance_twin){row->own.text,
+                                                row->id.text,
+                                                row->upn.text,
+                                                row->display_name.text,
+                                                row->upn_key.text,
+                                                row->department.text,
+                                                row->enabled.number != 0,
+                                                row->guest.number != 0};
 }
 
 ida_kind governance_membership_twins(store *s, ida_ctx *c, const char *tenant, const char *ids,
@@ -117,10 +132,9 @@ ida_kind governance_membership_twins(store *s, ida_ctx *c, const char *tenant, c
 static void approval_of(const db_result *r, int i, void *out)
 {
     const row_granted_request *row = DB_ROW(granted_request, r, i);
-    *(governance_approval *)out = (governance_approval){row->user_id.text,     row->person.text,
-                                                        row->id.text,          row->service.text,
-                                                        row->group_id.text,    row->group_name.text,
-                                                        row->decided_at.number};
+    *(governance_approval *)out = (governance_approval){
+        row->user_id.text,  row->person.text,     row->id.text,         row->service.text,
+        row->group_id.text, row->group_name.text, row->decided_by.text, row->decided_at.number};
 }
 
 ida_kind governance_membership_approvals(store *s, ida_ctx *c, const char *tenant, const char *ids,
@@ -157,5 +171,20 @@ ida_kind governance_membership_templates(store *s, ida_ctx *c, const char *tenan
                                          const governance_granting **rows, int *count)
 {
     return store_rows(s, c, STMT_access_templates, DB_ARGS(DB_T(tenant), DB_T(ids)), granting_of,
+                      sizeof **rows, rows, count);
+}
+
+static void given_of(const db_result *r, int i, void *out)
+{
+    const row_given *row = DB_ROW(given, r, i);
+    *(governance_gift *)out = (governance_gift){row->person.text, row->run_id.text,
+                                                row->workflow.text, row->task_id.text,
+                                                row->progress.text};
+}
+
+ida_kind governance_membership_gifts(store *s, ida_ctx *c, const char *tenant, const char *keys,
+                                     const governance_gift **rows, int *count)
+{
+    return store_rows(s, c, STMT_access_given, DB_ARGS(DB_T(tenant), DB_T(keys)), given_of,
                       sizeof **rows, rows, count);
 }

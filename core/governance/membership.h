@@ -10,6 +10,7 @@ typedef struct governance_edge {
     const char *directory, *member_id, *group_id;
     const char *name, *name_key, *kind; /* of the group it leads to */
     int dynamic;                        /* a rule of the directory decides who is in it */
+    const char *rule;                   /* that rule; NULL: not told */
 } governance_edge;
 
 /* Groups that hold the members `ids` ("user" or "group") directly. */
@@ -20,8 +21,9 @@ ida_kind governance_membership_down(store *s, ida_ctx *c, const char *tenant, co
                                     const char *ids, const governance_edge **rows, int *count);
 
 typedef struct governance_member {
-    const char *id, *upn, *display_name,
-        *upn_key;   /* all but id NULL: the cache does not know this member (yet) */
+    const char *id, *upn, *display_name, *upn_key,
+        *department; /* all but id NULL: the cache does not know this member (yet) */
+    int known, enabled, guest;
     int shadow;     /* 1: the cloud has this person too, see governance_membership_twins */
     int64_t number; /* order of the lists; above 0 */
 } governance_member;
@@ -49,8 +51,9 @@ ida_kind governance_membership_roots(store *s, ida_ctx *c, const char *tenant,
                                      const governance_pair **rows, int *count);
 
 typedef struct governance_twin {
-    const char *own, *id, *upn, *display_name,
-        *upn_key; /* own: ID in the premises; the rest is the cloud's row */
+    const char *own, *id, *upn, *display_name, *upn_key,
+        *department; /* own: ID in the premises; the rest is the cloud's row */
+    int enabled, guest;
 } governance_twin;
 
 /* The best match of each comes first. */
@@ -60,7 +63,7 @@ ida_kind governance_membership_twins(store *s, ida_ctx *c, const char *tenant, c
 /* Approved requests and assigned templates of people: by account, or by UPN where the account was
  * not known when it was noted. */
 typedef struct governance_approval {
-    const char *user_id, *person, *id, *service, *group_id, *group_name;
+    const char *user_id, *person, *id, *service, *group_id, *group_name, *decided_by;
     int64_t decided_at;
 } governance_approval;
 
@@ -81,5 +84,13 @@ ida_kind governance_membership_assigned(store *s, ida_ctx *c, const char *tenant
 /* By name. */
 ida_kind governance_membership_templates(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                          const governance_granting **rows, int *count);
+
+/* Actions of workflows that put people (folded UPNs in `keys`) into groups. */
+typedef struct governance_gift {
+    const char *person, *run_id, *workflow, *task_id;
+    const char *progress; /* of the task, JSON: actionsGave {group ID: {workflow, at}} */
+} governance_gift;
+ida_kind governance_membership_gifts(store *s, ida_ctx *c, const char *tenant, const char *keys,
+                                     const governance_gift **rows, int *count);
 
 #endif

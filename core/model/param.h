@@ -39,6 +39,7 @@ typedef struct ida_param {
     int64_t min, max; /* integers: range; texts: UTF-16 units, as directories count. 0: no limit */
     const char *const *allowed; /* NULL-terminated words, or NULL */
     const char *about;          /* first sentence sufficient, with format and example */
+    int64_t fallback;           /* integers: what an absent one stands for; 0: nothing */
     size_t at; /* texts of bodies: of the const char * in the struct, or IDA_PARAM_IN_VALUES */
 } ida_param;
 

@@ -106,6 +106,10 @@ static json_t *steps_json(apr_pool_t *pool, const ida_task *task)
         ida_json_put_or_null(object, "outcome", ida_outcome_text(step->outcome));
         ida_json_put_or_null(object, "detail", step->detail);
         ida_json_put_time(object, "at", step->at);
+        if (step->revoked) {
+            json_object_set(object, "revoked", (json_t *)(uintptr_t)step->revoked);
+            json_object_set(object, "notRevoked", (json_t *)(uintptr_t)step->not_revoked);
+        }
         json_array_append_new(steps, object);
     }
     return steps;

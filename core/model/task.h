@@ -58,6 +58,8 @@ typedef struct ida_step {
     int workflow_position; /* of the action in that workflow, from 1 */
     const char *account;   /* it acts on the person's account in this directory, which is not the
                               task's; NULL: on the task's own */
+    const json_t *revoked, *not_revoked; /* of a step that was to revoke memberships and has ended:
+                                            groups; else NULL */
 } ida_step;
 
 /* What people and programs are shown as the step's name: "createAccount", "verify@cloud" of another

@@ -15,24 +15,37 @@ static json_t *group_ref(const access_group *g)
     return ida_json_texts("id", g->id, "name", g->name, NULL);
 }
 
+/* What granted it, with what belongs to its kind. */
+static json_t *granted_by_json(const access_grant *grant)
+{
+    static const char *const types[] = {"dynamicGroup", "accessRequest", "roleTemplate",
+                                        "workflow"};
+    if (!grant->id) {
+        return json_null();
+    }
+    json_t *by = ida_json_texts("type", types[grant->source], NULL);
+    ida_json_put(by, grant->source == ACCESS_DIRECT ? "runId" : "id", grant->id);
+    ida_json_put(by, "name", grant->name);
+    ida_json_put(by, "rule", grant->rule);
+    ida_json_put(by, "taskId", grant->task_id);
+    if (grant->source == ACCESS_REQUEST) {
+        ida_json_put_or_null(by, "approvedBy", grant->approved_by);
+        ida_json_put_time(by, "approvedAt", grant->at);
+    }
+    return by;
+}
+
 /* Members that a row has from either side. */
 static void put_grant(json_t *out, const access_row *row)
 {
-    static const char *const types[] = {"dynamicGroup", "accessRequest", "roleTemplate", NULL};
     const access_grant *grant = &row->grant;
-    json_t *via = json_array(), *by = json_null();
+    json_t *via = json_array();
     for (int i = 0; i < row->via_count; i++) {
         json_array_append_new(via, group_ref(row->via[i]));
     }
-    if (types[grant->source]) {
-        by = json_object();
-        ida_json_put(by, "type", types[grant->source]);
-        ida_json_put(by, "id", grant->id);
-        ida_json_put(by, "name", grant->name);
-    }
     ida_json_put(out, "source", governance_access_source_words[grant->source]);
     ida_json_put_time(out, "grantedAt", grant->at);
-    json_object_set_new(out, "grantedBy", by);
+    json_object_set_new(out, "grantedBy", granted_by_json(grant));
     json_object_set_new(out, "via", via);
 }
 
@@ -92,8 +105,9 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
         ida_page_add(page, item,
                      ida_place("iss", (int64_t)row->inherited, group->name_key, group->id));
     }
-    return list_of(page, "user", ida_person_json(user->id, user->upn, user->display_name), total,
-                   fresh.as_of);
+    json_t *subject = ida_person_json(user->id, user->upn, user->display_name);
+    ida_person_standing(subject, 1, user->enabled, user->guest, user->department);
+    return list_of(page, "user", subject, total, fresh.as_of);
 }
 
 static ida_kind find_user(ida_call *call)
@@ -122,8 +136,10 @@ static const ida_field group_members[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name
                                           OUT_END};
 static const ida_field resource[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
                                      OUT_TEXT("kind", ALWAYS), OUT_END};
-static const ida_field granted_by[] = {OUT_TEXT("type", SOMETIMES), OUT_TEXT("id", SOMETIMES),
-                                       OUT_TEXT("name", SOMETIMES), OUT_END};
+static const ida_field granted_by[] = {
+    OUT_TEXT("type", ALWAYS),     OUT_TEXT("id", SOMETIMES),       OUT_TEXT("name", SOMETIMES),
+    OUT_TEXT("rule", SOMETIMES),  OUT_TEXT("approvedBy", OR_NULL), OUT_TIME("approvedAt", OR_NULL),
+    OUT_TEXT("runId", SOMETIMES), OUT_TEXT("taskId", SOMETIMES),   OUT_END};
 static const ida_field grant_members[] = {
     OUT_WORD("source", ALWAYS, governance_access_source_words),
     OUT_TIME("grantedAt", ALWAYS | OR_NULL), OUT_OBJECT("grantedBy", ALWAYS | OR_NULL, granted_by),
@@ -131,7 +147,8 @@ static const ida_field grant_members[] = {
 
 static const ida_field user_item[] = {OUT_OBJECT("resource", ALWAYS, resource),
                                       OUT_INCLUDE(grant_members), OUT_END};
-static const ida_field user_result[] = {OUT_OBJECT("user", ALWAYS, ida_person_members), OUT_END};
+static const ida_field user_result[] = {OUT_OBJECT("user", ALWAYS, ida_person_standing_members),
+                                        OUT_END};
 
 const ida_operation ida_op_user_access = {
     .name = "user.access",
@@ -152,34 +169,18 @@ const ida_operation ida_op_user_access = {
     .description =
         "Lists every group one user is in, directly or over nested groups, each with its source: "
         "dynamic_group (a rule of the directory), iga_request (an approved access request), "
-        "role_template (an assigned template) or direct. Direct memberships come first; via names "
-        "the groups between for inherited ones, whose source is that of the first membership on "
-        "the way. grantedAt is known for iga_request only. user is an object ID or UPN; find it "
-        "with search_users. For everyone in one group use get_resource_access.",
+        "role_template (an assigned template) or direct. grantedBy tells the rule, who approved "
+        "the "
+        "request and when, the template, or the workflow and run that gave a direct one. Direct "
+        "memberships come first; via names the groups between for inherited ones, whose source is "
+        "that of the first membership on the way. grantedAt is known for requests and workflows. "
+        "user is an object ID or UPN; find it with search_users. For everyone in one group use "
+        "get_resource_access.",
     .item = user_item,
     .output = user_result,
 };
 
 /* --- get_resource_access --- */
-
-static ida_kind find_resource(ida_call *call, store *s, ida_group **group)
-{
-    ida_ctx *c = call->c;
-    const char *wanted = ida_json_string(call->arguments, "resource"),
-               *shown = ida_clean(c->pool, wanted, strlen(wanted), 128);
-    ida_kind kind = cache_group_find(s, c, call->principal->company, wanted, group);
-    if (kind == IDA_NOT_FOUND) {
-        return ida_fail(c, kind,
-                        "resource: No group has the ID or name \"%s\". The list of what a member "
-                        "can reach shows the exact name and ID.",
-                        shown);
-    }
-    if (kind == IDA_CONFLICT) {
-        return ida_fail(c, IDA_BAD_REQUEST,
-                        "resource: Several groups are named \"%s\"; give the group's ID.", shown);
-    }
-    return kind;
-}
 
 static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
 {
@@ -192,7 +193,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     int64_t total;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "iii", &position);
-    kind = kind ? kind : find_resource(call, s, &group);
+    kind = kind ? kind : ida_op_find_group(call, s, "resource", &group);
     if (kind) {
         return kind;
     }
@@ -217,13 +218,16 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     for (int i = 0; i < count; i++) {
         const access_member *m = &rows[i];
         json_t *item = json_object();
-        json_object_set_new(item, "user", ida_person_json(m->id, m->upn, m->display_name));
+        json_t *person = ida_person_json(m->id, m->upn, m->display_name);
+        ida_person_standing(person, m->known, m->enabled, m->guest, m->department);
+        json_object_set_new(item, "user", person);
         put_grant(item, &m->row);
         ida_page_add(page, item, ida_place("iii", total, (int64_t)m->row.inherited, m->number));
     }
-    return list_of(page, "resource",
-                   ida_json_texts("id", group->id, "name", group->name, "kind", group->kind, NULL),
-                   total, fresh.as_of);
+    json_t *subject = ida_json_texts("id", group->id, "name", group->name, "kind", group->kind,
+                                     "description", group->description, NULL);
+    json_object_set_new(subject, "memberCount", json_integer(group->member_count));
+    return list_of(page, "resource", subject, total, fresh.as_of);
 }
 
 static const ida_param resource_params[] = {
@@ -234,9 +238,12 @@ static const ida_param resource_params[] = {
     {0},
 };
 
-static const ida_field resource_item[] = {OUT_OBJECT("user", ALWAYS, ida_person_members),
+static const ida_field resource_item[] = {OUT_OBJECT("user", ALWAYS, ida_person_standing_members),
                                           OUT_INCLUDE(grant_members), OUT_END};
-static const ida_field resource_result[] = {OUT_OBJECT("resource", ALWAYS, resource), OUT_END};
+static const ida_field whole_resource[] = {OUT_INCLUDE(resource), OUT_TEXT("description", OR_NULL),
+                                           OUT_INTEGER("memberCount", ALWAYS), OUT_END};
+static const ida_field resource_result[] = {OUT_OBJECT("resource", ALWAYS, whole_resource),
+                                            OUT_END};
 
 const ida_operation ida_op_resource_access = {
     .name = "resource.access",
@@ -256,9 +263,10 @@ const ida_operation ida_op_resource_access = {
     .description =
         "Lists everyone in one group, directly or over groups nested in it, each person once, with "
         "the source of the membership (dynamic_group, iga_request, role_template, direct), what "
-        "granted it and via which groups. resource is a group ID or a unique group name. Direct "
-        "members come first; totalCount answers \"how many have access\". Disabled accounts are "
-        "listed too: get_user tells the status. For all groups of one person use get_user_access.",
+        "granted it and via which groups. resource is a group ID or a unique group name; any other "
+        "words are answered with the groups whose names hold them, e.g. \"VPN\". Direct members "
+        "come first; totalCount answers \"how many have access\". Disabled accounts are listed "
+        "too, with their status. For all groups of one person use get_user_access.",
     .item = resource_item,
     .output = resource_result,
 };

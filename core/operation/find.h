@@ -12,4 +12,18 @@ ida_kind ida_op_find_user(ida_call *call, ida_user **user, json_t **licenses);
 ida_kind ida_op_find_user_of(ida_call *call, const char *argument, ida_user **user,
                              json_t **licenses);
 
+/* The group that the argument `member` names. IDA_NOT_FOUND and IDA_BAD_REQUEST (several have that
+ * name) tell up to five candidates with their IDs. */
+ida_kind ida_op_find_group(ida_call *call, store *s, const char *member, ida_group **group);
+
+/* Adds "name" (handle) to the candidates that a refusal names; 0: they would be more than
+ * `bytes_max` bytes. Names are what somebody typed: they stand in quotation marks, as JSON strings,
+ * so that a model can tell them from our own words. */
+int ida_op_candidate(ida_ctx *c, const char **named, const char *name, size_t name_max,
+                     const char *handle, size_t bytes_max);
+
+/* All members of get_user's user. Of the pool. */
+ida_kind ida_op_details(ida_call *call, store *s, ida_ctx *c, const ida_user *user,
+                        json_t *licenses, json_t **out);
+
 #endif

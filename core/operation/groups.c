@@ -43,7 +43,9 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     return kind ? kind : ida_page_result(page, total, fresh.as_of);
 }
 
-static const char *const kinds[] = {"security", "microsoft365", "distribution", "dynamic", NULL};
+static const char *const kinds[] = {"security",     "mailEnabledSecurity",
+                                    "microsoft365", "distribution",
+                                    "dynamic",      NULL};
 static const char *const directories[] = {"cloud", "onPremises", NULL};
 
 static const ida_param params[] = {

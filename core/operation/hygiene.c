@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/search_key.h"
+#include "core/base/text.h"
 #include "core/operation/op.h"
 #include "core/operation/person_json.h"
 
@@ -17,6 +19,7 @@ typedef struct section {
     const char *tenant;
     int64_t now, before;    /* instant of the report, and of the threshold; the same on all pages */
     const json_t *position; /* NULL at the first page */
+    cache_report_filter of;
     int64_t total;
 } section;
 
@@ -33,12 +36,12 @@ static ida_kind idle(section *x, int guest)
 {
     const cache_listed_person *rows;
     int count;
-    ida_kind kind = cache_people_idle(x->s, x->c, x->tenant, guest, x->before,
+    ida_kind kind = cache_people_idle(x->s, x->c, x->tenant, guest, x->before, &x->of,
                                       ida_place_number(x->position, 2),
                                       ida_place_text(x->position, 3), x->page->limit + 1, &rows,
                                       &count);
     if (!kind && !x->position) {
-        kind = cache_people_idle_count(x->s, x->c, x->tenant, guest, x->before, &x->total);
+        kind = cache_people_idle_count(x->s, x->c, x->tenant, guest, x->before, &x->of, &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         ida_page_add(x->page, idle_row(x, &rows[i]),
@@ -61,15 +64,38 @@ static ida_kind without_manager(section *x)
 {
     const cache_listed_person *rows;
     int count;
-    ida_kind kind = cache_people_unmanaged(x->s, x->c, x->tenant, ida_place_text(x->position, 2),
+    ida_kind kind = cache_people_unmanaged(x->s, x->c, x->tenant, &x->of,
+                                           ida_place_text(x->position, 2),
                                            ida_place_text(x->position, 3), x->page->limit + 1,
                                            &rows, &count);
     if (!kind && !x->position) {
-        kind = cache_people_unmanaged_count(x->s, x->c, x->tenant, &x->total);
+        kind = cache_people_unmanaged_count(x->s, x->c, x->tenant, &x->of, &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         ida_page_add(x->page, idle_row(x, &rows[i]),
                      ida_place("iiss", x->now, x->total, rows[i].name_key, rows[i].id));
+    }
+    return kind;
+}
+
+static ida_kind disabled_with_access(section *x)
+{
+    const cache_holder *rows;
+    int count;
+    ida_kind kind = cache_people_holding(x->s, x->c, x->tenant, &x->of,
+                                         ida_place_text(x->position, 2),
+                                         ida_place_text(x->position, 3), x->page->limit + 1, &rows,
+                                         &count);
+    if (!kind && !x->position) {
+        kind = cache_people_holding_count(x->s, x->c, x->tenant, &x->of, IDA_COUNT_EXACT + 1,
+                                          &x->total);
+    }
+    for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
+        const cache_listed_person *p = &rows[i].person;
+        json_t *row = ida_person_row_json(p), *names = ida_json_load(x->c->pool, rows[i].licenses);
+        json_object_set_new(row, "membershipCount", json_integer(rows[i].memberships));
+        json_object_set(row, "licenses", names);
+        ida_page_add(x->page, row, ida_place("iiss", x->now, x->total, p->name_key, p->id));
     }
     return kind;
 }
@@ -94,19 +120,22 @@ static ida_kind empty_groups(section *x)
     return kind;
 }
 
-static const char *const section_names[] = {"staleAccounts", "emptyGroups", "inactiveGuests",
-                                            "accountsWithoutManager", NULL};
+static const char *const section_names[] = {"staleAccounts",      "emptyGroups",
+                                            "inactiveGuests",     "accountsWithoutManager",
+                                            "disabledWithAccess", NULL};
 
 static const struct {
     ida_kind (*make)(section *x);
     const char *form; /* of a place in it */
     int sign_ins;     /* 1: rests on sign-ins, where the directory records them */
     int cloud;        /* 1: needs the cloud directory */
+    int groups;       /* 1: lists groups, of which filters of people say nothing */
 } sections[] = {
-    {stale_accounts, "iiis", 1, 0},
-    {empty_groups, "iiss", 0, 0},
-    {inactive_guests, "iiis", 1, 1},
-    {without_manager, "iiss", 0, 0},
+    {.make = stale_accounts, .form = "iiis", .sign_ins = 1},
+    {.make = empty_groups, .form = "iiss", .groups = 1},
+    {.make = inactive_guests, .form = "iiis", .sign_ins = 1, .cloud = 1},
+    {.make = without_manager, .form = "iiss"},
+    {.make = disabled_with_access, .form = "iiss"},
 };
 
 static json_t *unavailable(void)
@@ -116,14 +145,26 @@ static json_t *unavailable(void)
                      "configured. The other sections are complete.");
 }
 
-/* Which sections were asked for: all when none is named. */
+/* The words of the filters, as cursors are bound to them. */
+static const char *const filters[] = {"department", "company", "license", NULL};
+
+static int filtered(const ida_call *call)
+{
+    int any = 0;
+    for (int i = 0; filters[i]; i++) {
+        any |= json_object_get(call->arguments, filters[i]) != NULL;
+    }
+    return any;
+}
+
+/* Which sections were asked for: when none is named all, with a filter of people all of people. */
 static unsigned wanted_sections(const ida_call *call)
 {
     const json_t *names = json_object_get(call->arguments, "sections"), *name;
     unsigned wanted = 0;
     size_t i;
     for (int n = 0; section_names[n]; n++) {
-        wanted |= names ? 0 : 1u << n;
+        wanted |= names || (sections[n].groups && filtered(call)) ? 0 : 1u << n;
         json_array_foreach (names, i, name) {
             wanted |= strcmp(json_string_value(name), section_names[n]) == 0 ? 1u << n : 0;
         }
@@ -148,6 +189,13 @@ static const char *note_of(ida_call *call, const cache_freshness *fresh, int n)
     return NULL;
 }
 
+static const char *key_of(const ida_call *call, const char *argument)
+{
+    const char *text = ida_json_string(call->arguments, argument);
+    const char *key = text ? ida_name_key(call->c->pool, text) : NULL;
+    return text && !key ? text : key; /* a text of signs alone is nobody's key */
+}
+
 static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fresh, int days, int n,
                             json_t *out)
 {
@@ -155,6 +203,9 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     json_t *position,
         *binding = ida_json_keep(c->pool, json_pack("{s:s, s:i}", "section", section_names[n],
                                                     "staleDays", days));
+    for (int i = 0; filters[i]; i++) {
+        json_object_set(binding, filters[i], json_object_get(call->arguments, filters[i]));
+    }
     if (sections[n].cloud && !call->tenant->has_directory[IDA_DIR_CLOUD]) {
         json_object_set_new(out, section_names[n], unavailable());
         return IDA_OK;
@@ -168,6 +219,9 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
                  .c = c,
                  .tenant = call->principal->company,
                  .position = position,
+                 .of = {.department = key_of(call, "department"),
+                        .company = key_of(call, "company"),
+                        .license = ida_json_string(call->arguments, "license")},
                  .total = ida_place_number(position, 1),
                  .now = position ? ida_place_number(position, 0) : ida_now(c->env)};
     x.before = x.now - days * DAY_MS;
@@ -179,7 +233,9 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     if (kind) {
         return kind;
     }
-    json_object_set_new(one, "count", json_integer(x.total));
+    int more = sections[n].make == disabled_with_access && x.total > IDA_COUNT_EXACT;
+    json_object_set_new(one, "count", json_integer(more ? IDA_COUNT_EXACT : x.total));
+    json_object_set_new(one, "countIsMinimum", json_boolean(more));
     kind = ida_page_end(x.page, one);
     ida_json_put_or_null(one, "note", note_of(call, fresh, n));
     return kind;
@@ -196,6 +252,16 @@ static ida_kind make_report(store *s, ida_ctx *c, void *baton)
         return ida_fail(c, IDA_BAD_REQUEST,
                         "cursor: belongs to one section; name it alone in sections");
     }
+    if (filtered(call)) {
+        for (int n = 0; section_names[n]; n++) {
+            if (sections[n].groups && (wanted & (1u << n))) {
+                return ida_fail(c, IDA_BAD_REQUEST,
+                                "sections: %s lists groups, which have no department, company or "
+                                "licence",
+                                section_names[n]);
+            }
+        }
+    }
     call->pages = NULL; /* anew when the snapshot is repeated */
     json_t *all = json_object();
     call->result = ida_json_keep(c->pool,
@@ -204,6 +270,8 @@ static ida_kind make_report(store *s, ida_ctx *c, void *baton)
     for (int n = 0; !kind && section_names[n]; n++) {
         kind = wanted & (1u << n) ? put_section(call, s, &fresh, days, n, all) : IDA_OK;
     }
+    ida_json_put_time(call->result, "asOf", fresh.as_of);
+    ida_json_put_time(call->result, "signInsAsOf", fresh.sign_ins_as_of);
     return kind;
 }
 
@@ -212,31 +280,39 @@ static const ida_param params[] = {
      .about =
          "Days without activity that make an account stale; the tenant's setting when left out."},
     {"sections", IDA_PARAM_LIST, .allowed = section_names,
-     .about = "Only these sections; all four when left out."},
-    {"limit", IDA_PARAM_INTEGER, .min = 1, .max = IDA_PAGE_MAX,
-     .about = "Items of each section; default 50."},
+     .about = "Only these sections; all when left out."},
+    {"department", IDA_PARAM_STRING, .max = 256, .about = "Only people of it, by its whole name."},
+    {"company", IDA_PARAM_STRING, .max = 256, .about = "Only people of it, by its whole name."},
+    {"license", IDA_PARAM_STRING, .max = 256, .about = "Only people who have it, e.g. SPE_E3."},
+    {"limit", IDA_PARAM_INTEGER, .min = 1, .max = IDA_PAGE_MAX, .fallback = IDA_PAGE_DEFAULT,
+     .about = "Items of each section."},
     {"cursor", IDA_PARAM_STRING,
      .about = "nextCursor of one section; sections must name that section alone."},
     {0},
 };
 
 static const ida_field person[] = {OUT_INCLUDE(ida_person_row_members),
-                                   OUT_INTEGER("inactiveDays", ALWAYS | OR_NULL), OUT_END};
+                                   OUT_INTEGER("inactiveDays", OR_NULL),
+                                   OUT_INTEGER("membershipCount", SOMETIMES),
+                                   OUT_TEXTS("licenses", SOMETIMES), OUT_END};
 static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
                                   OUT_TEXT("kind", ALWAYS), OUT_TEXT("directory", SOMETIMES),
                                   OUT_END};
-#define SECTION(item)                                                            \
-    {                                                                            \
-        OUT_BOOLEAN("available", ALWAYS), OUT_TEXT("reason", SOMETIMES),         \
-            OUT_INTEGER("count", SOMETIMES), OUT_LIST("items", SOMETIMES, item), \
-            OUT_TEXT("nextCursor", OR_NULL), OUT_TEXT("note", OR_NULL), OUT_END  \
+#define SECTION(item)                                                                  \
+    {                                                                                  \
+        OUT_BOOLEAN("available", ALWAYS), OUT_TEXT("reason", SOMETIMES),               \
+            OUT_INTEGER("count", SOMETIMES), OUT_BOOLEAN("countIsMinimum", SOMETIMES), \
+            OUT_LIST("items", SOMETIMES, item), OUT_TEXT("nextCursor", OR_NULL),       \
+            OUT_TEXT("note", OR_NULL), OUT_END                                         \
     }
 static const ida_field people[] = SECTION(person), groups[] = SECTION(group);
 /* Every other section lists people: said once, because the list of tools has little room. */
 static const ida_field all_sections[] = {OUT_OBJECT("emptyGroups", SOMETIMES, groups),
                                          OUT_OBJECT("*", SOMETIMES, people), OUT_END};
 static const ida_field result[] = {OUT_INTEGER("staleAfterDays", ALWAYS),
-                                   OUT_OBJECT("sections", ALWAYS, all_sections), OUT_END};
+                                   OUT_OBJECT("sections", ALWAYS, all_sections),
+                                   OUT_TIME("asOf", ALWAYS | OR_NULL),
+                                   OUT_TIME("signInsAsOf", ALWAYS | OR_NULL), OUT_END};
 
 const ida_operation ida_op_hygiene = {
     .name = "hygiene.report",
@@ -248,14 +324,18 @@ const ida_operation ida_op_hygiene = {
     .needs_sync = 1,
     .params = params,
     .work = make_report,
-    .summary = "Stale accounts, empty groups, inactive guests, accounts without a manager.",
+    .summary =
+        "Stale accounts, empty groups, inactive guests, accounts without a manager, disabled "
+        "accounts with access.",
     .schema = "HygieneReport",
     .tool = "get_hygiene_report",
     .title = "Hygiene report",
     .lists = 1,
     .description =
         "Reports accounts and groups that deserve a look: stale accounts, empty groups, inactive "
-        "guests, accounts without a manager, each with its total count. Stale are enabled members "
+        "guests, accounts without a manager, disabled accounts that still hold memberships or "
+        "licences, each with its total count; department, company and license narrow people. Stale "
+        "are enabled members "
         "whose last successful sign-in (else last sign-in, else creation) is older than staleDays; "
         "the longest inactive come first. The guest section is unavailable, with a reason, for "
         "tenants without a cloud directory; a note says when a directory records no sign-ins. For "

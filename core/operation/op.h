@@ -33,8 +33,12 @@ extern const ida_operation ida_op_keys, ida_op_key_create, ida_op_key_rotate, id
 
 /* The common arguments `limit` and `cursor` of a list. */
 #define IDA_LIST_PARAMS                                                       \
-    {"limit", IDA_PARAM_INTEGER, .min = 1, .max = IDA_PAGE_MAX,               \
-     .about = "Page size; default 50."},                                      \
+    {"limit",                                                                 \
+     IDA_PARAM_INTEGER,                                                       \
+     .min = 1,                                                                \
+     .max = IDA_PAGE_MAX,                                                     \
+     .fallback = IDA_PAGE_DEFAULT,                                            \
+     .about = "Items a page."},                                               \
     {                                                                         \
         "cursor", IDA_PARAM_STRING, .about = "nextCursor of the page before." \
     }

@@ -87,6 +87,8 @@ typedef struct ida_call {
     const char *task_id, *location; /* task this call made or touched; Location, below base */
     const char *target;             /* for the audit record */
     const char *action; /* there, where the arguments decide it; NULL: the operation's name */
+    const char *actor;  /* there, whoever has decided, in whose name the call was made; NULL: the
+                           caller */
     const char *remark; /* there, behind the task's ID; NULL: none */
     const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry
                                        run's plan is made of it */

@@ -222,6 +222,9 @@ json_t *ida_param_schema(const ida_param *p)
     if (p->type == IDA_PARAM_INTEGER) {
         json_object_set_new(schema, "minimum", json_integer(p->min));
         json_object_set_new(schema, "maximum", json_integer(p->max));
+        if (p->fallback) {
+            json_object_set_new(schema, "default", json_integer(p->fallback));
+        }
     } else if (p->max) {
         json_object_set_new(schema, "maxLength", json_integer(p->max));
     }

@@ -10,16 +10,16 @@ static const char *status_of(int enabled, int guest)
     return !enabled ? "disabled" : guest ? "guest" : "active";
 }
 
-static const char *const statuses[] = {"active", "disabled", "guest", NULL};
-static const char *const user_types[] = {"member", "guest", NULL};
+const char *const ida_person_statuses[] = {"active", "disabled", "guest", NULL};
+const char *const ida_person_types[] = {"member", "guest", NULL};
 
 const ida_field ida_person_row_members[] = {OUT_TEXT("id", ALWAYS),
                                             OUT_TEXT("userPrincipalName", SOMETIMES),
                                             OUT_TEXT("displayName", SOMETIMES),
                                             OUT_TEXT("department", SOMETIMES),
                                             OUT_TEXT("jobTitle", SOMETIMES),
-                                            OUT_WORD("status", ALWAYS, statuses),
-                                            OUT_WORD("userType", ALWAYS, user_types),
+                                            OUT_WORD("status", ALWAYS, ida_person_statuses),
+                                            OUT_WORD("userType", ALWAYS, ida_person_types),
                                             OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
                                             OUT_END};
 
@@ -48,6 +48,16 @@ static json_t *manager_of(const char *id, const char *upn, const char *display_n
 {
     return id ? ida_person_json(id, upn, display_name) : json_null();
 }
+
+void ida_person_standing(json_t *person, int known, int enabled, int guest, const char *department)
+{
+    ida_json_put_or_null(person, "status", known ? status_of(enabled, guest) : NULL);
+    ida_json_put_or_null(person, "department", department);
+}
+
+const ida_field ida_person_standing_members[] = {OUT_INCLUDE(ida_person_members),
+                                                 OUT_TEXT("status", OR_NULL),
+                                                 OUT_TEXT("department", OR_NULL), OUT_END};
 
 static json_t *sign_ins_of(const ida_user *u)
 {
@@ -98,7 +108,11 @@ json_t *ida_user_details_json(const ida_user *u, json_t *licenses)
     ida_json_put(out, "company", u->company);
     ida_json_put(out, "office", u->office);
     ida_json_put(out, "city", u->city);
+    ida_json_put(out, "streetAddress", u->street_address);
+    ida_json_put(out, "postalCode", u->postal_code);
     ida_json_put(out, "country", u->country);
+    ida_json_put(out, "preferredLanguage", u->preferred_language);
+    ida_json_put(out, "employeeId", u->employee_id);
     ida_json_put(out, "status", status_of(u->enabled, u->guest));
     ida_json_put(out, "userType", u->guest ? "guest" : "member");
     json_object_set_new(out, "accountEnabled", json_boolean(u->enabled));

@@ -9,7 +9,7 @@
 /* What GET user always gives, of it what is populated in the directory. New references throughout.
  */
 json_t *ida_user_json(const ida_user *u);
-/* All members of get_user; `licenses` is borrowed. */
+/* What the directory holds of a person; `licenses` is borrowed. */
 json_t *ida_user_details_json(const ida_user *u, json_t *licenses);
 /* One row of a list of people. */
 json_t *ida_person_row_json(const cache_listed_person *p);
@@ -18,7 +18,12 @@ json_t *ida_person_found_json(const cache_listed_person *p);
 /* {id, userPrincipalName, displayName}; null where unknown. */
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name);
 
+/* Adds status and department to such a person; not `known`: null. */
+void ida_person_standing(json_t *person, int known, int enabled, int guest, const char *department);
+extern const ida_field ida_person_standing_members[];
+
 /* Members of such rows, and of a person mentioned beside the subject. */
 extern const ida_field ida_person_row_members[], ida_person_found_members[], ida_person_members[];
+extern const char *const ida_person_statuses[], *const ida_person_types[];
 
 #endif

@@ -12,8 +12,6 @@
 #include "core/operation/page.h"
 #include "core/operation/param.h"
 
-#define TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */
-
 static const struct {
     const char *name, *member;
     size_t enabled; /* offset of the switch in ida_tenant */
@@ -124,12 +122,26 @@ const char *ida_argument_words(const ida_call *call, const char *name)
     return all;
 }
 
+/* Clients that fill in all they know of a schema send null for what they leave out. */
+static void drop_nulls(json_t *arguments)
+{
+    const char *name;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe (arguments, next, name, value) {
+        if (json_is_null(value)) {
+            json_object_del(arguments, name);
+        }
+    }
+}
+
 /* Puts checked, typed values in the place of what was given. Every fault is named, not only the
  * first. */
 static ida_kind check_arguments(ida_call *call)
 {
     const ida_operation *op = call->operation;
     ida_ctx *c = call->c;
+    drop_nulls(call->arguments);
     const char *unknown = NULL; /* what is said of each name that the table does not have */
     for (void *at = json_object_iter(call->arguments); at;
          at = json_object_iter_next(call->arguments, at)) {
@@ -169,9 +181,11 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
     json_t *inner;
     size_t i;
     if (json_is_string(value)) {
-        size_t max = name && strcmp(name, "nextCursor") == 0 ? 0 : TOOL_TEXT_MAX;
-        json_string_set(value,
-                        ida_clean(pool, json_string_value(value), json_string_length(value), max));
+        size_t len = json_string_length(value),
+               max = name && strcmp(name, "nextCursor") == 0 ? 0 : IDA_TOOL_TEXT_MAX;
+        if ((max && len > max) || !ida_is_plain(json_string_value(value), len)) {
+            json_string_set(value, ida_clean(pool, json_string_value(value), len, max));
+        }
     }
     json_object_foreach (value, member, inner) {
         clean_texts(pool, inner, member);

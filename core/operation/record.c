@@ -60,6 +60,7 @@ static const char *summary_of(const ida_call *call, int tool)
                              call->task_id ? ": task " : NULL, call->task_id, NULL)
            : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id,
                                          call->remark ? ": " : NULL, call->remark, NULL)
+           : call->remark  ? call->remark
            : tool          ? ida_printf(c->pool, "%lld item%s", (long long)call->count,
                                call->count == 1 ? "" : "s")
                            : NULL;
@@ -88,7 +89,7 @@ static audit_record *make_record(const ida_call *call, ida_kind kind)
     const char *target = call->target ? call->target
                                       : ida_json_string(call->body ? call->body : call->arguments,
                                                         "userPrincipalName");
-    a->actor = call->principal->username;
+    a->actor = call->actor && !kind ? call->actor : call->principal->username;
     a->label = call->principal->label;
     a->action = action_of(call);
     a->target = target ? shown(c->pool, target) : NULL;

@@ -135,6 +135,7 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     ida_call *call = baton;
     const char *wanted = ida_json_string(call->arguments, "roleTemplate");
     ida_role_template *t;
+    cache_freshness fresh;
     int64_t assigned;
     json_t *position;
     ida_kind kind = governance_template_find(s, c, call->principal->company, wanted, &t);
@@ -144,6 +145,7 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
                         call->face == IDA_FACE_MCP ? "; list_role_templates shows them." : ".");
     }
     kind = kind ? kind : store_template_assigned(s, c, call->principal->company, t->id, &assigned);
+    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
     if (kind) {
         return kind;
     }
@@ -180,12 +182,13 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     json_object_set_new(told, "licenseCount",
                         json_integer((json_int_t)json_array_size(t->licenses)));
     json_object_set_new(told, "assignedUserCount", json_integer(assigned));
+    ida_json_put_time(call->result, "asOf", fresh.as_of);
     return ida_page_end(page, call->result);
 }
 
 static const ida_param get_params[] = {
     {"roleTemplate", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
-     .about = "ID or exact name of the template, e.g. \"Sales\"."},
+     .about = "ID or name of the template, e.g. \"Sales\"."},
     IDA_LIST_PARAMS,
     {0},
 };
@@ -201,7 +204,8 @@ static const ida_field one[] = {OUT_TEXT("id", ALWAYS),
                                 OUT_INTEGER("assignedUserCount", ALWAYS),
                                 OUT_END};
 static const ida_field get_result[] = {OUT_OBJECT("roleTemplate", ALWAYS, one),
-                                       OUT_TEXT("nextCursor", ALWAYS | OR_NULL), OUT_END};
+                                       OUT_TEXT("nextCursor", ALWAYS | OR_NULL),
+                                       OUT_TIME("asOf", ALWAYS | OR_NULL), OUT_END};
 
 const ida_operation ida_op_role_template = {
     .name = "role.get",
@@ -218,7 +222,7 @@ const ida_operation ida_op_role_template = {
     .title = "Get role template",
     .lists = 1,
     .description =
-        "Returns one role template, by ID or exact name: its groups with kind, licences, "
+        "Returns one role template, by ID or name: its groups with kind, licences, "
         "licenseCount and assignedUserCount. Find the name with list_role_templates. Groups come "
         "in pages of up to 200; pass nextCursor as cursor for more. It does not list the people: "
         "get_resource_access with source role_template shows who has a group by a template.",

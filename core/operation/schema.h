@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+#define IDA_TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */
+
 typedef enum ida_field_type {
     IDA_FIELD_TEXT,
     IDA_FIELD_TIME, /* RFC 3339 in UTC */
@@ -81,8 +83,12 @@ typedef struct ida_field {
         NULL, IDA_FIELD_TEXT, 0, NULL, NULL, NULL \
     }
 
+/* `revoked` and `notRevoked` of whatever was to revoke memberships (core/operation/workflows.c). */
+extern const ida_field ida_revoked_members[];
+
 /* {"type":"object","required":[...],"properties":{...}}. `terse` as tools say it: few words, and
- * alternatives rather than lists of types, which clients with one type for each value cannot read.
+ * alternatives rather than lists of types, which clients with one type for each value cannot read;
+ * of a text that may be null its greatest length alone.
  * New reference. */
 json_t *ida_schema_of(const ida_field *members, int terse);
 

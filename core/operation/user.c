@@ -4,7 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/cache/person.h"
+#include "core/operation/find.h"
 #include "core/operation/op.h"
 #include "core/operation/person_json.h"
 
@@ -26,6 +26,13 @@ static const char *const extra_fields[] = {
     "signInActivity",
     "licenses",
     "directories",
+    "streetAddress",
+    "postalCode",
+    "preferredLanguage",
+    "employeeId",
+    "directReportCount",
+    "roleTemplates",
+    "pendingTasks",
     "userPrincipalName",
     "displayName",
     "givenName",
@@ -53,12 +60,13 @@ static ida_kind run_get(ida_call *call)
                *upn = ida_json_string(call->arguments, "userPrincipalName");
     const json_t *fields = json_object_get(call->arguments, "fields");
     ida_user *user;
-    json_t *licenses = NULL;
+    json_t *licenses = NULL, *all = NULL;
     /* UPNs alone are looked up here: an ID would make the answer depend on what the text looks
      * like. */
     ida_kind kind = cache_user_brief(call->store, c, tenant, upn, &user);
     if (!kind && fields) {
         kind = cache_user_details(call->store, c, tenant, user->id, &user, &licenses);
+        kind = kind ? kind : ida_op_details(call, call->store, c, user, licenses, &all);
     }
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "No user with the userPrincipalName \"%s\" exists in this tenant.",
@@ -70,7 +78,7 @@ static ida_kind run_get(ida_call *call)
     json_t *out = ida_user_json(user);
     call->result = ida_json_keep(c->pool, json_pack("{s:o}", "user", out));
     if (fields) {
-        add_fields(out, ida_json_keep(c->pool, ida_user_details_json(user, licenses)), fields);
+        add_fields(out, all, fields);
     }
     return IDA_OK;
 }

@@ -16,9 +16,7 @@
 
 /* --- finding --- */
 
-/* "Eva Berg" (eva.berg@contoso.example), ... for a text that is no ID and no UPN. Names are what
- * somebody typed: they stand in quotation marks, as JSON strings, so that a model can tell them
- * from our own words. */
+/* "Eva Berg" (eva.berg@contoso.example), ... for a text that is no ID and no UPN. */
 static ida_kind candidates(ida_call *call, const char *text, const char **named)
 {
     ida_ctx *c = call->c;
@@ -34,14 +32,9 @@ static ida_kind candidates(ida_call *call, const char *text, const char **named)
     for (int i = 0; !kind && i < count; i++) {
         const char *name = rows[i].display_name ? rows[i].display_name : "",
                    *handle = rows[i].upn ? rows[i].upn : rows[i].id;
-        json_t *quoted = ida_json_keep(c->pool,
-                                       json_string(ida_clean(c->pool, name, strlen(name), 64)));
-        const char *one = apr_pstrcat(c->pool, i ? ", " : "", ida_json_text(c->pool, quoted), " (",
-                                      ida_clean(c->pool, handle, strlen(handle), 128), ")", NULL);
-        if (strlen(*named) + strlen(one) > CANDIDATES_BYTES) {
+        if (!ida_op_candidate(c, named, name, 64, handle, CANDIDATES_BYTES)) {
             break;
         }
-        *named = apr_pstrcat(c->pool, *named, one, NULL);
     }
     return kind;
 }
@@ -193,66 +186,4 @@ const ida_operation ida_op_users_search = {
         "of one person. Up to 200 users a page; pass nextCursor as cursor for more. Data is as of "
         "the last directory sync (asOf).",
     .item = ida_person_found_members,
-};
-
-/* --- get_user --- */
-
-static ida_kind run_details(ida_call *call)
-{
-    ida_user *user;
-    json_t *licenses = NULL;
-    ida_kind kind = ida_op_find_user(call, &user, &licenses);
-    if (!kind) {
-        call->result = ida_json_keep(
-            call->c->pool, json_pack("{s:o}", "user", ida_user_details_json(user, licenses)));
-    }
-    return kind;
-}
-
-static const ida_param details_params[] = {
-    {"user", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
-     .about = "Object ID or UPN, e.g. eva.berg@contoso.example."},
-    {0},
-};
-
-static const ida_field sign_ins[] = {OUT_TIME("lastSignInAt", OR_NULL),
-                                     OUT_TIME("lastNonInteractiveSignInAt", OR_NULL),
-                                     OUT_TIME("lastSuccessfulSignInAt", OR_NULL), OUT_END};
-static const ida_field details[] = {OUT_INCLUDE(ida_person_row_members),
-                                    OUT_TEXT("givenName", SOMETIMES),
-                                    OUT_TEXT("surname", SOMETIMES),
-                                    OUT_TEXT("mail", SOMETIMES),
-                                    OUT_TEXT("company", SOMETIMES),
-                                    OUT_TEXT("office", SOMETIMES),
-                                    OUT_TEXT("city", SOMETIMES),
-                                    OUT_TEXT("country", SOMETIMES),
-                                    OUT_BOOLEAN("accountEnabled", ALWAYS),
-                                    OUT_TIME("createdAt", ALWAYS | OR_NULL),
-                                    OUT_OBJECT("manager", ALWAYS | OR_NULL, ida_person_members),
-                                    OUT_OBJECT("signInActivity", ALWAYS, sign_ins),
-                                    OUT_TEXTS("licenses", ALWAYS),
-                                    OUT_TEXTS("directories", ALWAYS),
-                                    OUT_END};
-static const ida_field details_result[] = {OUT_OBJECT("user", ALWAYS, details), OUT_END};
-
-const ida_operation ida_op_user_details = {
-    .name = "user.details",
-    .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
-    .right = IDA_PEOPLE_READ,
-    .method = "GET",
-    .path = "/user/details",
-    .scope = IDA_SCOPE_READ,
-    .needs_sync = 1,
-    .params = details_params,
-    .run = run_details,
-    .summary = "One user in full, by object ID or UPN.",
-    .schema = "UserDetails",
-    .tool = "get_user",
-    .title = "Get user",
-    .description =
-        "Returns one user by object ID or UPN: names, department, job title, manager, status, "
-        "licences, sign-in activity. Use search_users first when only a name is known, and "
-        "get_user_access for group memberships. Members that the directory does not hold are left "
-        "out; a sign-in time of null means never or not recorded.",
-    .output = details_result,
 };

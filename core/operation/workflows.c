@@ -5,8 +5,10 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/governance/governance.h"
+#include "core/operation/find.h"
 #include "core/operation/op.h"
 #include "core/operation/schema.h"
+#include "core/queue/revoked.h"
 
 /* --- list_workflows --- */
 
@@ -83,13 +85,14 @@ static json_t *action_json(const ida_workflow_action *a)
     return out;
 }
 
-static json_t *run_json(const ida_workflow_run *r)
+static json_t *run_json(ida_ctx *c, const ida_workflow_run *r, const queue_revoked *of)
 {
     json_t *out = json_object(), *actions = json_array();
     for (int i = 0; i < r->action_count; i++) {
         json_array_append_new(actions, action_json(&r->actions[i]));
     }
     ida_json_put(out, "id", r->id);
+    ida_json_put(out, "workflow", r->workflow);
     json_object_set_new(out, "event",
                         ida_json_texts("type", r->event_type, "taskId", r->task_id,
                                        "userPrincipalName", r->upn, NULL));
@@ -97,52 +100,100 @@ static json_t *run_json(const ida_workflow_run *r)
     ida_json_put_time(out, "finishedAt", r->finished_at);
     ida_json_put(out, "status", r->status);
     json_object_set_new(out, "actions", actions);
+    if (strcmp(r->event_type, ida_task_type_text(IDA_USER_DELETE)) == 0) {
+        json_t *revoked, *kept;
+        queue_revoked_lists(c, of, r->task_id, NULL, &revoked, &kept);
+        json_object_set(out, "revoked", revoked);
+        json_object_set(out, "notRevoked", kept);
+    }
     return out;
+}
+
+/* The workflow as it is written, whatever case it was asked for in. */
+static ida_kind find_workflow(ida_call *call, store *s, const char **name)
+{
+    ida_ctx *c = call->c;
+    const char *wanted = *name = ida_json_string(call->arguments, "workflow");
+    ida_kind kind = wanted ? governance_workflow_known(s, c, call->principal->company, name)
+                           : IDA_OK;
+    if (kind || *name == wanted || *name) {
+        return kind;
+    }
+    return ida_fail(c, IDA_NOT_FOUND,
+                    "workflow: No workflow is, or was within the task history, named \"%s\"%s",
+                    ida_clean(c->pool, wanted, strlen(wanted), 128),
+                    call->face == IDA_FACE_MCP ? "; list_workflows shows the names." : ".");
+}
+
+/* Runs are found under the UPN that they were made for, also of people who are gone; an ID must be
+ * somebody's. */
+static ida_kind whose(ida_call *call, const char **upn)
+{
+    const char *user = ida_json_string(call->arguments, "user");
+    ida_user *found;
+    ida_kind kind = IDA_OK;
+    if (user && !strchr(user, '@')) {
+        kind = ida_op_find_user(call, &found, NULL);
+        user = kind ? NULL : found->upn;
+    }
+    *upn = user ? ida_fold_address(call->c->pool, user) : NULL;
+    return kind;
 }
 
 static ida_kind runs(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->principal->company,
-               *name = ida_json_string(call->arguments, "workflow");
-    int64_t from = ida_argument_time(call, "from"), to = ida_argument_time(call, "to"), total = 0;
+    const char *tenant = call->principal->company;
+    int64_t to = ida_argument_time(call, "to"), total = 0;
+    governance_run_filter filter = {.from = ida_argument_time(call, "from"),
+                                    .to = to ? to : INT64_MAX,
+                                    .status = ida_json_string(call->arguments, "status")};
     ida_workflow_run *rows;
+    const queue_revoked *revoked;
     json_t *position;
-    int known, count = 0;
+    int count = 0;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "is", &position);
-    to = to ? to : INT64_MAX;
-    kind = kind ? kind : governance_workflow_known(s, c, tenant, name, &known);
-    if (!kind && !known) {
-        return ida_fail(c, IDA_NOT_FOUND,
-                        "workflow: No workflow is, or was within the task history, named \"%s\"%s",
-                        ida_clean(c->pool, name, strlen(name), 128),
-                        call->face == IDA_FACE_MCP ? "; list_workflows shows the names." : ".");
+    kind = kind ? kind : find_workflow(call, s, &filter.workflow);
+    kind = kind ? kind : whose(call, &filter.upn);
+    kind = kind ? kind
+                : governance_workflow_runs(s, c, tenant, &filter,
+                                           position ? ida_place_number(position, 0) : INT64_MAX,
+                                           ida_place_text(position, 1), page->limit + 1, &rows,
+                                           &count);
+    kind = kind ? kind : governance_workflow_runs_count(s, c, tenant, &filter, &total);
+    if (kind) {
+        return kind;
     }
-    if (!kind) {
-        kind = governance_workflow_runs(s, c, tenant, name, from,
-                                        position ? ida_place_number(position, 0) : to,
-                                        ida_place_text(position, 1), page->limit + 1, &rows,
-                                        &count);
+    const char **tasks = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *tasks);
+    for (int i = 0; i < count; i++) {
+        tasks[i] = rows[i].task_id;
     }
-    if (!kind) {
-        kind = governance_workflow_runs_count(s, c, tenant, name, from, to, &total);
-    }
+    kind = queue_revoked_load(s, c, tasks, count, &revoked);
     if (kind) {
         return kind;
     }
     for (int i = 0; i < count && ida_page_takes(page); i++) {
-        ida_page_add(page, run_json(&rows[i]), ida_place("is", rows[i].started_at, rows[i].id));
+        ida_page_add(page, run_json(c, &rows[i], revoked),
+                     ida_place("is", rows[i].started_at, rows[i].id));
     }
-    call->target = name;
+    call->target = filter.workflow ? filter.workflow : call->target;
     kind = ida_page_result(page, total, ida_now(c->env));
-    json_object_set_new(call->result, "workflow", ida_json_texts("name", name, NULL));
+    if (filter.workflow) {
+        json_object_set_new(call->result, "workflow",
+                            ida_json_texts("name", filter.workflow, NULL));
+    }
     return kind;
 }
 
+static const char *const run_statuses[] = {"running", "done",      "doneWithWarnings",
+                                           "failed",  "cancelled", NULL};
+
 static const ida_param runs_params[] = {
-    {"workflow", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
-     .about = "Exact name of the workflow, e.g. \"Joiner\"."},
+    {"workflow", IDA_PARAM_STRING, .max = 256,
+     .about = "Name of one workflow, e.g. \"Joiner\"; all when left out."},
+    {"user", IDA_PARAM_STRING, .max = 256, .about = "Only runs for this UPN or object ID."},
+    {"status", IDA_PARAM_STRING, .allowed = run_statuses, .about = "Only runs that ended so."},
     {"from", IDA_PARAM_TIME,
      .about = "Runs started at or after this date or time (UTC), e.g. 2026-11-01."},
     {"to", IDA_PARAM_TIME,
@@ -160,15 +211,22 @@ static const ida_field action[] = {OUT_INTEGER("position", ALWAYS),
                                    OUT_TIME("finishedAt", OR_NULL),
                                    OUT_TEXT("error", OR_NULL),
                                    OUT_END};
+static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
+                                  OUT_TEXT("directory", ALWAYS), OUT_TEXT("reason", SOMETIMES),
+                                  OUT_END};
+const ida_field ida_revoked_members[] = {OUT_LIST("revoked", SOMETIMES, group),
+                                         OUT_LIST("notRevoked", SOMETIMES, group), OUT_END};
 static const ida_field run_item[] = {OUT_TEXT("id", ALWAYS),
+                                     OUT_TEXT("workflow", ALWAYS),
                                      OUT_OBJECT("event", ALWAYS, event),
                                      OUT_TIME("startedAt", ALWAYS | OR_NULL),
                                      OUT_TIME("finishedAt", ALWAYS | OR_NULL),
                                      OUT_TEXT("status", ALWAYS),
                                      OUT_LIST("actions", ALWAYS, action),
+                                     OUT_INCLUDE(ida_revoked_members),
                                      OUT_END};
 static const ida_field workflow[] = {OUT_TEXT("name", ALWAYS), OUT_END};
-static const ida_field runs_result[] = {OUT_OBJECT("workflow", ALWAYS, workflow), OUT_END};
+static const ida_field runs_result[] = {OUT_OBJECT("workflow", SOMETIMES, workflow), OUT_END};
 
 const ida_operation ida_op_workflow_runs = {
     .name = "workflow.runs",
@@ -179,16 +237,18 @@ const ida_operation ida_op_workflow_runs = {
     .scope = IDA_SCOPE_READ,
     .params = runs_params,
     .work = runs,
-    .summary = "Runs of one workflow, newest first, with the outcome of each action.",
+    .summary = "Runs of workflows, newest first, with the outcome of each action.",
     .schema = "WorkflowRuns",
     .tool = "get_workflow_runs",
     .title = "Workflow runs",
     .lists = 1,
-    .description = "Lists the runs of one workflow, newest first, one for each triggering event, "
-                   "with status and error detail of every action. Use it for \"did the joiner "
-                   "workflow work for X\"; list_workflows shows the names. Runs belong to a name: "
-                   "history from before a rename stays under the former name, which can still be "
-                   "asked for. Depth is bounded by the tenant's task history.",
+    .description =
+        "Lists runs of workflows, newest first, one for each workflow and triggering event, with "
+        "status and error detail of every action; a leaver's run also lists the groups that were "
+        "revoked and those that could not be, with the reason. Narrow it by workflow, user, status "
+        "and time: \"what failed this week\" is status failed with from. list_workflows shows the "
+        "names. Runs belong to a name: history from before a rename stays under the former one, "
+        "which can still be asked for. Depth is bounded by the tenant's task history.",
     .item = run_item,
     .output = runs_result,
 };

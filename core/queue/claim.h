@@ -96,6 +96,14 @@ ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_t
  * (core/queue/rehire.h); those known already stay. */
 ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task,
                            const struct queue_membership *rows, int count);
+/* What a sweep over the groups of one directory could not leave, and why. All others that were
+ * found in it are left. */
+typedef struct queue_refusal {
+    const char *group_id, *reason;
+} queue_refusal;
+ida_kind queue_memberships_swept(store *s, ida_ctx *c, const ida_task *task,
+                                 ida_directory_kind directory, const queue_refusal *refusals,
+                                 int count);
 /* A rehire has given back what the offboardings of its account took away in this directory. */
 ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task,
                                     ida_directory_kind directory);

@@ -3,6 +3,7 @@
 
 #include "core/base/json.h"
 #include "core/queue/inner.h"
+#include "core/queue/revoked.h"
 #include "core/store/rows.h"
 
 #define HOUR_MS INT64_C(3600000) /* what the brake looks at */
@@ -113,11 +114,42 @@ static ida_kind load_batch(store *s, ida_ctx *c, ida_task *tasks, int count)
     return kind;
 }
 
+/* Of the offboardings among the tasks. */
+static ida_kind load_revoked(store *s, ida_ctx *c, ida_task *tasks, int count)
+{
+    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
+    const queue_revoked *of;
+    int leavers = 0;
+    for (int i = 0; i < count; i++) {
+        if (tasks[i].type == IDA_USER_DELETE && tasks[i].started_at) {
+            ids[leavers++] = tasks[i].id;
+        }
+    }
+    ida_kind kind = queue_revoked_load(s, c, ids, leavers, &of);
+    for (int i = 0; !kind && leavers && i < count; i++) {
+        for (int n = 0; n < tasks[i].step_count; n++) {
+            ida_step *step = &tasks[i].steps[n];
+            if (!step->workflow && step->outcome && strcmp(step->name, "revokeMemberships") == 0) {
+                json_t *revoked, *kept;
+                queue_revoked_lists(c, of, tasks[i].id,
+                                    step->account ? step->account
+                                                  : ida_directory_name(tasks[i].directory),
+                                    &revoked, &kept);
+                step->revoked = revoked;
+                step->not_revoked = kept;
+            }
+        }
+    }
+    return kind;
+}
+
 ida_kind queue_task_load_steps(store *s, ida_ctx *c, ida_task *tasks, int count)
 {
     ida_kind kind = IDA_OK;
     for (int at = 0; !kind && at < count; at += STEP_BATCH) {
-        kind = load_batch(s, c, tasks + at, count - at < STEP_BATCH ? count - at : STEP_BATCH);
+        int batch = count - at < STEP_BATCH ? count - at : STEP_BATCH;
+        kind = load_batch(s, c, tasks + at, batch);
+        kind = kind ? kind : load_revoked(s, c, tasks + at, batch);
     }
     return kind;
 }

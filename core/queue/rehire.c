@@ -1,5 +1,6 @@
 /* Owns what the store knows of people who come back. Must not know what a rehire does with it. */
 #include "core/queue/rehire.h"
+#include "core/base/json.h"
 
 #include <apr_strings.h>
 #include <string.h>
@@ -88,6 +89,44 @@ ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task, const que
 {
     finding w = {task, rows, count};
     return store_transaction(s, c, put, &w);
+}
+
+typedef struct sweeping {
+    const ida_task *task;
+    ida_directory_kind directory;
+    const queue_refusal *refusals;
+    int count;
+} sweeping;
+
+static ida_kind swept(store *s, ida_ctx *c, void *baton)
+{
+    const sweeping *w = baton;
+    const char *directory = ida_directory_name(w->directory);
+    json_t *ids = ida_json_keep(c->pool, json_array());
+    ida_kind kind = fence(s, c, w->task);
+    for (int i = 0; i < w->count; i++) {
+        json_array_append_new(ids, json_string(w->refusals[i].group_id));
+    }
+    kind = kind ? kind
+                : store_write(s, c, STMT_memberships_revoked,
+                              DB_ARGS(DB_T(w->task->id), DB_T(directory), DB_I(ida_now(c->env)),
+                                      DB_T(ida_json_text(c->pool, ids))),
+                              NULL);
+    for (int i = 0; !kind && i < w->count; i++) {
+        kind = store_write(s, c, STMT_membership_refused,
+                           DB_ARGS(DB_T(w->task->id), DB_T(directory),
+                                   DB_T(w->refusals[i].group_id), DB_T(w->refusals[i].reason)),
+                           NULL);
+    }
+    return kind;
+}
+
+ida_kind queue_memberships_swept(store *s, ida_ctx *c, const ida_task *task,
+                                 ida_directory_kind directory, const queue_refusal *refusals,
+                                 int count)
+{
+    sweeping w = {task, directory, refusals, count};
+    return store_transaction(s, c, swept, &w);
 }
 
 typedef struct restoring {

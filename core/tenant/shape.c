@@ -93,6 +93,7 @@ static const member cloud[] = {
     {"protectedAccounts", STRINGS, FILL, .fallback = "[]", .rule = ida_rule_cloud_account,
      .high = 1000},
     {"syncInterval", STRING, FILL, .fallback = "\"60s\"", .rule = ida_rule_duration},
+    {"signInInterval", STRING, FILL, .fallback = "\"1h\"", .rule = ida_rule_duration},
     {"deletionGuard", SHARE, FILL, .fallback = "\"20%\""},
     {0},
 };

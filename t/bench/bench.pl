@@ -11,7 +11,8 @@
 # (8), BENCH_ENGINE.
 use strict;
 use warnings;
-use Idadmin::Test qw(build_dir run_command json_data);
+use Idadmin::Test qw(build_dir run_command json_data json_text);
+use Idadmin::Test::Mcp ();
 use Idadmin::Test::Stack ();
 use FindBin ();
 use List::Util qw(min);
@@ -23,7 +24,7 @@ require "$FindBin::Bin/tasks.pl";
 my $users   = $ENV{BENCH_USERS}   // 100_000;
 my $rounds  = $ENV{BENCH_ROUNDS}  // 5;
 my $seconds = $ENV{BENCH_SECONDS} // 3;
-my %wanted  = map { $_ => 1 } @ARGV ? @ARGV : qw(sync get mixed post cloud slapd tasks);
+my %wanted  = map { $_ => 1 } @ARGV ? @ARGV : qw(sync get mcp mixed post cloud slapd tasks);
 my $bad     = 0;
 $| = 1;
 
@@ -51,6 +52,7 @@ sub load {
     my $key = $stack->key($how{key} // 'read');
     my @headers = ("X-Company-ID: $key->{companyId}", "X-Api-User: $key->{username}",
         "X-Api-Key: $key->{apiKey}", $how{body} ? 'Content-Type: application/json' : ());
+    @headers = map {"$_: $how{headers}{$_}"} sort keys %{ $how{headers} } if $how{headers};
     my $result = run_command([build_dir() . '/tool/load', $stack->httpd->port, $connections,
         $how{seconds} // $seconds, $method, $target, $how{body} // '', @headers], timeout => 300,
         env => { LOAD_USERS => $users });
@@ -274,6 +276,28 @@ get_beside_fixed('GET user beside a fixed answer (requests/s)', 0.65) if $wanted
 $stack->{worker} = $stack->new_worker;
 $stack->worker->expect_log(qr/IDA0105/);
 get_beside_fixed('the same while a worker ingests the audit records') if $wanted{get};
+
+# What the protocol of assistants costs: the same person by the tool, by the tool's REST twin, and
+# by the plain look-up. Times, so that a ratio of 1.5 is half as dear again.
+sub tool_beside {
+    my ($name, $target, $limit) = @_;
+    my $mcp  = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
+    my $call = $mcp->message('tools/call',
+        { name => 'get_user', arguments => { user => 'user{u}@nordic.example' } });
+    my %headers = @{ $mcp->headers($call) };
+    my @pairs;
+    for my $round (0 .. $rounds) {
+        my $tool = load(16, POST => $mcp->{path}, body => json_text($call), headers => \%headers);
+        my $rest = load(16, GET => $target);
+        push @pairs, [1 / $tool->{rate}, 1 / $rest->{rate}] if $round;
+    }
+    report($name, \@pairs, $limit, 1);
+}
+if ($wanted{mcp}) {
+    tool_beside('MCP get_user beside GET user (s a request)', $any_user, 1.5);
+    tool_beside('the same beside GET user/details',
+        '/v1/api/user/details?user=user{u}%40nordic.example');
+}
 
 if ($wanted{mixed}) {
     my @pairs;

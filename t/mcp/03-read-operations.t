@@ -202,10 +202,11 @@ sub access {
 
 sub hygiene {
     my $report = data('/hygiene');
-    is(members($report), 'sections staleAfterDays', 'the report');
+    is(members($report), 'asOf sections signInsAsOf staleAfterDays', 'the report');
     is($report->{staleAfterDays}, 90, 'the tenant\'s threshold');
     is(members($report->{sections}),
-        'accountsWithoutManager emptyGroups inactiveGuests staleAccounts', 'four sections');
+        'accountsWithoutManager disabledWithAccess emptyGroups inactiveGuests staleAccounts',
+        'five sections');
     my $s = $report->{sections};
     ok(!$s->{inactiveGuests}{available}, 'no guests without a cloud directory');
     like($s->{inactiveGuests}{reason}, qr/cloud/, 'and why');
@@ -332,7 +333,7 @@ sub governance {
     my $runs = data('/workflow/runs', { workflow => 'Joiner' });
     is($runs->{workflow}{name}, 'Joiner', 'runs of one');
     is($runs->{totalCount}, 1, 'one for each event');
-    is(members($runs->{items}[0]), 'actions event finishedAt id startedAt status',
+    is(members($runs->{items}[0]), 'actions event finishedAt id startedAt status workflow',
         'members of a run');
     is($runs->{items}[0]{event}{type}, 'userCreate', 'what began it');
     is(join(' ', map {"$_->{position} $_->{status} "

@@ -90,6 +90,10 @@ static ida_kind act_in(store *s, ida_ctx *c, void *baton)
         json_object_set(told, "tasks", act->orders.tasks);
     }
     record->parameters = ida_json_text(c->pool, told);
+    if (act->decided_by) {
+        record->detail = ida_printf(c->pool, "told by %s", record->actor);
+        record->actor = act->decided_by;
+    }
     return store_audit_add(s, c, record);
 }
 

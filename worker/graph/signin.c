@@ -9,10 +9,12 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "worker/base/config.h"
 #include "worker/graph/sync.h"
 #include "worker/graph/url.h"
 
-#define EVERY_MS (6 * 60 * INT64_C(60000))
+#define WAIT_MAX_MS (6 * 60 * INT64_C(60000)) /* longer ones come of a clock that was set back */
+#define INTERVAL_DEFAULT_MS (60 * INT64_C(60000))
 #define REFUSED_EVERY_MS (60 * INT64_C(60000)) /* a permission may be granted meanwhile */
 #define FAILED_WAIT_MS (5 * INT64_C(60000))
 #define THROTTLED_WAIT_MS 30000
@@ -31,6 +33,8 @@ void graph_sign_ins_load(graph_sign_ins *s, apr_pool_t *pool, const json_t *toke
     const json_t *kept = json_object_get(tokens, "signIns"), *sent = json_object_get(kept, "sent");
     *s = (graph_sign_ins){
         .next = apr_pstrdup(pool, ida_json_string(kept, "next")),
+        .begun_at = number(kept, "begunAt"),
+        .known_at = number(kept, "knownAt"),
         .completed_at = number(kept, "completedAt"),
         .not_before = number(kept, "notBefore"),
         .refused = apr_pstrdup(pool, ida_json_string(kept, "refused")),
@@ -44,6 +48,8 @@ json_t *graph_sign_ins_json(const graph_sign_ins *s)
 {
     json_t *kept = json_object(), *sent = json_array();
     ida_json_put(kept, "next", s->next);
+    json_object_set_new(kept, "begunAt", json_integer(s->begun_at));
+    json_object_set_new(kept, "knownAt", json_integer(s->known_at));
     json_object_set_new(kept, "completedAt", json_integer(s->completed_at));
     json_object_set_new(kept, "notBefore", json_integer(s->not_before));
     ida_json_put(kept, "refused", s->refused);
@@ -95,6 +101,14 @@ static int turn(const graph_call *k, const graph_sign_ins *s, int64_t *patience)
 
 /* --- the pass --- */
 
+/* From the end of one whole pass to the next. */
+static int64_t interval_of(const graph *g)
+{
+    const char *text = ida_json_string(g->tenant->directory[IDA_DIR_CLOUD], "signInInterval");
+    int64_t ms = text ? worker_duration_parse(text) : 0;
+    return ms > 0 ? ms : INTERVAL_DEFAULT_MS;
+}
+
 /* Said when it is news. */
 static void refused(graph_delta *d, graph_sign_ins *s, const graph_answer *answer, int64_t now)
 {
@@ -137,10 +151,10 @@ directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
 {
     graph_call *k = d->k;
     const graph *g = k->g;
-    int64_t begun = ida_now(g->env);
-    int due = s->next || full || s->refused || begun - s->completed_at >= EVERY_MS ||
+    int64_t begun = ida_now(g->env), every = interval_of(g);
+    int due = s->next || full || s->refused || begun - s->completed_at >= every ||
               s->completed_at > begun;
-    if (!due || (s->not_before > begun && s->not_before - begun <= EVERY_MS)) {
+    if (!due || (s->not_before > begun && s->not_before - begun <= WAIT_MAX_MS)) {
         return DIRECTORY_OK;
     }
     directory_class class = DIRECTORY_OK;
@@ -156,6 +170,7 @@ directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
                         .doing = "reading sign-in activity"}};
         apr_pool_create(&own.pool, k->pool);
         own.e = &e;
+        s->begun_at = s->next ? s->begun_at : ida_now(g->env);
         note_sent(s, ida_now(g->env));
         class = graph_page(&own, &list, take, d);
         if (class == DIRECTORY_LOCAL) {
@@ -173,6 +188,7 @@ directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
         }
         if (!class && !list.next) {
             s->completed_at = begun;
+            s->known_at = s->begun_at;
             s->not_before = 0;
         }
         apr_pool_destroy(own.pool);

@@ -189,6 +189,7 @@ static directory_class run_once(wanted *w, int *again)
         cache_sync_abort(d.run, w->c, class ? k->e->message : NULL);
         return class;
     }
+    cache_sync_sign_ins_at(d.run, w->sign_ins.known_at);
     ida_kind kind = cache_sync_commit(d.run, w->c, tokens, w->binding, &guard,
                                       graph_sign_ins_known(&w->sign_ins), w->summary);
     return kind == IDA_CONFLICT && w->summary->guard_stopped ? DIRECTORY_OK

@@ -53,6 +53,8 @@ void graph_unread_groups(graph_delta *d, const json_t *unread);
 /* Kept between runs as the member `signIns` of the tokens. */
 typedef struct graph_sign_ins {
     const char *next;     /* page to go on with; NULL: a pass begins with the first one */
+    int64_t begun_at;     /* the pass under way, or the last one */
+    int64_t known_at;     /* when the last whole pass began: no time it told is older */
     int64_t completed_at; /* last whole pass; 0: none yet, so that nobody's sign-ins are known */
     int64_t not_before;   /* when to ask again */
     const char

@@ -10,9 +10,7 @@
 #include "worker/graph/user.h"
 
 /* What an update may change, beyond what every read shows. */
-#define CHANGES_SELECT \
-    GRAPH_USER_SELECT  \
-    ",onPremisesExtensionAttributes,streetAddress,postalCode,preferredLanguage,usageLocation"
+#define CHANGES_SELECT GRAPH_USER_SELECT ",onPremisesExtensionAttributes,usageLocation"
 
 void graph_put_password(json_t *body, const char *password)
 {

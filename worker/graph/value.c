@@ -46,6 +46,9 @@ static const struct {
     {"city", offsetof(cache_user, city)},
     {"country", offsetof(cache_user, country)},
     {"employeeId", offsetof(cache_user, employee_id)},
+    {"streetAddress", offsetof(cache_user, street_address)},
+    {"postalCode", offsetof(cache_user, postal_code)},
+    {"preferredLanguage", offsetof(cache_user, preferred_language)},
     {"onPremisesImmutableId", offsetof(cache_user, anchor)},
 };
 
@@ -165,10 +168,11 @@ int graph_group_value(const json_t *json, cache_group *group)
     *group = (cache_group){
         .id = id_of(json),
         .name = ida_json_string(json, "displayName"),
-        .kind = dynamic                     ? "dynamic"
-                : has_type(json, "Unified") ? "microsoft365"
-                : is(json, "mailEnabled")   ? "distribution"
-                                            : "security",
+        .kind = dynamic                       ? "dynamic"
+                : has_type(json, "Unified")   ? "microsoft365"
+                : !is(json, "mailEnabled")    ? "security"
+                : is(json, "securityEnabled") ? "mailEnabledSecurity"
+                                              : "distribution",
         .description = ida_json_string(json, "description"),
         .rule = dynamic ? ida_json_string(json, "membershipRule") : NULL,
         .synced = is(json, "onPremisesSyncEnabled"),

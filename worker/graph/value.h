@@ -11,7 +11,8 @@
 #define GRAPH_USER_SELECT                                                                         \
     "id,userPrincipalName,displayName,givenName,surname,department,jobTitle,mail,accountEnabled," \
     "userType,createdDateTime,"                                                                   \
-    "companyName,officeLocation,city,country,employeeId,onPremisesSyncEnabled,"                   \
+    "companyName,officeLocation,city,country,employeeId,streetAddress,postalCode,"                \
+    "preferredLanguage,onPremisesSyncEnabled,"                                                    \
     "onPremisesImmutableId,assignedLicenses,"                                                     \
     "proxyAddresses"
 

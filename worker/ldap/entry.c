@@ -219,6 +219,19 @@ struct berval ld_primary_sid(const ld_dialect *t, apr_pool_t *pool, const ld_ent
                                         : (struct berval){0};
 }
 
+/* Line breaks as callers write them: Active Directory keeps two characters for each. */
+static const char *plain_breaks(apr_pool_t *pool, const char *value)
+{
+    char *out = apr_pstrdup(pool, value), *to = out;
+    for (; *value; value++) {
+        if (value[0] != '\r' || value[1] != '\n') {
+            *to++ = *value;
+        }
+    }
+    *to = '\0';
+    return out;
+}
+
 int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user)
 {
     const ld_dialect *t = d->dialect;
@@ -241,9 +254,8 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     for (const ld_field *f = t->fields; f->name; f++) {
         if (f->cache != LD_NO_FIELD) {
             const char *value = ld_text(pool, entry, f->attribute);
-            *(const char **)((char *)c + f->cache) = value || !f->also
-                                                         ? value
-                                                         : ld_text(pool, entry, f->also);
+            value = value || !f->also ? value : ld_text(pool, entry, f->also);
+            *(const char **)((char *)c + f->cache) = value ? plain_breaks(pool, value) : NULL;
         }
     }
     c->enabled = t->lock_bit ? !(ld_number(pool, entry, t->lock) & t->lock_bit)

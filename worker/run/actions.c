@@ -17,6 +17,7 @@
  * present action. */
 #define ENDED "actionsEnded"
 #define GRANTED "actionsGranted"
+#define GAVE "actionsGave" /* read by core/governance/access.c */
 #define TRIES_BEFORE "triesBefore"
 
 typedef struct action {
@@ -311,6 +312,14 @@ void action_grants(run *r, const ida_group *group)
 {
     json_t *granted = member(r->progress, GRANTED);
     ida_json_put(granted, group->id, group->name ? group->name : group->id);
+}
+
+void action_gave(run *r, const char *group_id)
+{
+    json_t *one = json_object();
+    ida_json_put(one, "workflow", r->step.workflow);
+    json_object_set_new(one, "at", json_integer(ida_now(&r->w->env)));
+    json_object_set_new(member(r->progress, GAVE), group_id, one);
 }
 
 const char *action_granted(const run *r, const char *group_id)

@@ -56,6 +56,9 @@ step_end action_add_to_group(run *r)
         action_grants(
             r, group); /* on disk with the step; a run that dies before it repeats the action */
     }
+    if (e.class == DIRECTORY_OK) {
+        action_gave(r, group->id);
+    }
     switch (e.class) {
     case DIRECTORY_OK: return step_says(r, IDA_STEP_DONE, "added to %s", group->name);
     case DIRECTORY_ALREADY:

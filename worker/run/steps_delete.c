@@ -118,7 +118,8 @@ typedef struct groups_call {
 
 typedef struct sweep {
     apr_array_header_t *removed, *granted, *kept,
-        *refused; /* names, with the reason for the last two */
+        *refused;                 /* names, with the reason for the last two */
+    apr_array_header_t *refusals; /* queue_refusal, as `refused` */
     int gone;
 } sweep;
 
@@ -202,6 +203,7 @@ static step_end left(run *r, const directory_membership *row, sweep *s, const di
     step_end end = run_fails(r, e);
     if (end == STEP_FAILED) {
         note(s->refused, ida_printf(r->pool, "%s (%s)", row->group_name, r->step.detail));
+        APR_ARRAY_PUSH(s->refusals, queue_refusal) = (queue_refusal){row->group_id, r->step.detail};
         return STEP_ON;
     }
     return end;
@@ -238,7 +240,8 @@ static int shows(const groups_call *call, const char *group_id)
 static int left_by_itself(const ida_group *group)
 {
     return group->synced || strcmp(group->kind, "dynamic") == 0 ||
-           strcmp(group->kind, "distribution") == 0;
+           strcmp(group->kind, "distribution") == 0 ||
+           strcmp(group->kind, "mailEnabledSecurity") == 0;
 }
 
 /* A membership that the cache has and the directory does not show. Where what was written shows at
@@ -267,6 +270,13 @@ static step_end leave_unseen(run *r, const ida_group *group, sweep *s, int keep)
     return end == STEP_ON && keep && s->removed->nelts > before ? keep_had(r, &row, 1) : end;
 }
 
+static ida_kind write_swept(run *r, store *s, ida_ctx *c, void *baton)
+{
+    const sweep *w = baton;
+    return queue_memberships_swept(s, c, r->task, r->account->directory,
+                                   (const queue_refusal *)w->refusals->elts, w->refusals->nelts);
+}
+
 /* Reads the memberships and removes what can be removed. `keep`: what is found is what the person
  * had. */
 static step_end sweep_groups(run *r, sweep *s, int keep)
@@ -276,7 +286,9 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
     *s = (sweep){apr_array_make(r->pool, 8, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)),
-                 apr_array_make(r->pool, 4, sizeof(char *)), 0};
+                 apr_array_make(r->pool, 4, sizeof(char *)),
+                 apr_array_make(r->pool, 4, sizeof(queue_refusal)),
+                 0};
     cached_groups(r, &call);
     step_end end = run_ask(r, call_groups, &call, &e);
     s->gone = end == STEP_ON && e.class == DIRECTORY_NOT_FOUND;
@@ -299,7 +311,7 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
             end = leave(r, &call.rows[i], s);
         }
     }
-    return end;
+    return end == STEP_ON ? run_store(r, write_swept, s) : end;
 }
 
 static void warn_kept(run *r, const sweep *s)

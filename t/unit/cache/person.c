@@ -232,15 +232,14 @@ static void hostile(store *s, store *reader)
 static void plans(const char *dsn)
 {
     static const db_statement hot[] = {
-        STMT_user_by_upn,      STMT_user_by_id,           STMT_user_manager,
-        STMT_user_licenses,    STMT_user_groups,          STMT_groups_named,
-        STMT_counter_get,      STMT_sync_state_get,       STMT_staged_users,
-        STMT_user_known,       STMT_address_drop,         STMT_user_delete,
-        STMT_manager_is_these, STMT_named_user,           STMT_unseen_user,
-        STMT_dn_owners,        STMT_pairs_drop,           STMT_settle_pairs,
-        STMT_entry_idle,       STMT_membership_of_groups, STMT_unnamed_drop,
-        STMT_waiting_for_user, STMT_counted_by_key,       STMT_group_lose,
-        STMT_staging_late};
+        STMT_user_by_upn,  STMT_user_by_id,       STMT_user_groups,
+        STMT_groups_named, STMT_counter_get,      STMT_sync_state_get,
+        STMT_staged_users, STMT_user_known,       STMT_address_drop,
+        STMT_user_delete,  STMT_manager_is_these, STMT_named_user,
+        STMT_unseen_user,  STMT_dn_owners,        STMT_pairs_drop,
+        STMT_settle_pairs, STMT_entry_idle,       STMT_membership_of_groups,
+        STMT_unnamed_drop, STMT_waiting_for_user, STMT_counted_by_key,
+        STMT_group_lose,   STMT_staging_late};
     sqlite3 *d = NULL;
     const char *path = store_sqlite_path(dsn);
     char *cache = apr_psprintf(pool, "ATTACH '%.*s-cache.db' AS cache", (int)(strlen(path) - 3),

@@ -130,7 +130,8 @@ sub _kind_of {
     my %type = map { $_ => 1 } @{ $group->{groupTypes} // [] };
     return 'dynamic'      if $type{DynamicMembership};
     return 'microsoft365' if $type{Unified};
-    return $group->{mailEnabled} ? 'distribution' : 'security';
+    return 'security' if !$group->{mailEnabled};
+    return $group->{securityEnabled} ? 'mailEnabledSecurity' : 'distribution';
 }
 
 sub cloud_truth {

@@ -1,0 +1,19 @@
+/* What came of the memberships that offboardings found, as lists for answers. Main file. */
+#ifndef CORE_QUEUE_REVOKED_H
+#define CORE_QUEUE_REVOKED_H
+
+#include <jansson.h>
+
+#include "core/store/store.h"
+
+typedef struct queue_revoked queue_revoked;
+
+/* Of the tasks with these IDs, in one statement. */
+ida_kind queue_revoked_load(store *s, ida_ctx *c, const char *const *task_ids, int count,
+                            const queue_revoked **out);
+/* Of one of the tasks, in one directory (NULL: both): [{id, name, directory}] of what was revoked,
+ * the same with `reason` of what could not be. Of the pool. */
+void queue_revoked_lists(ida_ctx *c, const queue_revoked *of, const char *task_id,
+                         const char *directory, json_t **revoked, json_t **not_revoked);
+
+#endif

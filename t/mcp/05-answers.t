@@ -1,0 +1,232 @@
+# Answers to what assistants and administrators ask, over REST, and where it matters over MCP: who
+# somebody is and what is on its way for them, why somebody is in a group, what deserves a look,
+# what a workflow did.
+use strict;
+use warnings;
+use utf8;
+use Idadmin::Test;
+use Idadmin::Test::Mcp;
+use Idadmin::Test::Slapd;
+use Idadmin::Test::Stack;
+use Test::More;
+
+my $stack;
+my $d = 'nordic.example';
+
+sub ask {
+    my ($path, %arguments) = @_;
+    my $query = join '&', map { my $v = $arguments{$_};
+        utf8::encode($v);
+        $v =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ge;
+        "$_=$v" } sort keys %arguments;
+    return $stack->get("/v1/api$path" . (length $query ? "?$query" : ''));
+}
+
+sub data {
+    my ($path, %arguments) = @_;
+    my $answer = ask($path, %arguments);
+    is($answer->{status}, 200, "$path answers") or diag($answer->{body});
+    return $answer->{json}{data} // {};
+}
+
+sub refused {
+    my ($path, $arguments, $status, $like, $name) = @_;
+    my $answer = ask($path, %$arguments);
+    is($answer->{status}, $status, "$name: $status") or diag($answer->{body});
+    like($answer->{json}{error}{message} // '', $like, "$name: the message");
+}
+
+# What was written can be read back; what is on its way for somebody is told.
+sub person {
+    my $before = data('/user/details', user => "bo.ek\@$d");
+    is_deeply($before->{user}{pendingTasks}, [], 'nothing is on its way');
+    like($before->{$_}, qr/^\d{4}-\d\d-\d\dT/, "$_ is told") for qw(asOf signInsAsOf);
+    my $anna = data('/user/details', user => "anna.lind\@$d")->{user};
+    is($anna->{directReportCount}, scalar($stack->slapd->search(
+        '(manager=uid=anna.lind,ou=people,dc=nordic,dc=example)')), 'as many as slapd says');
+    cmp_ok($anna->{directReportCount}, '>', 1, 'which are some');
+    my $task = $stack->call('PATCH', '/v1/api/user', json => { userPrincipalName => "bo.ek\@$d",
+        streetAddress => "Storgatan 1\nEntré B", postalCode => '211 34',
+        preferredLanguage => 'sv-SE', employeeId => 'E-77' })->{json}{data}{taskId};
+    $stack->wait_task($task);
+    my $fields = 'streetAddress,postalCode,preferredLanguage,employeeId,pendingTasks';
+    my $read = data('/user', userPrincipalName => "bo.ek\@$d", fields => $fields)->{user};
+    is_deeply([@$read{qw(streetAddress postalCode preferredLanguage employeeId)}],
+        ["Storgatan 1\nEntré B", '211 34', 'sv-SE', 'E-77'], 'what was written is read');
+    my $leaving = $stack->delete('/v1/api/user', { userPrincipalName => "bo.ek\@$d",
+        date => '2031-03-01' });
+    my $told = data('/user/details', user => "BO.EK\@$d")->{user};
+    is_deeply($told->{pendingTasks}, [{ id => $leaving->{json}{data}{taskId}, type => 'userDelete',
+        state => 'queued', scheduledAt => '2031-03-01T17:00:00+01:00' }],
+        'that somebody leaves, and when');
+    is($told->{employeeId}, 'E-77', 'also in full');
+    is_deeply(data('/user', userPrincipalName => "bo.ek\@$d", fields => $fields)
+            ->{user}{pendingTasks}, $told->{pendingTasks}, 'and as a field');
+    is_deeply([map { $_->{name} } @{ $told->{roleTemplates} }], ['Sales'], 'role templates');
+    $stack->delete("/v1/api/task?id=$leaving->{json}{data}{taskId}");
+    is_deeply(data('/user/details', user => $told->{id})->{user}{pendingTasks}, [],
+        'a cancelled task is not pending');
+}
+
+sub row_of { my ($list, $name) = @_;
+    return (grep { $_->{resource}{name} eq $name } @{ $list->{items} })[0] // {} }
+
+# By whose word somebody is in a group, and what is named when a group is not.
+sub access {
+    my $request = $stack->ctl_ok('request', 'create', 'nordic', 'CRM administration', "bo.ek\@$d",
+        '--json');
+    my $approved = $stack->ctl_ok('request', 'approve', 'nordic', $request->{id}, '--by',
+        "eva.berg\@$d", '--json');
+    $stack->wait_task($approved->{taskId});
+    my $bo = data('/user/access', user => "bo.ek\@$d");
+    is($bo->{user}{status}, 'active', 'the person has a status');
+    ok($bo->{user}{department}, 'and a department');
+    my $by = row_of($bo, 'CRM admins')->{grantedBy};
+    is("$by->{type} $by->{id} $by->{approvedBy}", "accessRequest $request->{id} eva.berg\@$d",
+        'a request has an approver');
+    is($by->{approvedAt}, row_of($bo, 'CRM admins')->{grantedAt}, 'and a time of approval');
+    is(row_of($bo, 'Sales team')->{grantedBy}{type}, 'roleTemplate', 'a template');
+    my $made = $stack->post('/v1/api/user', { firstname => 'Nils', surname => 'Ny' })->{json}{data};
+    $stack->wait_task($made->{taskId});
+    my $nils = row_of(data('/user/access', user => $made->{userPrincipalName}), 'VPN users');
+    my ($run) = @{ data('/workflow/runs', workflow => 'Joiner')->{items} };
+    is($nils->{source}, 'direct', 'what a workflow gave is direct');
+    is_deeply($nils->{grantedBy}, { type => 'workflow', name => 'Joiner', runId => $run->{id},
+        taskId => $made->{taskId} }, 'with workflow and run');
+    like($nils->{grantedAt}, qr/^\d{4}-/, 'and when');
+    my $vpn = data('/resource/access', resource => 'VPN users');
+    is_deeply([map { $_->{grantedBy}{runId} } grep { $_->{user}{userPrincipalName}
+        eq $made->{userPrincipalName} } @{ $vpn->{items} }], [$run->{id}],
+        'the same from the side of the group');
+    is($vpn->{resource}{description}, 'Remote work', 'the description of the group');
+    is($vpn->{resource}{memberCount}, scalar @{ $vpn->{items} }, 'its members');
+    is_deeply([map { $_->{user}{status} } @{ $vpn->{items} }], [('active') x @{ $vpn->{items} }],
+        'their status');
+    my $id = $vpn->{resource}{id};
+    refused('/resource/access', { resource => 'VPN' }, 404,
+        qr/^resource: .*Did you mean .*"VPN users" \(\Q$id\E\)/, 'a word leads to the group');
+    refused('/resource/access', { resource => 'users vpn' }, 404, qr/"VPN users"/, 'words too');
+    refused('/resource/access', { resource => 'no such thing' }, 404,
+        qr/^resource: No group has the ID or name "no such thing"\.$/, 'nothing fits');
+    refused('/resource/access', { resource => 'Double' }, 400,
+        qr/Several groups.*"Double" \([\w-]{36}\), "Double" \([\w-]{36}\)\.$/, 'two of a name');
+    my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
+    like($mcp->call(get_resource_access => { resource => 'VPN' })->{failed}, qr/VPN users.*\)\?$/,
+        'a tool error holds all of it');
+}
+
+sub upns { my ($section) = @_;
+    return join ' ', map { $_->{userPrincipalName} =~ s/@.*//r } @{ $section->{items} } }
+
+# What deserves a look, of some people alone; disabled people who still hold something.
+sub hygiene {
+    my $all = data('/hygiene', limit => 200);
+    is(join(' ', sort keys %{ $all->{sections} }), 'accountsWithoutManager disabledWithAccess '
+        . 'emptyGroups inactiveGuests staleAccounts', 'five sections');
+    like($all->{$_}, qr/^\d{4}-\d\d-\d\dT/, "$_ is told") for qw(asOf signInsAsOf);
+    is($all->{sections}{disabledWithAccess}{count}, 0, 'nobody is disabled');
+    for my $change (['greta.dahl', accountEnabled => JSON::PP::false()],
+        ['david.holm', accountEnabled => JSON::PP::false()],
+        ['anna.lind', company => 'Nordic AB']) {
+        my ($who, %more) = @$change;
+        $stack->wait_task($stack->call('PATCH', '/v1/api/user',
+            json => { userPrincipalName => "$who\@$d", %more })->{json}{data}{taskId});
+    }
+    my @held = map { scalar $stack->slapd->search(
+        "(&(objectClass=groupOfNames)(member=uid=$_,ou=people,dc=nordic,dc=example))") }
+        qw(david.holm greta.dahl);
+    my $left = data('/hygiene', sections => 'disabledWithAccess')->{sections}{disabledWithAccess};
+    is(join(' ', map {"$_->{userPrincipalName} $_->{membershipCount}"} @{ $left->{items} }),
+        join(' ', grep {!/ 0$/} "david.holm\@$d $held[0]", "greta.dahl\@$d $held[1]"),
+        'the disabled who are in groups, and in how many');
+    is_deeply($left->{items}[0]{licenses}, [], 'with their licences');
+    is($left->{count}, scalar @{ $left->{items} }, 'counted');
+    my $lists = sub { my ($section, %of) = @_;
+        return data('/hygiene', sections => $section, limit => 200, %of)->{sections}{$section} };
+    my $sales = $lists->('accountsWithoutManager', department => 'sALES');
+    is(upns($sales), join(' ', map { $_->{userPrincipalName} =~ s/@.*//r }
+        grep { ($_->{department} // '') eq 'Sales' } @{
+        $lists->('accountsWithoutManager')->{items} }), 'a department, in any case');
+    is($sales->{count}, scalar @{ $sales->{items} }, 'counted');
+    is($lists->('accountsWithoutManager', company => 'Nordic AB')->{count}, 1, 'a company');
+    is($lists->('accountsWithoutManager', company => 'nobody')->{count}, 0, 'no such company');
+    is($lists->('accountsWithoutManager', license => 'SPE_E3')->{count}, 0, 'a licence');
+    is(join(' ', sort keys %{ data('/hygiene', department => 'Sales')->{sections} }),
+        'accountsWithoutManager disabledWithAccess inactiveGuests staleAccounts',
+        'groups have no department');
+    refused('/hygiene', { sections => 'emptyGroups', department => 'Sales' }, 400,
+        qr/^sections: emptyGroups lists groups/, 'asked all the same');
+    my $one = data('/hygiene', sections => 'accountsWithoutManager', department => 'Sales',
+        limit => 1)->{sections}{accountsWithoutManager};
+    refused('/hygiene', { sections => 'accountsWithoutManager', limit => 1,
+        cursor => $one->{nextCursor} }, 400, qr/^cursor/, 'a cursor belongs to its filters')
+        if $one->{nextCursor};
+}
+
+# What a leaver's run took away and what it could not, as lists; runs narrowed by person and status.
+sub runs {
+    my $leaving = $stack->delete('/v1/api/user', { userPrincipalName => "carin.sjoberg\@$d" });
+    my @held = map { $_->{resource}{name} } grep { !@{ $_->{via} } && $_->{resource}{kind}
+        ne 'dynamic' } @{ data('/user/access', user => "carin.sjoberg\@$d")->{items} };
+    my $task = $stack->wait_task($leaving->{json}{data}{taskId});
+    my ($step) = grep { $_->{name} eq 'revokeMemberships' } @{ $task->{steps} };
+    cmp_ok(scalar @held, '>', 0, 'the leaver was in groups');
+    is_deeply([map { $_->{name} } @{ $step->{revoked} }], [sort { lc $a cmp lc $b } @held],
+        'the step lists what was revoked');
+    is_deeply([grep { !$_->{id} || $_->{directory} ne 'onPremises' } @{ $step->{revoked} }], [],
+        'each with ID and directory');
+    is(scalar @{ $step->{notRevoked} }, 1, 'and what could not be');
+    like($step->{notRevoked}[0]{reason}, qr/rule/, 'with the reason');
+    my $run = data('/workflow/runs', workflow => 'LEAVER')->{items}[0];
+    is_deeply([@$run{qw(revoked notRevoked)}], [@$step{qw(revoked notRevoked)}],
+        'the run lists the same, the workflow found in any case');
+    my $of = data('/workflow/runs', user => "Carin.Sjoberg\@$d");
+    is_deeply([map { $_->{id} } @{ $of->{items} }], [$run->{id}], 'runs for one person');
+    is($of->{items}[0]{workflow}, 'Leaver', 'which tell their workflow');
+    is($of->{totalCount}, 1, 'counted');
+    is(data('/workflow/runs', status => 'failed')->{totalCount}, 0, 'none failed');
+    is(data('/workflow/runs', status => 'done', user => $of->{items}[0]{event}{userPrincipalName})
+            ->{totalCount}, 1, 'one is done');
+    refused('/workflow/runs', { status => 'magic' }, 400, qr/status/, 'an unknown status');
+    is(data('/role-template', roleTemplate => 'sALES')->{roleTemplate}{name}, 'Sales',
+        'templates are found in any case');
+    my $decision;    # records are readable within seconds
+    wait_until(10, sub { ($decision) = @{ ask('/audit', action => 'request.approve', limit => 1)
+        ->{json}{data}{items} } });
+    is($decision->{actor}, "eva.berg\@$d", 'a decision has the approver as actor');
+    is(data('/audit', action => 'request.approve', actor => "EVA.BERG\@$d")->{totalCount}, 1,
+        'who is found by it');
+    my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
+    ok($mcp->call(search_users => { query => 'bo', department => undef, limit => undef })->{data},
+        'arguments of null are absent');
+    my ($tool) = grep { $_->{name} eq 'search_users' }
+        @{ $mcp->ask('tools/list')->{result}{tools} };
+    is($tool->{inputSchema}{properties}{limit}{default}, 50, 'limit has a default');
+}
+
+sub group_entry { my ($where, $name, @more) = @_;
+    return join("\n", "dn: cn=$name,$where", 'objectClass: groupOfNames', "cn: $name", @more,
+        'member: cn=placeholder,ou=groups,dc=nordic,dc=example') . "\n\n" }
+my $groups = 'ou=groups,dc=nordic,dc=example';
+my $ldif = group_entry($groups, 'VPN users', 'description: Remote work',
+    'member: uid=greta.dahl,ou=people,dc=nordic,dc=example')
+    . group_entry($groups, 'VPN admins') . "dn: ou=more,$groups\nobjectClass: organizationalUnit\n"
+    . "ou: more\n\n" . group_entry($groups, 'Double') . group_entry("ou=more,$groups", 'Double');
+
+for_each_stack {
+    ($stack) = @_;
+    my $assigned = $stack->ctl_ok('role', 'assign', 'nordic', 'Sales', "bo.ek\@$d", '--json');
+    $stack->wait_task($_) for @{ $assigned->{tasks} };
+    subtest $_->[0] => $_->[1] for ['a person' => \&person],
+        ['access' => \&access], ['hygiene' => \&hygiene],
+        ['runs' => \&runs];
+} slapd => { ldif => $ldif }, tenant => {
+    modules => { publicApi => JSON::PP::true(), accessGovernance => JSON::PP::true() },
+    roleTemplates => [{ name => 'Sales', groups => ['Sales team'], licenses => [] }],
+    workflows => [{ name => 'Joiner', trigger => 'userCreate',
+        actions => [{ type => 'addToGroup', group => 'VPN users' }] },
+        { name => 'Leaver', trigger => 'userDelete', actions => [{ type => 'removeLicenses' }] }],
+    accessCatalog => [{ service => 'CRM administration', group => 'CRM admins',
+        approvers => ["eva.berg\@$d"] }],
+};
+done_testing();
