@@ -66,7 +66,6 @@ ida_kind store_audit_ready(store *s, ida_ctx *c)
 typedef struct move_work {
     const audit_keys *keys;
     const char *tenant;
-    int upgraded;
     int64_t after;
     int more;
 } move_work;
@@ -101,13 +100,14 @@ static ida_kind mark_erased(store *s, ida_ctx *c, void *baton)
 static ida_kind move_one(store *s, ida_ctx *c, move_work *w)
 {
     ida_kind kind = IDA_OK;
-    for (w->more = w->upgraded; !kind && w->more;) {
+    /* only the first key: what was erased without one since was not erased by this service */
+    for (w->more = w->keys->count == 1; !kind && w->more;) {
         kind = store_transaction(s, c, mark_erased, w);
     }
     return kind ? kind : store_transaction(s, c, move, w);
 }
 
-static ida_kind move_each(store *s, ida_ctx *c, const audit_keys *keys, int upgraded)
+static ida_kind move_each(store *s, ida_ctx *c, const audit_keys *keys)
 {
     const char *tenant = "";
     ida_kind kind = IDA_OK;
@@ -116,22 +116,19 @@ static ida_kind move_each(store *s, ida_ctx *c, const audit_keys *keys, int upgr
         if (kind || !tenant) {
             break;
         }
-        move_work w = {.keys = keys, .tenant = tenant, .upgraded = upgraded};
+        move_work w = {.keys = keys, .tenant = tenant};
         kind = move_one(s, c, &w);
     }
     return kind;
 }
 
-ida_kind store_chain_move_all(store *s, ida_ctx *c, int upgraded)
+ida_kind store_chain_move_all(store *s, ida_ctx *c)
 {
     audit_keys keys;
     ida_kind kind = store_audit_keys(s, c, &keys);
-    if (!kind && upgraded) { /* a backup from before there were keys was restored */
-        kind = audit_keys_set_new(c, s->audit_key, &keys, 1);
-    }
     if (!kind && keys.is_new) {
         kind = store_transaction(s, c, allowed, &keys);
-        kind = kind ? kind : move_each(s, c, &keys, upgraded);
+        kind = kind ? kind : move_each(s, c, &keys);
         kind = kind ? kind : audit_keys_set_new(c, s->audit_key, &keys, 0);
     }
     audit_keys_wipe(&keys);
@@ -154,7 +151,7 @@ ida_kind store_chain_rotate(store *s, ida_ctx *c, int lost, const char **id)
     kind = kind ? kind : audit_keys_rotate(c, s->audit_key, &keys);
     *id = kind ? NULL : apr_pstrdup(c->pool, audit_keys_newest(&keys)->id);
     audit_keys_wipe(&keys);
-    return kind ? kind : store_chain_move_all(s, c, 0);
+    return kind ? kind : store_chain_move_all(s, c);
 }
 
 /* --- erasure --- */

@@ -295,6 +295,17 @@ sub goes_on {
     put_back('now');
 }
 
+# Nor does schema upgrade, though it made the first boundary, take it for a store of that time.
+sub upgraded_again {
+    $stack->sql(write_anew(undef, 0));
+    $stack->sql('DELETE FROM audit.chain_key; DELETE FROM audit.checkpoint');
+    $stack->ctl_ok('schema', 'upgrade');
+    like(verify()->{json}{reason}, qr/under no key/, 'an upgrade puts no name to it');
+    add(nordic => 1);
+    is(verify()->{json}{brokenAt}, 31, 'nor do later records');
+    put_back('now');
+}
+
 # The key itself is gone: that is told, and there is a way on which hides nothing.
 sub lost {
     my ($key_file) = glob "$base/lib/*.audit";
@@ -405,6 +416,7 @@ for_each_engine {
     tampered(@keys);
     replayed();
     goes_on();
+    upgraded_again();
     lost();
     interrupted();
     another_key();

@@ -107,27 +107,14 @@ static ida_kind seal_tenants(ctl_call *ctl, const unsigned char key[IDA_SEAL_KEY
     return kind;
 }
 
-/* Whether records came into a store of this version from before there were keys. */
-static int keys_began(const json_t *steps)
-{
-    size_t i;
-    json_t *step;
-    json_array_foreach ((json_t *)(uintptr_t)steps, i, step) {
-        if (strstr(json_string_value(step), "keyed-chain")) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static ida_kind make_keys(ctl_call *ctl, uid_t owner, gid_t group, const json_t *steps)
+static ida_kind make_keys(ctl_call *ctl, uid_t owner, gid_t group)
 {
     const worker_config *config = &ctl->config;
     store *s = ctl_store(ctl, DB_INGEST);
     ida_kind kind = ida_seal_key_make(ctl->c, config->seal_key, owner, group);
     kind = kind ? kind : store_audit_key_make(s, ctl->c, owner, group);
     kind = kind ? kind : audit_signer_make(ctl->c, config->audit_signing_key, owner, group);
-    return kind ? kind : store_chain_move_all(s, ctl->c, keys_began(steps));
+    return kind ? kind : store_chain_move_all(s, ctl->c);
 }
 
 static int upgrade(ctl_call *ctl)
@@ -145,7 +132,7 @@ static int upgrade(ctl_call *ctl)
         json_array_append_new(steps, json_string("roles: idadmin_web and idadmin_worker"));
     }
     if (!kind) {
-        kind = make_keys(ctl, owner, group, steps);
+        kind = make_keys(ctl, owner, group);
     }
     if (!kind) {
         kind = ida_seal_key_read(ctl->c, ctl->config.seal_key, key);
