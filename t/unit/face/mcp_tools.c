@@ -8,6 +8,7 @@
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
+#include "core/cache/place.h"
 #include "core/face/mcp_inner.h"
 
 #define PEOPLE 260
@@ -106,6 +107,19 @@ static int managed(int u)
     return u % 3 == 2;
 }
 
+/* Everybody's place in lists, which follows from the names that were changed behind the cache. */
+static ida_kind deal_anew(store *s, ida_ctx *c, void *unused)
+{
+    cache_at at = {.s = s, .tenant = COMPANY, .directory = "cloud", .kind = IDA_DIR_CLOUD};
+    int more = 1;
+    (void)unused;
+    ida_kind kind = cache_enter(&at, c);
+    while (!kind && more) {
+        kind = cache_places_deal(&at, c, &more);
+    }
+    return kind ? kind : cache_leave(&at, c);
+}
+
 static void load_directory(store *sync)
 {
     ida_ctx *c = fresh();
@@ -172,6 +186,8 @@ static void load_directory(store *sync)
                            sql, bad(p, 2000), bad(p, 300), gid(g));
     }
     script(sync, sql);
+    script(sync, "UPDATE cache.directory_user SET place = NULL");
+    must(store_transaction(sync, c, deal_anew, NULL), c, "places");
     apr_pool_destroy(p);
 }
 
