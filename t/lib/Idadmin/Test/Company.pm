@@ -64,7 +64,7 @@ sub _happen {
     my $day = sub { POSIX::strftime('%Y-%m-%d', localtime(time + 86400 * $_[0])) };
     my $hire = sub { my ($given, $surname, %more) = @_;
         return $self->_post('/user', { firstname => $given, surname => $surname, country => 'SE',
-            title => 'Säljare', department => 'Sales', %more })->{taskId} };
+            jobTitle => 'Säljare', department => 'Sales', %more })->{taskId} };
     my $leave = sub { my ($uid, %when) = @_;
         return $self->_post('/user/offboard', { userPrincipalName => upn($uid),
             time => '00:00', %when })->{taskId} };
