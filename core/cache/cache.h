@@ -61,6 +61,9 @@ ida_kind cache_tell_enabled(store *s, ida_ctx *c, const char *tenant, ida_direct
                             const char *id, int enabled, const char *stamp);
 ida_kind cache_tell_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                             const char *id, const char *manager_id);
+/* Words of people who are gone leave the index of words too, whose parts are merged for that: dear,
+ * and for erasure alone. */
+ida_kind cache_forget_words(store *s, ida_ctx *c);
 ida_kind cache_tell_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                          const char *id);
 ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,

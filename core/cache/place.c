@@ -155,6 +155,11 @@ ida_kind cache_places_deal(const cache_at *at, ida_ctx *c, int *more)
     return kind ? kind : deal_rows(at, c, &r, first, end);
 }
 
+ida_kind cache_forget_words(store *s, ida_ctx *c)
+{
+    return store_is_postgresql(s) ? IDA_OK : store_write(s, c, STMT_terms_merge, DB_NONE, NULL);
+}
+
 ida_kind cache_terms_settle(const cache_at *at, ida_ctx *c)
 {
     static const db_statement in_order[] = {STMT_terms_out, STMT_terms_in, STMT_terms_settled};

@@ -403,5 +403,5 @@ ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *t
                 : store_write(s, c, STMT_erase_members,
                               DB_ARGS(DB_T(traces->tenant), DB_T(beginnings)), &r);
     *count += kind ? 0 : r.changes;
-    return kind;
+    return kind ? kind : cache_forget_words(s, c);
 }

@@ -12,23 +12,21 @@ json_t *ida_audit_line(const audit_row *row);
 
 extern const char *const ida_audit_categories[];
 
-#define IDA_AUDIT_FILTER_PARAMS                                                                    \
-    {"actor", IDA_PARAM_STRING, .max = 256,                                                        \
-     .about = "Who did it: API username, person, or \"worker\"; in any case."},                    \
-        {"category", IDA_PARAM_STRING, .allowed = ida_audit_categories,                            \
-         .about =                                                                                  \
-             "api: REST and MCP calls; workflow: tasks and their steps; portal: administrators."}, \
-        {"target", IDA_PARAM_STRING, .max = 256,                                                   \
-         .about = "To whom or what it was done: a UPN, a group, an API username; in any case."},   \
-        {"action", IDA_PARAM_STRING, .max = 100, .about = "E.g. user.delete, task.failed."},       \
-        {"outcome", IDA_PARAM_STRING, .max = 100,                                                  \
-         .about = "ok, an error code, toolError, or refused: all but ok."},                        \
-        {"taskId", IDA_PARAM_STRING, .max = 64, .about = "What was done about and by this task."}, \
-        {"includeReads", IDA_PARAM_BOOLEAN, .about = "true: also reads that were answered."},      \
-        {"from", IDA_PARAM_TIME,                                                                   \
-         .about = "At or after this date or time (UTC), e.g. 2026-11-01."},                        \
-    {                                                                                              \
-        "to", IDA_PARAM_TIME, .about = "Before this date or time (UTC), e.g. 2026-12-01."          \
+#define IDA_AUDIT_FILTER_PARAMS                                                                   \
+    {"actor", IDA_PARAM_STRING, .max = 256,                                                       \
+     .about = "API username, person or \"worker\", in any case."},                                \
+        {"category", IDA_PARAM_STRING, .allowed = ida_audit_categories,                           \
+         .about = "api: REST, MCP; workflow: tasks and steps; portal: administrators."},          \
+        {"target", IDA_PARAM_STRING, .max = 256,                                                  \
+         .about = "UPN, group, API username; in any case."},                                      \
+        {"action", IDA_PARAM_STRING, .max = 100, .about = "E.g. user.delete, task.failed."},      \
+        {"outcome", IDA_PARAM_STRING, .max = 100,                                                 \
+         .about = "ok, an error code, toolError, refused: all but ok."},                          \
+        {"taskId", IDA_PARAM_STRING, .max = 64, .about = "What this task was about and did."},    \
+        {"includeReads", IDA_PARAM_BOOLEAN, .about = "true: answered reads, too."},               \
+        {"from", IDA_PARAM_TIME, .about = "At or after this UTC date or time, e.g. 2026-11-01."}, \
+    {                                                                                             \
+        "to", IDA_PARAM_TIME, .about = "Before this date or time."                                \
     }
 
 /* What these arguments ask for, newest first; the page is the caller's. IDA_NOT_FOUND: no such

@@ -6,30 +6,30 @@
 #include "core/operation/operation.h"
 
 /* Rows of the arguments that ida_people_filter reads. */
-#define IDA_PEOPLE_PARAMS                                                                         \
-    {"query", IDA_PARAM_STRING, .max = 256,                                                       \
-     .about = "Beginnings of words of name, UPN, mail, job title, department, company or "        \
-              "employee ID, e.g. \"eva ber\"; case and accents do not matter."},                  \
-        {"department", IDA_PARAM_STRING, .max = 256, .about = "Its whole name, e.g. \"Sales\"."}, \
-        {"jobTitle", IDA_PARAM_STRING, .max = 256, .about = "The whole title."},                  \
-        {"company", IDA_PARAM_STRING, .max = 256, .about = "Its whole name."},                    \
-        {"employeeId", IDA_PARAM_STRING, .max = 256, .about = "Exactly as written."},             \
-        {"manager", IDA_PARAM_STRING, .max = 256, .about = "Reports of this person: ID or UPN."}, \
-        {"group", IDA_PARAM_STRING, .max = 256,                                                   \
-         .about = "Members, also over nested groups: ID or unique name."},                        \
-        {"license", IDA_PARAM_STRING, .max = 256, .about = "Holders, e.g. \"SPE_E3\"."},          \
-        {"status", IDA_PARAM_STRING, .allowed = ida_people_statuses,                              \
-         .about = "active: enabled members; disabled: disabled accounts; guest: all guests."},    \
-        {"createdAfter", IDA_PARAM_TIME, .about = "Created at or after this date or time."},      \
-        {"createdBefore", IDA_PARAM_TIME, .about = "Created before it."},                         \
-        {"lastSignInBefore", IDA_PARAM_TIME,                                                      \
-         .about = "Last signed in before this date or time, or never; e.g. 2026-06-30."},         \
-        {"lastSignInAfter", IDA_PARAM_TIME, .about = "Last signed in at or after it."},           \
-    {                                                                                             \
-        "inactiveDays", IDA_PARAM_INTEGER,                                                        \
-            .min = 1, .max = 36500,                                                               \
-            .about = "No successful sign-in, else sign-in, else creation for so many "            \
-                     "days."                                                                      \
+#define IDA_PEOPLE_PARAMS                                                                     \
+    {"query", IDA_PARAM_STRING, .max = 256,                                                   \
+     .about = "Beginnings of words of name, UPN, mail, job title, department, company or "    \
+              "employee ID, e.g. \"eva ber\"; case and accents do not matter."},              \
+        {"department", IDA_PARAM_STRING, .max = 256, .about = "Whole name, e.g. \"Sales\"."}, \
+        {"jobTitle", IDA_PARAM_STRING, .max = 256, .about = "Whole title."},                  \
+        {"company", IDA_PARAM_STRING, .max = 256, .about = "Whole name."},                    \
+        {"employeeId", IDA_PARAM_STRING, .max = 256, .about = "Exactly as written."},         \
+        {"manager", IDA_PARAM_STRING, .max = 256, .about = "Whose reports: ID or UPN."},      \
+        {"group", IDA_PARAM_STRING, .max = 256,                                               \
+         .about = "Its members, nested too: ID or unique name."},                             \
+        {"license", IDA_PARAM_STRING, .max = 256, .about = "Holders, e.g. \"SPE_E3\"."},      \
+        {"status", IDA_PARAM_STRING, .allowed = ida_people_statuses,                          \
+         .about = "active: enabled members; guest: all guests."},                             \
+        {"createdAfter", IDA_PARAM_TIME, .about = "At or after this date or time."},          \
+        {"createdBefore", IDA_PARAM_TIME, .about = "Before this date or time."},              \
+        {"lastSignInBefore", IDA_PARAM_TIME,                                                  \
+         .about = "Before this date or time, or never; e.g. 2026-06-30."},                    \
+        {"lastSignInAfter", IDA_PARAM_TIME, .about = "At or after it."},                      \
+    {                                                                                         \
+        "inactiveDays", IDA_PARAM_INTEGER,                                                    \
+            .min = 1, .max = 36500,                                                           \
+            .about = "No successful sign-in, else sign-in, else creation for so many "        \
+                     "days."                                                                  \
     }
 extern const char *const ida_people_statuses[];
 

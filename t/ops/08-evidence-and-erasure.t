@@ -146,7 +146,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'cache.address address owner_id',
     'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname '
     . 'department department_key search_key job_title company office city country employee_id '
-    . 'manager_id'
+    . 'street_address postal_code preferred_language company_key title_key manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id',
             'cache.staging id item sub digest', 'cache.unresolved_member dn_key',
     'audit.record actor actor_key label target target_key endpoint parameters detail address salt '
@@ -170,7 +170,8 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'role_assignment tenant_id template_id task_id',
     'role_template tenant_id id name description groups licenses', 'setting name value',
     'task id tenant_id type state directory wall_date wall_time zone lease_owner label via change',
-    'task_membership task_id directory group_id group_name retained restored_by',
+    'task_membership task_id directory group_id group_name retained restored_by'
+        . ' refused',
     'task_payload task_id',
     'task_step task_id name outcome workflow account', 'tenant id document seal',
     'user_lock tenant_id task_id', 'worker id host version',

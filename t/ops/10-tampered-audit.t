@@ -316,7 +316,8 @@ sub lost {
     like($upgrade->{err}, qr/rotate-key --lost/, 'but by a word of its own');
     $stack->ctl_ok('audit', 'rotate-key', '--lost');
     is(add(nordic => 1)->{records}, 1, 'records are taken again');
-    like(verify()->{json}{reason}, qr/not in the file of the keys/, 'what was before is not proven');
+    like(verify()->{json}{reason}, qr/not in the file of the keys/,
+        'what was before is not proven');
     rename "$key_file.away", $key_file or die $!;
     put_back('now');
     whole('with the key back', 30);

@@ -80,7 +80,8 @@ my %forbidden = (
 for my $role (sort keys %forbidden) {
     subtest "what $role may not" => sub {
         is(tried($role, 'SELECT count(*) FROM audit.record'), undef, 'reading is allowed');
-        like(tried($role, $_) // 'it was done', qr/permission denied|must be (?:owner|member|superuser)/, $_)
+        like(tried($role, $_) // 'it was done',
+            qr/permission denied|must be (?:owner|member|superuser)/, $_)
             for @{ $forbidden{$role} };
     };
 }

@@ -1,5 +1,5 @@
-# What a key may be limited to. Read-only keys that are limited to some of what can be read: each scope against each address and
-# each tool, and what nobody may ask for.
+# What a key may be limited to. Read-only keys that are limited to some of what can be read: each
+# scope against each address and each tool, and what nobody may ask for.
 use strict;
 use warnings;
 use Idadmin::Test::Mcp ();
@@ -75,13 +75,13 @@ subtest 'how long a key lives' => sub {
         keys   => { long => ['hr-long', 'read-only', '--expires', 'never'] });
     my $ends = $stack->key('read')->{expiresAt} // '';
     like($ends, qr/^\d{4}-\d\d-\d\dT2[23]:00:00Z$/, 'to the beginning of a day in Stockholm');
-    my ($days) = map { $_->[0] } $stack->sql(
-        "SELECT round((expires_at - created_at) / 86400000.0) FROM api_key WHERE username = 'hr-read'");
+    my ($days) = map { $_->[0] } $stack->sql('SELECT round((expires_at - created_at) / 86400000.0) '
+        . "FROM api_key WHERE username = 'hr-read'");
     ok(abs($days - 20) <= 1, "after about 20 days: $days");
     is($stack->key('long')->{expiresAt}, undef, 'unless it is to live for ever');
     $stack->worker->expect_log(qr/IDA0604/);
-    ok($stack->worker->log_has(qr/IDA0604.*hr-read in tenant nordic ends at \Q$ends\E, in \d\d days/,
-        20), 'the worker says what is to be done');
+    my $said = qr/IDA0604.*hr-read in tenant nordic ends at \Q$ends\E, in \d\d days/;
+    ok($stack->worker->log_has($said, 20), 'the worker says what is to be done');
     ok(!$stack->worker->log_has(qr/IDA0604.*hr-long/, 0), 'and nothing of the other');
     $stack->stop;
 } if ($ENV{IDADMIN_ENGINE} // 'sqlite') eq 'sqlite';

@@ -102,8 +102,10 @@ static void plans(const char *dsn)
                {STMT_template_list, "sqlite_autoindex_role_template"},
                {STMT_request_open_list, "access_request_open"},
                {STMT_workflow_list, "sqlite_autoindex_workflow"},
-               {STMT_workflow_runs, "workflow_run_name"},
-               {STMT_workflow_runs_count, "workflow_run_name"}};
+               {STMT_workflow_runs, "workflow_run_time"},
+               {STMT_workflow_runs_count, "workflow_run_time"},
+               {STMT_workflow_runs_of, "workflow_run_name"},
+               {STMT_workflow_runs_of_count, "workflow_run_name"}};
     sqlite3 *d = NULL;
     const char *path = store_sqlite_path(dsn);
     int stem = (int)(strlen(path) - 3);
