@@ -21,10 +21,14 @@ const MOMENTS = {
 const whom = (user, company, signal) => part(async () => {
   const access = company.can('access.read')
     && await get('user/access', { user: user.id, limit: 1 }, signal);
+  const { user: known } = await get('user/details', { user: user.id }, signal);
+  const reports = known.directReportCount;
   return el('div', { class: 'stack tight' }, person(user, href('person', user.id)),
     el('ul', null,
       el('li', null, t('offboard.disabled')), el('li', null, t('offboard.sessions')),
-      access && el('li', null, t('offboard.groups', { n: access.totalCount }))),
+      access && el('li', null, t('offboard.groups', { n: access.totalCount })),
+      reports > 0 && el('li', null, el('a', { href: href('people', '', { manager: known.id }) },
+        t('offboard.manager', { n: reports })))),
     user.userPrincipalName === company.person?.userPrincipalName && box('bad', t('offboard.own')));
 });
 
