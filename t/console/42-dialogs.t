@@ -65,7 +65,8 @@ subtest 'a role template for a person' => sub {
 
 subtest 'an offboarding at once' => sub {
     $company->open('offboard/' . $company->id_of('eva.berg'));
-    $browser->until('who reports to Eva is told', sub { main() =~ /\d+ people report to this one/ });
+    $browser->until('who reports to Eva is told',
+        sub { main() =~ /\d+ people report to this one/ });
     $company->open('offboard/' . $company->id_of('rut.sandell'));
     $browser->click('input[type=radio][value=now]');
     $browser->click_text('main button', 'Review');
