@@ -57,8 +57,8 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
 static const char *judge(const ida_caller *caller, const char *hash, const char *address,
                          int64_t now)
 {
-    int same = ida_key_hash_equal(hash, caller->key_hash);
-    return !caller->key_hash                                                     ? "no such user"
+    int same = caller && ida_key_hash_equal(hash, caller->key_hash);
+    return !caller || !caller->key_hash                                          ? "no such user"
            : !same                                                               ? "wrong key"
            : caller->disabled                                                    ? "user disabled"
            : caller->principal.expires_at && now >= caller->principal.expires_at ? "key expired"

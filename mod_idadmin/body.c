@@ -143,9 +143,10 @@ static int make_room(request_rec *r, ida_ctx *c, request_body *b, size_t more)
         return OK;
     }
     apr_int64_t length = announced_length(r);
+    size_t told = length >= (apr_int64_t)need ? (size_t)length : 0; /* 0: nothing of use */
     /* Above the small size the whole is reserved at once: growing reservations could wait for each
-     * other. */
-    size_t room = need <= SMALL ? SMALL : length >= (apr_int64_t)need ? (size_t)length : b->max;
+     * other. Below it what was told is enough: nearly every body is far smaller. */
+    size_t room = need > SMALL ? (told ? told : b->max) : told && told < SMALL ? told : SMALL;
     if (room > SMALL && !reserve(b, room)) {
         return no_place(r, c);
     }

@@ -154,6 +154,45 @@ int charge_person(request_rec *r)
     return status;
 }
 
+/* A seat of the key until its answer begins, or until the request's pool goes, whichever way the
+ * request ends. */
+static int take_seat(request_state *state, const char *name)
+{
+    unsigned limit = state->principal->concurrency;
+    int seat = !limit ? 0 : !child->seats ? -1 : seats_take(child->seats, name, limit);
+    state->seat = limit && seat >= 0 ? seat + 1 : 0;
+    return seat >= 0;
+}
+
+void charge_leave_seat(request_state *state)
+{
+    if (state->seat && child && child->seats) {
+        seats_give_back(child->seats, state->seat - 1);
+    }
+    state->seat = 0;
+}
+
+/* Nothing is charged for it; what is left of the rates is told all the same. */
+static int refuse_crowd(request_rec *r, const char *name, const ida_rate *key)
+{
+    request_state *state = request_state_of(r);
+    unsigned most = state->principal->concurrency;
+    quota *q = &state->quotas[LIMIT_KEY];
+    q->rate = *key;
+    q->known = 1;
+    limit_peek(child->limiter, LIMIT_KEY, name, key, &q->charge);
+    charge_headers(r);
+    state->limited = "concurrency";
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "concurrency limit reached by %s", name);
+    return request_refuse(
+        r, IDA_RATE_LIMIT_EXCEEDED,
+        apr_psprintf(r->pool,
+                     "This API key may have %u request%s under way at the same time. Send the "
+                     "next one when one of them is answered.",
+                     most, most == 1 ? "" : "s"),
+        1);
+}
+
 int charge_fixups(request_rec *r)
 {
     request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
@@ -170,10 +209,14 @@ int charge_fixups(request_rec *r)
     q->known = 1;
     limit_peek(child->limiter, LIMIT_COMPANY, p->company, company, &q->charge);
     limit_kind refused_by = LIMIT_COMPANY;
+    const ida_rate *key = rate_for(r, &p->rate, &tenant->rate_key, LIMIT_KEY);
     int admitted = q->charge.admitted;
+    if (admitted && !take_seat(state, name)) {
+        return refuse_crowd(r, name, key);
+    }
     if (admitted) {
         refused_by = LIMIT_KEY;
-        admitted = charge(r, LIMIT_KEY, name, rate_for(r, &p->rate, &tenant->rate_key, LIMIT_KEY));
+        admitted = charge(r, LIMIT_KEY, name, key);
     }
     if (admitted) {
         refused_by = LIMIT_COMPANY;
@@ -183,7 +226,8 @@ int charge_fixups(request_rec *r)
     if (admitted) {
         return DECLINED;
     }
-    state->limited = 1;
+    charge_leave_seat(state);
+    state->limited = "";
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s",
                   refused_by == LIMIT_KEY ? "key" : "company", name);
     return refuse(r, state->quotas[refused_by].charge.retry_after_s);

@@ -146,6 +146,12 @@ void child_init(apr_pool_t *pool, server_rec *s)
                      "IDA0206: no shared memory for the rate limits: every request gets 503");
         return;
     }
+    child->seats = seats_attach(pool, shm_seats());
+    if (!child->seats) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
+                     "IDA0207: more children than seats are made for: requests of keys that are "
+                     "limited to some at the same time get 429 in this child");
+    }
     child->spool = audit_spool_writer_make(pool, config_spool(s));
     child->callers = ida_callers_make(pool, CALLERS_MAX);
     child->mcp = ida_mcp_make(pool);

@@ -37,6 +37,7 @@ void *config_merge(apr_pool_t *pool, void *base, void *more)
     server_config *merged = apr_pcalloc(pool, sizeof *merged);
     merged->store = m->store ? m->store : b->store;
     merged->spool = m->spool ? m->spool : b->spool;
+    merged->task_key = m->task_key ? m->task_key : b->task_key;
     merged->rate_table = m->rate_table ? m->rate_table : b->rate_table;
     for (int i = 0; i < LIMIT_KINDS; i++) {
         merged->rates[i] = m->rates[i].limit || m->rates[i].off ? m->rates[i] : b->rates[i];
@@ -106,6 +107,15 @@ const char *config_spool(server_rec *s)
     return config->spool ? config->spool : IDA_LOCALSTATEDIR "/lib/idadmin/spool";
 }
 
+char *config_task_key(server_rec *s)
+{
+    const server_config *config = config_of(s);
+    apr_pool_t *pool = s->process->pconf;
+    return config->task_key
+               ? apr_pstrdup(pool, config->task_key)
+               : store_default_task_key(pool, store_default_seal_key(pool, config_store(s)));
+}
+
 unsigned config_rate_table(server_rec *s)
 {
     const server_config *config = config_of(s);
@@ -152,6 +162,17 @@ static const char *set_spool(cmd_parms *cmd, void *unused, const char *value)
     if (*value != '/') {
         return apr_psprintf(cmd->pool, "%s \"%s\": must be a directory given from / on",
                             cmd->cmd->name, value);
+    }
+    return server_wide(cmd);
+}
+
+static const char *set_task_key(cmd_parms *cmd, void *unused, const char *value)
+{
+    (void)unused;
+    config_of(cmd->server)->task_key = value;
+    if (*value != '/') {
+        return apr_psprintf(cmd->pool, "%s \"%s\": must be a file given from / on", cmd->cmd->name,
+                            value);
     }
     return server_wide(cmd);
 }
@@ -320,6 +341,9 @@ const command_rec idadmin_directives[] = {
                   "store of the service: sqlite3:PATH, or pgsql: and libpq parameters (in quotes)"),
     AP_INIT_TAKE1("IdAdminAuditSpool", set_spool, NULL, RSRC_CONF,
                   "directory of this node's audit spool, read by its worker"),
+    AP_INIT_TAKE1("IdAdminTaskKey", set_task_key, NULL, RSRC_CONF,
+                  "file of the task key, which idadminctl schema upgrade makes; read by whoever "
+                  "starts httpd"),
     AP_INIT_TAKE1(
         "IdAdminRateTable", set_rate_table, NULL, RSRC_CONF,
         "records of the rate limiter in shared memory; a change holds after a full restart"),

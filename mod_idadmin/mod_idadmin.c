@@ -6,11 +6,11 @@
 static int prepare(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     (void)plog;
-    (void)ptemp;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG ||
         ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL) {
         return OK; /* the configuration is only being looked at */
     }
+    task_key_read(ptemp, s);
     return shm_prepare(pconf, s) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 

@@ -13,10 +13,12 @@
 #include <http_request.h>
 
 #include "core/audit/spool.h"
+#include "core/base/key_ring.h"
 #include "core/face/console.h"
 #include "core/face/mcp.h"
 #include "core/face/rest.h"
 #include "core/limit/limit.h"
+#include "core/limit/seats.h"
 #include "core/operation/callers.h"
 
 extern module AP_MODULE_DECLARE_DATA idadmin_module;
@@ -30,6 +32,7 @@ extern module AP_MODULE_DECLARE_DATA idadmin_module;
 typedef struct server_config {
     const char *store;
     const char *spool;
+    const char *task_key;
     unsigned rate_table;
     ida_rate rates[LIMIT_KINDS];
 } server_config;
@@ -62,8 +65,15 @@ int config_has_origins(request_rec *r);
 int config_requires_tls(request_rec *r);
 const char *config_store(server_rec *s);
 const char *config_spool(server_rec *s);
+char *config_task_key(server_rec *s);
 unsigned config_rate_table(server_rec *s);
 const ida_rate *config_rate(server_rec *s, limit_kind kind);
+
+/* --- task_key.c --- */
+
+/* Before children are made; what is wrong is logged, and then the ring is empty. */
+void task_key_read(apr_pool_t *pool, server_rec *s);
+const ida_key_ring *task_key_ring(void);
 
 /* --- request.c: state of a request, made by its first hook --- */
 
@@ -85,11 +95,12 @@ typedef struct request_state {
     const ida_caller *caller; /* given back when the request's pool goes */
     const ida_principal *principal; /* set by check_authn alone */
     quota quotas[LIMIT_KINDS];      /* those of key, company, address */
-    int limited;                    /* 429 by key or company: audited by refusals.c */
-    int audited;                    /* its record is written */
-    int body_unread;                /* httpd is reading the body, or has given up on it */
-    ap_conn_keepalive_e keepalive;  /* as httpd had it, until request_trust */
-    int require_refused;            /* a Require did not admit the principal */
+    const char *limited; /* why 429, of key or company ("": the rate): audited by refusals.c */
+    int seat;            /* that the key has taken, plus 1 */
+    int audited;         /* its record is written */
+    int body_unread;     /* httpd is reading the body, or has given up on it */
+    ap_conn_keepalive_e keepalive; /* as httpd had it, until request_trust */
+    int require_refused;           /* a Require did not admit the principal */
     int error_sent;
 } request_state;
 
@@ -122,6 +133,7 @@ typedef struct child_state {
     server_rec *server;
     ida_env env;
     rate_limiter *limiter;
+    seats *seats; /* NULL: more children than there is room for */
     audit_spool_writer *spool;
     ida_callers *callers;
     const ida_mcp *mcp; /* texts made once */
@@ -136,6 +148,7 @@ void child_init(apr_pool_t *pool, server_rec *s);
 
 int shm_prepare(apr_pool_t *pconf, server_rec *s); /* post_config */
 void *shm_limiter(size_t *size);                   /* NULL before shm_prepare */
+void *shm_seats(void);
 struct refusals *shm_refusals(void);
 _Atomic int64_t *shm_spool_said(
     void); /* monotonic ms of the last line about the spool, over all children */
@@ -195,6 +208,8 @@ int authn_check(request_rec *r);   /* check_authn */
 void authn_register(void);
 void authz_register(apr_pool_t *pool);
 int charge_fixups(request_rec *r); /* key and company */
+/* The answer is made: the key may send the next request. */
+void charge_leave_seat(request_state *state);
 /* Of the console, by its handler, because some modules tell who it is as late as in fixups: an open
  * tab never takes the share of the HR system's keys. OK or 429. */
 int charge_person(request_rec *r);

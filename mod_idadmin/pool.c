@@ -40,8 +40,11 @@ void pool_init(apr_pool_t *pool, server_rec *s)
     connections.writing = connections.waiting = 0;
     for (connections.count = 0; connections.count < CONNECTIONS; connections.count++) {
         connections.idle[connections.count] = store_make(pool, dsn, DB_REQUEST);
+        connections.idle[connections.count]->task_keys = task_key_ring();
     }
-    commits = store_sqlite_path(dsn) ? store_commit_queue_make(pool, dsn, DB_REQUEST) : NULL;
+    commits = store_sqlite_path(dsn)
+                  ? store_commit_queue_make(pool, dsn, DB_REQUEST, task_key_ring())
+                  : NULL;
 }
 
 static int available(int writes)
@@ -133,7 +136,7 @@ void pool_give_back(ida_call *call)
  * never queue behind them. */
 static ida_kind transaction(ida_call *call, store_work work, void *baton)
 {
-    store *s;
+    store *s = NULL;
     pool_give_back(call); /* reads find it while this one waits for its turn to write */
     if (commits) {
         return store_commit_queue_run(commits, call->c, work, baton);

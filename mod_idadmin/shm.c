@@ -3,7 +3,7 @@
  *
  * Anonymous: nothing is left behind on disk, nothing in the way of the next start. In the process
  * pool: old and new children of a graceful restart use the same one. Layout: a head, the table of
- * refused requests, the rate limiter's block. */
+ * refused requests, the seats, the rate limiter's block. */
 #include "mod_idadmin/module.h"
 
 #include <apr_shm.h>
@@ -15,13 +15,13 @@
 
 APLOG_USE_MODULE(idadmin);
 
-#define RETAINED_KEY "mod_idadmin-shm-1"
+#define RETAINED_KEY "mod_idadmin-shm-2"
 
 /* In the process pool: must not point into the module, which is unloaded and loaded again by a
  * restart. */
 typedef struct retained {
     apr_shm_t *shm;
-    size_t refusals_at, limiter_at, limiter_size;
+    size_t refusals_at, seats_at, limiter_at, limiter_size;
 } retained;
 
 static retained *kept;
@@ -31,9 +31,19 @@ static size_t aligned(size_t at)
     return (at + 4095) & ~(size_t)4095;
 }
 
+static void lay_out(retained *k)
+{
+    k->refusals_at = 64;
+    k->seats_at = aligned(k->refusals_at + refusals_size());
+    k->limiter_at = aligned(k->seats_at + seats_size());
+}
+
 static int is_ours(const retained *k)
 {
-    return k->shm && k->refusals_at == 64 && k->limiter_at == aligned(64 + refusals_size()) &&
+    retained now;
+    lay_out(&now);
+    return k->shm && k->refusals_at == now.refusals_at && k->seats_at == now.seats_at &&
+           k->limiter_at == now.limiter_at &&
            limit_slots((char *)apr_shm_baseaddr_get(k->shm) + k->limiter_at, k->limiter_size);
 }
 
@@ -41,8 +51,7 @@ static int create(retained *k, apr_pool_t *process_pool, unsigned slots, server_
 {
     unsigned char hash_key[16];
     ida_env env;
-    k->refusals_at = 64;
-    k->limiter_at = aligned(64 + refusals_size());
+    lay_out(k);
     k->limiter_size = limit_size(slots);
     apr_status_t rv = apr_shm_create(&k->shm, k->limiter_at + k->limiter_size, NULL, process_pool);
     if (rv != APR_SUCCESS) {
@@ -57,6 +66,7 @@ static int create(retained *k, apr_pool_t *process_pool, unsigned slots, server_
     ida_env_default(&env);
     ida_random(&env, hash_key, sizeof hash_key);
     refusals_format((refusals *)(base + k->refusals_at));
+    seats_format(base + k->seats_at, hash_key);
     limit_format(base + k->limiter_at, k->limiter_size, slots, hash_key);
     return 1;
 }
@@ -91,6 +101,11 @@ void *shm_limiter(size_t *size)
         *size = kept->limiter_size;
     }
     return (char *)apr_shm_baseaddr_get(kept->shm) + kept->limiter_at;
+}
+
+void *shm_seats(void)
+{
+    return kept && kept->shm ? (char *)apr_shm_baseaddr_get(kept->shm) + kept->seats_at : NULL;
 }
 
 struct refusals *shm_refusals(void)

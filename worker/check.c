@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/base/web_user.h"
 #include "core/store/tenant.h"
+#include "worker/hold/crash.h"
 #include "worker/run/session.h"
 #include "worker/send/webhook.h"
 
@@ -32,7 +33,9 @@ static void check_directory(session_cache *sessions, store *main, apr_pool_t *po
     }
     add(lines, 1, "settings", "sealed by idadminctl");
     json_t *report = ida_json_keep(pool, json_array());
+    hold_crash_call_begins(sessions->w, tenant, where);
     directory_class class = s->ops->probe(s->dir, pool, report, &e);
+    hold_crash_call_ends();
     int failed = 0;
     size_t i;
     json_t *row;

@@ -5,8 +5,6 @@
 #include "core/store/key.h"
 #include "core/store/tenant.h"
 
-#define SOON_MS (INT64_C(30) * 86400000)
-
 static void say(worker *w, const char *tenant, const store_key_ending *key, apr_pool_t *pool)
 {
     ida_log(&w->env, IDA_LOG_WARN, "IDA0604",
@@ -27,7 +25,7 @@ void expiry_say(worker *w, store *main, apr_pool_t *pool)
     for (int i = 0; !kind && i < tenants; i++) {
         const store_key_ending *keys;
         int count = 0;
-        kind = store_keys_ending(main, c, ids[i].id, now, now + SOON_MS, &keys, &count);
+        kind = store_keys_ending(main, c, ids[i].id, now, now + IDA_ENDS_SOON_MS, &keys, &count);
         for (int k = 0; k < count; k++) {
             say(w, ids[i].id, &keys[k], pool);
         }

@@ -11,6 +11,7 @@
 #include "core/store/chain_key.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
+#include "worker/checkpoint_hook.h"
 #include "worker/connectors.h"
 #include "worker/doctor.h"
 #include "worker/expiry.h"
@@ -49,7 +50,7 @@ static void beat(worker *w, store *main, apr_pool_t *pool)
     store_worker seen = {.id = w->id,
                          .host = w->host,
                          .version = IDA_VERSION,
-                         .pid = getpid(),
+                         .pid = w->pid,
                          .threads = w->config.threads,
                          .started_at = w->started_at,
                          .seen_at = ida_now(&w->env)};
@@ -285,8 +286,8 @@ static void keeper_thread(hold_thread *t)
 housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr_pool_t *pool,
                               int heartbeat_alone)
 {
-    static const hold_work works[] = {heart_thread, ingest_thread, keeper_thread, doctor_thread,
-                                      verify_thread};
+    static const hold_work works[] = {heart_thread,  ingest_thread, keeper_thread,
+                                      doctor_thread, verify_thread, checkpoint_hook_thread};
     housekeeping *h = apr_pcalloc(pool, sizeof *h);
     h->k = (keeper){.w = w, .watch = watched, .plan = plan};
     int count = heartbeat_alone ? 1 : (int)(sizeof works / sizeof *works);

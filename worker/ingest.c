@@ -227,6 +227,7 @@ static ida_kind list_segments(ida_ctx *c, const char *directory, const char ***n
     }
     apr_array_header_t *found = apr_array_make(c->pool, 16, sizeof(const char *));
     const struct dirent *entry;
+    // cppcheck-suppress readdirCalled ; no other thread reads this stream
     while ((entry = readdir(dir))) {
         if (audit_spool_minute(entry->d_name) >= 0) {
             *(const char **)apr_array_push(found) = apr_pstrdup(c->pool, entry->d_name);

@@ -1,5 +1,5 @@
-/* idadmin-worker: command line, signals, start and end of the threads. Knows nothing of tasks and
- * directories. */
+/* idadmin-worker: command line, signals, start and end of processes and threads. Knows nothing of
+ * tasks and directories. */
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <errno.h>
@@ -16,11 +16,14 @@
 #include "worker/base/log.h"
 #include "worker/base/secret.h"
 #include "worker/check.h"
+#include "worker/checkpoint_hook.h"
+#include "worker/hold/crash.h"
 #include "worker/housekeep.h"
 #include "worker/layout.h"
 #include "worker/loop.h"
 #include "worker/notify.h"
 #include "worker/send/mail.h"
+#include "worker/supervise.h"
 
 #define EXIT_USAGE 2
 
@@ -50,9 +53,11 @@ static void help(void)
          "store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool\n"
          "  --seal-key FILE      default <store stem>.key beside a SQLite store, "
          "else " IDA_SYSCONFDIR "/idadmin/seal.key\n"
+         "  --task-key FILE      default: the seal key's name with .tasks\n"
          "  --audit-key FILE, --audit-signing-key FILE\n"
          "                       default: the seal key's name with .audit and .signing\n"
          "  --audit-checkpoints FILE, --audit-syslog on|off\n"
+         "  --audit-webhook URL, --audit-webhook-secret-file FILE, --audit-webhook-ca-file FILE\n"
          "                       where checkpoints of the audit chains leave the machine\n"
          "  --threads N          tasks of a directory at a time, 1 to 64, default 4\n"
          "  --stop-timeout TIME  how long the end may take, 1s to 1h, default 30s\n"
@@ -143,12 +148,13 @@ static int well_laid_out(const ida_env *env, const worker_config *config, apr_po
 }
 
 /* What is configured, and can work: a sign-in to the mail server that never can is told now, not
- * when a leaver's mail is due. */
+ * when a leaver's mail is due, nor a webhook that cannot be signed when a checkpoint is. */
 static ida_kind read_configuration(ida_ctx *c, apr_pool_t *pool, const command_line *line,
                                    worker_config *config)
 {
     ida_kind kind = worker_config_read(c, pool, line->config_file, line->options, config);
     const char *fault = kind ? NULL : mail_credential_fault(pool, config);
+    fault = kind || fault ? fault : checkpoint_hook_fault(pool, config);
     return fault ? ida_fail(c, IDA_BAD_REQUEST, "%s", fault) : kind;
 }
 
@@ -207,8 +213,25 @@ static int left_behind(worker *w, int threads)
     return 0;
 }
 
+/* What the process before this one died in is held before anybody calls it again. 0: asked to end
+ * meanwhile. */
+static int after_crash(worker *w, apr_pool_t *pool, const sigset_t *signals)
+{
+    store *main = store_make(pool, w->config.store, DB_REQUEST);
+    int number = 0;
+    while (number != SIGTERM && number != SIGINT && !hold_crash_settled(w, main, pool)) {
+        struct timespec pause = {.tv_sec = 1};
+        number = sigtimedwait(signals, NULL, &pause);
+    }
+    store_disconnect(main);
+    return number != SIGTERM && number != SIGINT;
+}
+
 static int serve(worker *w, apr_pool_t *pool, const command_line *line, const sigset_t *signals)
 {
+    if (!after_crash(w, pool, signals)) {
+        return EXIT_SUCCESS;
+    }
     takeover *watch = hold_takeover_make(w, pool);
     sync_plan *plan = sync_plan_make(w, pool);
     housekeeping *keeping = housekeep_start(w, watch, plan, pool, 0);
@@ -312,13 +335,51 @@ static int once(worker *w, apr_pool_t *pool)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-int main(int argc, char **argv)
-{
-    command_line line = {0};
-    worker_config config;
+/* What main has made for whoever works. */
+typedef struct start {
     ida_env env;
     apr_pool_t *pool;
+    command_line line;
+    sigset_t signals;
+    crash_note *crashes; /* NULL: not supervised */
+} start;
+
+/* The program itself, in a process of its own where it is supervised. */
+static int work(void *baton)
+{
+    start *of = baton;
+    apr_pool_t *pool = of->pool;
     static worker w;
+    worker_config config;
+    ida_ctx *c = ida_ctx_make(&of->env, pool);
+    if (read_configuration(c, pool, &of->line, &config)) {
+        fprintf(stderr, "idadmin-worker: %s\n", c->message);
+        return EXIT_FAILURE;
+    }
+    worker_log_limit((ida_level)worker_level_parse(config.log_level));
+    directory_library_init();
+    zone_init(pool);
+    if (!well_laid_out(&of->env, &config, pool)) {
+        return EXIT_FAILURE;
+    }
+    worker_init(&w, &of->env, &config, pool);
+    w.call_count = loop_slots(&w);
+    w.calls = apr_pcalloc(pool, sizeof *w.calls * (size_t)w.call_count);
+    if (of->line.check) {
+        pthread_sigmask(SIG_UNBLOCK, &of->signals, NULL);
+        return check_tenant(&w, of->line.check, pool);
+    }
+    if (of->line.once) {
+        return once(&w, pool);
+    }
+    w.pid = getppid();
+    hold_crash_begins(&w, of->crashes);
+    return serve(&w, pool, &of->line, &of->signals);
+}
+
+int main(int argc, char **argv)
+{
+    static start of;
     secret_memory_init();
     setenv("LDAPNOINIT", "1",
            1); /* only our own configuration counts, not ldap.conf or LDAPTLS_* */
@@ -327,38 +388,28 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     atexit(apr_terminate);
-    apr_pool_create(&pool, NULL);
-    int status = parse(argc, argv, pool, &line);
+    apr_pool_create(&of.pool, NULL);
+    int status = parse(argc, argv, of.pool, &of.line);
     if (status >= 0) {
         return status;
     }
-    ida_env_default(&env);
-    ida_ctx *c = ida_ctx_make(&env, pool);
-    if (read_configuration(c, pool, &line, &config)) {
-        fprintf(stderr, "idadmin-worker: %s\n", c->message);
-        return EXIT_FAILURE;
-    }
-    worker_log_install(&env, (ida_level)worker_level_parse(config.log_level));
+    ida_env_default(&of.env);
+    worker_log_install(&of.env, IDA_LOG_INFO);
     signal(SIGPIPE, SIG_IGN);
     secret_process_guard();
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &signals,
+    sigemptyset(&of.signals);
+    sigaddset(&of.signals, SIGTERM);
+    sigaddset(&of.signals, SIGINT);
+    sigaddset(&of.signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &of.signals,
                     NULL); /* inherited by every thread; the main one waits for them */
-    directory_library_init();
-    zone_init(pool);
-    if (!well_laid_out(&env, &config, pool)) {
+    if (of.line.check || of.line.once) {
+        return work(&of);
+    }
+    of.crashes = hold_crash_note_make();
+    if (!of.crashes) {
+        fprintf(stderr, "idadmin-worker: no memory to be shared: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }
-    worker_init(&w, &env, &config, pool);
-    w.call_count = loop_slots(&w);
-    w.calls = apr_pcalloc(pool, sizeof *w.calls * (size_t)w.call_count);
-    if (line.check) {
-        pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
-        return check_tenant(&w, line.check, pool);
-    }
-    return line.once ? once(&w, pool) : serve(&w, pool, &line, &signals);
+    return supervise(&of.env, &of.signals, work, &of);
 }

@@ -11,6 +11,7 @@
 #include "core/cache/sync.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
+#include "worker/hold/crash.h"
 #include "worker/hold/health.h"
 #include "worker/hold/threads.h"
 
@@ -35,7 +36,7 @@ typedef struct entry {
     int64_t requested_at; /* 0: nobody asked */
     int accept, reset;
     /* what was seen of another holder's lease, and since when (monotonic) */
-    char owner[96];
+    char owner[WORKER_NAME];
     int64_t fence, heartbeat, since;
 } entry;
 
@@ -242,7 +243,9 @@ static void watch_holder(entry *e, const store_directory *state, int64_t now)
     }
 }
 
-/* 1 in *ours; 0: another worker has it. */
+/* 1 in *ours; 0: another worker has it. One under this worker's own name is left over, of a release
+ * that the store refused or a grant whose answer was lost: nobody but the thread that took the
+ * entry out of the plan syncs this directory in this process, so nobody is waited for. */
 static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours)
 {
     worker *w = job->w;
@@ -250,7 +253,7 @@ static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours
     int64_t now = ida_monotonic(&w->env), fence;
     const char *owner = state->sync_owner ? state->sync_owner : "";
     *ours = 0;
-    int still = owner[0] && now - e->since > LEASE_MS;
+    int still = owner[0] && (strcmp(owner, w->id) == 0 || worker_holds_no_more(w, owner, e->since));
     if (owner[0] && !still) {
         return IDA_OK;
     }
@@ -311,8 +314,10 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
 {
     directory_class class = s->dir ? DIRECTORY_OK : run_session_renew(job->sessions, s, e);
     if (class == DIRECTORY_OK) {
+        hold_crash_call_begins(job->w, job->e.tenant, job->e.directory);
         class = s->ops->sync(s->dir, job->pool, job->cache, c, full, job->e.accept, must_stop, job,
                              summary, e);
+        hold_crash_call_ends();
         /* A large run leaves a large log, which every later look-up would have to search. */
         store_checkpoint(job->cache, worker_ctx(job->w, job->pool));
     }

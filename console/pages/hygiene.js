@@ -1,11 +1,11 @@
-// Owns hygiene: a card a section, and the list behind each. Each leaver is looked at: nobody is
-// offboarded by the dozen from here.
+// Owns hygiene: a card a section that the service tells (empty groups are of no department), and the
+// list behind each. Each leaver is looked at: nobody is offboarded by the dozen from here.
 import { address, get } from '../api.js';
 import { bdi, el } from '../dom.js';
 import { age, directoryName, number, rich, t, when, word } from '../format.js';
-import { go, href } from '../router.js';
+import { href, reload } from '../router.js';
+import { filters } from '../components/filters.js';
 import { button, card, head, person } from '../components/page.js';
-import { field } from '../components/form.js';
 import { quote } from '../components/states.js';
 import { list } from '../components/table.js';
 
@@ -13,7 +13,7 @@ export const shape = 'cards';
 
 const SECTIONS = ['staleAccounts', 'accountsWithoutManager', 'inactiveGuests', 'emptyGroups',
   'disabledWithAccess'];
-const MOST = 100000; // rows of an export
+const MOST = 100000; // rows of a file
 
 /* The service's notes of this kind have sentences of ours; any other is quoted. */
 const noteOf = (note) => (/records no sign-ins/.test(note) ? t('hyg.noSignIns') : quote(note));
@@ -22,54 +22,64 @@ const fresh = ({ directories }) => directories.map((one) => el('li', null,
   rich('hyg.asOf', { directory: directoryName(one.directory), age: age(one.asOf) }),
   one.signInsAsOf && [' ', rich('hyg.signInsAsOf', { when: when(one.signInsAsOf) })]));
 
-/* A plain link, so that the browser saves the file; it says beforehand where it would be cut. */
-const download = (section, staleDays, count) => [button(t('export.csv'), {
-  href: address('hygiene/export', { section, staleDays }), icon: 'download', download: '',
-}), count > MOST && el('p', { class: 'muted' }, t('export.cut', { n: MOST }))];
+/* What the report is asked for; the address keeps it from the cards to a list and back. */
+const NARROWS = ['staleDays', 'department', 'company', 'license'];
+const asked = (query) => Object.fromEntries(NARROWS.map((name) => [name, query[name]])
+  .filter(([, value]) => value));
 
-function summary(section, data, staleDays) {
+const narrowing = (query) => filters({
+  query,
+  more: [
+    { name: 'staleDays', label: t('hyg.days'), kind: 'number', attrs: { min: 1, max: 3650 } },
+    { name: 'department', label: t('field.department'), max: 256 },
+    { name: 'company', label: t('field.company'), max: 256 },
+    { name: 'license', label: t('people.license'), max: 256 },
+  ],
+  change: reload,
+}).node;
+
+/* A plain link, so that the browser saves the file; of a long list it says beforehand where that ends. */
+const download = (section, query, more) => [button(t('export.csv'), {
+  href: address('hygiene/export', { section, ...asked(query) }), icon: 'download', download: '',
+}), more && el('p', { class: 'muted' }, t('export.cut', { n: MOST }))];
+
+function summary(section, data, staleDays, query) {
   if (!data.available) {
     return card({ title: t(`hyg.${section}`) },
       el('p', null, section === 'inactiveGuests' ? t('hyg.noGuests') : quote(data.reason)));
   }
   return card({ title: t(`hyg.${section}`) },
-    el('p', { class: 'big' }, number(data.count)),
+    el('p', { class: 'big' }, data.countIsMinimum ? t('hyg.more', { n: data.count }) : number(data.count)),
     el('p', null, t(`hyg.${section}.text`, { n: staleDays })),
     data.note && el('p', { class: 'muted' }, noteOf(data.note)),
-    data.count > 0 && button(t('hyg.look'), { href: href('hygiene', section, { staleDays }) }));
+    data.count > 0 && button(t('hyg.look'), { href: href('hygiene', section, asked(query)) }));
 }
 
 async function overview({ query, signal, company }) {
   const [report, where] = await Promise.all([
-    get('hygiene', { staleDays: query.staleDays, limit: 1 }, signal),
+    get('hygiene', { ...asked(query), limit: 1 }, signal),
     company.can('company.read') ? get('company', {}, signal) : { directories: [] },
   ]);
-  const days = field({
-    name: 'staleDays', kind: 'number', label: t('hyg.days'), value: report.staleAfterDays,
-    attrs: { min: 1, max: 3650 },
-    change: (value) => { if (value >= 1 && value <= 3650) go(href('hygiene', '', { staleDays: value })); },
-  });
   return {
     title: t('nav.hygiene'),
     node: el('div', { class: 'page' }, head({ title: t('nav.hygiene'), lead: t('hyg.lead') }),
-      el('div', { class: 'filters' }, days.node),
-      el('div', { class: 'cards' }, SECTIONS.map((one) =>
-        summary(one, report.sections[one], report.staleAfterDays))),
+      narrowing(query),
+      el('div', { class: 'cards' }, SECTIONS.filter((one) => report.sections[one])
+        .map((one) => summary(one, report.sections[one], report.staleAfterDays, query))),
       el('ul', { class: 'bare muted' }, fresh(where))),
   };
 }
 
 async function section({ company, params: { id }, query, signal }) {
-  const { staleDays } = query;
   const groups = id === 'emptyGroups';
   const inactive = id === 'staleAccounts' || id === 'inactiveGuests';
   const { staleAfterDays, sections: { [id]: known } } =
-    await get('hygiene', { sections: id, staleDays, limit: 1 }, signal);
+    await get('hygiene', { ...asked(query), sections: id, limit: 1 }, signal);
   const top = (...more) => el('div', { class: 'page' }, head({
     title: t(`hyg.${id}`), lead: t(`hyg.${id}.text`, { n: staleAfterDays }),
-    actions: known.count > 0 && company.can('hygiene.export') && download(id, staleDays, known.count),
-    sub: el('a', { href: href('hygiene', '', { staleDays }) }, t('hyg.back')),
-  }), ...more);
+    actions: known.count > 0 && company.can('hygiene.export') && download(id, query, known.countIsMinimum),
+    sub: el('a', { href: href('hygiene', '', asked(query)) }, t('hyg.back')),
+  }), !groups && narrowing(query), ...more);
   if (!known.available) return { title: t(`hyg.${id}`), node: top(card({}, quote(known.reason))) };
   const columns = groups ? [
     { label: t('group.name'), kind: 'main', cell: (row) =>
@@ -92,9 +102,10 @@ async function section({ company, params: { id }, query, signal }) {
     }] : []),
   ];
   const rows = list({
-    path: 'hygiene', query: () => ({ sections: id, staleDays }), signal, caption: t(`hyg.${id}`), columns,
+    path: 'hygiene', query: () => ({ ...asked(query), sections: id }), signal, caption: t(`hyg.${id}`), columns,
     none: () => ({ text: t('hyg.none') }),
-    of: ({ sections: { [id]: one } }) => ({ ...one, totalCount: one.count }),
+    of: ({ sections: { [id]: one } }) =>
+      ({ ...one, totalCount: one.count, totalCountIsMinimum: one.countIsMinimum }),
   });
   await rows.ready;
   return {

@@ -171,24 +171,6 @@ static void cut_to(apr_pool_t *pool, audit_record *record, size_t max, size_t le
     }
 }
 
-/* A formatter's way to a number costs as much as the rest of the record. */
-static char *digits(char *to, int64_t number)
-{
-    char reversed[20];
-    int count = 0;
-    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    do {
-        reversed[count++] = (char)('0' + rest % 10);
-    } while (rest /= 10);
-    if (number < 0) {
-        *to++ = '-';
-    }
-    while (count) {
-        *to++ = reversed[--count];
-    }
-    return to;
-}
-
 char *audit_encode(apr_pool_t *pool, const audit_record *given, size_t max)
 {
     audit_record record = *given;
@@ -222,7 +204,7 @@ char *audit_encode(apr_pool_t *pool, const audit_record *given, size_t max)
         }
     }
     to = stpcpy(to, "\"at\":");
-    to = digits(to, record.at);
+    to = ida_digits(to, record.at);
     strcpy(to, "}");
     return text;
 }

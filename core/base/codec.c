@@ -10,6 +10,32 @@
 #include "core/base/context.h"
 #include "core/base/digest.h"
 
+char *ida_ascii_small(apr_pool_t *pool, const char *text)
+{
+    char *small = text ? apr_pstrdup(pool, text) : NULL;
+    for (char *p = small; p && *p; p++) {
+        *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
+    }
+    return small;
+}
+
+char *ida_digits(char *to, int64_t number)
+{
+    char reversed[IDA_DIGITS_MAX];
+    int count = 0;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do {
+        reversed[count++] = (char)('0' + rest % 10);
+    } while (rest /= 10);
+    if (number < 0) {
+        *to++ = '-';
+    }
+    while (count) {
+        *to++ = reversed[--count];
+    }
+    return to;
+}
+
 char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len)
 {
     static const char digits[] = "0123456789abcdef";

@@ -1,4 +1,5 @@
-/* Owns the way from bytes to JSON values and back. Must not know what the members mean. */
+/* Owns the way from bytes to JSON values, and the making of values. Must not know what the members
+ * mean. */
 #include "core/base/json.h"
 
 #include <apr_strings.h>
@@ -180,34 +181,6 @@ json_t *ida_json_load(apr_pool_t *pool, const char *text)
                 : NULL;
 }
 
-static char *dump(apr_pool_t *pool, const json_t *value, size_t how)
-{
-    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | how;
-    char most[2048]; /* nearly every text: written once */
-    size_t len = value ? json_dumpb(value, most, sizeof most, flags) : 0;
-    if (!len) {
-        return NULL;
-    }
-    char *text = apr_palloc(pool, len + 1);
-    if (len <= sizeof most) {
-        memcpy(text, most, len);
-    } else {
-        json_dumpb(value, text, len, flags);
-    }
-    text[len] = '\0';
-    return text;
-}
-
-char *ida_json_text(apr_pool_t *pool, const json_t *value)
-{
-    return dump(pool, value, 0);
-}
-
-char *ida_json_sorted(apr_pool_t *pool, const json_t *value)
-{
-    return dump(pool, value, JSON_SORT_KEYS);
-}
-
 const char *ida_json_string(const json_t *object, const char *member)
 {
     return json_string_value(json_object_get(object, member));
@@ -217,13 +190,13 @@ const char *ida_json_string(const json_t *object, const char *member)
 static json_t *string_of(const char *text)
 {
     size_t len = strlen(text);
-    json_t *value = json_stringn(text, len);
-    if (!value) {
-        apr_pool_t *scratch;
-        apr_pool_create(&scratch, NULL);
-        value = json_string(ida_clean(scratch, text, len, 0));
-        apr_pool_destroy(scratch);
+    if (ida_utf8_valid(text, len)) {
+        return json_stringn_nocheck(text, len);
     }
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, NULL);
+    json_t *value = json_string(ida_clean(scratch, text, len, 0));
+    apr_pool_destroy(scratch);
     return value;
 }
 

@@ -26,6 +26,8 @@ json_t *ida_json_keep(apr_pool_t *pool, json_t *value);
 /* Compact text in pool, NULL for NULL; `sorted` members for anything that is hashed or compared. */
 char *ida_json_text(apr_pool_t *pool, const json_t *value);
 char *ida_json_sorted(apr_pool_t *pool, const json_t *value);
+/* Bytes of the compact text. */
+size_t ida_json_length(const json_t *value);
 /* What stands between the quotes of a JSON string: bytes needed for it, and the writing, which
  * returns where it ended (no terminator). The text must be valid UTF-8. */
 size_t ida_json_escaped_length(const char *text, size_t len);

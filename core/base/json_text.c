@@ -4,31 +4,27 @@
 
 #include "core/base/json.h"
 
-/* Bytes that a byte takes between the quotes of a string. */
-static size_t escaped_size(unsigned char ch)
-{
-    if (ch >= 0x20) {
-        return ch == '"' || ch == '\\' ? 2 : 1;
-    }
-    return ch && strchr("\b\f\n\r\t", ch) ? 2 : 6;
-}
+/* Bytes that a byte takes between the quotes of a string beyond the one that it is. */
+static const unsigned char extra[256] = {
+    [0 ... 7] = 5, ['\b'] = 1, ['\t'] = 1, ['\n'] = 1,      [11] = 5,
+    ['\f'] = 1,    ['\r'] = 1, ['"'] = 1,  [14 ... 31] = 5, ['\\'] = 1,
+};
 
 size_t ida_json_escaped_length(const char *text, size_t len)
 {
-    size_t size = 0;
+    size_t size = len;
     for (size_t i = 0; i < len; i++) {
-        size += escaped_size((unsigned char)text[i]);
+        size += extra[(unsigned char)text[i]];
     }
     return size;
 }
 
-static char *escape_byte(char *to, unsigned char ch)
+static char *escape_control(char *to, unsigned char ch)
 {
     static const char hex[] = "0123456789ABCDEF", from[] = "\b\f\n\r\t", letters[] = "bfnrt";
     const char *named = ch ? strchr(from, ch) : NULL;
-    *to++ = '\\';
-    if (ch >= 0x20 || named) {
-        *to++ = named ? letters[named - from] : (char)ch;
+    if (named) {
+        *to++ = letters[named - from];
         return to;
     }
     memcpy(to, "u00", 3);
@@ -39,14 +35,16 @@ static char *escape_byte(char *to, unsigned char ch)
 
 char *ida_json_escape(char *to, const char *text, size_t len)
 {
-    size_t plain = 0; /* where the bytes begin that go over as they are */
     for (size_t i = 0; i < len; i++) {
-        if (escaped_size((unsigned char)text[i]) > 1) {
-            memcpy(to, text + plain, i - plain);
-            to = escape_byte(to + (i - plain), (unsigned char)text[i]);
-            plain = i + 1;
+        unsigned char ch = (unsigned char)text[i];
+        if (extra[ch]) {
+            *to++ = '\\';
+        }
+        if (ch < 0x20) {
+            to = escape_control(to, ch);
+        } else {
+            *to++ = (char)ch;
         }
     }
-    memcpy(to, text + plain, len - plain);
-    return to + (len - plain);
+    return to;
 }

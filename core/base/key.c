@@ -80,7 +80,9 @@ static size_t key_at(const char *text, size_t *prefix)
     char key[KEY_LEN], check[CHECK_DIGITS];
     size_t at = 0;
     for (size_t i = 0; i < KEY_LEN; i++) {
-        *prefix = i == PREFIX_LEN ? at : *prefix;
+        if (i == PREFIX_LEN) {
+            *prefix = at;
+        }
         at += read_character(text + at, &key[i]);
         if (i < PREFIX_LEN ? key[i] != KEY_PREFIX[i] : !is_digit(key[i])) {
             return 0;

@@ -46,6 +46,14 @@ int ida_language_tag_valid(const char *tag);
 /* 1 when the two letters are an assigned ISO 3166-1 alpha-2 code (any case). */
 int ida_country_code_valid(const char *code);
 
+/* A copy with the letters of ASCII made small, others as they are. NULL for NULL. */
+char *ida_ascii_small(apr_pool_t *pool, const char *text);
+
+/* The number in decimal digits, without an end; returns where it ended. At most IDA_DIGITS_MAX
+ * bytes. A formatter's way to a number costs as much as the rest of a record. */
+#define IDA_DIGITS_MAX 20
+char *ida_digits(char *to, int64_t number);
+
 char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len); /* lower case */
 int ida_hex_digit(char ch); /* its value; -1 when it is none */
 /* Bytes of a hex text, *len set; NULL when it is not hex. */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "core/base/context.h"
+#include "core/base/text.h"
 
 int64_t ida_days_from_civil(int year, int month, int day)
 {
@@ -107,6 +108,14 @@ int ida_time_parse(const char *text, int64_t *at_ms)
     return *at_ms > 0;
 }
 
+static char *write_two(char *to, char mark, int number)
+{
+    *to++ = mark;
+    *to++ = (char)('0' + number / 10);
+    *to++ = (char)('0' + number % 10);
+    return to;
+}
+
 int ida_utc_write(char out[IDA_UTC_SIZE], int64_t at_ms)
 {
     time_t seconds = (time_t)(at_ms / 1000);
@@ -114,9 +123,19 @@ int ida_utc_write(char out[IDA_UTC_SIZE], int64_t at_ms)
     if (at_ms <= 0 || !gmtime_r(&seconds, &tm)) {
         return 0;
     }
-    size_t len = strftime(out, IDA_UTC_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
     int ms = (int)(at_ms % 1000);
-    apr_snprintf(out + len, IDA_UTC_SIZE - len, ms ? ".%03dZ" : "Z", ms);
+    char *to = ida_digits(out, tm.tm_year + 1900);
+    to = write_two(to, '-', tm.tm_mon + 1);
+    to = write_two(to, '-', tm.tm_mday);
+    to = write_two(to, 'T', tm.tm_hour);
+    to = write_two(to, ':', tm.tm_min);
+    to = write_two(to, ':', tm.tm_sec);
+    if (ms) {
+        to = write_two(to, '.', ms / 10);
+        *to++ = (char)('0' + ms % 10);
+    }
+    *to++ = 'Z';
+    *to = '\0';
     return 1;
 }
 

@@ -309,7 +309,7 @@ static ida_kind step_late(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int
 static ida_kind step_deal(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     cursor->count++;
-    return cache_places_deal(&run->at, c, more);
+    return cache_index_deal(&run->at, c, more);
 }
 
 typedef struct ending {
@@ -323,7 +323,7 @@ static ida_kind step_end(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int 
     const cache_at *at = &run->at;
     int64_t now = ida_now(c->env);
     *more = 0;
-    ida_kind kind = cache_loading(at, c, 0);
+    ida_kind kind = cache_loading(at, c, CACHE_NOT_LOADING);
     return kind ? kind
                 : store_write(at->s, c, STMT_sync_state_done,
                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged),

@@ -21,8 +21,7 @@ static int64_t guard_limit(const cache_guard *guard, int64_t cached)
         return guard->count;
     }
     int64_t limit = cached * (guard && guard->percent > 0 ? guard->percent : 20) / 100;
-    limit = limit < 500 ? limit : 500;
-    return limit > 20 ? limit : 20;
+    return limit < 20 ? 20 : limit < 500 ? limit : 500;
 }
 
 /* A changed permission or base looks exactly like a mass deletion: both kinds are counted before

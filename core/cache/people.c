@@ -6,32 +6,30 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/cache/kept.h"
 #include "core/cache/place.h"
 #include "core/cache/terms.h"
 #include "core/store/rows.h"
 
+/* Of a row of people, whatever else stands in it. */
+#define PERSON_OF(row)                                                                           \
+    (cache_listed_person)                                                                        \
+    {                                                                                            \
+        .directory = (row)->directory.text, .id = (row)->id.text, .upn = (row)->upn.text,        \
+        .display_name = (row)->display_name.text, .department = (row)->department.text,          \
+        .job_title = (row)->job_title.text, .company = (row)->company.text,                      \
+        .employee_id = (row)->employee_id.text, .name_key = (row)->name_key.text,                \
+        .manager_id = (row)->manager_id.text, .manager_upn = (row)->manager_upn.text,            \
+        .manager_name = (row)->manager_display_name.text, .enabled = (row)->enabled.number != 0, \
+        .guest = (row)->guest.number != 0, .last_sign_in_at = (row)->last_sign_in_at.number,     \
+        .last_success_at = (row)->last_success_at.number, .active_at = (row)->active_at.number,  \
+    }
+
 static void person_of(const db_result *r, int i, void *out)
 {
     const row_person *row = DB_ROW(person, r, i);
-    *(cache_listed_person *)out = (cache_listed_person){
-        .directory = row->directory.text,
-        .id = row->id.text,
-        .upn = row->upn.text,
-        .display_name = row->display_name.text,
-        .department = row->department.text,
-        .job_title = row->job_title.text,
-        .company = row->company.text,
-        .employee_id = row->employee_id.text,
-        .name_key = row->name_key.text,
-        .manager_id = row->manager_id.text,
-        .manager_upn = row->manager_upn.text,
-        .manager_name = row->manager_display_name.text,
-        .enabled = row->enabled.number != 0,
-        .guest = row->guest.number != 0,
-        .last_sign_in_at = row->last_sign_in_at.number,
-        .last_success_at = row->last_success_at.number,
-        .active_at = row->active_at.number,
-    };
+    *(cache_listed_person *)out = PERSON_OF(row);
 }
 
 static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
@@ -47,12 +45,13 @@ typedef struct bound {
     const char *license, *managers, *groups;
     cache_terms terms;
     int64_t first, end; /* places of the tenant */
+    int64_t group;      /* its number; 0: there is no such group */
+    int64_t direct;     /* its members that are no groups, at least; as the cache keeps it */
     int few;            /* the group has few members: the way begins at them */
 } bound;
 
-#define FEW 2000
-/* What everybody has: the day of the creation. */
-#define EVERYBODY "\"_b\"*"
+/* From so many members on, a walk over the list meets them soon enough. */
+#define FEW 10000
 
 /* Numbers of the group and of those within it, as a JSON list. */
 static ida_kind groups_of(store *s, ida_ctx *c, const char *tenant, const ida_group *group,
@@ -67,11 +66,14 @@ static ida_kind groups_of(store *s, ida_ctx *c, const char *tenant, const ida_gr
     for (int i = 0; !kind && i < r.rows; i++) {
         json_array_append_new(numbers, json_integer(DB_ROW(number, &r, i)->number.number));
     }
+    b->group = !kind && r.rows ? DB_ROW(number, &r, 0)->number.number : 0;
     b->groups = ida_json_text(c->pool, numbers);
-    kind = kind ? kind
-                : store_number(s, c, STMT_group_size, DB_ARGS(DB_T(b->groups), DB_I(FEW + 1)),
-                               &members);
-    b->few = members <= FEW;
+    b->direct = kind ? 0 : group->member_count - r.rows;
+    if (!kind && b->direct <= FEW) {
+        kind = store_number(s, c, STMT_group_size, DB_ARGS(DB_T(b->groups), DB_I(FEW + 1)),
+                            &members);
+        b->few = members <= FEW;
+    }
     return kind;
 }
 
@@ -79,11 +81,7 @@ static ida_kind groups_of(store *s, ida_ctx *c, const char *tenant, const ida_gr
 static const char *quoted(apr_pool_t *pool, const char *name)
 {
     const char *list = cache_list(pool, &name, 1);
-    char *text = apr_pstrndup(pool, list + 1, strlen(list) - 2);
-    for (char *p = text; *p; p++) {
-        *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
-    }
-    return text;
+    return ida_ascii_small(pool, apr_pstrndup(pool, list + 1, strlen(list) - 2));
 }
 
 static ida_kind resolve(store *s, ida_ctx *c, const char *tenant, const cache_people_filter *f,
@@ -94,11 +92,8 @@ static ida_kind resolve(store *s, ida_ctx *c, const char *tenant, const cache_pe
         b->managers = cache_list(c->pool, f->managers, 1 + (f->managers[1] != NULL));
     }
     ida_kind kind = f->group ? groups_of(s, c, tenant, f->group, b) : IDA_OK;
-    if (!kind && !store_is_postgresql(s)) {
-        b->terms = cache_terms_of(c->pool, f);
-        kind = cache_shelf(s, c, tenant, &b->first, &b->end);
-    }
-    return kind;
+    b->terms = cache_terms_of(c->pool, store_is_postgresql(s), f);
+    return kind || store_is_postgresql(s) ? kind : cache_shelf(s, c, tenant, &b->first, &b->end);
 }
 
 #define FILTER_ARGS(f, b)                                                                         \
@@ -115,7 +110,7 @@ static ida_kind begin_at(store *s, ida_ctx *c, const char *tenant, const cache_p
                          int64_t *first)
 {
     db_result r;
-    if (!*f->after_name && !*f->after_id) {
+    if (store_is_postgresql(s) || (!*f->after_name && !*f->after_id)) {
         return IDA_OK;
     }
     ida_kind kind = store_read(s, c, STMT_place_before,
@@ -156,11 +151,12 @@ ida_kind cache_people_exact(store *s, ida_ctx *c, const char *tenant,
                        rows, count);
 }
 
-static ida_kind count_terms(store *s, ida_ctx *c, const bound *b, const char *match, int64_t most,
-                            int64_t *total)
+static ida_kind count_terms(store *s, ida_ctx *c, const char *tenant, const bound *b,
+                            const char *match, int64_t most, int64_t *total)
 {
-    return store_number(s, c, STMT_people_terms_count,
-                        DB_ARGS(DB_T(match), DB_I(b->first), DB_I(b->end), DB_I(most)), total);
+    return store_number(
+        s, c, STMT_people_terms_count,
+        DB_ARGS(DB_T(match), DB_I(b->first), DB_I(b->end), DB_I(most), DB_T(tenant)), total);
 }
 
 /* Rows are looked at where terms do not say all. */
@@ -174,26 +170,66 @@ static ida_kind count_matches(store *s, ida_ctx *c, const char *tenant,
                         total);
 }
 
+static int asks_for_group_alone(const cache_people_filter *filter)
+{
+    cache_people_filter rest = *filter;
+    rest.group = NULL;
+    return rest.enabled < 0 && rest.guest < 0 && cache_filter_is_kept(&rest);
+}
+
+/* Of a large group the cache knows how many there are, when nothing else is asked for. Else whoever
+ * is looked at for each: those who match the terms, where they are fewer than the members; or
+ * members, of whom the direct ones alone mostly are as many as are counted. */
+static ida_kind count_group(store *s, ida_ctx *c, const char *tenant,
+                            const cache_people_filter *filter, const bound *b, int64_t most,
+                            int64_t *total)
+{
+    int64_t members = b->direct > FEW ? b->direct : FEW, matching = members + 1;
+    if (b->direct >= most && asks_for_group_alone(filter)) {
+        *total = most;
+        return IDA_OK;
+    }
+    ida_kind kind = IDA_OK;
+    if (!b->few && b->terms.match) {
+        kind = count_terms(s, c, tenant, b, b->terms.match, members + 1, &matching);
+    }
+    if (!kind && matching <= members) {
+        return count_matches(s, c, tenant, filter, b, b->terms.match, most, total);
+    }
+    if (!kind && !b->few) {
+        kind = store_number(s, c, STMT_people_direct_count,
+                            DB_ARGS(FILTER_ARGS(filter, *b), DB_I(most), DB_I(b->group)), total);
+    }
+    return kind || *total >= most
+               ? kind
+               : store_number(s, c, STMT_people_in_group_count,
+                              DB_ARGS(FILTER_ARGS(filter, *b), DB_I(most)), total);
+}
+
 ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
                             const cache_people_filter *filter, int64_t most, int64_t *total)
 {
     bound b;
     int64_t edges = 0;
+    *total = 0;
+    if (cache_filter_is_kept(filter)) {
+        const cache_kind_of_people which = {filter->enabled, filter->guest, -1};
+        return cache_people_kept(s, c, tenant, &which, most, total);
+    }
     ida_kind kind = resolve(s, c, tenant, filter, &b);
     if (kind) {
         return kind;
     }
-    if (b.few || (!b.terms.match && (filter->group || store_is_postgresql(s)))) {
-        return store_number(s, c, b.few ? STMT_people_in_group_count : STMT_people_count,
-                            DB_ARGS(FILTER_ARGS(filter, b), DB_I(most)), total);
+    if (filter->group) {
+        return count_group(s, c, tenant, filter, &b, most, total);
     }
     if (b.terms.whole) {
-        return count_terms(s, c, &b, b.terms.match ? b.terms.match : EVERYBODY, most, total);
+        return count_terms(s, c, tenant, &b, b.terms.match, most, total);
     }
     if (!b.terms.inside) {
         return count_matches(s, c, tenant, filter, &b, b.terms.match, most, total);
     }
-    kind = count_terms(s, c, &b, b.terms.inside, most, total);
+    kind = count_terms(s, c, tenant, &b, b.terms.inside, most, total);
     if (!kind && *total < most) {
         kind = count_matches(s, c, tenant, filter, &b, b.terms.edges, most - *total, &edges);
     }
@@ -207,6 +243,11 @@ ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
     DB_T((of)->department), DB_T((of)->company), \
         DB_T((of)->license ? quoted(c->pool, (of)->license) : NULL)
 
+static int of_everybody(const cache_report_filter *of)
+{
+    return !of->department && !of->company && !of->license;
+}
+
 ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
                            const cache_report_filter *of, int64_t after_at, const char *after_id,
                            int limit, const cache_listed_person **rows, int *count)
@@ -218,10 +259,12 @@ ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, 
 }
 
 ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
-                                 int64_t before, const cache_report_filter *of, int64_t *total)
+                                 int64_t before, const cache_report_filter *of, int64_t most,
+                                 int64_t *total)
 {
     return store_number(s, c, STMT_people_idle_count,
-                        DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), OF_ARGS(of)), total);
+                        DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), OF_ARGS(of), DB_I(most)),
+                        total);
 }
 
 ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
@@ -235,28 +278,22 @@ ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
 }
 
 ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant,
-                                      const cache_report_filter *of, int64_t *total)
+                                      const cache_report_filter *of, int64_t most, int64_t *total)
 {
-    return store_number(s, c, STMT_people_unmanaged_count, DB_ARGS(DB_T(tenant), OF_ARGS(of)),
-                        total);
+    if (of_everybody(of)) {
+        const cache_kind_of_people members = {.enabled = 1, .guest = 0, .managed = 0};
+        return cache_people_kept(s, c, tenant, &members, most, total);
+    }
+    return store_number(s, c, STMT_people_unmanaged_count,
+                        DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), total);
 }
 
 static void holder_of(const db_result *r, int i, void *out)
 {
     const row_holder *row = DB_ROW(holder, r, i);
-    *(cache_holder *)out = (cache_holder){
-        .person = {.directory = row->directory.text,
-                   .id = row->id.text,
-                   .upn = row->upn.text,
-                   .display_name = row->display_name.text,
-                   .department = row->department.text,
-                   .job_title = row->job_title.text,
-                   .name_key = row->name_key.text,
-                   .enabled = row->enabled.number != 0,
-                   .guest = row->guest.number != 0,
-                   .last_sign_in_at = row->last_sign_in_at.number},
-        .licenses = row->licenses.text,
-        .memberships = row->memberships.number};
+    *(cache_holder *)out = (cache_holder){.person = PERSON_OF(row),
+                                          .licenses = row->licenses.text,
+                                          .memberships = row->memberships.number};
 }
 
 ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
@@ -273,8 +310,16 @@ ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
 ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
                                     const cache_report_filter *of, int64_t most, int64_t *total)
 {
-    return store_number(s, c, STMT_people_holding_count,
-                        DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), total);
+    ida_kind kind = IDA_OK;
+    *total = 0;
+    if (of_everybody(of)) { /* those with licences alone may be as many, and are in an index */
+        kind = store_number(s, c, STMT_people_disabled_licensed_count,
+                            DB_ARGS(DB_T(tenant), DB_I(most)), total);
+    }
+    return kind || *total >= most
+               ? kind
+               : store_number(s, c, STMT_people_holding_count,
+                              DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), total);
 }
 
 static void group_of(const db_result *r, int i, void *out)
@@ -294,9 +339,10 @@ ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char
                       group_of, sizeof **rows, rows, count);
 }
 
-ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t *total)
+ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t most,
+                                  int64_t *total)
 {
-    return store_number(s, c, STMT_groups_empty_count, DB_ARGS(DB_T(tenant)), total);
+    return store_number(s, c, STMT_groups_empty_count, DB_ARGS(DB_T(tenant), DB_I(most)), total);
 }
 
 static void listed_of(const db_result *r, int i, void *out)

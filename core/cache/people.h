@@ -65,8 +65,10 @@ typedef struct cache_report_filter {
 ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
                            const cache_report_filter *of, int64_t after_at, const char *after_id,
                            int limit, const cache_listed_person **rows, int *count);
+/* Counts of what a report tells: each at most `most`. */
 ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
-                                 int64_t before, const cache_report_filter *of, int64_t *total);
+                                 int64_t before, const cache_report_filter *of, int64_t most,
+                                 int64_t *total);
 
 /* Enabled people, no guests, for whom the directory names no manager. */
 ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
@@ -74,7 +76,7 @@ ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
                                 const char *after_id, int limit, const cache_listed_person **rows,
                                 int *count);
 ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant,
-                                      const cache_report_filter *of, int64_t *total);
+                                      const cache_report_filter *of, int64_t most, int64_t *total);
 
 /* Disabled accounts with direct memberships (other than by a rule) or licences, by name. */
 typedef struct cache_holder {
@@ -86,7 +88,6 @@ ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
                               const cache_report_filter *of, const char *after_name,
                               const char *after_id, int limit, const cache_holder **rows,
                               int *count);
-/* At most `most`. */
 ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
                                     const cache_report_filter *of, int64_t most, int64_t *total);
 
@@ -97,7 +98,8 @@ typedef struct cache_empty_group {
 ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name,
                             const char *after_id, int limit, const cache_empty_group **rows,
                             int *count);
-ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
+ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t most,
+                                  int64_t *total);
 
 typedef struct cache_listed_group {
     const char *directory, *id, *name, *kind, *description, *name_key; /* in the order of name_key,

@@ -301,17 +301,6 @@ typedef struct named_groups {
     apr_hash_t *ids, *names; /* -> span */
 } named_groups;
 
-/* IDs are hexadecimal digits, which some tools write in capitals and directories in small letters.
- */
-static char *small(apr_pool_t *pool, const char *id)
-{
-    char *text = apr_pstrdup(pool, id);
-    for (char *p = text; *p; p++) {
-        *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
-    }
-    return text;
-}
-
 static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char *const *named,
                            int count, named_groups *out)
 {
@@ -319,7 +308,7 @@ static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char 
            *names = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < count; i++) {
         json_array_append_new(ids, json_string(named[i]));
-        json_array_append_new(ids, json_string(small(c->pool, named[i])));
+        json_array_append_new(ids, json_string(ida_ascii_small(c->pool, named[i])));
         json_array_append_new(names, json_string(ida_fold_search(c->pool, named[i])));
     }
     ida_kind kind = store_read(s, c, STMT_groups_named,
@@ -347,7 +336,7 @@ static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char 
 static ida_kind named_row(const named_groups *groups, ida_ctx *c, const char *named, int *row)
 {
     const span *of = apr_hash_get(groups->ids, named, APR_HASH_KEY_STRING);
-    of = of ? of : apr_hash_get(groups->ids, small(c->pool, named), APR_HASH_KEY_STRING);
+    of = of ? of : apr_hash_get(groups->ids, ida_ascii_small(c->pool, named), APR_HASH_KEY_STRING);
     if (of) {
         *row = of->from;
         return IDA_OK;

@@ -1,11 +1,12 @@
 /* Owns places: a number for each listed person that grows in the order of lists, so that the index
  * of terms gives its matches in that order. Dealt with gaps; where a gap is used up, those behind
- * it are dealt anew. Of SQLite alone: PostgreSQL's index keeps no order. Must not know what terms
- * say.
+ * it are dealt anew. Of SQLite alone: PostgreSQL's index keeps no order (core/cache/segment.c).
+ * Must not know what terms say.
  */
 #include <string.h>
 
 #include "core/cache/place.h"
+#include "core/cache/segment.h"
 #include "core/store/rows.h"
 
 #define SHELF_BITS 43 /* places of a tenant */
@@ -137,15 +138,13 @@ static ida_kind deal_rows(const cache_at *at, ida_ctx *c, const db_result *r, in
     return kind;
 }
 
-ida_kind cache_places_deal(const cache_at *at, ida_ctx *c, int *more)
+static ida_kind places_deal(const cache_at *at, ida_ctx *c, int *more)
 {
     db_result r = {0};
     int64_t first, end;
     *more = 0;
-    ida_kind kind = store_is_postgresql(at->s)
-                        ? IDA_OK
-                        : store_read(at->s, c, STMT_place_missing,
-                                     DB_ARGS(DB_T(at->tenant), DB_I(DEALT)), &r);
+    ida_kind kind = store_read(at->s, c, STMT_place_missing, DB_ARGS(DB_T(at->tenant), DB_I(DEALT)),
+                               &r);
     if (kind || !r.rows) {
         return kind;
     }
@@ -160,39 +159,48 @@ ida_kind cache_forget_words(store *s, ida_ctx *c)
     return store_is_postgresql(s) ? IDA_OK : store_write(s, c, STMT_terms_merge, DB_NONE, NULL);
 }
 
-ida_kind cache_terms_settle(const cache_at *at, ida_ctx *c)
+static ida_kind terms_settle(const cache_at *at, ida_ctx *c)
 {
     static const db_statement in_order[] = {STMT_terms_out, STMT_terms_in, STMT_terms_settled};
-    db_result r = {0};
-    ida_kind kind = store_is_postgresql(at->s)
-                        ? IDA_OK
-                        : store_read(at->s, c, STMT_terms_stale, DB_NONE, &r);
+    db_result r;
+    ida_kind kind = store_read(at->s, c, STMT_terms_stale, DB_NONE, &r);
     for (size_t i = 0; !kind && r.rows && i < sizeof in_order / sizeof *in_order; i++) {
         kind = store_write(at->s, c, in_order[i], DB_NONE, NULL);
     }
     return kind;
 }
 
-/* 1 while a directory is read for the first time: that run deals places at its end, and until then
- * nobody asks. */
+/* --- both engines --- */
+
 #define LOADING "loading"
 
-ida_kind cache_loading(const cache_at *at, ida_ctx *c, int yes)
+ida_kind cache_loading(const cache_at *at, ida_ctx *c, int state)
 {
     return store_write(at->s, c, STMT_counter_set,
-                       DB_ARGS(DB_T(at->tenant), DB_T(LOADING), DB_I(yes)), NULL);
+                       DB_ARGS(DB_T(at->tenant), DB_T(LOADING), DB_I(state)), NULL);
+}
+
+ida_kind cache_loading_get(const cache_at *at, ida_ctx *c, int64_t *state)
+{
+    return store_number(at->s, c, STMT_counter_get, DB_ARGS(DB_T(at->tenant), DB_T(LOADING)),
+                        state);
+}
+
+ida_kind cache_index_deal(const cache_at *at, ida_ctx *c, int *more)
+{
+    return (store_is_postgresql(at->s) ? cache_segments_deal : places_deal)(at, c, more);
 }
 
 ida_kind cache_leave(const cache_at *at, ida_ctx *c)
 {
     int64_t loading = 0;
-    ida_kind kind = store_is_postgresql(at->s)
-                        ? IDA_OK
-                        : store_number(at->s, c, STMT_counter_get,
-                                       DB_ARGS(DB_T(at->tenant), DB_T(LOADING)), &loading);
-    int more = !loading;
+    ida_kind kind = cache_loading_get(at, c, &loading);
+    int more = !loading && !store_is_postgresql(at->s);
     while (!kind && more) {
-        kind = cache_places_deal(at, c, &more);
+        kind = places_deal(at, c, &more);
     }
-    return kind ? kind : cache_terms_settle(at, c);
+    return kind                          ? kind
+           : !store_is_postgresql(at->s) ? terms_settle(at, c)
+           : loading                     ? IDA_OK
+                                         : cache_segments_settle(at, c);
 }

@@ -7,13 +7,13 @@
 /* The tenant's places: first <= place < end. */
 ida_kind cache_shelf(store *s, ida_ctx *c, const char *tenant, int64_t *first, int64_t *end);
 
-/* Places for some of those who have none; *more: there may be others. */
-ida_kind cache_places_deal(const cache_at *at, ida_ctx *c, int *more);
+/* Puts some of those into the index whom a load has brought; *more: there may be others. */
+ida_kind cache_index_deal(const cache_at *at, ida_ctx *c, int *more);
 
-/* Notes that a first load is at work, or that it has dealt its places. */
-ida_kind cache_loading(const cache_at *at, ida_ctx *c, int yes);
-
-/* The index follows what changed in this transaction. */
-ida_kind cache_terms_settle(const cache_at *at, ida_ctx *c);
+/* A first load leaves the index as it is until its end, when it deals with all at once; until then
+ * nobody asks. */
+enum { CACHE_NOT_LOADING, CACHE_LOADING, CACHE_DEALING };
+ida_kind cache_loading(const cache_at *at, ida_ctx *c, int state);
+ida_kind cache_loading_get(const cache_at *at, ida_ctx *c, int64_t *state);
 
 #endif

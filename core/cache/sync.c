@@ -228,7 +228,7 @@ static ida_kind begin(cache_sync *run, ida_ctx *c)
                 : store_read(at->s, c, STMT_directory_empty,
                              DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &r);
     at->first = !kind && r.rows > 0;
-    return kind || !at->first ? kind : cache_loading(at, c, 1);
+    return kind || !at->first ? kind : cache_loading(at, c, CACHE_LOADING);
 }
 
 ida_kind cache_sync_begin(cache_sync **out, store *s, ida_ctx *c, apr_pool_t *pool,

@@ -1,9 +1,10 @@
 /* Owns the language of the index of terms: a filter as a question to it. Must not know statements.
- * Nothing that anybody types is syntax: words hold letters and digits alone, values are written in
- * hexadecimal digits. */
+ * Nothing that anybody types is syntax: words hold letters and digits alone, values and their
+ * digests are hexadecimal digits. */
 #include "core/cache/terms.h"
 
 #include <apr_strings.h>
+#include <limits.h>
 #include <string.h>
 
 #include "core/base/text.h"
@@ -11,9 +12,36 @@
 #define DAY_MS INT64_C(86400000)
 #define DAYS_END 32768 /* of three digits to the base of 32 */
 
-static const char *also(apr_pool_t *pool, const char *match, const char *more)
+/* As the engine spells a question. A / stands where PostgreSQL's statement writes the number of a
+ * segment: words and values have none. */
+typedef struct language {
+    apr_pool_t *pool;
+    const char *open, *close, *begins, *both, *either;
+    int digits; /* of a value's digest; 0: the value itself */
+} language;
+
+/* SQLite's FTS5, PostgreSQL's tsquery. */
+static const language languages[] = {{NULL, "\"", "\"", "\"*", " AND ", " OR ", 0},
+                                     {NULL, "'/", "'", "':*", " & ", " | ", 20}};
+
+static const char *term(const language *l, const char *text, int begins)
 {
-    return !more ? match : match ? apr_pstrcat(pool, match, " AND ", more, NULL) : more;
+    return apr_pstrcat(l->pool, l->open, text, begins ? l->begins : l->close, NULL);
+}
+
+static const char *joined(const language *l, const char *match, const char *how, const char *more)
+{
+    return !more ? match : match ? apr_pstrcat(l->pool, match, how, more, NULL) : more;
+}
+
+static const char *also(const language *l, const char *match, const char *more)
+{
+    return joined(l, match, l->both, more);
+}
+
+static const char *any_of(const language *l, const char *match)
+{
+    return apr_pstrcat(l->pool, "(", match, ")", NULL);
 }
 
 /* --- words --- */
@@ -23,8 +51,9 @@ static int in_word(char ch)
     return (unsigned char)ch >= 0x80 || (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z');
 }
 
-/* "|o'|neil": a word o, and one that begins with neil. Signs between are not in the index. */
-static const char *word(apr_pool_t *pool, const char *marked, int *whole)
+/* "|o'|neil": a word that begins with o, and one that begins with neil. What else the signs say is
+ * not asked of the index. */
+static const char *word(const language *l, const char *marked, int *whole)
 {
     const char *match = NULL;
     for (const char *p = marked; *p;) {
@@ -37,7 +66,7 @@ static const char *word(apr_pool_t *pool, const char *marked, int *whole)
             p++;
             continue;
         }
-        match = also(pool, match, apr_psprintf(pool, "\"%.*s\"%s", (int)len, p, p[len] ? "" : "*"));
+        match = also(l, match, term(l, apr_pstrmemdup(l->pool, p, len), 1));
         p += len;
     }
     return match;
@@ -45,41 +74,36 @@ static const char *word(apr_pool_t *pool, const char *marked, int *whole)
 
 /* --- values --- */
 
-static const char *value(apr_pool_t *pool, char kind, const char *text)
+static const char *value(const language *l, char kind, const char *text)
 {
-    return text ? apr_psprintf(pool, "\"_%c%s\"", kind,
-                               ida_hex(pool, (const unsigned char *)text, strlen(text)))
-                : NULL;
-}
-
-static const char *manager(apr_pool_t *pool, const char *const ids[2])
-{
-    const char *one = value(pool, 'm', ids[0]), *other = value(pool, 'm', ids[1]);
-    return other ? apr_psprintf(pool, "(%s OR %s)", one, other) : one;
-}
-
-static char *in_small(apr_pool_t *pool, const char *text)
-{
-    char *small = text ? apr_pstrdup(pool, text) : NULL;
-    for (char *p = small; p && *p; p++) {
-        *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
+    if (!text) {
+        return NULL;
     }
-    return small;
+    size_t len = strlen(text);
+    const char *hex = l->digits ? ida_sha256_hex(l->pool, text, len)
+                                : ida_hex(l->pool, (const unsigned char *)text, len);
+    return term(l, apr_psprintf(l->pool, "_%c%.*s", kind, l->digits ? l->digits : INT_MAX, hex), 0);
+}
+
+static const char *manager(const language *l, const char *const ids[2])
+{
+    const char *one = value(l, 'm', ids[0]), *other = value(l, 'm', ids[1]);
+    return other ? any_of(l, joined(l, one, l->either, other)) : one;
 }
 
 /* --- spans of days --- */
 
 /* "_i0a"*: all days that begin with these digits. */
-static const char *days(apr_pool_t *pool, char kind, int day, int digits)
+static const char *days(const language *l, char kind, int day, int digits)
 {
     static const char digit[] = "0123456789abcdefghijklmnopqrstuv";
     char text[4] = {digit[day / 1024], digit[day / 32 % 32], digit[day % 32]};
     text[digits] = '\0';
-    return apr_psprintf(pool, "\"_%c%s\"%s", kind, text, digits < 3 ? "*" : "");
+    return term(l, apr_psprintf(l->pool, "_%c%s", kind, text), digits < 3);
 }
 
 /* The days from..to-1, in as few terms as they take; NULL: none. */
-static const char *span(apr_pool_t *pool, char kind, int from, int to)
+static const char *span(const language *l, char kind, int from, int to)
 {
     const char *any = NULL;
     int terms = 0;
@@ -87,11 +111,10 @@ static const char *span(apr_pool_t *pool, char kind, int from, int to)
         int digits = day % 1024 == 0 && day + 1024 <= to ? 1
                      : day % 32 == 0 && day + 32 <= to   ? 2
                                                          : 3;
-        const char *more = days(pool, kind, day, digits);
         step = digits == 1 ? 1024 : digits == 2 ? 32 : 1;
-        any = any ? apr_pstrcat(pool, any, " OR ", more, NULL) : more;
+        any = joined(l, any, l->either, days(l, kind, day, digits));
     }
-    return terms > 1 ? apr_pstrcat(pool, "(", any, ")", NULL) : any;
+    return terms > 1 ? any_of(l, any) : any;
 }
 
 typedef struct dates {
@@ -113,31 +136,34 @@ static void bounds(const dates *d, int *from, int *to, int *inner_from, int *inn
 
 /* --- all of a filter --- */
 
-static const char *plain_terms(apr_pool_t *pool, const cache_people_filter *f, int *whole)
+static const char *plain_terms(const language *l, const cache_people_filter *f, int *whole)
 {
     const char *match = NULL;
     for (int i = 0; i < CACHE_WORDS_MAX && f->words[i]; i++) {
-        match = also(pool, match, word(pool, f->words[i], whole));
+        match = also(l, match, word(l, f->words[i], whole));
     }
-    match = also(pool, match, f->managers[0] ? manager(pool, f->managers) : NULL);
-    match = also(pool, match, value(pool, 'e', f->employee_id));
-    match = also(pool, match, value(pool, 't', f->job_title));
-    match = also(pool, match, value(pool, 'd', f->department));
-    match = also(pool, match, value(pool, 'c', f->company));
-    match = also(pool, match, value(pool, 'l', in_small(pool, f->license)));
-    match = also(pool, match, f->guest == 1 ? "\"_sg\"" : NULL);
-    match = also(pool, match, f->enabled == 0 ? "\"_sd\"" : NULL);
-    return also(pool, match, f->enabled == 1 && f->guest == 0 ? "\"_sa\"" : NULL);
+    match = also(l, match, f->managers[0] ? manager(l, f->managers) : NULL);
+    match = also(l, match, value(l, 'e', f->employee_id));
+    match = also(l, match, value(l, 't', f->job_title));
+    match = also(l, match, value(l, 'd', f->department));
+    match = also(l, match, value(l, 'c', f->company));
+    match = also(l, match, value(l, 'l', ida_ascii_small(l->pool, f->license)));
+    match = also(l, match, f->guest == 1 ? term(l, "_sg", 0) : NULL);
+    match = also(l, match, f->enabled == 0 ? term(l, "_sd", 0) : NULL);
+    return also(l, match, f->enabled == 1 && f->guest == 0 ? term(l, "_sa", 0) : NULL);
 }
 
-cache_terms cache_terms_of(apr_pool_t *pool, const cache_people_filter *f)
+cache_terms cache_terms_of(apr_pool_t *pool, int postgresql, const cache_people_filter *f)
 {
+    language own = languages[postgresql];
+    const language *l = &own;
     const dates all[] = {{'b', f->created_from < 0 ? 0 : f->created_from, f->created_before},
                          {'a', 0, f->active_before ? f->active_before : INT64_MAX},
                          {'i', f->signed_in_from, f->signed_in_before}};
+    own.pool = pool;
     cache_terms t = {.whole = f->group == NULL};
     int torn = 0;
-    t.match = plain_terms(pool, f, &t.whole);
+    t.match = plain_terms(l, f, &t.whole);
     t.inside = t.edges = t.match;
     int words = t.whole;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -151,19 +177,20 @@ cache_terms cache_terms_of(apr_pool_t *pool, const cache_people_filter *f)
             to = from + 1; /* nobody, whom the days alone do not tell */
             inner_to = inner_from;
         }
-        const char *outer = span(pool, d->kind, from, to), *edges = outer, *inside = outer;
+        const char *outer = span(l, d->kind, from, to), *edges = outer, *inside = outer;
         if (inner_from != from || inner_to != to) {
             torn++;
             t.whole = 0;
-            inside = span(pool, d->kind, inner_from, inner_to);
-            edges = apr_pstrcat(pool, "(", inner_from != from ? days(pool, d->kind, from, 3) : "",
-                                inner_from != from && inner_to != to ? " OR " : "",
-                                inner_to != to ? days(pool, d->kind, to - 1, 3) : "", ")", NULL);
+            inside = span(l, d->kind, inner_from, inner_to);
+            edges = inner_from != from ? days(l, d->kind, from, 3) : NULL;
+            edges = inner_to != to ? joined(l, edges, l->either, days(l, d->kind, to - 1, 3))
+                                   : edges;
+            edges = any_of(l, edges);
             torn += !inside;
         }
-        t.match = also(pool, t.match, outer);
-        t.inside = also(pool, t.inside, inside);
-        t.edges = also(pool, t.edges, edges);
+        t.match = also(l, t.match, outer);
+        t.inside = also(l, t.inside, inside);
+        t.edges = also(l, t.edges, edges);
     }
     if (!words || torn != 1) {
         t.inside = t.edges = NULL;

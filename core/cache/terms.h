@@ -1,5 +1,5 @@
-/* What the index of terms (schema/sqlite/005-people-search.cache.sql) is asked for. For core/cache
- * alone. */
+/* What the index of terms (schema/sqlite/005-people-search.cache.sql,
+ * schema/postgresql/007-person-index.cache.sql) is asked for. For core/cache alone. */
 #ifndef CORE_CACHE_TERMS_H
 #define CORE_CACHE_TERMS_H
 
@@ -13,6 +13,6 @@ typedef struct cache_terms {
     const char *inside, *edges;
 } cache_terms;
 
-cache_terms cache_terms_of(apr_pool_t *pool, const cache_people_filter *filter);
+cache_terms cache_terms_of(apr_pool_t *pool, int postgresql, const cache_people_filter *filter);
 
 #endif

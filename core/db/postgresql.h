@@ -13,6 +13,7 @@ typedef struct pg_db {
     int statement_ms;
     const char *settings;  /* as SET LOCAL list behind BEGIN for poolers, else "" */
     const char *listening; /* channel of LISTEN, NULL: none */
+    int64_t heard_at;      /* by db_clock: when it answered last */
     unsigned char prepared[STMT_COUNT];
 } pg_db;
 

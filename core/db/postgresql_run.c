@@ -14,6 +14,7 @@
 #define PARAMS_MAX 64
 /* what an answer is granted beyond its statement before the connection counts as dead */
 #define ANSWER_MS 3000
+#define SILENT_MS 5000 /* after so long it is not known that the other end is still there */
 
 /* --- failures --- */
 
@@ -115,9 +116,8 @@ static PGresult *next_result(pg_db *p, int64_t deadline)
     return PQgetResult(p->conn);
 }
 
-PGresult *pg_await(pg_db *p)
+static PGresult *await(pg_db *p, int64_t deadline)
 {
-    int64_t deadline = deadline_of(p);
     PGresult *last = NULL;
     for (;;) {
         PGresult *result = next_result(p, deadline);
@@ -130,10 +130,36 @@ PGresult *pg_await(pg_db *p)
         }
         PQclear(last);
         last = result;
+        p->heard_at = db_clock();
         if (PQstatus(p->conn) == CONNECTION_BAD) {
             return last;
         }
     }
+}
+
+PGresult *pg_await(pg_db *p)
+{
+    return await(p, deadline_of(p));
+}
+
+/* A statement may take minutes. Whether anybody is there to carry it out is known sooner: what
+ * needs no work is answered at once. */
+static ida_kind at_once(pg_db *p, ida_ctx *c, const char *what, const char *sql)
+{
+    PGresult *result = PQsendQuery(p->conn, sql) ? await(p, db_clock() + DB_PATIENCE_MS) : NULL;
+    if (!pg_is_good(result)) {
+        return pg_fault(p, c, what, result);
+    }
+    PQclear(result);
+    return IDA_OK;
+}
+
+/* Outside of transactions, whose begin asks: who was silent for a while is asked first. */
+static ida_kind is_there(pg_db *p, ida_ctx *c, const char *what)
+{
+    int asked = db_clock() - p->heard_at < SILENT_MS ||
+                PQtransactionStatus(p->conn) != PQTRANS_IDLE;
+    return asked ? IDA_OK : at_once(p, c, what, "");
 }
 
 int pg_is_good(const PGresult *result)
@@ -256,6 +282,10 @@ ida_kind pg_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, s
             snprintf(numbers[i], sizeof numbers[i], "%lld", (long long)args[i].number);
         }
     }
+    ida_kind there = is_there(p, c, db_statements[statement].name);
+    if (there) {
+        return there;
+    }
     int sent;
     if (p->pooler) {
         sent = PQsendQueryParams(p->conn, text_of(statement), (int)count, types, values, NULL, NULL,
@@ -287,22 +317,20 @@ ida_kind pg_script(db *d, ida_ctx *c, const char *sql)
 
 /* --- transactions --- */
 
-ida_kind pg_begin(db *d, ida_ctx *c)
+static ida_kind begin(db *d, ida_ctx *c, const char *what, const char *words)
 {
     pg_db *p = (pg_db *)d;
-    return pg_command(p, c, "begin",
-                      apr_pstrcat(c->pool, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-                                  p->settings, NULL),
-                      NULL);
+    return at_once(p, c, what, apr_pstrcat(c->pool, words, p->settings, NULL));
+}
+
+ida_kind pg_begin(db *d, ida_ctx *c)
+{
+    return begin(d, c, "begin", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
 }
 
 ida_kind pg_begin_read(db *d, ida_ctx *c)
 {
-    pg_db *p = (pg_db *)d;
-    return pg_command(p, c, "begin read",
-                      apr_pstrcat(c->pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-                                  p->settings, NULL),
-                      NULL);
+    return begin(d, c, "begin read", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
 }
 
 ida_kind pg_commit(db *d, ida_ctx *c)
@@ -328,7 +356,8 @@ void pg_rollback(db *d)
     if (d->broken || PQtransactionStatus(p->conn) == PQTRANS_IDLE) {
         return;
     }
-    PGresult *result = PQsendQuery(p->conn, "ROLLBACK") ? pg_await(p) : NULL;
+    PGresult *result = PQsendQuery(p->conn, "ROLLBACK") ? await(p, db_clock() + DB_PATIENCE_MS)
+                                                        : NULL;
     d->broken |= !pg_is_good(result);
     PQclear(result);
 }

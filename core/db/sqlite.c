@@ -47,7 +47,7 @@ static int attach(sqlite_db *s, const char *uri, const char *schema)
 static apr_status_t close_cleanup(void *baton)
 {
     sqlite_db *s = baton;
-    for (int i = 0; i < STMT_COUNT; i++) {
+    for (int i = 0; i < STMT_COUNT + SQLITE_WORDS; i++) {
         sqlite3_finalize(s->prepared[i]);
         s->prepared[i] = NULL;
     }

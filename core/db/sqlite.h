@@ -10,6 +10,15 @@
 #define SQLITE_CACHE_KB 2048              /* pages of its own file that a connection keeps */
 #define SQLITE_LOG_MAX (64 * 1024 * 1024) /* above: whoever writes checkpoints, worker or not */
 
+/* Words of transactions, prepared like the statements: each snapshot has two of them. */
+typedef enum sqlite_word {
+    SQLITE_WORD_READ,
+    SQLITE_WORD_WRITE,
+    SQLITE_WORD_COMMIT,
+    SQLITE_WORD_ROLLBACK,
+    SQLITE_WORDS
+} sqlite_word;
+
 typedef struct sqlite_db {
     db head;
     sqlite3 *handle;
@@ -18,7 +27,7 @@ typedef struct sqlite_db {
     const char *schema; /* its name in SQL */
     int64_t logged;     /* bytes of pages in its log after the last commit of this connection */
     int64_t log_limit;  /* above which this connection checkpoints */
-    sqlite3_stmt *prepared[STMT_COUNT];
+    sqlite3_stmt *prepared[STMT_COUNT + SQLITE_WORDS]; /* the words behind the statements */
 } sqlite_db;
 
 /* The file that a role writes, and the page size of a new one. */

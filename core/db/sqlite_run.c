@@ -113,18 +113,26 @@ int sqlite_exec(sqlite_db *s, const char *sql)
     return rc;
 }
 
-static int prepare(sqlite_db *s, db_statement statement, sqlite3_stmt **out)
+/* `which`: a statement, or STMT_COUNT and a word. */
+static int prepare(sqlite_db *s, int which, sqlite3_stmt **out)
 {
+    static const char *const words[] = {
+        [SQLITE_WORD_READ] = "BEGIN",
+        [SQLITE_WORD_WRITE] = "BEGIN IMMEDIATE",
+        [SQLITE_WORD_COMMIT] = "COMMIT",
+        [SQLITE_WORD_ROLLBACK] = "ROLLBACK",
+    };
     int rc = SQLITE_OK;
+    const char *sql = which < STMT_COUNT ? db_statements[which].sqlite : words[which - STMT_COUNT];
     int64_t deadline = db_clock() + DB_PATIENCE_MS;
-    while (!s->prepared[statement]) {
-        rc = sqlite3_prepare_v3(s->handle, db_statements[statement].sqlite, -1,
-                                SQLITE_PREPARE_PERSISTENT, &s->prepared[statement], NULL);
+    while (!s->prepared[which]) {
+        rc = sqlite3_prepare_v3(s->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->prepared[which],
+                                NULL);
         if (!again(rc, deadline)) {
             break;
         }
     }
-    *out = s->prepared[statement];
+    *out = s->prepared[which];
     return *out || rc != SQLITE_OK ? rc : SQLITE_MISUSE; /* MISUSE: an empty text */
 }
 
@@ -217,6 +225,21 @@ ida_kind sqlite_script(db *d, ida_ctx *c, const char *sql)
 
 /* --- transactions --- */
 
+static int say(sqlite_db *s, sqlite_word word)
+{
+    int64_t deadline = db_clock() + DB_PATIENCE_MS;
+    sqlite3_stmt *stmt;
+    int rc = prepare(s, STMT_COUNT + (int)word, &stmt);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    do {
+        sqlite3_step(stmt);
+        rc = sqlite3_reset(stmt);
+    } while (again(rc, deadline));
+    return rc;
+}
+
 ida_kind sqlite_begin(db *d, ida_ctx *c)
 {
     sqlite_db *s = (sqlite_db *)d;
@@ -224,7 +247,7 @@ ida_kind sqlite_begin(db *d, ida_ctx *c)
     if (kind) {
         return kind;
     }
-    int rc = sqlite_exec(s, "BEGIN IMMEDIATE");
+    int rc = say(s, SQLITE_WORD_WRITE);
     if (rc != SQLITE_OK) {
         kind = sqlite_fault(s, c, "begin", rc);
         db_gate_leave(&s->gate);
@@ -235,7 +258,7 @@ ida_kind sqlite_begin(db *d, ida_ctx *c)
 ida_kind sqlite_commit(db *d, ida_ctx *c)
 {
     sqlite_db *s = (sqlite_db *)d;
-    int rc = sqlite_exec(s, "COMMIT");
+    int rc = say(s, SQLITE_WORD_COMMIT);
     if (rc != SQLITE_OK) {
         return sqlite_fault(s, c, "commit", rc); /* the caller rolls back */
     }
@@ -247,7 +270,7 @@ ida_kind sqlite_commit(db *d, ida_ctx *c)
 void sqlite_rollback(db *d)
 {
     sqlite_db *s = (sqlite_db *)d;
-    if (!sqlite3_get_autocommit(s->handle) && sqlite_exec(s, "ROLLBACK") != SQLITE_OK) {
+    if (!sqlite3_get_autocommit(s->handle) && say(s, SQLITE_WORD_ROLLBACK) != SQLITE_OK) {
         d->broken = 1;
     }
     db_gate_leave(&s->gate);
@@ -255,14 +278,14 @@ void sqlite_rollback(db *d)
 
 ida_kind sqlite_begin_read(db *d, ida_ctx *c)
 {
-    int rc = sqlite_exec((sqlite_db *)d, "BEGIN");
+    int rc = say((sqlite_db *)d, SQLITE_WORD_READ);
     return rc == SQLITE_OK ? IDA_OK : sqlite_fault((sqlite_db *)d, c, "begin read", rc);
 }
 
 void sqlite_end_read(db *d)
 {
     sqlite_db *s = (sqlite_db *)d;
-    if (!sqlite3_get_autocommit(s->handle) && sqlite_exec(s, "ROLLBACK") != SQLITE_OK) {
+    if (!sqlite3_get_autocommit(s->handle) && say(s, SQLITE_WORD_ROLLBACK) != SQLITE_OK) {
         d->broken = 1;
     }
 }

@@ -13,11 +13,6 @@
 #define NOTE_ROOM 384   /* bytes for truncated and note */
 #define CURSOR_ROOM 768 /* bytes for a nextCursor where there was null, each page */
 
-static size_t size_of(const json_t *value)
-{
-    return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
-}
-
 /* --- whole items --- */
 
 static size_t longest(const ida_page *pages)
@@ -33,14 +28,14 @@ static size_t longest(const ida_page *pages)
  * one. */
 static size_t fitting(const ida_call *call, size_t max)
 {
-    size_t fit = longest(call->pages), used = size_of(call->result) + NOTE_ROOM;
+    size_t fit = longest(call->pages), used = ida_json_length(call->result) + NOTE_ROOM;
     for (const ida_page *page = call->pages; page; page = page->next) {
         used += CURSOR_ROOM;
     }
     for (; fit > 1 && used > max; fit--) { /* takes item `fit` out of every page that has one */
         for (const ida_page *page = call->pages; page; page = page->next) {
             const json_t *item = json_array_get(page->items, fit - 1);
-            used -= item ? size_of(item) + 1 : 0;
+            used -= item ? ida_json_length(item) + 1 : 0;
         }
     }
     return fit;
@@ -105,7 +100,7 @@ static size_t size_of_items(const ida_page *pages)
 {
     size_t size = 0;
     for (; pages; pages = pages->next) {
-        size += size_of(pages->items);
+        size += ida_json_length(pages->items);
     }
     return size;
 }
@@ -120,7 +115,7 @@ static int shorten_to(ida_call *call, size_t max, int around)
         {1024, 400}, {512, 200}, {512, 100}, {256, 50}, {128, 25}, {128, 10}, {64, 4}, {64, 1},
     };
     size_t apart = around ? size_of_items(call->pages) : 0, i = 0;
-    for (; i < sizeof steps / sizeof *steps && size_of(call->result) - apart > max; i++) {
+    for (; i < sizeof steps / sizeof *steps && ida_json_length(call->result) - apart > max; i++) {
         const bounds b = {steps[i].text, steps[i].entries, call->pages, around};
         shorten(call->c->pool, call->result, NULL, &b);
     }
@@ -162,14 +157,14 @@ static ida_kind cut(ida_call *call, size_t max)
 {
     int shortened = call->pages && shorten_to(call, max / 2, 1);
     size_t room = max - NOTE_ROOM, items = 0;
-    if (size_of(call->result) > room && longest(call->pages) > 1) {
+    if (ida_json_length(call->result) > room && longest(call->pages) > 1) {
         items = fitting(call, max);
         ida_kind kind = cut_pages(call, items);
         if (kind) {
             return kind;
         }
     }
-    if (size_of(call->result) > room) {
+    if (ida_json_length(call->result) > room) {
         shortened |= shorten_to(call, room, 0);
     }
     mark_cut(call, note_of(call, items, shortened));

@@ -235,7 +235,7 @@ static int is_date(const char *text)
 {
     static const char shape[] = "dddd-dd-dd";
     size_t i = 0;
-    for (; text[i] && i < sizeof shape; i++) {
+    for (; i < sizeof shape && text[i]; i++) {
         if (shape[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != shape[i]) {
             return 0;
         }

@@ -7,19 +7,16 @@
 #include "core/base/json.h"
 #include "core/face/rest.h"
 #include "core/operation/param.h"
+#include "core/operation/person_json.h"
 
 /* --- schemas that several results share --- */
 
 static const ida_field error[] = {OUT_TEXT("code", ALWAYS), OUT_TEXT("message", ALWAYS), OUT_END};
 static const ida_field error_body[] = {OUT_OBJECT("error", ALWAYS, error), OUT_END};
 
+/* Whatever `fields=` may ask for is a member of the user in full. */
 static const ida_field user[] = {OUT_TEXT("userPrincipalName", ALWAYS),
-                                 OUT_TEXT("displayName", SOMETIMES),
-                                 OUT_TEXT("givenName", SOMETIMES),
-                                 OUT_TEXT("surname", SOMETIMES),
-                                 OUT_TEXT("department", SOMETIMES),
-                                 OUT_TEXT("jobTitle", SOMETIMES),
-                                 OUT_END};
+                                 OUT_INCLUDE_SOMETIMES(ida_person_detail_members), OUT_END};
 
 static const char *const directories[] = {"cloud", "onPremises", NULL};
 static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),

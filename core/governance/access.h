@@ -83,7 +83,7 @@ typedef struct access_query {
     int inherited; /* page begins behind (inherited, after); both 0 at first */
     int64_t after;
     int limit;
-    int want_total;
+    int64_t count_max;        /* a total is counted to this; 0: it is not wanted */
     int (*gone)(void *baton); /* nobody waits any more: stop; may be NULL */
     void *gone_baton;
 } access_query;

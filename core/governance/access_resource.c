@@ -187,7 +187,7 @@ static ida_kind attribute_all(const below *b, store *s, ida_ctx *c, const char *
 {
     access_person *people = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *people);
     apr_hash_t *roots = apr_hash_make(c->pool);
-    access_facts *facts;
+    access_facts *facts = NULL;
     ida_kind kind = persons_of(s, c, tenant, rows, count, members, people);
     if (!kind) {
         kind = governance_access_facts_load(&facts, s, c, tenant, people, count);
@@ -217,7 +217,8 @@ static ida_kind count_all(const below *b, store *s, ida_ctx *c, const access_que
                                                &nested_count);
     if (!kind && b->within) {
         kind = governance_membership_inherited_count(s, c, q->tenant, b->resource->directory,
-                                                     q->resource->id, b->within, &inherited);
+                                                     q->resource->id, b->within, q->count_max,
+                                                     &inherited);
     }
     *total = q->resource->member_count - (kind ? 0 : nested_count) + inherited;
     return kind;
@@ -233,11 +234,11 @@ ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query 
     int64_t seen = 0;
     int64_t after = q->after;
     ida_kind kind = nest(&b, s, c, q->tenant, q->resource);
-    int counting = q->want_total && filtered;
-    if (!kind && q->want_total && !filtered) {
+    int counting = q->count_max && filtered;
+    if (!kind && q->count_max && !filtered) {
         kind = count_all(&b, s, c, q, &seen);
     }
-    while (!kind && inherited < 2 && (found <= q->limit || counting)) {
+    while (!kind && inherited < 2 && (found <= q->limit || (counting && seen < q->count_max))) {
         const governance_member *rows;
         int row_count = 0, wanted = filtered ? ROUND : q->limit + 1 - found;
         if (q->gone && q->gone(q->gone_baton)) {

@@ -56,7 +56,8 @@ ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *acto
                                   .count = count,
                                   .username = actor->username,
                                   .label = actor->label,
-                                  .via = actor->via};
+                                  .via = actor->via,
+                                  .approved_by = actor->approver};
             kind = governance_grant_order(s, c, &order, &id);
         }
         if (!kind && id) {

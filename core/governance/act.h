@@ -13,7 +13,8 @@
 /* Who acts, as their tasks say. */
 typedef struct governance_actor {
     const char *tenant, *username, *label;
-    const char *via; /* rest console command */
+    const char *via;      /* rest console command */
+    const char *approver; /* UPN of who decides a request; else NULL */
 } governance_actor;
 
 /* What an act has set in motion. */

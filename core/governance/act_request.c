@@ -132,6 +132,7 @@ ida_kind governance_act_decide(store *s, ida_ctx *c, governance_request_act *act
     governance_no_orders(c, &act->orders);
     ida_kind kind = find(s, c, act, &request);
     kind = kind ? kind : check_approver(s, c, request, act);
+    act->by.approver = act->decided_by;
     kind = kind ? kind
                 : governance_request_decide(s, c, act->by.tenant, act->id, act->approved,
                                             act->decided_by, act->reason);

@@ -129,7 +129,7 @@ ida_kind governance_assignment_page(store *s, ida_ctx *c, const char *tenant,
     return kind ? kind
                 : store_number(s, c, STMT_assignment_count,
                                DB_ARGS(DB_T(tenant), DB_T(f->template_id), DB_T(f->person),
-                                       DB_T(f->user_id)),
+                                       DB_T(f->user_id), DB_I(f->count_max)),
                                total);
 }
 
@@ -376,10 +376,11 @@ ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
 }
 
 ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant,
-                                        const governance_run_filter *f, int64_t *total)
+                                        const governance_run_filter *f, int64_t most,
+                                        int64_t *total)
 {
-    const db_arg args[] = {DB_T(tenant), DB_I(f->from),   DB_I(f->to),
-                           DB_T(f->upn), DB_T(f->status), DB_T(f->workflow)};
+    const db_arg args[] = {DB_T(tenant),    DB_I(f->from), DB_I(f->to),      DB_T(f->upn),
+                           DB_T(f->status), DB_I(most),    DB_T(f->workflow)};
     return store_number(s, c, f->workflow ? STMT_workflow_runs_of_count : STMT_workflow_runs_count,
-                        args, f->workflow ? 6 : 5, total);
+                        args, f->workflow ? 7 : 6, total);
 }

@@ -38,6 +38,7 @@ typedef struct governance_assigned_filter {
     const char *person, *user_id; /* folded UPN, and account */
     const char *after_template, *after_person;
     int limit;
+    int64_t count_max; /* a count is at most this */
 } governance_assigned_filter;
 ida_kind governance_assignment_page(store *s, ida_ctx *c, const char *tenant,
                                     const governance_assigned_filter *filter,
@@ -127,7 +128,9 @@ ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
                                   const governance_run_filter *filter, int64_t before_at,
                                   const char *before_id, int limit, ida_workflow_run **rows,
                                   int *count);
+/* At most `most`. */
 ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant,
-                                        const governance_run_filter *filter, int64_t *total);
+                                        const governance_run_filter *filter, int64_t most,
+                                        int64_t *total);
 
 #endif

@@ -92,6 +92,7 @@ typedef struct access_order {
     int count;
     const char *username, *label; /* who asked */
     const char *via;              /* how: rest console command workflow */
+    const char *approved_by;      /* of a request; else NULL */
 } access_order;
 
 /* Inside a transaction under the tenant's lock. *task_id stays NULL when no item is of that

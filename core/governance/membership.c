@@ -88,10 +88,11 @@ ida_kind governance_membership_inherited(store *s, ida_ctx *c, const char *tenan
 
 ida_kind governance_membership_inherited_count(store *s, ida_ctx *c, const char *tenant,
                                                const char *directory, const char *group,
-                                               const char *within, int64_t *total)
+                                               const char *within, int64_t most, int64_t *total)
 {
-    return store_number(s, c, STMT_access_inherited_count,
-                        DB_ARGS(DB_T(tenant), DB_T(directory), DB_T(group), DB_T(within)), total);
+    return store_number(
+        s, c, STMT_access_inherited_count,
+        DB_ARGS(DB_T(tenant), DB_T(directory), DB_T(group), DB_T(within), DB_I(most)), total);
 }
 
 static void pair_of(const db_result *r, int i, void *out)

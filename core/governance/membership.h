@@ -37,9 +37,10 @@ ida_kind governance_membership_inherited(store *s, ida_ctx *c, const char *tenan
                                          const char *directory, const char *group,
                                          const char *within, int64_t after, int limit,
                                          const governance_member **rows, int *count);
+/* At most `most`. */
 ida_kind governance_membership_inherited_count(store *s, ida_ctx *c, const char *tenant,
                                                const char *directory, const char *group,
-                                               const char *within, int64_t *total);
+                                               const char *within, int64_t most, int64_t *total);
 
 typedef struct governance_pair {
     const char *member, *group;

@@ -37,6 +37,7 @@ ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order,
     json_t *payload = ida_json_keep(
         c->pool, json_pack("{s:s, s:s, s:s, s:o}", "source", order->by->source, "sourceId",
                            order->by->id, "sourceName", order->by->name, "items", items));
+    ida_json_put(payload, "approvedBy", order->approved_by);
     ida_task *task = apr_pcalloc(c->pool, sizeof *task);
     *task_id = NULL;
     task->steps = apr_pcalloc(c->pool, sizeof *task->steps * (apr_size_t)(order->count + 1));

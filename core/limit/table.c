@@ -133,7 +133,7 @@ static int recycle(table *t, uint32_t slot, const ledger_clock *clock)
 
 static uint32_t free_slot(table *t, uint64_t id, const ledger_clock *clock)
 {
-    uint32_t lines[2] = {limit_table_home(t, id), second_line(t, id)};
+    const uint32_t lines[2] = {limit_table_home(t, id), second_line(t, id)};
     for (int look_at_idle = 0; look_at_idle < 2; look_at_idle++) {
         for (int l = 0; l < 2; l++) {
             for (uint32_t i = lines[l] * TABLE_LINE; i < (lines[l] + 1) * TABLE_LINE; i++) {

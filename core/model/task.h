@@ -82,14 +82,16 @@ typedef struct ida_task {
     int seat, released;
     int64_t probe_until; /* of a task claimed as the probe of its held directory: until when that
                             hold keeps others off; 0: it is none */
-    int disables;        /* of a task that is being queued: the account, so the brake counts it;
-                            offboardings always do */
+    int disables;        /* the account, so the brake counts it; offboardings always do */
     int both; /* of a task that is being queued: steps for a person of both directories are wanted
                */
     const char *employee_id; /* of a creation that is being queued */
     const char *marker;
     const char
         *payload; /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */
+    const char *payload_hash; /* comes with the payload */
+    const char *mac;          /* proof that it stands as it was written: core/model/task_mac.h */
+    int64_t signed_at;
     const char *progress; /* JSON text */
     const char *warnings; /* JSON array text */
     const char *error;
@@ -104,6 +106,8 @@ typedef struct ida_task {
     int step_count;
 } ida_task;
 
+/* 1 when a worker holds it because its proof does not fit. */
+int ida_task_is_held(const ida_task *task);
 /* 1 when the brake holds it: in `attention` and never started. */
 int ida_task_braked(const ida_task *task);
 /* Whether the rules of states allow the change now. The one place of these rules. */

@@ -170,10 +170,10 @@ const ida_operation ida_op_user_access = {
         "Lists every group one user is in, directly or over nested groups, each with its source: "
         "dynamic_group (a rule of the directory), iga_request (an approved access request), "
         "role_template (an assigned template) or direct. grantedBy tells the rule, who approved "
-        "the "
-        "request and when, the template, or the workflow and run that gave a direct one. Direct "
-        "memberships come first; via names the groups between for inherited ones, whose source is "
-        "that of the first membership on the way. grantedAt is known for requests and workflows. "
+        "the request and when, the template, or the workflow and run that gave a direct one. "
+        "Direct memberships come first; via names the groups between for inherited ones, whose "
+        "source is that of the first membership on the way. grantedAt is known for requests and "
+        "workflows. "
         "user is an object ID or UPN; find it with search_users. For everyone in one group use "
         "get_resource_access.",
     .item = user_item,
@@ -205,7 +205,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
         .inherited = (int)ida_place_number(position, 1),
         .after = ida_place_number(position, 2),
         .limit = page->limit,
-        .want_total = !position,
+        .count_max = position ? 0 : IDA_COUNT_MOST,
         .gone = call->gone,
         .gone_baton = call->gone_baton,
     };
@@ -265,8 +265,8 @@ const ida_operation ida_op_resource_access = {
         "the source of the membership (dynamic_group, iga_request, role_template, direct), what "
         "granted it and via which groups. resource is a group ID or a unique group name; any other "
         "words are answered with the groups whose names hold them, e.g. \"VPN\". Direct members "
-        "come first; totalCount answers \"how many have access\". Disabled accounts are listed "
-        "too, with their status. For all groups of one person use get_user_access.",
+        "come first. Disabled accounts are listed too, with their status. For all groups of one "
+        "person use get_user_access.",
     .item = resource_item,
     .output = resource_result,
 };

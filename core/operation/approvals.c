@@ -10,25 +10,23 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
 {
     ida_call *call = page->call;
     const json_t *named = ida_json_load(call->c->pool, r->approvers), *upn;
-    json_t *item = json_object(), *approvers = json_array();
+    json_t *shown = json_object(), *approvers = json_array();
     const ida_user *user;
     size_t i;
-    ida_page_add(page, item, ida_place("is", r->requested_at, r->id));
+    ida_page_add(page, shown, ida_place("is", r->requested_at, r->id));
     ida_kind kind = ida_op_known_person(call, known, r->upn, &user);
     if (kind) {
         json_decref(approvers);
         return kind;
     }
-    ida_json_put(item, "id", r->id);
-    json_object_set_new(item, "requester",
-                        user ? ida_person_json(user->id, user->upn, user->display_name)
-                             : ida_person_json(r->user_id, r->upn, NULL));
-    ida_json_put(item, "service", r->service);
-    ida_json_put_time(item, "requestedAt", r->requested_at);
-    json_object_set_new(item, "ageDays",
+    ida_json_put(shown, "id", r->id);
+    json_object_set_new(shown, "requester", ida_person_or_stored(user, r->user_id, r->upn));
+    ida_json_put(shown, "service", r->service);
+    ida_json_put_time(shown, "requestedAt", r->requested_at);
+    json_object_set_new(shown, "ageDays",
                         json_integer((ida_now(call->c->env) - r->requested_at) / DAY_MS));
-    ida_json_put(item, "justification", r->justification);
-    json_object_set_new(item, "eligibleApprovers", approvers);
+    ida_json_put(shown, "justification", r->justification);
+    json_object_set_new(shown, "eligibleApprovers", approvers);
     json_array_foreach ((json_t *)(uintptr_t)named, i, upn) {
         /* Whoever has left, or may not sign in, cannot decide; nor who asks. */
         kind = json_is_string(upn) ? ida_op_known_person(call, known, json_string_value(upn), &user)
@@ -101,7 +99,7 @@ const ida_operation ida_op_approvals = {
     .lists = 1,
     .description =
         "Lists open access requests, oldest first: requester, service, age in days, justification "
-        "and the people who may decide. Use it for \"what is waiting\" and \"who has to approve\". "
+        "and the people who may decide. "
         "Decided requests are not listed: access they granted shows in get_user_access with source "
         "iga_request. Needs the access governance module. It decides nothing.",
     .item = item,

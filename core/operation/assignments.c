@@ -48,9 +48,7 @@ static ida_kind add(ida_page *page, apr_hash_t *known, const ida_role_assignment
     json_t *item = json_object();
     json_object_set_new(item, "roleTemplate",
                         ida_json_texts("id", a->template_id, "name", a->template_name, NULL));
-    json_object_set_new(item, "user",
-                        user ? ida_person_json(user->id, user->upn, user->display_name)
-                             : ida_person_json(a->user_id, a->upn, NULL));
+    json_object_set_new(item, "user", ida_person_or_stored(user, a->user_id, a->upn));
     ida_json_put_time(item, "assignedAt", a->assigned_at);
     ida_json_put(item, "assignedBy", a->assigned_by);
     ida_json_put_or_null(item, "taskId", a->task_id);
@@ -74,6 +72,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     filter.after_template = ida_place_text(position, 0);
     filter.after_person = ida_place_text(position, 1);
     filter.limit = page->limit + 1;
+    filter.count_max = IDA_COUNT_MOST;
     kind = kind ? kind
                 : governance_assignment_page(s, c, call->principal->company, &filter, &rows, &count,
                                              &total);

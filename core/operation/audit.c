@@ -88,6 +88,7 @@ static ida_kind run_log(ida_call *call)
     filter.before_at = ida_place_number(position, 1);
     filter.before_seq = ida_place_number(position, 2);
     filter.limit = page->limit + 1; /* one more tells whether there is a next page */
+    filter.count_max = IDA_COUNT_MOST;
     kind = store_audit_list(call->store, c, call->principal->company, &filter, &rows, &count,
                             position ? NULL : &total);
     if (kind) {
@@ -139,9 +140,7 @@ const ida_operation ida_op_audit_log = {
         "Lists the tenant's audit log, newest first: API and MCP calls, workflow events, "
         "administrators' actions; reads only with includeReads. Filter by actor, target, action, "
         "outcome, category and time range; \"who offboarded X\" is action user.delete with target "
-        "X. "
-        "outcome is ok, an error code or toolError. Depth is bounded by the tenant's retention; a "
-        "record is readable within "
-        "seconds. Use get_workflow_runs for the actions of one workflow.",
+        "X. outcome is ok, an error code or toolError. Depth is bounded by the tenant's "
+        "retention. Use get_workflow_runs for the actions of one workflow.",
     .item = item,
 };

@@ -58,13 +58,11 @@ static ida_kind begin(ida_call *call, ida_export *x)
 static const char *const section_names[] = {"staleAccounts",      "emptyGroups",
                                             "inactiveGuests",     "accountsWithoutManager",
                                             "disabledWithAccess", NULL};
-static const char *const people_columns[] = {"id",         "userPrincipalName", "displayName",
-                                             "department", "jobTitle",          "status",
-                                             "userType",   "lastSignInAt",      "inactiveDays",
-                                             NULL};
-static const char *const holder_columns[] = {
-    "id",       "userPrincipalName", "displayName",     "department", "jobTitle", "status",
-    "userType", "lastSignInAt",      "membershipCount", "licenses",   NULL};
+#define PERSON_COLUMNS                                                                           \
+    "id", "userPrincipalName", "displayName", "department", "jobTitle", "company", "employeeId", \
+        "status", "userType", "lastSignInAt", "lastSuccessfulSignInAt"
+static const char *const people_columns[] = {PERSON_COLUMNS, "inactiveDays", NULL};
+static const char *const holder_columns[] = {PERSON_COLUMNS, "membershipCount", "licenses", NULL};
 static const char *const group_columns[] = {"id", "name", "kind", "directory", NULL};
 
 typedef struct hygiene_state {
@@ -93,12 +91,12 @@ static ida_kind read_hygiene(ida_call *call, ida_ctx *c, ida_export *x)
     if (kind) {
         return kind;
     }
-    x->truncated = json_integer_value(json_object_get(found, "count")) > IDA_EXPORT_MAX;
+    x->truncated = json_is_true(json_object_get(found, "countIsMinimum"));
     x->rows = ida_json_keep(c->pool, json_copy((json_t *)(uintptr_t)items));
     x->looked_at += (int64_t)json_array_size(items);
     h->cursor = apr_pstrdup(call->c->pool, ida_json_string(found, "nextCursor"));
     x->more = h->cursor && x->looked_at < IDA_EXPORT_MAX;
-    return kind;
+    return IDA_OK;
 }
 
 static ida_kind export_hygiene(ida_call *call)
@@ -189,6 +187,7 @@ static ida_kind export_audit(ida_call *call)
         return kind;
     }
     f->limit = PAGE;
+    f->count_max = IDA_EXPORT_MAX + 1;
     x->columns = lines ? NULL : audit_columns;
     x->read = read_audit;
     kind = name_file(call, "audit", lines ? "jsonl" : "csv", &x->name);

@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/search_key.h"
 #include "core/base/text.h"
+#include "core/operation/export.h"
 #include "core/operation/op.h"
 #include "core/operation/person_json.h"
 
@@ -18,6 +19,7 @@ typedef struct section {
     ida_ctx *c;
     const char *tenant;
     int64_t now, before;    /* instant of the report, and of the threshold; the same on all pages */
+    int64_t most;           /* what is counted at most */
     const json_t *position; /* NULL at the first page */
     cache_report_filter of;
     int64_t total;
@@ -41,7 +43,8 @@ static ida_kind idle(section *x, int guest)
                                       ida_place_text(x->position, 3), x->page->limit + 1, &rows,
                                       &count);
     if (!kind && !x->position) {
-        kind = cache_people_idle_count(x->s, x->c, x->tenant, guest, x->before, &x->of, &x->total);
+        kind = cache_people_idle_count(x->s, x->c, x->tenant, guest, x->before, &x->of, x->most,
+                                       &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         ida_page_add(x->page, idle_row(x, &rows[i]),
@@ -69,7 +72,7 @@ static ida_kind without_manager(section *x)
                                            ida_place_text(x->position, 3), x->page->limit + 1,
                                            &rows, &count);
     if (!kind && !x->position) {
-        kind = cache_people_unmanaged_count(x->s, x->c, x->tenant, &x->of, &x->total);
+        kind = cache_people_unmanaged_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         ida_page_add(x->page, idle_row(x, &rows[i]),
@@ -87,12 +90,11 @@ static ida_kind disabled_with_access(section *x)
                                          ida_place_text(x->position, 3), x->page->limit + 1, &rows,
                                          &count);
     if (!kind && !x->position) {
-        kind = cache_people_holding_count(x->s, x->c, x->tenant, &x->of, IDA_COUNT_EXACT + 1,
-                                          &x->total);
+        kind = cache_people_holding_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         const cache_listed_person *p = &rows[i].person;
-        json_t *row = ida_person_row_json(p), *names = ida_json_load(x->c->pool, rows[i].licenses);
+        json_t *row = idle_row(x, p), *names = ida_json_load(x->c->pool, rows[i].licenses);
         json_object_set_new(row, "membershipCount", json_integer(rows[i].memberships));
         json_object_set(row, "licenses", names);
         ida_page_add(x->page, row, ida_place("iiss", x->now, x->total, p->name_key, p->id));
@@ -108,7 +110,7 @@ static ida_kind empty_groups(section *x)
                                        ida_place_text(x->position, 3), x->page->limit + 1, &rows,
                                        &count);
     if (!kind && !x->position) {
-        kind = cache_groups_empty_count(x->s, x->c, x->tenant, &x->total);
+        kind = cache_groups_empty_count(x->s, x->c, x->tenant, x->most, &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         const cache_empty_group *g = &rows[i];
@@ -223,6 +225,8 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
                         .company = key_of(call, "company"),
                         .license = ida_json_string(call->arguments, "license")},
                  .total = ida_place_number(position, 1),
+                 /* a file says at its beginning whether it holds all */
+                 .most = (call->exported ? IDA_EXPORT_MAX : IDA_COUNT_EXACT) + 1,
                  .now = position ? ida_place_number(position, 0) : ida_now(c->env)};
     x.before = x.now - days * DAY_MS;
     json_t *one = json_object();
@@ -233,8 +237,8 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     if (kind) {
         return kind;
     }
-    int more = sections[n].make == disabled_with_access && x.total > IDA_COUNT_EXACT;
-    json_object_set_new(one, "count", json_integer(more ? IDA_COUNT_EXACT : x.total));
+    int more = x.total == x.most;
+    json_object_set_new(one, "count", json_integer(x.total - more));
     json_object_set_new(one, "countIsMinimum", json_boolean(more));
     kind = ida_page_end(x.page, one);
     ida_json_put_or_null(one, "note", note_of(call, fresh, n));
@@ -268,7 +272,7 @@ static ida_kind make_report(store *s, ida_ctx *c, void *baton)
                                  json_pack("{s:i, s:o}", "staleAfterDays", days, "sections", all));
     ida_kind kind = cache_freshness_get(s, c, call->tenant, &fresh);
     for (int n = 0; !kind && section_names[n]; n++) {
-        kind = wanted & (1u << n) ? put_section(call, s, &fresh, days, n, all) : IDA_OK;
+        kind = (wanted & (1u << n)) ? put_section(call, s, &fresh, days, n, all) : IDA_OK;
     }
     ida_json_put_time(call->result, "asOf", fresh.as_of);
     ida_json_put_time(call->result, "signInsAsOf", fresh.sign_ins_as_of);
@@ -332,14 +336,12 @@ const ida_operation ida_op_hygiene = {
     .title = "Hygiene report",
     .lists = 1,
     .description =
-        "Reports accounts and groups that deserve a look: stale accounts, empty groups, inactive "
-        "guests, accounts without a manager, disabled accounts that still hold memberships or "
-        "licences, each with its total count; department, company and license narrow people. Stale "
-        "are enabled members "
-        "whose last successful sign-in (else last sign-in, else creation) is older than staleDays; "
-        "the longest inactive come first. The guest section is unavailable, with a reason, for "
-        "tenants without a cloud directory; a note says when a directory records no sign-ins. For "
-        "more of one section name it alone in sections and pass its nextCursor. Use search_users "
-        "for other questions about sign-ins.",
+        "Accounts and groups that deserve a look: stale accounts, empty groups, inactive guests, "
+        "accounts without a manager, disabled accounts that still hold memberships or licences, "
+        "each with its count, exact up to 10,000. department, company and license narrow people. "
+        "Stale are enabled members whose last successful sign-in (else last sign-in, else "
+        "creation) is older than staleDays, the longest inactive first. The guest section is "
+        "unavailable, with a reason, without a cloud directory; a note says when a directory "
+        "records no sign-ins. For more of one section name it alone and pass its nextCursor.",
     .output = result,
 };

@@ -7,10 +7,9 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/base/time.h"
 #include "core/operation/op.h"
 #include "core/store/key.h"
-
-#define EXPIRING_MS (INT64_C(30) * 86400000)
 
 ida_kind ida_key_refused(ida_ctx *c, ida_kind kind)
 {
@@ -24,10 +23,10 @@ ida_kind ida_key_refused(ida_ctx *c, ida_kind kind)
 
 static const char *state_of(const store_key_row *k, int64_t now)
 {
-    return k->disabled                                           ? "disabled"
-           : k->expires_at && k->expires_at <= now               ? "expired"
-           : k->expires_at && k->expires_at - now <= EXPIRING_MS ? "expiring"
-                                                                 : "active";
+    return k->disabled                                                ? "disabled"
+           : k->expires_at && k->expires_at <= now                    ? "expired"
+           : k->expires_at && k->expires_at - now <= IDA_ENDS_SOON_MS ? "expiring"
+                                                                      : "active";
 }
 
 /* Networks and scopes are kept with commas between. */
@@ -53,6 +52,8 @@ static json_t *key_json(const ida_ctx *c, const store_key_row *k)
     ida_json_put_time(item, "lastUsedAt", k->last_used_at);
     ida_json_put_time(item, "expiresAt", k->expires_at);
     ida_json_put_or_null(item, "rateLimit", k->rate);
+    json_object_set_new(item, "concurrency",
+                        k->concurrency ? json_integer(k->concurrency) : json_null());
     json_object_set_new(item, "from", words_json(c->pool, k->from));
     json_object_set_new(item, "scopes", words_json(c->pool, k->scopes));
     return item;

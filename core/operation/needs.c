@@ -13,8 +13,7 @@
 #include "core/store/key.h"
 
 #define SAMPLE_MAX 3
-#define OVERDUE_MS INT64_C(900000)  /* a quarter of an hour */
-#define SOON_MS INT64_C(2592000000) /* 30 days */
+#define OVERDUE_MS INT64_C(900000) /* a quarter of an hour */
 #define SEATS_LOW_PERCENT 95
 #define REQUESTS_MAX 1000 /* looked at */
 
@@ -177,14 +176,14 @@ static ida_kind directory_late(needing *n)
 static ida_kind secret_expiring(needing *n)
 {
     json_t *sample = json_array(), *d, *secret;
-    int64_t count = 0, since = 0, soon = ida_now(n->c->env) + SOON_MS;
+    int64_t count = 0, since = 0, soon = ida_now(n->c->env) + IDA_ENDS_SOON_MS;
     size_t i, k;
     json_array_foreach (n->seen->directories, i, d) {
         json_array_foreach (json_object_get(d, "secrets"), k, secret) {
             int64_t ends = time_of(secret, "expiresAt");
             if (ends && ends <= soon) {
                 count++;
-                since = earlier(since, ends - SOON_MS);
+                since = earlier(since, ends - IDA_ENDS_SOON_MS);
                 json_array_append_new(
                     sample, ida_json_texts("directory", ida_json_string(d, "directory"), "reason",
                                            ida_json_string(secret, "kind"), NULL));
@@ -210,13 +209,13 @@ static ida_kind key_expiring(needing *n)
     const store_key_ending *keys;
     int count;
     int64_t now = ida_now(n->c->env);
-    ida_kind kind = store_keys_ending(n->s, n->c, n->call->tenant->id, now, now + SOON_MS, &keys,
-                                      &count);
+    ida_kind kind = store_keys_ending(n->s, n->c, n->call->tenant->id, now, now + IDA_ENDS_SOON_MS,
+                                      &keys, &count);
     json_t *sample = json_array();
     for (int i = 0; i < count && i < SAMPLE_MAX; i++) {
         json_array_append_new(sample, ida_json_texts("username", keys[i].username, NULL));
     }
-    add(n, "keyExpiring", 0, count, count ? keys[0].expires_at - SOON_MS : 0, sample);
+    add(n, "keyExpiring", 0, count, count ? keys[0].expires_at - IDA_ENDS_SOON_MS : 0, sample);
     return kind;
 }
 

@@ -69,22 +69,6 @@ static ida_kind find_manager(ida_call *call, cache_people_filter *filter)
     return kind;
 }
 
-static ida_kind find_group(ida_call *call, cache_people_filter *filter)
-{
-    ida_ctx *c = call->c;
-    ida_group *group;
-    const char *wanted = ida_json_string(call->arguments, "group"),
-               *shown = ida_clean(c->pool, wanted, strlen(wanted), 128);
-    ida_kind kind = cache_group_find(call->store, c, call->principal->company, wanted, &group);
-    filter->group = group;
-    return kind == IDA_NOT_FOUND
-               ? ida_fail(c, kind, "group: No group has the ID or name \"%s\".", shown)
-           : kind == IDA_CONFLICT
-               ? ida_fail(c, IDA_BAD_REQUEST,
-                          "group: Several groups are named \"%s\"; give the group's ID.", shown)
-               : kind;
-}
-
 ida_kind ida_people_filter(ida_call *call, cache_people_filter *filter)
 {
     ida_ctx *c = call->c;
@@ -119,7 +103,9 @@ ida_kind ida_people_filter(ida_call *call, cache_people_filter *filter)
         kind = find_manager(call, filter);
     }
     if (!kind && json_object_get(a, "group")) {
-        kind = find_group(call, filter);
+        ida_group *group;
+        kind = ida_op_find_group(call, call->store, "group", &group);
+        filter->group = kind ? NULL : group;
     }
     return kind;
 }

@@ -13,27 +13,24 @@ static const char *status_of(int enabled, int guest)
 const char *const ida_person_statuses[] = {"active", "disabled", "guest", NULL};
 const char *const ida_person_types[] = {"member", "guest", NULL};
 
+const ida_field ida_person_members[] = {OUT_TEXT("id", ALWAYS),
+                                        OUT_TEXT("userPrincipalName", OR_NULL),
+                                        OUT_TEXT("displayName", OR_NULL), OUT_END};
+
 const ida_field ida_person_row_members[] = {OUT_TEXT("id", ALWAYS),
                                             OUT_TEXT("userPrincipalName", SOMETIMES),
                                             OUT_TEXT("displayName", SOMETIMES),
                                             OUT_TEXT("department", SOMETIMES),
                                             OUT_TEXT("jobTitle", SOMETIMES),
+                                            OUT_TEXT("company", SOMETIMES),
+                                            OUT_TEXT("employeeId", SOMETIMES),
                                             OUT_WORD("status", ALWAYS, ida_person_statuses),
                                             OUT_WORD("userType", ALWAYS, ida_person_types),
+                                            OUT_OBJECT("manager", ALWAYS | OR_NULL,
+                                                       ida_person_members),
                                             OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
+                                            OUT_TIME("lastSuccessfulSignInAt", ALWAYS | OR_NULL),
                                             OUT_END};
-
-const ida_field ida_person_members[] = {OUT_TEXT("id", ALWAYS),
-                                        OUT_TEXT("userPrincipalName", OR_NULL),
-                                        OUT_TEXT("displayName", OR_NULL), OUT_END};
-
-const ida_field ida_person_found_members[] = {OUT_INCLUDE(ida_person_row_members),
-                                              OUT_TEXT("company", SOMETIMES),
-                                              OUT_TEXT("employeeId", SOMETIMES),
-                                              OUT_OBJECT("manager", ALWAYS | OR_NULL,
-                                                         ida_person_members),
-                                              OUT_TIME("lastSuccessfulSignInAt", ALWAYS | OR_NULL),
-                                              OUT_END};
 
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name)
 {
@@ -42,6 +39,12 @@ json_t *ida_person_json(const char *id, const char *upn, const char *display_nam
     ida_json_put_or_null(person, "userPrincipalName", upn);
     ida_json_put_or_null(person, "displayName", display_name);
     return person;
+}
+
+json_t *ida_person_or_stored(const ida_user *user, const char *id, const char *upn)
+{
+    return user ? ida_person_json(user->id, user->upn, user->display_name)
+                : ida_person_json(id, upn, NULL);
 }
 
 static json_t *manager_of(const char *id, const char *upn, const char *display_name)
@@ -133,18 +136,12 @@ json_t *ida_person_row_json(const cache_listed_person *p)
     ida_json_put(out, "displayName", p->display_name);
     ida_json_put(out, "department", p->department);
     ida_json_put(out, "jobTitle", p->job_title);
-    ida_json_put(out, "status", status_of(p->enabled, p->guest));
-    ida_json_put(out, "userType", p->guest ? "guest" : "member");
-    ida_json_put_time(out, "lastSignInAt", p->last_sign_in_at);
-    return out;
-}
-
-json_t *ida_person_found_json(const cache_listed_person *p)
-{
-    json_t *out = ida_person_row_json(p);
     ida_json_put(out, "company", p->company);
     ida_json_put(out, "employeeId", p->employee_id);
+    ida_json_put(out, "status", status_of(p->enabled, p->guest));
+    ida_json_put(out, "userType", p->guest ? "guest" : "member");
     json_object_set_new(out, "manager", manager_of(p->manager_id, p->manager_upn, p->manager_name));
+    ida_json_put_time(out, "lastSignInAt", p->last_sign_in_at);
     ida_json_put_time(out, "lastSuccessfulSignInAt", p->last_success_at);
     return out;
 }

@@ -13,17 +13,20 @@ json_t *ida_user_json(const ida_user *u);
 json_t *ida_user_details_json(const ida_user *u, json_t *licenses);
 /* One row of a list of people. */
 json_t *ida_person_row_json(const cache_listed_person *p);
-/* The same with what a search tells besides. */
-json_t *ida_person_found_json(const cache_listed_person *p);
 /* {id, userPrincipalName, displayName}; null where unknown. */
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name);
+/* The same of a user; NULL: what was written down when there was one. */
+json_t *ida_person_or_stored(const ida_user *user, const char *id, const char *upn);
 
 /* Adds status and department to such a person; not `known`: null. */
 void ida_person_standing(json_t *person, int known, int enabled, int guest, const char *department);
 extern const ida_field ida_person_standing_members[];
 
+/* Members of one person in full (core/operation/details.c), which are those that `fields=` of GET
+ * user may ask for. */
+extern const ida_field ida_person_detail_members[];
 /* Members of such rows, and of a person mentioned beside the subject. */
-extern const ida_field ida_person_row_members[], ida_person_found_members[], ida_person_members[];
+extern const ida_field ida_person_row_members[], ida_person_members[];
 extern const char *const ida_person_statuses[], *const ida_person_types[];
 
 #endif

@@ -22,9 +22,7 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
     ida_json_put(item, "service", r->service);
     json_object_set_new(item, "group",
                         ida_json_texts("id", r->group_id, "name", r->group_name, NULL));
-    json_object_set_new(item, "requester",
-                        user ? ida_person_json(user->id, user->upn, user->display_name)
-                             : ida_person_json(r->user_id, r->upn, NULL));
+    json_object_set_new(item, "requester", ida_person_or_stored(user, r->user_id, r->upn));
     ida_json_put(item, "justification", r->justification);
     ida_json_put(item, "state", r->state);
     ida_json_put_time(item, "requestedAt", r->requested_at);
@@ -123,8 +121,7 @@ static ida_kind put_approvers(ida_call *call, apr_hash_t *known, const char *app
         if (kind) {
             return kind;
         }
-        json_t *person = user ? ida_person_json(user->id, user->upn, user->display_name)
-                              : ida_person_json(NULL, upn, NULL);
+        json_t *person = ida_person_or_stored(user, NULL, upn);
         json_object_set_new(person, "eligible", json_boolean(user && user->enabled));
         json_array_append_new(out, person);
     }

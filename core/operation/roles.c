@@ -223,8 +223,8 @@ const ida_operation ida_op_role_template = {
     .lists = 1,
     .description =
         "Returns one role template, by ID or name: its groups with kind, licences, "
-        "licenseCount and assignedUserCount. Find the name with list_role_templates. Groups come "
-        "in pages of up to 200; pass nextCursor as cursor for more. It does not list the people: "
-        "get_resource_access with source role_template shows who has a group by a template.",
+        "licenseCount and assignedUserCount. Find the name with list_role_templates. It does not "
+        "list the people: get_resource_access with source role_template shows who has a group by a "
+        "template.",
     .output = get_result,
 };

@@ -63,13 +63,14 @@ static json_t *value_schema(const ida_field *f, int terse)
     return schema;
 }
 
-static void add_members(const ida_field *f, int terse, json_t *schema)
+/* `asked`: 1 where none of the members comes unless it was asked for. */
+static void add_members(const ida_field *f, int terse, int asked, json_t *schema)
 {
     json_t *properties = json_object_get(schema, "properties"),
            *required = json_object_get(schema, "required");
     for (; f->name; f++) {
         if (f->type == IDA_FIELD_INCLUDE) {
-            add_members(f->members, terse, schema);
+            add_members(f->members, terse, asked || (f->flags & NEVER_REQUIRED), schema);
             continue;
         }
         json_t *value = f->schema && f->type == IDA_FIELD_OBJECT ? reference_to(f->schema)
@@ -79,7 +80,7 @@ static void add_members(const ida_field *f, int terse, json_t *schema)
             continue;
         }
         json_object_set_new(properties, f->name, value);
-        if (f->flags & ALWAYS) {
+        if ((f->flags & ALWAYS) && !asked) {
             json_array_append_new(required, json_string(f->name));
         }
     }
@@ -88,7 +89,7 @@ static void add_members(const ida_field *f, int terse, json_t *schema)
 json_t *ida_schema_of(const ida_field *members, int terse)
 {
     json_t *schema = json_pack("{s:s, s:[], s:{}}", "type", "object", "required", "properties");
-    add_members(members, terse, schema);
+    add_members(members, terse, 0, schema);
     if (!json_array_size(json_object_get(schema, "required"))) {
         json_object_del(schema, "required");
     }

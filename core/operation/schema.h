@@ -22,7 +22,7 @@ typedef enum ida_field_type {
     IDA_FIELD_INCLUDE /* the members of another table, in its place */
 } ida_field_type;
 
-enum { SOMETIMES = 0, ALWAYS = 1, OR_NULL = 2 };
+enum { SOMETIMES = 0, ALWAYS = 1, OR_NULL = 2, NEVER_REQUIRED = 4 };
 
 typedef struct ida_field {
     const char *name; /* "*": of an object, every other member */
@@ -77,6 +77,11 @@ typedef struct ida_field {
 #define OUT_INCLUDE(members)                          \
     {                                                 \
         "", IDA_FIELD_INCLUDE, 0, members, NULL, NULL \
+    }
+/* The same, each of them only where it was asked for. */
+#define OUT_INCLUDE_SOMETIMES(members)                             \
+    {                                                              \
+        "", IDA_FIELD_INCLUDE, NEVER_REQUIRED, members, NULL, NULL \
     }
 #define OUT_END                                   \
     {                                             \

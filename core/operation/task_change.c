@@ -31,7 +31,7 @@ static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
 static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_tenant *tenant;
-    zone_due due;
+    zone_due due = {0};
     ida_kind kind = store_tenant_get(s, c, change->tenant, &tenant, NULL, NULL);
     if (!kind) {
         kind = zone_schedule(

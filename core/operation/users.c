@@ -107,7 +107,7 @@ static int is_named(const named *n, const cache_listed_person *p)
 
 static void add_row(ida_page *page, const cache_listed_person *p, int64_t total, int others)
 {
-    ida_page_add(page, ida_person_found_json(p),
+    ida_page_add(page, ida_person_row_json(p),
                  ida_place("iiss", total, (int64_t)others, p->name_key, p->id));
 }
 
@@ -180,10 +180,8 @@ const ida_operation ida_op_users_search = {
     .description =
         "Lists users of the directory, filtered by words, job, manager, group, licence, status and "
         "dates (all that is given must hold), ordered by display name; whose UPN is the query "
-        "comes "
-        "first. Use it to find somebody's exact UPN, who reports to whom, or to count people "
+        "comes first. Use it to find somebody's exact UPN, who reports to whom, or to count people "
         "(totalCount, exact up to 10,000; then totalCountIsMinimum); use get_user for all details "
-        "of one person. Up to 200 users a page; pass nextCursor as cursor for more. Data is as of "
-        "the last directory sync (asOf).",
-    .item = ida_person_found_members,
+        "of one person. As of the last directory sync (asOf).",
+    .item = ida_person_row_members,
 };

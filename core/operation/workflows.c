@@ -161,7 +161,8 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
                                            position ? ida_place_number(position, 0) : INT64_MAX,
                                            ida_place_text(position, 1), page->limit + 1, &rows,
                                            &count);
-    kind = kind ? kind : governance_workflow_runs_count(s, c, tenant, &filter, &total);
+    kind = kind ? kind
+                : governance_workflow_runs_count(s, c, tenant, &filter, IDA_COUNT_MOST, &total);
     if (kind) {
         return kind;
     }

@@ -2,6 +2,7 @@
  * over. */
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
+#include "core/queue/trust.h"
 #include "core/store/tenant.h"
 
 ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone)
@@ -30,14 +31,29 @@ ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *afte
     return kind;
 }
 
-ida_kind queue_set_due(store *s, ida_ctx *c, const char *task_id, int64_t old_due, int64_t new_due)
+typedef struct setting_due {
+    const ida_task *task;
+    int64_t due_at;
+} setting_due;
+
+static ida_kind set_due(store *s, ida_ctx *c, void *baton)
 {
+    const setting_due *w = baton;
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_queue_set_due,
-                                DB_ARGS(DB_T(task_id), DB_I(old_due), DB_I(new_due)), &r);
+    ida_kind kind = queue_trust_keep_if(s, c, w->task->tenant, w->task->id);
+    kind = kind ? kind
+                : store_write(s, c, STMT_queue_set_due,
+                              DB_ARGS(DB_T(w->task->id), DB_I(w->task->due_at), DB_I(w->due_at)),
+                              &r);
     return kind || r.changes
                ? kind
-               : ida_fail(c, IDA_CONFLICT, "Task %s was moved or started meanwhile.", task_id);
+               : ida_fail(c, IDA_CONFLICT, "Task %s was moved or started meanwhile.", w->task->id);
+}
+
+ida_kind queue_set_due(store *s, ida_ctx *c, const ida_task *task, int64_t due_at)
+{
+    setting_due w = {task, due_at};
+    return store_transaction(s, c, set_due, &w);
 }
 
 typedef struct retention {

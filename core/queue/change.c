@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/model/task_mac.h"
 #include "core/queue/inner.h"
+#include "core/queue/trust.h"
 #include "core/queue/workflow.h"
 #include "core/store/tenant.h"
 
@@ -76,6 +78,7 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
 {
     const transition *t = baton;
     ida_task *task;
+    queue_kept *kept = NULL;
     ida_kind kind = lock_task(s, c, t, 0, &task);
     if (kind) {
         return kind;
@@ -83,10 +86,14 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_RESCHEDULE)) {
         return too_late(c, task, "moved");
     }
-    kind = store_write(
-        s, c, STMT_task_move,
-        DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone), DB_I(t->due_at)), NULL);
+    kind = queue_trust_keep(s, c, task, &kept);
+    kind = kind ? kind
+                : store_write(s, c, STMT_task_move,
+                              DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone),
+                                      DB_I(t->due_at)),
+                              NULL);
     if (!kind && t->payload) {
+        kept->payload_hash = ida_task_payload_hash(c->pool, t->payload);
         kind = store_write(s, c, STMT_task_payload_set, DB_ARGS(DB_T(t->id), DB_T(t->payload)),
                            NULL);
     }
@@ -117,7 +124,10 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_CANCEL)) {
         return too_late(c, task, "cancelled");
     }
-    kind = store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))), NULL);
+    kind = queue_trust_keep_if(s, c, t->tenant, t->id);
+    kind = kind ? kind
+                : store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))),
+                              NULL);
     kind = kind ? kind : queue_workflow_cancelled(s, c, t->id);
     if (!kind && !queue_task_account_possible(c, task)) {
         kind = queue_task_give_back_seat(s, c, t->tenant, t->id);
@@ -156,7 +166,7 @@ static ida_kind take_again(store *s, ida_ctx *c, const ida_task *task)
 }
 
 /* Now, unless it was moved to a later time while it waited. */
-static ida_kind requeue(store *s, ida_ctx *c, const ida_task *task, int released)
+ida_kind queue_task_requeue(store *s, ida_ctx *c, const ida_task *task, int released)
 {
     int64_t now = ida_now(c->env), at = task->due_at > now ? task->due_at : now;
     ida_kind kind = store_write(s, c, STMT_task_requeue,
@@ -174,11 +184,15 @@ static ida_kind retry(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_RETRY)) {
         return too_late(c, task, "tried again");
     }
+    kind = queue_trust_keep(s, c, task, NULL);
+    if (kind) {
+        return kind;
+    }
     if (task->type == IDA_USER_CREATE && !queue_task_account_possible(c, task)) {
         kind = take_again(s, c, task);
     }
     kind = kind ? kind : queue_workflow_retry(s, c, task->id);
-    return kind ? kind : requeue(s, c, task, 0);
+    return kind ? kind : queue_task_requeue(s, c, task, 0);
 }
 
 ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id)
@@ -213,7 +227,8 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
             "person do it (`idadminctl task release %s %s`), or another API key with full access.",
             task->id, task->username, t->tenant, task->id);
     }
-    return requeue(s, c, task, 1);
+    kind = queue_trust_keep(s, c, task, NULL);
+    return kind ? kind : queue_task_requeue(s, c, task, 1);
 }
 
 ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,

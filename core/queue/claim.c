@@ -5,6 +5,7 @@
 
 #include "core/queue/event.h"
 #include "core/queue/inner.h"
+#include "core/queue/trust.h"
 #include "core/store/audit.h"
 #include "core/store/rows.h"
 #include "core/store/tenant.h"
@@ -84,16 +85,35 @@ static ida_kind pull_brake(store *s, ida_ctx *c, claim *cl, const candidate *one
     return kind;
 }
 
-/* Takes the person and the row; *taken stays 0 when somebody else was faster or another task of the
- * person goes first. */
-static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one, int *taken)
+/* As the statement of the claim has made it: what was judged is what is run. */
+static void taken_by(ida_task *task, const claim *cl, int64_t now)
 {
+    task->state = IDA_RUNNING;
+    task->fence++;
+    task->heartbeat++;
+    task->lease_owner = cl->owner;
+    task->lease_until = now + cl->lease_ms;
+    task->error = NULL;
+    task->started_at = task->started_at ? task->started_at : now;
+}
+
+/* Takes the person and the row; *task stays NULL when somebody else was faster, another task of the
+ * person goes first, or the task is not believed: it is held then. */
+static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one, ida_task **task)
+{
+    ida_task *row;
+    const char *why;
     db_result r;
     ida_kind kind = store_read(s, c, STMT_queue_row, DB_ARGS(DB_T(one->id), DB_I(cl->now)), &r);
     if (kind || !r.rows) {
         return kind;
     }
     const char *person = DB_ROW(task_person, &r, 0)->person.text;
+    kind = queue_task_get(s, c, one->tenant, one->id, 1, &row);
+    kind = kind ? kind : queue_trust_judge_run(s, c, row, cl->now, &why);
+    if (kind || why) {
+        return kind ? kind : queue_trust_hold(s, c, row, why);
+    }
     kind = store_write(s, c, STMT_queue_person_lock,
                        DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), &r);
     if (kind || !r.changes) {
@@ -109,7 +129,11 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
         return store_write(s, c, STMT_queue_person_unlock,
                            DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), NULL);
     }
-    *taken = !kind;
+    if (!kind) {
+        taken_by(row, cl, now);
+        kind = queue_trust_signed(s, c, row);
+        *task = kind ? NULL : row;
+    }
     return kind;
 }
 
@@ -120,7 +144,6 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     const candidate *one = &cl->one;
     db_result hold;
     const char *why = NULL;
-    int taken = 0;
     cl->task = NULL;
     cl->braked = 0;
     ida_kind kind = one->first_disabling ? ask_brake(s, c, cl, one, &why) : IDA_OK;
@@ -132,14 +155,13 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     if (kind || (hold.rows && DB_ROW(hold, &hold, 0)->hold_until.number > cl->now)) {
         return kind;
     }
-    kind = take(s, c, cl, one, &taken);
-    int64_t probe_until = !kind && taken && hold.rows ? cl->now + cl->probe_ms : 0;
+    kind = take(s, c, cl, one, &cl->task);
+    int64_t probe_until = !kind && cl->task && hold.rows ? cl->now + cl->probe_ms : 0;
     if (probe_until) {
         kind = store_write(s, c, STMT_queue_probe,
                            DB_ARGS(DB_T(one->tenant), DB_T(one->directory), DB_I(probe_until)),
                            NULL);
     }
-    kind = kind || !taken ? kind : queue_task_get(s, c, one->tenant, one->id, 1, &cl->task);
     if (cl->task) {
         cl->task->probe_until = probe_until;
     }

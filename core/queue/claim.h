@@ -130,9 +130,10 @@ ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **z
 ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *after_id, int max,
                         ida_task **tasks, int *count);
 
-/* Gives due times that follow from the same wall time under new zone rules; next_at follows when
- * the task was not tried yet. IDA_CONFLICT when the task is not queued with old_due any more. */
-ida_kind queue_set_due(store *s, ida_ctx *c, const char *task_id, int64_t old_due, int64_t new_due);
+/* Gives the task another due time that follows from the same wall time under new zone rules;
+ * next_at follows when the task was not tried yet. IDA_CONFLICT when it is not queued with
+ * task->due_at any more. */
+ida_kind queue_set_due(store *s, ida_ctx *c, const ida_task *task, int64_t due_at);
 
 /* Removes finished tasks (with steps and runs, and what they may still hold) that ended before
  * `before`, oldest first, at most `max`. */

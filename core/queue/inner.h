@@ -12,6 +12,9 @@ ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *ta
 ida_kind queue_task_load_steps(store *s, ida_ctx *c, ida_task *tasks, int count);
 ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const ida_step *step);
 
+/* Queued again, now or when it is due. */
+ida_kind queue_task_requeue(store *s, ida_ctx *c, const ida_task *task, int released);
+
 /* IDA_NOT_FOUND with the sentence for people. */
 ida_kind queue_task_missing(ida_ctx *c, const char *id);
 

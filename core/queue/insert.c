@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/queue/inner.h"
+#include "core/queue/trust.h"
 #include "core/store/rows.h"
 #include "core/tenant/naming.h"
 
@@ -215,6 +216,7 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
     if (!kind && t->seat) {
         kind = store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(t->tenant), DB_I(1)), NULL);
     }
+    kind = kind ? kind : queue_trust_new(s, c, t);
     return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
 

@@ -40,7 +40,13 @@ static int earlier_first(const void *a, const void *b)
 
 static const char *between_commas(ida_ctx *c, const char *words)
 {
-    return words ? apr_pstrcat(c->pool, ",", words, ",", NULL) : NULL;
+    return apr_pstrcat(c->pool, ",", words, ",", NULL);
+}
+
+/* NULL: all. */
+static const char *wanted_of(ida_ctx *c, const char *words)
+{
+    return words ? between_commas(c, words) : NULL;
 }
 
 /* Adds what one statement finds; `state` as that one wants it. */
@@ -50,12 +56,12 @@ static ida_kind add(store *s, ida_ctx *c, listing *l, const way *w, const char *
     const queue_task_filter *f = l->filter;
     int by_due = f->order == QUEUE_BY_DUE;
     int narrow = f->username || f->due_from || f->due_to || f->braked;
-    int64_t total, count_max = f->count_max ? f->count_max : INT64_MAX;
+    int64_t total = 0, count_max = f->count_max ? f->count_max : INT64_MAX;
     const char *behind = f->before_id ? f->before_id : by_due ? "" : "~"; /* "~": above every ID */
     const db_arg of[] = {DB_T(l->tenant),
                          DB_T(f->person),
                          DB_T(state),
-                         DB_T(between_commas(c, f->type)),
+                         DB_T(wanted_of(c, f->type)),
                          DB_T(f->username),
                          DB_I(f->due_from),
                          DB_I(f->due_to ? f->due_to : INT64_MAX),
@@ -91,7 +97,7 @@ static ida_kind add(store *s, ida_ctx *c, listing *l, const way *w, const char *
  * is a walk along an index, and none is longer than a page. */
 static ida_kind add_states(store *s, ida_ctx *c, listing *l, apr_array_header_t *found)
 {
-    const char *wanted = between_commas(c, l->filter->state);
+    const char *wanted = wanted_of(c, l->filter->state);
     ida_kind kind = IDA_OK;
     for (int i = IDA_QUEUED; !kind && i <= IDA_CANCELLED; i++) {
         const char *state = ida_task_state_text((ida_task_state)i);
@@ -109,7 +115,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     int by_due = f->order == QUEUE_BY_DUE;
     apr_array_header_t *found = apr_array_make(c->pool, f->limit + 1, sizeof(ida_task));
     l->total = 0;
-    ida_kind kind = f->person ? add(s, c, l, &of_person, between_commas(c, f->state), found)
+    ida_kind kind = f->person            ? add(s, c, l, &of_person, wanted_of(c, f->state), found)
                     : f->state || by_due ? add_states(s, c, l, found)
                                          : add(s, c, l, &of_all, NULL, found);
     if (kind) {

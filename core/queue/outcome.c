@@ -11,6 +11,7 @@
 #include "core/queue/claim.h"
 #include "core/queue/event.h"
 #include "core/queue/inner.h"
+#include "core/queue/trust.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
 
@@ -25,12 +26,13 @@ typedef struct outcome {
     const audit_record *audit;
 } outcome;
 
-/* A write under the fence: IDA_CONFLICT when it touched no row. */
+/* A write under the fence: IDA_CONFLICT when it touched no row, or somebody changed the task. */
 static ida_kind fenced(store *s, ida_ctx *c, const ida_task *task, db_statement statement,
                        const db_arg *args, size_t count)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, statement, args, count, &r);
+    ida_kind kind = queue_trust_keep(s, c, task, NULL);
+    kind = kind ? kind : store_write(s, c, statement, args, count, &r);
     return kind || r.changes
                ? kind
                : ida_fail(c, IDA_CONFLICT, "The lease on task %s (fence %lld) is lost.", task->id,

@@ -39,7 +39,7 @@ static ida_kind apply(store *s, ida_ctx *c, void *baton)
 {
     const shift *m = baton;
     const ida_task *t = m->task;
-    ida_kind kind = queue_set_due(s, c, t->id, t->due_at, m->due);
+    ida_kind kind = queue_set_due(s, c, t, m->due);
     if (kind) {
         return kind;
     }

@@ -36,6 +36,7 @@ typedef struct store_audit_filter {
                     too */
     int64_t before_at;
     int limit;
+    int64_t count_max; /* a count is at most this */
 } store_audit_filter;
 
 /* Row `i` of a statement that answers with audit records. */

@@ -112,8 +112,9 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
                                &w->page);
     if (!kind && w->count) {
         args[2] = (db_arg)DB_I(to);
-        count = narrow(f, by, f->questions || !f->by_time, c, args + 3);
-        kind = store_read(s, c, counts[by], args, 3 + count, &w->total);
+        args[3] = (db_arg)DB_I(f->count_max);
+        count = narrow(f, by, f->questions || !f->by_time, c, args + 4);
+        kind = store_read(s, c, counts[by], args, 4 + count, &w->total);
     }
     return kind;
 }

@@ -35,7 +35,8 @@ ida_kind store_key_delete(store *s, ida_ctx *c, const char *company, const char 
 typedef struct store_key_row {
     const char *username, *access, *label, *created_by; /* created_by NULL: not known */
     const char *rate, *from;                            /* NULL: none */
-    const char *scopes; /* NULL: everything that the access level says */
+    const char *scopes;  /* NULL: everything that the access level says */
+    int64_t concurrency; /* 0: none */
     int64_t expires_at, created_at;
     int64_t last_used_at; /* of the newest call in the audit log; 0 when it holds none */
     int disabled;

@@ -49,7 +49,7 @@ const char *store_dsn_exposed(apr_pool_t *pool, const char *dsn, const char *fil
                "name a file that holds it (passfile=PATH, for its owner alone), or write the DSN "
                "into a configuration file that others cannot read";
     }
-    return status.st_mode & S_IROTH
+    return (status.st_mode & S_IROTH)
                ? ida_printf(
                      pool,
                      "holds a password, and %s can be read by everybody on this machine: name a "
@@ -67,6 +67,11 @@ char *store_default_seal_key(apr_pool_t *pool, const char *dsn)
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     size_t stem = dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
     return apr_pstrcat(pool, apr_pstrmemdup(pool, path, stem), ".key", NULL);
+}
+
+char *store_default_task_key(apr_pool_t *pool, const char *seal_key)
+{
+    return apr_pstrcat(pool, seal_key, ".tasks", NULL);
 }
 
 /* --- the places of this process --- */
@@ -276,6 +281,40 @@ static void nap(int ms)
     nanosleep(&ts, NULL);
 }
 
+typedef struct store_closing {
+    const char *word;
+    store_work work;
+    void *baton;
+    struct store_closing *next;
+} store_closing;
+
+int store_is_before_commit(const store *s, const char *word)
+{
+    const store_closing *one = s->closings;
+    while (one && strcmp(one->word, word) != 0) {
+        one = one->next;
+    }
+    return one != NULL;
+}
+
+void store_before_commit(store *s, ida_ctx *c, const char *word, store_work work, void *baton)
+{
+    if (!store_is_before_commit(s, word)) {
+        store_closing *one = apr_palloc(c->pool, sizeof *one);
+        *one = (store_closing){apr_pstrdup(c->pool, word), work, baton, s->closings};
+        s->closings = one;
+    }
+}
+
+ida_kind store_close_work(store *s, ida_ctx *c, ida_kind kind)
+{
+    for (const store_closing *one = s->closings; !kind && one; one = one->next) {
+        kind = one->work(s, c, one->baton);
+    }
+    s->closings = NULL;
+    return kind;
+}
+
 ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
 {
     if (s->db && db_in_transaction(s->db)) {
@@ -288,7 +327,7 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
         if (kind) {
             return kind;
         }
-        kind = work(s, c, baton);
+        kind = store_close_work(s, c, work(s, c, baton));
         if (!kind) {
             kind = db_commit(s->db, c);
         } else {

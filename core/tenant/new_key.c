@@ -2,6 +2,7 @@
 #include "core/tenant/new_key.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -75,6 +76,17 @@ static void check_scopes(ida_ctx *c, const char *text, const char *as, ida_princ
     }
 }
 
+static void check_concurrency(ida_ctx *c, const char *text, const char *as, ida_principal *out)
+{
+    size_t len = strspn(text, "0123456789");
+    long number = len > 0 && len <= 4 && !text[len] ? strtol(text, NULL, 10) : 0;
+    if (number < 1 || number > IDA_CONCURRENCY_MAX) {
+        ida_fault_add(c, as, "must be a whole number from 1 to %d", IDA_CONCURRENCY_MAX);
+    } else {
+        out->concurrency = (unsigned)number;
+    }
+}
+
 /* The day that is so many days after this one, in the zone. */
 static ida_kind default_expiry(ida_ctx *c, const ida_tenant *tenant, int64_t *at)
 {
@@ -116,6 +128,9 @@ ida_kind ida_new_key_check(ida_ctx *c, const ida_tenant *tenant, const ida_new_k
     }
     if (given->scopes) {
         check_scopes(c, given->scopes, as->scopes, out);
+    }
+    if (given->concurrency) {
+        check_concurrency(c, given->concurrency, as->concurrency, out);
     }
     if (!given->expires) {
         return default_expiry(c, tenant, &out->expires_at);

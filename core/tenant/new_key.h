@@ -8,6 +8,8 @@
 #include "core/tenant/principal.h"
 #include "core/tenant/tenant.h"
 
+#define IDA_CONCURRENCY_MAX 1000
+
 /* As given; NULL: not. */
 typedef struct ida_new_key {
     const char *username, *access, *label;
@@ -16,6 +18,7 @@ typedef struct ida_new_key {
     const char *expires;
     const char *rate, *from; /* from: networks with commas between */
     const char *scopes;      /* names with commas between; of a read-only key alone */
+    const char *concurrency; /* a whole number, 1 to IDA_CONCURRENCY_MAX */
 } ida_new_key;
 
 /* Fills `out` but for its company. Each fault is noted (ida_fault_add) under the name that `as` has

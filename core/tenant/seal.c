@@ -1,6 +1,5 @@
-/* Owns what makes a tenant document trustworthy for the worker: the seal over its directories,
- * workflows and notifications, the seal's key, and the files that hold secrets. Must not know the
- * store. */
+/* Owns what makes a tenant document trustworthy for the worker: the seal over what the worker acts
+ * on, the seal's key, and the files that hold secrets. Must not know the store. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,45 +19,70 @@
 
 #define KEY_NAME "seal key"
 
-/* What the seal covers, in one order: whoever changes where the directory's secrets, initial
- * passwords, webhooks or notifications go, or what the worker does by itself, breaks it. */
-static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant, int64_t revision)
+/* What the seal covers: whoever changes where the directory's secrets, initial passwords, webhooks
+ * or notifications go, what the worker does by itself, or what a template or a service grants and
+ * who approves it, breaks it. Seals of before covered the first `count` of them. */
+static const char *const sealed_members[] = {"directories", "workflows", "notifications",
+                                             "roleTemplates", "accessCatalog"};
+#define SEALED (sizeof sealed_members / sizeof *sealed_members)
+#define SEALED_BEFORE 3
+
+static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant, int64_t revision, size_t count)
 {
     json_t *all = json_object();
     ida_json_put(all, "companyId", tenant->id);
     if (revision) {
         json_object_set_new(all, "revision", json_integer(revision));
     }
-    json_object_set(all, "directories", json_object_get(tenant->document, "directories"));
-    json_object_set(all, "workflows", json_object_get(tenant->document, "workflows"));
-    json_object_set(all, "notifications", json_object_get(tenant->document, "notifications"));
+    for (size_t i = 0; i < count; i++) {
+        json_object_set(all, sealed_members[i],
+                        json_object_get(tenant->document, sealed_members[i]));
+    }
     char *text = ida_json_sorted(pool, all);
     json_decref(all);
     return text;
 }
 
-char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
-                      const ida_tenant *tenant, int64_t revision)
+static char *seal_of(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
+                     const ida_tenant *tenant, int64_t revision, size_t count)
 {
     unsigned char mac[IDA_DIGEST_LEN];
-    const char *text = sealed_text(pool, tenant, revision);
+    const char *text = sealed_text(pool, tenant, revision, count);
     const ida_bytes parts[] = {{"seal", 4}, {text, strlen(text)}};
     ida_hmac_sha256(key, IDA_SEAL_KEY_LEN, parts, 2, mac);
     return ida_hex(pool, mac, sizeof mac);
 }
 
-int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
-                          int64_t revision, const char *seal)
+static int is_seal(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
+                   int64_t revision, const char *seal, size_t count)
 {
     apr_pool_t *scratch;
     if (!seal || strlen(seal) != IDA_DIGEST_LEN * 2) {
         return 0;
     }
     apr_pool_create(&scratch, NULL);
-    int valid = CRYPTO_memcmp(ida_tenant_seal(scratch, key, tenant, revision), seal,
+    int valid = CRYPTO_memcmp(seal_of(scratch, key, tenant, revision, count), seal,
                               IDA_DIGEST_LEN * 2) == 0;
     apr_pool_destroy(scratch);
     return valid;
+}
+
+char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
+                      const ida_tenant *tenant, int64_t revision)
+{
+    return seal_of(pool, key, tenant, revision, SEALED);
+}
+
+int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
+                          int64_t revision, const char *seal)
+{
+    return is_seal(key, tenant, revision, seal, SEALED);
+}
+
+int ida_tenant_seal_before(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
+                           int64_t revision, const char *seal)
+{
+    return is_seal(key, tenant, revision, seal, SEALED_BEFORE);
 }
 
 /* NULL when the file may be used, else why not. The permissions judged are those of the descriptor

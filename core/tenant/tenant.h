@@ -62,6 +62,11 @@ char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN
 int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
                           int64_t revision, const char *seal);
 
+/* The same for seals from before they covered role templates and the access catalog: for the one
+ * time that they are made anew. */
+int ida_tenant_seal_before(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
+                           int64_t revision, const char *seal);
+
 /* Reads the seal key file. Refuses one that others can read, or httpd's user. */
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN]);
 /* Makes it when there is none (mode 0400). Owned by `owner` and `group`, an older one too; with

@@ -43,7 +43,7 @@ static int numbers(const char *text, const char *shape, int *value)
 
 static int parse_date(const char *text, zone_wall *wall)
 {
-    int part[3], year, month, day;
+    int part[3] = {0}, year, month, day;
     if (!numbers(text, "0000-00-00", part) || part[0] < 1 || part[1] < 1 || part[1] > 12 ||
         part[2] < 1 || part[2] > 31) {
         return 0;

@@ -232,6 +232,7 @@ static pthread_mutex_t zones_lock = PTHREAD_MUTEX_INITIALIZER;
 static apr_pool_t *zones_pool;
 static apr_hash_t *zones;
 
+// cppcheck-suppress constParameter ; APR says how a cleanup is called
 static apr_status_t forget(void *dying)
 {
     if (zones == dying) {

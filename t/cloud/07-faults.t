@@ -3,7 +3,7 @@
 # off, replicas that lag, workers killed at random. Nobody is made twice, nobody is lost, no "done"
 # is untrue, and no name is skipped.
 #
-# IDADMIN_FAULT_CREATES (120), IDADMIN_FAULT_LAG_MS (3000): 1000 and 60000 are what it is meant to
+# IDADMIN_FAULT_CREATES (60), IDADMIN_FAULT_LAG_MS (3000): 1000 and 60000 are what it is meant to
 # bear.
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ use Time::HiRes ();
 my $skip = Idadmin::Test::Cloud->skip_reason;
 plan(skip_all => $skip) if $skip;
 
-my $creates = $ENV{IDADMIN_FAULT_CREATES} // 120;
+my $creates = $ENV{IDADMIN_FAULT_CREATES} // 60;
 my $lag     = $ENV{IDADMIN_FAULT_LAG_MS} // 3000;
 my $kills   = 4;
 my $domain  = $Idadmin::Test::Cloud::domain;

@@ -395,7 +395,7 @@ for_each_engine {
     faulty_pages();
     guard();
     sign_ins();
-    random_life(25, 12);
+    random_life($ENV{IDADMIN_SYNC_ROUNDS} // 12, 12);
 };
 
 done_testing();

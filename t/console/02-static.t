@@ -45,6 +45,22 @@ subtest 'nothing that makes markup or code of text' => sub {
     }
 };
 
+# What the service refuses by a reason (stable words of its answers) is said in the page's own
+# words.
+subtest 'reasons' => sub {
+    my %known;
+    File::Find::find({ no_chdir => 1, wanted => sub {
+        /\.c$/ or return;
+        my $source = slurp($_);
+        $known{$1}++ while $source =~ /\bida_because\([^;]*?"([a-z][A-Za-z]+)"[,)]/g;
+    } }, src_dir() . '/core', src_dir() . '/mod_idadmin');
+    cmp_ok(scalar keys %known, '>', 10, 'there are reasons');
+    for my $file ('i18n/en.js', 'i18n/sv.js') {
+        my ($words) = $text{$file} =~ /^  reason: \{\n(.*?)^  \},$/ms;
+        is_deeply([grep { $words !~ /\b$_: / } sort keys %known], [], "$file has words for each");
+    }
+};
+
 subtest 'one fetch' => sub {
     is_deeply([grep { $text{$_} =~ /\bfetch\(/ } @scripts], ['api.js'], 'in api.js');
 };

@@ -91,6 +91,27 @@ subtest 'people are narrowed down' => sub {
     is_deeply([$browser->complaints], [], 'nothing to complain of');
 };
 
+subtest 'hygiene is narrowed down' => sub {
+    ready_at('hygiene?department=Sales');
+    my $counted = sub { return Idadmin::Test::Console->new($stack->httpd,
+        user => 'administrator', company => 'nordic')->data('/hygiene', { @_ })
+        ->{sections}{accountsWithoutManager}{count} };
+    my ($sales, $all) = ($counted->(department => 'Sales'), $counted->());
+    cmp_ok($sales, '<', $all, 'there is something to narrow');
+    my $shown = sub { return $browser->script(
+        'return document.querySelectorAll(".cards .big")[1]?.textContent ?? ""') };
+    is($shown->(), $sales, 'the cards count the department');
+    $browser->click_text('main button', 'Remove the filter Department Sales');
+    $browser->until('all are counted', sub { $browser->find('.cards') && $shown->() eq $all });
+    ready_at('hygiene/accountsWithoutManager?department=Management');
+    like($browser->text('main'), qr/Department:\s+Management.*Eva Berg/s, 'so does a list');
+    like($browser->script('return document.querySelector("a[download]").href'),
+        qr/department=Management/, 'and its file');
+    $browser->click_text('main a', 'All of hygiene', ready => 1);
+    like($browser->url, qr/department=Management/, 'the way back keeps it');
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+};
+
 subtest 'names of a hostile directory are text' => sub {
     my $name = "<img src=x onerror=\"document.title='caught'\"> \x{202e}txe";
     $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('bo.ek')

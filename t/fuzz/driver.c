@@ -22,6 +22,9 @@
 #define CORPUS_MAX 4096
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+    __attribute__((weak)); /* of a target that knows its structure */
 
 typedef struct input {
     uint8_t *bytes;
@@ -159,6 +162,19 @@ static size_t join_other(uint8_t *bytes, size_t size)
 static size_t (*const mutations[])(uint8_t *, size_t) = {flip,        replace,     replace,
                                                          remove_part, repeat_part, join_other};
 
+/* One to eight of them, as a target's own mutator asks for; what is over `max` is cut off. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
+{
+    static uint8_t bytes[INPUT_MAX];
+    memcpy(bytes, data, size);
+    for (size_t n = 1 + random_below(8); n; n--) {
+        size = mutations[random_below(sizeof(mutations) / sizeof(mutations[0]))](bytes, size);
+    }
+    size = size < max ? size : max;
+    memcpy(data, bytes, size);
+    return size;
+}
+
 int main(int argc, char **argv)
 {
     static uint8_t bytes[INPUT_MAX];
@@ -208,9 +224,9 @@ int main(int argc, char **argv)
         const input *from = &corpus[random_below(corpus_count)];
         size_t size = from->size;
         memcpy(bytes, from->bytes, size);
-        for (size_t n = 1 + random_below(8); n; n--) {
-            size = mutations[random_below(sizeof(mutations) / sizeof(mutations[0]))](bytes, size);
-        }
+        size = LLVMFuzzerCustomMutator
+                   ? LLVMFuzzerCustomMutator(bytes, size, INPUT_MAX, (unsigned)random_next())
+                   : LLVMFuzzerMutate(bytes, size, INPUT_MAX);
         run(bytes, size);
     }
     printf("%" PRIu64 " runs, no crash\n", runs);

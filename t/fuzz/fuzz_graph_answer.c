@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
+#include "t/fuzz/mutate.h"
 #include "worker/graph/answer.h"
 #include "worker/graph/token.h"
 
@@ -33,6 +34,8 @@ static void check_error(const directory_error *e, directory_class class)
                 !strpbrk(e->message, "\r\n")));
     FUZZ_HOLDS(e->retry_after_s >= 0);
 }
+
+FUZZ_STRUCTURE(fuzz_json, fuzz_after_empty_line(data, size))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

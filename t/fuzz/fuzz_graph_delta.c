@@ -5,6 +5,7 @@
 
 #include "core/cache/sync.h"
 #include "t/fuzz/fuzz_copy.h"
+#include "t/fuzz/mutate.h"
 #include "worker/graph/answer.h"
 #include "worker/graph/sync.h"
 
@@ -35,6 +36,8 @@ static store *the_store(ida_ctx *c)
     }
     return s;
 }
+
+FUZZ_STRUCTURE(fuzz_json, 1)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,6 +3,9 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "t/fuzz/fuzz.h"
+#include "t/fuzz/mutate.h"
+
+FUZZ_STRUCTURE(fuzz_json, 0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -9,6 +9,7 @@
 
 #include "core/base/text.h"
 #include "t/fuzz/fuzz.h"
+#include "t/fuzz/mutate.h"
 #include "worker/ldap/ad.h"
 #include "worker/ldap/dirsync.h"
 #include "worker/ldap/escape.h"
@@ -128,6 +129,8 @@ static void search(directory *d, apr_pool_t *pool, int peer, const uint8_t *data
         apr_pool_destroy(sub);
     } while (type > 0);
 }
+
+FUZZ_STRUCTURE(fuzz_ber, 1)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

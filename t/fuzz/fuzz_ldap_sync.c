@@ -1,6 +1,7 @@
 /* Values of the controls and messages of content synchronisation, DirSync and post-read, and stored
  * cookies. The first byte says which. */
 #include "t/fuzz/fuzz_copy.h"
+#include "t/fuzz/mutate.h"
 #include "worker/ldap/ber.h"
 #include "worker/ldap/dirsync.h"
 #include "worker/ldap/sync_message.h"
@@ -12,6 +13,8 @@ static void check_cookie(const struct berval *cookie)
 {
     FUZZ_HOLDS(!cookie->bv_val || cookie->bv_val[cookie->bv_len] == '\0');
 }
+
+FUZZ_STRUCTURE(fuzz_ber, 1)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/face/mcp.h"
 #include "t/fuzz/fuzz_copy.h"
+#include "t/fuzz/mutate.h"
 
 static char *part(const uint8_t **data, size_t *size)
 {
@@ -37,6 +38,8 @@ static void check_answer(ida_ctx *c, const ida_call *call, const ida_rest_answer
     FUZZ_HOLDS(!error || code == answer->status || code == -32700 ||
                (code <= -32600 && code >= -32602) || code == -32020 || code == -32022);
 }
+
+FUZZ_STRUCTURE(fuzz_json, fuzz_after_nuls(data, size, 5))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

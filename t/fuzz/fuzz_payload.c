@@ -4,6 +4,7 @@
 #include "core/model/payload.h"
 #include "core/tenant/naming.h"
 #include "t/fuzz/fuzz_copy.h"
+#include "t/fuzz/mutate.h"
 
 static void stored_create(ida_ctx *c, const ida_create *create)
 {
@@ -23,6 +24,8 @@ static void stored_create(ida_ctx *c, const ida_create *create)
     char *display = ida_naming_display(c->pool, "{firstname} {surname:3}", &parts);
     FUZZ_HOLDS(ida_utf8_valid(display, strlen(display)) && ida_utf16_length(display) <= 256);
 }
+
+FUZZ_STRUCTURE(fuzz_json, 0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,6 +7,7 @@
 #include "core/face/rest.h"
 #include "core/zone/zone.h"
 #include "t/fuzz/fuzz_copy.h"
+#include "t/fuzz/mutate.h"
 
 /* The next part, in memory of its own; NULL when it is empty. */
 static char *part(const uint8_t **data, size_t *size)
@@ -31,6 +32,8 @@ static void check_answer(ida_ctx *c, const ida_call *call, const ida_rest_answer
         FUZZ_HOLDS(!strpbrk(h->value, "\r\n"));
     }
 }
+
+FUZZ_STRUCTURE(fuzz_json, fuzz_after_nuls(data, size, 4))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

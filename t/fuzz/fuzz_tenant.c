@@ -3,6 +3,7 @@
 #include "core/base/json.h"
 #include "core/tenant/tenant.h"
 #include "t/fuzz/fuzz_copy.h"
+#include "t/fuzz/mutate.h"
 
 static void sound(ida_ctx *c, const ida_tenant *tenant, const char *canonical)
 {
@@ -13,6 +14,8 @@ static void sound(ida_ctx *c, const ida_tenant *tenant, const char *canonical)
     FUZZ_HOLDS(again->id && again->upn_domain && again->email_domain && again->username_format &&
                again->has_directory[again->create_users_in]);
 }
+
+FUZZ_STRUCTURE(fuzz_json, 0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -78,7 +78,7 @@ for_each_engine {
     for my $odd (['an empty value in a DN', { with => [['uid=person0002', 'manager', 'dc=x,cn=']] },
         0], ['a control without its value', { bare => { state => 'absent' } }, 1]) {
         my ($name, $script, $exit) = @$odd;
-        my $worker = $stack->worker->pid;
+        my $worker = $stack->worker->working;
         $stack->ctl_ok('cache', 'reset', 'peer');
         $peer->script(%$script);
         my $synced = $stack->ctl('sync', 'peer', '--wait');
@@ -88,7 +88,8 @@ for_each_engine {
             { firstname => 'Joiner', surname => 'Number' . ++$number });
         is($stack->wait_task($answer->{json}{data}{taskId}, seconds => 20)->{state}, 'done',
             "$name: the other tenant is served");
-        ok($stack->worker->running && $stack->worker->pid == $worker, "$name: by the same worker");
+        ok($stack->worker->running && $stack->worker->working == $worker,
+            "$name: by the same worker");
         $peer->script;
         is($stack->ctl('sync', 'peer', '--wait')->{exit}, 0, "$name: over, synchronised again");
         is(row($stack, 'peer')->{users}, 30, "$name: everybody is there");

@@ -18,7 +18,7 @@ my %samba = (directory => 'onPremises', company => 'nordic', at_once => 1,
     skip => \&Idadmin::Test::Samba::skip_reason, source => sub { $_[0]->slapd });
 
 my %backends = (
-    Samba    => { %samba, usual => 200, stack => sub { (slapd => Idadmin::Test::Samba->new) } },
+    Samba    => { %samba, usual => 150, stack => sub { (slapd => Idadmin::Test::Samba->new) } },
     SambaUsn => { %samba, backend => 'Samba',
     stack => sub { (slapd => Idadmin::Test::Samba->new(account => 'reader')) },
         # deletions show every ten minutes
@@ -26,9 +26,9 @@ my %backends = (
             $_[0]->sql(q{UPDATE cache.sync_state SET }
                 . q{tokens = replace(tokens, '"scanned":"', '"scanned":"-')}) } },
     # Without lastbind nothing but the changes themselves moves slapd's contextCSN on.
-    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 400, at_once => 1,
+    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 240, at_once => 1,
         stack => { slapd => { lastbind => 0 } }, source => sub { $_[0]->slapd } },
-    Cloud => { directory => 'cloud', company => 'acme', usual => 250,
+    Cloud => { directory => 'cloud', company => 'acme', usual => 180,
     stack => { cloud => { keep => 1,
     settings => { deltaUsers => 50, deltaMembers => 50, deltaReplay => 8 } } },
     source => sub { $_[0]->cloud } },
@@ -128,7 +128,7 @@ sub life {
     my $script = Idadmin::Test::RandomScript->new($backend, $seed);
     $stack->worker->expect_log(qr/IDA0[345]/);    # a server that is away is told
     my $whole = $changes // $how->{usual} // 200;
-    my $rounds = 8 + int $whole / 250;
+    my $rounds = 6 + int $whole / 250;
     my $kills = my $restarts = my $compared = 0;
     for my $round (1 .. $rounds) {
         my $part = int($whole * $round / $rounds) - $script->{done};

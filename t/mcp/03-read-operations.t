@@ -368,12 +368,14 @@ sub governance {
 sub at { my ($record) = @_; return $record->{at} =~ s/:\d\d\KZ$/.000Z/r }
 
 sub audit {
-    my $log;
-    wait_until(10, sub {
+    my ($log, $search);
+    wait_until(20, sub {
         $log = data('/audit', { actor => 'hr-read', category => 'api', limit => 5,
             includeReads => 'true' });
-        return grep { $_->{action} eq 'users.search' } @{
-            data('/audit', { actor => 'HR-read', limit => 200, includeReads => 'true' })->{items} };
+        ($search) = grep { $_->{action} eq 'users.search' && $_->{parameters}{department} } @{
+            data('/audit', { actor => 'HR-read', action => 'users.search', limit => 200,
+            includeReads => 'true' })->{items} };
+        return $search;
     });
     is(members($log->{items}[0]),
         'action actor address at category detail endpoint id label outcome parameters target',
@@ -382,9 +384,6 @@ sub audit {
         'actor and category hold');
     my @all = @{ data('/audit', { limit => 200, includeReads => 'true' })->{items} };
     is_deeply([map { at($_) } @all], [reverse sort map { at($_) } @all], 'newest first');
-    my ($search) = grep { $_->{action} eq 'users.search'
-        && $_->{parameters}{department} } @{ data('/audit',
-        { actor => 'hr-read', limit => 200, includeReads => 'true' })->{items} };
     is(ref $search->{parameters}, 'HASH', 'parameters are an object');
     my $middle = at($all[ @all / 2 ]);
     is((grep { at($_) lt $middle } @{
@@ -408,8 +407,10 @@ sub audit {
     is(data('/audit', { action => 'role.assign', outcome => 'NOT_FOUND' })->{totalCount}, 0,
         'both of them');
     my $task = data('/tasks', { limit => 1 })->{items}[0];
-    my $of_task = data('/audit', { taskId => $task->{id}, limit => 200 })->{items};
-    ok(scalar @$of_task, 'what was done about a task is found');
+    my $of_task;
+    ok(wait_until(10, sub {
+        $of_task = data('/audit', { taskId => $task->{id}, limit => 200 })->{items};
+        scalar @$of_task }), 'what was done about a task is found');
     is_deeply([grep { json_text($_) !~ /$task->{id}/ } @$of_task], [], 'each record names it');
     refused('/audit', { taskId => 'none' }, 404, qr/none/, 'a task that is not there');
     refused('/audit', { category => 'magic' }, 400, qr/category/, 'an unknown category');

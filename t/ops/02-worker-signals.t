@@ -29,7 +29,7 @@ sub options {
     is($help->{exit}, 0, '--help');
     like($help->{out}, qr/--$_\b/, "--help tells of --$_")
         for qw(config once check store spool seal-key audit-key audit-signing-key
-        audit-checkpoints audit-syslog threads stop-timeout smtp-url smtp-from
+        audit-checkpoints audit-syslog audit-webhook threads stop-timeout smtp-url smtp-from
         smtp-user smtp-password-file smtp-ca-file log-level version);
     for my $case (['--nonsense', 2, qr/unknown option/], ['--threads', 2, qr/value is wanted/],
         ['argument', 2, qr/no arguments/], ['--threads=0', 1, qr/threads: must be/],
@@ -43,14 +43,14 @@ sub options {
 
 sub ends_when_asked {
     my $worker = $stack->worker;
-    ok(wait_until(5, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
+    ok(wait_until(20, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
         $row->[0] == 1 }), 'the worker is seen');
     my $start = Time::HiRes::time();
     is($worker->stop('TERM'), 0, 'TERM: exit 0');
     cmp_ok(Time::HiRes::time() - $start, '<', 3 * $slow, 'at once when idle');
     is_deeply([$stack->sql('SELECT count(*) FROM worker')], [[0]], 'and is seen no more');
     $worker->start;
-    ok(wait_until(5, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
+    ok(wait_until(20, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
         $row->[0] == 1 }), 'started again');
     like($stack->ctl('status')->{out}, qr/STATE.*running/s, 'status: a worker runs');
     is($worker->stop('KILL'), 9, 'killed');
@@ -60,7 +60,7 @@ sub ends_when_asked {
     like($stack->ctl('status')->{out}, qr/silent.*No worker runs on this store/s,
         'status: it is silent, and what that means');
     $worker->start;
-    ok(wait_until(5, sub { $stack->ctl('status')->{out} =~ /running/ }), 'started once more');
+    ok(wait_until(20, sub { $stack->ctl('status')->{out} =~ /running/ }), 'started once more');
     is($worker->stop('INT'), 0, 'INT: exit 0');
 }
 

@@ -49,7 +49,7 @@ subtest 'who can open what' => sub {
         { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
     is($stack->wait_task($task)->{state}, 'done',
         'what httpd\'s user wrote the worker\'s user carries out');
-    ok(wait_until(5, sub { grep { ($_->{action} // '') eq 'user.create' } @{
+    ok(wait_until(20, sub { grep { ($_->{action} // '') eq 'user.create' } @{
         $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and has in the audit');
     my %expected = (                         # worker, httpd
         'idadmin.db'           => ['rwdc', 'rw'],
@@ -60,6 +60,7 @@ subtest 'who can open what' => sub {
         'idadmin.key.revisions' => ['rwdc', ''],
         'idadmin.key.audit'    => ['rdc', ''],
         'idadmin.key.signing'  => ['rdc', ''],
+        'idadmin.key.tasks'    => ['rdc', ''],
         map({ ("idadmin-$_.db" => ['rwdc', 'r'], "idadmin-$_.db-wal" => ['rwdc', 'r'],
         "idadmin-$_.db-shm" => ['rwdc', 'r'], "idadmin-$_.db.gate" => ['rwdc', '']) } qw(cache
         audit)),
@@ -179,11 +180,13 @@ subtest 'root makes the store' => sub {
     is($named->{exit}, 1, 'a store that has an audit key gets no other one');
     like($named->{err}, qr/copy it from the node/, 'it is to be copied');
     ok(!-e "$pg/seal.key.audit", 'and nothing stands in its place');
-    spew("$pg/seal.key.audit", slurp("$dir/idadmin.key.audit"));
-    chmod 0600, "$pg/seal.key.audit";
+    for my $key (qw(audit tasks)) {
+        spew("$pg/seal.key.$key", slurp("$dir/idadmin.key.$key"));
+        chmod 0600, "$pg/seal.key.$key";
+    }
     $named = run_command(\@on_another_node);
     is($named->{exit}, 0, '--owner') or diag $named->{err};
-    for my $key ('seal.key', 'seal.key.audit', 'seal.key.signing') {
+    for my $key (map { "seal.key$_" } '', qw(.audit .signing .tasks)) {
         is(getpwuid((stat "$pg/$key")[4]), 'nobody', "gives $key to the one who is named");
         is((stat "$pg/$key")[2] & 07777, 0400, 'for that one alone');
     }

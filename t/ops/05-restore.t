@@ -14,7 +14,7 @@ my $stack  = Idadmin::Test::Stack->new(engine => 'sqlite');
 my $lib    = "$stack->{base}/lib";
 my $backup = tempdir() . '/backup';
 my $id     = Idadmin::Test::runtime_user();
-mkdir $backup, 0700 or die $!;
+mkdir $_, 0700 or die $! for $backup, "$backup/store", "$backup/keys";
 
 # The two blocks of commands, with this stack's places and user for the installed ones.
 my ($section) = slurp(src_dir() . '/doc/install.md') =~ /^## Back up and restore\n(.*?)^## /ms;
@@ -30,7 +30,7 @@ sub run_all { my ($script) = @_; return run_command(['/bin/sh', '-e', '-c', $scr
 my $task = $stack->post('/v1/api/user',
     { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
 is($stack->wait_task($task)->{state}, 'done', 'somebody was made');
-ok(wait_until(5, sub { grep { ($_->{action} // '') eq 'user.create' } @{
+ok(wait_until(20, sub { grep { ($_->{action} // '') eq 'user.create' } @{
     $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and is in the audit');
 my $later = $stack->post('/v1/api/user',
     { firstname => 'Bo', surname => 'Ek', date => '2031-01-02' })->{json}{data}{taskId};
@@ -42,7 +42,8 @@ my $audited = $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records};
 my $restored = run_all($restore);
 is($restored->{exit}, 0, 'restore') or diag $restored->{err};
 is_deeply([map {s{.*/}{}r} sort glob "$lib/*"],
-    [qw(idadmin-audit.db idadmin.db idadmin.key idadmin.key.audit idadmin.key.signing)],
+    [qw(idadmin-audit.db idadmin.db idadmin.key idadmin.key.audit idadmin.key.signing
+        idadmin.key.tasks)],
     'the store is what was saved');
 
 # httpd first: it can make nothing, says so, and serves once the worker has been there.

@@ -27,7 +27,7 @@ sub records_of {
     my ($actor, $count) = @_;
     my @records;
     # Refused credentials are told by the minute, so they may come in between.
-    wait_until(5, sub { @records = grep { $_->{action} ne 'credentials.refused' }
+    wait_until(20, sub { @records = grep { $_->{action} ne 'credentials.refused' }
         audit_list(actor => $actor, category => 'api'); scalar @records >= $count });
     return @records;
 }
@@ -134,7 +134,7 @@ sub freshness {
         $write ? $stack->post('/v1/api/user',
             { firstname => 'Fresh', surname => 'One', date => '2027-01-01' }, key => 'counted')
             : $stack->get('/v1/api/tasks', key => 'counted');
-        ok wait_until(5, sub {
+        ok within(5, sub {
             scalar(my @now = audit_list(actor => 'hr-counted', category => 'api')) > $count }),
             ($write ? 'a write' : 'a read') . ' can be read within five seconds';
     }
@@ -221,7 +221,7 @@ sub others {
     my $done = $stack->post('/v1/api/user', { firstname => 'Right', surname => 'Now' });
     $stack->wait_task($done->{json}{data}{taskId});
     my @steps;
-    wait_until(5, sub { @steps = grep { json_text($_) =~ /\Q$done->{json}{data}{taskId}\E/ }
+    wait_until(20, sub { @steps = grep { json_text($_) =~ /\Q$done->{json}{data}{taskId}\E/ }
         audit_list(category => 'workflow'); $steps[-1] && $steps[-1]{action} eq 'task.done' });
     is join(' ', map { $_->{parameters}{step} // $_->{action} } @steps),
         'createAccount setManager setPhoto task.done', 'what the worker does, in its order';

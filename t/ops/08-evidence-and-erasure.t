@@ -169,7 +169,8 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'reservation tenant_id task_id',
     'role_assignment tenant_id template_id task_id',
     'role_template tenant_id id name description groups licenses', 'setting name value',
-    'task id tenant_id type state directory wall_date wall_time zone lease_owner label via change',
+    'task id tenant_id type state directory wall_date wall_time zone lease_owner label via change '
+        . 'mac',
     'task_membership task_id directory group_id group_name retained restored_by'
         . ' refused',
     'task_payload task_id',
@@ -181,7 +182,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'cache.counter tenant_id name',
     'cache.directory_group tenant_id directory id name name_key kind description dn dn_key rule '
     . 'stamp digest', 'cache.directory_user tenant_id directory licenses',
-    'cache.entry tenant_id directory',
+    'cache.entry tenant_id directory', 'cache.people_count tenant_id',
     'cache.staging tenant_id directory kind op',
     'cache.sync_state tenant_id directory tokens binding error stopped',
     'cache.unresolved_member tenant_id directory group_id',

@@ -236,8 +236,9 @@ sub tamperings {
             . "audit.old_$_") } qw(record chain)), 23, qr/rotated away/],
         ['a stored checkpoint changed', "UPDATE audit.checkpoint SET at = at + 1 $nordic number = "
             . "23", 23, qr/checkpoint over record 23/],
-        ['a stored checkpoint put in', "INSERT INTO audit.checkpoint SELECT tenant_id, 25, hash, "
-            . "at, before, signature, 0 FROM audit.checkpoint $nordic number = 23", 25,
+        ['a stored checkpoint put in', "INSERT INTO audit.checkpoint (tenant_id, number, hash, "
+            . "at, before, signature) SELECT tenant_id, 25, hash, at, before, signature"
+            . " FROM audit.checkpoint $nordic number = 23", 25,
         qr/record 25 is not signed/],
         ['a stored checkpoint taken out', "DELETE FROM audit.checkpoint $nordic number = 23", 23,
         qr/not in the store/],

@@ -147,7 +147,7 @@ sub changes_arrive {
 
 sub audit {
     my $items;
-    ok(wait_until(5, sub {
+    ok(wait_until(20, sub {
         $items = $stack->ctl_ok('audit', 'list', 'nordic', '--limit', 200, '--json');
         # a list is one page
         my %kinds = map { ("@$_" =>

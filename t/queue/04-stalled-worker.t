@@ -46,7 +46,7 @@ sub until_it_waits {
     my ($looks, $there) = (0);
     wait_until(30,
         sub { $case->{on}->sql('UPDATE directory_state SET hold_reason = NULL, hold_until = 0')
-        if ++$looks % 20 == 0; $there = $waits->() });
+        if ++$looks % 5 == 0; $there = $waits->() });
     ok($there, "$case->{name} waits in its call")
         or diag(json_text($case->{on}->task($case->{id})));
     like(in_hand($case->{on}, $case->{id}), qr{^running Joiner/\d addToGroup$},

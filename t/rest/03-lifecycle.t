@@ -200,7 +200,7 @@ sub dry_runs {
         json => { userPrincipalName => upn('no.body') }), 404, 'NOT_FOUND', qr/no\.body/,
         'also who is unknown');
     is(count_tasks(), $before, 'nothing was queued');
-    ok(wait_until(5, sub {
+    ok(wait_until(20, sub {
         my $items = $stack->get('/v1/api/audit?category=api&limit=200')->{json}{data}{items};
         my @dry = grep { $_->{action} =~ /^user\.\w+\.dryRun$/ && $_->{outcome} eq 'ok' } @$items;
         return @dry >= 5 && !grep { ($_->{action} eq 'user.create' || $_->{action} eq 'user.delete')
@@ -344,7 +344,7 @@ sub tasks {
     like($said->{out}, qr/is cancelled; nothing more will be carried out/,
         'idadminctl says what REST says');
     my $items;
-    ok(wait_until(5, sub {
+    ok(wait_until(20, sub {
         $items = $stack->get('/v1/api/audit?limit=200')->{json}{data}{items};
         return 4 == grep { ($_->{detail} // '') =~ /^task (?:$by_rest|$by_hand)$/
             && $_->{action} =~ /^task\.(?:reschedule|cancel)$/ } @$items;

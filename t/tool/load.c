@@ -5,7 +5,8 @@
  *   load PORT CONNECTIONS SECONDS METHOD TARGET [BODY] [HEADER...]
  *
  * In TARGET and BODY "{n}" becomes a number that no other request has, "{u}" one of $LOAD_USERS
- * numbers of five digits or more, from 00001. Every answer but 200 counts as an error. */
+ * numbers of five digits or more, from 00001. Every answer but 200 counts as an error; `statuses`
+ * has how many there were of each, under 0 the connections that broke before an answer. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #define MAX_CONNECTIONS 256
+#define STATUSES 600
 
 static int port;
 static long users = 1;
@@ -32,7 +34,7 @@ typedef struct run {
     pthread_t thread;
     uint64_t *latencies; /* ns */
     size_t count, room;
-    long errors;
+    long statuses[STATUSES];
 } run;
 
 static uint64_t now_ns(void)
@@ -127,7 +129,13 @@ static void *work(void *baton)
     char where[4096], what[65536], request[80000];
     uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
     int fd = connect_to();
-    for (uint64_t start = now_ns(); start < end && fd >= 0; start = now_ns()) {
+    for (uint64_t start = now_ns(); start < end; start = now_ns()) {
+        if (fd < 0) {
+            r->statuses[0]++;
+            usleep(10000);
+            fd = connect_to();
+            continue;
+        }
         long n = atomic_fetch_add(&counter, 1);
         size_t len = fill(what, sizeof what, body, n);
         fill(where, sizeof where, target, n);
@@ -137,12 +145,12 @@ static void *work(void *baton)
                                  "Content-Length: %zu\r\n\r\n%s", len, what)
                       : snprintf(request + size, sizeof request - (size_t)size, "\r\n");
         int status = send_all(fd, request, (size_t)size) ? -1 : read_answer(fd);
+        r->statuses[status > 0 && status < STATUSES ? status : 0]++;
+        if (status < 0) {
+            close(fd);
+            fd = connect_to();
+        }
         if (status != 200) {
-            r->errors++;
-            if (status < 0) {
-                close(fd);
-                fd = connect_to();
-            }
             continue;
         }
         if (r->count == r->room) {
@@ -151,9 +159,7 @@ static void *work(void *baton)
         }
         r->latencies[r->count++] = now_ns() - start;
     }
-    if (fd < 0) {
-        r->errors++;
-    } else {
+    if (fd >= 0) {
         close(fd);
     }
     return NULL;
@@ -193,11 +199,14 @@ int main(int argc, char **argv)
         pthread_create(&runs[i].thread, NULL, work, &runs[i]);
     }
     size_t total = 0;
-    long errors = 0;
+    long errors = 0, statuses[STATUSES] = {0};
     for (int i = 0; i < connections; i++) {
         pthread_join(runs[i].thread, NULL);
         total += runs[i].count;
-        errors += runs[i].errors;
+        for (int status = 0; status < STATUSES; status++) {
+            statuses[status] += runs[i].statuses[status];
+            errors += status == 200 ? 0 : runs[i].statuses[status];
+        }
     }
     double took = (double)(now_ns() - start) / 1e9;
     uint64_t *all = malloc((total + 1) * sizeof *all);
@@ -207,9 +216,18 @@ int main(int argc, char **argv)
         at += runs[i].count;
     }
     qsort(all, total, sizeof *all, by_value);
-    printf(
-        "{\"requests\":%zu,\"errors\":%ld,\"rate\":%.1f,\"p50\":%.4f,\"p99\":%.4f,\"max\":%.4f}\n",
-        total, errors, (double)total / took, total ? (double)all[total / 2] / 1e6 : 0,
-        total ? (double)all[total * 99 / 100] / 1e6 : 0, total ? (double)all[total - 1] / 1e6 : 0);
+    printf("{\"requests\":%zu,\"errors\":%ld,\"rate\":%.1f,\"p50\":%.4f,\"p99\":%.4f,\"max\":%.4f,"
+           "\"statuses\":{",
+           total, errors, (double)total / took, total ? (double)all[total / 2] / 1e6 : 0,
+           total ? (double)all[total * 99 / 100] / 1e6 : 0,
+           total ? (double)all[total - 1] / 1e6 : 0);
+    const char *comma = "";
+    for (int status = 0; status < STATUSES; status++) {
+        if (statuses[status]) {
+            printf("%s\"%d\":%ld", comma, status, statuses[status]);
+            comma = ",";
+        }
+    }
+    puts("}}");
     return 0;
 }

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "core/cache/sync.h"
+#include "t/tool/scattered.h"
 
 #define SLICE 100
 
@@ -108,18 +109,6 @@ static void *probe(void *baton)
     return NULL;
 }
 
-/* IDs without order, as servers give them. */
-static const char *uuid(const char *kind, int i)
-{
-    uint64_t x = ((uint64_t)i + (uint64_t)*kind * 1000003u) * 0x9e3779b97f4a7c15u;
-    x ^= x >> 29;
-    x *= 0xbf58476d1ce4e5b9u;
-    x ^= x >> 32;
-    return apr_psprintf(item_pool, "%08x-%04x-4%03x-8%03x-%012" APR_UINT64_T_HEX_FMT,
-                        (unsigned)(x >> 32), (unsigned)(x >> 16) & 0xffff, (unsigned)x & 0xfff,
-                        (unsigned)(x >> 12) & 0xfff, x & 0xffffffffffffu);
-}
-
 static const char *dn(int i)
 {
     return apr_psprintf(item_pool, "uid=user%05d,ou=people,dc=nordic,dc=example", i);
@@ -128,7 +117,7 @@ static const char *dn(int i)
 static void send_user(cache_sync *run, ida_ctx *c, int i, int version)
 {
     const char *addresses[] = {apr_psprintf(item_pool, "first%d.last@alias.example", i), NULL};
-    cache_user u = {.id = uuid("user", i),
+    cache_user u = {.id = scattered_id(item_pool, "user", i),
                     .upn = apr_psprintf(item_pool, "user%05d@nordic.example", i),
                     .display_name = apr_psprintf(item_pool, "First%d Last%d", i % 977, i),
                     .given_name = apr_psprintf(item_pool, "First%d", i % 977),
@@ -141,7 +130,7 @@ static void send_user(cache_sync *run, ida_ctx *c, int i, int version)
                     .addresses = addresses};
     u.mail = u.upn;
     if (cloud) {
-        u.manager_id = i ? uuid("user", i / 10) : NULL;
+        u.manager_id = i ? scattered_id(item_pool, "user", i / 10) : NULL;
         u.sign_ins_untold = version > 0;
     } else {
         u.dn = u.dn_key = dn(i);
@@ -154,13 +143,13 @@ static void send_user(cache_sync *run, ida_ctx *c, int i, int version)
 static cache_member member_of(int group, int m)
 {
     int i = (int)(((int64_t)group * 7919 + (int64_t)m * 104729) % users);
-    return cloud ? (cache_member){.id = uuid("user", i), .kind = "user"}
+    return cloud ? (cache_member){.id = scattered_id(item_pool, "user", i), .kind = "user"}
                  : (cache_member){.dn_key = dn(i)};
 }
 
 static void send_group(cache_sync *run, ida_ctx *c, int g, int from, int to, int version)
 {
-    cache_group group = {.id = uuid("group", g),
+    cache_group group = {.id = scattered_id(item_pool, "group", g),
                          .name = apr_psprintf(item_pool, "Group %05d", g),
                          .kind = "security",
                          .description = apr_psprintf(item_pool, "%d", version)};
@@ -267,7 +256,8 @@ int main(int argc, char **argv)
     if (beside) {
         settle_neighbour(s);
     }
-    pthread_create(&prober, NULL, probe, apr_pstrdup(pool, beside ? uuid("user", 0) : "nobody"));
+    pthread_create(&prober, NULL, probe,
+                   apr_pstrdup(pool, beside ? scattered_id(item_pool, "user", 0) : "nobody"));
     run_once(s, "first load", 1, 0, 0);
     if (!first) {
         run_once(s, "all again, nothing new", 1, 0, 0);

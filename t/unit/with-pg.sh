@@ -1,7 +1,8 @@
 #!/bin/sh
-# usage: with-pg.sh start PID | with-pg.sh stop DIR
+# usage: with-pg.sh start PID | with-pg.sh stop DIR | with-pg.sh cluster DIR BIN
 # A PostgreSQL server of its own for unit tests: a new cluster in a temporary directory, reached through a socket there and no network.
 # `start` prints the directory, which is also the value for libpq's host; the server ends with process PID at the latest; exit 77 and a reason on standard error when there is no PostgreSQL.
+# `cluster` makes DIR a new cluster by the programs in BIN, not started: a copy of one that is made once in a build directory, as initdb costs ten times as much.
 set -eu
 action=${1:-}
 
@@ -21,8 +22,24 @@ as_owner() {
     fi
 }
 
-find_bin
+# make_cluster DIR: DIR's parent is postgres' own. The one that is kept may lie where postgres cannot go: it is copied by ourselves.
+make_cluster() {
+    kept=${IDADMIN_BUILD:+$IDADMIN_BUILD/obj/cluster-$(echo "$bin" | tr -cd 0-9)-$(stat -c %Y "$bin/initdb")}
+    if [ -z "$kept" ] || ! cp -a "$kept" "$1" 2>/dev/null; then
+        rm -rf "$1"
+        as_owner "$bin/initdb" -D "$1" -U idadmin -A trust -E UTF8 --locale=C.UTF-8 --no-sync
+        # Whoever is first: a directory is not renamed over one that has something in it.
+        if [ -n "$kept" ] && [ -d "${kept%/*}" ]; then
+            cp -a "$1" "$kept.$$" && mv -T "$kept.$$" "$kept" 2>/dev/null || rm -rf "$kept.$$"
+        fi
+    fi
+}
+
+[ "$action" = cluster ] && bin=$3 || find_bin
 case $action in
+cluster)
+    make_cluster "$2"
+    ;;
 start)
     dir=$(mktemp -d /tmp/idadmin-pg-XXXXXX)
     chmod 755 "$dir"
@@ -31,7 +48,7 @@ start)
         chown postgres "$dir"
     fi
     {
-        as_owner "$bin/initdb" -D "$dir/data" -U idadmin -A trust -E UTF8 --locale=C.UTF-8 --no-sync
+        make_cluster "$dir/data"
         cat >>"$dir/data/postgresql.conf" <<-CONF
 			listen_addresses = ''
 			unix_socket_directories = '$dir'
@@ -50,7 +67,7 @@ stop)
     rm -rf "$2"
     ;;
 *)
-    echo 'usage: with-pg.sh start PID | with-pg.sh stop DIR' >&2
+    echo 'usage: with-pg.sh start PID | with-pg.sh stop DIR | with-pg.sh cluster DIR BIN' >&2
     exit 2
     ;;
 esac

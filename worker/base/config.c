@@ -12,6 +12,7 @@
 
 #include "core/base/text.h"
 #include "core/store/store.h"
+#include "core/tenant/value.h"
 #include "worker/base/address.h"
 
 #define LINE_MAX_BYTES 4096
@@ -90,6 +91,12 @@ static const char *set_smtp(worker_config *config, size_t offset, const char *va
                                                               : "must name a host";
 }
 
+static const char *set_webhook(worker_config *config, size_t offset, const char *value)
+{
+    const char *fault = ida_rule_webhook_url(NULL, value);
+    return fault ? fault : set_text(config, offset, value);
+}
+
 static const char *set_sender(worker_config *config, size_t offset, const char *value)
 {
     apr_pool_t *scratch;
@@ -108,10 +115,14 @@ static const struct member {
     {"store", set_store, offsetof(worker_config, store)},
     {"spool", set_spool, offsetof(worker_config, spool)},
     {"seal_key", set_path, offsetof(worker_config, seal_key)},
+    {"task_key", set_path, offsetof(worker_config, task_key)},
     {"audit_key", set_path, offsetof(worker_config, audit_key)},
     {"audit_signing_key", set_path, offsetof(worker_config, audit_signing_key)},
     {"audit_checkpoints", set_path, offsetof(worker_config, audit_checkpoints)},
     {"audit_syslog", set_switch, offsetof(worker_config, audit_syslog)},
+    {"audit_webhook", set_webhook, offsetof(worker_config, audit_webhook)},
+    {"audit_webhook_secret_file", set_path, offsetof(worker_config, audit_webhook_secret_file)},
+    {"audit_webhook_ca_file", set_path, offsetof(worker_config, audit_webhook_ca_file)},
     {"threads", set_threads, offsetof(worker_config, threads)},
     {"stop_timeout", set_duration, offsetof(worker_config, stop_timeout)},
     {"smtp_url", set_smtp, offsetof(worker_config, smtp_url)},
@@ -307,6 +318,9 @@ ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
     }
     if (!config->seal_key) {
         config->seal_key = store_default_seal_key(pool, config->store);
+    }
+    if (!config->task_key) {
+        config->task_key = store_default_task_key(pool, config->seal_key);
     }
     if (!config->audit_key) {
         config->audit_key = apr_pstrcat(pool, config->seal_key, ".audit", NULL);

@@ -9,12 +9,15 @@ typedef struct worker_config {
     const char *store;    /* DSN */
     const char *spool;    /* directory of httpd's audit spool on this node */
     const char *seal_key; /* file */
+    const char *task_key; /* file of the keys that tasks are signed with */
     /* Files of the audit: its keys, the key that signs checkpoints. */
     const char *audit_key, *audit_signing_key;
     const char *audit_checkpoints; /* file that checkpoints are appended to; NULL: none */
     int audit_syslog;              /* 1: they go to the system's log, too */
-    int threads;                   /* 1-64 */
-    int64_t stop_timeout;          /* ms */
+    const char *audit_webhook;     /* URL that is called with each; NULL: none */
+    const char *audit_webhook_secret_file, *audit_webhook_ca_file;
+    int threads;          /* 1-64 */
+    int64_t stop_timeout; /* ms */
     const char *smtp_url, *smtp_from;
     const char *smtp_user, *smtp_password_file,
         *smtp_ca_file;    /* NULL: no sign-in; the system's authorities */

@@ -84,6 +84,7 @@ static int list(ctl_call *ctl)
         return usage;
     }
     filter.limit = (int)ctl_number(ctl, "limit", 50, PAGE);
+    filter.count_max = INT64_MAX;
     filter.before_seq = ctl_number(ctl, "before", 0, INT64_MAX);
     if (!filter.limit || (ctl_value(ctl, "before") && !filter.before_seq)) {
         return ctl_usage(ctl, "--limit must be 1 to %d, --before an id of an earlier list", PAGE);
@@ -135,8 +136,7 @@ static int export(ctl_call *ctl)
     while (!kind && count == PAGE) {
         ida_ctx *c = ida_ctx_make(&ctl->env, pool);
         const audit_row *rows;
-        int64_t total;
-        kind = store_audit_list(s, c, ctl->arguments[0], &filter, &rows, &count, &total);
+        kind = store_audit_list(s, c, ctl->arguments[0], &filter, &rows, &count, NULL);
         if (kind) {
             ida_fail(ctl->c, kind, "%s", c->message);
         }

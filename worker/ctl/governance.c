@@ -11,7 +11,7 @@ governance_actor ctl_actor(const ctl_call *ctl)
 
 ida_kind ctl_governed(ctl_call *ctl, store *s, const char *tenant)
 {
-    ida_tenant *found;
+    ida_tenant *found = NULL;
     ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
     if (!kind) {
         kind = store_tenant_get(s, ctl->c, tenant, &found, NULL, NULL);

@@ -98,7 +98,7 @@ void ctl_table(ctl_call *ctl, const json_t *rows, const ctl_column *columns, con
         return;
     }
     int widths[16] = {0}, count = 0;
-    for (; columns[count].title && count < 16; count++) {
+    for (; count < 16 && columns[count].title; count++) {
         widths[count] = width(columns[count].title);
     }
     size_t i;

@@ -68,6 +68,25 @@ static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant,
     return kind;
 }
 
+/* A company whose document is damaged says so; the others are told of all the same. */
+static ida_kind directories_json(ctl_call *ctl, store *s, const char *id, json_t *out)
+{
+    ida_tenant *tenant;
+    ida_kind kind = store_tenant_get(s, ctl->c, id, &tenant, NULL, NULL);
+    if (kind && kind != IDA_SERVICE_UNAVAILABLE) {
+        json_t *row = json_pack("{s:s}", "companyId", id);
+        ida_json_put_or_null(row, "problem", ctl->c->message);
+        json_array_append_new(out, row);
+        ida_ctx_clear(ctl->c);
+        return IDA_OK;
+    }
+    for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
+        kind = tenant->has_directory[d] ? directory_json(ctl, s, id, (ida_directory_kind)d, out)
+                                        : IDA_OK;
+    }
+    return kind;
+}
+
 static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, json_t *out)
 {
     json_t *row = json_pack("{s:s}", "companyId", tenant);
@@ -159,16 +178,8 @@ static int status(ctl_call *ctl)
         kind = store_tenant_ids(s, ctl->c, &ids, &count);
     }
     for (int i = 0; !kind && i < count; i++) {
-        ida_tenant *tenant;
-        kind = store_tenant_get(s, ctl->c, ids[i].id, &tenant, NULL, NULL);
-        for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
-            kind = tenant->has_directory[d]
-                       ? directory_json(ctl, s, ids[i].id, (ida_directory_kind)d, directories)
-                       : IDA_OK;
-        }
-        if (!kind) {
-            kind = tasks_json(ctl, s, ids[i].id, tasks);
-        }
+        kind = directories_json(ctl, s, ids[i].id, directories);
+        kind = kind ? kind : tasks_json(ctl, s, ids[i].id, tasks);
     }
     if (!kind) {
         json_t *spool = spool_json(ctl, s);

@@ -82,7 +82,7 @@ static int show(ctl_call *ctl)
                                          {NULL, NULL}};
     const char *tenant = ctl->arguments[0];
     store *s = ctl_store(ctl, DB_REQUEST);
-    ida_user *user;
+    ida_user *user = NULL;
     json_t *licenses = NULL;
     const ida_group *groups = NULL;
     int count = 0;

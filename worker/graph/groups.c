@@ -309,6 +309,7 @@ directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *gr
     int already = 0;
     for (int from = 0; from < count; from += BIND_MAX) {
         int size = count - from < BIND_MAX ? count - from : BIND_MAX;
+        // cppcheck-suppress knownConditionTrueFalse ; the last part may be of one
         directory_class all = guarded(&j, from, size, &first) || size == 1
                                   ? DIRECTORY_INVALID
                                   : join_together(&j, from, size);

@@ -260,7 +260,8 @@ static directory_class assign(graph_call *k, const char *user_id, const json_t *
         } else if (graph_answer_says(&answer, "usage location")) {
             k->e->field = "country";
         } else if (graph_answer_says(&answer, "not have a corresponding license")) {
-            k->e->class = class = DIRECTORY_LAG; /* what was read is older than a removal */
+            class = DIRECTORY_LAG; /* what was read is older than a removal */
+            k->e->class = class;
         }
     }
     return class;

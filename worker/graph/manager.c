@@ -29,7 +29,8 @@ static directory_class put_manager(graph_call *k, const char *id, const char *ma
                                .doing = "setting the manager"};
     class = graph_needs(k, graph_write(k, &put, &answer), "User.ReadWrite.All", 0);
     if (class == DIRECTORY_INVALID && graph_missing_reference(&answer)) {
-        k->e->class = class = DIRECTORY_LAG;
+        class = DIRECTORY_LAG;
+        k->e->class = class;
     }
     *manager_id = found;
     return class;

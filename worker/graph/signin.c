@@ -157,7 +157,6 @@ directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
     if (!due || (s->not_before > begun && s->not_before - begun <= WAIT_MAX_MS)) {
         return DIRECTORY_OK;
     }
-    directory_class class = DIRECTORY_OK;
     for (int more = 1; more && turn(k, s, &patience);) {
         directory_error e = {0};
         graph_call own = *k;
@@ -172,7 +171,7 @@ directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
         own.e = &e;
         s->begun_at = s->next ? s->begun_at : ida_now(g->env);
         note_sent(s, ida_now(g->env));
-        class = graph_page(&own, &list, take, d);
+        directory_class class = graph_page(&own, &list, take, d);
         if (class == DIRECTORY_LOCAL) {
             return graph_fail(k, class, NULL, "%s", e.message);
         }

@@ -42,8 +42,9 @@ int graph_token_init(graph_token *t)
 const char *graph_token_scope(const graph *g, apr_pool_t *pool)
 {
     graph_address root;
+    /* (graph_open has judged the root) */
     return graph_url_parse(g->root, pool, &root) ? apr_pstrcat(pool, root.shown, "/.default", NULL)
-                                                 : NULL;
+                                                 : "";
 }
 
 /* Form-encoded after what is there; 0 when it does not fit. */
@@ -138,10 +139,13 @@ static int token_valid(const char *token)
     return len > 0 && !token[len] && len < GRAPH_TOKEN_SIZE - sizeof PREFIX;
 }
 
-/* Whoever answers here was just sent the secret: it is not to come back in a log. */
-static int harmless(const graph_call *k, const char *text, const char *credential)
+/* What an answer says, its first line, to be told. Whoever answers was just sent the secret, which
+ * is not to come back in a log: looked for in what will be read, as what is cleaned away may have
+ * stood in the midst of it. */
+static const char *told(const graph_call *k, const char *text, const char *credential)
 {
-    return text && !(k->g->secret_file && strstr(text, credential));
+    const char *clean = text ? ida_clean(k->pool, text, strcspn(text, "\r\n"), 0) : "";
+    return k->g->secret_file && strstr(clean, credential) ? "" : clean;
 }
 
 static directory_class refused(graph_call *k, const char *url, const http_answer *a,
@@ -155,11 +159,8 @@ static directory_class refused(graph_call *k, const char *url, const http_answer
     if (!number && named) {
         number = strtoll(named + 6, NULL, 10);
     }
-    const char *error = harmless(k, said, credential) ? said : "";
+    const char *error = told(k, said, credential), *shown = told(k, text, credential);
     directory_class class = graph_token_classify(a->status, error, number, &advice);
-    const char *shown = harmless(k, text, credential)
-                            ? apr_pstrndup(k->pool, text, strcspn(text, "\r\n"))
-                            : "";
     graph_fail(k, class, NULL, "%s: the token was refused: HTTP %d%s%s%s%s%s%s", url, a->status,
                error[0] ? " " : "", error, shown[0] ? ": " : "",
                ida_clean(k->pool, shown, strlen(shown), 400), advice ? "; " : "",

@@ -93,7 +93,8 @@ directory_class graph_set_photo(directory *d, apr_pool_t *pool, const char *id,
      * what is missing. */
     if (class == DIRECTORY_NOT_FOUND ||
         (class == DIRECTORY_INVALID && graph_answer_says(&answer, "mailbox"))) {
-        e->class = class = DIRECTORY_LAG;
+        class = DIRECTORY_LAG;
+        e->class = class;
     }
     if (class == DIRECTORY_INVALID) {
         e->field = "profilePhoto";

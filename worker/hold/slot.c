@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/store/directory.h"
+#include "worker/hold/crash.h"
 
 #define SLOW_CALL_MS 3000 /* the directory is held */
 
@@ -60,6 +61,7 @@ void hold_run_ends(worker *w, int slot)
 
 void hold_call_begins(worker *w, int slot, const char *tenant, ida_directory_kind where)
 {
+    hold_crash_call_begins(w, tenant, where);
     pthread_mutex_lock(&w->lock);
     call_slot *call = &w->calls[slot];
     snprintf(call->tenant, sizeof call->tenant, "%s", tenant);
@@ -75,6 +77,7 @@ int64_t hold_call_ends(worker *w, int slot)
     int64_t held_until = w->calls[slot].held_until;
     w->calls[slot].since = 0;
     pthread_mutex_unlock(&w->lock);
+    hold_crash_call_ends();
     return held_until;
 }
 

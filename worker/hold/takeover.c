@@ -11,7 +11,7 @@
 
 typedef struct watched {
     int used, seen, tried;
-    char tenant[72], task[40], owner[96];
+    char tenant[72], task[40], owner[WORKER_NAME];
     int64_t fence, heartbeat, since; /* since: monotonic ms of the first sight of this heartbeat */
 } watched;
 
@@ -82,11 +82,10 @@ void hold_takeover_watch(takeover *t, store *main, apr_pool_t *pool)
 static int ripe(takeover *t, watched *out)
 {
     int found = 0;
-    int64_t now = ida_monotonic(&t->w->env);
     pthread_mutex_lock(&t->lock);
     for (int i = 0; i < WATCHED_MAX && !found; i++) {
         watched *row = &t->rows[i];
-        if (row->used && !row->tried && now - row->since > LEASE_MS) {
+        if (row->used && !row->tried && worker_holds_no_more(t->w, row->owner, row->since)) {
             row->tried = 1;
             *out = *row;
             found = 1;
@@ -122,8 +121,8 @@ ida_kind hold_takeover_next(takeover *t, store *main, ida_ctx *c, ida_task **tas
         if (kind == IDA_OK) {
             ida_log(
                 &t->w->env, IDA_LOG_WARN, "IDA0323",
-                "task %s is taken over from worker %s, whose heartbeat has stood still for %d s",
-                row.task, row.owner, LEASE_MS / 1000);
+                "task %s is taken over from worker %s, whose heartbeat has stood still for %lld s",
+                row.task, row.owner, (long long)(ida_monotonic(&t->w->env) - row.since) / 1000);
             return IDA_OK;
         }
         if (kind != IDA_NOT_FOUND) {

@@ -24,6 +24,7 @@ void worker_init(worker *w, const ida_env *env, const worker_config *config, apr
     const char *unique = ida_new_id(pool, env);
     snprintf(w->id, sizeof w->id, "%s-%ld-%s", w->host, (long)getpid(),
              unique + strlen(unique) - 8);
+    w->pid = getpid();
     w->started_at = ida_now(env);
     atomic_init(&w->stopping, 0);
     atomic_init(&w->stop_by, 0);
@@ -46,10 +47,21 @@ void worker_settings_set(worker *w, const worker_config *config)
     worker_config next = *config;
     next.store = w->config.store;
     next.threads = w->config.threads;
+    next.task_key = w->config.task_key;
     next.audit_key = w->config.audit_key;
     next.audit_signing_key = w->config.audit_signing_key;
     w->config = next;
     pthread_mutex_unlock(&w->lock);
+}
+
+/* The processes of this service before this one are dead for certain: a directory may still carry
+ * out a call of theirs, for as long as one may take. */
+int worker_holds_no_more(const worker *w, const char *owner, int64_t since)
+{
+    int64_t now = ida_monotonic(&w->env);
+    return now - since > LEASE_MS ||
+           (w->service[0] && strncmp(owner, w->service, strlen(w->service)) == 0 &&
+            strcmp(owner, w->id) != 0 && now - w->begun_at > DIRECTORY_CALL_MS);
 }
 
 int worker_stopping(void *w)

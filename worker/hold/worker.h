@@ -18,6 +18,7 @@
 #define PROBE_MS (2 * DIRECTORY_CALL_MS + 5000)
 #define POLL_MS 250 /* how often idle threads look for new work */
 #define LEASE_SLOTS 256
+#define WORKER_NAME 112
 
 typedef enum lease_kind { LEASE_TASK, LEASE_SYNC } lease_kind;
 
@@ -41,12 +42,25 @@ typedef struct call_slot {
                            0: it did not */
 } call_slot;
 
+typedef struct crash_note crash_note;
+
 typedef struct worker {
     ida_env env;
     worker_config
-        config;  /* store and threads never change; the rest by worker_settings_* under the lock */
-    char id[96]; /* host-pid-random: never the name of an earlier process */
+        config; /* store and threads never change; the rest by worker_settings_* under the lock */
+    char id[WORKER_NAME]; /* host-pid-random: never the name of an earlier process */
     char host[64];
+    int64_t pid; /* whom signals are for: its own, or that of the process that supervises it */
+    char service[WORKER_NAME]; /* with which the names of all processes of this service begin, one
+                         after the other: those before this one touch nothing more. "": not
+                         supervised */
+    int starts;                /* this one's number */
+    int64_t begun_at;          /* monotonic ms */
+    struct {
+        int signal; /* 0: none */
+        char tenant[72];
+        ida_directory_kind directory;
+    } suspect; /* it died of this signal in a call of this directory */
     int64_t started_at;
     atomic_int stopping;
     _Atomic int64_t stop_by; /* monotonic ms at which the process must be gone */
@@ -64,6 +78,10 @@ void worker_init(worker *w, const ida_env *env, const worker_config *config, apr
 /* Settings that SIGHUP may change, as a copy in `pool`. */
 void worker_settings(worker *w, apr_pool_t *pool, worker_config *out);
 void worker_settings_set(worker *w, const worker_config *config);
+
+/* 1: this holder, whose heartbeat stands still since then (monotonic ms), can be in no directory
+ * call any more. */
+int worker_holds_no_more(const worker *w, const char *owner, int64_t since);
 
 /* Non-zero once the worker shall end; usable as a callback. */
 int worker_stopping(void *w);

@@ -180,8 +180,9 @@ static directory_class group_by_id(ld_call *k, const char *group_id, const ld_en
     const ld_dialect *t = k->d->dialect;
     const char *uuid = ld_uuid_canonical(k->pool, group_id);
     if (!uuid) {
-        return ld_fail(k, DIRECTORY_NOT_FOUND, "group", "\"%s\" is no ID of this directory",
-                       group_id ? group_id : "");
+        ld_fail(k, DIRECTORY_NOT_FOUND, "group", "\"%s\" is no ID of this directory",
+                group_id ? group_id : "");
+        return DIRECTORY_NOT_FOUND; /* (gcc's analyzer does not know what ld_fail returns) */
     }
     /* In Active Directory an ID finds its entry wherever it lies: memberships may be in groups
      * outside groupBase. */
@@ -191,9 +192,12 @@ static directory_class group_by_id(ld_call *k, const char *group_id, const ld_en
                                              t->group_filter, attributes, "find the group", group)
                                 : ld_below(k, k->d->group_base, ld_id_filter(t, k->pool, uuid),
                                            attributes, "find the group", group);
-    return class || *group ? class
-                           : ld_fail(k, DIRECTORY_NOT_FOUND, "group", "%s: no group %s below %s",
-                                     ld_server_url(k->d), uuid, k->d->group_base);
+    if (!class && !*group) {
+        ld_fail(k, DIRECTORY_NOT_FOUND, "group", "%s: no group %s below %s", ld_server_url(k->d),
+                uuid, k->d->group_base);
+        return DIRECTORY_NOT_FOUND;
+    }
+    return class;
 }
 
 /* The group by ID with `shows` = it holds the user now. */
@@ -273,10 +277,10 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user;
     const ld_entry *group = NULL;
-    directory_class class = DIRECTORY_OK, last = DIRECTORY_OK;
+    directory_class last = DIRECTORY_OK;
     int shows = 0, sent = 0;
     for (int attempt = 0; attempt <= LD_ATTEMPTS; attempt++) {
-        class = ld_user_by_id(&k, user_id, &user);
+        directory_class class = ld_user_by_id(&k, user_id, &user);
         class = class ? class : ld_guard(&k, &user);
         class = class ? class : group_holding(&k, group_id, &user, &group, &shows);
         if (class == DIRECTORY_NOT_FOUND) {

@@ -180,10 +180,10 @@ directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const ch
     ld_call k = ld_call_begin(d, pool, e);
     const ld_dialect *t = d->dialect;
     const char *old = NULL, *fresh = NULL, **told = apr_pcalloc(pool, 3 * sizeof *told);
-    directory_class class = DIRECTORY_OK, last = DIRECTORY_OK;
+    directory_class last = DIRECTORY_OK;
     for (int attempt = 0; attempt <= LD_ATTEMPTS; attempt++) {
         apr_array_header_t *groups = NULL;
-        class = look(&k, id, container, after, &fresh);
+        directory_class class = look(&k, id, container, after, &fresh);
         if (class == DIRECTORY_ALREADY && old) {
             break;
         }

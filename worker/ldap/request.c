@@ -256,8 +256,8 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
 directory_class ld_unreadable(ld_call *k)
 {
     return ld_fail(k, DIRECTORY_LOCAL, NULL,
-                   "%s: an entry cannot be read, or has more than %d values", ld_server_url(k->d),
-                   LD_VALUES_MAX);
+                   "%s: an entry cannot be read, or has more than %d attributes or %d values",
+                   ld_server_url(k->d), LD_ATTRIBUTES_MAX, LD_VALUES_MAX);
 }
 
 static directory_class collect(ld_call *k, int type, LDAPMessage *message, void *baton)

@@ -111,7 +111,7 @@ typedef struct ld_attribute {
     const char *name;      /* without options */
     const char *option;    /* what stood behind the first semicolon ("range=0-1499"), or NULL */
     struct berval *values; /* each with a NUL behind it */
-    int count;
+    int count, room;       /* room: for so many values (worker/ldap/value.c) */
 } ld_attribute;
 
 typedef struct ld_entry {
@@ -124,8 +124,10 @@ typedef struct ld_entry {
  * forty bytes beside its own, so the smallest ones could make gigabytes of what fits into a
  * message. */
 #define LD_VALUES_MAX 4000000
+/* Attributes of one entry: some thirty are asked for, and each is looked up among the others. */
+#define LD_ATTRIBUTES_MAX 1000
 
-/* One message of an answer into the pool; NULL: it cannot be read, or has too many values. */
+/* One message of an answer into the pool; NULL: it cannot be read, or has too much of something. */
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool);
 /* The entry as a write left it, from the controls of the write's answer (RFC 4527); NULL: they do
  * not hold it, or not whole. */

@@ -12,25 +12,56 @@
 #include "worker/ldap/ber.h"
 #include "worker/ldap/session.h"
 
-static void take_attribute(apr_array_header_t *attributes, const struct berval *name,
-                           const struct berval *values)
+/* The attribute of this description, new where the entry has none of it yet. RFC 4511 (4.1.7) has
+ * each once, but slapd tells one twice whose values stood apart when they were loaded (slapadd):
+ * they are one. NULL: the entry has too many. */
+static ld_attribute *attribute_of(apr_array_header_t *attributes, const struct berval *description)
+{
+    char *name = ld_bytes(attributes->pool, description).bv_val, *option = strchr(name, ';');
+    if (option) {
+        *option++ = '\0';
+    }
+    for (int i = 0; i < attributes->nelts; i++) {
+        ld_attribute *a = &APR_ARRAY_IDX(attributes, i, ld_attribute);
+        if (strcasecmp(a->name, name) == 0 &&
+            (option && a->option ? strcasecmp(a->option, option) == 0 : option == a->option)) {
+            return a;
+        }
+    }
+    if (attributes->nelts == LD_ATTRIBUTES_MAX) {
+        return NULL;
+    }
+    ld_attribute *a = apr_array_push(attributes);
+    *a = (ld_attribute){.name = name, .option = option};
+    return a;
+}
+
+/* 0: the entry has too many attributes. */
+static int take_attribute(apr_array_header_t *attributes, const struct berval *description,
+                          const struct berval *values)
 {
     apr_pool_t *pool = attributes->pool;
-    ld_attribute *a = apr_array_push(attributes);
-    char *text = ld_bytes(pool, name).bv_val, *option = strchr(text, ';');
-    a->name = text;
-    a->option = option ? option + 1 : NULL;
-    if (option) {
-        *option = '\0';
+    ld_attribute *a = attribute_of(attributes, description);
+    if (!a) {
+        return 0;
     }
-    a->count = 0;
-    while (values && values[a->count].bv_val) {
-        a->count++;
+    int more = 0;
+    while (values && values[more].bv_val) {
+        more++;
     }
-    a->values = apr_palloc(pool, (apr_size_t)(a->count + 1) * sizeof *a->values);
-    for (int i = 0; i < a->count; i++) {
-        a->values[i] = ld_bytes(pool, &values[i]);
+    if (!a->values || a->count + more > a->room) {
+        const struct berval *had = a->values;
+        /* doubled, so that one told in many pieces costs no more than its size */
+        a->room = had ? 2 * (a->count + more) : more;
+        a->values = apr_palloc(pool, (apr_size_t)(a->room + 1) * sizeof *a->values);
+        if (a->count) {
+            memcpy(a->values, had, (apr_size_t)a->count * sizeof *had);
+        }
     }
+    for (int i = 0; i < more; i++) {
+        a->values[a->count++] = ld_bytes(pool, &values[i]);
+    }
+    return 1;
 }
 
 static const ld_entry *entry_of(const struct berval *dn, const apr_array_header_t *attributes)
@@ -81,13 +112,14 @@ const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool)
         return NULL;
     }
     apr_array_header_t *attributes = apr_array_make(pool, 24, sizeof(ld_attribute));
-    while (ldap_get_attribute_ber(ld, message, ber, &name, &values) == LDAP_SUCCESS &&
+    int whole = 1;
+    while (whole && ldap_get_attribute_ber(ld, message, ber, &name, &values) == LDAP_SUCCESS &&
            name.bv_val) {
-        take_attribute(attributes, &name, values);
+        whole = take_attribute(attributes, &name, values);
         ldap_memfree(values);
     }
     ber_free(ber, 0);
-    return entry_of(&dn, attributes);
+    return whole ? entry_of(&dn, attributes) : NULL;
 }
 
 const ld_entry *ld_entry_shown(LDAPControl **controls, apr_pool_t *pool)
@@ -105,10 +137,8 @@ const ld_entry *ld_entry_shown(LDAPControl **controls, apr_pool_t *pool)
     ber_tag_t tag = whole ? ber_first_element(ber, &len, &end) : LBER_ERROR;
     for (; whole && tag != LBER_DEFAULT; tag = ber_next_element(ber, &len, end)) {
         BerVarray values = NULL;
-        whole = ber_scanf(ber, "{m[W]}", &name, &values) != LBER_ERROR;
-        if (whole) {
-            take_attribute(attributes, &name, values);
-        }
+        whole = ber_scanf(ber, "{m[W]}", &name, &values) != LBER_ERROR &&
+                take_attribute(attributes, &name, values);
         ber_bvarray_free(values);
     }
     const ld_entry *entry = whole ? entry_of(&dn, attributes) : NULL;

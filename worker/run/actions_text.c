@@ -167,12 +167,12 @@ const char *run_person_fill(apr_pool_t *pool, const person *p, const char *text)
 {
     const char *filled = "";
     while (*text) {
-        size_t plain = strcspn(text, "{"), len = 0;
+        size_t plain = strcspn(text, "{");
         const char *value = "";
         filled = apr_pstrcat(pool, filled, apr_pstrmemdup(pool, text, plain), NULL);
         text += plain;
         if (*text) {
-            len = placeholder(pool, p, text, &value);
+            size_t len = placeholder(pool, p, text, &value);
             filled = apr_pstrcat(pool, filled, len ? value : "{", NULL);
             text += len ? len : 1;
         }

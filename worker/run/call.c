@@ -114,7 +114,9 @@ static void not_found_yet(run *r, directory_error *e)
 step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
 {
     run_account *account = r->account;
-    int anew = 0; /* the repetition is on a new connection */
+    /* The repetition is on a new connection; so is a probe, which would learn nothing from one that
+     * died in the outage. */
+    int anew = account->known.held;
     r->lag_since = 0;
     for (int try = 1;; try++) {
         step_end end = run_commit(r);

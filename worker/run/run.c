@@ -27,7 +27,8 @@ ida_ctx *run_ctx(run *r)
 
 /* --- words --- */
 
-static void say(run *r, ida_outcome outcome, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void say(run *r, ida_outcome outcome,
+                                                      const char *format, va_list args)
 {
     char text[4096];
     vsnprintf(text, sizeof text, format, args);
@@ -307,6 +308,7 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     directory_error e;
     store_directory state;
     step_end end = STEP_ON;
+    int held = 0;
     r.lease = hold_lease_begin(rn->w, LEASE_TASK, task->tenant, task->id, task->directory,
                                task->fence, claimed_at);
     if (!r.lease) {
@@ -316,10 +318,14 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     r.warnings = loaded(pool, task->warnings, json_array);
     if (!store_directory_get(rn->main, run_ctx(&r), task->tenant, task->directory, &state)) {
         r.own.known = hold_known_of(&state, task->probe_until);
+        held = state.hold_reason && !r.own.known.held && state.hold_until > ida_now(&r.w->env);
     }
     actions_begin(&r);
-    if (run_session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory,
-                        &r.own.session, &e) != DIRECTORY_OK) {
+    if (held) { /* since the claim, or it was taken over: calls are its probe's alone */
+        step_says(&r, IDA_STEP_NONE, "%s", state.hold_reason);
+        end = STEP_HELD;
+    } else if (run_session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory,
+                               &r.own.session, &e) != DIRECTORY_OK) {
         end = run_fails(&r, &e);
     } else if (task->type == IDA_USER_CREATE && task->object_id) {
         /* Between two tries the person may have gone already. */

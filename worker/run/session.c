@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/store/tenant.h"
+#include "worker/hold/crash.h"
 
 #define SESSIONS_MAX 32
 #define SESSION_IDLE_MS 300000
@@ -120,8 +121,10 @@ directory_class run_session_renew(session_cache *cache, session *s, directory_er
     }
     apr_pool_create(&s->dir_pool, s->pool);
     directory *opened = NULL;
+    hold_crash_call_begins(cache->w, s->tenant_id, s->kind);
     directory_class class = s->ops->open(&opened, &cache->w->env, s->tenant, s->kind, s->dir_pool,
                                          e);
+    hold_crash_call_ends();
     s->dir = class == DIRECTORY_OK ? opened : NULL;
     return class;
 }

@@ -15,6 +15,7 @@
 #include "core/governance/grant.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
+#include "worker/run/sealed.h"
 #include "worker/run/steps.h"
 
 /* --- calls --- */
@@ -157,6 +158,12 @@ static ida_kind do_stands(run *r, store *s, ida_ctx *c, void *baton)
     deed *d = baton;
     (void)r;
     return governance_grant_stands(s, c, &d->at, &d->stands);
+}
+
+static ida_kind do_judge(run *r, store *s, ida_ctx *c, void *baton)
+{
+    deed *d = baton;
+    return run_item_fault(r, s, c, d->at.by, d->item, &d->why);
 }
 
 static ida_kind do_keeps(run *r, store *s, ida_ctx *c, void *baton)
@@ -302,6 +309,10 @@ step_end step_access(run *r)
                              by.source == governance_by_request ? "access request"
                                                                 : "role template");
         }
+        end = end != STEP_ON ? end : run_store(r, do_judge, &d);
+        if (end == STEP_ON && d.why) {
+            return step_fails(r, "not given: %s.", d.why);
+        }
     }
     end = end != STEP_ON ? end : r->task->type == IDA_ACCESS_GRANT ? give(r, &d) : take(r, &d);
     if (end != STEP_ON) {
@@ -433,6 +444,10 @@ static ida_kind do_assign(run *r, store *s, ida_ctx *c, void *baton)
     a->fault = a->fault ? a->fault
                         : governance_template_items(s, c, r->task->tenant, a->template,
                                                     r->account->directory, &a->items, &a->count);
+    const char *forged = a->fault ? NULL : run_template_fault(r, a->template);
+    if (forged) {
+        a->fault = ida_fail(c, IDA_CONFLICT, "%s", forged);
+    }
     if (a->fault) {
         a->message = c->message;
         return a->fault == IDA_NOT_FOUND || a->fault == IDA_CONFLICT ? IDA_OK : a->fault;

@@ -164,16 +164,25 @@ static const char *signature_of(apr_pool_t *pool, const webhook_call *call, int6
 {
     size_t len;
     char *secrets = secret_map(SECRET_FILE_MAX);
-    const char *value = NULL;
-    *fault = secrets ? secret_file_read(pool, "secretFile", call->secret_file, secrets,
-                                        SECRET_FILE_MAX, &len)
-                     : "no memory";
+    const char *value = NULL, *name = call->secret_name ? call->secret_name : "secretFile";
+    *fault = secrets
+                 ? secret_file_read(pool, name, call->secret_file, secrets, SECRET_FILE_MAX, &len)
+                 : "no memory";
     if (!*fault) {
         value = webhook_signature(pool, secrets, call->id, at_s, call->body, fault);
-        *fault = *fault ? ida_printf(pool, "secretFile %s %s", call->secret_file, *fault) : NULL;
+        *fault = *fault ? ida_printf(pool, "%s %s %s", name, call->secret_file, *fault) : NULL;
     }
     secret_unmap(secrets, SECRET_FILE_MAX);
     return value;
+}
+
+const char *webhook_secret_fault(apr_pool_t *pool, const webhook_call *call)
+{
+    webhook_call empty = *call;
+    const char *fault;
+    empty.id = empty.body = "";
+    signature_of(pool, &empty, 0, &fault);
+    return fault;
 }
 
 static void check_secret(ida_ctx *c, const char *member, const char *path, int secret)
@@ -181,9 +190,8 @@ static void check_secret(ida_ctx *c, const char *member, const char *path, int s
     static const char end[] = ".secretFile";
     size_t len = strlen(member);
     if (secret && len >= sizeof end && strcmp(member + len - (sizeof end - 1), end) == 0) {
-        const webhook_call call = {.secret_file = path, .id = "", .body = ""};
-        const char *fault;
-        signature_of(c->pool, &call, 0, &fault);
+        const webhook_call call = {.secret_file = path};
+        const char *fault = webhook_secret_fault(c->pool, &call);
         if (fault) {
             ida_fault_add(c, member, "%s", fault);
         }

@@ -10,6 +10,7 @@ typedef struct webhook_call {
     const char *url;         /* https, or http to this machine */
     const char *secret_file; /* "whsec_" and base64 of 24 to 64 bytes; several, while one is
                                 replaced by another */
+    const char *secret_name; /* what that setting is called; NULL: secretFile */
     const char *ca_file;     /* NULL: the system's */
     const char *id;          /* webhook-id: the same for every try */
     const char *body;        /* JSON */
@@ -31,6 +32,8 @@ typedef enum webhook_outcome {
 webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call,
                              int *retry_after_ms, const char **detail);
 
+/* Why its secret file makes no signature, or NULL. */
+const char *webhook_secret_fault(apr_pool_t *pool, const webhook_call *call);
 /* Faults of c (ida_fault_add), by member: secret files of the document that no signature can be
  * made with. */
 struct ida_tenant;

@@ -17,8 +17,8 @@ use Storable ();
 use Time::HiRes ();
 
 our @EXPORT =
-    qw(build_dir src_dir build_config tempdir free_port wait_until slurp spew json_text json_data
-    in_parallel run_command for_each_engine secret_file);
+    qw(build_dir src_dir build_config tempdir free_port wait_until within slurp spew json_text
+    json_data in_parallel run_command for_each_engine secret_file);
 
 # -- places
 
@@ -118,6 +118,16 @@ sub as_user {
         ? '--groups=' . runtime_user() : '--clear-groups', '--');
 }
 
+# The same of this process, without a program in between: each costs as much as many a command.
+sub _take_on {
+    my ($user) = @_;
+    return if !$user || $> != 0;
+    my ($uid, $gid) = _ids($user);
+    # a list of the group itself alone is no further group
+    $) = join ' ', $gid, $user eq web_user() ? runtime_user() : $gid;
+    POSIX::setgid($gid) && POSIX::setuid($uid) && $> == $uid or die "to become $user: $!\n";
+}
+
 sub give_to {
     my ($user, @files) = @_;
     return if !$user || $> != 0;
@@ -183,18 +193,44 @@ sub json_data { return $json->decode($_[0]) }    # UTF-8 bytes -> data; dies on 
 
 # -- waiting and parallel work
 
+# For what must happen, however late: $seconds is how long it takes at most on a machine of one's
+# own, and a busy one gets three times as long. What has been promised for a time: within.
+sub wait_until { my ($seconds, $block) = @_; return within(3 * $seconds, $block) }
+
 # Polls until the block is true and returns its value; undef after $seconds. Sanitizer builds get
-# longer.
-sub wait_until {
+# longer. Who waits for long looks less and less often, down to a quarter of the time where a look
+# costs much: many of them run a program, and waiting alone would keep a processor busy.
+sub within {
     my ($seconds, $block) = @_;
     $seconds *= slowness();
-    my $end = Time::HiRes::time() + $seconds;
+    my $end   = Time::HiRes::time() + $seconds;
+    my $pause = 0.02;
     while (1) {
+        my $begun = Time::HiRes::time();
         my $value = $block->();
         return $value if $value;
-        return undef if Time::HiRes::time() > $end;
-        Time::HiRes::sleep(0.02);
+        my $now = Time::HiRes::time();
+        return undef if $now > $end;
+        Time::HiRes::sleep($pause);
+        my $most = 3 * ($now - $begun);
+        $most = $most < 0.1 ? 0.1 : $most > 0.3 ? 0.3 : $most;
+        $pause = $pause * 1.25 < $most ? $pause * 1.25 : $most;
     }
+}
+
+# fork, dying where it fails; the signals that end the child do so at once. They are blocked until
+# then: one that arrives while perl changes its handler is lost ('SIGTERM handler "DEFAULT" not
+# defined.'), and the process would live on although it was told to end.
+my @handled = qw(INT TERM HUP);
+
+sub fork_plain {
+    my $blocked = POSIX::SigSet->new(map { POSIX->can("SIG$_")->() } @handled);
+    my $before  = POSIX::SigSet->new;
+    POSIX::sigprocmask(POSIX::SIG_BLOCK(), $blocked, $before);
+    my $pid = fork;
+    @SIG{@handled} = ('DEFAULT') x @handled if defined $pid && !$pid;
+    POSIX::sigprocmask(POSIX::SIG_SETMASK(), $before);
+    return $pid // die "fork: $!\n";
 }
 
 # Runs $block->($index) in $count processes at once; returns what each returned (a scalar or
@@ -204,7 +240,7 @@ sub in_parallel {
     my @children;
     for my $index (0 .. $count - 1) {
         pipe my $read, my $write or die "pipe: $!\n";
-        my $pid = fork // die "fork: $!\n";
+        my $pid = fork_plain();
         if (!$pid) {
             close $read;
             binmode $write;
@@ -276,9 +312,9 @@ sub run_command {
     my ($argv, %how) = @_;
     my $base = tempdir() . '/command.' . $$ . '.' . ++our $command_count;
     spew("$base.in", $how{stdin} // '');
-    my $pid = fork // die "fork: $!\n";
+    my $pid = fork_plain();
     if (!$pid) {
-        _become($argv, %how, in => "$base.in", out => "$base.out", err => "$base.err");
+        become($argv, %how, in => "$base.in", out => "$base.out", err => "$base.err");
     }
     my $timeout = ($how{timeout} // 60) * slowness();
     my $end     = Time::HiRes::time() + $timeout;
@@ -300,12 +336,12 @@ sub run_command {
     return $result;
 }
 
-# In the child of a fork: own process group, files, environment, user, exec. Never returns.
-sub _become {
+# In the child of fork_plain: own process group, files, environment, user, exec. Never returns.
+sub become {
     my ($argv, %how) = @_;
     eval {
         POSIX::setpgid(0, 0);
-        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP PIPE CHLD);
+        $SIG{$_} = 'DEFAULT' for qw(PIPE CHLD);
         my $files = $how{append} ? '>>' : '>';
         open STDIN,  '<',    $how{in} // '/dev/null' or die "$how{in}: $!\n";
         open STDOUT, $files, $how{out}               or die "$how{out}: $!\n";
@@ -319,8 +355,8 @@ sub _become {
         }
         chdir($how{cwd} // '/');
         umask($how{umask} // 0022);
-        exec { (as_user($how{user}), @$argv)[0] } as_user($how{user}), @$argv
-            or die "exec $argv->[0]: $!\n";
+        _take_on($how{user});
+        exec { $argv->[0] } @$argv or die "exec $argv->[0]: $!\n";
     };
     print STDERR $@;
     POSIX::_exit(127);
@@ -335,8 +371,8 @@ umask 0022;    # servers under other users read what tests write
 # daemon(\@argv, log => FILE, user =>, env =>, preload => 1 for httpd, stop_signal => 'TERM') -> pid
 sub daemon {
     my ($argv, %how) = @_;
-    my $pid = fork // die "fork: $!\n";
-    _become($argv, %how, out => $how{log}, err => $how{log}, append => 1) if !$pid;
+    my $pid = fork_plain();
+    become($argv, %how, out => $how{log}, err => $how{log}, append => 1) if !$pid;
     POSIX::setpgid($pid, $pid);
     $daemons{$pid} = { name => $argv->[0], signal => $how{stop_signal} // 'TERM',
         log => $how{log} };
@@ -361,7 +397,8 @@ sub stop_daemon {
     kill $signal // $daemon->{signal}, $pid if !ended($pid);
     my $gone = wait_until($seconds // 20, sub { ended($pid) });
     kill KILL => -$pid;
-    wait_until(5, sub { ended($pid) });
+    # What it started may outlive it by a moment, and write.
+    wait_until(5, sub { ended($pid) && !kill 0 => -$pid });
     my $status = $daemon->{status};
     delete $daemons{$pid};
     _keep_report(slurp($daemon->{log})) if -e ($daemon->{log} // '');

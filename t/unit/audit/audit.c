@@ -218,6 +218,7 @@ static int total(store *s, const char *tenant, store_audit_filter filter, const 
     int count = -1;
     int64_t all = -1;
     filter.limit = filter.limit ? filter.limit : 10;
+    filter.count_max = filter.count_max ? filter.count_max : INT64_MAX;
     ida_ctx *c = fresh();
     if (store_audit_list(s, c, tenant, &filter, rows, &count, &all)) {
         printf("# %s\n", c->message);
@@ -283,6 +284,8 @@ static void test_outbox(store *main, store *ingest)
     is_int(damaged, 2, "kept as damaged");
     is_int(broken(main, "contoso", &count, NULL), 0, "whole");
 
+    is_int(total(main, "contoso", (store_audit_filter){.count_max = 22}, &rows), 22,
+           "a count goes no further than was asked");
     is_int(total(main, "contoso", (store_audit_filter){.actor = "ANNA"}, &rows), 10,
            "by actor, folded");
     is_str(rows[0].record.actor, "Anna", "shown as it was");

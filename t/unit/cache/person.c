@@ -255,10 +255,11 @@ static void plans(const char *dsn)
         int good = sqlite3_prepare_v2(d, sql, -1, &st, NULL) == SQLITE_OK;
         while (good && sqlite3_step(st) == SQLITE_ROW) {
             const char *detail = (const char *)sqlite3_column_text(st, 3);
-            /* Scans of what a statement makes itself (json_each, CTEs, subqueries) are its own
-             * size. */
+            /* Scans of what a statement makes itself (json_each, CTEs, subqueries, rows without a
+             * table) are its own size. */
             if (strncmp(detail, "SCAN ", 5) == 0 && !strstr(detail, "VIRTUAL TABLE") &&
-                !strstr(detail, "SCAN x") && !strstr(detail, "(subquery")) {
+                !strstr(detail, "SCAN x") && !strstr(detail, "SCAN CONSTANT ROW") &&
+                !strstr(detail, "(subquery")) {
                 scan = apr_pstrdup(pool, detail);
             }
         }

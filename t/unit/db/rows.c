@@ -39,6 +39,9 @@ static void in_sqlite(const char *dsn)
                         NULL, NULL, NULL),
            SQLITE_OK, "with those beside it");
     for (int i = 0; i < STMT_COUNT; i++) {
+        if (!*db_statements[i].sqlite) {
+            continue; /* the engine has no need of it */
+        }
         sqlite3_stmt *prepared;
         const char *columns = "", *fault = NULL;
         if (sqlite3_prepare_v2(file, db_statements[i].sqlite, -1, &prepared, NULL) != SQLITE_OK) {

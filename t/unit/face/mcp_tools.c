@@ -115,7 +115,7 @@ static ida_kind deal_anew(store *s, ida_ctx *c, void *unused)
     (void)unused;
     ida_kind kind = cache_enter(&at, c);
     while (!kind && more) {
-        kind = cache_places_deal(&at, c, &more);
+        kind = cache_index_deal(&at, c, &more);
     }
     return kind ? kind : cache_leave(&at, c);
 }
@@ -186,7 +186,9 @@ static void load_directory(store *sync)
                            sql, bad(p, 2000), bad(p, 300), gid(g));
     }
     script(sync, sql);
-    script(sync, "UPDATE cache.directory_user SET place = NULL");
+    if (!store_is_postgresql(sync)) { /* whose triggers have noted them */
+        script(sync, "UPDATE cache.directory_user SET place = NULL");
+    }
     must(store_transaction(sync, c, deal_anew, NULL), c, "places");
     apr_pool_destroy(p);
 }
@@ -559,7 +561,7 @@ int main(void)
     for (engine = 0; engine < store_engines(); engine++) {
         const char *name, *dsn = store_upgraded(engine, &name);
         printf("# %s\n", name);
-        store *s = store_make(pool, dsn, DB_REQUEST), *sync = store_make(pool, dsn, DB_SYNC),
+        store *s = store_signing(pool, dsn), *sync = store_make(pool, dsn, DB_SYNC),
               *ingest = store_with_key(dsn, DB_INGEST);
         ida_tenant *t;
         char *canonical;

@@ -5,6 +5,8 @@
 
 #include "core/base/json.h"
 #include "core/face/rest.h"
+#include "core/operation/op.h"
+#include "core/operation/param.h"
 #include "core/zone/zone.h"
 #include "t/unit/tap.h"
 
@@ -188,6 +190,23 @@ static void test_openapi(void)
     }
 }
 
+/* Members that `fields=` may ask for are those of the schema, and none of them comes unasked. */
+static void test_openapi_user(void)
+{
+    json_t *schemas = json_object_get(
+               json_object_get(ida_json_load(pool, ida_openapi(pool)), "components"), "schemas"),
+           *user = json_object_get(schemas, "User");
+    const json_t *members = json_object_get(user, "properties");
+    const char *const *fields = ida_param_find(ida_op_user_get.params, "fields")->allowed;
+    size_t count = 0;
+    for (; fields[count]; count++) {
+        ok(json_object_get(members, fields[count]) != NULL, "User tells of %s", fields[count]);
+    }
+    is_int((int64_t)json_object_size(members), (int64_t)count, "and of nothing else");
+    is_str(ida_json_text(pool, json_object_get(user, "required")), "[\"userPrincipalName\"]",
+           "required is what always comes");
+}
+
 int main(void)
 {
     apr_initialize();
@@ -198,6 +217,7 @@ int main(void)
     test_refusals();
     test_audit();
     test_openapi();
+    test_openapi_user();
     apr_pool_destroy(pool);
     apr_terminate();
     return done();

@@ -188,6 +188,34 @@ static void leaves(const char *dn)
            "0", dn);
 }
 
+/* What the entry of these bytes is, which come from a socket. */
+static const ld_entry *entry_of_bytes(const void *from, size_t size, int *got)
+{
+    const unsigned char *bytes = from;
+    int ends[2], id;
+    is_int(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0, "a connection");
+    pid_t child = fork();
+    if (!child) {
+        for (size_t at = 0; at < size;) {
+            ssize_t put = write(ends[1], bytes + at, size - at);
+            at += put > 0 ? (size_t)put : size;
+        }
+        _exit(0);
+    }
+    LDAP *ld = NULL;
+    LDAPMessage *message = NULL;
+    struct timeval bound = {.tv_sec = 60};
+    ldap_init_fd(ends[0], LDAP_PROTO_TCP, NULL, &ld);
+    ldap_search_ext(ld, "", LDAP_SCOPE_BASE, "(a=*)", NULL, 0, NULL, NULL, NULL, 0, &id);
+    *got = ldap_result(ld, id, LDAP_MSG_ONE, &bound, &message);
+    const ld_entry *entry = ld_entry_read(ld, message, pool);
+    ldap_msgfree(message);
+    ldap_unbind_ext(ld, NULL, NULL);
+    close(ends[1]);
+    waitpid(child, NULL, 0);
+    return entry;
+}
+
 /* One entry whose attribute has so many values, each of no byte, from a socket: what fits into a
  * message could take gigabytes. */
 static const ld_entry *entry_of_values(unsigned count, int *got)
@@ -207,29 +235,53 @@ static const ld_entry *entry_of_values(unsigned count, int *got)
     for (size_t at = sizeof head; at < size; at += 2) {
         memcpy(bytes + at, "\4", 2);
     }
-    int ends[2], id;
-    is_int(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0, "a connection");
-    pid_t child = fork();
-    if (!child) {
-        for (size_t at = 0; at < size;) {
-            ssize_t put = write(ends[1], bytes + at, size - at);
-            at += put > 0 ? (size_t)put : size;
-        }
-        _exit(0);
-    }
+    const ld_entry *entry = entry_of_bytes(bytes, size, got);
     free(bytes);
-    LDAP *ld = NULL;
-    LDAPMessage *message = NULL;
-    struct timeval bound = {.tv_sec = 60};
-    ldap_init_fd(ends[0], LDAP_PROTO_TCP, NULL, &ld);
-    ldap_search_ext(ld, "", LDAP_SCOPE_BASE, "(a=*)", NULL, 0, NULL, NULL, NULL, 0, &id);
-    *got = ldap_result(ld, id, LDAP_MSG_ONE, &bound, &message);
-    const ld_entry *entry = ld_entry_read(ld, message, pool);
-    ldap_msgfree(message);
-    ldap_unbind_ext(ld, NULL, NULL);
-    close(ends[1]);
-    waitpid(child, NULL, 0);
     return entry;
+}
+
+/* One entry of so many attributes with a value each: their names in turn those of the list, or all
+ * different. */
+static const ld_entry *entry_of_attributes(int count, const char *const *names, int *got)
+{
+    BerElement *ber = ber_alloc_t(LBER_USE_DER);
+    struct berval bytes;
+    ber_printf(ber, "{it{s{", 1, LDAP_RES_SEARCH_ENTRY, "x");
+    for (int i = 0, n = 0; i < count; i++) {
+        const char *name = names ? names[n++] : apr_psprintf(pool, "a%d", i);
+        n = names && names[n] ? n : 0;
+        ber_printf(ber, "{s[s]}", name, apr_psprintf(pool, "%d", i));
+    }
+    ber_printf(ber, "}}}");
+    ber_flatten2(ber, &bytes, 0);
+    const ld_entry *entry = entry_of_bytes(bytes.bv_val, bytes.bv_len, got);
+    ber_free(ber, 1);
+    return entry;
+}
+
+/* Values that stand apart are one attribute's, as slapd tells what was loaded so; of one with
+ * another option they are not. */
+static void apart(void)
+{
+    static const char *const names[] = {"member", "description", "MEMBER", "member;range=0-1",
+                                        NULL};
+    int got;
+    const ld_entry *entry = entry_of_attributes(4, names, &got);
+    ok(entry && entry->count == 3, "three attributes");
+    const ld_attribute *member = entry ? ld_get(entry, "member") : NULL;
+    ok(member && member->count == 2 && strcmp(member->values[0].bv_val, "0") == 0 &&
+           strcmp(member->values[1].bv_val, "2") == 0,
+       "one of two values, in their order");
+    entry = entry_of_attributes(200000, names, &got);
+    member = entry ? ld_get(entry, "member") : NULL;
+    ok(member && entry->count == 3 && member->count == 100000 &&
+           strcmp(member->values[99999].bv_val, "199998") == 0,
+       "in many pieces");
+    entry = entry_of_attributes(LD_ATTRIBUTES_MAX, NULL, &got);
+    ok(entry && entry->count == LD_ATTRIBUTES_MAX, "as many attributes as are taken");
+    entry = entry_of_attributes(LD_ATTRIBUTES_MAX + 1, NULL, &got);
+    is_int(got, LDAP_RES_SEARCH_ENTRY, "one more came");
+    ok(!entry, "and is not taken");
 }
 
 static void too_many_values(void)
@@ -278,6 +330,7 @@ int main(void)
     odd_values("DirSync");
     bare_control("dirsync", 1, DIRECTORY_CONFIG, "without a token");
     perl("$main::p->stop; 'ok'");
+    apart();
     too_many_values(); /* at the end: it raises the most that the process ever took */
     store_disconnect(cache);
     return done();

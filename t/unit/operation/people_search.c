@@ -1,10 +1,10 @@
 /* Searches for people against a plain scan of what was told: random people of many scripts in two
  * directories, random questions paged to their end, again after random changes. On both engines. */
-#include <sqlite3.h>
 #include <strings.h>
 
 #include "core/base/time.h"
 #include "core/cache/people.h"
+#include "t/unit/people_index.h"
 #include "t/unit/people_truth.h"
 
 enum { QUESTIONS = 250, ROUNDS = 4 };
@@ -306,37 +306,6 @@ static void ask_many(store *s, const ida_tenant *t, const char *when)
 
 /* --- */
 
-static int64_t number_of(sqlite3 *file, const char *sql)
-{
-    sqlite3_stmt *st = NULL;
-    int64_t number = sqlite3_prepare_v2(file, sql, -1, &st, NULL) == SQLITE_OK &&
-                             sqlite3_step(st) == SQLITE_ROW
-                         ? sqlite3_column_int64(st, 0)
-                         : -1;
-    sqlite3_finalize(st);
-    return number;
-}
-
-/* The index holds each listed person once, at a place in the order of lists, and is sound. */
-static void check_index(const char *dsn, const char *when)
-{
-    sqlite3 *file = NULL;
-    const char *path = store_sqlite_path(dsn);
-    path = apr_psprintf(pool, "%.*s-cache.db", (int)(strlen(path) - 3), path);
-    ok(sqlite3_open(path, &file) == SQLITE_OK &&
-           sqlite3_exec(file, "INSERT INTO person_index (person_index) VALUES ('integrity-check')",
-                        NULL, NULL, NULL) == SQLITE_OK,
-       "%s: the index is sound", when);
-    int64_t people = number_of(file, "SELECT count(*) FROM directory_user WHERE shadow = 0");
-    ok(people > PEOPLE && people == number_of(file, "SELECT count(*) FROM person_index('\"_b\"*')"),
-       "%s: it holds each of %lld", when, (long long)people);
-    is_int(number_of(file, "SELECT count(*) FROM directory_user a JOIN directory_user b ON"
-                           " a.place < b.place AND (a.name_key, a.id) > (b.name_key, b.id)"),
-           0, "places grow in the order of lists");
-    is_int(number_of(file, "SELECT count(*) FROM person_stale"), 0, "nothing waits");
-    sqlite3_close(file);
-}
-
 static void refusals(store *s, const ida_tenant *t)
 {
     static const struct {
@@ -364,7 +333,7 @@ int main(void)
     setup();
     for (int i = 0; i < store_engines(); i++) {
         const char *name, *dsn = store_upgraded(i, &name);
-        store *s = store_make(pool, dsn, DB_REQUEST), *sync = store_make(pool, dsn, DB_SYNC);
+        store *s = store_signing(pool, dsn), *sync = store_make(pool, dsn, DB_SYNC);
         printf("# %s\n", name);
         seed = 7;
         put_tenant(s, COMPANY, 1);
@@ -374,9 +343,7 @@ int main(void)
         for (int round = 1; round < ROUNDS; round++) {
             change(sync, round == 2);
             ask_many(s, t, ida_printf(pool, "after changes %d", round));
-            if (i == 0) {
-                check_index(dsn, ida_printf(pool, "after changes %d", round));
-            }
+            check_index(i, dsn, ida_printf(pool, "after changes %d", round), PEOPLE);
         }
         refusals(s, t);
     }

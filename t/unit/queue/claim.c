@@ -291,12 +291,12 @@ static void test_care(void)
        "one at a time");
     queue_walls_in(s, fresh(), "Europe/Stockholm", list[0].id, 10, &list, &count);
     ok(count == 1 && !strcmp(list[0].id, late->id), "those meant as now are left out");
-    is_int(queue_set_due(s, fresh(), a->id, due + HOUR, due + 2 * HOUR), IDA_OK,
-           "a zone's rules changed");
+    ida_task before = {.id = a->id, .tenant = a->tenant, .due_at = due + HOUR};
+    is_int(queue_set_due(s, fresh(), &before, due + 2 * HOUR), IDA_OK, "a zone's rules changed");
     ida_task *now = get_task(s, a);
     ok(now->due_at == due + 2 * HOUR && now->next_at == due + 2 * HOUR,
        "the task is due at the new instant");
-    is_int(queue_set_due(s, fresh(), a->id, due + HOUR, due + 3 * HOUR), IDA_CONFLICT, "once");
+    is_int(queue_set_due(s, fresh(), &before, due + 3 * HOUR), IDA_CONFLICT, "once");
     now = claim_at(s, "w", due + HOUR, NULL);
     ida_step steps[] = {
         {.position = 11, .name = "addToGroup", .workflow = "Join/er 1", .workflow_position = 1},

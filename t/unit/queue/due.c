@@ -216,7 +216,7 @@ int main(void)
     for (int i = 0; i < store_engines(); i++) {
         dsn = store_upgraded(i, &engine);
         printf("# %s\n", engine);
-        store *s = store_make(pool, dsn, DB_REQUEST);
+        store *s = store_signing(pool, dsn);
         add_tenant("contoso", "");
         year(s);
     }

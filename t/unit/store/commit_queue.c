@@ -109,7 +109,7 @@ static void test_together(void)
     const char *engine, *dsn = store_upgraded(0, &engine);
     writer writers[THREADS];
     int good = 0, wrong = 0;
-    run_all(writers, store_commit_queue_make(pool, dsn, DB_REQUEST));
+    run_all(writers, store_commit_queue_make(pool, dsn, DB_REQUEST, NULL));
     for (int t = 0; t < THREADS; t++) {
         good += writers[t].answers[GOOD];
         wrong += writers[t].wrong;
@@ -126,7 +126,8 @@ static void test_store_away(void)
 {
     writer writers[THREADS];
     int good = 0;
-    run_all(writers, store_commit_queue_make(pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST));
+    run_all(writers,
+            store_commit_queue_make(pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST, NULL));
     for (int t = 0; t < THREADS; t++) {
         good += writers[t].answers[GOOD];
     }

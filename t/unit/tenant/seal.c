@@ -25,6 +25,7 @@ static void sealing(void)
        "nor of another revision");
     ida_tenant_load(fresh(), canonical, &changed);
     ok(ida_tenant_seal_valid(key, changed, 3, seal), "right after loading");
+    ok(!ida_tenant_seal_before(key, changed, 2, seal), "nor as one of before, of another revision");
     char *older = apr_pstrdup(pool, canonical);
     for (char *at = older; (at = strstr(at, "\"userCreate\"")) != NULL;) {
         memcpy(at, "\"userUpdate\"", 12);
@@ -40,6 +41,9 @@ static void sealing(void)
         "{\"workflows\":[]}",
         "{\"notifications\":[{\"url\":\"https://evil.example\",\"secretFile\":\"/etc/w\","
         "\"events\":[\"task.done\"]}]}",
+        "{\"roleTemplates\":[{\"name\":\"Sales\",\"groups\":[\"Domain Admins\"]}]}",
+        "{\"accessCatalog\":[{\"service\":\"CRM\",\"group\":\"Domain Admins\",\"approvers\":"
+        "[\"eve@corp.example\"]}]}",
         "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
         "\"callWebhook\",\"url\":\"https://evil.example\",\"secretFile\":\"/etc/w\"}]}]}",
         "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"

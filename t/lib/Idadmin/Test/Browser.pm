@@ -139,15 +139,24 @@ sub wait_gone { my ($self, $css) = @_;
 # the page that it leads to.
 sub click {
     my ($self, $css, %how) = @_;
-    return $self->_press($self->wait_for($css), %how);
+    return $self->_press(sub { $self->wait_for($css) }, %how);
 }
 
-# In the middle of the window first: a bar that stays at an edge covers what lies beneath it.
+# In the middle of the window first: a bar that stays at an edge covers what lies beneath it. A page
+# that is drawn anew between the look and the click has it in another place, as for a hand.
 sub _press {
-    my ($self, $id, %how) = @_;
-    $self->script('arguments[0].scrollIntoView({block: "center"})', { $element => $id });
-    $self->_forget if $how{ready};
-    $self->_do(POST => "/element/$id/click");
+    my ($self, $look, %how) = @_;
+    for my $left (reverse 0 .. 4) {
+        my $clicked = eval {
+            my $id = $look->();
+            $self->script('arguments[0].scrollIntoView({block: "center"})', { $element => $id });
+            $self->_forget if $how{ready};
+            $self->_do(POST => "/element/$id/click");
+            1;
+        };
+        last if $clicked;
+        die $@ if !$left || $@ !~ /stale element/;
+    }
     return $how{ready} ? $self->ready : 1;
 }
 
@@ -158,9 +167,8 @@ sub click_text {
         return [...document.querySelectorAll(arguments[0])].find(e => e.checkVisibility() &&
             (e.innerText.trim() === arguments[1] || e.ariaLabel === arguments[1])) ?? null;
 JS
-    my $found = $self->until("there is $css with \"$text\"",
-        sub { $self->script($look, $css, $text) });
-    return $self->_press($found->{$element}, %how);
+    return $self->_press(sub { $self->until("there is $css with \"$text\"",
+        sub { $self->script($look, $css, $text) })->{$element} }, %how);
 }
 
 # Types into a field, instead of what it holds; date and time fields take '2027-03-28', '02:30'.

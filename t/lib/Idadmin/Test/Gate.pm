@@ -19,9 +19,8 @@ sub new {
     my $self = bless { path => Idadmin::Test::tempdir() . "/gate$count" }, $class;
     my $listen = IO::Socket::UNIX->new(Type => Socket::SOCK_STREAM(), Local => $self->{path},
         Listen => 128) or die "$self->{path}: $!\n";
-    my $pid = fork // die "fork: $!\n";
+    my $pid = Idadmin::Test::fork_plain();
     if (!$pid) {
-        $SIG{TERM} = 'DEFAULT';
         $SIG{PIPE} = 'IGNORE';
         eval { _serve($listen) };
         POSIX::_exit(0);

@@ -187,4 +187,14 @@ sub read_answer {
         headers => \%headers, all => \@all, body => $body, json => $json };
 }
 
+# The status that comes next: 100 is taken, an answer is left to be read.
+sub next_status {
+    my ($self) = @_;
+    my $line = $self->_take_line // die "connection closed without an answer\n";
+    my ($status) = $line =~ m{^HTTP/\d\.\d (\d{3})} or die "not an HTTP answer: $line\n";
+    if ($status == 100) { $self->_take_line }
+    else                { $self->{buffer} = "$line\r\n$self->{buffer}" }
+    return $status;
+}
+
 1;

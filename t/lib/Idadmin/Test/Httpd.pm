@@ -105,6 +105,8 @@ sub _configuration {
     my $workers  = $children * $threads;
     my $limit    = $children + 3;
     my $most     = $limit * $threads;
+    # After a graceful restart children of before may be slow to leave: places for them as well.
+    my $places   = 2 * $limit;
     my @modules  = qw(mpm_event authn_core authz_core authz_host authz_user auth_basic authn_file
         alias mime dir headers setenvif status log_config unixd);
     push @modules, qw(socache_shmcb ssl http2) if $self->{tls};
@@ -125,7 +127,7 @@ LogLevel @{[ $self->{log_level} // ($self->{module} // 1 ? 'warn idadmin:debug' 
 LogFormat "%h %u \\"%r\\" %>s %B %D @{[ join ' ', map {"$_=%{idadmin-$_}n"} @notes ]}" idadmin
 CustomLog $self->{base}/access.log idadmin
 StartServers $children
-ServerLimit $limit
+ServerLimit $places
 ThreadLimit $threads
 ThreadsPerChild $threads
 MaxRequestWorkers $most
@@ -148,6 +150,7 @@ CONF
         $text .= "IdAdminStore $self->{store}\n" =~ s/^(IdAdminStore )(.* .*)$/$1"$2"/r
             if defined $self->{store};
         $text .= "IdAdminAuditSpool $self->{spool}\n" if defined $self->{spool};
+        $text .= "IdAdminTaskKey $self->{task_key}\n" if defined $self->{task_key};
         $text .= "IdAdminRateLimit $_ $limits{$_}\n" for sort keys %limits;
         $text .= $self->{locations} // $locations;
         $text .= $self->_console if $self->{console};
@@ -262,12 +265,23 @@ sub stop {
 
 # At TERM the event MPM's main thread looks into the sockets its workers have in hand; when a worker
 # frees one at that moment the child dies of it (close_worker_sockets, 2.4.71), which would look
-# like a fault of the module. So what clients have closed is let come to its end first.
+# like a fault of the module. So what clients have closed is let come to its end first: until each
+# socket of a child is a connection that stands, listens, or is none of TCP's. (One that both sides
+# have shut, which a child still has in hand, is in no list of the kernel's.)
 sub _settle {
     my ($self) = @_;
-    my $closing = sprintf ':%04X [0-9A-F]+:[0-9A-F]{4} 0[4589B] ', $self->{port};
-    Idadmin::Test::wait_until(2,
-        sub { Idadmin::Test::slurp('/proc/net/tcp') !~ /\d+: [0-9A-F]{8}$closing/ });
+    Idadmin::Test::wait_until(20, sub {
+        my @held = map { readlink($_) // '' } map { glob "/proc/$_/fd/*" } $self->children;
+        my %steady;
+        for my $line (map { split /\n/, Idadmin::Test::slurp($_) } grep { -e }
+            map {"/proc/net/$_"} qw(tcp tcp6)) {
+            my (undef, undef, undef, $state, @more) = split ' ', $line;
+            $steady{"socket:[$more[5]]"} = 1 if $state =~ /^0[1A]$/;
+        }
+        /^(?:\S+ ){6}\s*(\d+)/ and $steady{"socket:[$1]"} = 1
+            for split /\n/, Idadmin::Test::slurp('/proc/net/unix');
+        return !grep { /^socket:/ && !$steady{$_} } @held;
+    });
     Time::HiRes::sleep(0.1);
 }
 

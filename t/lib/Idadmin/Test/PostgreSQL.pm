@@ -1,9 +1,10 @@
 package Idadmin::Test::PostgreSQL;
 # A PostgreSQL server of our own in the test's temporary directory, with fsync on; fresh databases
-# on demand.
+# on demand; a standby of it that can be promoted.
 use strict;
 use warnings;
 use Idadmin::Test ();
+use Idadmin::Test::Session ();
 
 # Newest installed server programs, or undef.
 sub bindir {
@@ -30,8 +31,7 @@ sub skip_reason {
 
 sub user { return $> == 0 ? 'postgres' : undef }
 
-# new(conf => "extra lines for postgresql.conf")
-sub new {
+sub _place {
     my ($class, %how) = @_;
     my $base = Idadmin::Test::tempdir() . '/pg' . ++our $count;
     my $self = bless { base => $base, data => "$base/data", sockets => "$base/s",
@@ -40,10 +40,17 @@ sub new {
     mkdir $self->{sockets};
     chmod 0755, $base, $self->{sockets};
     Idadmin::Test::give_to(user(), $base, $self->{sockets});
-    my $made = Idadmin::Test::run_command([bindir() . '/initdb', '-D', $self->{data}, '-U',
-        'idadmin', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale=C.UTF-8'],
-        user => user(), cwd => $base);
-    die "initdb failed:\n$made->{out}$made->{err}" if $made->{exit};
+    return $self;
+}
+
+# new(conf => "extra lines for postgresql.conf")
+sub new {
+    my ($class, %how) = @_;
+    my $self = $class->_place(%how);
+    my $copied = Idadmin::Test::run_command([Idadmin::Test::src_dir() . '/t/unit/with-pg.sh',
+        'cluster', $self->{data}, bindir()],
+        env => { IDADMIN_BUILD => Idadmin::Test::build_dir() });
+    die "initdb failed:\n$copied->{out}$copied->{err}" if $copied->{exit};
     return $self->start;
 }
 
@@ -57,7 +64,22 @@ sub start {
     my ($self) = @_;
     for (1 .. 3) {
         $self->{port} //= Idadmin::Test::free_port();
-        Idadmin::Test::spew("$self->{data}/postgresql.auto.conf", <<"CONF");
+        $self->_configure;
+        $self->{pid} = Idadmin::Test::daemon([bindir() . '/postgres', '-D', $self->{data}],
+            user => user(), log => $self->{log}, cwd => $self->{base},
+            stop_signal => 'QUIT');    # at the end of the script nobody needs what it holds
+        my $ready = Idadmin::Test::wait_until(30,
+            sub { Idadmin::Test::ended($self->{pid}) || $self->_answers });
+        return $self if $ready && !Idadmin::Test::ended($self->{pid});
+        Idadmin::Test::stop_daemon($self->{pid});
+        delete $self->{port};
+    }
+    die "PostgreSQL does not start:\n" . Idadmin::Test::slurp($self->{log});
+}
+
+sub _configure {
+    my ($self) = @_;
+    Idadmin::Test::spew("$self->{data}/postgresql.auto.conf", <<"CONF");
 listen_addresses = '127.0.0.1'
 port = $self->{port}
 unix_socket_directories = '$self->{sockets}'
@@ -68,28 +90,69 @@ shared_buffers = 32MB
 log_min_messages = warning
 $self->{conf}
 CONF
-        Idadmin::Test::give_to(user(), "$self->{data}/postgresql.auto.conf");
-        $self->{pid} = Idadmin::Test::daemon([bindir() . '/postgres', '-D', $self->{data}],
-            user => user(), log => $self->{log}, stop_signal => 'INT', cwd => $self->{base});
-        my $ready = Idadmin::Test::wait_until(30,
-            sub { Idadmin::Test::ended($self->{pid}) || $self->_answers });
-        return $self if $ready && !Idadmin::Test::ended($self->{pid});
-        Idadmin::Test::stop_daemon($self->{pid});
-        delete $self->{port};
-    }
-    die "PostgreSQL does not start:\n" . Idadmin::Test::slurp($self->{log});
+    Idadmin::Test::give_to(user(), "$self->{data}/postgresql.auto.conf");
 }
 
+# Other extra lines, read by the running server.
+sub reconfigure {
+    my ($self, $conf) = @_;
+    $self->{conf} = $conf;
+    $self->_configure;
+    kill HUP => $self->{pid};
+}
+
+# A standby that follows this server by streaming (a copy of it as it is now), started; from when it
+# is there no commit is answered that it does not have. standby($server): made anew of this one,
+# which is dead.
+sub standby {
+    my ($self, $other) = @_;
+    $other //= (ref $self)->_place;
+    Idadmin::Test::run_command(['rm', '-rf', $other->{data}]);
+    my $copied = Idadmin::Test::run_command([bindir() . '/pg_basebackup', '-h', $self->{sockets},
+        '-p', $self->{port}, '-U', 'idadmin', '-D', $other->{data}, '-X', 'stream', '-c', 'fast',
+        '--no-sync'], user => user(), cwd => $self->{base});
+    die "pg_basebackup failed:\n$copied->{out}$copied->{err}" if $copied->{exit};
+    Idadmin::Test::spew("$other->{data}/standby.signal", '');
+    Idadmin::Test::give_to(user(), "$other->{data}/standby.signal");
+    $other->{databases} = $self->{databases};
+    $other->{conf} = "primary_conninfo = 'host=$self->{sockets} port=$self->{port} user=idadmin "
+        . "application_name=standby'\n";
+    $other->start;
+    $self->reconfigure("synchronous_standby_names = 'standby'\n");
+    Idadmin::Test::wait_until(30, sub { my ($row) = $self->sql('postgres',
+        "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"); $row->[0] })
+        or die "no standby follows:\n" . Idadmin::Test::slurp($other->{log});
+    return $other;
+}
+
+sub promote {
+    my ($self) = @_;
+    my ($row) = $self->sql('postgres', 'SELECT pg_promote()');
+    $row->[0] eq 't' or die "not promoted:\n" . Idadmin::Test::slurp($self->{log});
+}
+
+# All of its processes at once, as when its machine loses power.
+sub kill9 {
+    my ($self) = @_;
+    my $ours = sub { map { m{/proc/(\d+)/} } grep { (readlink($_) // '') eq $self->{data} }
+        glob '/proc/[0-9]*/cwd' };
+    kill KILL => $self->{pid}, $ours->();
+    $self->stop;
+    Idadmin::Test::wait_until(20, sub { !$ours->() }) or die "PostgreSQL's processes stay\n";
+}
+
+# As pg_ctl -w knows it: the server writes its state into its own file. (That of one which was
+# killed names another process.)
 sub _answers {
     my ($self) = @_;
-    return 0 if !-S "$self->{sockets}/.s.PGSQL.$self->{port}";
-    return Idadmin::Test::run_command([bindir() . '/pg_isready', '-q', '-h', $self->{sockets}, '-p',
-        $self->{port}])->{exit} == 0;
+    my $file = "$self->{data}/postmaster.pid";
+    return -e $file && Idadmin::Test::slurp($file) =~ /\A$self->{pid}\n.*^(?:ready|standby)\s*$/ms;
 }
 
 # stop(): fast; stop('QUIT'): like a crash, with recovery at the next start.
 sub stop {
     my ($self, $signal) = @_;
+    $_->finish for values %{ delete($self->{sessions}{$$}) // {} };
     Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'INT', 30) if $self->{pid};
 }
 
@@ -111,25 +174,37 @@ sub user_with {
     return $user;
 }
 
-# DSN as the programs take it, over the socket (tcp => 1: over 127.0.0.1), as this user.
+# DSN as the programs take it, over the socket (tcp => 1: over 127.0.0.1; beside => SERVER:
+# whichever of the two takes writes), as this user.
 sub dsn {
     my ($self, $database, %how) = @_;
-    my $host = $how{tcp} ? '127.0.0.1' : $self->{sockets};
+    my @servers = ($self, $how{beside} // ());
+    my $host = join ',', map { $how{tcp} ? '127.0.0.1' : $_->{sockets} } @servers;
+    my $port = join ',', map { $_->{port} } @servers;
     my $user = $how{user} // 'idadmin';
-    return "pgsql:host=$host port=$self->{port} user=$user dbname=$database";
+    return "pgsql:host=$host port=$port user=$user dbname=$database"
+        . (@servers > 1 ? ' target_session_attrs=read-write' : '');
 }
 
 # Runs SQL through psql; returns rows as array references of text (NULL is undef).
 sub sql {
     my ($self, $database, $statement) = @_;
-    my $result = Idadmin::Test::run_command([bindir() . '/psql', '-X', '-q', '-A', '-t', '-F',
-        "\x1f", '-R', "\x1e", '-P', "null=\x1d", '-v', 'ON_ERROR_STOP=1',
+    my $sessions = $self->{sessions}{$$} //= {};    # a forked process has its own
+    my $text = "$statement\n;\n\\echo $Idadmin::Test::Session::end\n";
+    while (1) {
+        my $kept = $sessions->{$database};
+        $sessions->{$database} //= Idadmin::Test::Session->new([bindir() . '/psql', '-X', '-q',
+            '-A', '-t', '-F', $Idadmin::Test::Session::value, '-R', $Idadmin::Test::Session::row,
+            '-P', "null=$Idadmin::Test::Session::null", '-v', 'ON_ERROR_STOP=1',
             '-h', $self->{sockets}, '-p', $self->{port}, '-U', 'idadmin', '-d', $database, '-f',
-            '-'], stdin => $statement);
-    die "psql: $result->{err}\n$statement\n" if $result->{exit};
-    $result->{out} =~ s/\n\z//;
-    return map { [map { $_ eq "\x1d" ? undef : $_ } split /\x1f/, $_, -1] } split /\x1e/,
-        $result->{out};
+            '-']);
+        my $rows = $sessions->{$database}->rows($text);
+        return @$rows if $rows;
+        my $complaints = delete($sessions->{$database})->finish;
+        # Again if it was kept and its connection was cut meanwhile, as tests do to all of a server.
+        die "psql: $complaints\n$statement\n"
+            if !$kept || $complaints !~ /terminating connection|server closed the connection/;
+    }
 }
 
 1;

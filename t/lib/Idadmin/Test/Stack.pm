@@ -9,6 +9,7 @@ use Idadmin::Test ();
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Httpd ();
 use Idadmin::Test::PostgreSQL ();
+use Idadmin::Test::Session ();
 use Idadmin::Test::Slapd ();
 use Idadmin::Test::Worker ();
 use Time::HiRes ();
@@ -84,6 +85,7 @@ sub new {
         $self->_begin_tenant(%how);
     }
     $self->{httpd} = Idadmin::Test::Httpd->new(store => $as{web}, spool => $self->{spool},
+        task_key => $self->task_key,
         %{ $how{httpd} || {} })
         if !defined $how{httpd} || $how{httpd};
     if (!defined $how{worker} || $how{worker}) {
@@ -134,16 +136,33 @@ sub new_worker {
 sub sql {
     my ($self, $statement) = @_;
     return $self->{postgresql}->sql($self->{database}, $statement) if $self->{postgresql};
-    my $stem = "$self->{base}/lib/idadmin";
-    my $result = Idadmin::Test::run_command(['sqlite3', '-batch', '-bail', '-ascii', '-nullvalue',
-        "\x1d", '-cmd', '.timeout 5000', "$stem.db"],
-        user => Idadmin::Test::runtime_user(),
-        stdin =>
-        ".output /dev/null\n.dbconfig no_ckpt_on_close on\n.output stdout\nATTACH "
-        . "'$stem-cache.db' AS cache;\nATTACH '$stem-audit.db' AS audit;\n$statement;\n");
-    die "sqlite3: $result->{err}\n$statement\n" if $result->{exit};
-    return map { [map { $_ eq "\x1d" ? undef : $_ } split /\x1f/, $_, -1] } split /\x1e/,
-        $result->{out};
+    # The files are opened and closed for each statement, as by a program of its own.
+    my $stem    = "$self->{base}/lib/idadmin";
+    my $session = \$self->{sessions}{$$};    # a forked process has its own
+    $$session //= Idadmin::Test::Session->new(['sqlite3', '-batch', '-bail', '-ascii',
+        '-nullvalue', $Idadmin::Test::Session::null, ':memory:'], Idadmin::Test::runtime_user());
+    my $rows = $$session->rows(".open $stem.db\n.timeout 5000\n.output /dev/null\n"
+        . ".dbconfig no_ckpt_on_close on\n.output stdout\nATTACH '$stem-cache.db' AS cache;\n"
+        . "ATTACH '$stem-audit.db' AS audit;\n$statement;\n.open :memory:\n"
+        . ".print $Idadmin::Test::Session::end\n");
+    die 'sqlite3: ' . delete($self->{sessions}{$$})->finish . "\n$statement\n"
+        if !$rows;
+    return @$rows;
+}
+
+# File of the task key, which lies beside the seal key.
+sub task_key {
+    my ($self) = @_;
+    return ($self->{seal_key} // "$self->{base}/lib/idadmin.key") . '.tasks';
+}
+
+# SQL on tasks after which they are believed: signed in the same transaction.
+sub sql_signed {
+    my ($self, $statement) = @_;
+    my $result = Idadmin::Test::run_command([Idadmin::Test::build_dir() . '/tool/signed',
+        $self->{store}, $self->task_key, $statement], user => Idadmin::Test::runtime_user());
+    die "signed: $result->{err}\n$statement\n" if $result->{exit};
+    return;
 }
 
 # Stops workers (SIGSTOP) where they keep nobody from the store, as nearly all the time: one that
@@ -349,6 +368,7 @@ sub wait_synced {
 sub stop {
     my ($self) = @_;
     delete $self->{client};
+    $_->finish for delete($self->{sessions}{$$}) // ();
     $self->{worker}->stop if $self->{worker};
     $self->{httpd}->stop  if $self->{httpd};
     $self->{slapd}->stop  if $self->{slapd} && !$self->{slapd_is_given};

@@ -33,9 +33,8 @@ sub start {
     for my $port ('port', 'tls_port') {
         my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $self->{$port},
             Proto => 'tcp', Listen => 64, ReuseAddr => 1) or die "webhook: $!\n";
-        my $pid = fork // die "fork: $!\n";
+        my $pid = Idadmin::Test::fork_plain();
         if (!$pid) {
-            $SIG{TERM} = 'DEFAULT';
             $SIG{PIPE} = 'IGNORE';
             eval { _serve($listen, $port eq 'tls_port', "$self->{base}/journal") };
             print STDERR "webhook: $@" if $@;
@@ -62,11 +61,22 @@ sub tls_url { my ($self, $path) = @_; return "https://127.0.0.1:$self->{tls_port
 # signed: 1 when the signature is right by this side's reckoning.
 sub calls {
     my ($self, $path) = @_;
-    return () if !-e "$self->{base}/journal";
-    return map { { %$_, json => Idadmin::Test::json_data($_->{body}),
-        signed => $self->_signed($_) } }
-        grep { !defined $path || $_->{path} eq $path } map { JSON::PP::decode_json($_) } split /\n/,
-            Idadmin::Test::slurp("$self->{base}/journal");
+    $self->_read_on;
+    return map { {%$_} } grep { !defined $path || $_->{path} eq $path } @{ $self->{read} };
+}
+
+# Who waits for a call asks again and again: what was read is kept.
+sub _read_on {
+    my ($self) = @_;
+    open my $in, '<:raw', "$self->{base}/journal" or return;
+    seek $in, $self->{read_to} // 0, 0;
+    while (defined(my $line = <$in>)) {
+        last if $line !~ /\n\z/;
+        $self->{read_to} = tell $in;
+        my $call = JSON::PP::decode_json($line);
+        push @{ $self->{read} }, { %$call, json => Idadmin::Test::json_data($call->{body}),
+            signed => $self->_signed($call) };
+    }
 }
 
 # As the specification of Standard Webhooks tells receivers to.

@@ -35,6 +35,9 @@ sub start {
     return $self;
 }
 
+# The daemon's process; the one that works is its child.
+sub working { my ($self) = @_;
+    return (split ' ', Idadmin::Test::slurp("/proc/$self->{pid}/task/$self->{pid}/children"))[0] }
 sub pid     { return $_[0]{pid} }
 sub running { my ($self) = @_; return $self->{pid} && !Idadmin::Test::ended($self->{pid}) ? 1 : 0 }
 
@@ -46,7 +49,9 @@ sub stop {
 }
 
 sub kill9 { my ($self) = @_; return $self->stop('KILL') }
-sub signal { my ($self, $signal) = @_; kill $signal, $self->{pid} }
+# What no program can pass on goes to all of its processes.
+sub signal { my ($self, $signal) = @_;
+    kill $signal, $signal =~ /^(?:STOP|CONT)$/ ? -$self->{pid} : $self->{pid} }
 
 # Runs the program to its end, e.g. run('--once') or run('--check', 'nordic'): { exit, signal, out,
 # err }.

@@ -1,32 +1,20 @@
-# The part "tasks" of the benchmark: creations that are due at one instant, and spread over a
-# minute, of a directory that nobody paces. How late each is done, and all of them beside a bare
-# client that sends the same writes to the same slapd over as many connections (t/tool/accounts.c):
-# what the directory alone needs on this machine. Required by bench.pl.
+package Idadmin::Bench::Tasks;
+# The part tasks: creations that are due at one instant, and spread over a minute, of a directory
+# that nobody paces. How late each is done, and all of them beside a bare client that sends the same
+# writes to the same slapd over as many connections (t/tool/accounts.c): what the directory alone
+# needs on this machine.
 use strict;
 use warnings;
+use Idadmin::Bench qw(engine processor_ms setting);
 use Idadmin::Test qw(build_dir in_parallel run_command json_data secret_file tempdir wait_until);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall);
-use POSIX ();
 use Time::HiRes ();
 
-my $count   = $ENV{BENCH_TASKS}        // 1000;
-my $rounds  = $ENV{BENCH_TASK_ROUNDS}  // 3;
-my $spread  = $ENV{BENCH_TASK_SPREAD}  // 60;
-my $threads = $ENV{BENCH_TASK_THREADS} // 8;
-
-# Of a process, and of those that it started.
-sub processor_ms {
-    my ($pid) = @_;
-    my $ticks = 0;
-    for my $file (glob '/proc/[0-9]*/stat') {
-        open my $stat, '<', $file or next;    # over meanwhile
-        my @of = split ' ', (<$stat> // '') =~ s/.*\) //sr;
-        $ticks += $of[11] + $of[12] + ($file eq "/proc/$pid/stat" ? $of[13] + $of[14] : 0)
-            if @of > 14 && ($file eq "/proc/$pid/stat" || $of[1] == $pid);
-    }
-    return $ticks * 1000 / POSIX::sysconf(POSIX::_SC_CLK_TCK());
-}
+my $count   = setting(TASKS => 1000);
+my $rounds  = setting(TASK_ROUNDS => 3);
+my $spread  = setting(TASK_SPREAD => 60);
+my $threads = setting(TASK_THREADS => 8);
 
 # What works for a task, by name: its process.
 sub processes {
@@ -112,10 +100,9 @@ sub say_late {
         $all ? sprintf('; all done after %.2f s', $all / 1000) : '';
 }
 
-# $report->(name, [[ours, floor], ...])
 sub tasks {
-    my ($report) = @_;
-    my $engine = $ENV{BENCH_ENGINE} // 'sqlite';
+    my ($part) = @_;
+    my $engine = engine();
     my $group  = { active => JSON::PP::true(), trigger => 'userCreate', name => 'Joiner',
         actions => [{ type => 'addToGroup', group => 'Engineering' }] };
     for my $kind (
@@ -140,12 +127,13 @@ sub tasks {
             printf "%-52s p50 %.0f, p99 %.0f, last %.0f ms\n", '  the bare client', $floor->{p50},
                 $floor->{p99}, $floor->{seconds} * 1000;
         }
-        $report->("$engine: $count creations, $kind->{name} (s)", \@pairs);
+        $part->ratio("$engine: $count creations, $kind->{name} (s)", \@pairs);
         say_late("$engine: $count within $spread s, $kind->{name}",
             (play($stack, 'Spread', $spread, %{ $kind->{person} }))[0]) if $spread;
         $stack->worker->stop;
         $stack->stop;
     }
+    return;
 }
 
 1;

@@ -1,0 +1,176 @@
+/* Owns the compact text of JSON values, to the byte as Jansson writes it: that one asks a callback
+ * for each piece and looks for circles, which made the text of a result dearer than the result.
+ * Must not know what the members mean. */
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+
+/* What is written so far. It begins in a buffer of the caller's and moves into the pool when it
+ * grows out of that. */
+typedef struct writing {
+    apr_pool_t *pool;
+    char *text;
+    size_t len, room;
+    int sorted;
+} writing;
+
+/* Where `bytes` more can be written. */
+static char *room_for(writing *w, size_t bytes)
+{
+    if (w->room - w->len < bytes) {
+        w->room = (w->room + bytes) * 2;
+        char *text = apr_palloc(w->pool, w->room);
+        memcpy(text, w->text, w->len);
+        w->text = text;
+    }
+    return w->text + w->len;
+}
+
+static void put(writing *w, const char *bytes, size_t len)
+{
+    // cppcheck-suppress uninitvar ; the callers' bytes are literals, which it loses in a macro
+    memcpy(room_for(w, len), bytes, len);
+    w->len += len;
+}
+
+static void put_quoted(writing *w, const char *text, size_t len)
+{
+    size_t escaped = ida_json_escaped_length(text, len);
+    char *to = room_for(w, escaped + 2);
+    *to = '"';
+    if (escaped == len) {
+        memcpy(to + 1, text, len);
+    } else {
+        ida_json_escape(to + 1, text, len);
+    }
+    to[escaped + 1] = '"';
+    w->len += escaped + 2;
+}
+
+static void put_value(writing *w, const json_t *value);
+
+static void put_member(writing *w, const char *name, const json_t *value)
+{
+    put_quoted(w, name, strlen(name));
+    put(w, ":", 1);
+    put_value(w, value);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void put_sorted(writing *w, const json_t *object)
+{
+    size_t count = 0;
+    const char **names = apr_palloc(w->pool, json_object_size(object) * sizeof *names), *name;
+    json_t *value;
+    json_object_foreach ((json_t *)object, name, value) {
+        names[count++] = name;
+    }
+    qsort(names, count, sizeof *names, by_text);
+    for (size_t i = 0; i < count; i++) {
+        put(w, ",", i > 0);
+        put_member(w, names[i], json_object_get(object, names[i]));
+    }
+}
+
+static void put_object(writing *w, const json_t *object)
+{
+    const char *name;
+    json_t *value;
+    size_t i = 0;
+    put(w, "{", 1);
+    if (w->sorted) {
+        put_sorted(w, object);
+    } else {
+        json_object_foreach ((json_t *)object, name, value) {
+            put(w, ",", i++ > 0);
+            put_member(w, name, value);
+        }
+    }
+    put(w, "}", 1);
+}
+
+static void put_array(writing *w, const json_t *array)
+{
+    size_t i;
+    json_t *value;
+    put(w, "[", 1);
+    json_array_foreach (array, i, value) {
+        put(w, ",", i > 0);
+        put_value(w, value);
+    }
+    put(w, "]", 1);
+}
+
+static void put_string(writing *w, const json_t *value)
+{
+    put_quoted(w, json_string_value(value), json_string_length(value));
+}
+
+static void put_integer(writing *w, const json_t *value)
+{
+    char *to = room_for(w, IDA_DIGITS_MAX);
+    w->len += (size_t)(ida_digits(to, json_integer_value(value)) - to);
+}
+
+/* Rare, and its shape a matter of taste: as Jansson does. */
+static void put_real(writing *w, const json_t *value)
+{
+    char text[64];
+    put(w, text, json_dumpb(value, text, sizeof text, JSON_ENCODE_ANY));
+}
+
+static void put_word(writing *w, const json_t *value)
+{
+    const char *word = json_is_null(value) ? "null" : json_is_true(value) ? "true" : "false";
+    put(w, word, strlen(word));
+}
+
+static void put_value(writing *w, const json_t *value)
+{
+    static void (*const types[])(writing * w, const json_t *value) = {
+        [JSON_OBJECT] = put_object,   [JSON_ARRAY] = put_array, [JSON_STRING] = put_string,
+        [JSON_INTEGER] = put_integer, [JSON_REAL] = put_real,   [JSON_TRUE] = put_word,
+        [JSON_FALSE] = put_word,      [JSON_NULL] = put_word,
+    };
+    types[json_typeof(value)](w, value);
+}
+
+static char *write_all(apr_pool_t *pool, const json_t *value, int sorted)
+{
+    char most[2048]; /* nearly every text */
+    writing w = {pool, most, 0, sizeof most, sorted};
+    if (!value) {
+        return NULL;
+    }
+    put_value(&w, value);
+    *room_for(&w, 1) = '\0';
+    return w.text == most ? apr_pmemdup(pool, most, w.len + 1) : w.text;
+}
+
+char *ida_json_text(apr_pool_t *pool, const json_t *value)
+{
+    return write_all(pool, value, 0);
+}
+
+char *ida_json_sorted(apr_pool_t *pool, const json_t *value)
+{
+    return write_all(pool, value, 1);
+}
+
+size_t ida_json_length(const json_t *value)
+{
+    char most[2048];
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, NULL);
+    writing w = {scratch, most, 0, sizeof most, 0};
+    put_value(&w, value);
+    apr_pool_destroy(scratch);
+    return w.len;
+}

@@ -1,0 +1,69 @@
+# Sign-ins of the cloud directory: who holds a licence and does not use it, asked over the tools and
+# compared with the directory, and how soon a sign-in is told: after the tenant's signInInterval,
+# not with each synchronisation.
+use strict;
+use warnings;
+use Idadmin::Test;
+use Idadmin::Test::Cloud ();
+use Idadmin::Test::Mcp ();
+use Idadmin::Test::Mirror ();
+use Idadmin::Test::Stack;
+use POSIX ();
+use Test::More;
+
+plan skip_all => Idadmin::Test::Cloud::skip_reason() if Idadmin::Test::Cloud::skip_reason();
+my $domain = $Idadmin::Test::Cloud::domain;
+
+sub ago { return POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time - $_[0] * 86400)) }
+
+# Who has the product and has not come in for so many days: the directory's own word. Whoever never
+# came in counts from creation.
+sub idle {
+    my ($cloud, $sku, $days) = @_;
+    my $since = ago($days);
+    return [sort map { $_->{userPrincipalName} } grep {
+        my $seen = $_->{signInActivity};
+        ($_->{userType} // 'Member') ne 'Guest'
+            && (grep { $_->{skuId} eq $sku } @{ $_->{assignedLicenses} })
+            && ($seen->{lastSuccessfulSignInDateTime} // $seen->{lastSignInDateTime}
+            // $_->{createdDateTime}) lt $since
+    } Idadmin::Test::Mirror::all_of($cloud, '/users?$top=100&$select=userPrincipalName,userType,'
+        . 'assignedLicenses,signInActivity,createdDateTime')];
+}
+
+for_each_stack {
+    my ($stack) = @_;
+    my $cloud = $stack->cloud;
+    my $mcp   = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
+    my $tove  = "tove.ahlgren\@$domain";
+    my $seen  = sub { return $mcp->call('get_user', { user => $tove })->{data} };
+    my ($e3) = grep { $_->{skuPartNumber} eq 'SPE_E3' }
+        @{ json_data($cloud->api(GET => '/subscribedSkus')->{body})->{value} };
+    my $unused = sub {
+        my $found = $mcp->call('search_users', { license => 'SPE_E3', inactiveDays => 90 });
+        return [sort map { $_->{userPrincipalName} } @{ $found->{data}{items} }];
+    };
+    my $truth = idle($cloud, $e3->{skuId}, 90);
+    is_deeply $truth, ["sten.vik\@$domain", $tove], 'two hold the licence and stay away';
+    is_deeply $unused->(), $truth, 'and are found in one call';
+
+    my $before = $seen->();
+    is $before->{user}{signInActivity}{lastSuccessfulSignInAt}, undef, 'one of them never came in';
+    like $before->{signInsAsOf}, qr/^\d{4}-/, 'as of then';
+    $cloud->control(change => { key => $tove, properties => { jobTitle => 'Came in',
+        signInActivity => { lastSignInDateTime => ago(0),
+        lastSuccessfulSignInDateTime => ago(0) } } });
+    ok wait_until(30, sub { ($seen->()->{user}{jobTitle} // '') eq 'Came in' }),
+        'a synchronisation tells the title';
+    is $seen->()->{user}{signInActivity}{lastSuccessfulSignInAt}, undef,
+        'an hour is not over: the sign-in not';
+    is $seen->()->{signInsAsOf}, $before->{signInsAsOf}, 'which is said';
+
+    $stack->apply_tenant($stack->tenant_document(directories =>
+        { cloud => $stack->cloud_document(signInInterval => '1s') }));
+    ok wait_until(60, sub { $seen->()->{user}{signInActivity}{lastSuccessfulSignInAt} }),
+        'with signInInterval of a second it is told';
+    cmp_ok $seen->()->{signInsAsOf}, 'gt', $before->{signInsAsOf}, 'as of a later time';
+    is_deeply $unused->(), idle($cloud, $e3->{skuId}, 90), 'and one less is found';
+} cloud => {};
+done_testing();

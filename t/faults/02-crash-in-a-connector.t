@@ -1,0 +1,97 @@
+# A connector that crashes the process hurts its own directory: the worker is there again after a
+# second, that directory is held with the reason, and another company waits seconds, not a lease.
+use strict;
+use warnings;
+use Test::More;
+use Idadmin::Test qw(for_each_engine wait_until);
+use Idadmin::Test::Cloud ();
+use Idadmin::Test::Fault ();
+use Idadmin::Test::Stack ();
+use Time::HiRes ();
+
+my $slow = Idadmin::Test::slowness();
+
+plan skip_all => 'a crash on purpose is a report of the sanitizers'
+    if Idadmin::Test::build_config()->{sanitizers};
+
+sub held { my ($stack, $company) = @_;
+    my $status = $stack->ctl_ok('status', '--json');
+    my ($directory) = grep { $_->{companyId} eq $company } @{ $status->{directories} };
+    return $directory->{held} }
+
+sub crashes { my ($stack) = @_;
+    return scalar(() = $stack->worker->log_text =~ /IDA0335/g) }
+
+sub port_of { my ($url) = @_; return $url =~ /:(\d+)(?:\/|$)/ ? $1 : die "$url has no port\n" }
+
+# One company's directory kills whoever calls it; the other company is served.
+sub one_hurts_itself {
+    my ($sick, $well, $fault, $how, $url, $cloud) = @_;
+    my $stack  = $sick;
+    my $worker = $stack->worker;
+    my $before = crashes($stack);
+    my $pid    = $worker->pid;
+    # What is open is let go: a document that is new is connected to anew.
+    $fault->arm(kinds => ['connect'], port => port_of($url), at => 1, times => 0, how => $how);
+    $sick->apply_tenant({ companyId => $sick->{company}, name => "Sick $how" });
+    my $task = $sick->post('/v1/api/user', { firstname => 'Sick', surname => ucfirst $how,
+        ($cloud ? (country => 'SE') : ()) })->{json}{data}{taskId};
+    ok(wait_until(10, sub { crashes($stack) > $before }), "$how: the working process died")
+        or return diag($worker->log_text);
+    my $since = Time::HiRes::time();
+    my $other = $well->post('/v1/api/user', { firstname => 'Well', surname => ucfirst $how,
+        ($cloud ? () : (country => 'SE')) })->{json}{data}{taskId};
+    is($well->wait_task($other, seconds => 30)->{state}, 'done', 'the other company is served');
+    cmp_ok(Time::HiRes::time() - $since, '<', 20 * $slow, 'within seconds');
+    ok(wait_until(10, sub { held($stack, $sick->{company}) }), 'the directory is held');
+    like(held($stack, $sick->{company}), qr/died of signal \d+ \(\w.*\) in a call of it/,
+        'for that reason');
+    is(held($stack, $well->{company}), undef, 'the other company\'s is not');
+    ok($worker->running && $worker->pid == $pid, 'the service is the same process');
+    my $after = crashes($stack);
+    cmp_ok($after - $before, '<=', 3, 'which did not die again and again');
+    my ($rows) = $stack->sql('SELECT count(*) FROM worker');
+    is($rows->[0], 1, 'one worker is seen');
+
+    # Tried anew it crashes again and is held for longer.
+    my ($failures) = $stack->sql("SELECT hold_failures FROM directory_state WHERE tenant_id = "
+        . "'$sick->{company}' AND hold_reason IS NOT NULL");
+    $stack->ctl_ok('sync', $sick->{company});
+    # (The dead one's synchronisation keeps others off for as long as a call may take.)
+    ok(wait_until(40, sub { crashes($stack) > $after }), 'idadminctl sync tries: it dies again');
+    ok(wait_until(10, sub { my ($row) = $stack->sql("SELECT hold_failures FROM directory_state "
+        . "WHERE tenant_id = '$sick->{company}' AND hold_reason IS NOT NULL");
+        $row && $row->[0] > $failures->[0] }), 'which is one failure more');
+    $fault->disarm;
+    $stack->ctl_ok('sync', $sick->{company}, '--wait');
+    is($sick->wait_task($task, seconds => 60)->{state}, 'done', 'mended, its own task is done');
+    is(held($stack, $sick->{company}), undef, 'and nothing is held');
+}
+
+for_each_engine {
+    my ($engine) = @_;
+    my $fault = Idadmin::Test::Fault->new('idadmin-worker');
+    my $stack = Idadmin::Test::Stack->new(engine => $engine, worker => { env => $fault->env });
+    my $acme  = $stack->beside_in_the_cloud;
+    $stack->worker->expect_log(qr/IDA0335/, qr/IDA0314.*died of signal/, qr/IDA0323/, qr/IDA0321/);
+    one_hurts_itself($stack, $acme, $fault, abort => $stack->slapd->ldaps_url, 0);
+    one_hurts_itself($acme, $stack, $fault, segfault => $acme->cloud->url, 1);
+
+    # The service as a whole: no working process outlives it, TERM ends both.
+    my $worker = $stack->worker;
+    my ($child) = map { /^(\d+)/ } grep { /\) \S \Q${\ $worker->pid}\E / }
+        map { eval { Idadmin::Test::slurp($_) } // () } glob '/proc/[0-9]*/stat';
+    ok($child, 'it has a working process');
+    kill KILL => $worker->pid;
+    ok(wait_until(20, sub { !-d "/proc/$child" }), 'which dies with it');
+    $worker->stop;
+    my $starts = () = $worker->log_text =~ /started as/g;
+    $worker->start;
+    ok(wait_until(10, sub { $starts < (() = $worker->log_text =~ /started as/g) }),
+        'started again');
+    is($worker->stop, 0, 'TERM: exit 0');
+    $stack->stop;
+    $acme->cloud->stop;
+};
+
+done_testing();

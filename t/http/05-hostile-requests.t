@@ -1,0 +1,167 @@
+# Valid requests, changed at random, over HTTP/1.1 and HTTP/2: httpd's children live on, nothing is
+# answered as our failure, what was accepted is in the queue and nothing else; beside that slow
+# heads and bodies under the sample's RequestReadTimeout, and many idle connections.
+# IDADMIN_MUTATIONS: of each request over each protocol (30; from 3000 on memory is judged, and more
+# connections are idle); IDADMIN_SEED.
+use strict;
+use warnings;
+use Idadmin::Test;
+use Idadmin::Test::Hostile ();
+use Idadmin::Test::Mcp;
+use Idadmin::Test::Slapd ();
+use Idadmin::Test::Stack;
+use Test::More;
+use Time::HiRes ();
+
+my $mutations = $ENV{IDADMIN_MUTATIONS} // 30;
+my $seed      = $ENV{IDADMIN_SEED}      // int rand 1e6;
+my $domain    = $Idadmin::Test::Slapd::domain;
+# More than there are threads.
+my ($idle, $slow) = ($mutations >= 3000 ? 1500 : 600, 120);
+my ($timeouts) = slurp(src_dir() . '/conf/idadmin-httpd.conf') =~ /^\s*(RequestReadTimeout .*)$/m;
+diag "seed $seed";
+
+sub valid_requests {
+    my ($stack) = @_;
+    my $person = "eva.berg\@$domain";
+    my $json = ['Content-Type' => 'application/json'];
+    my @requests = map {
+        my ($key, $method, $target, $body) = @$_;
+        my @named = ($stack->headers($key), $body ? @$json : ());
+        my @headers = ([Host => 'x']);
+        while (my ($name, $value) = splice @named, 0, 2) { push @headers, [$name, $value] }
+        { method => $method, target => $target, headers => \@headers,
+            body => $body ? json_text($body) : '' }
+    } (
+        [writer => GET => "/v1/api/user?userPrincipalName=$person"],
+        [many => GET => '/v1/api/users?query=ev&department=IT&createdAfter=2020-01-01&limit=5'],
+        [writer => POST => '/v1/api/user', { firstname => 'Mut', surname => 'Ant',
+            date => '2030-03-01', time => '09:00', manager => $person, groups => [],
+            mobilePhone => '+46701234567' }],
+        [writer => DELETE => '/v1/api/user', { userPrincipalName => "bo.ek\@$domain",
+            date => '2030-03-01', time => '17:00' }],
+        [writer => GET => '/v1/api/tasks?state=queued&limit=2'],
+        [writer => GET => '/v1/api/events?limit=3'],
+    );
+    for my $ask ([modern => 'search_users', { query => 'eva', limit => 2 }],
+        [modern => 'get_user_access', { user => $person }],
+        ['2025-11-25' => 'get_audit_log', { limit => 1, from => '2026-01-01' }]) {
+        my ($era, $tool, $arguments) = @$ask;
+        my $client = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('many'),
+            era => $era);
+        my $message = $client->message('tools/call', { name => $tool, arguments => $arguments });
+        my @named = @{ $client->headers($message) };
+        my @headers = ([Host => 'x']);
+        while (my ($name, $value) = splice @named, 0, 2) { push @headers, [$name, $value] }
+        push @requests, { method => 'POST', target => '/mcp', headers => \@headers,
+            body => json_text($message) };
+    }
+    return @requests;
+}
+
+# Resident memory of httpd's children, in kB.
+sub resident {
+    my ($httpd) = @_;
+    my $sum = 0;
+    for my $child ($httpd->children) {
+        $sum += $1 if slurp("/proc/$child/status") =~ /^VmRSS:\s*(\d+)/m;
+    }
+    return $sum;
+}
+
+# -> { status or task => count }
+sub send_changed {
+    my ($stack, $requests, $over, $times, $third) = @_;
+    my @counts = in_parallel(2, sub {
+        my ($index) = @_;
+        my $hostile = Idadmin::Test::Hostile->new($stack->httpd->port, seed => "$seed$third$index");
+        my %seen;
+        for my $n (1 .. $times / 2) {
+            $seen{$_}++ for map { $hostile->$over($_) } @$requests;
+        }
+        return \%seen;
+    });
+    my %all;
+    for my $count (@counts) { $all{$_} += $count->{$_} for keys %$count }
+    return \%all;
+}
+
+for_each_stack {
+    my ($stack) = @_;
+    my $httpd = $stack->httpd;
+    $httpd->expect_log(qr{AH\d+: (?!.*(?:Segmentation|exit signal))},
+        qr{credentials refused});
+    my @children = $httpd->children;
+    my @requests = valid_requests($stack);
+
+    # They are slow while the others are fast.
+    my $head = "GET /v1/api/tasks HTTP/1.1\r\nHost: x\r\n";
+    my %key = $stack->headers('many');
+    my $known = $head . join '', map {"$_: $key{$_}\r\n"} sort keys %key;
+    my @slow = map {
+        my $client = $httpd->client;
+        $client->send_raw($_ % 2 ? $head
+            : $known =~ s/GET \S+/POST \/mcp/r . "Content-Type: application/json\r\n"
+                . "Content-Length: 1000\r\n\r\n{");
+        $client
+    } 1 .. $slow;
+
+    my (%queued, $untold);
+    for my $over (qw(over_http1 over_http2)) {
+        my $valid = Idadmin::Test::Hostile->new($httpd->port, seed => $seed, changes => 0);
+        my @before = map { $valid->$over($_) } @requests;
+        $queued{$_} = 1 for grep {/^task /} @before;
+        is_deeply [grep { !/^task / } @before], [(200) x @requests], "$over: unchanged";
+        my @thirds;
+        my %seen;
+        for my $third (1 .. 3) {
+            my $seen = send_changed($stack, \@requests, $over, $mutations / 3, $third);
+            $queued{$_} = 1 for grep {/^task /} keys %$seen;
+            $seen{$_} += $seen->{$_} for grep { !/^task / } keys %$seen;
+            push @thirds, resident($httpd);
+        }
+        $untold += $seen{none} // 0;
+        diag "$over: ", join ', ', map {"$seen{$_} x $_"} sort keys %seen;
+        diag "$over: children hold @thirds kB";
+        ok $seen{200} && $seen{400} && $seen{401}, "$over: some are good, some refused";
+        is_deeply [grep { !/^(?:[1-4]\d\d|501|505|none)$/ } keys %seen], [],
+            "$over: none is answered as a failure of ours";
+        cmp_ok $thirds[2], '<=', $thirds[1] * 1.02, "$over: memory stays" if $mutations >= 3000;
+    }
+    my ($tasks) = map { $_->[0] } $stack->sql('select count(*) from task');
+    cmp_ok scalar keys %queued, '>=', 2, 'some were accepted';
+    cmp_ok $tasks, '>=', keys %queued, 'what was accepted is in the queue';
+    cmp_ok $tasks, '<=', keys(%queued) + $untold,
+        'and nothing else, but of requests that did not wait for their answer';
+
+    subtest 'slow requests' => sub {
+        my %ended;
+        for my $client (@slow) {
+            my $answer = eval { $client->read_answer };
+            $ended{ $answer ? $answer->{status} : 'closed' }++;
+        }
+        diag join ', ', map {"$ended{$_} x $_"} sort keys %ended;
+        is $ended{408} // 0, $slow, 'each is ended with 408';
+        is $stack->get('/v1/api/tasks')->{status}, 200, 'others are served';
+    };
+
+    subtest 'idle connections' => sub {
+        my @clients = map { $httpd->client } 1 .. $idle;
+        my @answers = map { $_->request(GET => '/v1/api/tasks?limit=1', headers => { %key }) }
+            @clients;
+        is scalar(grep { $_->{status} == 200 } @answers), $idle, "$idle are served";
+        is $stack->get('/v1/api/tasks', client => $httpd->client)->{status}, 200, 'so is another';
+        @answers = map { $_->request(GET => '/v1/api/tasks?limit=1', headers => { %key }) }
+            @clients[map { $_ * $idle / 100 } 0 .. 99];
+        is scalar(grep { $_->{status} == 200 } @answers), 100, 'those that ask again too';
+        $_->close for @clients;
+    };
+    my %alive = map { $_ => 1 } $httpd->children;
+    is_deeply [grep { !$alive{$_} } @children], [], 'the children of the beginning live';
+} httpd => { threads => 64, rate_limits => { failures => 'off' },
+    server => join "\n", 'LoadModule http2_module /usr/lib/apache2/modules/mod_http2.so',
+    'LoadModule reqtimeout_module /usr/lib/apache2/modules/mod_reqtimeout.so',
+    'Protocols h2c http/1.1', 'AsyncRequestWorkerFactor 20', $timeouts // '' },
+    keys => { writer => ['hr-writer', 'full', '--rate-limit', '1000000/60s'],
+    many => ['ai', 'read-only', '--rate-limit', '1000000/60s'] };
+done_testing();

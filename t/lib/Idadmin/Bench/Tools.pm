@@ -1,0 +1,143 @@
+package Idadmin::Bench::Tools;
+# The part tools: the first page of each tool, and of each filter of search_users, of a small and of
+# a large company, asked over one connection: p50 and p99, and how many times the small company's
+# p50 the large one's is. And what a company's GET costs while another one searches without pause.
+# The people come by a run of a synchronisation without a directory (t/tool/people.c).
+use strict;
+use warnings;
+use Idadmin::Bench qw(engine load setting);
+use Idadmin::Test qw(build_dir json_text slurp spew tempdir wait_until);
+use Idadmin::Test::Mcp ();
+use Idadmin::Test::Stack ();
+use POSIX ();
+use Time::HiRes ();
+
+my @sizes   = (setting(TOOLS_SMALL => 10_000), setting(TOOLS_LARGE => 1_000_000));
+my $seconds = setting(TOOLS_SECONDS => 1);
+my $rounds  = setting(TOOLS_ROUNDS => 3);
+my $person  = 'user00017@nordic.example';
+
+sub _day { return POSIX::strftime('%Y-%m-%d', gmtime(time - 86_400 * $_[0])) }
+
+# What is asked: the tool, its arguments.
+my @cases = (
+    [get_user => { user => $person }], [get_user_access => { user => $person }],
+    [get_resource_access => { resource => 'Small group' }],
+    [get_resource_access => { resource => 'Large group' }],
+    [get_hygiene_report => {}], [get_audit_log => {}], [list_role_templates => {}],
+    [get_role_template => { roleTemplate => 'Seller' }], [list_pending_approvals => {}],
+    [list_workflows => {}], [get_workflow_runs => { workflow => 'Joiner' }],
+    (map { [search_users => $_] } {}, { limit => 200 }, { query => 'user00017' },
+    { query => 'anna family42' }, { query => 'anna' }, { query => 'nobody at all' },
+    { department => 'Department 7' }, { department => 'Archive' }, { jobTitle => 'Captain' },
+    { jobTitle => 'Clerk' }, { company => 'Nordic Sea AB' }, { employeeId => 'E0000017' },
+    { manager => $person }, { group => 'Small group' }, { group => 'Large group' },
+    { license => 'VISIO' }, { license => 'SPE_E3' }, { status => 'active' },
+    { status => 'disabled' }, { status => 'guest' }, { createdAfter => _day(3) },
+    { createdBefore => _day(2990) }, { lastSignInBefore => _day(390) },
+    { lastSignInAfter => _day(3) }, { inactiveDays => 390 }),
+);
+
+sub _name {
+    my ($tool, $arguments) = @_;
+    return join ' ', $tool, map {"$_=$arguments->{$_}"} sort keys %$arguments;
+}
+
+sub _fill {
+    my ($stack, $company, $users) = @_;
+    my $start = Time::HiRes::time();
+    my $log = spew(tempdir() . "/people.$company", '');
+    my $pid = Idadmin::Test::daemon([build_dir() . '/tool/people', $stack->store, $company, $users],
+        user => Idadmin::Test::runtime_user(), log => $log);
+    wait_until(3600, sub { Idadmin::Test::ended($pid) || slurp($log) =~ /^\d+ users,/m });
+    die 'people: ' . slurp($log) if slurp($log) !~ /^\d+ users,/m;
+    printf "# %s: %s users put into the cache of %s in %.0f s\n", engine(), $users, $company,
+        Time::HiRes::time() - $start;
+    return;
+}
+
+# A company in the cloud whose worker stands still.
+sub company {
+    my ($users) = @_;
+    my $stack = Idadmin::Test::Stack->new(engine => engine(), worker => 0, sync => 0, cloud => {},
+        httpd => { children => 2, log_level => 'warn', rate_limits => { key => '1000000/60s' } },
+        tenant => {
+            roleTemplates => [{ name => 'Seller', groups => ['Small group'] }],
+            accessCatalog => [{ service => 'CRM', group => 'Small group',
+                approvers => [$person] }],
+            workflows => [{ active => JSON::PP::true(), trigger => 'userCreate', name => 'Joiner',
+                actions => [{ type => 'addToGroup', group => 'Small group' }] }] });
+    $stack->create_key(read => 'bench-read', 'read-only', '--rate-limit', '1000000/60s');
+    _fill($stack, $stack->{company}, $users);
+    return $stack;
+}
+
+# A tool call as tool/load sends it; it must be good once.
+sub _call {
+    my ($mcp, $tool, $arguments) = @_;
+    my $answer = $mcp->call($tool, $arguments);
+    die _name($tool, $arguments) . ": $answer->{status} " . ($answer->{failed} // '') . "\n"
+        if !$answer->{data};
+    my $call = $mcp->message('tools/call', { name => $tool, arguments => $arguments });
+    return (POST => $mcp->{path}, body => json_text($call),
+        headers => { @{ $mcp->headers($call) } });
+}
+
+sub tools {
+    my ($part) = @_;
+    my (%p50, %p99);
+    for my $size (@sizes) {
+        my $stack = company($size);
+        my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
+        for my $case (@cases) {
+            my @request = _call($mcp, @$case);
+            load($stack, 1, @request, seconds => $seconds / 4);    # warms up
+            my $figures = load($stack, 1, @request, seconds => $seconds);
+            my $name = _name(@$case);
+            ($p50{$name}{$size}, $p99{$name}{$size}) = @$figures{qw(p50 p99)};
+        }
+        _neighbour($part, $stack, $size);
+        $stack->stop;
+    }
+    printf "# %s: p50 and p99 (ms) of %s users, of %s users; p50 of these beside those\n",
+        engine(), @sizes;
+    for my $name (map { _name(@$_) } @cases) {
+        my ($small, $large) = @{ $p50{$name} }{@sizes};
+        $part->figure(engine() . " $name", $large / $small,
+            sprintf '%8.3f %8.3f %10.3f %10.3f %8.2f', $small, $p99{$name}{ $sizes[0] }, $large,
+            $p99{$name}{ $sizes[1] }, $large / $small);
+    }
+    return;
+}
+
+# GET by one company while another of the same store searches without pause, over two connections.
+sub _neighbour {
+    my ($part, $stack, $size) = @_;
+    my $other = bless { %$stack, company => 'beside', keys => {}, client => {} }, ref $stack;
+    $other->apply_tenant($other->tenant_document(companyId => 'beside', name => 'Beside AB',
+        createUsersIn => 'cloud', directories => { cloud => $other->cloud_document }));
+    $other->create_key(read => 'beside-read', 'read-only', '--rate-limit', '1000000/60s');
+    _fill($other, 'beside', $sizes[0]);
+    my $mcp = Idadmin::Test::Mcp->new($other->httpd, key => $other->key('read'));
+    my @search = _call($mcp, search_users => { query => 'anna', limit => 50 });
+    my @get = (4, GET => '/v1/api/user?userPrincipalName=user{u}%40nordic.example',
+        seconds => $seconds * 2, users => $sizes[0]);
+    my @pairs;
+    for my $round (0 .. $rounds) {
+        my $alone = load($stack, @get);
+        my $pid = fork // die "fork: $!";
+        if (!$pid) {
+            my $figures = eval { load($other, 2, @search, seconds => $seconds * 2 + 1) };
+            POSIX::_exit(!$figures || $figures->{errors} || !$figures->{requests} ? 1 : 0);
+        }
+        Time::HiRes::sleep(0.5);
+        my $beside = load($stack, @get);
+        waitpid $pid, 0;
+        $Idadmin::Bench::errors++ if $?;
+        push @pairs, [$beside->{p99}, $alone->{p99}] if $round;
+    }
+    return $part->ratio(engine() . ": GET p99 (ms), $size users, beside a searching company",
+        \@pairs);
+}
+
+1;

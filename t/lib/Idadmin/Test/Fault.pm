@@ -1,0 +1,97 @@
+package Idadmin::Test::Fault;
+# A program that dies, or is refused, at its Nth write (t/faults/kill.c is preloaded into it), and
+# whose clocks are the test's.
+use strict;
+use warnings;
+use Idadmin::Test ();
+use Time::HiRes ();
+
+my %kinds = (write => 1, sync => 2, rename => 4, unlink => 8, send => 16, commit => 32,
+    connect => 64);
+my $any   = 31;
+my $disk  = 15;    # what a disk can refuse
+my %how   = (before => 0, after => 1, abort => 2, segfault => 3, within => 4, ENOSPC => 1028,
+    EROFS => 1030);
+my %field = do { my $n = 0;
+    map { $_ => 8 * $n++ } qw(kinds at times how whole port count happened commits real_ms speed
+    since_ns shown_ns) };
+
+# new(NAME of the program): nothing happens yet. Give env to Worker, Httpd or ctl.
+sub new {
+    my ($class, $program) = @_;
+    my $file = Idadmin::Test::tempdir() . '/fault' . ++our $count;
+    Idadmin::Test::spew($file, "\0" x (8 * keys %field));
+    chmod 0666, $file;
+    return bless { file => $file, program => $program }, $class;
+}
+
+# As root a copy: the programs' users may not be able to reach the build.
+sub _library {
+    our $library;
+    if (!$library) {
+        $library = Idadmin::Test::tempdir() . '/kill.so';
+        Idadmin::Test::spew($library,
+            Idadmin::Test::slurp(Idadmin::Test::build_dir() . '/faults/kill.so'));
+        chmod 0755, $library;
+    }
+    return $library;
+}
+
+# A sanitizer's runtime comes before it.
+sub env {
+    my ($self) = @_;
+    my $config = Idadmin::Test::build_config();
+    return { LD_PRELOAD => join(' ', grep {length} $config->{sanitizers} ? $config->{preload} : '',
+        _library()), IDADMIN_FAULT => $self->{file}, IDADMIN_FAULT_PROGRAM => $self->{program} };
+}
+
+sub _set {
+    my ($self, %values) = @_;
+    open my $file, '+<', $self->{file} or die "$self->{file}: $!\n";
+    for my $name (sort keys %values) {
+        sysseek $file, $field{$name}, 0;
+        syswrite($file, pack 'q<', $values{$name}) == 8 or die "$self->{file}: $!\n";
+    }
+}
+
+sub _get {
+    my ($self, $name) = @_;
+    return unpack 'q<', substr Idadmin::Test::slurp($self->{file}), $field{$name}, 8;
+}
+
+# arm(at => N, how => 'before' or another word of %how, whole => 1 (killed with its whole process
+# group), times => 1, kinds => [all but commit and connect], port => of connect): N 0 only counts.
+# Of a commit before, within (it is on its way, nobody has heard of it) and after (it is answered).
+sub arm {
+    my ($self, %plan) = @_;
+    my $bits = ($plan{how} // '') =~ /^E/ ? $disk : $any;
+    if ($plan{kinds}) { $bits = 0; $bits |= $kinds{$_} // die "kind $_\n" for @{ $plan{kinds} } }
+    $self->_set(kinds => 0);
+    $self->_set(at => $plan{at} // 0, times => $plan{times} // 1, how => $how{$plan{how}
+        // 'before'},
+        whole => $plan{whole} ? 1 : 0, port => $plan{port} // 0, count => 0, happened => 0,
+        commits => 0);
+    $self->_set(kinds => $bits);
+    return $self;
+}
+
+sub disarm   { my ($self) = @_; $self->_set(kinds => 0); return $self }
+sub count    { return $_[0]->_get('count') }
+sub commits  { return $_[0]->_get('commits') }
+sub happened { return $_[0]->_get('happened') }
+
+# The wall clock goes ahead (or behind) by so many seconds, from one call to the next.
+sub step { my ($self, $seconds) = @_; $self->_set(real_ms => 1000 * $seconds); return $self }
+
+# The monotonic clock of the program runs so many times as fast, on from what it shows.
+sub speed {
+    my ($self, $speed) = @_;
+    my $ns  = int 1e9 * Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC());
+    my $old = $self->_get('speed') || 1;
+    my $shown = $self->_get('since_ns')
+        ? $self->_get('shown_ns') + ($ns - $self->_get('since_ns')) * $old : $ns;
+    $self->_set(since_ns => $ns, shown_ns => $shown, speed => $speed);
+    return $self;
+}
+
+1;

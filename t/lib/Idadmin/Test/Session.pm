@@ -1,0 +1,55 @@
+package Idadmin::Test::Session;
+# psql or sqlite3 that stays and answers one script after another: to start one costs more than
+# nearly all that is asked of it. It ends by itself where it meets an error.
+use strict;
+use warnings;
+use IO::Select ();
+use Idadmin::Test ();
+
+# How both are told to print rows: what stands between rows and between values, NULL, and what is
+# printed behind each answer.
+our ($row, $value, $null, $end) = ("\x1e", "\x1f", "\x1d", "\x04");
+
+sub new {
+    my ($class, $argv, $user) = @_;
+    our $count++;
+    my $errors = Idadmin::Test::tempdir() . "/session.$$.$count.err";
+    pipe my $in,   my $to  or die "pipe: $!\n";
+    pipe my $from, my $out or die "pipe: $!\n";
+    my $pid = Idadmin::Test::fork_plain();
+    Idadmin::Test::become($argv, user => $user, err => $errors, in => '/dev/fd/' . fileno $in,
+        out => '/dev/fd/' . fileno $out) if !$pid;
+    return bless { pid => $pid, to => $to, from => $from, errors => $errors }, $class;
+}
+
+# A script that prints $end last: its rows, array references of text (NULL is undef). undef: it has
+# ended, or says nothing for as long as a command may take.
+sub rows {
+    my ($self, $text) = @_;
+    local $SIG{PIPE} = 'IGNORE';
+    utf8::encode($text) if utf8::is_utf8($text);
+    syswrite $self->{to}, $text or return undef;
+    my $answer = '';
+    my $ready  = IO::Select->new($self->{from});
+    while ($answer !~ s/$end\n\z//) {
+        $ready->can_read(60 * Idadmin::Test::slowness()) or return undef;
+        sysread $self->{from}, $answer, 65536, length $answer or return undef;
+    }
+    $answer =~ s/\n\z//;
+    return [map { [map { $_ eq $null ? undef : $_ } split /$value/, $_, -1] } split /$row/,
+        $answer];
+}
+
+# Returns what it complained of.
+sub finish {
+    my ($self) = @_;
+    close $self->{to};
+    close $self->{from};
+    kill TERM => $self->{pid};
+    waitpid $self->{pid}, 0;
+    my $complaints = Idadmin::Test::slurp($self->{errors});
+    unlink $self->{errors};
+    return $complaints;
+}
+
+1;

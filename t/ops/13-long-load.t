@@ -1,0 +1,189 @@
+# Every kind of caller at once, for long, while the directory goes away, the store is kept by
+# others and processes are killed: a request fails only where a fault explains it, what was
+# accepted is done once, each request is on record, and memory stays what it was.
+# IDADMIN_REQUESTS: how many at least on each engine; from 200000 on memory is judged;
+# IDADMIN_LOAD_MINUTES: spread over so long.
+use strict;
+use warnings;
+use Fcntl qw(LOCK_EX);
+use Idadmin::Test;
+use Idadmin::Test::Mcp ();
+use Idadmin::Test::Slapd ();
+use Idadmin::Test::Stack;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $requests = $ENV{IDADMIN_REQUESTS} // 0;
+my $minutes  = $ENV{IDADMIN_LOAD_MINUTES} // 0;
+my $judged   = $requests >= 200_000;
+my $seconds  = $judged ? 10 : 1.5;    # of a window; every second one has a fault
+my $users    = 500;
+my $domain   = $Idadmin::Test::Slapd::domain;
+my ($stack, @hired, $untold, %answered);
+
+# Kind -> [connections, expected status, key, method, target, body]
+my %kinds = (
+    look_up   => [3, 200, reader => GET => "/v1/api/user?userPrincipalName=user{u}%40$domain"],
+    search    => [1, 200, reader => GET => '/v1/api/users?query=user1&limit=5'],
+    details   => [1, 200, reader => GET => "/v1/api/user/details?user=user{u}%40$domain"],
+    tasks     => [1, 200, writer => GET => '/v1/api/tasks?limit=5'],
+    write     => [1, 200, writer => POST => '/v1/api/user', { firstname => 'Late',
+        surname => 'Joiner{n}', date => '2030-01-02' }],
+    not_there => [1, 404, reader => GET => "/v1/api/user?userPrincipalName=none{n}%40$domain"],
+    wrong     => [1, 400, writer => POST => '/v1/api/user', { firstname => 'Half' }],
+    forbidden => [1, 403, reader => POST => '/v1/api/user', { firstname => 'A', surname => 'B' }],
+);
+my %tools = (get_user => { user => "user{u}\@$domain" }, search_users => { query => 'user2' },
+    get_user_access => { user => "user{u}\@$domain" });
+
+# { kind => { status => count } } of all kinds for one window.
+sub window {
+    my ($fault, $seconds) = @_;
+    my @jobs;
+    for my $kind (sort keys %kinds) {
+        my ($connections, undef, $key, $method, $target, $body) = @{ $kinds{$kind} };
+        push @jobs, [$kind, $connections, $method, $target, $body ? json_text($body) : '',
+            { $stack->headers($key), $body ? ('Content-Type' => 'application/json') : () }];
+    }
+    for my $tool (sort keys %tools) {
+        my $mcp  = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('reader'));
+        my $call = $mcp->message('tools/call', { name => $tool, arguments => $tools{$tool} });
+        push @jobs, [$tool, 1, POST => $mcp->{path}, json_text($call),
+            { @{ $mcp->headers($call) } }];
+    }
+    my @counts = in_parallel(@jobs + 1, sub {
+        my ($index) = @_;
+        if ($index == @jobs) { sleep $seconds / 4; $fault->(); return {} }
+        my (undef, $connections, $method, $target, $body, $headers) = @{ $jobs[$index] };
+        my $load = run_command([build_dir() . '/tool/load', $stack->httpd->port, $connections,
+            $seconds, $method, $target, $body, map {"$_: $headers->{$_}"} sort keys %$headers],
+            timeout => 120, env => { LOAD_USERS => $users });
+        die "load: $load->{err}\n" if $load->{exit};
+        return json_data($load->{out})->{statuses};
+    });
+    return { map { ($jobs[$_][0] => $counts[$_]) } 0 .. $#jobs };
+}
+
+# Somebody who begins now: the worker carries it out meanwhile.
+sub hire {
+    our $number++;
+    my $name = join '', map { chr 97 + $_ } map { int($number / 26**$_) % 26 } 0 .. 3;
+    my $answer = eval { $stack->post('/v1/api/user', { firstname => 'Soon', surname => "X$name" },
+        client => $stack->httpd->client) };
+    if (!$answer) { $untold++ }
+    elsif ($answer->{status} == 200) { push @hired, $answer->{json}{data}{taskId} }
+}
+
+# -- faults: what happens, and the statuses that it explains (0: a broken connection). The store may
+# be kept from others for less than they have patience.
+
+sub keep_the_store {
+    if ($stack->{postgresql}) {
+        $stack->sql('BEGIN; LOCK TABLE task IN EXCLUSIVE MODE; SELECT pg_sleep(2); COMMIT');
+        return;
+    }
+    open my $gate, '+<', glob("$stack->{base}/lib/idadmin.db.gate") or die "the gate: $!\n";
+    flock $gate, LOCK_EX or die "flock: $!\n";
+    sleep 2;
+}
+
+my @early = (
+    ['a child of httpd is killed', sub { $stack->httpd->kill_child }, 0],
+    ['a graceful restart', sub { kill USR1 => $stack->httpd->pid; sleep 1 }, 0],
+);
+my @faults = (
+    ['the directory stops for a while',
+        sub { $stack->slapd->freeze; sleep $seconds / 2; $stack->slapd->thaw }],
+    ['the store is kept by another', \&keep_the_store],
+    ['connections to the store are cut', sub { $stack->{postgresql} and $stack->sql(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '
+        . "current_database() AND usename IS NOT NULL AND pid <> pg_backend_pid()") }, 503],
+);
+
+# -- memory that nobody else has, in kB
+
+sub own {
+    my ($pid) = @_;
+    return slurp("/proc/$pid/smaps_rollup") =~ /^Private_Dirty:\s+(\d+)/m ? $1 : 0;
+}
+
+sub measure {
+    my @children = $stack->httpd->children;
+    my $sum = 0;
+    $sum += own($_) for @children;
+    return ($sum / @children, own($stack->worker->working));
+}
+
+sub largest { my ($which, @of) = @_;
+    my ($most) = sort { $b <=> $a } map { $_->[$which] } @of;
+    return $most }
+
+for_each_engine {
+    my ($engine) = @_;
+    (@hired, %answered) = ();
+    $untold = 0;
+    $stack = Idadmin::Test::Stack->new(engine => $engine,
+        slapd => { users => $users, nosync => 1 }, tenant => {},
+        httpd => { children => 2, rate_limits => { key => '1000000/60s' },
+            env => { MALLOC_ARENA_MAX => 2 } },    # doc/install.md advises it
+        keys => { writer => ['load-writer', 'full', '--rate-limit', '1000000/60s'],
+            reader => ['load-reader', 'read-only', '--rate-limit', '1000000/60s'] });
+    # much to ingest; what the faults themselves are
+    $stack->httpd->expect_log(qr/IDA0105/, qr/exit signal Killed|AH00493|AH00489|AH00094/,
+        qr/IDA01(?:0[12]|2[012])/);
+    # whatever meets a cut connection says so
+    $_->expect_log(qr/The connection to the store is lost/) for $stack->httpd, $stack->worker;
+    $stack->worker->expect_log(qr/IDA01(?:0[125]|10|2[012])|IDA031[59]|IDA032[14]|IDA0335/,
+        qr/IDA050[35]|IDA060[12]/);
+    my ($total, $start, @memory, @unexplained) = (0, Time::HiRes::time());
+    for (my $n = 0; $n < 10 || $total < $requests; $n++) {
+        my $begun = $n < 4 || $total < $requests / 6 ? \@early : \@faults;
+        my ($name, $fault, @explains) = $n % 2 ? @{ $begun->[($n - 1) / 2 % @$begun] }
+            : ('nothing', sub { });
+        hire() for 1 .. 2;
+        my $seen = window($fault, $n % 2 || $judged ? $seconds : $seconds / 3);
+        for my $kind (keys %$seen) {
+            my %explained = map { ($_ => 1) } $kinds{$kind} ? $kinds{$kind}[1] : 200, @explains;
+            while (my ($status, $count) = each %{ $seen->{$kind} }) {
+                $total += $count;
+                $answered{$status} += $count;
+                push @unexplained, "$name: $kind: $count x $status" if !$explained{$status};
+            }
+        }
+        if ($begun == \@early && $n == 1) {
+            $stack->worker->kill9;
+            $stack->worker->start;
+        }
+        push @memory, [measure()] if $begun == \@faults;
+        my $early = $minutes && $start + $minutes * 60 * $total / $requests - Time::HiRes::time();
+        sleep $early if $early > 0;
+    }
+    diag "$engine: ", join ', ', map {"$answered{$_} x $_"} sort keys %answered;
+    is_deeply \@unexplained, [], "of $total requests each that failed is explained";
+    my @states = map { eval { $stack->wait_task($_, seconds => 60) }; $stack->task($_)->{state} }
+        @hired;
+    is_deeply [grep { $_ ne 'done' } @states], [], scalar(@hired) . ' hires are done';
+    my @there = $stack->slapd->search('(givenName=Soon)');
+    cmp_ok scalar @there, '>=', @hired, 'in the directory';
+    cmp_ok scalar @there, '<=', @hired + $untold, 'once';
+    my $written = $answered{200} + $answered{404} + $answered{400} + $answered{403};
+    my $recorded = sub { ($stack->sql("SELECT count(*) FROM audit.record WHERE category = 'api'"))
+        [0][0] };
+    ok wait_until(60 + $requests / 500, sub { $recorded->() >= $written }),
+        'each answered request is on record' or diag $recorded->(), " of $written";
+    is $stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the audit chain is whole';
+    note 'kB of a child and of the worker: ', join ' ', map { sprintf '%d/%d', @$_ } @memory;
+    if (@memory >= 6) {
+        my $third = @memory / 3;
+        my @first = @memory[0 .. $third - 1];
+        my @last  = @memory[@memory - $third .. $#memory];
+        for my $who ([0, 'a child of httpd'], [1, 'the worker']) {
+            my ($before, $after) = map { largest($who->[0], @$_) } \@first, \@last;
+            diag sprintf '%s: %s has %d kB, then %d kB', $engine, $who->[1], $before, $after;
+            cmp_ok $after, '<=', $before * 1.02, "$who->[1] holds no more than before" if $judged;
+        }
+    }
+    $stack->stop;
+};
+
+done_testing();

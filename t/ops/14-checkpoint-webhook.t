@@ -1,0 +1,171 @@
+# Checkpoints of the audit at a webhook: all of them, in order, signed, whatever happens to the
+# receiver and to the worker; and what the receiver kept is what an auditor verifies with.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Idadmin::Test;
+use Idadmin::Test::Stack;
+use Idadmin::Test::Tls ();
+use Idadmin::Test::Webhook ();
+
+my ($stack, $base, $hook);
+my @tenants = qw(nordic other);
+
+# A record more, and a checkpoint over it.
+sub checkpoint {
+    my ($tenant) = @_;
+    my $rid = sprintf '%026d', ++our $number;
+    my $dir = "$base/node$number";
+    mkdir $dir;
+    spew("$dir/202611210930.audit", "\x1e" . json_text({ rid => $rid, tenant => $tenant,
+        at => 1_795_000_000_000 + $number, actor => 'hr', category => 'api', label => 'HR',
+        action => 'user.create', target => "p$number\@x.example", outcome => 'ok',
+        endpoint => 'POST /v1/api/user', parameters => '{}' }) . "\n");
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir, "$dir/202611210930.audit");
+    $stack->ctl_ok('audit', 'ingest', $dir);
+    $stack->ctl_ok('audit', 'export', $tenant);
+}
+
+sub rows { my ($what) = @_; return $stack->sql("SELECT $what") }
+sub kept { my ($where) = @_; return join ' ', map {"$_->[0]/$_->[1]"} rows('tenant_id, number FROM '
+    . 'audit.checkpoint' . ($where ? " WHERE $where" : '') . ' ORDER BY tenant_id, number') }
+sub untold { return (rows('count(*) FROM audit.checkpoint WHERE told = 0'))[0][0] }
+
+sub worker {
+    my ($url, @options) = @_;
+    my $worker = $stack->new_worker(options => ['--audit-webhook', $url,
+        '--audit-webhook-secret-file', $hook->secret, @options]);
+    $worker->expect_log(qr/IDA0315/);    # there is no directory
+    return $worker;
+}
+
+# What the receiver has of each company, a repeated call once, in the order of arrival.
+sub received {
+    my %seen;
+    return grep { !$seen{ $_->{headers}{'webhook-id'} }++ } $hook->calls;
+}
+
+sub is_complete {
+    my ($what) = @_;
+    my @calls = received();
+    my @by_tenant = map { my $tenant = $_; grep { $_->{json}{tenant} eq $tenant } @calls } @tenants;
+    is(join(' ', map {"$_->{json}{tenant}/$_->{json}{number}"} @by_tenant), kept(),
+        "$what: each of them, those of a company in order");
+}
+
+sub refused {
+    my $start = sub { $stack->new_worker(start => 0)->run('--once', @_) };
+    my @secret = ('--audit-webhook-secret-file', $hook->secret);
+    my $empty = Idadmin::Test::secret_file("$base/empty", "whsec_AAAA\n");
+    for my $case (
+        [qr/audit_webhook: must begin with https/, '--audit-webhook', 'http://audit.example',
+        @secret],
+        [qr/audit_webhook: must/, '--audit-webhook', 'ftp://127.0.0.1/', @secret],
+        [qr/audit_webhook needs audit_webhook_secret_file/, '--audit-webhook', $hook->url('/ok')],
+        [qr/of audit_webhook, which is not set/, @secret],
+        [qr/audit_webhook_secret_file \S+ must hold one to four secrets/, '--audit-webhook',
+        $hook->url('/ok'), '--audit-webhook-secret-file', $empty],
+        ) {
+        my ($why, @options) = @$case;
+        my $result = $start->(@options);
+        is($result->{exit}, 1, "refused: @options");
+        like($result->{err}, $why, 'and why');
+    }
+}
+
+sub down_and_up {
+    $hook->stop;
+    my $worker = worker($hook->url('/ok?token=hidden'));
+    $worker->expect_log(qr/IDA0422/);
+    checkpoint($_) for qw(nordic nordic other nordic other);
+    ok($worker->log_has(qr/IDA0422/, 60), 'the receiver is down: it is said');
+    unlike($worker->log_text, qr/hidden/, 'without what may be a secret');
+    is(scalar(() = $hook->calls), 0, 'nothing arrived');
+    my $waiting = untold();
+    cmp_ok($waiting, '>=', 5, 'they wait');
+    $hook->start;
+    ok(wait_until(90, sub { !untold() }), 'up again: all are told');
+    is(scalar(() = $worker->log_text =~ /IDA0422/g), 1, 'one line for all of that');
+    ok($worker->log_has(qr/takes them again/, 5), 'and one that it is over');
+    is_complete('down and up');
+    my @calls = $hook->calls;
+    is(scalar(grep { !$_->{signed} } @calls), 0, 'each call is signed');
+    is(scalar @calls, $waiting, 'each came once');
+    my ($first) = grep { $_->{json}{tenant} eq 'nordic' && $_->{json}{number} > 1 } @calls;
+    my ($next) = grep { $_->{json}{tenant} eq 'nordic'
+        && $_->{json}{number} > $first->{json}{number} } @calls;
+    is($next->{json}{before}, $first->{headers}{'webhook-id'},
+        'the ID of a call is what the next checkpoint is put behind');
+    checkpoint('other');
+    ok(wait_until(30, sub { !untold() }), 'a new one leaves by itself');
+    is($worker->stop, 0, 'ended');
+}
+
+# A receiver that takes its time, and a worker that dies in the middle, again and again.
+sub killed {
+    my $worker = worker($hook->url('/late'));
+    $worker->stop;
+    checkpoint($_) for map { ('nordic', 'other', 'nordic') } 1 .. 4;
+    is(untold(), 12, 'twelve wait');
+    for my $round (1 .. 3) {
+        my $before = $hook->calls;
+        $worker->start;
+        ok(wait_until(60, sub { scalar $hook->calls > $before }), 'a call is under way');
+        $worker->kill9;
+    }
+    cmp_ok(untold(), '>', 0, 'killed three times before the last');
+    $worker->start;
+    ok(wait_until(60, sub { !untold() }), 'the next worker tells the rest');
+    is_complete('killed');
+    cmp_ok(scalar $hook->calls, '<=', scalar(received()) + 3, 'at most one call twice a death');
+    is($worker->stop, 0, 'ended');
+}
+
+# One that refuses does not lose them, and TLS under an authority of one's own.
+sub refusing {
+    my $worker = worker($hook->url('/busy/2/503'));
+    checkpoint('nordic');
+    ok(wait_until(60, sub { !untold() }), 'taken at the third call');
+    is(scalar(grep { $_->{path} =~ /busy/ } $hook->calls), 3, 'three calls');
+    $worker->stop;
+    $worker = worker($hook->tls_url('/ok'), '--audit-webhook-ca-file',
+        Idadmin::Test::Tls::files()->{ca});
+    checkpoint('other');
+    ok(wait_until(60, sub { !untold() }), 'over TLS');
+    $worker->stop;
+    is_complete('refusing');
+}
+
+# The auditor has nothing but what arrived.
+sub verified {
+    my $file = "$base/arrived";
+    my $public = $stack->ctl('audit', 'public-key')->{out} =~ s/\n//r;
+    spew($file, join '', map {"$_->{body}\n"} received());
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $file);
+    my @how = ('--checkpoints', $file, '--key', $public);
+    for my $tenant (@tenants) {
+        my $result = $stack->ctl('audit', 'verify', $tenant, @how);
+        is($result->{exit}, 0, "$tenant is whole by what arrived") or diag $result->{err};
+    }
+    $stack->sql("DELETE FROM audit.checkpoint WHERE tenant_id = 'other';"
+        . "UPDATE audit.record SET outcome = 'no' WHERE tenant_id = 'other' AND seq = 1");
+    isnt($stack->ctl('audit', 'verify', 'other', @how)->{exit}, 0, 'and tells what was done since');
+}
+
+for_each_engine {
+    my ($engine) = @_;
+    $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => 0, httpd => 0, worker => 0,
+        tenant => 0);
+    $base = $stack->{base};
+    $hook = Idadmin::Test::Webhook->new;
+    $stack->apply_tenant($stack->tenant_document(companyId => $_, upnDomain => "$_.example",
+        emailDomain => "$_.example")) for @tenants;
+    refused();
+    down_and_up();
+    killed();
+    refusing();
+    verified();
+    $hook->stop;
+};
+done_testing();

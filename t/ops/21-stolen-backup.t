@@ -1,0 +1,141 @@
+# What somebody gains who steals a backup made by the commands of doc/install.md: the store's part
+# has people and work in it, and no secret; with the keys' part, which lies elsewhere, he still has
+# no password and no API key; and what the page says to do after such a theft does what it says.
+use strict;
+use warnings;
+use utf8;
+use Encode ();
+use Test::More;
+use Idadmin::Test;
+use Idadmin::Test::PostgreSQL ();
+use Idadmin::Test::Slapd ();
+use Idadmin::Test::Smtp ();
+use Idadmin::Test::Stack;
+use Idadmin::Test::Webhook ();
+use Idadmin::Test::Workflows qw(act workflow);
+
+my $reason = $> ? 'the commands are root\'s' : Idadmin::Test::Smtp->skip_reason;
+plan skip_all => $reason if $reason;
+
+my ($section) = slurp(src_dir() . '/doc/install.md') =~ /^## Back up and restore\n(.*?)^## /ms;
+my ($save) = map { join "\n", /^    (.*)$/mg } $section =~ /^(.*?)^Restore with/ms;
+my $smtp = Idadmin::Test::Smtp->new(auth => { user => 'identity', password => 'm4il-secret' });
+my $hook = Idadmin::Test::Webhook->new;
+my $stack;
+
+sub back_up {
+    my $to = tempdir() . '/backup-' . $stack->engine;
+    mkdir $_, 0700 or die "$_: $!\n" for $to, "$to/store", "$to/keys";
+    my $lib = "$stack->{base}/lib";
+    my $commands = $save =~ s{/backup/}{$to/}gr;
+    if ($stack->{postgresql}) {
+        $commands =~ s{^sqlite3.*\n}{}mg;
+        $commands =~ s{idadmin\.key}{seal.key}g;
+        my $dump = run_command([Idadmin::Test::PostgreSQL::bindir() . '/pg_dump', '-d',
+            $stack->store =~ s/^pgsql://r, '-f', "$to/store/dump.sql"]);
+        is($dump->{exit}, 0, 'pg_dump') or diag $dump->{err};
+    }
+    $commands =~ s{/var/lib/idadmin}{$lib}g;
+    my $saved = run_command(['/bin/sh', '-e', '-c', $commands]);
+    is($saved->{exit}, 0, 'the commands of doc/install.md') or diag $saved->{err};
+    return $to;
+}
+
+sub bytes_in { my ($dir) = @_; return join "\0", map { slurp($_) } glob "$dir/*" }
+
+# name => what it must not hold, as text and as the bytes that hexadecimal digits stand for
+sub secrets {
+    my ($password) = @_;
+    my $lib = "$stack->{base}/lib";
+    my %of = ('bind password' => Idadmin::Test::Slapd::service_password(),
+        'password of mail' => 'm4il-secret', 'initial password' => $password,
+        'secret of webhooks' => slurp($hook->secret) =~ s/\s+\z//r,
+        map({ ("API key $_" => $stack->key($_)->{apiKey}) } qw(full read)));
+    my %key;
+    for my $file (glob "$lib/*.key $lib/*.key.audit $lib/*.key.tasks $lib/*.key.signing") {
+        my $number;
+        for my $line (grep {/\S/ && !/^-----/} split /\n/, slurp($file)) {
+            $key{ $file =~ s{.*/}{}r . ' ' . ++$number } = $line =~ s/ new$//r;
+        }
+    }
+    cmp_ok(scalar keys %key, '>=', 4, 'four keys of the service');
+    return (\%of, \%key);
+}
+
+sub none_of {
+    my ($bytes, $secrets, $where) = @_;
+    for my $name (sort keys %$secrets) {
+        my $text = $secrets->{$name};
+        my @forms = ($text, $text =~ /\A(?:[0-9a-f]{2}){16,}\z/ ? pack 'H*', $text : ());
+        ok(length $text > 8 && !grep({ index($bytes, $_) >= 0 } @forms), "no $name in $where");
+    }
+}
+
+for_each_stack {
+    ($stack) = @_;
+    my $domain = $stack->domain;
+    $stack->worker->stop;
+    $stack->{worker} = $stack->new_worker(options => [$smtp->options]);
+    my $document = $stack->tenant_document(
+        notifications => [{ url => $hook->url('/ok'), secretFile => $hook->secret,
+            events => ['task.done'], allowPrivate => JSON::PP::true() }],
+        workflows => [workflow('Welcome', 'userCreate',
+            act(sendInitialPassword => to => "first.line\@$domain"),
+            act(callWebhook => url => $hook->url('/ok'), secretFile => $hook->secret,
+                allowPrivate => JSON::PP::true()))]);
+    $stack->apply_tenant($document);
+    my $hire = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg' });
+    $stack->wait_task($hire->{json}{data}{taskId}, seconds => 60);
+    my ($mail) = $smtp->mail("first.line\@$domain");
+    my ($password) = $mail->{body} =~ /^asa\.oberg\S*\n(\S{32})$/m or die "no password by mail\n";
+    my $later = $stack->post('/v1/api/user', { firstname => 'Later', surname => 'Work',
+        date => '2031-05-05', time => '09:00' })->{json}{data}{taskId};
+
+    my $stolen = back_up();
+    my ($of, $keys) = secrets($password);
+    my $store = bytes_in("$stolen/store");
+    ok(index($store, Encode::encode_utf8('Öberg')) >= 0 && index($store, $later) >= 0,
+        'the thief of the store has people and queued work');
+    none_of($store, $of, 'the store');
+    none_of($store, $keys, 'the store');
+    my $other = bytes_in("$stolen/keys");
+    ok(!grep({ index($other, $_) < 0 } values %$keys), 'all keys lie in the other place');
+    none_of($other, $of, 'the keys');
+
+    # What the page tells to do when both were stolen.
+    my $lib = "$stack->{base}/lib";
+    my ($seal) = glob "$lib/*.key";
+    $stack->worker->stop;
+    my ($was) = map { $_->[0] } $stack->sql("SELECT value FROM setting WHERE name = 'task_key'");
+    $stack->ctl_ok('audit', 'rotate-key');
+    $stack->ctl_ok('task', 'rotate-key');
+    $stack->httpd->restart;
+    $stack->ctl_ok('task', 'rotate-key', '--done');
+    unlink $seal or die "$seal: $!\n";
+    $stack->ctl_ok('schema', 'upgrade');
+    isnt(slurp($seal), slurp("$stolen/keys/" . $seal =~ s{.*/}{}r), 'a new seal key');
+    $stack->apply_tenant($document);
+    $stack->worker->start;
+    my $after = $stack->post('/v1/api/user', { firstname => 'After', surname => 'Theft' });
+    is($stack->wait_task($after->{json}{data}{taskId}, seconds => 60)->{state}, 'done',
+        'with new keys work goes on');
+    is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'under a whole chain');
+    # He has the store's write access, too, and so its word for which key is the newest.
+    my $newest = sub { my ($key) = @_;
+        my ($now) = map { $_->[0] } $stack->sql('SELECT value FROM setting '
+            . "WHERE name = 'task_key'");
+        $stack->sql("UPDATE setting SET value = '$key' WHERE name = 'task_key'") if $key;
+        return $now };
+    $stack->worker->stop;
+    my $now = $newest->($was);
+    my $signed = run_command([build_dir() . '/tool/signed', $stack->store,
+        (glob "$stolen/keys/*.tasks")[0],
+        "UPDATE task SET due_at = 1, next_at = 1, wall_fixed = 0 WHERE id = '$later'"]);
+    $newest->($now);
+    $stack->worker->start;
+    is($signed->{exit}, 0, 'the thief signs with the stolen task key') or diag $signed->{err};
+    my $held = $stack->wait_task($later, states => ['attention']);
+    like($held->{error}, qr/^Held, because this task is not believed/, 'which counts no more');
+    $stack->worker->expect_log(qr/IDA0022 tenant nordic: task $later/);
+};
+done_testing();

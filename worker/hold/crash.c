@@ -1,0 +1,162 @@
+/* Owns what a crash leaves behind, and the holds that follow from it. Knows not what crashed. */
+#include "worker/hold/crash.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/base/text.h"
+#include "worker/hold/health.h"
+
+#define CALLS_MAX 512
+#define STACK_SIZE 32768 /* of the handler: the thread's own may be what overflowed */
+
+typedef struct crash_call {
+    atomic_int busy;
+    char tenant[72];
+    ida_directory_kind directory;
+} crash_call;
+
+struct crash_note {
+    char service[WORKER_NAME]; /* the name of the first; that of each later one begins with it */
+    int starts;
+    atomic_int signal, culprit, threads; /* culprit: 1 + the call of the thread that crashed; 0:
+                                            nobody knows */
+    crash_call calls[CALLS_MAX];
+};
+
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+#define CRASHES (sizeof crashes / sizeof *crashes)
+static struct sigaction before[CRASHES]; /* a sanitizer's report, or the default */
+static crash_note *shared;
+
+static _Thread_local crash_call *mine;
+static _Thread_local int depth;
+static _Thread_local char stack[STACK_SIZE];
+
+/* The thread that crashes is the one that runs this. */
+static void on_crash(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (mine && mine->busy) {
+        shared->culprit = 1 + (int)(mine - shared->calls);
+    }
+    shared->signal = number;
+    for (size_t i = 0; i < CRASHES; i++) {
+        sigaction(crashes[i], &before[i], NULL);
+    }
+    if (info->si_code <= 0) {
+        raise(number); /* it was sent: it does not come again by itself */
+    }
+}
+
+crash_note *hold_crash_note_make(void)
+{
+    void *memory = mmap(NULL, sizeof(crash_note), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    // cppcheck-suppress memleak ; it is the caller's
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* A thread that was in no call blames nobody, nor does a signal that no thread could see (the
+ * kernel's kill when memory is short). */
+static void take_suspect(worker *w, const crash_note *note)
+{
+    if (note->culprit) {
+        const crash_call *call = &note->calls[note->culprit - 1];
+        w->suspect.signal = note->signal;
+        w->suspect.directory = call->directory;
+        memcpy(w->suspect.tenant, call->tenant, sizeof w->suspect.tenant);
+    }
+}
+
+/* Of the Nth process of this service. */
+static void name(const worker *w, int start, char id[static sizeof w->id])
+{
+    int most = (int)sizeof w->id - 12;
+    snprintf(id, sizeof w->id, start > 1 ? "%.*s.%d" : "%.*s", most, w->service, start);
+}
+
+void hold_crash_begins(worker *w, crash_note *note)
+{
+    if (!note->starts++) {
+        memcpy(note->service, w->id, sizeof note->service);
+    }
+    memcpy(w->service, note->service, sizeof w->service);
+    w->starts = note->starts;
+    w->begun_at = ida_monotonic(&w->env);
+    name(w, w->starts, w->id);
+    take_suspect(w, note);
+    note->signal = note->culprit = note->threads = 0;
+    memset(note->calls, 0, sizeof note->calls);
+    shared = note;
+    struct sigaction act = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    for (size_t i = 0; i < CRASHES; i++) {
+        sigaction(crashes[i], &act, &before[i]);
+    }
+}
+
+int hold_crash_settled(worker *w, store *main, apr_pool_t *pool)
+{
+    store_directory state;
+    char before_us[sizeof w->id];
+    if (w->starts == 1) {
+        return 1;
+    }
+    name(w, w->starts - 1, before_us);
+    if (store_worker_gone(main, worker_ctx(w, pool), before_us)) {
+        return 0;
+    }
+    if (!w->suspect.signal) {
+        return 1;
+    }
+    if (store_directory_get(main, worker_ctx(w, pool), w->suspect.tenant, w->suspect.directory,
+                            &state)) {
+        return 0;
+    }
+    directory_error e = {
+        .class = DIRECTORY_CONFIG,
+        .message = ida_printf(pool,
+                              "the worker died of signal %d (%s) in a call of it and was started "
+                              "again. Report that together with what the directory holds; "
+                              "idadminctl sync tries anew",
+                              w->suspect.signal, strsignal(w->suspect.signal))};
+    hold_put(w, main, pool, w->suspect.tenant, w->suspect.directory,
+             (hold_known){.failures = state.hold_reason ? state.hold_failures : 0}, &e);
+    return 1;
+}
+
+/* The place of a thread is its own for as long as the process lives. */
+static crash_call *place(void)
+{
+    int at = atomic_fetch_add(&shared->threads, 1);
+    stack_t old;
+    if (at >= CALLS_MAX) {
+        return NULL;
+    }
+    if (sigaltstack(NULL, &old) == 0 && old.ss_flags & SS_DISABLE) {
+        sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+    }
+    return &shared->calls[at];
+}
+
+void hold_crash_call_begins(worker *w, const char *tenant, ida_directory_kind where)
+{
+    if (depth++ || !w->service[0]) {
+        return;
+    }
+    mine = mine ? mine : place();
+    if (mine) {
+        snprintf(mine->tenant, sizeof mine->tenant, "%s", tenant);
+        mine->directory = where;
+        mine->busy = 1;
+    }
+}
+
+void hold_crash_call_ends(void)
+{
+    if (--depth == 0 && mine) {
+        mine->busy = 0;
+    }
+}

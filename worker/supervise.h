@@ -1,0 +1,14 @@
+/* The process that stands above the working one: when that one crashes it is started again, later
+ * each time. */
+#ifndef WORKER_SUPERVISE_H
+#define WORKER_SUPERVISE_H
+
+#include <signal.h>
+
+#include "core/base/context.h"
+
+/* Runs `work` in a process of its own, as often as it dies of a signal; TERM, INT and HUP, which
+ * must be blocked, are passed on. Only before there are threads. Returns the exit status. */
+int supervise(const ida_env *env, const sigset_t *signals, int (*work)(void *baton), void *baton);
+
+#endif
