@@ -10,6 +10,8 @@ use JSON::PP ();
 use Time::HiRes ();
 use Idadmin::Test ();
 
+my $IDLE = 10;    # seconds; the servers of these tests wait for 30
+
 sub new {
     my ($class, $port, %how) = @_;
     return bless { host => $how{host} // '127.0.0.1', port => $port,
@@ -24,6 +26,7 @@ sub connect {
         or die "cannot connect to $self->{host}:$self->{port}: $@\n";
     binmode $self->{socket};
     $self->{connections}++;
+    $self->{used} = Time::HiRes::time();
     return $self;
 }
 
@@ -70,18 +73,22 @@ sub request {
     my $start  = Time::HiRes::time();
     # A kept connection that the server has closed meanwhile (keep-alive timeout, restart) is
     # replaced. One that breaks after the request was sent is not: the server may have done the
-    # work. Reads alone are sent again then.
-    my $reused = $self->{socket} && !$self->_closed;
+    # work. Reads alone are sent again then; others do not go over a connection that was idle for
+    # so long that the server may be about to end it.
+    my $reads  = $method =~ /^(?:GET|HEAD|OPTIONS)$/;
+    my $reused = $self->{socket} && !$self->_closed
+        && ($reads || $start - $self->{used} < $IDLE);
     $self->connect if !$reused;
     my $answer = $self->send_raw($text, 1) ? $self->read_answer($method, 1) : undef;
     if (!$answer) {
         die "connection closed without an answer to $method $target\n"
-            if !$reused || $method !~ /^(?:GET|HEAD|OPTIONS)$/;
+            if !$reused || !$reads;
         $self->connect->send_raw($text, 1);
         $answer = $self->read_answer($method);
     }
     $self->close if $how{close};
-    $answer->{seconds} = Time::HiRes::time() - $start;
+    $self->{used} = Time::HiRes::time();
+    $answer->{seconds} = $self->{used} - $start;
     return $answer;
 }
 
