@@ -56,7 +56,9 @@ ida_kind queue_trust_judge_run(store *s, ida_ctx *c, const ida_task *task, int64
     if (kind || *why) {
         return kind;
     }
-    if (task->due_at > now) {
+    /* What has once begun when it was due goes on under a clock that was set back, and on a worker
+     * whose clock is behind. */
+    if (task->due_at > now && task->due_at > task->started_at) {
         *why = "it was made to begin before it is due, in the store by hand";
         return IDA_OK;
     }

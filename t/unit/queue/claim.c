@@ -41,6 +41,27 @@ static void test_order(void)
     is_int(get_task(s, t)->attempts, 1, "not every wait is a try");
 }
 
+static void test_clock_set_back(void)
+{
+    drain();
+    ida_task *made = add_task(s, "contoso", IDA_USER_DELETE, "clock@corp.example", due);
+    ida_task *t = claim_at(s, "w1", due, NULL);
+    const queue_running_task *rows;
+    int count;
+    int64_t held = ask("SELECT count(*) FROM task WHERE state = 'attention'");
+    test_now_ms = due - HOUR;
+    queue_again(s, fresh(), t, test_now_ms + 50, "busy", 0, NULL);
+    is_str(claimed(test_now_ms + 49), NULL,
+           "begun, and the clock set back: not before its next try");
+    is_str(claimed(test_now_ms + 50), made->id, "then it goes on, though it is not yet due again");
+    is_int(queue_running(s, fresh(), 10, &rows, &count), IDA_OK, "it runs");
+    is_int(queue_take_over(s, fresh(), &rows[0], "w2", test_now_ms, LEASE, &t), IDA_OK,
+           "and a worker whose clock is behind may take it over");
+    is_int(ask("SELECT count(*) FROM task WHERE state = 'attention'"), held, "none is held");
+    test_now_ms = due;
+    queue_finish(s, fresh(), t, IDA_DONE, NULL, NULL, NULL);
+}
+
 static void test_one_a_person(void)
 {
     drain();
@@ -490,6 +511,7 @@ int main(void)
     for (int i = 0; i < store_engines(); i++) {
         begin_queue(i);
         test_order();
+        test_clock_set_back();
         test_one_a_person();
         test_fence();
         test_workers();
