@@ -229,5 +229,9 @@ int main(int argc, char **argv)
         }
     }
     puts("}}");
+    free(all);
+    for (int i = 0; i < connections; i++) {
+        free(runs[i].latencies);
+    }
     return 0;
 }
