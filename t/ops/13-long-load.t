@@ -8,6 +8,7 @@ use warnings;
 use Fcntl qw(LOCK_EX);
 use Idadmin::Test;
 use Idadmin::Test::Mcp ();
+use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Slapd ();
 use Idadmin::Test::Stack;
 use Test::More;
@@ -131,8 +132,7 @@ for_each_engine {
     # much to ingest; what the faults themselves are
     $stack->httpd->expect_log(qr/IDA0105/, qr/exit signal Killed|AH00493|AH00489|AH00094/,
         qr/IDA01(?:0[12]|2[012])/);
-    # whatever meets a cut connection says so
-    $_->expect_log(qr/The connection to the store is lost/) for $stack->httpd, $stack->worker;
+    $_->expect_log(Idadmin::Test::PostgreSQL->away) for $stack->httpd, $stack->worker;
     $stack->worker->expect_log(qr/IDA01(?:0[125]|10|2[012])|IDA031[59]|IDA032[14]|IDA0335/,
         qr/IDA050[35]|IDA060[12]/);
     my ($total, $start, @memory, @unexplained) = (0, Time::HiRes::time());
