@@ -257,7 +257,7 @@ sub whose_password {
         'a change of the person has no such step');
     $on->sql_signed("INSERT INTO task_step (task_id, position, name, workflow, workflow_position) "
         . "SELECT '$change', 9, 'sendInitialPassword', 'Welcome', 1; "
-        . "UPDATE task SET next_at = 0, due_at = 0 WHERE id = '$change'");
+        . "UPDATE task SET next_at = 0, due_at = 0, wall_fixed = 0 WHERE id = '$change'");
     $stack->worker->expect_log(qr/IDA0317 task \S+ \(userUpdate vera\.kept/);
     my $task = $on->wait_task($change, states => ['failed']);
     is($task->{steps}[0]{outcome}, 'done', 'however one comes to be there, the manager is set');
