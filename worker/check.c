@@ -63,6 +63,8 @@ static void check_files(ida_ctx *c, const ida_tenant *tenant, json_t *lines)
 
 static void check_machine(worker *w, ida_ctx *c, const ida_tenant *tenant, json_t *lines)
 {
+    worker_config now;
+    worker_settings(w, c->pool, &now);
     const char *web = ida_web_user_name(); /* where it can do more this program has not started */
     add(lines, 1, "users",
         web ? ida_printf(c->pool,
@@ -70,7 +72,7 @@ static void check_machine(worker *w, ida_ctx *c, const ida_tenant *tenant, json_
                          web)
             : ida_printf(c->pool,
                          "there is no %s on this machine from whom the secrets had to be kept",
-                         w->config.web_user));
+                         now.web_user));
     check_files(c, tenant, lines);
 }
 

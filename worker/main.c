@@ -166,7 +166,7 @@ static void reload(worker *w, apr_pool_t *pool, const command_line *line)
     worker_config config;
     int bad = read_configuration(c, mine, line, &config);
     if (!bad && !well_laid_out(&w->env, &config, mine)) {
-        layout_web_user(&w->config);
+        layout_web_user(&w->settings);
         bad = ida_fail(c, IDA_CONFLICT, "it opens secrets to httpd's user");
     }
     if (bad) {
@@ -188,14 +188,14 @@ static void reload(worker *w, apr_pool_t *pool, const command_line *line)
 
 static void stop(worker *w)
 {
-    atomic_store(&w->stop_by, ida_monotonic(&w->env) + w->config.stop_timeout);
+    atomic_store(&w->stop_by, ida_monotonic(&w->env) + w->settings.stop_timeout);
     atomic_store(&w->stopping, 1);
 }
 
 static int64_t end_by(worker *w)
 {
     int64_t by = atomic_load(&w->stop_by);
-    return by ? by : ida_monotonic(&w->env) + w->config.stop_timeout;
+    return by ? by : ida_monotonic(&w->env) + w->settings.stop_timeout;
 }
 
 /* Threads that are still inside a directory call when the time is over end with the process; their

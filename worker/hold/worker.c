@@ -15,7 +15,7 @@ void worker_init(worker *w, const ida_env *env, const worker_config *config, apr
 {
     memset(w, 0, sizeof *w);
     w->env = *env;
-    w->config = *config;
+    w->config = w->settings = *config;
     pthread_mutex_init(&w->lock, NULL);
     pthread_mutex_init(&w->outages.lock, NULL);
     if (gethostname(w->host, sizeof w->host - 1) != 0 || !w->host[0]) {
@@ -33,7 +33,7 @@ void worker_init(worker *w, const ida_env *env, const worker_config *config, apr
 void worker_settings(worker *w, apr_pool_t *pool, worker_config *out)
 {
     pthread_mutex_lock(&w->lock);
-    *out = w->config;
+    *out = w->settings;
     out->spool = apr_pstrdup(pool, out->spool);
     out->seal_key = apr_pstrdup(pool, out->seal_key);
     pthread_mutex_unlock(&w->lock);
@@ -43,14 +43,14 @@ void worker_settings(worker *w, apr_pool_t *pool, worker_config *out)
  */
 void worker_settings_set(worker *w, const worker_config *config)
 {
-    pthread_mutex_lock(&w->lock);
     worker_config next = *config;
     next.store = w->config.store;
     next.threads = w->config.threads;
     next.task_key = w->config.task_key;
     next.audit_key = w->config.audit_key;
     next.audit_signing_key = w->config.audit_signing_key;
-    w->config = next;
+    pthread_mutex_lock(&w->lock);
+    w->settings = next;
     pthread_mutex_unlock(&w->lock);
 }
 

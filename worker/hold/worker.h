@@ -46,9 +46,9 @@ typedef struct crash_note crash_note;
 
 typedef struct worker {
     ida_env env;
-    worker_config
-        config; /* store and threads never change; the rest by worker_settings_* under the lock */
-    char id[WORKER_NAME]; /* host-pid-random: never the name of an earlier process */
+    worker_config config;   /* as it was at the start: never changes */
+    worker_config settings; /* what holds now: by worker_settings* alone */
+    char id[WORKER_NAME];   /* host-pid-random: never the name of an earlier process */
     char host[64];
     int64_t pid; /* whom signals are for: its own, or that of the process that supervises it */
     char service[WORKER_NAME]; /* with which the names of all processes of this service begin, one
@@ -75,7 +75,8 @@ typedef struct worker {
 /* Prepares `w` with a copy of the configuration. */
 void worker_init(worker *w, const ida_env *env, const worker_config *config, apr_pool_t *pool);
 
-/* Settings that SIGHUP may change, as a copy in `pool`. */
+/* What is configured now, as a copy in `pool`. Store, threads and the keys of tasks and of the
+ * audit stay those of the start. */
 void worker_settings(worker *w, apr_pool_t *pool, worker_config *out);
 void worker_settings_set(worker *w, const worker_config *config);
 
