@@ -54,10 +54,13 @@ sub caller_of {
 sub fail_over {
     my ($round, $primary, $standby) = @_;
     my ($times, $until) = (tempdir() . "/times$round", tempdir() . "/until$round");
+    my $tasks  = sub { ($stack->sql('SELECT count(*) FROM task'))[0][0] };
+    my $before = $tasks->();
     my @hires = map {@$_} grep {ref} in_parallel($callers + 1, sub {
         my ($index) = @_;
         return caller_of($round, $index, $until) if $index;
-        Time::HiRes::sleep(2 + rand 1);
+        wait_until(60, sub { $tasks->() >= $before + 8 }) or die "nobody is hired\n";
+        Time::HiRes::sleep(rand 1);
         my $died = Time::HiRes::time();
         $primary->kill9;
         Time::HiRes::sleep(rand 1);    # until somebody has noticed

@@ -59,16 +59,6 @@ sub valid_requests {
     return @requests;
 }
 
-# Resident memory of httpd's children, in kB.
-sub resident {
-    my ($httpd) = @_;
-    my $sum = 0;
-    for my $child ($httpd->children) {
-        $sum += $1 if slurp("/proc/$child/status") =~ /^VmRSS:\s*(\d+)/m;
-    }
-    return $sum;
-}
-
 # -> { status or task => count }
 sub send_changed {
     my ($stack, $requests, $over, $times, $third) = @_;
@@ -118,11 +108,11 @@ for_each_stack {
             my $seen = send_changed($stack, \@requests, $over, $mutations / 3, $third);
             $queued{$_} = 1 for grep {/^task /} keys %$seen;
             $seen{$_} += $seen->{$_} for grep { !/^task / } keys %$seen;
-            push @thirds, resident($httpd);
+            push @thirds, Idadmin::Test::own_memory(@children);
         }
         $untold += $seen{none} // 0;
         diag "$over: ", join ', ', map {"$seen{$_} x $_"} sort keys %seen;
-        diag "$over: children hold @thirds kB";
+        diag "$over: a child has @thirds kB";
         ok $seen{200} && $seen{400} && $seen{401}, "$over: some are good, some refused";
         is_deeply [grep { !/^(?:[1-4]\d\d|501|505|none)$/ } keys %seen], [],
             "$over: none is answered as a failure of ours";

@@ -37,19 +37,19 @@ my %kinds = (
 my %tools = (get_user => { user => "user{u}\@$domain" }, search_users => { query => 'user2' },
     get_user_access => { user => "user{u}\@$domain" });
 
-# { kind => { status => count } } of all kinds for one window.
+# { kind => { status => count } } of all kinds for one window, with so many times their connections.
 sub window {
-    my ($fault, $seconds) = @_;
+    my ($fault, $seconds, $times) = @_;
     my @jobs;
     for my $kind (sort keys %kinds) {
         my ($connections, undef, $key, $method, $target, $body) = @{ $kinds{$kind} };
-        push @jobs, [$kind, $connections, $method, $target, $body ? json_text($body) : '',
+        push @jobs, [$kind, $connections * $times, $method, $target, $body ? json_text($body) : '',
             { $stack->headers($key), $body ? ('Content-Type' => 'application/json') : () }];
     }
     for my $tool (sort keys %tools) {
         my $mcp  = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('reader'));
         my $call = $mcp->message('tools/call', { name => $tool, arguments => $tools{$tool} });
-        push @jobs, [$tool, 1, POST => $mcp->{path}, json_text($call),
+        push @jobs, [$tool, $times, POST => $mcp->{path}, json_text($call),
             { @{ $mcp->headers($call) } }];
     }
     my @counts = in_parallel(@jobs + 1, sub {
@@ -101,18 +101,19 @@ my @faults = (
         . "current_database() AND usename IS NOT NULL AND pid <> pg_backend_pid()") }, 503],
 );
 
-# -- memory that nobody else has, in kB
+# -- memory that nobody else has, in kB. It is judged once each thread has what it keeps: connections,
+# blocks of each size.
 
-sub own {
-    my ($pid) = @_;
-    return slurp("/proc/$pid/smaps_rollup") =~ /^Private_Dirty:\s+(\d+)/m ? $1 : 0;
+sub warm_up {
+    $stack->slapd->freeze;
+    hire() for 1 .. 40;
+    sleep 2;
+    $stack->slapd->thaw;
 }
 
 sub measure {
-    my @children = $stack->httpd->children;
-    my $sum = 0;
-    $sum += own($_) for @children;
-    return ($sum / @children, own($stack->worker->working));
+    return map { Idadmin::Test::own_memory(@$_) }
+        [$stack->httpd->children], [$stack->worker->working];
 }
 
 sub largest { my ($which, @of) = @_;
@@ -130,18 +131,20 @@ for_each_engine {
         keys => { writer => ['load-writer', 'full', '--rate-limit', '1000000/60s'],
             reader => ['load-reader', 'read-only', '--rate-limit', '1000000/60s'] });
     # much to ingest; what the faults themselves are
-    $stack->httpd->expect_log(qr/IDA0105/, qr/exit signal Killed|AH00493|AH00489|AH00094/,
+    $stack->httpd->expect_log(qr/IDA0105/, qr/exit signal Killed|AH00493|AH00489|AH00094|AH10159/,
         qr/IDA01(?:0[12]|2[012])/);
     $_->expect_log(Idadmin::Test::PostgreSQL->away) for $stack->httpd, $stack->worker;
     $stack->worker->expect_log(qr/IDA01(?:0[125]|10|2[012])|IDA031[59]|IDA032[14]|IDA0335/,
         qr/IDA050[35]|IDA060[12]/);
     my ($total, $start, @memory, @unexplained) = (0, Time::HiRes::time());
     for (my $n = 0; $n < 10 || $total < $requests; $n++) {
-        my $begun = $n < 4 || $total < $requests / 6 ? \@early : \@faults;
+        my $begun = $n < 4 ? \@early : \@faults;
         my ($name, $fault, @explains) = $n % 2 ? @{ $begun->[($n - 1) / 2 % @$begun] }
             : ('nothing', sub { });
-        hire() for 1 .. 2;
-        my $seen = window($fault, $n % 2 || $judged ? $seconds : $seconds / 3);
+        my $warms = $judged && $begun == \@faults && $n < 8;
+        $warms ? warm_up() : map { hire() } 1 .. 2;
+        my $seen = window($fault, $n % 2 || $judged ? $seconds : $seconds / 3, $warms ? 5 : 1);
+        push @explains, 0 if $warms;    # a child with all threads busy closes what waits
         for my $kind (keys %$seen) {
             my %explained = map { ($_ => 1) } $kinds{$kind} ? $kinds{$kind}[1] : 200, @explains;
             while (my ($status, $count) = each %{ $seen->{$kind} }) {
@@ -150,11 +153,11 @@ for_each_engine {
                 push @unexplained, "$name: $kind: $count x $status" if !$explained{$status};
             }
         }
-        if ($begun == \@early && $n == 1) {
+        if ($n == 1) {
             $stack->worker->kill9;
             $stack->worker->start;
         }
-        push @memory, [measure()] if $begun == \@faults;
+        push @memory, [measure()] if $begun == \@faults && !$warms;
         my $early = $minutes && $start + $minutes * 60 * $total / $requests - Time::HiRes::time();
         sleep $early if $early > 0;
     }

@@ -12,6 +12,7 @@ use File::Path ();
 use File::Temp ();
 use IO::Socket::INET ();
 use JSON::PP ();
+use List::Util ();
 use POSIX ();
 use Storable ();
 use Time::HiRes ();
@@ -305,6 +306,13 @@ sub _keep_report {
 
 # How much longer instrumented programs may take: the one factor of every limit on lateness.
 sub slowness { return build_config()->{sanitizers} ? 5 : 1 }
+
+# kB of memory that nobody else has, the mean of these processes; those that have ended do not count.
+sub own_memory {
+    my (@own) = map { -r "/proc/$_/smaps_rollup" && slurp("/proc/$_/smaps_rollup")
+        =~ /^Private_Dirty:\s+(\d+)/m ? $1 : () } @_;
+    return @own ? List::Util::sum(@own) / @own : 0;
+}
 
 # run_command(\@argv, user =>, env => {}, preload => 1 for httpd, stdin =>, timeout => 60) -> {
 # exit, signal, out, err }
