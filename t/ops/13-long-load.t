@@ -101,9 +101,10 @@ my @faults = (
         . "current_database() AND usename IS NOT NULL AND pid <> pg_backend_pid()") }, 503],
 );
 
-# -- memory that nobody else has, in kB. It is judged once each thread has what it keeps: connections,
-# blocks of each size. In a million requests the heap stays as it is, to the piece; stacks and pools
-# of the many threads still come upon what takes more of them than before: some 3 % of a child.
+# -- memory that nobody else has, in kB. It is judged once each thread has what it keeps:
+# connections, blocks of each size. In a million requests the heap stays as it is, to the piece;
+# stacks and pools of the many threads still come upon what takes more of them than before: some 3 %
+# of a child.
 
 sub warm_up {
     $stack->slapd->freeze;

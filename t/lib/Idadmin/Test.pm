@@ -307,7 +307,7 @@ sub _keep_report {
 # How much longer instrumented programs may take: the one factor of every limit on lateness.
 sub slowness { return build_config()->{sanitizers} ? 5 : 1 }
 
-# kB of memory that nobody else has, the mean of these processes; those that have ended do not count.
+# kB of memory that nobody else has, the mean of these processes but for those that have ended.
 sub own_memory {
     my (@own) = map { -r "/proc/$_/smaps_rollup" && slurp("/proc/$_/smaps_rollup")
         =~ /^Private_Dirty:\s+(\d+)/m ? $1 : () } @_;
