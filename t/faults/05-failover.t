@@ -41,6 +41,7 @@ sub caller_of {
     while (!-e $until) {
         my $name = name($round, $index, scalar @made);
         my ($since, $sent, $task) = (Time::HiRes::time(), 0);
+        # Some of them are answered by then.
         wait_until(60, sub { $sent++; $task = hire($name, $client) or do {
             $client = $stack->httpd->client; Time::HiRes::sleep(0.1); 0 } })
             or die "$name is not answered\n";
@@ -59,6 +60,7 @@ sub fail_over {
     my @hires = map {@$_} grep {ref} in_parallel($callers + 1, sub {
         my ($index) = @_;
         return caller_of($round, $index, $until) if $index;
+        # Some of them are answered by then.
         wait_until(60, sub { $tasks->() >= $before + 8 }) or die "nobody is hired\n";
         Time::HiRes::sleep(rand 1);
         my $died = Time::HiRes::time();

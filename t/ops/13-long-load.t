@@ -139,12 +139,13 @@ for_each_engine {
     $stack->worker->expect_log(qr/IDA01(?:0[125]|10|2[012])|IDA031[59]|IDA032[14]|IDA0335/,
         qr/IDA050[35]|IDA060[12]/);
     my ($total, $start, @memory, @unexplained) = (0, Time::HiRes::time());
-    for (my $n = 0; $n < 10 || $total < $requests; $n++) {
+    for (my $n = 0; $n < 10 || $total < $requests || $judged && @memory < 9; $n++) {
         my $begun = $n < 4 ? \@early : \@faults;
         my ($name, $fault, @explains) = $n % 2 ? @{ $begun->[($n - 1) / 2 % @$begun] }
             : ('nothing', sub { });
-        my $warms = $judged && $begun == \@faults && $n < 8;
-        $warms ? warm_up() : map { hire() } 1 .. 2;
+        my $warms = $judged && $n >= 4 && $n < 8;
+        if   ($warms) { warm_up() }
+        else          { hire() for 1 .. 2 }
         my $seen = window($fault, $n % 2 || $judged ? $seconds : $seconds / 3, $warms ? 5 : 1);
         push @explains, 0 if $warms;    # a child with all threads busy closes what waits
         for my $kind (keys %$seen) {

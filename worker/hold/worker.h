@@ -47,7 +47,7 @@ typedef struct crash_note crash_note;
 typedef struct worker {
     ida_env env;
     worker_config config;   /* as it was at the start: never changes */
-    worker_config settings; /* what holds now: by worker_settings* alone */
+    worker_config settings; /* what holds now: the main thread's; others take a copy */
     char id[WORKER_NAME];   /* host-pid-random: never the name of an earlier process */
     char host[64];
     int64_t pid; /* whom signals are for: its own, or that of the process that supervises it */

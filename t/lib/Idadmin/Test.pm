@@ -307,11 +307,13 @@ sub _keep_report {
 # How much longer instrumented programs may take: the one factor of every limit on lateness.
 sub slowness { return build_config()->{sanitizers} ? 5 : 1 }
 
-# kB of memory that nobody else has, the mean of these processes but for those that have ended.
+# kB of memory that nobody else has, the mean of these processes but for those that have ended; of
+# none at all there is no mean.
 sub own_memory {
     my (@own) = map { -r "/proc/$_/smaps_rollup" && slurp("/proc/$_/smaps_rollup")
         =~ /^Private_Dirty:\s+(\d+)/m ? $1 : () } @_;
-    return @own ? List::Util::sum(@own) / @own : 0;
+    die "no process is left of @_\n" if !@own;
+    return List::Util::sum(@own) / @own;
 }
 
 # run_command(\@argv, user =>, env => {}, preload => 1 for httpd, stdin =>, timeout => 60) -> {
