@@ -4,8 +4,11 @@
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <paths.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -63,16 +66,30 @@ static int append(const char *path, const char *text, size_t len)
     return error;
 }
 
+/* 0 or errno. syslog() tells nobody whether a line was taken, so that this is asked for before. */
+static int log_listens(void)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = _PATH_LOG};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int error = fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return error;
+}
+
+/* The file comes last of what may fail: it would have the line again at each further try. */
 static ida_kind send_one(ida_ctx *c, const worker_config *config, const audit_checkpoint *p)
 {
-    const char *line = audit_checkpoint_line(c->pool, p);
-    if (config->audit_checkpoints) {
+    const char *line = audit_checkpoint_line(c->pool, p), *where = _PATH_LOG;
+    int error = config->audit_syslog ? log_listens() : 0;
+    if (!error && config->audit_checkpoints) {
         const char *text = apr_pstrcat(c->pool, line, "\n", NULL);
-        int error = append(config->audit_checkpoints, text, strlen(text));
-        if (error) {
-            return ida_fail(c, IDA_INTERNAL_ERROR, "%s: %s", config->audit_checkpoints,
-                            strerror(error));
-        }
+        where = config->audit_checkpoints;
+        error = append(where, text, strlen(text));
+    }
+    if (error) {
+        return ida_fail(c, IDA_INTERNAL_ERROR, "%s: %s", where, strerror(error));
     }
     if (config->audit_syslog) {
         syslog(LOG_AUTHPRIV | LOG_NOTICE, "idadmin audit checkpoint %s", line);

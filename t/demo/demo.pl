@@ -249,13 +249,13 @@ sub ask_assistant {
     my $guests = $sections->{inactiveGuests} // {};
     if (stack->cloud) {
         holds($sections->{staleAccounts}{available} && $guests->{available} && $guests->{count},
-            'What should be cleaned up? Four sections, ' . ($guests->{count} // 0)
+            'What should be cleaned up? Five sections, ' . ($guests->{count} // 0)
             . ' inactive guests');
     }
     else {
         holds($sections->{staleAccounts}{available} && $sections->{inactiveGuests}
             && !$guests->{available} && $guests->{reason},
-            'What should be cleaned up? Three sections, and why there is none for guests: '
+            'What should be cleaned up? Four sections, and why there is none for guests: '
             . ($guests->{reason} // '-'));
     }
 }

@@ -1,8 +1,11 @@
 # Checkpoints of the audit at a webhook: all of them, in order, signed, whatever happens to the
-# receiver and to the worker; and what the receiver kept is what an auditor verifies with.
+# receiver and to the worker; in the system's log; and what was kept there is what an auditor verifies
+# with.
 use strict;
 use warnings;
 use utf8;
+use IO::Socket::UNIX ();
+use Socket qw(SOCK_DGRAM);
 use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Stack;
@@ -153,6 +156,55 @@ sub verified {
     isnt($stack->ctl('audit', 'verify', 'other', @how)->{exit}, 0, 'and tells what was done since');
 }
 
+# A command that has a /dev of its own, with the log of a test in it.
+my $own_dev = 'for d in null zero urandom; do : >"$0/$d"; mount --bind "/dev/$d" "$0/$d"; done; '
+    . 'mount --rbind "$0" /dev; exec setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"';
+
+# The system's log takes them too; where none listens they wait, and it is said.
+sub system_log {
+    my $may = $> == 0 && !run_command(['unshare', '-m', 'true'])->{exit};
+    return diag 'no mount namespace may be made here: the system\'s log is not tried' if !$may;
+    my $dev = "$base/dev";
+    mkdir $dev;
+    spew("$base/log.conf", "audit_syslog = on\n");
+    my (undef, undef, @options) = $stack->ctl_options;
+    my $export = sub {
+        return run_command(['unshare', '-m', 'bash', '-c', $own_dev, $dev,
+            Idadmin::Test::runtime_user(), Idadmin::Test::program('idadminctl'), 'audit',
+            'export', 'nordic', '--config', "$base/log.conf", @options]);
+    };
+    my $unsent = sub { (rows('count(*) FROM audit.checkpoint WHERE sent = 0'))[0][0] };
+    checkpoint('nordic');
+    my $waiting = $unsent->();
+    cmp_ok $waiting, '>', 0, 'checkpoints wait for a place';
+    like $export->()->{err}, qr{/dev/log: No such file}, 'nobody listens: it is said';
+    cmp_ok $unsent->(), '>=', $waiting, 'and they wait';
+    my $log = IO::Socket::UNIX->new(Local => "$dev/log", Type => SOCK_DGRAM) or die "log: $!\n";
+    chmod 0777, "$dev/log";
+    # It reads while they come: few fit into a socket.
+    my ($result, $lines) = in_parallel(2, sub {
+        my ($reads) = @_;
+        return $export->() if !$reads;
+        my ($end, @lines) = ('');
+        vec($end, fileno $log, 1) = 1;
+        while (select my $ready = $end, undef, undef, @lines ? 3 : 60) {
+            $log->recv(my $line, 8192);
+            push @lines, $line;
+        }
+        return \@lines;
+    });
+    my @lines = @$lines;
+    is $result->{err}, '', 'somebody listens';
+    is $unsent->(), 0, 'all have left';
+    is scalar @lines, (rows('count(*) FROM audit.checkpoint'))[0][0], 'each is a line of the log';
+    is scalar(grep {/^<85>.* idadminctl: idadmin audit checkpoint \{"/} @lines), @lines,
+        'with facility, level and name';
+    spew("$base/logged", join '', map {s/.*? checkpoint (?=\{)//r . "\n"} @lines);
+    my $public = $stack->ctl('audit', 'public-key')->{out} =~ s/\n//r;
+    is $stack->ctl('audit', 'verify', $_, '--checkpoints', "$base/logged", '--key', $public)
+        ->{exit}, 0, "$_ is whole by what the log has" for @tenants;
+}
+
 for_each_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => 0, httpd => 0, worker => 0,
@@ -165,6 +217,7 @@ for_each_engine {
     down_and_up();
     killed();
     refusing();
+    system_log();
     verified();
     $hook->stop;
 };
