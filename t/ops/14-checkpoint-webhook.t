@@ -1,6 +1,6 @@
 # Checkpoints of the audit at a webhook: all of them, in order, signed, whatever happens to the
-# receiver and to the worker; in the system's log; and what was kept there is what an auditor verifies
-# with.
+# receiver and to the worker; in the system's log, too; and what was kept there is what an auditor
+# verifies with.
 use strict;
 use warnings;
 use utf8;
