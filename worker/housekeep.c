@@ -47,16 +47,9 @@ struct housekeeping {
 
 static void beat(worker *w, store *main, apr_pool_t *pool)
 {
-    store_worker seen = {.id = w->id,
-                         .host = w->host,
-                         .version = IDA_VERSION,
-                         .pid = w->pid,
-                         .threads = w->config.threads,
-                         .started_at = w->started_at,
-                         .seen_at = ida_now(&w->env)};
     hold_lease_renew_all(w, main, pool);
     ida_ctx *c = worker_ctx(w, pool);
-    if (store_worker_seen(main, c, &seen)) {
+    if (hold_seen(w, main, c)) {
         ida_log(&w->env, IDA_LOG_DEBUG, NULL, "the heartbeat cannot be written: %s",
                 c->message ? c->message : "");
     }

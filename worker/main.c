@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/web_user.h"
+#include "core/store/directory.h"
 #include "core/store/store.h"
 #include "core/zone/zone.h"
 #include "worker/base/log.h"
@@ -223,8 +224,12 @@ static int after_crash(worker *w, apr_pool_t *pool, const sigset_t *signals)
         struct timespec pause = {.tv_sec = 1};
         number = sigtimedwait(signals, NULL, &pause);
     }
+    int goes_on = number != SIGTERM && number != SIGINT;
+    if (!goes_on) {
+        store_worker_gone(main, worker_ctx(w, pool), w->id);
+    }
     store_disconnect(main);
-    return number != SIGTERM && number != SIGINT;
+    return goes_on;
 }
 
 static int serve(worker *w, apr_pool_t *pool, const command_line *line, const sigset_t *signals)

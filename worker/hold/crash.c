@@ -105,7 +105,9 @@ int hold_crash_settled(worker *w, store *main, apr_pool_t *pool)
         return 1;
     }
     name(w, w->starts - 1, before_us);
-    if (store_worker_gone(main, worker_ctx(w, pool), before_us)) {
+    /* In this order: at no moment does it look as if no worker ran. */
+    if (hold_seen(w, main, worker_ctx(w, pool)) ||
+        store_worker_gone(main, worker_ctx(w, pool), before_us)) {
         return 0;
     }
     if (!w->suspect.signal) {

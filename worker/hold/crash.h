@@ -12,7 +12,8 @@ crash_note *hold_crash_note_make(void);
 /* The working process has begun: what the note says of the one before it becomes `w`'s (who is
  * gone, which directory is to be held), and from now on it is this one's. */
 void hold_crash_begins(worker *w, crash_note *note);
-/* Holds the directory that the process before this one died in. 0: the store cannot be used; ask
+/* Takes the place of the process before this one among the workers that are seen, and holds the
+ * directory that it died in. 0: the store cannot be used; ask
  * again. */
 int hold_crash_settled(worker *w, store *main, apr_pool_t *pool);
 

@@ -7,6 +7,18 @@
 #include "core/store/directory.h"
 #include "worker/hold/worker.h"
 
+ida_kind hold_seen(const worker *w, store *main, ida_ctx *c)
+{
+    store_worker seen = {.id = w->id,
+                         .host = w->host,
+                         .version = IDA_VERSION,
+                         .pid = w->pid,
+                         .threads = w->config.threads,
+                         .started_at = w->started_at,
+                         .seen_at = ida_now(&w->env)};
+    return store_worker_seen(main, c, &seen);
+}
+
 lease *hold_lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task,
                         ida_directory_kind where, int64_t fence, int64_t claimed_at)
 {

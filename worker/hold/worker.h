@@ -95,6 +95,9 @@ ida_ctx *worker_ctx(worker *w, apr_pool_t *pool);
 
 /* --- leases (lease.c) --- */
 
+/* Says in the store that this worker lives now. */
+ida_kind hold_seen(const worker *w, store *main, ida_ctx *c);
+
 /* Registers what was claimed just after `claimed_at` (monotonic ms taken before the claim was
  * sent). NULL when all slots are taken. */
 lease *hold_lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task,

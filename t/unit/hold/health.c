@@ -1,10 +1,12 @@
 /* Holds of directories: calls that fail together are one failure, probes that fail make it longer,
- * answers end it; and how the directories share the threads. */
+ * answers end it; how the directories share the threads; how a process takes the place of one
+ * that died. */
 #include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
 #include "core/store/directory.h"
+#include "worker/hold/crash.h"
 #include "worker/hold/health.h"
 #include "worker/hold/slot.h"
 
@@ -167,6 +169,22 @@ static void shared(void)
     }
 }
 
+/* The second process of a service takes the place of the first: a worker was seen all the time. */
+static void replaced(void)
+{
+    const store_worker *rows;
+    int count;
+    strcpy(w.service, "node-1");
+    strcpy(w.id, w.service);
+    ok(!hold_seen(&w, s, worker_ctx(&w, pool)), "a worker is seen");
+    strcpy(w.id, "node-1.2");
+    w.starts = 2;
+    ok(hold_crash_settled(&w, s, pool), "the next process of its service settles");
+    ok(!store_worker_list(s, worker_ctx(&w, pool), &rows, &count), "the workers");
+    is_int(count, 1, "one is there");
+    is_str(count ? rows[0].id : "", "node-1.2", "which is the next");
+}
+
 int main(void)
 {
     setup();
@@ -182,5 +200,6 @@ int main(void)
     watched();
     told();
     shared();
+    replaced();
     return done();
 }
