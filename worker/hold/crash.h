@@ -13,8 +13,7 @@ crash_note *hold_crash_note_make(void);
  * gone, which directory is to be held), and from now on it is this one's. */
 void hold_crash_begins(worker *w, crash_note *note);
 /* Takes the place of the process before this one among the workers that are seen, and holds the
- * directory that it died in. 0: the store cannot be used; ask
- * again. */
+ * directory that it died in. 0: the store cannot be used; ask again. */
 int hold_crash_settled(worker *w, store *main, apr_pool_t *pool);
 
 /* This thread calls a directory, or works on what it answered. Calls may lie within each other. */
