@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(run_command slurp tempdir wait_until);
+use Idadmin::Test qw(run_command slurp tempdir within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Httpd ();
 use Idadmin::Test::Stack ();
@@ -173,13 +173,13 @@ for my $certificate (0, 1) {
         apply(cloud => { certificate => $certificate });
         my $tokens = $cloud->counters->{tokens};
         my $worker = $stack->new_worker;
-        ok(wait_until(30, sub { $stack->ctl('sync', 'acme', '--wait')->{exit} == 0 }),
+        ok(within(sub { $stack->ctl('sync', 'acme', '--wait')->{exit} == 0 }),
             'the worker synchronises the directory') or diag $worker->log_text;
         $cloud->control(expireTokens => JSON::PP::true(),
             faults => { method => 'GET', path => '^/users/delta', do => 'html', status => 503,
             count => 2 });
         $stack->ctl('sync', 'acme', '--wait');
-        ok(wait_until(20, sub { $cloud->counters->{tokens} >= $tokens + 2 }),
+        ok(within(sub { $cloud->counters->{tokens} >= $tokens + 2 }),
             'the token was renewed');
         my $task = $stack->post('/v1/api/user',
             { firstname => 'Secret', surname => $certificate ? 'Certificate'
@@ -215,7 +215,7 @@ for my $certificate (0, 1) {
             my ($bytes, $held);
             for (1 .. 4) {
                 my $core = tempdir() . '/core';
-                my $dumped = run_command(['gcore', '-o', $core, $pid], timeout => 120);
+                my $dumped = run_command(['gcore', '-o', $core, $pid]);
                 skip("gcore does not work here: $dumped->{err}", 1) if !-s "$core.$pid";
                 $bytes = slurp("$core.$pid");
                 unlink "$core.$pid";

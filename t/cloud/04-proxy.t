@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(json_data slurp tempdir wait_until);
+use Idadmin::Test qw(json_data slurp tempdir within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Stack ();
 
@@ -19,7 +19,7 @@ sub start_proxy {
     Idadmin::Test::spew($log, '');
     $proxy = Idadmin::Test::daemon([$^X, Idadmin::Test::src_dir() . '/t/double/cloud/proxy.pl',
         $port, $log, @status], log => tempdir() . '/proxy.log');
-    ok(wait_until(20, sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port,
+    ok(within(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port,
         Proto => 'tcp', Timeout => 1) }),
         'the proxy ' . (@status ? "refuses with $status[0]" : 'passes through'));
 }
@@ -49,7 +49,7 @@ for my $certificate (0, 1) {
     my $answer = $stack->post('/v1/api/user',
         { firstname => 'Prox', surname => $certificate ? 'Cert' : 'Secret',
         manager => "anna.lind\@$Idadmin::Test::Cloud::domain" });
-    is($stack->wait_task($answer->{json}{data}{taskId}, seconds => 40)->{state}, 'done',
+    is($stack->wait_task($answer->{json}{data}{taskId})->{state}, 'done',
         "with $what: done");
     ok($cloud->user($answer->{json}{data}{userPrincipalName}), 'in the directory');
     my $check = $stack->worker->run('--check', 'acme');
@@ -76,7 +76,7 @@ for my $case ([407, qr/proxy asks for credentials/], [403, qr/proxy refuses/],
     $stack->worker->start;
     $stack->ctl('sync', 'acme', '--wait');
     my ($held, $row);
-    ok(wait_until(30, sub { ($row) =
+    ok(within(sub { ($row) =
         $stack->sql("SELECT hold_reason FROM directory_state WHERE tenant_id = 'acme'");
         $held = $row && $row->[0] ? $row->[0] : ''; $held =~ $reason }),
         'held: ' . ($status // 'away')) or diag $held;
@@ -85,7 +85,7 @@ my $task = $stack->post('/v1/api/user',
     { firstname => 'Prox', surname => 'Later' })->{json}{data}{taskId};
 start_proxy();
 $stack->ctl('sync', 'acme', '--wait');
-is($stack->wait_task($task, seconds => 40)->{state}, 'done', 'back again: carried out');
+is($stack->wait_task($task)->{state}, 'done', 'back again: carried out');
 is($stack->worker->stop, 0, 'the worker ends cleanly');
 $stack->stop;
 Idadmin::Test::stop_daemon($proxy);

@@ -6,7 +6,7 @@ use warnings;
 use utf8;
 use Test::More;
 use Digest::SHA ();
-use Idadmin::Test qw(for_each_engine json_data json_text wait_until);
+use Idadmin::Test qw(for_each_engine json_data json_text within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Minute qw(post_ahead wait_on_time);
 use Idadmin::Test::Photo ();
@@ -132,7 +132,7 @@ sub late_replicas {
     $cloud->control(settings => { lag => { read => 2500 } });
     my $joiner = join_now(firstname => 'Late', surname => 'Joiner', manager => "anna.lind\@$domain",
         profilePhoto => Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(2000)));
-    my $task = $stack->wait_task($joiner->{taskId}, seconds => 40);
+    my $task = $stack->wait_task($joiner->{taskId});
     is_deeply(outcomes($task),
         { createAccount => 'done', setManager => 'done', setPhoto => 'done' },
         'a joiner is made, with manager and photo');
@@ -141,7 +141,7 @@ sub late_replicas {
     is($user->{manager}, "anna.lind\@$domain", 'the manager is set');
     is($user->{photo}{bytes}, 2000, 'the photo too');
     my $leaver = leave_now("per.lundin\@$domain");
-    $task = $stack->wait_task($leaver, seconds => 40);
+    $task = $stack->wait_task($leaver);
     is_deeply(outcomes($task),
         { disableAccount => 'done', revokeSessions => 'done', revokeMemberships => 'done',
         verify => 'done' }, 'a leaver is verified');
@@ -152,7 +152,7 @@ sub late_replicas {
     my $short = join_now(firstname => 'Short', surname => 'Stay');
     $stack->wait_task($short->{taskId});
     $cloud->control(settings => { lag => { read => 4000 } });
-    $task = $stack->wait_task(leave_now($short->{userPrincipalName}), seconds => 40);
+    $task = $stack->wait_task(leave_now($short->{userPrincipalName}));
     is(outcomes($task)->{disableAccount}, 'done',
         'an account of a moment ago is not called absent');
     ok(!$cloud->user($short->{userPrincipalName})->{accountEnabled}, 'but disabled');
@@ -193,10 +193,10 @@ sub comes_back {
         ms => 6000, count => 1 });
     my $upn = "nils.palm\@$domain";
     my $id  = leave_now($upn);
-    ok(wait_until(10, sub { !$cloud->user($upn)->{accountEnabled} }), 'disabled');
+    ok(within(sub { !$cloud->user($upn)->{accountEnabled} }), 'disabled');
     $cloud->control(change => { key => $upn,
         properties => { accountEnabled => JSON::PP::true() } });
-    my $task = $stack->wait_task($id, seconds => 40);
+    my $task = $stack->wait_task($id);
     is(outcomes($task)->{verify}, 'done', 'verified');
     ok(!$cloud->user($upn)->{accountEnabled}, 'it stays disabled');
 }
@@ -217,7 +217,7 @@ sub later {
 # in the end somebody is to look.
 sub never_seen {
     my $waits = sub { my ($id, $pattern, $name) = @_;
-        ok(wait_until(20, sub { my $task = $stack->task($id);
+        ok(within(sub { my $task = $stack->task($id);
         $task->{state} eq 'queued' && ($task->{error} // '') =~ $pattern }), $name)
         or diag json_text($stack->task($id)) };
     $cloud->control(settings => { lag => { read => 600_000 } },
@@ -228,13 +228,13 @@ sub never_seen {
         'made, its answer lost and nobody to be seen: it waits');
     later($joiner->{taskId}, 11, sub { $_[0]{createSentAt} -= 16 * 60_000 });
     $stack->worker->expect_log(qr/IDA0318/);
-    my $task = $stack->wait_task($joiner->{taskId}, states => ['attention'], seconds => 40);
+    my $task = $stack->wait_task($joiner->{taskId}, states => ['attention']);
     like($task->{error}, qr/hid\.den\@.*Look who has the name/,
         'beyond the time a directory takes: attention');
     is($task->{userPrincipalName}, "hid.den\@$domain", 'under the name that was promised');
     $cloud->control(settings => { lag => {} });
     $stack->ctl_ok('task', 'retry', 'acme', $joiner->{taskId});
-    $task = $stack->wait_task($joiner->{taskId}, seconds => 40);
+    $task = $stack->wait_task($joiner->{taskId});
     is_deeply([$task->{state}, outcomes($task)->{createAccount},
         $cloud->counters->{createdByMarker}{ $joiner->{taskId} }], ['done', 'already', 1],
         'once it is seen: adopted, made once');
@@ -248,7 +248,7 @@ sub never_seen {
         qr/con\.tact\@.* is taken by an object that the directory does not show/,
         'the address of something that is not shown: it waits');
     later($second->{taskId}, 0, sub { $_[0]{unseenSince} -= 16 * 60_000 });
-    $task = $stack->wait_task($second->{taskId}, seconds => 40);
+    $task = $stack->wait_task($second->{taskId});
     is($task->{userPrincipalName}, "con.tact2\@$domain", 'then the next name');
     is($cloud->counters->{createdByMarker}{ $second->{taskId} }, 1, 'made once');
 }
@@ -262,7 +262,7 @@ sub told_meanwhile {
     $stack->worker->expect_log(qr/IDA0315/);
     $cloud->control(faults => { path => '.', do => 'status', status => 503 });
     my $id = leave_now("greta.dahl\@$domain");
-    ok(wait_until(20, sub { ($state->())[0] }), 'held');
+    ok(within(sub { ($state->())[0] }), 'held');
     # No probe of its own accord until the one that is waited for.
     $stack->sql("UPDATE directory_state SET hold_until = 4102444800000 WHERE directory = 'cloud'");
     Time::HiRes::sleep(1);    # a synchronisation on its way has failed too: it asks twice
@@ -270,7 +270,7 @@ sub told_meanwhile {
     $cloud->freeze;
     my $now = int(Time::HiRes::time() * 1000);
     $stack->sql("UPDATE directory_state SET hold_until = $now WHERE directory = 'cloud'");
-    ok(wait_until(20, sub { (($state->())[1] // 0) > $now }),
+    ok(within(sub { (($state->())[1] // 0) > $now }),
         'a probe goes, be it a task or a synchronisation');
     my $until = int(Time::HiRes::time() * 1000) + 10_000;
     $stack->sql("UPDATE directory_state SET hold_since = $now, hold_until = $until, "
@@ -280,9 +280,9 @@ sub told_meanwhile {
     is_deeply([$state->()], ['told by another worker', $until],
         'it is answered, and what was told stands');
     my $next = leave_now("rut.sandell\@$domain");
-    $stack->wait_task($_, seconds => 30) for $id, $next;
+    $stack->wait_task($_) for $id, $next;
     cmp_ok(Time::HiRes::time() * 1000, '>=', $until, 'who comes now waits for that time');
-    ok(wait_until(10, sub { !defined(($state->())[0]) }), 'and its probe ends the hold');
+    ok(within(sub { !defined(($state->())[0]) }), 'and its probe ends the hold');
 }
 
 # A token that is refused once is no reason to wait for minutes; a secret that is put right counts
@@ -302,25 +302,25 @@ sub refused_credentials {
     my $before = () = $holds->();
     my $begun = Time::HiRes::time();
     my $once = leave_now("per.lundin\@$domain");
-    ok(wait_until(20, sub { (() = $holds->()) > $before }),
+    ok(within(sub { (() = $holds->()) > $before }),
         'a token and the next one are refused: held');
     cmp_ok(($holds->())[$before], '<=', 12, 'for ten seconds or so');
-    $stack->wait_task($once, seconds => 20);
+    $stack->wait_task($once);
     cmp_ok(Time::HiRes::time() - $begun, '<=', 30, 'then it goes on');
 
-    ok(wait_until(20, sub { !$left->() }), 'and the hold is over');
+    ok(within(sub { !$left->() }), 'and the hold is over');
 
     my $file = $stack->cloud_document->{clientSecretFile};
     $cloud->control(secret => 'another', expireTokens => JSON::PP::true());
     my $id = leave_now("olga.ivanova\@$domain");
-    ok(wait_until(20, sub { ($left->())[0] }), 'the secret is another one: held');
-    ok(wait_until(10, sub { ($stack->task($id)->{error} // '') =~ /AADSTS7000215/ }),
+    ok(within(sub { ($left->())[0] }), 'the secret is another one: held');
+    ok(within(sub { ($stack->task($id)->{error} // '') =~ /AADSTS7000215/ }),
         'with the reason') or diag json_text($stack->task($id));
-    ok(wait_until(30, sub { (($left->())[1] // 0) >= 2 }), 'a second try');
+    ok(within(sub { (($left->())[1] // 0) >= 2 }), 'a second try');
     cmp_ok(($left->())[0], '>', 20, 'the third comes later');
     Idadmin::Test::secret_file($file, "another\n");
     my $changed = Time::HiRes::time();
-    $stack->wait_task($id, seconds => 20);
+    $stack->wait_task($id);
     cmp_ok(Time::HiRes::time() - $changed, '<=', 15, 'the file is put right: it counts at once');
     Idadmin::Test::secret_file($file, Idadmin::Test::Cloud::client_secret() . "\n");
     $cloud->control(secret => Idadmin::Test::Cloud::client_secret(),
@@ -336,7 +336,7 @@ sub manager_from_queue {
     $stack->ctl_ok('task', 'reschedule', 'acme', $boss->{taskId}, wall(time - 120));
     $stack->wait_task($boss->{taskId});
     $stack->ctl_ok('task', 'reschedule', 'acme', $junior->{taskId}, wall(time - 120));
-    my $task = $stack->wait_task($junior->{taskId}, seconds => 60);
+    my $task = $stack->wait_task($junior->{taskId});
     is(outcomes($task)->{setManager}, 'done',
         'a manager who was made a moment ago and is seen late');
     is($cloud->user($junior->{userPrincipalName})->{manager}, $boss->{userPrincipalName},

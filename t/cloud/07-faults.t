@@ -9,7 +9,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(for_each_engine in_parallel json_text wait_until);
+use Idadmin::Test qw(for_each_engine in_parallel json_text within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Stack ();
 use Time::HiRes ();

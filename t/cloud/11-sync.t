@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text wait_until);
+use Idadmin::Test qw(for_each_engine json_text within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Mirror qw(all_of cache_of cloud_truth same_in_both);
 use Idadmin::Test::Stack ();
@@ -245,7 +245,7 @@ sub guard {
     call(DELETE => '/users/' . id_of("guard$_\@$domain")) for 41 .. 60;
     my $worker = $stack->new_worker;
     my $accepted;
-    ok(wait_until(20, sub { $accepted = $stack->ctl('sync', 'acme', '--wait', '--accept-deletions');
+    ok(within(sub { $accepted = $stack->ctl('sync', 'acme', '--wait', '--accept-deletions');
         $accepted->{exit} == 0 }), 'until the deletions are accepted') or diag($accepted->{err});
     $worker->stop;
     same('accepted');
@@ -303,7 +303,7 @@ sub lag {
     ok(!(grep {
         $_->[0] } $stack->sql("SELECT count(*) FROM cache.directory_user WHERE upn = "
         . "'late.one\@$domain'")), 'a late replica shows nobody new');
-    ok(wait_until(40, sub { once()->{exit} == 0
+    ok(within(sub { once()->{exit} == 0
         && ($stack->sql("SELECT count(*) FROM cache.directory_user WHERE upn = "
         . "'late.one\@$domain'"))[0][0] }), 'a later round does');
     $cloud->control(settings => { lag => {} });

@@ -53,7 +53,7 @@ for_each_stack {
     $cloud->control(change => { key => $tove, properties => { jobTitle => 'Came in',
         signInActivity => { lastSignInDateTime => ago(0),
         lastSuccessfulSignInDateTime => ago(0) } } });
-    ok wait_until(30, sub { ($seen->()->{user}{jobTitle} // '') eq 'Came in' }),
+    ok within(sub { ($seen->()->{user}{jobTitle} // '') eq 'Came in' }),
         'a synchronisation tells the title';
     is $seen->()->{user}{signInActivity}{lastSuccessfulSignInAt}, undef,
         'an hour is not over: the sign-in not';
@@ -61,7 +61,7 @@ for_each_stack {
 
     $stack->apply_tenant($stack->tenant_document(directories =>
         { cloud => $stack->cloud_document(signInInterval => '1s') }));
-    ok wait_until(60, sub { $seen->()->{user}{signInActivity}{lastSuccessfulSignInAt} }),
+    ok within(sub { $seen->()->{user}{signInActivity}{lastSuccessfulSignInAt} }),
         'with signInInterval of a second it is told';
     cmp_ok $seen->()->{signInsAsOf}, 'gt', $before->{signInsAsOf}, 'as of a later time';
     is_deeply $unused->(), idle($cloud, $e3->{skuId}, 90), 'and one less is found';

@@ -2,7 +2,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack ();
 
@@ -137,7 +137,7 @@ subtest 'a hire is on record' => sub {
     is($as{viewer}->data('/task', { id => $id })->{task}{requestedBy}{username}, 'operator',
         'by whom');
     my @records;
-    wait_until(20, sub {
+    within(sub {
         @records = grep { $_->{actor} eq 'operator' && $_->{action} =~ /^user\.create/ }
             @{ $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} };
         return grep { $_->{action} eq 'user.create.replay' } @records;
@@ -154,7 +154,7 @@ subtest 'the limit of a person' => sub {
     $httpd->reconfigure(rate_limits => { person => '3/60s' });
     $httpd->graceful;
     my ($free, $limited);
-    wait_until(20, sub {
+    within(sub {
         my @all = map { $as{viewer}->get('/session') } 1 .. 4;
         ($limited) = grep { $_->{status} == 429 } @all;
         return $limited;

@@ -2,7 +2,7 @@
 # and a company that is not one's own. The table is the promise; the operations are not asked.
 use strict;
 use warnings;
-use Idadmin::Test qw(slurp src_dir wait_until);
+use Idadmin::Test qw(slurp src_dir within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack ();
 use Test::More;
@@ -134,7 +134,7 @@ subtest 'refusals are on record' => sub {
     my %want;
     $want{$_}++ for @refused;
     my %found;
-    ok(wait_until(30, sub {
+    ok(within(sub {
         %found = ();
         my $cursor;
         do {

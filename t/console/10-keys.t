@@ -3,7 +3,7 @@ use strict;
 use warnings;
 use Test::More;
 use POSIX ();
-use Idadmin::Test qw(wait_until within);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack;
 
@@ -72,7 +72,7 @@ sub create {
     $stack->ctl_ok('key', 'create', 'nordic', 'crowd', '--access', 'read-only', '--concurrency', 3);
     is(row('crowd')->{concurrency}, 3, 'how many at the same time');
     refused(make({ username => 'hr-new', accessLevel => 'full' }), 409, 'keyExists', 'twice');
-    ok(wait_until(20, sub { row('hr-new')->{lastUsedAt} }), 'when it was used last');
+    ok(within(sub { row('hr-new')->{lastUsedAt} }), 'when it was used last');
     my $plain = make({ username => 'reader', accessLevel => 'read-only', from => [],
         scopes => ['audit', 'users'] });
     is_deeply(row('reader')->{scopes}, ['users', 'audit'], 'limited to scopes');
@@ -115,9 +115,9 @@ sub change {
     like($admin->post('/key/disable', {}, { username => 'to-change' })->{json}{data}{message},
         qr/to-change is disabled/, 'disabled');
     is(row('to-change')->{state}, 'disabled', 'so it says');
-    ok(within(20, sub { works($shown) == 401 }), 'refused soon');
+    ok(within(sub { works($shown) == 401 }), 'refused soon');
     is($admin->post('/key/enable', {}, { username => 'to-change' })->{status}, 200, 'enabled');
-    ok(wait_until(20, sub { works($shown) == 200 }), 'works again');
+    ok(within(sub { works($shown) == 200 }), 'works again');
     is($admin->request('DELETE', '/key', { username => 'to-change' })->{status}, 200, 'deleted');
     ok(!row('to-change'), 'gone');
     for my $call (['POST', '/key/disable'], ['POST', '/key/enable'], ['DELETE', '/key']) {
@@ -178,7 +178,7 @@ sub pages {
 
 sub record {
     my @records;
-    wait_until(20, sub {
+    within(sub {
         @records = grep { $_->{action} =~ /^key\.(?!list)/ && $_->{outcome} eq 'ok' }
             @{ $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} };
         return grep { $_->{action} eq 'key.rotate' } @records;

@@ -2,7 +2,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(secret_file wait_until);
+use Idadmin::Test qw(secret_file within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack;
 
@@ -60,10 +60,10 @@ sub held {
     $stack->slapd->stop;
     my $made = as($stack, 'operator')->post('/user', { firstname => 'Wait', surname => 'Here' });
     is($made->{status}, 200, 'queued');
-    ok(wait_until(60, sub { directory($stack)->{state} eq 'held' }), 'held');
+    ok(within(sub { directory($stack)->{state} eq 'held' }), 'held');
     my $d = directory($stack);
     ok($d->{problem} && $d->{since} && $d->{nextProbeAt}, 'why, since when, next try');
-    ok(wait_until(20, sub { directory($stack)->{waitingTasks} == 1 }), 'who waits');
+    ok(within(sub { directory($stack)->{waitingTasks} == 1 }), 'who waits');
 }
 
 sub never {

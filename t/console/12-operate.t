@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack;
@@ -47,7 +47,7 @@ sub synchronise {
     sleep 2; # the changed document is a reason to read, too
     my $asked = ask('/directory/sync', \%there)->{json}{data};
     ok($asked->{requestedAt}, 'asked for');
-    ok(wait_until(20, sub {
+    ok(within(sub {
         $as{viewer}->data('/company')->{directories}[0]{asOf} gt $asked->{requestedAt} }),
         'and read, an hour before its time');
 }
@@ -60,19 +60,19 @@ sub deletions {
             . "changetype: delete\n\n", $_ } 1 .. 30);
     ask('/directory/sync', \%there);
     my $d;
-    ok(wait_until(20, sub { $d = $as{viewer}->data('/company')->{directories}[0];
+    ok(within(sub { $d = $as{viewer}->data('/company')->{directories}[0];
         $d->{state} eq 'stopped' }), 'stopped');
     like($d->{problem}, qr/30/, 'why');
     ok($d->{since}, 'since when');
     ask('/directory/sync', \%there, { acceptDeletions => JSON::PP::true() });
-    ok(wait_until(20, sub { $as{viewer}->data('/company')->{directories}[0]{state} eq 'fresh' }),
+    ok(within(sub { $as{viewer}->data('/company')->{directories}[0]{state} eq 'fresh' }),
         'goes on when somebody accepts');
 }
 
 sub check {
     my $asked = ask('/directory/check', \%there)->{json}{data};
     ok($asked->{requestedAt}, 'asked for');
-    ok(wait_until(60, sub { report()->{state} eq 'done' }), 'done');
+    ok(within(sub { report()->{state} eq 'done' }), 'done');
     my $report = report();
     is($report->{requestedAt}, $asked->{requestedAt}, 'what was asked for');
     ok($report->{$_}, $_) for qw(startedAt finishedAt worker);
@@ -83,7 +83,7 @@ sub check {
     $stack->worker->expect_log(qr/IDA0315/);
     $stack->slapd->stop;
     ask('/directory/check', \%there);
-    ok(wait_until(90, sub { my $r = report();
+    ok(within(sub { my $r = report();
         $r->{state} eq 'done' && $r->{requestedAt} ne $asked->{requestedAt} }), 'once more');
     my ($bad) = grep { !$_->{ok} } @{ report()->{lines} };
     like($bad->{detail}, qr/cannot connect|not reachable/, 'and what is wrong');
@@ -91,14 +91,14 @@ sub check {
     # A worker that was killed in the middle.
     $stack->sql("UPDATE directory_check SET started_at = started_at - 301000, finished_at = 0, "
         . "worker = 'gone'");
-    ok(wait_until(90, sub { my $r = report(); $r->{state} eq 'done' && $r->{worker} ne 'gone' }),
+    ok(within(sub { my $r = report(); $r->{state} eq 'done' && $r->{worker} ne 'gone' }),
         'a look that nobody finished is taken by another worker');
 }
 
 sub whole {
-    ok(wait_until(20, sub { chain()->{state} eq 'whole' }), 'verified by itself');
+    ok(within(sub { chain()->{state} eq 'whole' }), 'verified by itself');
     my $asked = $as{auditor}->post('/audit/verify', {})->{json}{data}{requestedAt};
-    ok(wait_until(20, sub { my $c = chain(); !$c->{requestedAt} && $c->{verifiedAt} gt $asked }),
+    ok(within(sub { my $c = chain(); !$c->{requestedAt} && $c->{verifiedAt} gt $asked }),
         'and when somebody asks');
     my $c = chain();
     is($c->{firstId}, 1, 'from the first record');
@@ -114,7 +114,7 @@ sub broken {
         . 'AND seq = 2');
     is(chain()->{state}, 'whole', 'as of the last verification');
     $as{auditor}->post('/audit/verify', {});
-    ok(wait_until(20, sub { chain()->{state} eq 'broken' }), 'found');
+    ok(within(sub { chain()->{state} eq 'broken' }), 'found');
     my $c = chain();
     is($c->{brokenAt}, 2, 'where');
     like($c->{reason}, qr/^Record 2 does not fit/, 'how');
@@ -123,12 +123,12 @@ sub broken {
     $stack->sql("UPDATE audit.record SET outcome = '$row->[0]' WHERE tenant_id = 'nordic'
         AND seq = 2");
     $as{auditor}->post('/audit/verify', {});
-    ok(wait_until(20, sub { chain()->{state} eq 'whole' }), 'put back it is whole again');
+    ok(within(sub { chain()->{state} eq 'whole' }), 'put back it is whole again');
 }
 
 sub record {
     my %seen;
-    wait_until(20, sub {
+    within(sub {
         %seen = map { $_->{action} => $_ } grep { $_->{outcome} eq 'ok' } map {
             @{ $as{auditor}->data('/audit', { limit => 200, actor => $_,
                 includeReads => 'true' })->{items} }
@@ -157,7 +157,7 @@ subtest 'a certificate ends' => sub {
         'of a client secret nobody knows');
     $stack->apply_tenant({ companyId => 'acme', directories => { cloud => {
         clientSecretFile => undef, certificateFile => $cloud->certificate_file } } });
-    ok(wait_until(20, sub { $secret->()->{expiresAt} }), 'of a certificate the worker');
+    ok(within(sub { $secret->()->{expiresAt} }), 'of a certificate the worker');
     my $told = Idadmin::Test::run_command(['openssl', 'x509', '-noout', '-enddate',
         '-dateopt', 'iso_8601', '-in', $cloud->certificate])->{out}
         =~ s/^notAfter=|\n//gr =~ s/ /T/r;

@@ -5,7 +5,7 @@ use utf8;
 use Encode ();
 use POSIX ();
 use Test::More;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack;
 
@@ -57,7 +57,7 @@ sub audit {
     # What was asked a moment ago may reach the log between the two questions.
     my ($hire, @rows, $listed);
     my $ids = sub { join ' ', map { $_->{id} } @_ };
-    wait_until(20, sub {
+    within(sub {
         @rows   = rows($as{auditor}->get('/audit/export', { actor => 'operator' })->{body});
         $listed = $as{auditor}->data('/audit', { limit => 200, actor => 'operator' })->{items};
         ($hire) = grep { $_->{action} eq 'user.create' && $_->{outcome} eq 'ok' } @rows;
@@ -69,7 +69,7 @@ sub audit {
     is($as{auditor}->get('/audit/export', { format => 'xml' })->{status}, 400, 'no such format');
     is($as{auditor}->get('/audit/export', { category => 'x' })->{status}, 400, 'no such category');
     my ($lines, @told);
-    ok(wait_until(10, sub {
+    ok(within(sub {
         $lines = $as{auditor}->get('/audit/export', { format => 'jsonl' });
         @told = map { JSON::PP::decode_json($_) } split /\n/, $lines->{body};
         @told > 5;
@@ -145,15 +145,15 @@ sub evidence {
     $as{operator}->post('/user/offboard', { userPrincipalName => 'formula@nordic.example',
         date => $yesterday });
     my $task = sub { $as{viewer}->data('/tasks', { type => 'userDelete' })->{items}[0] };
-    ok(wait_until(30, sub { $task->()->{state} eq 'done' }), 'somebody has left');
+    ok(within(sub { $task->()->{state} eq 'done' }), 'somebody has left');
     my $upn = { user => 'formula@nordic.example' };
     my $document;
-    ok(wait_until(30, sub {
+    ok(within(sub {
         $document = $as{auditor}->data('/user/evidence', $upn);
         return !grep { !$_->{proof} } @{ $document->{offboardings}[0]{steps} };
     }), 'each step has its record');
     $as{auditor}->post('/audit/verify', {});
-    ok(wait_until(30, sub { !$as{auditor}->data('/audit/chain')->{requestedAt} }), 'verified');
+    ok(within(sub { !$as{auditor}->data('/audit/chain')->{requestedAt} }), 'verified');
     $document = $as{auditor}->data('/user/evidence', $upn);
     my $ctl = $stack->ctl_ok('evidence', 'nordic', 'formula@nordic.example', '--json');
     is($document->{chain}{whole}, JSON::PP::true(), 'the chain');
@@ -172,7 +172,7 @@ for_each_stack {
     $slapd->add_user('formula', displayName => "=cmd|' /C calc'!A0", title => 'a "b", c',
         departmentNumber => 'Evil', o => 'Evil AB');
     $slapd->add_user(sprintf 'alone%03d', $_) for 1 .. 210;
-    ok(wait_until(60, sub { $as{viewer}->data('/users', { query => 'alone210' })->{totalCount} }),
+    ok(within(sub { $as{viewer}->data('/users', { query => 'alone210' })->{totalCount} }),
         'people');
     subtest $_->[0] => $_->[1] for ['rights', \&rights], ['audit', \&audit],
         ['hygiene', \&hygiene], ['evidence', \&evidence], ['large', \&large],

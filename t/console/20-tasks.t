@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use JSON::PP ();
 use Test::More;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack qw(for_each_stack);
 
@@ -38,7 +38,7 @@ sub log_of { my ($action) = @_; return grep { $_->{action} eq $action }
 sub records {
     my ($count, $action, $id) = @_;
     my @records;
-    wait_until(20, sub {
+    within(sub {
         @records = grep { ($_->{parameters}{id} // '') eq $id } log_of($action);
         return @records >= $count });
     return @records;
@@ -177,7 +177,7 @@ sub brake {
     $stack->apply_tenant($stack->tenant_document(brake => { offboardingsPerHour => 1 }));
     $stack->wait_task(leave('bo.ek', time => '00:00'));    # whom the brake lets pass
     my @held = map { leave($_, time => '00:00') } qw(carin.sjoberg david.holm);
-    wait_until(20, sub { ids(braked => 'true') + 0 == 2 }) or diag explain tasks();
+    within(sub { ids(braked => 'true') + 0 == 2 }) or diag explain tasks();
     is_deeply([sort(ids(braked => 'true'))], [sort @held], 'two are held');
     is_deeply($stack->task($held[0])->{actions}, [qw(cancel reschedule retry release)],
         'what may be done with them');

@@ -3,7 +3,7 @@ use strict;
 use warnings;
 use JSON::PP ();
 use Test::More;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack qw(for_each_stack);
 
@@ -45,7 +45,7 @@ sub names {
     is($as{approver}->get('/user/preview', { firstname => 'A', surname => 'B' })->{status}, 403,
         'not for everybody');
     my @looks;
-    wait_until(20, sub { @looks = grep { $_->{action} eq 'user.preview' } @{
+    within(sub { @looks = grep { $_->{action} eq 'user.preview' } @{
         $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} };
         return @looks >= 6 });
     is(scalar(grep { keys %{ $_->{parameters} // {} } } @looks), 0,
@@ -94,7 +94,7 @@ sub reasons {
     my $upn = "eva.berg\@$domain";
     $as{operator}->request('PATCH', '/user', {}, body => { userPrincipalName => $upn,
         employeeId => 'E-3' });
-    wait_until(30, sub { @{ preview(employeeId => 'E-3')->{sameEmployeeId} } });
+    within(sub { @{ preview(employeeId => 'E-3')->{sameEmployeeId} } });
     is_deeply(error(hire(employeeId => 'E-3')), [409, 'employeeIdTaken', [$upn, 'enabled', undef]],
         'somebody who is here');
     my $leaver = $as{operator}->post('/user/offboard', { userPrincipalName => $upn,

@@ -3,7 +3,7 @@ use strict;
 use warnings;
 use JSON::PP ();
 use Test::More;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack qw(for_each_stack);
 
@@ -23,7 +23,7 @@ sub good { my ($answer, $name) = @_; is($answer->{status}, 200, $name) or diag $
 sub logged {
     my ($action, $outcome) = @_;
     my @records;
-    wait_until(20, sub { @records = grep { $_->{action} eq $action && $_->{outcome} eq $outcome } @{
+    within(sub { @records = grep { $_->{action} eq $action && $_->{outcome} eq $outcome } @{
         data(auditor => '/audit', { limit => 200, category => 'portal' })->{items} };
         return @records });
     return $records[0];

@@ -3,7 +3,7 @@ use strict;
 use warnings;
 use JSON::PP ();
 use Test::More;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack qw(for_each_stack);
 

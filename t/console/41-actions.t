@@ -4,7 +4,7 @@ use strict;
 use utf8;
 use warnings;
 use Encode ();
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Browser ();
 use Idadmin::Test::Console ();
 use Idadmin::Test::Slapd ();
@@ -69,7 +69,7 @@ subtest 'a hire is looked at, queued and called off' => sub {
     is($stack->task($task)->{state}, 'queued', 'it is queued');
     $browser->click_text('button', 'Undo');
     $browser->click_text('dialog[open] button', 'Cancel task') if $browser->find('dialog[open]');
-    ok(wait_until(10, sub { $stack->task($task)->{state} eq 'cancelled' }), 'and called off');
+    ok(within(sub { $stack->task($task)->{state} eq 'cancelled' }), 'and called off');
     is_deeply([$browser->complaints], [], 'nothing to complain of');
 };
 
@@ -117,7 +117,7 @@ subtest 'names of a hostile directory are text' => sub {
     $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('bo.ek')
         . "\nchangetype: modify\nreplace: displayName\ndisplayName:: "
         . MIME::Base64::encode_base64(Encode::encode_utf8($name), '') . "\n");
-    ok(wait_until(20, sub {
+    ok(within(sub {
         ($stack->get_user('bo.ek@nordic.example')->{json}{data}{user}{displayName} // '')
         =~ /onerror/ }), 'the directory says so');
     ready_at('people?query=bo.ek');
@@ -140,8 +140,8 @@ subtest 'somebody leaves at once' => sub {
     $browser->type('dialog[open] input', 'bo.ek@nordic.example');
     $browser->click_text('dialog[open] button', 'Offboard now', ready => 1);
     my ($task) = $browser->url =~ m{/task/(\w+)};
-    is($stack->wait_task($task, seconds => 20)->{state}, 'done', 'it is carried out');
-    my ($record) = wait_until(15, sub {
+    is($stack->wait_task($task)->{state}, 'done', 'it is carried out');
+    my ($record) = within(sub {
         grep { $_->{action} eq 'user.delete' && $_->{outcome} eq 'ok' } @{
             $stack->ctl_ok('audit', 'list', 'nordic', '--category', 'portal', '--limit', '200',
             '--json') } });

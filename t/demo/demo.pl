@@ -5,7 +5,7 @@
 # until Ctrl-C.
 use strict;
 use warnings;
-use Idadmin::Test qw(build_dir run_command spew json_text json_data wait_until);
+use Idadmin::Test qw(build_dir run_command spew json_text json_data within);
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Show;
 use Idadmin::Test::Stack ();
@@ -212,7 +212,7 @@ sub nothing_yet {
 }
 
 sub is_there {
-    my $done = eval { stack->wait_task($here->{created}, seconds => 20) };
+    my $done = eval { stack->wait_task($here->{created}) };
     if (holds($done, 'the task is done')) {
         show_task($done);
         my $entry = in_directory($here->{local}) // {};
@@ -267,7 +267,7 @@ sub leave {
         json => { userPrincipalName => $here->{upn}, date => $date, time => $time });
     holds($deleted->{status} == 200,
         'the offboarding is queued; its minute has passed, so it runs now');
-    my $left = eval { stack->wait_task($deleted->{data}{taskId}, seconds => 20) };
+    my $left = eval { stack->wait_task($deleted->{data}{taskId}) };
     if (holds($left, 'the task is done')) {
         show_task($left);
         my $entry = in_directory($here->{local}) // { enabled => 1, groups => ['?'] };
@@ -288,7 +288,7 @@ sub audited {
     my $has = sub { my ($w) = @_;
         scalar grep { ($_->{ $w->[2] // 'action' } // '') eq $w->[0]
         && $_->{outcome} eq $w->[1] } @$audit };
-    wait_until(10, sub { $audit = stack->ctl_ok('audit', 'list', $company, '--limit', 200,
+    within(sub { $audit = stack->ctl_ok('audit', 'list', $company, '--limit', 200,
         '--json'); !grep { !$has->($_) } @wanted });
     my $listed = stack->ctl('audit', 'list', $company);
     say_line("   \$ idadminctl audit list $company");

@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text slurp wait_until within);
+use Idadmin::Test qw(for_each_engine json_text slurp within);
 use Idadmin::Test::Fault ();
 use Idadmin::Test::Mirror qw(cache_of ldap_truth same_in_both);
 use Idadmin::Test::Stack ();
@@ -115,7 +115,7 @@ sub play {
     }
     my $over = sub { return $id ? task_state($id) eq 'done' : $ended{$what}->($person) };
     my $done;
-    wait_until(20, sub { !$refused && $fault->happened || ($done = $over->()) });
+    within(sub { !$refused && $fault->happened || ($done = $over->()) });
     $fault->disarm;    # before it is asked what happened: it may have, just now
     my $killed = $fault->happened && !$refused;
     $tally{refused}++ if $fault->happened && $refused;
@@ -130,17 +130,17 @@ sub play {
             $worker->stop;
             $worker->start;
         }
-        $done = wait_until(30, $over);
+        $done = within($over);
         $tally{slowest} = Time::HiRes::time() - $since
             if Time::HiRes::time() - $since > ($tally{slowest} // 0);
         $fault->speed(1);
     }
     elsif (!$fault->happened) { $tally{survived}++ }
-    $done ||= wait_until(40, $over) if $refused;
+    $done ||= within($over) if $refused;
     $tally{$what}++;
     # Killed as a service it has nobody left to say so.
     my $deaths = $killed && !$whole ? 1 : 0;
-    wait_until(10, sub { deaths_told() == $said + $deaths })
+    within(sub { deaths_told() == $said + $deaths })
         or return fail("$text: its death is told " . (deaths_told() - $said) . ' times');
     return 1 if $done;
     diag("$text: was $state, is " . ($id ? json_text($stack->task($id)) : 'not over') . "\n"
@@ -194,7 +194,7 @@ sub all_right {
         or diag("@$held");
     my ($tasks) = $stack->sql('SELECT count(*) FROM task');
     my ($writes, $reads) = (0, 0);
-    wait_until(20, sub {
+    within(sub {
         ($writes, $reads) = (recorded(map {"user.$_"} qw(create update delete)),
             recorded('user.get'));
         $writes == $tasks->[0] && $reads == $tally{reads} });
@@ -223,12 +223,12 @@ sub own_lease {
     $stack->sql($on);
     my $asked = $worker->log_text;
     my ($owner, $fence);
-    ok(wait_until(20, sub { ($owner, $fence) = $lease->(); $owner
+    ok(within(sub { ($owner, $fence) = $lease->(); $owner
         && length $worker->log_text > length $asked }), 'a lease was not given back')
         or diag("$owner, $fence");
     $stack->sql($off);
     # Far below the 60 s that another's would be left alone.
-    ok(within(15, sub { my ($name, $now) = $lease->(); !$name && $now > $fence }),
+    ok(within(sub { my ($name, $now) = $lease->(); !$name && $now > $fence }),
         'its own worker takes it back at once') or diag(join ' ', map { $_ // '-' } $lease->());
 }
 

@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine wait_until);
+use Idadmin::Test qw(for_each_engine within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Fault ();
 use Idadmin::Test::Stack ();
@@ -36,14 +36,14 @@ sub one_hurts_itself {
     $sick->apply_tenant({ companyId => $sick->{company}, name => "Sick $how" });
     my $task = $sick->post('/v1/api/user', { firstname => 'Sick', surname => ucfirst $how,
         ($cloud ? (country => 'SE') : ()) })->{json}{data}{taskId};
-    ok(wait_until(10, sub { crashes($stack) > $before }), "$how: the working process died")
+    ok(within(sub { crashes($stack) > $before }), "$how: the working process died")
         or return diag($worker->log_text);
     my $since = Time::HiRes::time();
     my $other = $well->post('/v1/api/user', { firstname => 'Well', surname => ucfirst $how,
         ($cloud ? () : (country => 'SE')) })->{json}{data}{taskId};
-    is($well->wait_task($other, seconds => 30)->{state}, 'done', 'the other company is served');
+    is($well->wait_task($other)->{state}, 'done', 'the other company is served');
     cmp_ok(Time::HiRes::time() - $since, '<', 20 * $slow, 'within seconds');
-    ok(wait_until(10, sub { held($stack, $sick->{company}) }), 'the directory is held');
+    ok(within(sub { held($stack, $sick->{company}) }), 'the directory is held');
     like(held($stack, $sick->{company}), qr/died of signal \d+ \(\w.*\) in a call of it/,
         'for that reason');
     is(held($stack, $well->{company}), undef, 'the other company\'s is not');
@@ -58,13 +58,13 @@ sub one_hurts_itself {
         . "'$sick->{company}' AND hold_reason IS NOT NULL");
     $stack->ctl_ok('sync', $sick->{company});
     # (The dead one's synchronisation keeps others off for as long as a call may take.)
-    ok(wait_until(40, sub { crashes($stack) > $after }), 'idadminctl sync tries: it dies again');
-    ok(wait_until(10, sub { my ($row) = $stack->sql("SELECT hold_failures FROM directory_state "
+    ok(within(sub { crashes($stack) > $after }), 'idadminctl sync tries: it dies again');
+    ok(within(sub { my ($row) = $stack->sql("SELECT hold_failures FROM directory_state "
         . "WHERE tenant_id = '$sick->{company}' AND hold_reason IS NOT NULL");
         $row && $row->[0] > $failures->[0] }), 'which is one failure more');
     $fault->disarm;
     $stack->ctl_ok('sync', $sick->{company}, '--wait');
-    is($sick->wait_task($task, seconds => 60)->{state}, 'done', 'mended, its own task is done');
+    is($sick->wait_task($task)->{state}, 'done', 'mended, its own task is done');
     is(held($stack, $sick->{company}), undef, 'and nothing is held');
 }
 
@@ -83,11 +83,11 @@ for_each_engine {
         map { eval { Idadmin::Test::slurp($_) } // () } glob '/proc/[0-9]*/stat';
     ok($child, 'it has a working process');
     kill KILL => $worker->pid;
-    ok(wait_until(20, sub { !-d "/proc/$child" }), 'which dies with it');
+    ok(within(sub { !-d "/proc/$child" }), 'which dies with it');
     $worker->stop;
     my $starts = () = $worker->log_text =~ /started as/g;
     $worker->start;
-    ok(wait_until(10, sub { $starts < (() = $worker->log_text =~ /started as/g) }),
+    ok(within(sub { $starts < (() = $worker->log_text =~ /started as/g) }),
         'started again');
     is($worker->stop, 0, 'TERM: exit 0');
     $stack->stop;

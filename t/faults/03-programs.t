@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use Test::More;
 use File::Basename qw(basename);
-use Idadmin::Test qw(for_each_engine json_text run_command slurp src_dir tempdir wait_until);
+use Idadmin::Test qw(for_each_engine json_text run_command slurp src_dir tempdir within);
 use Idadmin::Test::Fault ();
 use Idadmin::Test::Stack ();
 
@@ -61,7 +61,7 @@ sub children_die {
         $read->();
         my $died = $fault->happened && $plan->{how} !~ /^E/;
         $fault->disarm;
-        wait_until(10, sub { $got[-1] == 200 || ($got[-1] = hire($stack, $name)) == 200 })
+        within(sub { $got[-1] == 200 || ($got[-1] = hire($stack, $name)) == 200 })
             or push @wrong, "$name after $words: @got";
         $seen{$died ? 'killed' : $fault->happened ? 'refused' : 'missed'}++;
         my ($tasks) = $stack->sql("SELECT count(*) FROM task t JOIN task_payload p ON p.task_id = "
@@ -71,11 +71,11 @@ sub children_die {
     note("httpd, $total: ", join ', ', map {"$_ $seen{$_}"} sort keys %seen);
     is_deeply(\@wrong, [], 'a hire that is sent until it is answered is queued once');
     $stack->worker->start;
-    ok(wait_until(60, sub { my ($row) =
+    ok(within(sub { my ($row) =
         $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'"); !$row->[0] }),
         'and all are carried out');
     my ($creates, $reads);
-    wait_until(20, sub {
+    within(sub {
         ($creates) = map { $_->[0] } $stack->sql("SELECT count(*) FROM audit.record WHERE "
             . "action = 'user.create' AND category = 'api' AND outcome = 'ok'");
         ($reads) = map { $_->[0] - 1 } $stack->sql(    # the stack's own
@@ -228,18 +228,18 @@ sub restore_dies {
     $begin->();
     my $synced = sub { my ($row) = eval { $stack->sql($people) };
         return $row && $row->[0] == $want->[0] };
-    ok(wait_until(30, $synced), 'without a cache the worker makes one');
+    ok(within($synced), 'without a cache the worker makes one');
     my $total = $fault->count;
     $worker->stop;
     for my $point (points($fault)) {
         my ($words, $plan) = @$point;
         $fault->arm(%$plan, whole => 1);
         $begin->();
-        wait_until(20, sub { $fault->happened || $synced->() });
+        within(sub { $fault->happened || $synced->() });
         $fault->disarm->speed(20);
         $worker->stop;
         $worker->start;
-        wait_until(30, $synced) or push @wrong, "$words: not synchronised";
+        within($synced) or push @wrong, "$words: not synchronised";
         $worker->stop;
         $fault->speed(1);
     }

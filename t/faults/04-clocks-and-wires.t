@@ -4,7 +4,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text slurp wait_until);
+use Idadmin::Test qw(for_each_engine json_text slurp within);
 use Idadmin::Test::Fault ();
 use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Stack ();
@@ -29,7 +29,7 @@ sub hire {
 
 sub done_once {
     my ($what, $id, $uid, $seconds) = @_;
-    my $task = eval { $stack->wait_task($id, seconds => $seconds) };
+    my $task = eval { $stack->wait_task($id) };
     is(($task // $stack->task($id))->{state}, 'done', "$what: done")
         or diag(json_text($stack->task($id)));
     is(adds($uid), 1, 'once');
@@ -56,7 +56,7 @@ sub clocks {
     my $after = hire('After');
     done_once('and goes on', $after, 'after.clock', 10);
     # The worker counts as seen an hour ago until it tells of itself again.
-    ok(wait_until(20, sub { !$stack->ctl('sync', 'nordic', '--wait', '--timeout', '20s')->{exit} }),
+    ok(within(sub { !$stack->ctl('sync', 'nordic', '--wait', '--timeout', '20s')->{exit} }),
         'synchronised as well');
 }
 
@@ -73,7 +73,7 @@ sub dead_wires {
     $database->cut;
     $since = Time::HiRes::time();
     my $waits;
-    ok(wait_until(60, sub { $waits = hire('Database') }),
+    ok(within(sub { $waits = hire('Database') }),
         'the database\'s are: a request is taken');
     done_once('and carried out', $waits, 'database.clock', 120);
     note(sprintf 'after %.1f s', Time::HiRes::time() - $since);

@@ -5,7 +5,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(in_parallel slurp spew tempdir wait_until);
+use Idadmin::Test qw(in_parallel slurp spew tempdir within);
 use Idadmin::Test::Fault ();
 use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Stack ();
@@ -42,7 +42,7 @@ sub caller_of {
         my $name = name($round, $index, scalar @made);
         my ($since, $sent, $task) = (Time::HiRes::time(), 0);
         # Some of them are answered by then.
-        wait_until(60, sub { $sent++; $task = hire($name, $client) or do {
+        within(sub { $sent++; $task = hire($name, $client) or do {
             $client = $stack->httpd->client; Time::HiRes::sleep(0.1); 0 } })
             or die "$name is not answered\n";
         push @made, [$name, $task, $since, Time::HiRes::time(), $sent];
@@ -61,7 +61,7 @@ sub fail_over {
         my ($index) = @_;
         return caller_of($round, $index, $until) if $index;
         # Some of them are answered by then.
-        wait_until(60, sub { $tasks->() >= $before + 8 }) or die "nobody is hired\n";
+        within(sub { $tasks->() >= $before + 8 }) or die "nobody is hired\n";
         Time::HiRes::sleep(rand 1);
         my $died = Time::HiRes::time();
         $primary->kill9;
@@ -97,7 +97,7 @@ sub after {
     cmp_ok(scalar(grep { $_->[3] < $died } @hires), '>', 3, 'work was going on before it');
     my $open = sub { my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'");
         $row->[0] };
-    ok(wait_until(90, sub { !$open->() }), 'everything is carried out')
+    ok(within(sub { !$open->() }), 'everything is carried out')
         or diag(substr $stack->worker->log_text, -3000);
     my %tasks = map { @$_ } $stack->sql('SELECT id, state FROM task');
     my @lost = map {"$_->[0]: task $_->[1]"} grep { !$tasks{ $_->[1] } } @hires;
@@ -115,7 +115,7 @@ sub in_the_end {
     is_deeply($row, [scalar(@hires), '0', '0'], 'one task a hire, no name or seat is left behind');
     # Under its key a second request is answered from the first: recorded as what it is.
     my $told;
-    wait_until(30, sub { ($told) = $stack->sql("SELECT count(*) FROM audit.record WHERE action = "
+    within(sub { ($told) = $stack->sql("SELECT count(*) FROM audit.record WHERE action = "
         . "'user.create' AND category = 'api' AND outcome = 'ok'"); $told->[0] >= @hires });
     cmp_ok($told->[0], '>=', @hires, 'each hire is in the audit');
     my $verify = $stack->ctl('audit', 'verify', 'nordic');

@@ -210,8 +210,7 @@ subtest 'a stranger\'s body is not waited for' => sub {
         Idadmin::Test::run_command(['sh', '-c',
             "sleep 6 | curl -sSk --http2 -T - -X POST -o /dev/null $length -H 'X-Api-Key: none' "
             . $httpd->tls_url . '/v1/api/user']);
-        my ($took) = wait_until(20,
-            sub { slurp($httpd->access_log) =~ m{.*"POST /v1/api/user HTTP/2\.0" 401 \d+ (\d+) }s
+        my ($took) = within(sub { slurp($httpd->access_log) =~ m{.*"POST /v1/api/user HTTP/2\.0" 401 \d+ (\d+) }s
             && $1 });
         cmp_ok $took, '<', 4_000_000, sprintf 'over HTTP/2, at once (%.3f s)', $took / 1e6;
     }
@@ -231,15 +230,14 @@ subtest 'slow uploads of one key leave room for the others' => sub {
         client => $httpd->client)->{status} } 1 .. 6;
     is "@answers", '400 400 400 400 400 400', 'of another key';
     # httpd has started children beside the busy ones, and these have room.
-    my $own = wait_until(60, sub {
+    my $own = within(sub {
         my $one = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client);
         $one->{status} == 503 && $one });
     error_is $own, 503, 'SERVICE_UNAVAILABLE', 'the same key waits, and is put off';
     like $own->{body}, qr/of this key/, 'with the reason';
     is $own->{headers}{'retry-after'}, 5, 'and when to come again';
     $_->close for @slow;
-    my $after = wait_until(20,
-        sub { my $again = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client);
+    my $after = within(sub { my $again = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client);
         $again->{status} == 400 && $again });
     ok $after, 'until they have gone';
 };
@@ -397,7 +395,7 @@ subtest 'filters and ErrorDocuments of the administrator' => sub {
     is $page->{status}, 403, 'a page for 403';
     is $page->{body}, "page of the administrator\n", 'is shown';
     # the page's record is written in the log phase, after the answer
-    wait_until(20, sub { new_records(@before) >= 2 });
+    within(sub { new_records(@before) >= 2 });
     is join(' ', map { $_->{outcome} } new_records(@before)), 'FORBIDDEN FORBIDDEN',
         'each refusal has one record with its outcome';
     is $client->request(PUT => '/page/v1/api/tasks', body => 'x')->{body},
@@ -427,19 +425,19 @@ subtest 'keys' => sub {
     is $stack->get('/v1/api/tasks', key => 'ends')->{status}, 200, 'a key before its end';
     $stack->sql(q{UPDATE api_key SET expires_at = 1000 WHERE username = 'hr-ends'});
     my $answer;
-    ok within(2.3, sub { $answer = $stack->get('/v1/api/tasks', key => 'ends');
+    ok within(sub { $answer = $stack->get('/v1/api/tasks', key => 'ends');
         $answer->{status} == 401 }), 'an expired key stops within two seconds';
     is $answer->{body}, $httpd->client->request(GET => '/v1/api/tasks')->{body},
         'with the words that all get';
     $stack->apply_tenant($stack->tenant_document(modules => { publicApi => JSON::PP::false() }));
-    ok within(20, sub { $answer = $stack->get('/v1/api/tasks'); $answer->{status} == 403 }),
+    ok within(sub { $answer = $stack->get('/v1/api/tasks'); $answer->{status} == 403 }),
         'a module switched off holds within five seconds';
     like $answer->{json}{error}{message}, qr/Public API module is not enabled/, 'named';
     $stack->apply_tenant($stack->tenant_document);
     $stack->apply_tenant($stack->tenant_document(modules => { publicApi => JSON::PP::true() }));
-    ok wait_until(20, sub { $stack->get('/v1/api/tasks')->{status} == 200 }), 'and on again';
+    ok within(sub { $stack->get('/v1/api/tasks')->{status} == 200 }), 'and on again';
     $stack->ctl_ok('key', 'delete', 'nordic', 'hr-legacy');
-    ok within(2.3, sub { $stack->get('/v1/api/tasks', key => 'legacy')->{status} == 401 }),
+    ok within(sub { $stack->get('/v1/api/tasks', key => 'legacy')->{status} == 401 }),
         'a deleted key stops within two seconds';
 };
 
@@ -509,7 +507,7 @@ subtest 'a full disk below the spool' => sub {
         $httpd->reconfigure(spool => $small)->graceful;
         my $client = $httpd->client;
         my ($answer, $good) = (undef, 0);
-        ok wait_until(20, sub {
+        ok within(sub {
             $answer = $stack->get('/v1/api/tasks', key => 'many', client => $client);
             $good++ if $answer->{status} == 200; $answer->{status} == 503 }),
             "after $good records: no record, no answer";
@@ -519,14 +517,14 @@ subtest 'a full disk below the spool' => sub {
         my $whole = () = join('', map { slurp($_) } glob "$small/*.audit") =~ /\x1e[^\n\x1e]*\n/g;
         cmp_ok $whole, '>=', $good, 'each answer that left has its whole record';
         unlink glob "$small/*.audit";
-        ok wait_until(65, sub {
+        ok within(sub {
             $stack->get('/v1/api/tasks', key => 'many', client => $client)->{status} == 200 }),
             'goes on by itself when there is room';
         1;
     };
     diag $@ if !$ok;
     $httpd->reconfigure(spool => $stack->spool)->graceful;
-    wait_until(10, sub { !run_command(['umount', $small])->{exit} })
+    within(sub { !run_command(['umount', $small])->{exit} })
         or run_command(['umount', '-l', $small]);
     ok $ok, 'to the end';
 };
@@ -546,7 +544,7 @@ subtest 'SQLite store away' => sub {
     unlike $answer->{body}, qr/\.db|sqlite/i, 'no inner details';
     cmp_ok $answer->{seconds}, '<', 3, 'at once';
     chmod 0660, $file or die $!;
-    ok wait_until(20, sub { $own->get('/v1/api/tasks')->{status} == 200 }),
+    ok within(sub { $own->get('/v1/api/tasks')->{status} == 200 }),
         'and good again by itself';
     $httpd->expect_log(qr/IDA01\d\d/);
     $own->stop;
@@ -562,7 +560,7 @@ subtest 'PostgreSQL away' => sub {
     is $get->()->{status}, 200, 'before';
     $server->stop;
     my ($answer, $slowest) = (undef, 0);
-    ok wait_until(20, sub { $answer = $get->(); $answer->{status} == 503 }), 'stopped: 503';
+    ok within(sub { $answer = $get->(); $answer->{status} == 503 }), 'stopped: 503';
     for (1 .. 10) { $answer = $get->(); $slowest = $answer->{seconds}
         if $answer->{seconds} > $slowest }
     error_is $answer, 503, 'SERVICE_UNAVAILABLE', 'in JSON';
@@ -570,9 +568,9 @@ subtest 'PostgreSQL away' => sub {
     unlike $answer->{body}, qr/socket|connection|postgres|127/i, 'no inner details';
     cmp_ok $slowest, '<', 1, 'quickly';
     $server->start;
-    ok wait_until(20, sub { $get->()->{status} == 200 }), 'and good again by itself';
+    ok within(sub { $get->()->{status} == 200 }), 'and good again by itself';
     # A child tries once a second: one may have tried just before.
-    ok wait_until(20, sub { !grep { $_ != 200 }
+    ok within(sub { !grep { $_ != 200 }
         map { $get->(client => $own->httpd->client)->{status} } 1 .. 30 }), 'on every child';
     $own->httpd->expect_log(qr/IDA01\d\d/);
     $own->stop;

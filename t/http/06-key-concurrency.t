@@ -51,7 +51,7 @@ sub holds {
 sub is_free_again {
     my ($what) = @_;
     my @held;
-    ok(wait_until(20, sub { @held = holds(); scalar @held }), "$what: all seats are free");
+    ok(within(sub { @held = holds(); scalar @held }), "$what: all seats are free");
     is(hold('three')->{status}, 429, 'those and no more');
     is(statuses(map { finish($_) } @held), '400 400 400', 'they are answered');
 }
@@ -117,7 +117,7 @@ sub restarted {
     my @held = holds_exactly(3, 'before a restart');
     my %before = map { $_ => 1 } $httpd->children;
     $httpd->graceful;
-    ok(wait_until(20, sub { grep { !$before{$_} } $httpd->children }), 'new children');
+    ok(within(sub { grep { !$before{$_} } $httpd->children }), 'new children');
     is(hold('three')->{status}, 429, 'what old children do counts in new ones');
     is(finish($_)->{status}, 400, 'and is answered') for @held;
     is_free_again('a graceful restart');
@@ -127,7 +127,7 @@ sub killed {
     my @held = holds_exactly(3, 'before the kill');
     my @children = $httpd->children;
     $httpd->kill_child(pid => $_) for @children;
-    ok(wait_until(20, sub { my %old = map { $_ => 1 } @children;
+    ok(within(sub { my %old = map { $_ => 1 } @children;
         my @now = $httpd->children; @now && !grep { $old{$_} } @now }), 'other children');
     is_free_again('children were killed');
     $_->{client}->close for @held;

@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine wait_until);
+use Idadmin::Test qw(for_each_engine within);
 use Idadmin::Test::Stack ();
 use IO::Socket::INET ();
 use Time::HiRes ();
@@ -19,7 +19,7 @@ sub other_tenant {
     $stack->apply_tenant($document);
     my $full = $stack->ctl_ok('key', 'create', 'other', 'hr-full', '--access', 'full',
         '--rate-limit', '6000/60s', '--json');
-    ok(wait_until(20, sub { $stack->get_user("eva.berg\@$domain", key => $full)->{status} == 200 }),
+    ok(within(sub { $stack->get_user("eva.berg\@$domain", key => $full)->{status} == 200 }),
         'the other tenant is synchronised');
     return ($slapd, $full);
 }
@@ -30,7 +30,7 @@ sub joins {
     my $answer = $stack->post('/v1/api/user', { firstname => $name, surname => 'Other' },
         key => $key);
     my $task;
-    wait_until(15, sub { $task = $stack->get("/v1/api/task?id=$answer->{json}{data}{taskId}",
+    within(sub { $task = $stack->get("/v1/api/task?id=$answer->{json}{data}{taskId}",
         key => $key)->{json}{data}{task}; $task && $task->{state} eq 'done' });
     return ($task && $task->{state} eq 'done' ? 1 : 0, Time::HiRes::time() - $start);
 }
@@ -38,7 +38,7 @@ sub joins {
 sub waits {
     my ($stack, $id, $pattern, $name) = @_;
     my $task;
-    ok(wait_until(40, sub { $task = $stack->task($id);
+    ok(within(sub { $task = $stack->task($id);
         $task->{state} eq 'queued' && ($task->{error} // '') =~ $pattern }),
         "$name: the task waits, and says why")
         or diag("$task->{state} " . ($task->{error} // '-'));
@@ -63,8 +63,8 @@ for_each_engine {
     }
     waits($stack, $silent, qr/\S/, 'silent');
     $stack->slapd->thaw;
-    is($stack->wait_task($silent, seconds => 60)->{state}, 'done', 'thawed: the task is done');
-    is($stack->wait_task($also, seconds => 60)->{state}, 'done', 'and the leaver too');
+    is($stack->wait_task($silent)->{state}, 'done', 'thawed: the task is done');
+    is($stack->wait_task($also)->{state}, 'done', 'and the leaver too');
     is(scalar $stack->slapd->search('(uid=silent.one*)', base => $Idadmin::Test::Slapd::people), 1,
         'once');
 
@@ -76,7 +76,7 @@ for_each_engine {
     my $status = $stack->ctl('status');
     like($status->{out}, qr/nordic/, 'status tells of the directory that is held');
     $stack->slapd->start;
-    is($stack->wait_task($down, seconds => 60)->{state}, 'done', 'up again: done');
+    is($stack->wait_task($down)->{state}, 'done', 'up again: done');
 
     # Refused credentials: held, and nothing hammers the account.
     my $hash = 'wrong-now';
@@ -91,7 +91,7 @@ for_each_engine {
     sleep 4;
     cmp_ok($count->() - $before, '<=', 1, 'nothing hammers a refused credential');
     Idadmin::Test::secret_file("$stack->{base}/bind.password", $hash);
-    is($stack->wait_task($refused, seconds => 5 * Idadmin::Test::slowness())->{state}, 'done',
+    is($stack->wait_task($refused)->{state}, 'done',
         'a corrected bindPasswordFile lifts the hold at once');
     $stack->slapd->stop;
     $slapd->stop;

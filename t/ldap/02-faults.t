@@ -4,7 +4,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine wait_until);
+use Idadmin::Test qw(for_each_engine within);
 use Idadmin::Test::LdapPeer ();
 use Idadmin::Test::Stack ();
 use Time::HiRes ();
@@ -42,7 +42,7 @@ for_each_engine {
     $stack->apply_tenant($stack->tenant_document(companyId => 'peer', name => 'Peer AB',
         upnDomain => 'peer.example', emailDomain => 'peer.example',
         directories => { onPremises => $peer->document }));
-    ok(wait_until(20, sub { (row($stack, 'peer')->{users} // 0) == 30 }),
+    ok(within(sub { (row($stack, 'peer')->{users} // 0) == 30 }),
         'two tenants, two authorities, one worker: both are synchronised');
     my $number = 0;
     for my $fault (@faults) {
@@ -53,11 +53,11 @@ for_each_engine {
         my ($slowest, $row) = (0);
         # As long as it lasts until the trouble is told, and at least once, somebody joins the other
         # company.
-        my $known = wait_until(30, sub {
+        my $known = within(sub {
             my $start = Time::HiRes::time();
             my $answer = $stack->post('/v1/api/user',
                 { firstname => 'Joiner', surname => 'Number' . ++$number });
-            $stack->wait_task($answer->{json}{data}{taskId}, seconds => 20);
+            $stack->wait_task($answer->{json}{data}{taskId});
             my $took = Time::HiRes::time() - $start;
             $slowest = $took if $took > $slowest;
             $row = row($stack, 'peer');
@@ -86,7 +86,7 @@ for_each_engine {
             or diag($synced->{err});
         my $answer = $stack->post('/v1/api/user',
             { firstname => 'Joiner', surname => 'Number' . ++$number });
-        is($stack->wait_task($answer->{json}{data}{taskId}, seconds => 20)->{state}, 'done',
+        is($stack->wait_task($answer->{json}{data}{taskId})->{state}, 'done',
             "$name: the other tenant is served");
         ok($stack->worker->running && $stack->worker->working == $worker,
             "$name: by the same worker");

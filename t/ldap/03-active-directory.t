@@ -5,7 +5,7 @@ use warnings;
 use utf8;
 use Test::More;
 use Encode ();
-use Idadmin::Test qw(for_each_engine json_text wait_until);
+use Idadmin::Test qw(for_each_engine json_text within);
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Samba ();
 use Idadmin::Test::Stack ();
@@ -69,8 +69,7 @@ sub hired_and_gone {
     is(entry($login)->{memberof}, undef, 'it is in no group');
     like(json_text($task->{warnings}), qr/Domain Users.*primary group/,
         'the primary group is reported, as it cannot be left');
-    ok(wait_until(10,
-        sub { ($stack->get("/v1/api/user/details?user=$upn")->{json}{data}{user}{status}
+    ok(within(sub { ($stack->get("/v1/api/user/details?user=$upn")->{json}{data}{user}{status}
         // '') eq 'disabled' }), 'the look-up says disabled');
 }
 
@@ -94,17 +93,17 @@ sub untouchable {
 sub seen {
     my ($stack, $login) = @_;
     $samba->add_user($login, title => 'Trainee');
-    ok(wait_until(15, sub { $stack->get_user("$login\@$domain")->{status} == 200 }),
+    ok(within(sub { $stack->get_user("$login\@$domain")->{status} == 200 }),
         'an account made by hand is seen');
     $samba->delete_entry(Idadmin::Test::Samba::user_dn($login));
-    ok(wait_until(15, sub { $stack->get_user("$login\@$domain")->{status} == 404 }),
+    ok(within(sub { $stack->get_user("$login\@$domain")->{status} == 404 }),
         'and its deletion');
 }
 
 for_each_engine {
     my ($engine) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => $samba, sync => 0);
-    $stack->wait_synced(60);
+    $stack->wait_synced;
     $round++;
     hired_and_gone($stack, $round == 1 ? 'Åsa' =~ s/Å/A/r : 'Beda');
     untouchable($stack);

@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(json_text wait_until);
+use Idadmin::Test qw(json_text within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Samba ();
 use Idadmin::Test::Stack qw(for_each_stack);
@@ -216,7 +216,7 @@ sub both {
     my $count = $stack->get('/v1/api/users?status=active&limit=1')->{json}{data}{totalCount};
     $stack->apply_tenant($stack->tenant_document(governance(), seatLimit => $count + 1));
     my $answer;
-    wait_until(10, sub { $answer = $stack->post('/v1/api/user?dryRun=true',
+    within(sub { $answer = $stack->post('/v1/api/user?dryRun=true',
         { firstname => 'Hy', surname => 'Brid' }); $answer->{body} =~ /addToGroup/ });
     $answer = $stack->post('/v1/api/user', { firstname => 'Hy', surname => 'Brid' });
     is($answer->{status}, 200, 'hired') or diag($answer->{body});
@@ -224,7 +224,7 @@ sub both {
     is($stack->post('/v1/api/user', { firstname => 'One', surname => 'More' })->{status}, 403,
         'that was the last seat');
     my $task;
-    wait_until(30, sub { $task = $stack->task($id);
+    within(sub { $task = $stack->task($id);
         $task->{state} eq 'queued'
         && ($task->{error} // '') =~ /has not appeared in the other directory/ })
         or diag(json_text($task));
@@ -240,7 +240,7 @@ sub both {
         accountEnabled => JSON::PP::true(), onPremisesSyncEnabled => JSON::PP::true(),
         mail => upn('hy.brid'), mailNickname => 'hy.brid',
         onPremisesImmutableId => MIME::Base64::encode_base64($entry->{objectguid}[0], '') } });
-    $task = $stack->wait_task($id, seconds => 60);
+    $task = $stack->wait_task($id);
     is(outcomes($task)->{'Joiner/1 addToGroup'}, 'done', 'what the cloud gives follows')
         or diag(json_text($task));
     sync();
@@ -251,7 +251,7 @@ sub both {
         { firstname => 'One', surname => 'More' })->{status}, 403, 'with one seat');
 
     $id = offboard('hy.brid');
-    wait_until(30, sub { $task = $stack->task($id);
+    within(sub { $task = $stack->task($id);
         $task->{state} eq 'queued'
         && ($task->{error} // '') =~ /does not show the account as disabled/ })
         or diag(json_text($task));
@@ -267,13 +267,13 @@ sub both {
     is($cloud->{revoked}, 1, 'signed out of the cloud');
     $stack->cloud->control(change => { key => upn('hy.brid'),
         properties => { accountEnabled => JSON::PP::false() } });
-    $task = $stack->wait_task($id, seconds => 60);
+    $task = $stack->wait_task($id);
     is(outcomes($task)->{'verify@cloud'}, 'done', 'over when the cloud has followed');
     like(json_text($task->{warnings}), qr/Domain Users.*primary group/,
         'the primary group is reported');
     is($stack->cloud->user(upn('hy.brid'))->{revoked}, 2, 'signed out once more');
     sync();
-    ok(wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true',
+    ok(within(sub { $stack->post('/v1/api/user?dryRun=true',
         { firstname => 'One', surname => 'More' })->{status} == 200 }), 'the seat is free');
     is($stack->get('/v1/api/user/details?user='
         . escape(upn('hy.brid')))->{json}{data}{user}{status}, 'disabled',

@@ -5,7 +5,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine wait_until);
+use Idadmin::Test qw(for_each_engine within);
 use Idadmin::Test::Mirror qw(cache_of same_in_both);
 use Idadmin::Test::RandomScript ();
 use Idadmin::Test::Samba ();
@@ -70,7 +70,7 @@ sub first_sync {
     $how->{later}->($stack) if $how->{later};
     my $was = $completed->();
     $stack->worker->start;
-    wait_until(60, sub { $meanwhile->(); $completed->() != $was })
+    within(sub { $meanwhile->(); $completed->() != $was })
         or die 'no first sync: ' . substr($stack->worker->log_text, -3000) . "\n";
     return cache_of($stack, $how->{directory});
 }
@@ -121,7 +121,7 @@ sub life {
     # longer than refint takes, which tells nobody
     $document->{directories}{ $how->{directory} }{syncInterval} = '2s';
     $stack->apply_tenant($document);
-    wait_until(20, sub { $stack->ctl('sync', $how->{company}, '--wait')->{exit} == 0 })
+    within(sub { $stack->ctl('sync', $how->{company}, '--wait')->{exit} == 0 })
         or die "no first sync\n";
     my $backend = ('Idadmin::Test::RandomScript::'
         . ($how->{backend} // $kind))->new($how->{source}->($stack));

@@ -27,7 +27,7 @@ sub groups_on_premises { my ($uid) = @_;
 sub is_off { my ($uid) = @_; return $stack->slapd->bind_code(Idadmin::Test::Slapd::user_dn($uid),
     Idadmin::Test::Slapd::user_password($uid)) != 0 }
 sub waits_at { my ($id, $why) = @_; my $task;
-    ok(wait_until(20, sub { $task = $stack->task($id);
+    ok(within(sub { $task = $stack->task($id);
     $task->{state} eq 'queued' && ($task->{error} // '') =~ $why }), 'it waits, and says for what')
     or diag explain $task; return $task }
 
@@ -157,7 +157,7 @@ sub returned {
     ok(3 <= grep({/^cloud/} @had) && 3 <= grep({/^onPremises/} @had), "was in @had");
     my $plan;
     # the seats given above hold within 5 s
-    wait_until(10, sub { $plan = restore('B-1', '?dryRun=true'); $plan->{status} == 200 });
+    within(sub { $plan = restore('B-1', '?dryRun=true'); $plan->{status} == 200 });
     is_deeply([listed($plan)], \@had, 'a dry run lists them') or diag $plan->{body};
     is_deeply($plan->{json}{data}{plan}{steps},
         ['updateAccount', 'restoreMemberships', 'awaitSynchronisation', 'restoreMemberships@cloud'],
@@ -204,7 +204,7 @@ sub returned_later {
     my $id = $stack->cloud->user($upn)->{id};
     $stack->cloud->control(remove => $upn);
     my $details = '/v1/api/user/details?user=' . Idadmin::Test::Stack::_escape($upn);
-    ok(wait_until(20, sub {
+    ok(within(sub {
         my $user = $stack->get($details)->{json}{data}{user};
         "@{ $user->{directories} }" eq 'onPremises';
     }), 'on-premises alone');
@@ -236,7 +236,7 @@ sub created {
         actions => [{ type => 'addToGroup', group => 'Mobile staff',
         continueOnError => JSON::PP::true() }] }]));
     # a change holds within 5 s
-    wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true',
+    within(sub { $stack->post('/v1/api/user?dryRun=true',
         { firstname => 'Hy', surname => 'Brid' })->{body} =~ /addToGroup/ });
     my $answer = $stack->post('/v1/api/user', { firstname => 'Hy', surname => 'Brid' });
     is($answer->{status}, 200, 'created on-premises') or diag $answer->{body};
@@ -266,7 +266,7 @@ sub created {
         'nobody waits when no action concerns the cloud');
     $stack->apply_tenant($stack->tenant_document(createUsersIn => 'cloud', workflows => []));
     # a change holds within 5 s
-    wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true',
+    within(sub { $stack->post('/v1/api/user?dryRun=true',
         { firstname => 'Cloud', surname => 'Born' })->{body} !~ /awaitSynchronisation/ });
     $task = $stack->wait_task($stack->post('/v1/api/user',
         { firstname => 'Cloud', surname => 'Born' })->{json}{data}{taskId});
@@ -277,7 +277,7 @@ sub created {
         workflows => [{ name => 'Joiner', trigger => 'userCreate',
         actions => [{ type => 'addToGroup', group => 'Canteen',
         continueOnError => JSON::PP::true() }] }]));
-    wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true',
+    within(sub { $stack->post('/v1/api/user?dryRun=true',
         { firstname => 'On', surname => 'Premises' })->{body} =~ /awaitSynchronisation/ });
 }
 
@@ -286,7 +286,7 @@ sub created {
 sub away {
     $stack->cloud->control(faults => { path => '.', do => 'status', status => 503 });
     my $id = offboard('carin.sjoberg');
-    wait_until(60, sub { my $task = $stack->task($id);
+    within(sub { my $task = $stack->task($id);
         (outcomes($task)->{disableAccount} // '') eq 'done' && $task->{state} eq 'queued' });
     ok(is_off('carin.sjoberg'), 'disabled on-premises while the cloud is away');
     my $task = $stack->task($id);
@@ -295,7 +295,7 @@ sub away {
         { firstname => 'Mean', surname => 'While' })->{json}{data}{taskId});
     pass('work on-premises goes on');
     $stack->cloud->control(clearFaults => JSON::PP::true());
-    $task = $stack->wait_task($id, seconds => 90);
+    $task = $stack->wait_task($id);
     is(outcomes($task)->{'verify@cloud'}, 'done', 'it ends when the cloud is back');
     ok(!$stack->cloud->user(upn('carin.sjoberg'))->{accountEnabled}, 'disabled there too');
 }
@@ -311,14 +311,14 @@ sub removed {
     $stack->ctl_ok('tenant', 'apply', '-',
         { stdin => '{"companyId":"nordic","directories":{"cloud":null}}' });
     $stack->worker->start;
-    ok(wait_until(20, sub { !grep {
+    ok(within(sub { !grep {
         $_->[0] } $stack->sql("SELECT sync_reset FROM directory_state WHERE directory = "
         . "'cloud'") }), 'the worker has seen it');
     is_deeply([map { $_->[0] }
         map {
         $stack->sql("SELECT count(*) FROM cache.$_ WHERE directory = 'cloud'") } qw(directory_user
         directory_group)], [0, 0], 'nothing of it is kept');
-    ok(wait_until(10, sub { $found->('status=guest') eq 0 }),
+    ok(within(sub { $found->('status=guest') eq 0 }),
         'httpd has the new document: no guest is listed');
     is($stack->get('/v1/api/hygiene')->{json}{data}{sections}{inactiveGuests}{available},
         JSON::PP::false(), 'nor reported on');
@@ -330,7 +330,7 @@ sub removed {
     is($tenant->{enabledMembers}, $found->('status=active'),
         'seats are those of the people who are left');
     $stack->apply_tenant($stack->tenant_document);
-    ok(wait_until(30, sub { $found->('status=guest') eq $guests && $found->('limit=1') eq $all }),
+    ok(within(sub { $found->('status=guest') eq $guests && $found->('limit=1') eq $all }),
         'a directory that comes back is read anew');
 }
 

@@ -412,7 +412,7 @@ for_each_stack {
             accessGovernance => JSON::PP::false() });
         $stack->apply_tenant($document);
         my $answer;
-        wait_until(10, sub { $answer = $modern->call('list_pending_approvals');
+        within(sub { $answer = $modern->call('list_pending_approvals');
             $answer->{failed} });
         tool_error($answer,
             qr/^The\ access\ governance\ module\ is\ required\ for\ this\ tool\ and\ is\ not
@@ -420,7 +420,7 @@ for_each_stack {
         ok($modern->call('list_workflows')->{data}, 'other tools go on');
         $document->{modules}{publicApi} = JSON::PP::false();
         $stack->apply_tenant($document);
-        wait_until(10, sub { $answer = $modern->call('list_workflows'); $answer->{failed} });
+        within(sub { $answer = $modern->call('list_workflows'); $answer->{failed} });
         tool_error($answer,
             qr/^The Public API module is not enabled for this tenant\. .*administrator/,
             'without the Public API');
@@ -429,7 +429,7 @@ for_each_stack {
         $document->{modules} = { publicApi => JSON::PP::true(),
             accessGovernance => JSON::PP::true() };
         $stack->apply_tenant($document);
-        wait_until(10, sub { $modern->call('list_workflows')->{data} }) or fail('modules are back');
+        within(sub { $modern->call('list_workflows')->{data} }) or fail('modules are back');
     };
 
     subtest 'arguments' => sub {
@@ -507,7 +507,7 @@ for_each_stack {
         $modern->post('{');
         $modern->ask('tools/call', { name => 'no_such_tool' });
         my $records;
-        wait_until(20, sub {
+        within(sub {
             $records = $stack->ctl_ok('audit', 'list', 'nordic', '--limit', 200, '--json');
             return grep { ($_->{endpoint} // '') eq 'mcp tools/call no_such_tool' } @$records;
         });
@@ -568,7 +568,7 @@ subtest 'a client that goes away, and a store that does' => sub {
     $raw->send_raw(substr $text, -1);
     $raw->close;
     my $found;
-    wait_until(20, sub {
+    within(sub {
         my $records = $stack->ctl_ok('audit', 'list', 'nordic', '--limit', 200, '--json');
         ($found) = grep { ($_->{endpoint} // '') eq 'mcp tools/call search_users' } @$records;
     });

@@ -369,7 +369,7 @@ sub at { my ($record) = @_; return $record->{at} =~ s/:\d\d\KZ$/.000Z/r }
 
 sub audit {
     my ($log, $search);
-    wait_until(20, sub {
+    within(sub {
         $log = data('/audit', { actor => 'hr-read', category => 'api', limit => 5,
             includeReads => 'true' });
         ($search) = grep { $_->{action} eq 'users.search' && $_->{parameters}{department} } @{
@@ -408,7 +408,7 @@ sub audit {
         'both of them');
     my $task = data('/tasks', { limit => 1 })->{items}[0];
     my $of_task;
-    ok(wait_until(10, sub {
+    ok(within(sub {
         $of_task = data('/audit', { taskId => $task->{id}, limit => 200 })->{items};
         scalar @$of_task }), 'what was done about a task is found');
     is_deeply([grep { json_text($_) !~ /$task->{id}/ } @$of_task], [], 'each record names it');
@@ -459,7 +459,7 @@ sub isolation {
     $stack->apply_tenant($document);
     my $key = $stack->ctl_ok('key', 'create', 'island', 'island-read', '--access', 'read-only',
         '--rate-limit', '6000/60s', '--json');
-    wait_until(30, sub { read_op('/users', {}, key => $key)->{status} == 200 })
+    within(sub { read_op('/users', {}, key => $key)->{status} == 200 })
         or return fail('the second tenant is not synchronised');
     my $eva = data('/user/details', { user => "eva.berg\@$d" })->{user};
     my $group = data('/resource/access', { resource => 'VPN' })->{resource}{id};
@@ -503,7 +503,7 @@ sub emptied {
     # other children remember, too
     read_op('/users', { limit => 1 }, client => $stack->httpd->client) for 1 .. 12;
     $stack->worker->start;
-    ok(wait_until(20, sub { !grep {
+    ok(within(sub { !grep {
         $_->[0] } $stack->sql("SELECT count(*) FROM cache.directory_user WHERE tenant_id = "
         . "'nordic'") }), 'the worker empties the cache');
     my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));

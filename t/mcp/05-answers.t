@@ -194,7 +194,7 @@ sub runs {
     is(data('/role-template', roleTemplate => 'sALES')->{roleTemplate}{name}, 'Sales',
         'templates are found in any case');
     my $decision;    # records are readable within seconds
-    wait_until(10, sub { ($decision) = @{ ask('/audit', action => 'request.approve', limit => 1)
+    within(sub { ($decision) = @{ ask('/audit', action => 'request.approve', limit => 1)
         ->{json}{data}{items} } });
     is($decision->{actor}, "eva.berg\@$d", 'a decision has the approver as actor');
     is(data('/audit', action => 'request.approve', actor => "EVA.BERG\@$d")->{totalCount}, 1,

@@ -3,7 +3,7 @@
 use strict;
 use utf8;
 use warnings;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Mcp ();
 use Idadmin::Test::Slapd ();
 use Idadmin::Test::Stack qw(for_each_stack);
@@ -141,7 +141,7 @@ sub happen {
         time => '17:00' });
     $slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('rut.sandell') . "\nchangetype: modify\n"
         . "replace: pwdAccountLockedTime\npwdAccountLockedTime: 000001010000Z\n");
-    return wait_until(30, sub {
+    return within(sub {
         my $rut = $stack->get('/v1/api/user/details?user=' . upn('rut.sandell'))->{json}{data};
         my $log = $stack->get('/v1/api/audit?action=user.create')->{json}{data};
         return $rut->{user} && !$rut->{user}{accountEnabled} && $log->{totalCount} >= 4;

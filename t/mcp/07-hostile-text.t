@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use utf8;
 use Encode ();
-use Idadmin::Test qw(json_text wait_until);
+use Idadmin::Test qw(json_text within);
 use Idadmin::Test::Mcp ();
 use Idadmin::Test::Slapd ();
 use Idadmin::Test::Stack qw(for_each_stack);
@@ -38,9 +38,9 @@ sub plant {
     $stack->slapd->modify(line(dn => "cn=\"$group\",$Idadmin::Test::Slapd::groups")
         . "changetype: add\nobjectClass: groupOfNames\n" . line(cn => $group) . 'member: '
         . Idadmin::Test::Slapd::user_dn('bo.ek') . "\n");
-    ok(wait_until(20, sub { $stack->get_user($who)->{body} =~ /Ignore all previous/ }),
+    ok(within(sub { $stack->get_user($who)->{body} =~ /Ignore all previous/ }),
         'the directory says so');
-    ok(wait_until(20, sub { $stack->get('/v1/api/user/access?user=' . $who)->{body} =~ /Board/ }),
+    ok(within(sub { $stack->get('/v1/api/user/access?user=' . $who)->{body} =~ /Board/ }),
         'the group, too');
 }
 
@@ -94,7 +94,7 @@ for_each_stack {
     is(json_text($mcp->ask('tools/list', {})->{result}), $listed, 'the tools say what they said');
     unlike($listed, qr/Ignore all previous|Board/, 'and hold no text of a directory');
     my $count = sub { ($stack->sql("SELECT count(*) FROM audit.record WHERE $_[0]"))[0][0] };
-    ok(wait_until(20, sub { $count->("action = 'access.user'") || $count->("endpoint LIKE "
+    ok(within(sub { $count->("action = 'access.user'") || $count->("endpoint LIKE "
         . "'%get_user_access%'") }), 'the audit has what was asked');
     is($count->("action IN ('user.create', 'user.update', 'user.delete', 'task.release')"), 0,
         'and no write');

@@ -7,7 +7,7 @@ use Test::More;
 use Time::Piece ();
 use Encode ();
 use Idadmin::Test
-    qw(for_each_engine json_text json_data wait_until within slurp spew secret_file tempdir);
+    qw(for_each_engine json_text json_data within slurp spew secret_file tempdir);
 use Idadmin::Test::Stack ();
 
 my $domain = $Idadmin::Test::Slapd::domain;
@@ -144,7 +144,7 @@ sub keys_of_a_tenant {
         '127.0.0.0/8,2001:DB8::/32');
     is($stack->get('/v1/api/tasks', key => 'used')->{status}, 200, 'a key is used');
     my $before = time;
-    ok(wait_until(10, sub { $of->('hr-Used')->{lastUsedAt} }),
+    ok(within(sub { $of->('hr-Used')->{lastUsedAt} }),
         'key list tells when it was used last');
     my $said = Time::Piece->strptime($of->('hr-Used')->{lastUsedAt} =~ s/(?:\.\d+)?Z$//r,
         '%Y-%m-%dT%H:%M:%S')->epoch;
@@ -248,7 +248,7 @@ sub looking {
     is($sync->{json}{directories}[0]{users}, 20, 'tells of the users');
     is(ctl('sync', 'nordic')->{exit}, 0, 'sync without waiting');
     like(ctl('cache', 'reset', 'nordic')->{out}, qr/will empty the cache/, 'cache reset');
-    ok(wait_until(10, sub { my ($row) =
+    ok(within(sub { my ($row) =
         $stack->sql("SELECT full_at, run FROM cache.sync_state WHERE tenant_id = 'nordic'");
         $row && $row->[0] > 0 && !grep {
         $_->[0] } $stack->sql("SELECT sync_requested_at FROM directory_state WHERE tenant_id = "
@@ -271,7 +271,7 @@ sub audited {
         $count{ $_->{action} }++ for @$records;
         return \%count;
     };
-    ok(within(20, sub { ($portal->()->{'cache.reset'} // 0) >= 1 }), 'readable soon');
+    ok(within(sub { ($portal->()->{'cache.reset'} // 0) >= 1 }), 'readable soon');
     is_deeply($portal->(), \%wanted, 'a portal record for each change, none for what was refused');
     my $id    = Idadmin::Test::runtime_user() // $>;
     my $actor = getpwuid($id) // "uid $id";
@@ -305,7 +305,7 @@ sub spool_and_tampering {
     mkdir $dir;
     Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir);
     $stack->worker->stop;
-    ok(wait_until(20, sub { $stack->get_user("eva.berg\@$domain")->{status} == 200 }),
+    ok(within(sub { $stack->get_user("eva.berg\@$domain")->{status} == 200 }),
         'a read whose record waits in the spool');
     my @segments = glob($stack->spool . '/*.audit');
     cmp_ok(scalar @segments, '>=', 1, 'the spool holds a segment');
@@ -322,7 +322,7 @@ sub spool_and_tampering {
     like($first->{err}, qr/IDA0600/, 'and says so');
     my $count = ctl('audit', 'verify', 'nordic', '--json')->{json}{records};
     $stack->worker->start;    # ingests the same records from the spool itself
-    ok(wait_until(10, sub { my ($rows) =
+    ok(within(sub { my ($rows) =
         $stack->sql("SELECT count(*) FROM audit.record WHERE tenant_id = 'nordic'");
         $rows->[0] >= $count }), 'the worker goes on');
     Time::HiRes::sleep(1.5);

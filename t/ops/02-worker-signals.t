@@ -5,7 +5,7 @@ use warnings;
 use Digest::SHA ();
 use JSON::PP ();
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text json_data wait_until slurp spew tempdir);
+use Idadmin::Test qw(for_each_engine json_text json_data within slurp spew tempdir);
 use Idadmin::Test::Gate ();
 use Idadmin::Test::Stack ();
 use IO::Socket::INET ();
@@ -43,14 +43,14 @@ sub options {
 
 sub ends_when_asked {
     my $worker = $stack->worker;
-    ok(wait_until(20, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
+    ok(within(sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
         $row->[0] == 1 }), 'the worker is seen');
     my $start = Time::HiRes::time();
     is($worker->stop('TERM'), 0, 'TERM: exit 0');
     cmp_ok(Time::HiRes::time() - $start, '<', 3 * $slow, 'at once when idle');
     is_deeply([$stack->sql('SELECT count(*) FROM worker')], [[0]], 'and is seen no more');
     $worker->start;
-    ok(wait_until(20, sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
+    ok(within(sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
         $row->[0] == 1 }), 'started again');
     like($stack->ctl('status')->{out}, qr/STATE.*running/s, 'status: a worker runs');
     is($worker->stop('KILL'), 9, 'killed');
@@ -60,7 +60,7 @@ sub ends_when_asked {
     like($stack->ctl('status')->{out}, qr/silent.*No worker runs on this store/s,
         'status: it is silent, and what that means');
     $worker->start;
-    ok(wait_until(20, sub { $stack->ctl('status')->{out} =~ /running/ }), 'started once more');
+    ok(within(sub { $stack->ctl('status')->{out} =~ /running/ }), 'started once more');
     is($worker->stop('INT'), 0, 'INT: exit 0');
 }
 
@@ -71,7 +71,7 @@ sub ends_in_the_middle {
     $worker->expect_log(qr/IDA0315|IDA0321|IDA0332|IDA0503/);
     $stack->slapd->freeze;
     my $id = queue('Middle');
-    ok(wait_until(10, sub { state_of($id)->[0] eq 'running' }), 'a task hangs in its directory');
+    ok(within(sub { state_of($id)->[0] eq 'running' }), 'a task hangs in its directory');
     my $start = Time::HiRes::time();
     is($worker->stop('TERM'), 0, 'TERM: exit 0');
     my $took = Time::HiRes::time() - $start;
@@ -81,7 +81,7 @@ sub ends_in_the_middle {
     is($row->[1], 0, 'and no try was counted');
     $stack->slapd->thaw;
     $worker->start;
-    is($stack->wait_task($id, seconds => 60)->{state}, 'done', 'the next worker does it');
+    is($stack->wait_task($id)->{state}, 'done', 'the next worker does it');
     is(scalar $stack->slapd->search('(uid=middle.signal*)', base => $Idadmin::Test::Slapd::people),
         1, 'once');
     is($worker->stop, 0, 'and ends');
@@ -94,9 +94,9 @@ sub ends_between_steps {
     $worker->expect_log(qr/IDA0321/);
     $gate->hold(step => '(?m)^ADD\\b(?s:.*)^dn: uid=between\\.signal,');
     my $id = queue('Between', manager => "eva.berg\@$domain");
-    ok(wait_until(10, sub { $gate->waiting }), 'a task is in its first step');
+    ok(within(sub { $gate->waiting }), 'a task is in its first step');
     $worker->signal('TERM');
-    ok($worker->log_has(qr/stopping: /, 5), 'TERM');
+    ok($worker->log_gets(qr/stopping: /), 'TERM');
     $gate->release(step => 'landed');
     my $start = Time::HiRes::time();
     is($worker->stop, 0, 'exit 0');
@@ -119,13 +119,12 @@ sub zone_rules_change {
     my $now = queue('Instant', date => '2031-07-01');
     is($stack->task($id)->{scheduledAtUtc}, '2031-07-01T10:00:00Z', 'noon in Stockholm');
     my $worker = $stack->new_worker(env => { TZDIR => $zones });
-    ok($worker->log_has(qr/task\ $id:\ 2031-07-01\ 12:00\ in\ Europe\/Stockholm\ is\ another
-        \ instant.*moved\ by\ -25200\ s/x,
-    10), 'with other rules it is moved, and the log says so');
+    ok($worker->log_gets(qr/task\ $id:\ 2031-07-01\ 12:00\ in\ Europe\/Stockholm\ is\ another
+        \ instant.*moved\ by\ -25200\ s/x), 'with other rules it is moved, and the log says so');
     is($stack->task($id)->{scheduledAtUtc}, '2031-07-01T03:00:00Z', 'to the noon of those rules');
     is($worker->stop, 0, 'the worker ends');
     $worker = $stack->new_worker;
-    ok(wait_until(10, sub { $stack->task($id)->{scheduledAtUtc} eq '2031-07-01T10:00:00Z' }),
+    ok(within(sub { $stack->task($id)->{scheduledAtUtc} eq '2031-07-01T10:00:00Z' }),
         'and back');
     is($worker->stop, 0, 'the worker ends');
     $stack->ctl_ok('task', 'cancel', 'nordic', $_) for $id, $now;
@@ -136,16 +135,16 @@ sub reads_its_configuration_again {
     spew($file, "log_level = info\n");
     chmod 0644, $file;
     my $worker = $stack->new_worker(options => ['--config', $file]);
-    ok($worker->log_has(qr/started as/, 5), 'started with a configuration');
+    ok($worker->log_gets(qr/started as/), 'started with a configuration');
     spew($file, "log_level = debug\nthreads = 9\n");
     $worker->expect_log(qr/IDA0331/, qr/IDA0330/);
     $worker->signal('HUP');
-    ok($worker->log_has(qr/IDA0331.*restart/, 5), 'HUP: what needs a restart is said');
-    ok($worker->log_has(qr/configuration was read again/, 5), 'the rest holds');
-    ok($worker->log_has(qr/ debug /, 10), 'debug lines from now on');
+    ok($worker->log_gets(qr/IDA0331.*restart/), 'HUP: what needs a restart is said');
+    ok($worker->log_gets(qr/configuration was read again/), 'the rest holds');
+    ok($worker->log_gets(qr/ debug /), 'debug lines from now on');
     spew($file, "threads = many\n");
     $worker->signal('HUP');
-    ok($worker->log_has(qr/IDA0330.*line 1.*threads/, 5), 'a bad file is refused by line');
+    ok($worker->log_gets(qr/IDA0330.*line 1.*threads/), 'a bad file is refused by line');
     ok($worker->running, 'and the worker goes on');
     is($stack->wait_task(queue('Hup'))->{state}, 'done', 'working');
     is($worker->stop, 0, 'and ends');
@@ -242,15 +241,15 @@ sub seal {
     my $id = queue('Forged');
     # Of a directory that the synchronisation found first, and holds, the task is not begun: the
     # answer tells the hold's reason.
-    ok(wait_until(30, sub { (state_of($id)->[2] // eval { $stack->task($id)->{error} }
+    ok(within(sub { (state_of($id)->[2] // eval { $stack->task($id)->{error} }
         // '') =~ /not sealed/ }), 'the task waits and says that the settings are not sealed')
         or diag(explain(state_of($id)));
     is(state_of($id)->[1], 0, 'no try is counted');
-    ok($worker->log_has(qr/IDA0301.*nordic/, 5), 'the log tells the administrator');
+    ok($worker->log_gets(qr/IDA0301.*nordic/), 'the log tells the administrator');
     $trap->blocking(0);
     ok(!$trap->accept, 'nobody called the forged address');
     $stack->apply_tenant($stack->tenant_document);
-    is($stack->wait_task($id, seconds => 30)->{state}, 'done',
+    is($stack->wait_task($id)->{state}, 'done',
         'sealed again by tenant apply: done');
     $worker->stop;
 }
@@ -315,15 +314,15 @@ sub replay {
     put_back(@old);
     $worker->expect_log(qr/IDA0350/, qr/IDA0314/);
     $id = queue('Replayed');
-    ok(wait_until(30, sub { ($stack->task($id)->{error} // q()) =~ /older \(revision $old[2]\)/ }),
+    ok(within(sub { ($stack->task($id)->{error} // q()) =~ /older \(revision $old[2]\)/ }),
         'the old one is not served, and the task says why') or diag(explain(state_of($id)));
-    ok($worker->log_has(qr/IDA0350.*nordic.*older/, 5), 'so does the log');
+    ok($worker->log_gets(qr/IDA0350.*nordic.*older/), 'so does the log');
     like($worker->run('--check', 'nordic')->{out}, qr/FAIL.*older/, '--check too');
     my $harmless = apply({ companyId => 'nordic', name => 'Nordic' });
     is($harmless->{exit}, 1, 'nothing is laid over it');
     like($harmless->{err}, qr/older.*full document/, 'with the reason');
     is(apply($stack->tenant_document)->{exit}, 0, 'a person accepts it by the full document');
-    is($stack->wait_task($id, seconds => 30)->{state}, 'done', 'and work goes on');
+    is($stack->wait_task($id)->{state}, 'done', 'and work goes on');
     $worker->stop;
 }
 
@@ -365,14 +364,14 @@ sub manager_to_come {
     my $boss = $stack->post('/v1/api/user',
         { firstname => 'Chief', surname => 'Signal', date => '2031-01-01' })->{json}{data};
     my $id = queue('Report', manager => $boss->{userPrincipalName});
-    ok(wait_until(10, sub { (state_of($id)->[2]
+    ok(within(sub { (state_of($id)->[2]
         // '') =~ /Waits for the creation of the manager.*\Q$boss->{taskId}\E/ }),
         'the task waits and names the other') or diag(explain(state_of($id)));
     cmp_ok(state_of($id)->[1], '>=', 1, 'tries are counted');
     my @then = (localtime(time - 3600))[5, 4, 3];
     $stack->ctl_ok('task', 'reschedule', 'nordic', $boss->{taskId},
         sprintf('%04d-%02d-%02d', $then[0] + 1900, $then[1] + 1, $then[2]), '00:00');
-    my $task = $stack->wait_task($id, seconds => 60);
+    my $task = $stack->wait_task($id);
     is(outcomes($task)->{setManager}, 'done', 'then the manager is set');
     like($stack->slapd->user('report.signal')->{manager}[0], qr/^uid=chief\.signal,/,
         'in the directory');

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(json_data json_text run_command secret_file slurp spew tempdir wait_until);
+use Idadmin::Test qw(json_data json_text run_command secret_file slurp spew tempdir within);
 use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Stack;
 use Time::HiRes ();
@@ -49,7 +49,7 @@ subtest 'who can open what' => sub {
         { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
     is($stack->wait_task($task)->{state}, 'done',
         'what httpd\'s user wrote the worker\'s user carries out');
-    ok(wait_until(20, sub { grep { ($_->{action} // '') eq 'user.create' } @{
+    ok(within(sub { grep { ($_->{action} // '') eq 'user.create' } @{
         $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and has in the audit');
     my %expected = (                         # worker, httpd
         'idadmin.db'           => ['rwdc', 'rw'],
@@ -144,7 +144,7 @@ subtest 'readers without a writer' => sub {
         'then httpd cannot read before the worker has been there');
     ok($stack->httpd->log_has(qr/idadmin-cache\.db.*start idadmin-worker/), 'and says so');
     $stack->worker->start;
-    ok(wait_until(10, sub { $stack->get_user($eva,
+    ok(within(sub { $stack->get_user($eva,
         client => $stack->httpd->client)->{status} == 200 }), 'whose start heals it');
     is(can($web_user, "$lib/idadmin-cache.db-wal"), 'r', 'with a log that is the worker\'s');
     $stack->stop;
@@ -341,7 +341,7 @@ subtest 'refusals' => sub {
         'tenant apply refuses it');
     $root->(0400, $worker_user, $worker_user, $secret);
     $worker->start;
-    ok($worker->log_has(qr/started as/, 10), 'runs');
+    ok($worker->log_gets(qr/started as/), 'runs');
     $root->(0440, $worker_user, $worker_user, $secret);
     $stack->ctl_ok('sync', 'nordic');
     my $check = $worker->run('--check', 'nordic');
@@ -352,15 +352,15 @@ subtest 'refusals' => sub {
     my $conf = spew("$stack->{base}/idadmin.conf", "log_level = info\n");
     my $reloading = $stack->new_worker(options => ['--config', $conf]);
     $reloading->expect_log(qr/IDA0330|IDA0360/);
-    ok($reloading->log_has(qr/started as/, 10), 'a worker with a configuration');
+    ok($reloading->log_gets(qr/started as/), 'a worker with a configuration');
     $root->(0640, $worker_user, $worker_user, $mail);
     spew($conf, "smtp_user = identity\nsmtp_password_file = $mail\n");
     $reloading->signal('HUP');
-    ok($reloading->log_has(qr/IDA0330.*smtp_password_file.*can be read by httpd's user/, 10),
+    ok($reloading->log_gets(qr/IDA0330.*smtp_password_file.*can be read by httpd's user/),
         'a new one that opens a secret is not taken');
     $root->(0400, $worker_user, $worker_user, $mail);
     $reloading->signal('HUP');
-    ok($reloading->log_has(qr/configuration was read again/, 10), 'closed, it is');
+    ok($reloading->log_gets(qr/configuration was read again/), 'closed, it is');
     is($reloading->stop, 0, 'a clean end');
     $stack->stop;
 };

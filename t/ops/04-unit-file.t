@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(json_text run_command src_dir wait_until);
+use Idadmin::Test qw(json_text run_command src_dir within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Confined ();
 use Idadmin::Test::Smtp ();
@@ -52,7 +52,7 @@ for_each_stack {
         act(callWebhook => url => $hook->url('/ok'), secretFile => $hook->secret,
         allowPrivate => JSON::PP::true())));
     $stack->{worker} = $worker;
-    ok($worker->log_has(qr/started as/, 10), 'first start') or diag $worker->log_text;
+    ok($worker->log_gets(qr/started as/), 'first start') or diag $worker->log_text;
     ok(-e "$stack->{base}/lib/idadmin-cache.db.gate", 'gates and cache made')
         if $stack->engine eq 'sqlite';
     $stack->httpd->start;
@@ -65,12 +65,12 @@ for_each_stack {
             { firstname => 'Åsa', surname => 'Öberg', manager => 'anna.lind@' . $on->domain,
             ($on == $acme ? (country => 'SE') : ()) });
         is($queued->{status}, 200, "$on->{company}: queued") or diag $queued->{body};
-        my $task = $on->wait_task($queued->{json}{data}{taskId}, seconds => 60);
+        my $task = $on->wait_task($queued->{json}{data}{taskId});
         is_deeply([grep { !/^(?:done|skipped|already)$/ } values %{ outcomes($task) }], [],
             'a creation with mail, password and webhook') or diag json_text($task);
         my $left = $on->delete('/v1/api/user',
             { userPrincipalName => $queued->{json}{data}{userPrincipalName}, time => '00:00' });
-        $on->wait_task($left->{json}{data}{taskId}, seconds => 60);
+        $on->wait_task($left->{json}{data}{taskId});
         $on->ctl_ok('cache', 'reset', $on->{company});
         $on->ctl_ok('sync', $on->{company}, '--wait');
         $on->wait_synced;
@@ -82,7 +82,7 @@ for_each_stack {
     is(scalar(my @mails = $smtp->mail), 4, 'four mails arrived');
     is(scalar(my @calls = $hook->calls('/ok')), 2, 'two calls of the webhook');
     $worker->signal('HUP');
-    ok($worker->log_has(qr/configuration was read again/, 10), 'a reload');
+    ok($worker->log_gets(qr/configuration was read again/), 'a reload');
     is($worker->stop, 0, 'a clean end');
     # A service that runs may be at a directory just now, of which --once would tell by its status;
     # one that has ended cleanly has given back its leases.

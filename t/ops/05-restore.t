@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(run_command slurp src_dir tempdir wait_until);
+use Idadmin::Test qw(run_command slurp src_dir tempdir within);
 use Idadmin::Test::Stack;
 
 plan skip_all => 'the commands are root\'s' if $>;
@@ -30,7 +30,7 @@ sub run_all { my ($script) = @_; return run_command(['/bin/sh', '-e', '-c', $scr
 my $task = $stack->post('/v1/api/user',
     { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
 is($stack->wait_task($task)->{state}, 'done', 'somebody was made');
-ok(wait_until(20, sub { grep { ($_->{action} // '') eq 'user.create' } @{
+ok(within(sub { grep { ($_->{action} // '') eq 'user.create' } @{
     $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and is in the audit');
 my $later = $stack->post('/v1/api/user',
     { firstname => 'Bo', surname => 'Ek', date => '2031-01-02' })->{json}{data}{taskId};
@@ -53,7 +53,7 @@ is($stack->get_user('eva.berg@nordic.example', client => $stack->httpd->client)-
     'httpd waits for the worker');
 $stack->worker->start;
 # a lease of the old worker's, if the backup caught it at a synchronisation, is waited out
-$stack->wait_synced(120);
+$stack->wait_synced;
 ok($stack->worker->log_has(qr/the cache was not there and has been made/), 'which makes the cache');
 is($stack->get_user('asa.oberg@nordic.example')->{status}, 200, 'with the people of the directory');
 is($stack->task($task)->{state}, 'done', 'tasks are there');

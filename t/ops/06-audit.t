@@ -27,7 +27,7 @@ sub records_of {
     my ($actor, $count) = @_;
     my @records;
     # Refused credentials are told by the minute, so they may come in between.
-    wait_until(20, sub { @records = grep { $_->{action} ne 'credentials.refused' }
+    within(sub { @records = grep { $_->{action} ne 'credentials.refused' }
         audit_list(actor => $actor, category => 'api'); scalar @records >= $count });
     return @records;
 }
@@ -134,7 +134,7 @@ sub freshness {
         $write ? $stack->post('/v1/api/user',
             { firstname => 'Fresh', surname => 'One', date => '2027-01-01' }, key => 'counted')
             : $stack->get('/v1/api/tasks', key => 'counted');
-        ok within(5, sub {
+        ok within(sub {
             scalar(my @now = audit_list(actor => 'hr-counted', category => 'api')) > $count }),
             ($write ? 'a write' : 'a read') . ' can be read within five seconds';
     }
@@ -171,7 +171,7 @@ sub killed {
     my @answered = map {@$_} @results;
     cmp_ok scalar @answered, '>', 100, 'answers: ' . @answered;
     my (%count, @missing);
-    wait_until(15, sub {
+    within(sub {
         %count = map {
             @$_ } $stack->sql("SELECT endpoint, count(*) FROM audit.record WHERE endpoint LIKE "
             . "'GET /v1/api/r%x%' GROUP BY endpoint");
@@ -221,7 +221,7 @@ sub others {
     my $done = $stack->post('/v1/api/user', { firstname => 'Right', surname => 'Now' });
     $stack->wait_task($done->{json}{data}{taskId});
     my @steps;
-    wait_until(20, sub { @steps = grep { json_text($_) =~ /\Q$done->{json}{data}{taskId}\E/ }
+    within(sub { @steps = grep { json_text($_) =~ /\Q$done->{json}{data}{taskId}\E/ }
         audit_list(category => 'workflow'); $steps[-1] && $steps[-1]{action} eq 'task.done' });
     is join(' ', map { $_->{parameters}{step} // $_->{action} } @steps),
         'createAccount setManager setPhoto task.done', 'what the worker does, in its order';
@@ -308,8 +308,7 @@ sub strangers {
         is int(Time::HiRes::time() / 60), $minute, 'in one minute';
         # children that leave write down what they have counted
         $stack->httpd->restart;
-        my ($record) = wait_until(10,
-            sub { my @all = grep { $_->{action} eq 'credentials.refused' }
+        my ($record) = within(sub { my @all = grep { $_->{action} eq 'credentials.refused' }
             audit_list(category => 'api'); @all == $round && [@all] });
         ok $record, 'one record' or return;
         my $last = $record->[-1];
@@ -354,13 +353,13 @@ sub foreign_files {
                 target => 'honest'));
     Idadmin::Test::give_to(Idadmin::Test::runtime_user(), "$names[4].new");
     rename "$names[4].new", $names[4] or die $!;
-    ok wait_until(20, sub { !-e $names[4] }), 'the segment behind them is taken and removed';
-    ok $stack->worker->log_has(qr/IDA0410 4 files in the spool .*\Q$names[0]\E/, 5),
+    ok within(sub { !-e $names[4] }), 'the segment behind them is taken and removed';
+    ok $stack->worker->log_gets(qr/IDA0410 4 files in the spool .*\Q$names[0]\E/),
         'what is no regular file is told';
-    ok $stack->worker->log_has(qr/IDA0411\ 2\ audit\ records\ in\ the\ spool,\ the\ first\ of
-        \ them\ in\ \Q$names[4]\E/x, 5), 'and what claims to be of somebody else';
+    ok $stack->worker->log_gets(qr/IDA0411\ 2\ audit\ records\ in\ the\ spool,\ the\ first\ of
+        \ them\ in\ \Q$names[4]\E/x), 'and what claims to be of somebody else';
     $stack->get('/v1/api/tasks', key => 'counted');
-    ok wait_until(20, sub { !spool_status($spool, '--json')->{segments} }),
+    ok within(sub { !spool_status($spool, '--json')->{segments} }),
         'later segments are taken too, and nothing waits';
     is spool_status($spool, '--json')->{passedOver}, 4, 'status counts the strangers';
     like spool_status($spool), qr/Audit spool: .*4 files are no regular files/, 'and says so';

@@ -309,7 +309,7 @@ sub leaver {
     is_deeply([$stack->sql("SELECT count(*) FROM access_grant g JOIN cache.directory_user u ON "
         . "u.id = g.user_id WHERE u.upn = '@{[ upn('tove.ahlgren') ]}'")], [[0]],
         'nothing is owed');
-    ok(wait_until(10, sub {
+    ok(within(sub {
         my %seen = map { $_->{action} => 1 }
             grep { ($_->{target} // '') eq upn('tove.ahlgren') } @{
             $stack->ctl_ok('audit', 'list', 'nordic', '--category', 'workflow', '--limit', '200',

@@ -21,10 +21,10 @@ sub evidence { my ($who) = @_; return $stack->ctl('evidence', 'nordic', $who // 
 sub settle {
     my $mark = 'mark' . ++our $marks;
     api('/users', query => $mark);
-    ok(wait_until(15, sub { grep { ($_->{parameters}{query} // '') eq $mark } @{
+    ok(within(sub { grep { ($_->{parameters}{query} // '') eq $mark } @{
         $stack->ctl_ok('audit', 'list', 'nordic', '--limit', '200', '--json') } }),
         'all is recorded');
-    ok(wait_until(15, sub { !grep { $_->[0] } $stack->sql('SELECT count(*) FROM audit_outbox') }),
+    ok(within(sub { !grep { $_->[0] } $stack->sql('SELECT count(*) FROM audit_outbox') }),
         'also what comes by the other way');
 }
 

@@ -8,7 +8,7 @@ plan(skip_all => 'the walk is timed for builds without sanitizers') if build_con
 
 my $walk = run_command([$^X, '-I' . src_dir() . '/t/lib', src_dir() . '/t/demo/demo.pl'],
     env => { DEMO => 'once', IDADMIN_BUILD => build_dir(), IDADMIN_SRC => src_dir() },
-    cwd => build_dir(), timeout => 180);
+    cwd => build_dir());
 is($walk->{exit}, 0, 'the walk ends with 0') or diag($walk->{out}, $walk->{err});
 unlike($walk->{out}, qr/NOT OK/, 'every step held');
 like($walk->{out}, qr/Every step held/, 'and it says so');

@@ -371,15 +371,15 @@ sub killed {
     for my $round (1 .. 3) {
         my $from = $position->();
         $worker->start;
-        wait_until(20, sub { $position->() > $from });
+        within(sub { $position->() > $from });
         $worker->kill9;
     }
     $worker->start;
-    ok(wait_until(60, sub { !glob "$spool/*.audit" }), 'all is ingested after three deaths');
-    ok(wait_until(10, sub { !($stack->sql('SELECT count(*) FROM audit_outbox'))[0][0] }),
+    ok(within(sub { !glob "$spool/*.audit" }), 'all is ingested after three deaths');
+    ok(within(sub { !($stack->sql('SELECT count(*) FROM audit_outbox'))[0][0] }),
         'the outbox too');
-    ok(wait_until(90, sub { -s "$base/checkpoints" }), 'the worker signs and sends by itself');
-    ok(wait_until(60, sub { (rows("min(seq) FROM audit.record WHERE tenant_id = 'nordic'"))[0][0]
+    ok(within(sub { -s "$base/checkpoints" }), 'the worker signs and sends by itself');
+    ok(within(sub { (rows("min(seq) FROM audit.record WHERE tenant_id = 'nordic'"))[0][0]
         == 13 }), 'retention took the beginning');
     $worker->stop;
     my ($count) = rows("count(*) FROM audit.record WHERE tenant_id = 'nordic'");

@@ -55,7 +55,7 @@ sub at_once { my ($id) = @_; my $now = now_ms() - 1000;
 
 sub is_held {
     my ($id, $why, $what) = @_;
-    my $task = $stack->wait_task($id, states => ['attention'], seconds => 20);
+    my $task = $stack->wait_task($id, states => ['attention']);
     like($task->{error}, qr/^Held, because this task is not believed: it.*$why/,
         "$what: it is held");
     is_deeply($task->{actions}, ['cancel'], 'and can be cancelled alone');
@@ -122,7 +122,7 @@ sub copied_from_elsewhere {
     my $copied = copy($real, id => "'01forged0000000000000000cd'", tenant_id => "'acme2'",
         state => "'queued'", finished_at => 0, started_at => 0);
     $stack->worker->start;
-    ok(wait_until(20, sub { row('state', $copied)->[0] eq 'attention' }), 'a copied row is held');
+    ok(within(sub { row('state', $copied)->[0] eq 'attention' }), 'a copied row is held');
     like(row('error', $copied)->[0], qr/not believed: its proof does not fit/, 'with the reason');
     $stack->worker->expect_log(qr/IDA0022 tenant acme2: task $copied/);
 }
@@ -138,7 +138,7 @@ sub replayed {
     $stack->worker->start;
     $stack->wait_task($id);
     ok($stack->slapd->user('siv.twice'), 'done once');
-    ok(wait_until(20, sub { ($stack->sql("SELECT count(*) FROM audit.record WHERE action = "
+    ok(within(sub { ($stack->sql("SELECT count(*) FROM audit.record WHERE action = "
         . "'task.done' AND target = 'siv.twice\@nordic.example'"))[0][0] }), 'as the audit knows');
     $stack->slapd->delete_entry("uid=siv.twice,$Idadmin::Test::Slapd::people");
     $stack->worker->stop;
@@ -172,7 +172,7 @@ sub held_task {
     $stack->ctl_ok('task', 'release', 'nordic', $id, '--accept');
     $stack->wait_task($id);
     ok($stack->slapd->user('siv.due'), 'accepted at the shell, it is carried out as it stands');
-    ok(wait_until(20, sub { ($stack->sql("SELECT count(*) FROM audit.record WHERE action = "
+    ok(within(sub { ($stack->sql("SELECT count(*) FROM audit.record WHERE action = "
         . "'task.accept' AND category = 'portal'"))[0][0] }), 'which the audit tells');
 }
 
@@ -228,7 +228,7 @@ sub rotated {
     $stack->httpd->graceful;
     $stack->ctl_ok('task', 'rotate-key', '--done');
     is($stack->ctl('task', 'rotate-key', '--done')->{exit}, 1, 'once');
-    ok(wait_until(10, sub {
+    ok(within(sub {
         $stack->call(PATCH => "/v1/api/task?id=$waits",
             json => { date => '2031-06-02', time => '09:00' }
         )->{status} == 200 }),
@@ -296,7 +296,7 @@ sub forged_catalog {
     $stack->worker->start;
     my $waits = hire('Sealed');
     $stack->worker->expect_log(qr/not sealed by idadminctl/);
-    ok(wait_until(20, sub { ($stack->task($waits)->{error} // '') =~ /not sealed/
+    ok(within(sub { ($stack->task($waits)->{error} // '') =~ /not sealed/
         || (($stack->task($waits)->{hold} // {})->{reason} // '') =~ /not sealed/ }),
         'a document changed by hand holds its tasks') or diag json_text($stack->task($waits));
 }

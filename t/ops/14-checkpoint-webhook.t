@@ -82,15 +82,15 @@ sub down_and_up {
     my $worker = worker($hook->url('/ok?token=hidden'));
     $worker->expect_log(qr/IDA0422/);
     checkpoint($_) for qw(nordic nordic other nordic other);
-    ok($worker->log_has(qr/IDA0422/, 60), 'the receiver is down: it is said');
+    ok($worker->log_gets(qr/IDA0422/), 'the receiver is down: it is said');
     unlike($worker->log_text, qr/hidden/, 'without what may be a secret');
     is(scalar(() = $hook->calls), 0, 'nothing arrived');
     my $waiting = untold();
     cmp_ok($waiting, '>=', 5, 'they wait');
     $hook->start;
-    ok(wait_until(90, sub { !untold() }), 'up again: all are told');
+    ok(within(sub { !untold() }), 'up again: all are told');
     is(scalar(() = $worker->log_text =~ /IDA0422/g), 1, 'one line for all of that');
-    ok($worker->log_has(qr/takes them again/, 5), 'and one that it is over');
+    ok($worker->log_gets(qr/takes them again/), 'and one that it is over');
     is_complete('down and up');
     my @calls = $hook->calls;
     is(scalar(grep { !$_->{signed} } @calls), 0, 'each call is signed');
@@ -101,7 +101,7 @@ sub down_and_up {
     is($next->{json}{before}, $first->{headers}{'webhook-id'},
         'the ID of a call is what the next checkpoint is put behind');
     checkpoint('other');
-    ok(wait_until(30, sub { !untold() }), 'a new one leaves by itself');
+    ok(within(sub { !untold() }), 'a new one leaves by itself');
     is($worker->stop, 0, 'ended');
 }
 
@@ -114,12 +114,12 @@ sub killed {
     for my $round (1 .. 3) {
         my $before = $hook->calls;
         $worker->start;
-        ok(wait_until(60, sub { scalar $hook->calls > $before }), 'a call is under way');
+        ok(within(sub { scalar $hook->calls > $before }), 'a call is under way');
         $worker->kill9;
     }
     cmp_ok(untold(), '>', 0, 'killed three times before the last');
     $worker->start;
-    ok(wait_until(60, sub { !untold() }), 'the next worker tells the rest');
+    ok(within(sub { !untold() }), 'the next worker tells the rest');
     is_complete('killed');
     cmp_ok(scalar $hook->calls, '<=', scalar(received()) + 3, 'at most one call twice a death');
     is($worker->stop, 0, 'ended');
@@ -129,13 +129,13 @@ sub killed {
 sub refusing {
     my $worker = worker($hook->url('/busy/2/503'));
     checkpoint('nordic');
-    ok(wait_until(60, sub { !untold() }), 'taken at the third call');
+    ok(within(sub { !untold() }), 'taken at the third call');
     is(scalar(grep { $_->{path} =~ /busy/ } $hook->calls), 3, 'three calls');
     $worker->stop;
     $worker = worker($hook->tls_url('/ok'), '--audit-webhook-ca-file',
         Idadmin::Test::Tls::files()->{ca});
     checkpoint('other');
-    ok(wait_until(60, sub { !untold() }), 'over TLS');
+    ok(within(sub { !untold() }), 'over TLS');
     $worker->stop;
     is_complete('refusing');
 }

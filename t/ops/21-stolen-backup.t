@@ -85,7 +85,7 @@ for_each_stack {
                 allowPrivate => JSON::PP::true()))]);
     $stack->apply_tenant($document);
     my $hire = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg' });
-    $stack->wait_task($hire->{json}{data}{taskId}, seconds => 60);
+    $stack->wait_task($hire->{json}{data}{taskId});
     my ($mail) = $smtp->mail("first.line\@$domain");
     my ($password) = $mail->{body} =~ /^asa\.oberg\S*\n(\S{32})$/m or die "no password by mail\n";
     my $later = $stack->post('/v1/api/user', { firstname => 'Later', surname => 'Work',
@@ -117,7 +117,7 @@ for_each_stack {
     $stack->apply_tenant($document);
     $stack->worker->start;
     my $after = $stack->post('/v1/api/user', { firstname => 'After', surname => 'Theft' });
-    is($stack->wait_task($after->{json}{data}{taskId}, seconds => 60)->{state}, 'done',
+    is($stack->wait_task($after->{json}{data}{taskId})->{state}, 'done',
         'with new keys work goes on');
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'under a whole chain');
     # He has the store's write access, too, and so its word for which key is the newest.

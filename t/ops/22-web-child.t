@@ -131,7 +131,7 @@ sub cannot {
         'without the task key it is held');
     $stack->worker->expect_log(qr/IDA0022 tenant nordic: task $id/);
 
-    ok(wait_until(20, sub { @{ $stack->ctl_ok('audit', 'list', 'nordic', '--json') } > 2 }),
+    ok(within(sub { @{ $stack->ctl_ok('audit', 'list', 'nordic', '--json') } > 2 }),
         'there is an audit');
     my $denied = qr/permission denied|readonly database/;
     like(web_sql($_) // 'it was done', $denied, $_) for "UPDATE audit.record SET outcome = 'ok'",
@@ -155,7 +155,7 @@ sub cannot {
         person => "'greta.dahl\@nordic.example'", upn => "'greta.dahl\@nordic.example'",
         released => 1);
     web_signed($forged);
-    my $failed = $stack->wait_task($protected, states => [qw(failed attention)], seconds => 60);
+    my $failed = $stack->wait_task($protected, states => [qw(failed attention)]);
     like(json_text($failed), qr/protectedAccounts: it is never changed/,
         'a protected account is left alone, whoever signs');
     is_deeply($stack->slapd->user('greta.dahl'), $before, 'as the directory says');
@@ -171,9 +171,9 @@ sub can {
         upn => "'by.child\@nordic.example'", mail => "'by.child\@nordic.example'",
         username => "'hr-full'");
     web_signed($sql);
-    is($stack->wait_task($id, seconds => 60)->{state}, 'done',
+    is($stack->wait_task($id)->{state}, 'done',
         'it queues a hire, which is carried out');
-    ok(wait_until(20, sub { grep { ($_->{target} // '') eq 'by.child@nordic.example' } @{
+    ok(within(sub { grep { ($_->{target} // '') eq 'by.child@nordic.example' } @{
         $stack->ctl_ok('audit', 'list', 'nordic', '--category', 'workflow', '--json') } }),
         'and is in the audit');
 
@@ -190,12 +190,12 @@ sub can {
     };
     $stack->worker->expect_log(qr/IDA0319/);
     $forged->(first => 0);
-    $stack->wait_task($task{first}, seconds => 60);
+    $stack->wait_task($task{first});
     $forged->(braked => 0);
-    my $braked = $stack->wait_task($task{braked}, states => ['attention'], seconds => 60);
+    my $braked = $stack->wait_task($task{braked}, states => ['attention']);
     like($braked->{error}, qr/^Held by the brake/, 'the brake holds what it signs');
     $forged->(released => 1);
-    $stack->wait_task($task{released}, seconds => 60);
+    $stack->wait_task($task{released});
     my ($said) = slurp(src_dir() . '/SECURITY.md') =~ /^(\| A compromised httpd child .*)$/m;
     my (undef, undef, $gains) = split /\|/, $said;
     like($gains, qr/releases what the brake holds/,

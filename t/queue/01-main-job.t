@@ -6,7 +6,7 @@ use warnings;
 use utf8;
 use Test::More;
 use Encode ();
-use Idadmin::Test qw(for_each_engine json_text wait_until);
+use Idadmin::Test qw(for_each_engine json_text within);
 use Idadmin::Test::Minute qw(post_ahead wait_on_time);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall outcomes step);
@@ -117,13 +117,13 @@ sub manager_from_queue {
         { firstname => 'New', surname => 'Junior', manager => $boss->{userPrincipalName},
         date => $date, time => $time })->{json}{data};
     $stack->ctl_ok('task', 'reschedule', 'nordic', $junior->{taskId}, wall(time - 120));
-    ok(wait_until(10, sub { my $t = $stack->task($junior->{taskId});
+    ok(within(sub { my $t = $stack->task($junior->{taskId});
         $t->{state} eq 'queued' && $t->{attempts} > 0 }),
         'the manager is not there yet: the task waits');
     like($stack->task($junior->{taskId})->{error}, qr/new\.boss/, 'with a readable reason');
     $stack->ctl_ok('task', 'reschedule', 'nordic', $boss->{taskId}, wall(time - 120));
     $stack->wait_task($boss->{taskId});
-    is(outcomes($stack->wait_task($junior->{taskId}, seconds => 60))->{setManager}, 'done',
+    is(outcomes($stack->wait_task($junior->{taskId}))->{setManager}, 'done',
         'once the manager exists the step is done');
     is($stack->slapd->user('new.junior')->{manager}[0],
         'uid=new.boss,ou=people,dc=nordic,dc=example', 'in the directory too');
@@ -133,21 +133,21 @@ sub manager_from_queue {
 sub changes_arrive {
     $stack->slapd->modify("dn: uid=rut.sandell,ou=people,dc=nordic,dc=example\nchangetype: "
         . "modify\nreplace: title\ntitle: Chief of people\n");
-    ok(wait_until(10, sub { ($stack->get_user("rut.sandell\@$domain")->{json}{data}{user}{jobTitle}
+    ok(within(sub { ($stack->get_user("rut.sandell\@$domain")->{json}{data}{user}{jobTitle}
         // '') eq 'Chief of people' }), 'a change is seen');
     $stack->slapd->add_user('by.hand', givenName => 'By', sn => 'Hand');
-    ok(wait_until(10, sub { $stack->get_user("by.hand\@$domain")->{status} == 200 }),
+    ok(within(sub { $stack->get_user("by.hand\@$domain")->{status} == 200 }),
         'an entry made by hand is seen');
     $stack->slapd->modify("dn: uid=by.hand,ou=people,dc=nordic,dc=example\nchangetype: "
         . "modrdn\nnewrdn: uid=by.head\ndeleteoldrdn: 1\n");
     $stack->slapd->delete_entry('uid=by.head,ou=people,dc=nordic,dc=example');
-    ok(wait_until(10, sub { $stack->get_user("by.hand\@$domain")->{status} == 404 }),
+    ok(within(sub { $stack->get_user("by.hand\@$domain")->{status} == 404 }),
         'and its end, after a rename too');
 }
 
 sub audit {
     my $items;
-    ok(wait_until(20, sub {
+    ok(within(sub {
         $items = $stack->ctl_ok('audit', 'list', 'nordic', '--limit', 200, '--json');
         # a list is one page
         my %kinds = map { ("@$_" =>

@@ -5,7 +5,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine in_parallel wait_until);
+use Idadmin::Test qw(for_each_engine in_parallel within);
 use Idadmin::Test::Gate ();
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Smtp ();
@@ -72,14 +72,14 @@ sub at_random {
     cmp_ok($kills, '>=', 2, "$kills times a worker was killed at random");
     note(open_tasks($stack, 'running') . ' tasks were left running');
     # A killed probe of a held directory keeps others off it for 45 s.
-    ok(wait_until(50, sub { !open_tasks($stack, 'queued') }), 'the survivors do what is queued')
+    ok(within(sub { !open_tasks($stack, 'queued') }), 'the survivors do what is queued')
         or diag(join "\n", map { join ' ',
             map { $_
             // '-' } @$_ } $stack->sql("SELECT t.upn, t.error, t.next_at, h.hold_reason, "
             . "h.hold_until FROM task t LEFT JOIN directory_state h ON h.tenant_id = t.tenant_id "
             . "WHERE t.state = 'queued' LIMIT 5"));
     my $pids = join ', ', map { $_->pid } @workers;
-    ok(wait_until(20, sub { my ($row) =
+    ok(within(sub { my ($row) =
         $stack->sql("SELECT count(*) FROM worker WHERE pid IN ($pids)"); $row->[0] == @workers }),
         'and are up');
     return (\@ids, @workers);
@@ -155,7 +155,7 @@ sub queue_actors {
 # Who waits where is told by the other side: the directory, the mail server, the receiver.
 sub actors_wait {
     my ($stack, $gate, $out, @acts) = @_;
-    ok(wait_until(15, sub { grep({ $_ eq 'killed in an action' } $gate->waiting)
+    ok(within(sub { grep({ $_ eq 'killed in an action' } $gate->waiting)
         && $out->{smtp}->mail("held.mail\@$domain") && $hook->calls($out->{path}) }),
         'and each action') if @acts;
     is((steps_in_hand($stack, $acts[$_]))[0],
@@ -238,8 +238,7 @@ sub steps_in_hand {
 sub all_wait {
     my ($stack, $gate, @cases) = @_;
     my $looks = 0;
-    ok(wait_until(15,
-        sub { $stack->sql('UPDATE directory_state SET hold_reason = NULL, hold_until = 0')
+    ok(within(sub { $stack->sql('UPDATE directory_state SET hold_reason = NULL, hold_until = 0')
         if ++$looks % 5 == 0; my %waits = map { $_ => 1 } $gate->waiting;
         !grep { !$waits{ $_->{name} } } @cases }), 'each task waits in its call')
         or diag("waiting: " . join('; ', $gate->waiting));
@@ -269,7 +268,7 @@ sub in_each_step {
     $victim->expect_log(qr/IDA0/);
     all_wait($stack, $gate, @cases);
     actors_wait($stack, $gate, $out, @acts);
-    ok(wait_until(10, sub { grep { $_ eq 'before' } $gate->waiting }),
+    ok(within(sub { grep { $_ eq 'before' } $gate->waiting }),
         'and the loner before its last step');
     # Looks for the person by ID come in several steps: they are let through up to the one of
     # `verify`.
@@ -279,12 +278,12 @@ sub in_each_step {
         $loner->{name} = "look $look";
         $gate->hold($loner->{name}, '^SEARCH\\b(?s:.*)entryUUID=');
         $gate->release($before => 'landed');
-        wait_until(20, sub { grep { $_ eq $loner->{name} } $gate->waiting });
+        within(sub { grep { $_ eq $loner->{name} } $gate->waiting });
     }
     push @cases, $loner;
     all_wait($stack, $gate, @cases);
     # Once begun it stays so: the gate holds its search.
-    ok(wait_until(20, sub { my ($owner) =
+    ok(within(sub { my ($owner) =
         $stack->sql("SELECT sync_owner FROM directory_state WHERE tenant_id = 'nordic' AND "
         . "directory = 'onPremises'"); $owner->[0] }),
         'and a worker that is or will be dead is in a sync');
@@ -345,7 +344,7 @@ sub nothing_lost {
     is_deeply($held, ['0', '0', '0'], 'no lock, reservation or seat is left behind')
         or diag("@$held");
     my ($records) = ([0]);
-    ok(wait_until(10, sub {
+    ok(within(sub {
         ($records) =
             $stack->sql("SELECT count(*) FROM audit.record WHERE action IN ('user.create', "
             . "'user.delete', 'user.update') AND outcome = 'ok' AND category = 'api'");
@@ -376,7 +375,7 @@ for_each_engine {
     my ($engine) = @_;
     my $now = $prepared{$engine} or BAIL_OUT("$engine was not prepared");
     my $stack = $now->{stack};
-    ok(wait_until($lease + $call + 15, sub { !open_tasks($stack, 'queued', 'running') }),
+    ok(within(sub { !open_tasks($stack, 'queued', 'running') }),
         'everything that was left is taken over');
     my ($last) = map {
         $_->[0] / 1000 - $now->{since} } $stack->sql('SELECT max(finished_at) FROM task');
@@ -390,9 +389,9 @@ for_each_engine {
 
     my ($before) = map { $_->[0] } (reverse $now->{gate}->writes)[0];
     $now->{sleeper}->signal('CONT');
-    ok($now->{sleeper}->log_has(qr/IDA03(?:00|10|13|25)/, 10),
+    ok($now->{sleeper}->log_gets(qr/IDA03(?:00|10|13|25)/),
         'the worker that stood still sees that its tasks are taken');
-    ok(wait_until(10, sub { my $log = $now->{sleeper}->log_text;
+    ok(within(sub { my $log = $now->{sleeper}->log_text;
         my %let = map { $_ => 1 } $log =~ /IDA03(?:00|10|13|25).*?task (\w+)/g;
         !grep { !$let{ $_->{id} } } grep { $_->{name} =~ /^stopped/ } @{ $now->{cases} } }),
         'all of them');

@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine in_parallel wait_until);
+use Idadmin::Test qw(for_each_engine in_parallel within);
 use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Stack ();
 use Time::HiRes ();
@@ -43,7 +43,7 @@ sub shared_work {
     my ($stack, $second) = @_;
     my @ids = queue_many($stack, 'w', 50);
     is(scalar(grep {/^status/} @ids), 0, '200 are queued');
-    ok(wait_until(60, sub { !open_tasks($stack) }), 'all are carried out');
+    ok(within(sub { !open_tasks($stack) }), 'all are carried out');
     once_each($stack, 'w', @ids);
     my ($claims) = $stack->sql("SELECT max(fence), max(attempts) FROM task");
     is_deeply($claims, ['1', '0'], 'each was claimed once and tried once');
@@ -59,7 +59,7 @@ sub crash {
     $stack->stand_still(@workers);    # so that there is work left to be in the middle of
     my @ids = queue_many($stack, 'c', 25);
     $_->signal('CONT') for @workers;
-    ok(wait_until(10, sub { open_tasks($stack) < 95 }), 'work is going on');
+    ok(within(sub { open_tasks($stack) < 95 }), 'work is going on');
     cmp_ok(open_tasks($stack), '>', 5, 'and not done');
     $server->stop('QUIT');
     my $refused = $stack->post('/v1/api/user', { firstname => 'While', surname => 'Away' });
@@ -67,13 +67,13 @@ sub crash {
     ok($refused->{headers}{'retry-after'}, 'with Retry-After');
     Time::HiRes::sleep(1.5);
     $server->start;
-    ok(wait_until(10, sub { $stack->get_user("eva.berg\@$domain")->{status} == 200 }),
+    ok(within(sub { $stack->get_user("eva.berg\@$domain")->{status} == 200 }),
         'httpd goes on by itself');
-    ok(wait_until(90, sub { !open_tasks($stack) }), 'the workers too')
+    ok(within(sub { !open_tasks($stack) }), 'the workers too')
         or diag($stack->worker->log_text);
     once_each($stack, 'c', @ids);
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain of records is whole');
-    ok(wait_until(10, sub { my ($row) =
+    ok(within(sub { my ($row) =
         $stack->sql("SELECT count(*) FROM audit.record WHERE action = 'user.create' AND outcome = "
         . "'ok' AND parameters LIKE '%\"c_\"%'"); $row->[0] == @ids }), 'with every request');
 }

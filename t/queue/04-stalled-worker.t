@@ -5,7 +5,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text wait_until);
+use Idadmin::Test qw(for_each_engine json_text within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Gate ();
 use Idadmin::Test::Stack ();
@@ -44,8 +44,7 @@ sub join_now {
 sub until_it_waits {
     my ($case, $waits) = @_;
     my ($looks, $there) = (0);
-    wait_until(30,
-        sub { $case->{on}->sql('UPDATE directory_state SET hold_reason = NULL, hold_until = 0')
+    within(sub { $case->{on}->sql('UPDATE directory_state SET hold_reason = NULL, hold_until = 0')
         if ++$looks % 5 == 0; $there = $waits->() });
     ok($there, "$case->{name} waits in its call")
         or diag(json_text($case->{on}->task($case->{id})));
@@ -96,7 +95,7 @@ sub wakes {
     my ($stack, $other, $gate, $sleeper) = @$now{qw(stack other gate sleeper)};
     my @cases = @{ $now->{cases} };
     for my $case (@cases) {
-        my $task = $case->{on}->wait_task($case->{id}, seconds => $lease + $call + 15);
+        my $task = $case->{on}->wait_task($case->{id});
         is_deeply([@{ outcomes($task) }{ map { "Joiner/$_ addToGroup" } 1 .. 3 }],
             [map { $_ eq 'done' ? 'done'
             : 'already' } @{ outcomes($task) }{ map { "Joiner/$_ addToGroup" } 1 .. 3 }],
@@ -112,7 +111,7 @@ sub wakes {
     my ($before) = map { $_->[0] } (reverse $gate->writes)[0];
     my $posts = $other->cloud->requests('POST /groups/{id}/members/$ref');
     $sleeper->signal('CONT');
-    ok(wait_until(20, sub { my $log = $sleeper->log_text;
+    ok(within(sub { my $log = $sleeper->log_text;
         my %let = map { $_ => 1 } $log =~ /IDA03(?:00|10|13|25).*?task (\w+)/g;
         !grep { !$let{ $_->{id} } } @cases }), 'the worker that stood still lets go of each')
         or diag($sleeper->log_text);

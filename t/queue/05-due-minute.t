@@ -5,7 +5,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine in_parallel wait_until);
+use Idadmin::Test qw(for_each_engine in_parallel within);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall);
 use Time::HiRes ();
@@ -42,8 +42,7 @@ for_each_engine {
     $stack->sql_signed("UPDATE task SET due_at = $at, next_at = $at, wall_fixed = 0 WHERE state = "
         . "'queued'");
     cmp_ok(Time::HiRes::time() * 1000, '<', $due, 'all are queued in time');
-    ok(wait_until(30 + $spread + $count / 10,
-        sub { !grep { $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'") }),
+    ok(within(sub { !grep { $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'") }),
         'all are done');
     my @late = sort { $a <=> $b }
         map { $_->[0] / 1000 } $stack->sql('SELECT started_at - due_at FROM task');

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use JSON::PP ();
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text wait_until);
+use Idadmin::Test qw(for_each_engine json_text within);
 use Idadmin::Test::Stack ();
 
 my $domain = $Idadmin::Test::Slapd::domain;
@@ -24,7 +24,7 @@ sub deletion_guard {
     my $stopped = $stack->ctl('sync', 'nordic', '--wait');
     is($stopped->{exit}, 1, 'sync --wait: exit 1');
     like($stopped->{err}, qr/onPremises: .*\d/, 'and the reason');
-    ok($stack->worker->log_has(qr/IDA0502.*--accept-deletions/, 5), 'the log names the way out');
+    ok($stack->worker->log_gets(qr/IDA0502.*--accept-deletions/), 'the log names the way out');
     cmp_ok(users(), '>', 20, 'the cache is as it was');
     is($stack->ctl('sync', 'nordic', '--wait')->{exit}, 1, 'asking again does not help');
     my $accepted = $stack->ctl('sync', 'nordic', '--wait', '--accept-deletions', '--json');
@@ -42,11 +42,11 @@ sub brake {
         [0, 0, 1, 1], 'of four that are overdue the third and fourth are warned of');
     my @ids = map { $_->{json}{data}{taskId} } @answers;
     my $states = sub { return join ' ', sort map { $stack->task($_)->{state} } @ids };
-    ok(wait_until(15, sub { $states->() eq 'attention attention done done' }),
+    ok(within(sub { $states->() eq 'attention attention done done' }),
         'two are carried out, two are held') or diag($states->());
     my @held = grep { $stack->task($_)->{state} eq 'attention' } @ids;
     like($stack->task($held[0])->{error}, qr/brake/, 'with the reason');
-    ok($stack->worker->log_has(qr/IDA0319.*nordic/, 5), 'and an alarm');
+    ok($stack->worker->log_gets(qr/IDA0319.*nordic/), 'and an alarm');
     my $release = sub { my ($key) = @_;
         return $stack->call(POST => "/v1/api/task/release?id=$held[0]", key => $key, body => '') };
     my $own = $release->('full');
@@ -95,13 +95,13 @@ sub brake_on_updates {
     # The first two are over before the others are there: which of four that are due at once begin
     # first is nobody's promise.
     my @answers = ($disable->('ida.wall'), leave('johan.asberg'));
-    ok(wait_until(15, sub { $states_of->(@answers) eq 'done done' }), 'two are carried out')
+    ok(within(sub { $states_of->(@answers) eq 'done done' }), 'two are carried out')
         or diag($states_of->(@answers));
     push @answers, $disable->('karin.hedlund'), leave('lars.moberg');
     is_deeply([map { $_->{status} } @answers], [(200) x 4],
         'two updates that disable and two offboardings')
         or diag(explain([map { $_->{body} } @answers]));
-    ok(wait_until(15, sub { $states_of->(@answers[2, 3]) eq 'attention attention' }),
+    ok(within(sub { $states_of->(@answers[2, 3]) eq 'attention attention' }),
         'the other two are held') or diag($states_of->(@answers));
     is_deeply([map { scalar grep {/brake.*likely/} @{ $_->{json}{data}{warnings} } } @answers],
         [0, 0, 1, 1], 'which they were warned of');
@@ -135,7 +135,7 @@ for_each_engine {
     my $document = $stack->tenant_document;
     $document->{directories}{onPremises}{syncInterval} = '1h';    # only when asked for
     $stack->apply_tenant($document);
-    ok(wait_until(10, sub { $stack->ctl('sync', 'nordic', '--wait')->{exit} == 0 }), 'synced');
+    ok(within(sub { $stack->ctl('sync', 'nordic', '--wait')->{exit} == 0 }), 'synced');
     subtest deletion_guard => \&deletion_guard;
     $stack->worker->stop;
     subtest brake => \&brake;

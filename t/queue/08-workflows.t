@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text secret_file slurp spew wait_until);
+use Idadmin::Test qw(for_each_engine json_text secret_file slurp spew within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Smtp ();
@@ -35,7 +35,7 @@ sub joiner {
     my $queued = join_now($on, firstname => 'Åsa', surname => "Öberg$tag", jobTitle => 'Säljare',
         department => 'Försäljning', manager => $manager,
         ($on->{company} eq 'acme' ? (country => 'SE') : ()));
-    my $task = $on->wait_task($queued->{taskId}, seconds => 60);
+    my $task = $on->wait_task($queued->{taskId});
     my $upn = $queued->{userPrincipalName};
     is_deeply(outcomes($task),
         { createAccount => 'done', setManager => 'done', setPhoto => 'skipped',
@@ -125,7 +125,7 @@ sub joiner_in_the_cloud {
 
 sub leaver_on_premises {
     my ($upn) = @_;
-    my $task = $stack->wait_task(leave_now($stack, $upn), seconds => 60);
+    my $task = $stack->wait_task(leave_now($stack, $upn));
     my %want = (disableAccount => 'done', revokeSessions => 'skipped', revokeMemberships => 'done',
         'Leaver/2 unassignRoleTemplates' => 'done', 'Leaver/1 removeLicenses' => 'skipped',
         'Leaver/3 setAttribute' => 'done',
@@ -147,7 +147,7 @@ sub leaver_on_premises {
         'which the last look leaves alone, and names');
     ok(!$entry->{physicaldeliveryofficename} && !$entry->{roomnumber}, 'the attribute is cleared');
     my $boss = $stack->wait_task(leave_now($stack, "johan.asberg\@nordic.example",
-        jobTitle => 'Adviser'), seconds => 60);
+        jobTitle => 'Adviser'));
     is(outcomes($boss)->{'Leaver/4 transferReports'}, 'done', 'reports of a leaver');
     like(step($boss, 'Leaver/4 transferReports')->{detail}, qr/5 reports now report to eva\.berg/,
         'are told');
@@ -159,7 +159,7 @@ sub leaver_on_premises {
 
 sub leaver_in_the_cloud {
     my ($upn) = @_;
-    my $task = $other->wait_task(leave_now($other, $upn), seconds => 60);
+    my $task = $other->wait_task(leave_now($other, $upn));
     my $got = outcomes($task);
     is($got->{"Leaver/$_"}, 'done', "Leaver/$_")
         for '1 removeLicenses', '3 setAttribute', '5 addToGroup', '6 sendEmail', '7 callWebhook';
@@ -169,7 +169,7 @@ sub leaver_in_the_cloud {
     is_deeply([$user->{groups}, $user->{assignedLicenses}, $user->{officeLocation}],
         [['Finance'], [], undef], 'no licence, no attribute, in the group of the workflow alone');
     ok(!$user->{accountEnabled}, 'disabled');
-    my $boss = $other->wait_task(leave_now($other, "johan.asberg\@acme.example"), seconds => 60);
+    my $boss = $other->wait_task(leave_now($other, "johan.asberg\@acme.example"));
     is(outcomes($boss)->{'Leaver/4 transferReports'}, 'done', 'reports of a leaver')
         or diag(json_text($boss));
     is($other->cloud->user("maria.oqvist\@acme.example")->{manager}, "eva.berg\@acme.example",
@@ -183,7 +183,7 @@ sub changed_person {
     my $answer = $on->call(PATCH => '/v1/api/user',
         json => { userPrincipalName => $upn, department => 'Nya avdelningen', jobTitle => 'Chef' });
     is($answer->{status}, 200, 'an update is queued') or diag $answer->{body};
-    my $task = $on->wait_task($answer->{json}{data}{taskId}, seconds => 60);
+    my $task = $on->wait_task($answer->{json}{data}{taskId});
     is_deeply([@{ outcomes($task) }{ 'updateAccount', map {"Mover/$_"} '1 sendEmail',
         '2 setAttribute', '3 callWebhook' }], [('done') x 4], 'its actions follow')
         or diag(json_text($task));
@@ -207,7 +207,7 @@ sub left_meanwhile {
     $stack->worker->expect_log(qr/IDA0317 task \S+ \(userCreate hasty\.leaver/);
     $stack->wait_synced;
     my $queued = join_now($stack, firstname => 'Hasty', surname => 'Leaver');
-    ok(wait_until(20, sub { my $t = $stack->task($queued->{taskId});
+    ok(within(sub { my $t = $stack->task($queued->{taskId});
         $t->{state} eq 'queued' && $t->{attempts} }), 'a joiner waits');
     $stack->wait_task(leave_now($stack, $queued->{userPrincipalName}));
     $stack->sql("UPDATE task SET next_at = 0 WHERE id = '$queued->{taskId}' AND state = 'queued'");
@@ -269,7 +269,7 @@ sub whose_password {
     $on->wait_task(leave_now($on, $upn));
     my $back = join_now($on, firstname => 'Vera', surname => 'Kept', employeeId => 'K-1',
         manager => $eva, rehire => 'restore');
-    $task = $on->wait_task($back->{taskId}, seconds => 60);
+    $task = $on->wait_task($back->{taskId});
     is_deeply([@{ outcomes($task) }{qw(setManager), 'Welcome/1 sendInitialPassword'}],
         ['done', 'done'], 'who comes back has another manager, and a password')
         or diag(json_text($task));
@@ -311,7 +311,7 @@ sub manager_gone {
     $stack->worker->expect_log(qr/IDA0317 task \S+ \(user(?:Create left\.alone|Update bo\.ek)/);
     my $now = sub { $on->ctl_ok('task', 'reschedule', 'leaderless', $_[0]{taskId},
         Idadmin::Test::Times::wall(time - 120));
-        return $on->wait_task($_[0]{taskId}, states => ['failed'], seconds => 60) };
+        return $on->wait_task($_[0]{taskId}, states => ['failed']) };
     my $task = $now->($junior);
     is_deeply(outcomes($task),
         { createAccount => 'done', setManager => 'failed', setPhoto => 'done',
@@ -324,11 +324,11 @@ sub manager_gone {
     is($on->call(PATCH => '/v1/api/user',
         json => { userPrincipalName => $junior->{userPrincipalName},
         manager => "anna.lind\@$domain" })->{status}, 200, 'somebody gives her a manager');
-    ok(wait_until(20, sub { ($stack->slapd->user('left.alone')->{manager}[0]
+    ok(within(sub { ($stack->slapd->user('left.alone')->{manager}[0]
         // '') =~ /^uid=anna\.lind,/ }), 'who is in the directory');
     my $before = () = $smtp->mail("anna.lind\@$domain");
     is($on->post("/v1/api/task/retry?id=$junior->{taskId}")->{status}, 200, 'it is tried again');
-    $task = $on->wait_task($junior->{taskId}, seconds => 60);
+    $task = $on->wait_task($junior->{taskId});
     is_deeply([$task->{error}, @{ outcomes($task) }{qw(setManager), 'Arrival/2 sendEmail'}],
         [undef, 'already', 'done'], 'and done') or diag(json_text($task));
     like(step($task, 'setManager')->{detail},

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Smtp ();
 use Idadmin::Test::Stack ();
 use IO::Socket::INET ();
@@ -33,11 +33,11 @@ for my $n (1 .. $count) {
     is($answer->{status}, 200, "joiner $n is queued");
     push @tasks, $answer->{json}{data};
 }
-ok(wait_until(40, sub { $stack->worker->log_has(qr/IDA0326/) }), 'the silence is told');
+ok(within(sub { $stack->worker->log_has(qr/IDA0326/) }), 'the silence is told');
 $stack->worker->expect_log(qr/IDA0326/);
 my $waits = sub { grep { ($stack->task($_->{taskId})->{error}
     // '') =~ /Waits for the mail server, which did not answer/ } @tasks };
-ok(wait_until(20, sub { connections(); $waits->() >= $count - 2 * $threads - 1 }),
+ok(within(sub { connections(); $waits->() >= $count - 2 * $threads - 1 }),
     'those who did not find out themselves wait, and say for what');
 is_deeply([grep { $_->{state} ne 'queued' && $_->{state} ne 'running' }
     map { $stack->task($_->{taskId}) } @tasks], [], 'nothing is said to be done or failed');
@@ -53,7 +53,7 @@ is($stack->wait_task($update->{json}{data}{taskId})->{state}, 'done',
 
 close $_ for @held, $mute;
 $smtp->start;
-is($stack->wait_task($_->{taskId}, seconds => 60)->{state}, 'done', "$_->{userPrincipalName}: done")
+is($stack->wait_task($_->{taskId})->{state}, 'done', "$_->{userPrincipalName}: done")
     for @tasks;
 is_deeply([sort map { $_->{to}[0] } $smtp->mail], [sort map { $_->{userPrincipalName} } @tasks],
     'every mail went out once');

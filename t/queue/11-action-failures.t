@@ -8,7 +8,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(wait_until);
+use Idadmin::Test qw(within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Smtp ();
 use Idadmin::Test::Stack ();
@@ -49,7 +49,7 @@ sub change { my ($on, $uid, %values) = @_;
 # Every row as it is told in the three places.
 sub rows {
     my ($on, $id, @rows) = @_;
-    my $task = $on->wait_task($id, seconds => 60);
+    my $task = $on->wait_task($id);
     told_alike($on, $task);
     for my $row (@rows) {
         my ($name, $action, $outcome, $says) = @$row;
@@ -423,12 +423,12 @@ sub order {
     my ($chain) = @_;
     my $id = change($chain, 'greta.dahl');
     for (grep { $_->{outcome} eq 'unknown' } @order) { # the twelfth try is the last
-        ok(wait_until(20, sub { my $t = $chain->task($id);
+        ok(within(sub { my $t = $chain->task($id);
             $t->{state} eq 'queued' && $t->{attempts} % 11 == 1 }), 'it waits for another try');
         $chain->sql("UPDATE task SET attempts = attempts + 10, next_at = 0 WHERE id = '$id' AND "
             . "state = 'queued'");
     }
-    my $task = $chain->wait_task($id, states => ['attention'], seconds => 60);
+    my $task = $chain->wait_task($id, states => ['attention']);
     told_alike($chain, $task);
     for my $o (@order) {
         my @is = map { $_->{outcome} } map { step($task, "$o->{name}/$_ callWebhook") } 1 .. 3;

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text secret_file slurp spew wait_until);
+use Idadmin::Test qw(for_each_engine json_text secret_file slurp spew within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Smtp ();
@@ -36,13 +36,13 @@ sub given_up {
     my $id = join_now($stack, firstname => 'Stub', surname => 'Born')->{taskId};
     for my $round ([1, 11], [12, 22]) {
         my ($from, $to) = @$round;
-        ok(wait_until(20, sub { my $task = $stack->task($id);
+        ok(within(sub { my $task = $stack->task($id);
             $task->{state} eq 'queued' && $task->{attempts} == $from }),
             "it waits after $from tries");
         $stack->sql("UPDATE task SET attempts = $to, next_at = 0 WHERE id = '$id' AND state = "
             . "'queued'");
     }
-    my $task = $stack->wait_task($id, states => ['attention'], seconds => 60);
+    my $task = $stack->wait_task($id, states => ['attention']);
     my %got = %{ outcomes($task) };
     is_deeply([@got{'Stubborn/1 sendEmail', 'Stubborn/2 sendEmail', 'Stubborn/3 callWebhook'}],
         [qw(failed unknown skipped)], 'each ends as what it is') or diag(json_text($task));
@@ -56,7 +56,7 @@ sub given_up {
     ok(@same && !grep({ $_ ne $first } @same), 'a mail that was sent again has one ID');
     # Cancelled between two tries: what has not ended never will.
     my $other = join_now($stack, firstname => 'Can', surname => 'Celled')->{taskId};
-    ok(wait_until(20, sub { my $t = $stack->task($other);
+    ok(within(sub { my $t = $stack->task($other);
         $t->{state} eq 'queued' && $t->{attempts} }), 'another one waits');
     $stack->ctl_ok('task', 'cancel', 'givenup', $other);
     my ($run) = grep { $_->{event}{taskId} eq $other } @{
@@ -80,13 +80,13 @@ sub cloud_failures {
     $on->{company} = 'cumulus';
     $on->create_key(full => 'hr-full', 'full');
     $on->create_key(read => 'hr-read', 'read-only');
-    ok(wait_until(30, sub { $on->get_user($upn)->{status} == 200 }), 'a tenant in the cloud');
+    ok(within(sub { $on->get_user($upn)->{status} == 200 }), 'a tenant in the cloud');
     $on->cloud->control(faults => { method => '^PATCH$', path => '^/users/[^/]+$', do => 'status',
         status => 403, error => { code => 'Authorization_RequestDenied' } });
     $on->worker->expect_log(qr/IDA0316/);
     my $before = () = $smtp->mail('first.line@nordic.example');
     my $task = $on->wait_task(join_now($on, firstname => 'Cloud', surname => 'Fail',
-        country => 'SE')->{taskId}, seconds => 60);
+        country => 'SE')->{taskId});
     $on->cloud->control(clearFaults => $true);
     my @want = (['1 addToGroup', 'failed', qr/rule|dynamic/i],
         ['2 addToGroup', 'failed', qr/on-premises/], ['3 assignRoleTemplate', 'failed', qr/SPE_E5/],
@@ -144,8 +144,7 @@ sub failures {
         act('transferReports')));
     $stack->wait_synced;
     spew($no_secret, "whsec_dG9vIHNob3J0\n");    # apply would have refused it
-    my $task = $stack->wait_task(join_now($stack, firstname => 'Fail', surname => 'Ing')->{taskId},
-        seconds => 60);
+    my $task = $stack->wait_task(join_now($stack, firstname => 'Fail', surname => 'Ing')->{taskId});
     my $n = 0;
     for my $case (@cases) {
         my $step = step($task, 'Failing/' . ++$n . " $case->[0]");
@@ -174,7 +173,7 @@ sub transient {
     $stack->wait_synced;
     my $queued = join_now($stack, firstname => 'Pat', surname => 'Ient');
     my $seen;
-    ok(wait_until(20, sub { $seen = $stack->task($queued->{taskId});
+    ok(within(sub { $seen = $stack->task($queued->{taskId});
         $seen->{state} eq 'queued' && $seen->{attempts} }), 'the task waits');
     like($seen->{error}, qr/451 4\.3\.0 Come back later/, 'and says for what');
     my ($run) = grep { $_->{event}{taskId} eq $queued->{taskId} } @{
@@ -182,7 +181,7 @@ sub transient {
     is_deeply([$run->{status}, $run->{actions}[0]{status}, $run->{actions}[1]{status}],
         ['running', 'waiting', 'pending'], 'so does its run');
     my $task;
-    $task = $stack->wait_task($queued->{taskId}, seconds => 60, states => ['done', 'failed']);
+    $task = $stack->wait_task($queued->{taskId}, states => ['done', 'failed']);
     is_deeply(outcomes($task),
         { createAccount => 'done', setManager => 'skipped', setPhoto => 'skipped',
         'Patient/1 sendEmail' => 'done', 'Patient/2 callWebhook' => 'done',
@@ -217,7 +216,7 @@ sub broken_off {
         { %{ workflow('Off', 'userDelete', act('removeLicenses')) }, active => $false });
     $stack->wait_synced;
     my $id = leave_now($stack, "ida.wall\@$domain");
-    my $task = $stack->wait_task($id, states => ['failed'], seconds => 60);
+    my $task = $stack->wait_task($id, states => ['failed']);
     is_deeply(outcomes($task),
         { disableAccount => 'done', revokeSessions => 'skipped', revokeMemberships => 'done',
         'A/1 b/1 addToGroup' => 'done', 'A/1 b/2 addToGroup' => 'failed',
@@ -237,7 +236,7 @@ sub broken_off {
         . "$Idadmin::Test::Slapd::filler\n");
     $stack->ctl_ok('sync', 'broken', '--wait');
     $stack->ctl_ok('task', 'retry', 'broken', $id);
-    $task = $stack->wait_task($id, seconds => 60);
+    $task = $stack->wait_task($id);
     is_deeply([@{ outcomes($task) }{map {"A/1 b/$_ addToGroup"} 1 .. 3}], ['done', 'done', 'done'],
         'a retry carries out what was left') or diag(json_text($task));
     is(scalar(my @calls = $hook->calls('/ok?second')), 1, 'and nothing twice');
@@ -259,7 +258,7 @@ sub changed_meanwhile {
         active => $false }, workflow('Other', 'userCreate', act(addToGroup => group => 'Finance')));
     $stack->ctl_ok('task', 'reschedule', 'changed', $queued->{taskId},
         Idadmin::Test::Times::wall(time - 120));
-    my $task = $stack->wait_task($queued->{taskId}, seconds => 60);
+    my $task = $stack->wait_task($queued->{taskId});
     is_deeply([map { step($task, $_)->{outcome} } 'Gone/1 removeLicenses', 'Turned/1 addToGroup',
         'Other/1 removeLicenses'], [('skipped') x 3], 'skipped');
     like(step($task, 'Gone/1 removeLicenses')->{detail}, qr/no workflow of this name any more/,

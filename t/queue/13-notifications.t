@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(in_parallel json_text wait_until);
+use Idadmin::Test qw(in_parallel json_text within);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall);
 use Idadmin::Test::Tls ();
@@ -50,9 +50,9 @@ sub tasks_told { my ($path) = @_; return map { $_->{json}{task}{id} } $hook->cal
 
 # Each of these tasks was told of at this path, or waited for until it was.
 sub all_told {
-    my ($path, $seconds, @tasks) = @_;
+    my ($path, @tasks) = @_;
     my %missing;
-    return wait_until($seconds, sub {
+    return within(sub {
         %missing = map { $_ => 1 } @tasks;
         delete @missing{ tasks_told($path) };
         return !%missing;
@@ -71,7 +71,7 @@ sub one_event {
     told(receiver($hook->url('/ok')),
         receiver($hook->url('/late'), events => ['task.failed', 'task.attention']));
     my $task = join_up('Åsa', jobTitle => 'Säljare');
-    ok(all_told('/ok', 30, $task), 'a task that is done is told of');
+    ok(all_told('/ok', $task), 'a task that is done is told of');
     my ($call) = $hook->calls('/ok');
     ok($call->{signed}, 'signed');
     is($call->{headers}{'webhook-id'}, $call->{json}{id}, 'webhook-id is the event\'s');
@@ -89,7 +89,7 @@ sub one_event {
         ->{json}{data}{items} };
     is_deeply($listed, $call->{json}, 'and as GET events lists it');
     is_deeply([tasks_told('/late')], [], 'a receiver is told only of what it wants');
-    ok(wait_until(10, sub { !undelivered() }), 'and nothing is left');
+    ok(within(sub { !undelivered() }), 'and nothing is left');
 }
 
 sub failures {
@@ -106,7 +106,7 @@ sub failures {
     my @left = map { $stack->delete('/v1/api/user',
         { userPrincipalName => lc("$_.nov\@$domain"), date => $date, time => $time })
         ->{json}{data}{taskId} } qw(Leaver Second);
-    ok(all_told('/ok?all', 30, @left), 'failed and held tasks are told of');
+    ok(all_told('/ok?all', @left), 'failed and held tasks are told of');
     my %event = map { $_->{json}{type} => $_->{json} } $hook->calls('/ok?all');
     my $failed = $event{'task.failed'};
     is($failed->{task}{state}, 'failed', 'failed');
@@ -114,7 +114,7 @@ sub failures {
     is($event{'task.attention'}{task}{state}, 'attention', 'held by the brake');
     like($event{'task.attention'}{task}{error}, qr/brake/, 'with the reason');
     $stack->ctl_ok('task', 'retry', 'nordic', $failed->{task}{id});
-    ok(wait_until(30, sub { grep({ $_->{json}{task}{id} eq $failed->{task}{id} }
+    ok(within(sub { grep({ $_->{json}{task}{id} eq $failed->{task}{id} }
         $hook->calls('/ok?all')) == 2 }), 'failed again: another event');
 }
 
@@ -128,7 +128,7 @@ sub down {
     $stack->wait_task($_) for @made;
     my @first = map { my $n = $_; my $task = change("D${number}1", "Title $n");
         $stack->wait_task($task); $task } 1 .. 3;
-    ok($stack->worker->log_has(qr/IDA0370 .*does not take events.*cannot be reached/, 60),
+    ok($stack->worker->log_gets(qr/IDA0370 .*does not take events.*cannot be reached/),
         'the log tells of it');
     my ($waiting) = waiting();
     like($waiting->{error}, qr/cannot be reached/, 'and it is told why');
@@ -138,12 +138,12 @@ sub down {
     $stack->worker->kill9;
     $stack->worker->start;
     push @first, change("D${number}1", 'Title 4');
-    $stack->wait_task($first[-1], seconds => 150);
+    $stack->wait_task($first[-1]);
     Time::HiRes::sleep(max(0.1, $begun + $outage - time));
     $hook->start;
-    ok(all_told($path, 400, @made, @first), 'when it is back each is told of');
+    ok(all_told($path, @made, @first), 'when it is back each is told of');
     in_order($path, 'of one person in order', $made[0], @first);
-    ok(wait_until(20, sub { !waiting() }), 'and none is left');
+    ok(within(sub { !waiting() }), 'and none is left');
 }
 
 # The worker is killed between a call and its record.
@@ -153,10 +153,10 @@ sub killed {
     my $before = () = $hook->calls($path);
     my @tasks  = map {@$_} in_parallel(4, sub { my ($n) = @_;
         [map { join_up("K$number$n$_") } 1 .. 4] });
-    ok(wait_until(60, sub { $hook->calls($path) >= $before + 4 }), 'some are told');
+    ok(within(sub { $hook->calls($path) >= $before + 4 }), 'some are told');
     $stack->worker->kill9;
     $stack->worker->start;
-    ok(all_told($path, 150, @tasks), 'none is lost');
+    ok(all_told($path, @tasks), 'none is lost');
     my @ids = map { $_->{headers}{'webhook-id'} } $hook->calls($path);
     splice @ids, 0, $before;
     my $again = @ids - uniq(@ids);
@@ -169,8 +169,8 @@ sub two_workers {
     my $second = $stack->new_worker(options => ['--threads', 4]);
     my @tasks  = map {@$_} in_parallel(4, sub { my ($n) = @_;
         [map { join_up("W$number$n$_") } 1 .. 8] });
-    ok(all_told($path, 90, @tasks), 'all are told');
-    ok(wait_until(20, sub { !waiting() }), 'and recorded');
+    ok(all_told($path, @tasks), 'all are told');
+    ok(within(sub { !waiting() }), 'and recorded');
     my @ids = map { $_->{headers}{'webhook-id'} } $hook->calls($path);
     is(scalar @ids, scalar uniq(@ids), 'none twice');
     $second->stop;
@@ -189,14 +189,14 @@ sub slow {
     for my $n (1 .. 3) {
         my $begun = Time::HiRes::time();
         my $task  = join_up("S$number$n");
-        ok(all_told($path, 10, $task), 'the one beside it is told');
+        ok(all_told($path, $task), 'the one beside it is told');
         cmp_ok(Time::HiRes::time() - $begun, '<', 5, 'at once');
     }
     told(receiver($hook->url($path)));
     $stack->worker->expect_log(qr/IDA0371/);
     close $_ for @mute;
     $stack->ctl_ok('notification', 'retry', 'nordic', '--all');
-    ok(wait_until(60, sub { !waiting() }),
+    ok(within(sub { !waiting() }),
         'a receiver that the document names no more is given up');
     like((undelivered())[0]{error}, qr/names this receiver no more/, 'with the reason');
 }
@@ -206,12 +206,12 @@ sub certificate {
     told(receiver($hook->tls_url($path)));
     my $task = join_up("T$number");
     $stack->wait_task($task);
-    ok(wait_until(30, sub { grep { ($_->{error} // '') =~ /certificate.*caFile/i } waiting() }),
+    ok(within(sub { grep { ($_->{error} // '') =~ /certificate.*caFile/i } waiting() }),
         'a certificate of an unknown authority: it waits, and is told why');
     is_deeply([tasks_told($path)], [], 'nothing was sent');
     told(receiver($hook->tls_url($path), caFile => Idadmin::Test::Tls::files()->{ca}));
     $stack->ctl_ok('notification', 'retry', 'nordic', '--all');
-    ok(all_told($path, 30, $task), 'with the authority it arrives');
+    ok(all_told($path, $task), 'with the authority it arrives');
 }
 
 sub given_up {
@@ -222,18 +222,18 @@ sub given_up {
     my $of = sub { my ($end, $state) = @_;
         return grep { $_->{url} =~ /$end$/ && $_->{taskId} eq $task && $_->{state} eq $state }
             undelivered() };
-    ok(wait_until(30, sub { $of->(410, 'given up') }), '410: given up at once');
-    ok(wait_until(30, sub { my ($one) = $of->(401, 'waiting'); $one && $one->{tries} }),
+    ok(within(sub { $of->(410, 'given up') }), '410: given up at once');
+    ok(within(sub { my ($one) = $of->(401, 'waiting'); $one && $one->{tries} }),
         '401: tried again, somebody may put it right');
     my ($event) = $of->(401, 'waiting');
     $stack->sql("UPDATE event_delivery SET failed_at = 1 WHERE url LIKE '%401'");
     $stack->ctl_ok('notification', 'retry', 'nordic', $event->{id});
-    ok(wait_until(30, sub { my ($one) = $of->(401, 'waiting'); $one && $one->{tries} }),
+    ok(within(sub { my ($one) = $of->(401, 'waiting'); $one && $one->{tries} }),
         'a retry begins anew');
     $stack->sql("UPDATE event_delivery SET failed_at = 1, next_at = 0 WHERE url LIKE '%401'");
     $stack->sql('UPDATE notification SET next_at = 0');
-    ok(wait_until(30, sub { $of->(401, 'given up') }), 'after three days it is given up');
-    ok($stack->worker->log_has(qr/IDA0371.*\Q$event->{id}\E.*status 401/, 5),
+    ok(within(sub { $of->(401, 'given up') }), 'after three days it is given up');
+    ok($stack->worker->log_gets(qr/IDA0371.*\Q$event->{id}\E.*status 401/),
         'the log tells of it');
     is(scalar @{ $stack->ctl_ok('notification', 'list', 'nordic', '--given-up', '--limit', 200,
         '--json') }, scalar(grep { $_->{state} eq 'given up' } undelivered()), 'as a list of them');
@@ -247,11 +247,11 @@ sub busy {
     my $path = '/busy/2/503';    # Retry-After 1
     told(receiver($hook->url($path)));
     my $task = join_up("B$number");
-    ok(wait_until(30, sub { $hook->calls($path) == 3 }), 'called until it is taken');
+    ok(within(sub { $hook->calls($path) == 3 }), 'called until it is taken');
     my @at = map { $_->{at} } $hook->calls($path);
     cmp_ok($at[$_] - $at[$_ - 1], '>=', 1, 'not before Retry-After says') for 1, 2;
     is(scalar uniq(map { $_->{headers}{'webhook-id'} } $hook->calls($path)), 1, 'under one ID');
-    ok(wait_until(10, sub { !grep { $_->{taskId} eq $task } waiting() }), 'and is over');
+    ok(within(sub { !grep { $_->{taskId} eq $task } waiting() }), 'and is over');
 }
 
 Idadmin::Test::Stack::for_each_stack {

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(in_parallel wait_until);
+use Idadmin::Test qw(in_parallel within);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall);
 use Idadmin::Test::Webhook ();
@@ -108,7 +108,7 @@ sub erased {
     my $gone = $stack->delete('/v1/api/user',
         { userPrincipalName => $upn, date => $date, time => $time })->{json}{data}{taskId};
     $stack->wait_task($gone);
-    ok(wait_until(30, sub { @{ $stack->ctl_ok('notification', 'list', 'nordic', '--json') } == 2 }),
+    ok(within(sub { @{ $stack->ctl_ok('notification', 'list', 'nordic', '--json') } == 2 }),
         'a receiver was not told of a person yet');
     $stack->sql("UPDATE event SET error = 'zsofia.quixote\@$domain' WHERE task_id = '$gone'");
     $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('zsofia.quixote'));
@@ -133,7 +133,7 @@ sub bounds {
     $stack->sql('UPDATE event SET at = 1 WHERE seq <= 3');
     $stack->worker->stop;    # removes what is too old ten seconds after it has started
     $stack->worker->start;
-    ok(wait_until(40, sub { ($stack->sql('SELECT min(seq) FROM event'))[0][0] == 4 }),
+    ok(within(sub { ($stack->sql('SELECT min(seq) FROM event'))[0][0] == 4 }),
         'events past retention are removed');
     refused($_, qr/too old.*taskHistoryDays/, 'a cursor of before') for $start, $old;
     my $first = ask(limit => 1);

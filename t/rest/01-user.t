@@ -6,7 +6,7 @@ use warnings;
 use utf8;
 use Test::More;
 use Encode ();
-use Idadmin::Test qw(for_each_engine json_text wait_until within);
+use Idadmin::Test qw(for_each_engine json_text within);
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack ();
 use POSIX ();
@@ -366,7 +366,7 @@ sub seats {
     my $last = create(firstname => 'Last', surname => 'Seat', date => '2027-08-01');
     is($last->{status}, 200, 'the last seat is given') or diag($last->{body});
     my $over;
-    within(20, sub { $over = create(firstname => 'Over', surname => 'Seat',
+    within(sub { $over = create(firstname => 'Over', surname => 'Seat',
         date => '2027-08-01'); $over->{status} != 200 });
     refused($over, 403, 'FORBIDDEN', qr/seat limit.*\d+ of $limit/s,
         'beyond it: 403 with used and limit');
@@ -378,11 +378,11 @@ sub seats {
     $stack->apply_tenant($stack->tenant_document(seatLimit => undef,
         modules => { publicApi => JSON::PP::false() }));
     my $off;
-    within(20, sub { $off = $stack->get_user('eva.berg@nordic.example');
+    within(sub { $off = $stack->get_user('eva.berg@nordic.example');
         $off->{status} != 200 });
     refused_plain($off, 403, qr/Public API module/, 'the module switched off is named');
     $stack->apply_tenant($stack->tenant_document(modules => { publicApi => JSON::PP::true() }));
-    ok(within(20, sub { $stack->get_user('eva.berg@nordic.example')->{status} == 200 }),
+    ok(within(sub { $stack->get_user('eva.berg@nordic.example')->{status} == 200 }),
         'and on again');
 }
 

@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine in_parallel wait_until);
+use Idadmin::Test qw(for_each_engine in_parallel within);
 use Idadmin::Test::Stack ();
 
 for_each_engine {
@@ -33,7 +33,7 @@ for_each_engine {
     is($stack->post('/v1/api/user', { firstname => 'One', surname => 'More' })->{status}, 403,
         'and still no seat is left');
     $stack->slapd->delete_entry($entries[0]{dn});
-    ok(wait_until(15, sub { $stack->post('/v1/api/user',
+    ok(within(sub { $stack->post('/v1/api/user',
         { firstname => 'One', surname => 'More' })->{status} == 200 }),
         'one that the directory loses is free after the next sync');
     $stack->stop;

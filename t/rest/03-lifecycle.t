@@ -6,7 +6,7 @@ use warnings;
 use utf8;
 use Test::More;
 use Encode ();
-use Idadmin::Test qw(for_each_engine in_parallel json_data json_text wait_until);
+use Idadmin::Test qw(for_each_engine in_parallel json_data json_text within);
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall epoch outcomes step);
@@ -130,7 +130,7 @@ sub seats {
     my $limit = $stack->ctl_ok('tenant', 'list', '--json')->[0]{enabledMembers};
     $stack->apply_tenant({ companyId => 'nordic', name => 'Nordic AB', upnDomain => $domain,
         seatLimit => $limit });
-    ok(wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true',
+    ok(within(sub { $stack->post('/v1/api/user?dryRun=true',
         { firstname => 'No', surname => 'Seat' })->{status} == 403 }), 'every seat is taken');
     my $person = upn('henrik.falk');
     is(outcomes(done(patch({ userPrincipalName => $person, accountEnabled => JSON::PP::false() }),
@@ -161,7 +161,7 @@ sub seats {
         'no task holds a seat any more');
     $stack->apply_tenant({ companyId => 'nordic', name => 'Nordic AB', upnDomain => $domain,
         seatLimit => undef });
-    ok(wait_until(10, sub { $stack->post('/v1/api/user?dryRun=true',
+    ok(within(sub { $stack->post('/v1/api/user?dryRun=true',
         { firstname => 'No', surname => 'Seat' })->{status} == 200 }), 'no limit any more');
 }
 
@@ -200,7 +200,7 @@ sub dry_runs {
         json => { userPrincipalName => upn('no.body') }), 404, 'NOT_FOUND', qr/no\.body/,
         'also who is unknown');
     is(count_tasks(), $before, 'nothing was queued');
-    ok(wait_until(20, sub {
+    ok(within(sub {
         my $items = $stack->get('/v1/api/audit?category=api&limit=200')->{json}{data}{items};
         my @dry = grep { $_->{action} =~ /^user\.\w+\.dryRun$/ && $_->{outcome} eq 'ok' } @$items;
         return @dry >= 5 && !grep { ($_->{action} eq 'user.create' || $_->{action} eq 'user.delete')
@@ -344,7 +344,7 @@ sub tasks {
     like($said->{out}, qr/is cancelled; nothing more will be carried out/,
         'idadminctl says what REST says');
     my $items;
-    ok(wait_until(20, sub {
+    ok(within(sub {
         $items = $stack->get('/v1/api/audit?limit=200')->{json}{data}{items};
         return 4 == grep { ($_->{detail} // '') =~ /^task (?:$by_rest|$by_hand)$/
             && $_->{action} =~ /^task\.(?:reschedule|cancel)$/ } @$items;

@@ -18,7 +18,7 @@ my $upn   = "karin.hedlund\@$domain";
 sub patch { return $stack->call(PATCH => '/v1/api/user',
     json => { userPrincipalName => $upn, @_ }) }
 sub done  { my ($answer) = @_; is($answer->{status}, 200, 'queued') or diag($answer->{body});
-    return $stack->wait_task($answer->{json}{data}{taskId}, seconds => 60) }
+    return $stack->wait_task($answer->{json}{data}{taskId}) }
 
 my @empty = map { $_->{name} } @{
     $stack->get('/v1/api/hygiene?sections=emptyGroups')

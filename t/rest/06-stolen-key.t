@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use utf8;
-use Idadmin::Test qw(json_text slurp src_dir wait_until within);
+use Idadmin::Test qw(json_text slurp src_dir within);
 use Idadmin::Test::Mcp ();
 use Idadmin::Test::Slapd ();
 use Idadmin::Test::Stack qw(for_each_stack);
@@ -89,7 +89,7 @@ sub full {
         "$_\@$domain", time => '00:00' })->{json}{data}{taskId} } @uids;
     my $states = sub { return join ' ', sort map { $stack->task($_)->{state} } @tasks };
     $stack->worker->expect_log(qr/IDA0319/);
-    ok(wait_until(40, sub { $states->() eq 'attention attention attention done' }),
+    ok(within(sub { $states->() eq 'attention attention attention done' }),
         'of four the brake lets one through') or diag $states->();
     my @held = grep { $stack->task($_)->{state} eq 'attention' } @tasks;
     # Each way around it that the key has.
@@ -105,7 +105,7 @@ sub full {
         time => '00:00' })->{json}{data}{taskId};
     my $off = $by->(PATCH => '/v1/api/user', json => { userPrincipalName => "ida.wall\@$domain",
         accountEnabled => JSON::PP::false() })->{json}{data}{taskId};
-    like($stack->wait_task($_, states => ['attention'], seconds => 40)->{error} // '',
+    like($stack->wait_task($_, states => ['attention'])->{error} // '',
         qr/^Held by the brake/, 'held again') for $held[2], $again, $off;
     is($stack->task($held[0])->{state}, 'attention', 'what was moved is held as before');
     is(scalar(grep { my $member = Idadmin::Test::Slapd::user_dn($_);
@@ -115,17 +115,16 @@ sub full {
     my $protected = $by->(DELETE => '/v1/api/user', json => { userPrincipalName =>
         "greta.dahl\@$domain", time => '00:00' });
     $stack->ctl_ok('task', 'release', 'nordic', $protected->{json}{data}{taskId})
-        if wait_until(20, sub { $stack->task($protected->{json}{data}{taskId})->{braked} });
+        if within(sub { $stack->task($protected->{json}{data}{taskId})->{braked} });
     $stack->worker->expect_log(qr/IDA0317/);
-    like(json_text($stack->wait_task($protected->{json}{data}{taskId}, states => ['failed'],
-        seconds => 40)), qr/protectedAccounts: it is never changed/,
+    like(json_text($stack->wait_task($protected->{json}{data}{taskId}, states => ['failed'])), qr/protectedAccounts: it is never changed/,
         'a protected one is never changed, even if somebody lets it go');
     # Told of, and over.
-    ok(wait_until(20, sub { grep { $_->{actor} eq 'hr-full' && ($_->{action} // '') eq 'user.delete'
+    ok(within(sub { grep { $_->{actor} eq 'hr-full' && ($_->{action} // '') eq 'user.delete'
         && ($_->{address} // '') eq '127.0.0.1' } @{ $stack->ctl_ok('audit', 'list', 'nordic',
         '--limit', '200', '--json') } }), 'the audit tells which key it was, and from where');
     $stack->ctl_ok('key', 'disable', 'nordic', 'hr-full');
-    ok(within(5, sub { $by->(GET => '/v1/api/tasks')->{status} == 401 }),
+    ok(within(sub { $by->(GET => '/v1/api/tasks')->{status} == 401 }),
         'disabled, it is over');
     my ($gains) = slurp(src_dir() . '/SECURITY.md') =~ /^\| A stolen key, full \|([^|]*)\|/m;
     like($gains, qr/\b$_\b/, "SECURITY.md says what it can do: $_")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: with-pg.sh start PID | with-pg.sh stop DIR | with-pg.sh cluster DIR BIN
-# A PostgreSQL server of its own for unit tests: a new cluster in a temporary directory, reached through a socket there and no network.
-# `start` prints the directory, which is also the value for libpq's host; the server ends with process PID at the latest; exit 77 and a reason on standard error when there is no PostgreSQL.
+# A PostgreSQL server for a whole run of the suite, or for one unit test that is run by itself: a new cluster in a temporary directory, reached through a socket there and no network. Without fsync: no test of its users cuts the power.
+# `start` prints the directory, which is also the value for libpq's host (port 5432); the server ends with process PID at the latest; exit 77 and a reason on standard error when there is no PostgreSQL.
 # `cluster` makes DIR a new cluster by the programs in BIN, not started: a copy of one that is made once in a build directory, as initdb costs ten times as much.
 set -eu
 action=${1:-}
@@ -52,8 +52,11 @@ start)
         cat >>"$dir/data/postgresql.conf" <<-CONF
 			listen_addresses = ''
 			unix_socket_directories = '$dir'
-			max_connections = 60
-			shared_buffers = 32MB
+			port = 5432
+			max_connections = 600
+			shared_buffers = 128MB
+			fsync = off
+			log_min_messages = warning
 		CONF
         as_owner "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w start
     } >"$dir.out" 2>&1 </dev/null || { cat "$dir.out" >&2; rm -rf "$dir" "$dir.out"; exit 1; }

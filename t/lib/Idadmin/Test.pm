@@ -18,8 +18,8 @@ use Storable ();
 use Time::HiRes ();
 
 our @EXPORT =
-    qw(build_dir src_dir build_config tempdir free_port wait_until within slurp spew json_text
-    json_data in_parallel run_command for_each_engine secret_file);
+    qw(build_dir src_dir build_config tempdir free_port within slurp spew json_text json_data
+    in_parallel run_command for_each_engine on_one_engine secret_file);
 
 # -- places
 
@@ -194,17 +194,27 @@ sub json_data { return $json->decode($_[0]) }    # UTF-8 bytes -> data; dies on 
 
 # -- waiting and parallel work
 
-# For what must happen, however late: $seconds is how long it takes at most on a machine of one's
-# own, and a busy one gets three times as long. What has been promised for a time: within.
-sub wait_until { my ($seconds, $block) = @_; return within(3 * $seconds, $block) }
+# Polls until the block is true and returns its value; undef when it gave up. A slow machine must not
+# fail a test, so the limit says only when a test that cannot pass ends: minutes, and once a wait was
+# in vain, seconds, because the program has failed by then.
+my $patience = 180;
 
-# Polls until the block is true and returns its value; undef after $seconds. Sanitizer builds get
-# longer. Who waits for long looks less and less often, down to a quarter of the time where a look
-# costs much: many of them run a program, and waiting alone would keep a processor busy.
 sub within {
+    my ($block) = @_;
+    my $value = soon($patience, $block);
+    if (!$value) {
+        Test::More::diag("waited $patience s in vain at " . join ' ', (caller)[1, 2]);
+        $patience = 20;
+    }
+    return $value;
+}
+
+# The same for at most so many seconds, where it may as well not come true: no test may depend on it.
+# The pauses grow to a quarter of the time where a look is expensive: many looks run a program, and
+# waiting alone would keep a processor busy.
+sub soon {
     my ($seconds, $block) = @_;
-    $seconds *= slowness();
-    my $end   = Time::HiRes::time() + $seconds;
+    my $end   = Time::HiRes::time() + $seconds * slowness();
     my $pause = 0.02;
     while (1) {
         my $begun = Time::HiRes::time();
@@ -316,7 +326,7 @@ sub own_memory {
     return List::Util::sum(@own) / @own;
 }
 
-# run_command(\@argv, user =>, env => {}, preload => 1 for httpd, stdin =>, timeout => 60) -> {
+# run_command(\@argv, user =>, env => {}, preload => 1 for httpd, stdin =>, timeout => 300) -> {
 # exit, signal, out, err }
 sub run_command {
     my ($argv, %how) = @_;
@@ -326,7 +336,7 @@ sub run_command {
     if (!$pid) {
         become($argv, %how, in => "$base.in", out => "$base.out", err => "$base.err");
     }
-    my $timeout = ($how{timeout} // 60) * slowness();
+    my $timeout = ($how{timeout} // 300) * slowness();
     my $end     = Time::HiRes::time() + $timeout;
     my $pause   = 0.002;
     while (waitpid($pid, POSIX::WNOHANG()) == 0) {
@@ -402,13 +412,13 @@ sub ended {
 
 # Signals, waits, kills what is left of the process group; returns the wait status.
 sub stop_daemon {
-    my ($pid, $signal, $seconds) = @_;
+    my ($pid, $signal) = @_;
     my $daemon = $daemons{$pid} or return undef;
     kill $signal // $daemon->{signal}, $pid if !ended($pid);
-    my $gone = wait_until($seconds // 20, sub { ended($pid) });
+    my $gone = within(sub { ended($pid) });
     kill KILL => -$pid;
     # What it started may outlive it by a moment, and write.
-    wait_until(5, sub { ended($pid) && !kill 0 => -$pid });
+    within(sub { ended($pid) && !kill 0 => -$pid });
     my $status = $daemon->{status};
     delete $daemons{$pid};
     _keep_report(slurp($daemon->{log})) if -e ($daemon->{log} // '');
@@ -438,15 +448,34 @@ END {
     }
 }
 
-# -- both engines
+# -- engines
 
-# for_each_engine { my ($engine) = @_; ... }: a subtest on SQLite and one on PostgreSQL, skipped
-# with the reason where that is not installed. IDADMIN_ENGINE=sqlite|postgresql narrows it.
-sub for_each_engine(&) {
-    my ($block) = @_;
+# The engines that this program runs on. Both, where SQL is the subject; else the one whose turn it
+# is: by program and by day, so that two days carry every program over both. $why says what proves
+# the other engine meanwhile (t/README.md lists it). IDADMIN_ENGINE=sqlite|postgresql names one,
+# IDADMIN_ENGINE=all means both in every program.
+sub engines {
+    my ($why) = @_;
+    my @engines = qw(sqlite postgresql);
+    my $wanted  = $ENV{IDADMIN_ENGINE} // '';
+    return $wanted if grep { $_ eq $wanted } @engines;
+    $wanted =~ /^(?:all)?$/ or die "IDADMIN_ENGINE=$wanted: it is sqlite, postgresql or all\n";
+    return @engines if !defined $why || $wanted;
+    return 'sqlite' if Idadmin::Test::PostgreSQL->skip_reason;
+    my ($program) = Cwd::abs_path($0) =~ m{([^/]+/[^/]+)$};
+    return $engines[(unpack('%32C*', $program) + ($ENV{IDADMIN_DAY} // int time / 86400)) % 2];
+}
+
+# for_each_engine { my ($engine) = @_; ... }: a subtest on SQLite and one on PostgreSQL.
+sub for_each_engine(&) { my ($block) = @_; return _on_engines($block) }
+
+# on_one_engine { my ($engine) = @_; ... } 'why nothing is lost': the same on the one whose turn it is.
+sub on_one_engine(&$) { my ($block, $why) = @_; return _on_engines($block, $why) }
+
+sub _on_engines {
+    my ($block, $why) = @_;
     require Idadmin::Test::PostgreSQL;
-    for my $engine (qw(sqlite postgresql)) {
-        next if $ENV{IDADMIN_ENGINE} && $ENV{IDADMIN_ENGINE} ne $engine;
+    for my $engine (engines($why)) {
         Test::More::subtest($engine => sub {
             if ($engine eq 'postgresql' and my $reason = Idadmin::Test::PostgreSQL->skip_reason) {
                 Test::More::plan(skip_all => $reason);

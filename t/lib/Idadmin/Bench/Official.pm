@@ -6,7 +6,7 @@ package Idadmin::Bench::Official;
 use strict;
 use warnings;
 use Idadmin::Bench qw(load setting);
-use Idadmin::Test qw(build_dir free_port json_text src_dir spew tempdir wait_until);
+use Idadmin::Test qw(build_dir free_port json_text src_dir spew tempdir within);
 use Idadmin::Test::Http ();
 use Idadmin::Test::Mcp ();
 use Idadmin::Bench::Tools ();
@@ -32,7 +32,7 @@ sub _start {
     my $log  = tempdir() . '/official.log';
     my $pid  = Idadmin::Test::daemon([$node, src_dir() . '/t/bench/official.mjs', $npm, $port,
         $file], log => $log);
-    wait_until(30, sub { Idadmin::Test::ended($pid)
+    within(sub { Idadmin::Test::ended($pid)
         || eval { Idadmin::Test::Http->new($port)->request('GET', '/')->{status} } });
     die 'the official server does not start: ' . Idadmin::Test::slurp($log)
         if Idadmin::Test::ended($pid);

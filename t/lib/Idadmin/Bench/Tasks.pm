@@ -6,7 +6,7 @@ package Idadmin::Bench::Tasks;
 use strict;
 use warnings;
 use Idadmin::Bench qw(engine processor_ms setting);
-use Idadmin::Test qw(build_dir in_parallel run_command json_data secret_file tempdir wait_until);
+use Idadmin::Test qw(build_dir in_parallel run_command json_data secret_file tempdir within);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall);
 use Time::HiRes ();
@@ -60,8 +60,7 @@ sub play {
     my %busy = map { ($_ => -processor_ms($pid{$_})) } keys %pid;
     my %before = operations($stack);
     # A look is a process and a session of its own: few of them.
-    wait_until(60 + $seconds + $count / 10,
-        sub { Time::HiRes::sleep(0.5);
+    within(sub { Time::HiRes::sleep(0.5);
         return !grep { $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'") })
         or die 'not all are done: ' . $stack->worker->log_text;
     $busy{$_} += processor_ms($pid{$_}) for keys %pid;

@@ -23,19 +23,19 @@ sub skip_reason {
 
 sub available { return !skip_reason() }
 
-# new(size => [1280, 900], patience => seconds to wait for a page)
+# new(size => [1280, 900])
 sub new {
     my ($class, %how) = @_;
     my $port = Idadmin::Test::free_port();
     my $home = Idadmin::Test::tempdir() . "/browser$port";
     mkdir $home or die "$home: $!\n";
-    my $self = bless { size => [1280, 900], patience => 15 * Idadmin::Test::slowness(), %how,
+    my $self = bless { size => [1280, 900], %how,
         driver => "http://127.0.0.1:$port", http => HTTP::Tiny->new(timeout => 120) }, $class;
     # Profiles and sockets go where the script's other files are, and away with them.
     $self->{pid} = Idadmin::Test::daemon(
         [Idadmin::Test::program_path('chromedriver'), "--port=$port", '--log-level=WARNING'],
         log => "$home/log", env => { TMPDIR => $home, HOME => $home });
-    Idadmin::Test::wait_until(30, sub { eval { $self->_ask(GET => '/status')->{ready} } })
+    Idadmin::Test::within(sub { eval { $self->_ask(GET => '/status')->{ready} } })
         or die "chromedriver does not begin: " . Idadmin::Test::slurp("$home/log") . "\n";
     my @options = qw(--headless=new --no-sandbox --disable-gpu --force-color-profile=srgb
         --hide-scrollbars --disable-dev-shm-usage --no-first-run);
@@ -111,7 +111,7 @@ sub ready {
 # Polls until the block is true and returns its value; dies with what was waited for.
 sub until {
     my ($self, $what, $block) = @_;
-    my $value = Idadmin::Test::wait_until($self->{patience}, sub { eval { $block->() } });
+    my $value = Idadmin::Test::within(sub { eval { $block->() } });
     return $value if $value;
     my $shown = eval { $self->script('return document.body.innerText.slice(0, 1500)') } // '';
     die "browser: waited in vain until $what at " . $self->url . "\n$shown\n";

@@ -62,8 +62,7 @@ sub start {
         Idadmin::Test::json_text($self->{config}));
     $self->{pid} = Idadmin::Test::daemon([$^X,
         Idadmin::Test::src_dir() . '/t/double/cloud/emulator.pl', $file], log => $self->{log});
-    Idadmin::Test::wait_until(60,
-        sub { Idadmin::Test::ended($self->{pid})
+    Idadmin::Test::within(sub { Idadmin::Test::ended($self->{pid})
         || IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Proto => 'tcp',
         Timeout => 2) });
     die "the cloud emulator does not start:\n" . $self->log_text

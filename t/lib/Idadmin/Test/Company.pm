@@ -5,7 +5,7 @@ package Idadmin::Test::Company;
 use strict;
 use utf8;
 use warnings;
-use Idadmin::Test qw(build_dir slurp wait_until);
+use Idadmin::Test qw(build_dir slurp within);
 use Idadmin::Test::Browser ();
 use Idadmin::Test::Console ();
 use Idadmin::Test::Slapd ();
@@ -92,7 +92,7 @@ sub _happen {
     $self->_post('/key', { username => 'hr-system', accessLevel => 'full',
         label => 'HR system, nightly run', expires => $day->(20) });
     $self->_post('/audit/verify');
-    wait_until(20, sub { $self->{api}->data('/audit/chain')->{state} eq 'whole' });
+    within(sub { $self->{api}->data('/audit/chain')->{state} eq 'whole' });
     $self->{tasks} = \%tasks;
     return;
 }

@@ -15,7 +15,7 @@ my $IDLE = 10;    # seconds; the servers of these tests wait for 30
 sub new {
     my ($class, $port, %how) = @_;
     return bless { host => $how{host} // '127.0.0.1', port => $port,
-        timeout => $how{timeout} // 30 * Idadmin::Test::slowness(), buffer => '' }, $class;
+        timeout => $how{timeout} // 120 * Idadmin::Test::slowness(), buffer => '' }, $class;
 }
 
 sub connect {

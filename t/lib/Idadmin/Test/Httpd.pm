@@ -237,7 +237,7 @@ sub start {
         $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::build_config()->{httpd},
             '-DFOREGROUND', '-f', $self->configuration_file],
             log => "$self->{base}/output", env => $self->{env}, preload => 1);
-        Idadmin::Test::wait_until(20, sub {
+        Idadmin::Test::within(sub {
             Idadmin::Test::ended($self->{pid})
                 || ($self->_generations > $self->{generation}
                 && $self->children >= ($self->{children} // 3));
@@ -258,7 +258,7 @@ sub stop {
     my ($self, $signal) = @_;
     return if !$self->{pid};
     $self->_settle;
-    my $status = Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'TERM', 30);
+    my $status = Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'TERM');
     Test::More::diag("httpd did not stop within its time")
         if $status && ($status & 127) == 9 && ($signal // '') ne 'KILL';
 }
@@ -270,7 +270,7 @@ sub stop {
 # have shut, which a child still has in hand, is in no list of the kernel's.)
 sub _settle {
     my ($self) = @_;
-    Idadmin::Test::wait_until(20, sub {
+    Idadmin::Test::soon(20, sub {
         my @held = map { readlink($_) // '' } map { glob "/proc/$_/fd/*" } $self->children;
         my %steady;
         for my $line (map { split /\n/, Idadmin::Test::slurp($_) } grep { -e }
@@ -301,7 +301,7 @@ sub graceful {
     my $before = $self->_generations;
     my %old = map { $_ => 1 } $self->children;
     kill USR1 => $self->{pid};
-    Idadmin::Test::wait_until(30, sub {
+    Idadmin::Test::within(sub {
         $self->_generations > $before && grep({ !$old{$_} } $self->children) >= 1;
     }) or die "httpd did not come back from its graceful restart\n";
     return $self;
@@ -334,11 +334,15 @@ sub kill_child {
 # Lines like this are no surprise in this test.
 sub expect_log { my ($self, @patterns) = @_; push @{ $self->{expected} }, @patterns }
 
-# Does a line match, also one written within the next $seconds?
+# Does a line match by now? And: is there one sooner or later?
 sub log_has {
-    my ($self, $pattern, $seconds) = @_;
-    return Idadmin::Test::wait_until($seconds // 0,
-        sub { Idadmin::Test::slurp($self->error_log) =~ $pattern }) ? 1 : 0;
+    my ($self, $pattern) = @_;
+    return Idadmin::Test::slurp($self->error_log) =~ $pattern ? 1 : 0;
+}
+
+sub log_gets {
+    my ($self, $pattern) = @_;
+    return Idadmin::Test::within(sub { $self->log_has($pattern) }) ? 1 : 0;
 }
 
 # Lines of warn or worse, crashed children, and text that is no httpd line, as far as nobody

@@ -82,8 +82,7 @@ sub start {
         if !-e "$self->{base}/script.$site->{site}.json" }
     $self->{pid} = Idadmin::Test::daemon([$^X,
         Idadmin::Test::src_dir() . '/t/double/ldap-peer/peer.pl', $file], log => $self->{log});
-    Idadmin::Test::wait_until(20,
-        sub { Idadmin::Test::ended($self->{pid})
+    Idadmin::Test::within(sub { Idadmin::Test::ended($self->{pid})
         || IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{config}{sites}[-1][1],
         Proto => 'tcp', Timeout => 2) });
     die "the scripted peer does not start:\n" . Idadmin::Test::slurp($self->{log})

@@ -49,7 +49,7 @@ sub post_ahead {
 sub wait_on_time {
     my ($stack, $posted) = @_;
     my $due = $posted->{due};
-    my @done = map { $stack->wait_task($_->{taskId}, seconds => $due - time + 30) } @{
+    my @done = map { $stack->wait_task($_->{taskId}) } @{
         $posted->{joiners} }, @{ $posted->{leavers} };
     my @late = sort { $a <=> $b } map { epoch($_->{startedAt}) - $due } @done;
     my @ends = sort { $a <=> $b } map { epoch($_->{finishedAt}) - $due } @done;

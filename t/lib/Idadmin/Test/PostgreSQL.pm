@@ -1,6 +1,7 @@
 package Idadmin::Test::PostgreSQL;
-# A PostgreSQL server of our own in the test's temporary directory, with fsync on; fresh databases
-# on demand; a standby of it that can be promoted.
+# PostgreSQL: the server that all programs of a run share (t/suite/check.pl starts it, without
+# fsync), or one of our own in the test's temporary directory, with fsync on, for tests that stop it,
+# kill it or judge durability; fresh databases on demand; a standby that can be promoted.
 use strict;
 use warnings;
 use Idadmin::Test ();
@@ -59,10 +60,23 @@ sub new {
     return $self->start;
 }
 
-# The server of this script, started at first use.
+# The server of the whole run, which IDADMIN_TEST_PGSQL names ("pgsql:host=DIRECTORY port=N ..."). It
+# is nobody's to stop. A program that is run by itself starts its own at first use.
 sub shared {
-    our $shared //= __PACKAGE__->new;
+    my ($class) = @_;
+    our $shared;
+    return $shared if $shared;
+    my ($sockets, $port) = ($ENV{IDADMIN_TEST_PGSQL} // '') =~ /^pgsql:host=(\S+) port=(\d+) /;
+    $shared = $port ? bless { sockets => $sockets, port => $port }, $class
+        : $class->new(conf => "fsync = off\n");
     return $shared;
+}
+
+# One server of this program alone, started at first use.
+sub own {
+    my ($class) = @_;
+    our $own //= $class->new;
+    return $own;
 }
 
 sub start {
@@ -73,8 +87,7 @@ sub start {
         $self->{pid} = Idadmin::Test::daemon([bindir() . '/postgres', '-D', $self->{data}],
             user => user(), log => $self->{log}, cwd => $self->{base},
             stop_signal => 'QUIT');    # at the end of the script nobody needs what it holds
-        my $ready = Idadmin::Test::wait_until(30,
-            sub { Idadmin::Test::ended($self->{pid}) || $self->_answers });
+        my $ready = Idadmin::Test::within(sub { Idadmin::Test::ended($self->{pid}) || $self->_answers });
         return $self if $ready && !Idadmin::Test::ended($self->{pid});
         Idadmin::Test::stop_daemon($self->{pid});
         delete $self->{port};
@@ -124,7 +137,7 @@ sub standby {
         . "application_name=standby'\n";
     $other->start;
     $self->reconfigure("synchronous_standby_names = 'standby'\n");
-    Idadmin::Test::wait_until(30, sub { my ($row) = $self->sql('postgres',
+    Idadmin::Test::within(sub { my ($row) = $self->sql('postgres',
         "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"); $row->[0] })
         or die "no standby follows:\n" . Idadmin::Test::slurp($other->{log});
     return $other;
@@ -143,7 +156,7 @@ sub kill9 {
         glob '/proc/[0-9]*/cwd' };
     kill KILL => $self->{pid}, $ours->();
     $self->stop;
-    Idadmin::Test::wait_until(20, sub { !$ours->() }) or die "PostgreSQL's processes stay\n";
+    Idadmin::Test::within(sub { !$ours->() }) or die "PostgreSQL's processes stay\n";
 }
 
 # As pg_ctl -w knows it: the server writes its state into its own file. (That of one which was
@@ -158,13 +171,13 @@ sub _answers {
 sub stop {
     my ($self, $signal) = @_;
     $_->finish for values %{ delete($self->{sessions}{$$}) // {} };
-    Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'INT', 30) if $self->{pid};
+    Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'INT') if $self->{pid};
 }
 
 # A fresh, empty database; returns its name.
 sub create_database {
     my ($self) = @_;
-    my $name = 'idadmin' . ++$self->{databases};
+    my $name = "idadmin_$$" . '_' . ++$self->{databases};
     $self->sql('postgres',
         "CREATE DATABASE $name TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'");
     return $name;

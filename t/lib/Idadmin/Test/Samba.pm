@@ -140,16 +140,16 @@ sub _domain {
     my $made = Idadmin::Test::run_command([Idadmin::Test::program_path('samba-tool'), 'domain',
         'provision', '--configfile=/dev/null', "--targetdir=$cache", "--realm=$realm",
         '--domain=EXAMPLE', '--adminpass=' . admin_password(), '--server-role=dc',
-        '--dns-backend=NONE', '--host-name=dc1', '--host-ip=127.0.0.1'], timeout => 300);
+        '--dns-backend=NONE', '--host-name=dc1', '--host-ip=127.0.0.1']);
     die "samba-tool domain provision: $made->{out}$made->{err}" if $made->{exit};
     Idadmin::Test::spew("$cache/seed.py",   $seed);
     Idadmin::Test::spew("$cache/seed.json", $json);
     $made = Idadmin::Test::run_command(['/usr/bin/python3', "$cache/seed.py", $cache,
-        "$cache/seed.json"], timeout => 120);
+        "$cache/seed.json"]);
     die "seeding of the domain: $made->{out}$made->{err}" if $made->{exit};
     $made = Idadmin::Test::run_command([Idadmin::Test::program_path('samba-tool'), 'domain',
         'exportkeytab', "$cache/idadmin.keytab", '--principal=idadmin',
-        "--configfile=$cache/etc/smb.conf"], timeout => 120);
+        "--configfile=$cache/etc/smb.conf"]);
     die "samba-tool domain exportkeytab: $made->{out}$made->{err}" if $made->{exit};
     File::Path::remove_tree("$cache/state/sysvol");
     Idadmin::Test::spew("$cache/made-by", $want);
@@ -225,7 +225,7 @@ sub start {
     my ($self) = @_;
     $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::program_path('samba'), '-i', '-s',
         "$self->{base}/etc/smb.conf", '--no-process-group'], log => $self->{log});
-    Idadmin::Test::wait_until(60, sub { Idadmin::Test::ended($self->{pid}) || $self->answers });
+    Idadmin::Test::within(sub { Idadmin::Test::ended($self->{pid}) || $self->answers });
     die "samba does not start:\n" . Idadmin::Test::slurp($self->{log})
         if Idadmin::Test::ended($self->{pid}) || !$self->answers;
     # Kerberos knows servers by the name in the address; here that is the IP address itself.
@@ -274,7 +274,7 @@ sub client {
     my ($self, $program, $arguments, %how) = @_;
     my ($name, $password) = @{ $how{bind} // ["administrator\@$dns", admin_password()] };
     return Idadmin::Test::run_command([$program, '-x', '-H', $self->ldaps_url, '-D', $name, '-w',
-        $password, '-o', 'ldif-wrap=no', '-o', 'nettimeout=10', @$arguments],
+        $password, '-o', 'ldif-wrap=no', '-o', 'nettimeout=60', @$arguments],
         stdin => $how{stdin}, env => { LDAPTLS_CACERT => $self->ca_file });
 }
 

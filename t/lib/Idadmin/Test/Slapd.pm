@@ -215,7 +215,7 @@ sub start {
     $self->{pid} = Idadmin::Test::daemon([$program, '-d', '0', '-f', "$self->{base}/slapd.conf",
         '-h', $self->url . '/ ' . $self->ldaps_url . '/'],
         log => $self->{log});
-    Idadmin::Test::wait_until(20, sub { Idadmin::Test::ended($self->{pid}) || $self->answers });
+    Idadmin::Test::within(sub { Idadmin::Test::ended($self->{pid}) || $self->answers });
     die "slapd does not start:\n" . Idadmin::Test::slurp($self->{log})
         if Idadmin::Test::ended($self->{pid});
     return $self;
@@ -242,8 +242,7 @@ sub freeze {
     my ($self) = @_;
     kill STOP => $self->{pid};
     # Every thread has to have stopped; the state is the field behind the name in brackets.
-    Idadmin::Test::wait_until(10,
-        sub { !grep { Idadmin::Test::slurp($_) !~ /\) T / }
+    Idadmin::Test::within(sub { !grep { Idadmin::Test::slurp($_) !~ /\) T / }
         glob "/proc/$self->{pid}/task/*/stat" });
 }
 sub thaw   { kill CONT => $_[0]{pid} }

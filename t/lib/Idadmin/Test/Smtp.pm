@@ -37,8 +37,7 @@ sub start {
     $self->{pid} = Idadmin::Test::daemon([$python,
         Idadmin::Test::src_dir() . '/t/double/smtp/server.py', "$self->{base}/config.json"],
         log => "$self->{base}/log");
-    Idadmin::Test::wait_until(30,
-        sub { Idadmin::Test::ended($self->{pid})
+    Idadmin::Test::within(sub { Idadmin::Test::ended($self->{pid})
         || IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Proto => 'tcp',
         Timeout => 2) });
     die "the mail server does not start:\n" . Idadmin::Test::slurp("$self->{base}/log")

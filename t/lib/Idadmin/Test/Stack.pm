@@ -17,15 +17,18 @@ use Time::HiRes ();
 our @EXPORT = qw(for_each_stack);
 
 # for_each_stack { my ($stack) = @_; ... } %options: a subtest with a fresh stack on each engine,
-# stopped after it.
+# stopped after it. one_engine => 'why nothing is lost': on the engine whose turn it is.
 sub for_each_stack(&@) {
     my ($block, %options) = @_;
-    &Idadmin::Test::for_each_engine(sub {
+    my $why = delete $options{one_engine};
+    my $run = sub {
         my ($engine) = @_;
         my $stack = __PACKAGE__->new(%options, engine => $engine);
         $block->($stack);
         $stack->stop;
-    });
+    };
+    return defined $why ? &Idadmin::Test::on_one_engine($run, $why)
+        : &Idadmin::Test::for_each_engine($run);
 }
 
 # new(engine => 'sqlite'|'postgresql', ...); further options:
@@ -55,7 +58,9 @@ sub new {
         $self->{store} = "sqlite3:$base/lib/idadmin.db";
     }
     else {
-        $self->{postgresql} = $how{postgresql} // Idadmin::Test::PostgreSQL->shared;
+        # Roles are of a whole server: two programs would make each other's.
+        $self->{postgresql} = $how{postgresql} // ($how{roles} || $ENV{IDADMIN_ROLES}
+            ? Idadmin::Test::PostgreSQL->own : Idadmin::Test::PostgreSQL->shared);
         $self->{database}   = $self->{postgresql}->create_database;
         $self->{store}      = $self->{postgresql}->dsn($self->{database});
         $self->{seal_key}   = "$base/lib/seal.key";
@@ -141,7 +146,7 @@ sub sql {
     my $session = \$self->{sessions}{$$};    # a forked process has its own
     $$session //= Idadmin::Test::Session->new(['sqlite3', '-batch', '-bail', '-ascii',
         '-nullvalue', $Idadmin::Test::Session::null, ':memory:'], Idadmin::Test::runtime_user());
-    my $rows = $$session->rows(".open $stem.db\n.timeout 5000\n.output /dev/null\n"
+    my $rows = $$session->rows(".open $stem.db\n.timeout 60000\n.output /dev/null\n"
         . ".dbconfig no_ckpt_on_close on\n.output stdout\nATTACH '$stem-cache.db' AS cache;\n"
         . "ATTACH '$stem-audit.db' AS audit;\n$statement;\n.open :memory:\n"
         . ".print $Idadmin::Test::Session::end\n");
@@ -172,7 +177,7 @@ sub stand_still {
     my ($self, @workers) = @_;
     for (1 .. 30) {
         $_->signal('STOP') for @workers;
-        return if Idadmin::Test::wait_until(0.5,
+        return if Idadmin::Test::soon(0.5,
             sub { $self->{postgresql} ? !$self->_transactions : $self->_gates_free });
         $_->signal('CONT') for @workers;
         Time::HiRes::sleep(0.05 + rand 0.1);
@@ -213,7 +218,7 @@ sub ctl {
     my %how = ref $arguments[-1] eq 'HASH' ? %{ pop @arguments } : ();
     my $result = Idadmin::Test::run_command(
         [Idadmin::Test::program('idadminctl'), @arguments, $self->ctl_options],
-        user => Idadmin::Test::runtime_user(), timeout => 120, %how);
+        user => Idadmin::Test::runtime_user(), %how);
     $result->{json} = eval { Idadmin::Test::json_data($result->{out}) }
         if $result->{out} =~ /^\s*[\[{]/;
     return $result;
@@ -342,8 +347,7 @@ sub wait_task {
     die "no task to wait for: nothing was queued\n" if !defined $id;
     my %states = map { $_ => 1 } @{ $how{states} // ['done'] };
     my $task;
-    Idadmin::Test::wait_until($how{seconds} // 30,
-        sub { $task = $self->task($id); $task && $states{ $task->{state} } })
+    Idadmin::Test::within(sub { $task = $self->task($id); $task && $states{ $task->{state} } })
         or die "task $id is not " . join('|', sort keys %states) . ': '
             . Idadmin::Test::json_text($task) . "\n"
             . ($self->{worker} ? $self->{worker}->log_text : '');
@@ -352,14 +356,13 @@ sub wait_task {
 
 # Until the first sync is complete and REST answers for a known user.
 sub wait_synced {
-    my ($self, $seconds) = @_;
+    my ($self) = @_;
     if (!$self->{httpd}) {
         $self->ctl_ok('sync', $self->{company}, '--wait');
         return $self;
     }
     my $answer;
-    Idadmin::Test::wait_until($seconds // 30,
-        sub { $answer = $self->get_user('eva.berg@' . $self->domain); $answer->{status} == 200 })
+    Idadmin::Test::within(sub { $answer = $self->get_user('eva.berg@' . $self->domain); $answer->{status} == 200 })
         or die "the directory is not synchronised: $answer->{status} $answer->{body}\n"
             . ($self->{worker} ? $self->{worker}->log_text : '');
     return $self;

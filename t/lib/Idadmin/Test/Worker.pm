@@ -45,7 +45,7 @@ sub running { my ($self) = @_; return $self->{pid} && !Idadmin::Test::ended($sel
 sub stop {
     my ($self, $signal) = @_;
     return undef if !$self->{pid};
-    return Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'TERM', 40);
+    return Idadmin::Test::stop_daemon(delete $self->{pid}, $signal // 'TERM');
 }
 
 sub kill9 { my ($self) = @_; return $self->stop('KILL') }
@@ -57,15 +57,21 @@ sub signal { my ($self, $signal) = @_;
 # err }.
 sub run {
     my ($self, @options) = @_;
-    my $result = Idadmin::Test::run_command($self->command(@options), $self->_how, timeout => 120);
+    my $result = Idadmin::Test::run_command($self->command(@options), $self->_how);
     return $result;
 }
 
 sub log_text { my ($self) = @_; return -e $self->{log} ? Idadmin::Test::slurp($self->{log}) : '' }
 
+# Does a line match by now? And: is there one sooner or later?
 sub log_has {
-    my ($self, $pattern, $seconds) = @_;
-    return Idadmin::Test::wait_until($seconds // 0, sub { $self->log_text =~ $pattern }) ? 1 : 0;
+    my ($self, $pattern) = @_;
+    return $self->log_text =~ $pattern ? 1 : 0;
+}
+
+sub log_gets {
+    my ($self, $pattern) = @_;
+    return Idadmin::Test::within(sub { $self->log_has($pattern) }) ? 1 : 0;
 }
 
 sub expect_log { my ($self, @patterns) = @_; push @{ $self->{expected} }, @patterns }

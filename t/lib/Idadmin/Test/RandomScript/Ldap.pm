@@ -109,7 +109,7 @@ sub more {
 sub truth {
     my ($self) = @_;
     my ($before, $now) = ('', undef);
-    Idadmin::Test::wait_until(60, sub {
+    Idadmin::Test::within(sub {
         $now = Idadmin::Test::Mirror::ldap_truth($self->{server});
         my $text = join "\n", map {"$_ $now->{$_}"} sort keys %$now;
         return 1 if $text eq $before;

@@ -1,0 +1,112 @@
+#!/usr/bin/perl
+# Runs test programs: check.pl PROGRAM...; those that t/ALONE names after all others, one at a time.
+# One PostgreSQL serves all of them. Success is "Result: PASS" and no sanitizer's report: where
+# everything was skipped nothing is proved. What failed is said again at the end.
+use strict;
+use warnings;
+use FindBin ();
+use lib "$FindBin::Bin/../lib";
+use File::Path ();
+use File::Temp ();
+use Idadmin::Test::Machine ();
+use TAP::Harness ();
+
+my $source = $ENV{IDADMIN_SRC}   // die "IDADMIN_SRC is not set\n";
+my $build  = $ENV{IDADMIN_BUILD} // die "IDADMIN_BUILD is not set\n";
+my @programs = @ARGV or die "check.pl: there is no test to run\n";
+
+$| = 1;
+File::Path::make_path("$build/obj/check");
+my $dir     = File::Temp->newdir('idadmin-suite-XXXXXX', TMPDIR => 1);
+my $machine = Idadmin::Test::Machine::measure("$dir");
+my $pace    = Idadmin::Test::Machine::pace($machine);
+# As it was when the run began: over midnight too it is one run.
+$ENV{IDADMIN_DAY} //= int time / 86400;
+$ENV{IDADMIN_PACE} = $pace;
+printf "Machine: %.0f ms for a fixed piece of work, %.2f ms for an fsync; limits of %s x %.1f\n",
+    1000 * $machine->{work}, 1000 * $machine->{sync}, 't/ALONE', $pace;
+
+my $server = $ENV{IDADMIN_TEST_PGSQL} ? undef : start_server();
+my %alone  = map { $_ => 1 } alone();
+my @last   = grep { $alone{ name_of($_) } } @programs;
+my @first  = grep { !$alone{ name_of($_) } } @programs;
+
+my %failed;
+my $harness = TAP::Harness->new({
+    jobs => $ENV{IDADMIN_JOBS} || 4, timer => 1, merge => 1,
+    verbosity => $ENV{IDADMIN_VERBOSE} ? 1 : 0,
+    rules => { seq => [(@first ? { par => [@first] } : ()), (map { { seq => $_ } } @last)] },
+    exec => sub { my (undef, $file) = @_;
+        return [$file =~ /\.t$/ ? ($^X, "-I$source/t/lib") : (), $file] },
+});
+$harness->callback(made_parser => sub { my ($parser, $job) = @_; listen_to($parser, $job->[1]) });
+$harness->callback(after_test => sub { my ($job, $parser) = @_;
+    delete $failed{ $job->[1] } if !$parser->has_problems });
+my $aggregate = $harness->runtests(map { [$_ => name_of($_)] } @first, @last);
+stop_server($server) if $server;
+
+my @reports = sanitizer_reports();
+print STDERR "\n== $_ (all of it: ", log_of($_), ")\n", @{ $failed{$_} } for sort keys %failed;
+print STDERR @reports;
+exit($aggregate->get_status eq 'PASS' && !@reports ? 0 : 1);
+
+sub name_of {
+    my ($file) = @_;
+    return $file =~ s{^\Q$source\E/}{}r =~ s{^\./}{}r;
+}
+
+# t/ALONE: a program and the reason in each line.
+sub alone {
+    open my $in, '<', "$source/t/ALONE" or die "$source/t/ALONE: $!\n";
+    return map { /^(\S+)/ && !/^#/ ? $1 : () } <$in>;
+}
+
+# Everything that a program prints goes to a file of its own. In memory stay its failed tests, each
+# with the lines behind it, and the end, where a program that died says why.
+sub listen_to {
+    my ($parser, $name) = @_;
+    open my $log, '>:utf8', log_of($name) or die log_of($name) . ": $!\n";
+    my ($told, @end) = (0);
+    $failed{$name} = [];
+    $parser->callback(ALL => sub {
+        my ($result) = @_;
+        my $line = $result->raw . "\n";
+        print {$log} $line;
+        $told = 25 if $line =~ /^\s*not ok\b(?!.*# TODO)/;
+        if ($told-- > 0) { push @{ $failed{$name} }, $line }
+        else {
+            push @end, $line;
+            shift @end if @end > 15;
+        }
+    });
+    $parser->callback(EOF => sub { push @{ $failed{$name} }, @end; close $log });
+}
+
+sub log_of { my ($name) = @_; return "$build/obj/check/" . ($name =~ s{/}{-}gr) . '.log' }
+
+# A report counts whatever became of the exit status of its process and of the process's parent.
+sub sanitizer_reports {
+    my $directory = $ENV{IDADMIN_REPORTS} or return;
+    return map { open my $in, '<', $_ or die "$_: $!\n"; "$_:\n", <$in> } grep { -s } glob "$directory/*";
+}
+
+# -- the PostgreSQL of the run
+
+sub start_server {
+    my $directory = `'$source/t/unit/with-pg.sh' start $$`;
+    chomp $directory;
+    if ($? || !length $directory) {
+        print "No PostgreSQL: programs skip it\n";
+        return undef;
+    }
+    $ENV{IDADMIN_TEST_PGSQL} = "pgsql:host=$directory port=5432 user=idadmin dbname=postgres";
+    return $directory;
+}
+
+sub stop_server { my ($directory) = @_; system "$source/t/unit/with-pg.sh", 'stop', $directory }
+
+END {
+    my $status = $?;
+    stop_server($server) if $server && -d $server;
+    $? = $status;
+}
