@@ -87,7 +87,8 @@ sub log_of { my ($name) = @_; return "$build/obj/check/" . ($name =~ s{/}{-}gr) 
 # A report counts whatever became of the exit status of its process and of the process's parent.
 sub sanitizer_reports {
     my $directory = $ENV{IDADMIN_REPORTS} or return;
-    return map { open my $in, '<', $_ or die "$_: $!\n"; "$_:\n", <$in> } grep { -s } glob "$directory/*";
+    return map { open my $in, '<', $_ or die "$_: $!\n"; "$_:\n", <$in> }
+        grep { -s } glob "$directory/*";
 }
 
 # -- the PostgreSQL of the run

@@ -72,6 +72,21 @@ __attribute__((unused)) static int says(const ida_ctx *c, const char *name, ...)
     return good;
 }
 
+/* What a program is told to do more of: `standard`, or the number that
+ * IDADMIN_PARAMETERS="rounds=1000 seed=7" has for this name (t/suite/long.pl). */
+__attribute__((unused)) static long long parameter(const char *name, long long standard)
+{
+    const char *at = getenv("IDADMIN_PARAMETERS");
+    size_t length = strlen(name);
+    for (; at && *at; at = strchr(at, ' ')) {
+        at += strspn(at, " ");
+        if (strncmp(at, name, length) == 0 && at[length] == '=') {
+            return strtoll(at + length + 1, NULL, 10);
+        }
+    }
+    return standard;
+}
+
 /* How much longer instrumented programs may take, as in t/lib. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SLOWNESS 5

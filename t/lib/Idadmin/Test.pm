@@ -19,7 +19,7 @@ use Time::HiRes ();
 
 our @EXPORT =
     qw(build_dir src_dir build_config tempdir free_port within slurp spew json_text json_data
-    in_parallel run_command for_each_engine on_one_engine secret_file);
+    in_parallel parameter run_command for_each_engine on_one_engine secret_file);
 
 # -- places
 
@@ -192,11 +192,22 @@ my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 sub json_text { return $json->encode($_[0]) }    # data -> UTF-8 bytes
 sub json_data { return $json->decode($_[0]) }    # UTF-8 bytes -> data; dies on bad JSON
 
+# -- how much of it
+
+# What a program is told to do more of: parameter(rounds => 12) is 12, or what
+# IDADMIN_PARAMETERS="rounds=1000 seed=7" says. "make check" says nothing; t/suite/long.pl does.
+sub parameter {
+    my ($name, $default) = @_;
+    my %given = map { /^(\w+)=(.*)$/ ? ($1 => $2) : die "IDADMIN_PARAMETERS: $_\n" }
+        split ' ', $ENV{IDADMIN_PARAMETERS} // '';
+    return $given{$name} // $default;
+}
+
 # -- waiting and parallel work
 
-# Polls until the block is true and returns its value; undef when it gave up. A slow machine must not
-# fail a test, so the limit says only when a test that cannot pass ends: minutes, and once a wait was
-# in vain, seconds, because the program has failed by then.
+# Polls until the block is true and returns its value; undef when it gave up. A slow machine must
+# not fail a test, so the limit only says when a test that cannot pass ends: after minutes, and once
+# a wait was in vain after seconds, because the program has failed by then.
 my $patience = 180;
 
 sub within {
@@ -209,7 +220,8 @@ sub within {
     return $value;
 }
 
-# The same for at most so many seconds, where it may as well not come true: no test may depend on it.
+# The same for at most so many seconds, where it may as well not come true: no test may depend on
+# it.
 # The pauses grow to a quarter of the time where a look is expensive: many looks run a program, and
 # waiting alone would keep a processor busy.
 sub soon {
@@ -469,7 +481,8 @@ sub engines {
 # for_each_engine { my ($engine) = @_; ... }: a subtest on SQLite and one on PostgreSQL.
 sub for_each_engine(&) { my ($block) = @_; return _on_engines($block) }
 
-# on_one_engine { my ($engine) = @_; ... } 'why nothing is lost': the same on the one whose turn it is.
+# on_one_engine { my ($engine) = @_; ... } 'why nothing is lost': the same on the one whose turn it
+# is.
 sub on_one_engine(&$) { my ($block, $why) = @_; return _on_engines($block, $why) }
 
 sub _on_engines {

@@ -267,9 +267,11 @@ sub stop {
 # frees one at that moment the child dies of it (close_worker_sockets, 2.4.71), which would look
 # like a fault of the module. So what clients have closed is let come to its end first: until each
 # socket of a child is a connection that stands, listens, or is none of TCP's. (One that both sides
-# have shut, which a child still has in hand, is in no list of the kernel's.)
+# have shut, which a child still has in hand, is in no list of the kernel's.) An idle child may keep
+# one until its next connection: what is the same in several looks is in nobody's hand.
 sub _settle {
     my ($self) = @_;
+    my ($before, $same) = ('', 0);
     Idadmin::Test::soon(20, sub {
         my @held = map { readlink($_) // '' } map { glob "/proc/$_/fd/*" } $self->children;
         my %steady;
@@ -280,7 +282,10 @@ sub _settle {
         }
         /^(?:\S+ ){6}\s*(\d+)/ and $steady{"socket:[$1]"} = 1
             for split /\n/, Idadmin::Test::slurp('/proc/net/unix');
-        return !grep { /^socket:/ && !$steady{$_} } @held;
+        my $shut = join ' ', grep { /^socket:/ && !$steady{$_} } @held;
+        $same   = $shut eq $before ? $same + 1 : 0;
+        $before = $shut;
+        return !length $shut || $same >= 5;
     });
     Time::HiRes::sleep(0.1);
 }

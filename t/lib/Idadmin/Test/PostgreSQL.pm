@@ -1,7 +1,7 @@
 package Idadmin::Test::PostgreSQL;
 # PostgreSQL: the server that all programs of a run share (t/suite/check.pl starts it, without
-# fsync), or one of our own in the test's temporary directory, with fsync on, for tests that stop it,
-# kill it or judge durability; fresh databases on demand; a standby that can be promoted.
+# fsync), or one of our own in the test's temporary directory, with fsync on, for tests that stop
+# it, kill it or judge durability; fresh databases on demand; a standby that can be promoted.
 use strict;
 use warnings;
 use Idadmin::Test ();
@@ -60,8 +60,8 @@ sub new {
     return $self->start;
 }
 
-# The server of the whole run, which IDADMIN_TEST_PGSQL names ("pgsql:host=DIRECTORY port=N ..."). It
-# is nobody's to stop. A program that is run by itself starts its own at first use.
+# The server of the whole run, which IDADMIN_TEST_PGSQL names ("pgsql:host=DIRECTORY port=N ...").
+# It is nobody's to stop. A program that is run by itself starts its own at first use.
 sub shared {
     my ($class) = @_;
     our $shared;
@@ -87,7 +87,8 @@ sub start {
         $self->{pid} = Idadmin::Test::daemon([bindir() . '/postgres', '-D', $self->{data}],
             user => user(), log => $self->{log}, cwd => $self->{base},
             stop_signal => 'QUIT');    # at the end of the script nobody needs what it holds
-        my $ready = Idadmin::Test::within(sub { Idadmin::Test::ended($self->{pid}) || $self->_answers });
+        my $ready = Idadmin::Test::within(
+            sub { Idadmin::Test::ended($self->{pid}) || $self->_answers });
         return $self if $ready && !Idadmin::Test::ended($self->{pid});
         Idadmin::Test::stop_daemon($self->{pid});
         delete $self->{port};

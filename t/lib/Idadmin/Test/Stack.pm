@@ -362,7 +362,8 @@ sub wait_synced {
         return $self;
     }
     my $answer;
-    Idadmin::Test::within(sub { $answer = $self->get_user('eva.berg@' . $self->domain); $answer->{status} == 200 })
+    Idadmin::Test::within(sub { $answer = $self->get_user('eva.berg@' . $self->domain);
+        $answer->{status} == 200 })
         or die "the directory is not synchronised: $answer->{status} $answer->{body}\n"
             . ($self->{worker} ? $self->{worker}->log_text : '');
     return $self;
