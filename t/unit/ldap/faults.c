@@ -244,7 +244,7 @@ static void between_calls(const ida_tenant *tenant)
         perl("$main::p->forget; 'ok'");
         script(ida_printf(pool, RULE("on => 'idle', ms => 30, do => '%s'"), ends[i]));
         is_class(make_call(d, pool, cache, FIND, NULL, &e), DIRECTORY_OK, &e, "found");
-        is_str(perl("Idadmin::Test::wait_until(5, sub { scalar $main::p->seen('end') }) ? 'ended' "
+        is_str(perl("Idadmin::Test::within(sub { scalar $main::p->seen('end') }) ? 'ended' "
                     ": 'open'"),
                "ended", "the idle connection is ended by the server");
         is_class(make_call(d, pool, cache, FIND, NULL, &e), DIRECTORY_OK, &e,

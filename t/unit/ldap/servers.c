@@ -113,7 +113,7 @@ static void local_socket(void)
     const char *socket_path = slapd_file("ldapi"), *manager;
     is_str(perl("$s->stop; $main::p = Idadmin::Test::daemon([Idadmin::Test::program_path('slapd'), "
                 "'-d', '0', '-f', \"$s->{base}/slapd.conf\", '-h', 'ldapi://' . ('%s' =~ "
-                "s{/}{%%2F}gr)], log => $s->{log}); Idadmin::Test::wait_until(10, sub { require "
+                "s{/}{%%2F}gr)], log => $s->{log}); Idadmin::Test::within(sub { require "
                 "IO::Socket::UNIX; IO::Socket::UNIX->new(Peer => '%s') }) ? 'ok' : 'no socket'",
                 socket_path, socket_path),
            "ok", "slapd on a local socket");

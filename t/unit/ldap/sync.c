@@ -150,7 +150,7 @@ static void when_streams_are_asked(directory *d)
            "ok", "renamed again");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     /* The clock of this test runs faster than refint. */
-    is_str(perl("Idadmin::Test::wait_until(20, sub { 2 == $s->search('(member=uid=lars.c,%s)', "
+    is_str(perl("Idadmin::Test::within(sub { 2 == $s->search('(member=uid=lars.c,%s)', "
                 "base => '%s') }) ? 'ok' : 'late'",
                 people, groups),
            "ok", "and slapd follows");
@@ -319,7 +319,7 @@ static void server_killed(directory *d)
     is_str(
         perl(
             "$s->delete_entry('uid=left.behind,%s'); $s->add_user('after.that'); $s->stop('KILL'); "
-            "my $second = time; Idadmin::Test::wait_until(5, sub { time > $second }); "
+            "my $second = time; Idadmin::Test::within(sub { time > $second }); "
             "system('sed', '-i', 's/^lastbind on//', \"$s->{base}/slapd.conf\"); $s->start; 'ok'",
             people),
         "ok", "deleted; another one added; then the server is killed");
@@ -335,7 +335,7 @@ static void server_killed(directory *d)
     until_quiet(d);
     ok(user_of("lost") != NULL, "is seen");
     is_str(perl("$s->delete_entry('uid=lost,%s'); $s->stop('KILL'); my $second = time; "
-                "Idadmin::Test::wait_until(5, sub { time > $second }); $s->start; 'ok'",
+                "Idadmin::Test::within(sub { time > $second }); $s->start; 'ok'",
                 people),
            "ok", "deleted, and the server killed");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the first sync after that");
