@@ -94,6 +94,9 @@ __attribute__((unused)) static long long parameter(const char *name, long long s
 #define SLOWNESS 1
 #endif
 
+/* How long at most is waited for what must come: no test may fail because the machine is slow. */
+#define PATIENCE_MS (180000 * SLOWNESS)
+
 /* A copy with no byte to spare, so that the address sanitizer sees a read past its end; the caller
  * frees it. */
 __attribute__((unused)) static char *exact(const void *bytes, size_t len)

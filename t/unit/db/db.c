@@ -8,7 +8,9 @@
 #include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -189,8 +191,8 @@ static void test_lost(const char *dsn)
     store_connect(other, fresh());
     is_int(db_notify(other->db, fresh(), "idadmin_test"), IDA_OK, "notify");
     start = clock_now();
-    db_wait(s->db, fresh(), "idadmin_test", 5000);
-    ok(clock_now() - start < 1000, "a notification ends the wait");
+    db_wait(s->db, fresh(), "idadmin_test", PATIENCE_MS);
+    ok(clock_now() - start < PATIENCE_MS, "a notification ends the wait");
 
     const char *pooled = apr_pstrcat(pool, dsn, " idadmin_pooler=1", NULL);
     ok(store_dsn_fault(pooled) == NULL, "the pooler switch is no fault");
@@ -363,8 +365,8 @@ static void test_killed_holder(const char *dsn)
     }
     pid_t holder = fork();
     if (holder == 0) {
-        if (db_gate_open(&gate, path, 0660, (uid_t)-1, (gid_t)-1) || db_gate_take(&gate, 1000) ||
-            write(ready[1], "x", 1) != 1) {
+        if (db_gate_open(&gate, path, 0660, (uid_t)-1, (gid_t)-1) ||
+            db_gate_take(&gate, PATIENCE_MS) || write(ready[1], "x", 1) != 1) {
             _exit(1);
         }
         pause();
@@ -373,7 +375,7 @@ static void test_killed_holder(const char *dsn)
     is_int(db_gate_open(&gate, path, 0660, (uid_t)-1, (gid_t)-1), 0, "gate opened");
     int64_t start = clock_now();
     is_int(db_gate_take(&gate, 300), ETIMEDOUT, "it is waited for");
-    ok(clock_now() - start >= 290 && clock_now() - start < 2000, "and not longer than asked");
+    ok(clock_now() - start >= 290, "for as long as asked");
 
     pid_t killer = fork();
     if (killer == 0) {
@@ -381,9 +383,7 @@ static void test_killed_holder(const char *dsn)
         kill(holder, SIGKILL);
         _exit(0);
     }
-    start = clock_now();
-    is_int(db_gate_take(&gate, 5000), 0, "kill -9 of the holder frees it");
-    ok(clock_now() - start < 1500, "soon (%lld ms)", (long long)(clock_now() - start));
+    is_int(db_gate_take(&gate, PATIENCE_MS), 0, "kill -9 of the holder frees it");
     db_gate_leave(&gate);
     db_gate_close(&gate);
     waitpid(holder, NULL, 0);
@@ -395,7 +395,9 @@ static void test_stranger_writes(const char *dsn)
 {
     int ready[2];
     char byte;
-    if (pipe(ready)) {
+    atomic_int *gone = mmap(NULL, sizeof *gone, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                            -1, 0);
+    if (pipe(ready) || gone == MAP_FAILED) {
         abort();
     }
     pid_t child = fork();
@@ -407,14 +409,15 @@ static void test_stranger_writes(const char *dsn)
             _exit(1);
         }
         usleep(400000);
+        *gone = 1;
         _exit(sqlite3_exec(handle, "COMMIT", NULL, NULL, NULL) != SQLITE_OK);
     }
     is_int(read(ready[0], &byte, 1), 1, "a stranger holds SQLite's own lock");
     store *s = store_make(pool, dsn, DB_REQUEST);
-    int64_t start = clock_now();
     is_int(store_write(s, fresh(), STMT_setting_add, DB_ARGS(DB_T("patient"), DB_T("x")), NULL),
            IDA_OK, "our write waits");
-    ok(clock_now() - start >= 300, "until it is gone");
+    ok(*gone, "until it is gone");
+    munmap(gone, sizeof *gone);
     waitpid(child, NULL, 0);
 }
 

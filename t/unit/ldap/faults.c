@@ -6,8 +6,6 @@
 #include "t/unit/slapd.h"
 
 #define PEER "Idadmin::Test::LdapPeer"
-#define CONNECT_MS 5000 /* of the connector, for connection and bind each */
-#define IO_MS 2000      /* one read may end so much later */
 
 static const directory_ops *ops;
 static store *cache;
@@ -173,8 +171,7 @@ static const fault quick[] = {
      MEMBERSHIPS, CONFIG, NULL},
 };
 
-static void check(const fault *f, directory_class class, int64_t ms, int64_t most,
-                  const directory_error *e)
+static void check(const fault *f, directory_class class, const directory_error *e)
 {
     int right = class == f->want || (f->or_else && class == f->or_else);
     if (!ok(right && (class != DIRECTORY_OK || !f->want), "%s: %s", f->name,
@@ -186,8 +183,6 @@ static void check(const fault *f, directory_class class, int64_t ms, int64_t mos
         ok(e->message && strstr(e->message, "ldap") && (!f->says || strstr(e->message, f->says)),
            "%s: says so (%s)", f->name, e->message ? e->message : "-");
     }
-    ok(ms <= most * SLOWNESS, "%s: within %lld ms (%lld)", f->name, (long long)most * SLOWNESS,
-       (long long)ms);
 }
 
 static void quick_faults(const ida_tenant *tenant)
@@ -201,9 +196,10 @@ static void quick_faults(const ida_tenant *tenant)
         apr_pool_create(&sub, pool);
         script(f->script);
         directory *d = open_with(tenant);
-        int64_t start = ida_monotonic(&env);
         directory_class class = make_call(d, sub, cache, f->what, &summary, &e);
-        check(f, class, ida_monotonic(&env) - start, 3000, &e);
+        check(f, class, &e);
+        ok(!e.message || !strstr(e.message, "imed out"), "%s: without waiting for a time limit",
+           f->name);
         ok(users_cached("peer") == users, "%s: the cache is as it was", f->name);
         script("");
         class = make_call(d, sub, cache, FIND, &summary, &e);
@@ -366,7 +362,7 @@ typedef struct slow {
     fault f;
     int speed; /* of the clock that the connector sees once it is connected: 20 s of a call need not
                   last 20 s here */
-    int64_t least, most; /* ms by that clock */
+    int64_t least; /* ms by that clock */
     int start_tls;
     /* of the thread */
     ida_env env;
@@ -389,69 +385,65 @@ static int64_t fast_clock(void *baton)
     return s->faster_since ? s->faster_since + (real - s->faster_since) * s->speed : real;
 }
 
-#define CALL_MS DIRECTORY_CALL_MS
-#define SILENCE_MS 60000 /* of the connector, inside a stream */
-#define AT(speed, least, most) \
-    speed, least, (most) + (speed)*1000 /* a look at the clock each second */
-
 static slow slows[] = {
     {{"black hole before TLS", RULE("on => 'connect', do => 'silence'"), FIND, TRANSIENT, NULL},
      1,
      1000,
-     CONNECT_MS + IO_MS + 1000,
      .start_tls = 0},
     {{"black hole at StartTLS", RULE("on => 'startTls', do => 'silence'"), FIND, TRANSIENT, NULL},
      1,
      1000,
-     CONNECT_MS + IO_MS + 1000,
      .start_tls = 1},
     {{"black hole in the handshake", RULE("on => 'handshake', do => 'stall', bytes => 200"), FIND,
       TRANSIENT, NULL},
      1,
      1000,
-     CONNECT_MS + IO_MS + 1000,
      .start_tls = 0},
     {{"handshake that drips", RULE("on => 'handshake', do => 'drip', ms => 100"), FIND, TRANSIENT,
       NULL},
      1,
      1000,
-     CONNECT_MS + IO_MS + 1000,
      .start_tls = 0},
     {{"black hole behind TLS", RULE("on => 'bind', do => 'silence'"), FIND, TRANSIENT, NULL},
      1,
      1000,
-     CONNECT_MS + IO_MS + 1000,
      .start_tls = 0},
     {{"bind answered with a foreign message ID", RULE("on => 'bind', do => 'foreign'"), FIND,
       TRANSIENT, NULL},
      1,
      1000,
-     CONNECT_MS + IO_MS + 1000,
      .start_tls = 0},
     {{"black hole behind the bind", RULE(HIS "do => 'silence'"), FIND, TRANSIENT, NULL},
-     AT(4, 10000, CALL_MS),
+     4,
+     10000,
      .start_tls = 0},
     {{"answer with a foreign message ID", RULE(HIS "do => 'foreign'"), FIND, TRANSIENT, NULL},
-     AT(4, 10000, CALL_MS),
+     4,
+     10000,
      .start_tls = 0},
     {{"answer that drips", RULE(HIS "do => 'drip', ms => 100"), FIND, TRANSIENT, NULL},
-     AT(4, 10000, CALL_MS),
+     4,
+     10000,
      .start_tls = 0},
     {{"answer that stalls in mid-message", RULE(HIS "do => 'stall', bytes => 90"), FIND, TRANSIENT,
       NULL},
-     AT(4, 10000, CALL_MS),
+     4,
+     10000,
      .start_tls = 0},
     {{"write into a black hole", RULE("on => 'modify', do => 'silence'"), DISABLE, DIRECTORY_UNSURE,
       DIRECTORY_TRANSIENT, NULL},
-     AT(4, 10000, CALL_MS),
+     4,
+     10000,
      .start_tls = 0},
     {{"sync that falls silent", RULE("on => 'page', after => 20, do => 'silence'"), SYNC, TRANSIENT,
       NULL},
-     AT(16, 30000, SILENCE_MS),
+     16,
+     30000,
      .start_tls = 0},
     {{"sync that drips", RULE("on => 'page', after => 20, do => 'drip', ms => 100"), SYNC,
       TRANSIENT, NULL},
-     AT(16, 30000, SILENCE_MS),
+     16,
+     30000,
      .start_tls = 0},
 };
 #define SLOWS (sizeof slows / sizeof *slows)
@@ -509,7 +501,7 @@ static void slow_faults(const ida_tenant *usual)
     for (size_t i = 0; i < SLOWS; i++) {
         slow *s = &slows[i];
         pthread_join(s->thread, NULL);
-        check(&s->f, s->class, s->ms, s->most, &s->e);
+        check(&s->f, s->class, &s->e);
         ok(s->ms >= s->least, "%s: not given up before its time (%lld ms)", s->f.name,
            (long long)s->ms);
         if (s->f.what == SYNC) {

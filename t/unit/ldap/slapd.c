@@ -21,16 +21,13 @@ static char *port_url(const char *scheme, int port)
 }
 
 /* One find of Eva Berg through a fresh session. */
-static directory_class find_eva(const char *urls, const char *more, directory_error *e,
-                                int64_t *took_ms)
+static directory_class find_eva(const char *urls, const char *more, directory_error *e)
 {
     directory *d = open_with(tenant_with(urls, more));
     directory_user user;
-    int64_t start = ida_monotonic(&env);
     *e = (directory_error){0};
     directory_class class = d ? ops->find(d, pool, NULL, "Eva.Berg@nordic.example", &user, e)
                               : DIRECTORY_LOCAL;
-    *took_ms = ida_monotonic(&env) - start;
     ops->close(d);
     return class;
 }
@@ -38,9 +35,8 @@ static directory_class find_eva(const char *urls, const char *more, directory_er
 static void protection(void)
 {
     directory_error e;
-    int64_t ms;
-    is_class(find_eva(json_list(ldaps, NULL), "", &e, &ms), DIRECTORY_OK, &e, "LDAPS: found");
-    is_class(find_eva(json_list(plain, NULL), ",\"startTls\":true", &e, &ms), DIRECTORY_OK, &e,
+    is_class(find_eva(json_list(ldaps, NULL), "", &e), DIRECTORY_OK, &e, "LDAPS: found");
+    is_class(find_eva(json_list(plain, NULL), ",\"startTls\":true", &e), DIRECTORY_OK, &e,
              "StartTLS: found");
 
     directory *d = NULL;
@@ -52,7 +48,7 @@ static void protection(void)
                  IDA_DIR_ON_PREMISES, pool, &e) == DIRECTORY_CONFIG &&
            strstr(e.message, "openLdap and activeDirectory"),
        "an unknown dialect is refused, naming those there are");
-    is_class(find_eva(json_list(ldaps, NULL), ",\"dialect\":\"activeDirectory\"", &e, &ms),
+    is_class(find_eva(json_list(ldaps, NULL), ",\"dialect\":\"activeDirectory\"", &e),
              DIRECTORY_CONFIG, &e, "dialect activeDirectory for this server: configuration");
     ok(e.message && strstr(e.message, "no Active Directory"), "the message says what it is not");
 
@@ -64,17 +60,17 @@ static void protection(void)
         slapd_dir);
     is_str(made, "0", "a stranger's authority");
     char *other = apr_psprintf(pool, ",\"caFile\":\"%s\"", slapd_file("other.pem"));
-    is_class(find_eva(json_list(ldaps, NULL), other, &e, &ms), DIRECTORY_CONFIG, &e,
+    is_class(find_eva(json_list(ldaps, NULL), other, &e), DIRECTORY_CONFIG, &e,
              "LDAPS, certificate of an unknown authority: configuration, not network");
     ok(e.message && strstr(e.message, "caFile") && strstr(e.message, ldaps),
        "the message names server and caFile");
     is_class(find_eva(json_list(plain, NULL), apr_pstrcat(pool, ",\"startTls\":true", other, NULL),
-                      &e, &ms),
+                      &e),
              DIRECTORY_CONFIG, &e, "StartTLS, unknown authority: configuration");
-    is_class(find_eva(json_list(ldaps, NULL), ",\"caFile\":\"/nowhere/ca.pem\"", &e, &ms),
+    is_class(find_eva(json_list(ldaps, NULL), ",\"caFile\":\"/nowhere/ca.pem\"", &e),
              DIRECTORY_CONFIG, &e, "caFile that is not there: configuration");
     char *by_name = ida_printf(pool, "ldaps://127.0.0.2%s", strrchr(ldaps, ':'));
-    is_class(find_eva(json_list(by_name, NULL), "", &e, &ms), DIRECTORY_TRANSIENT, &e,
+    is_class(find_eva(json_list(by_name, NULL), "", &e), DIRECTORY_TRANSIENT, &e,
              "nobody listens on another address: transient");
 }
 
@@ -83,7 +79,6 @@ static void wrong_host(void)
     /* Another address of this machine passes the bytes on: the certificate is good, but for
      * 127.0.0.1. */
     directory_error e;
-    int64_t ms;
     int on = 1;
     wire *w = wire_to(atoi(strrchr(ldaps, ':') + 1));
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)w->port)};
@@ -96,8 +91,7 @@ static void wrong_host(void)
     }
     int before = atomic_exchange(&w->listener, fd);
     usleep(100000); /* the wire's thread looks at its listener twenty times a second */
-    is_class(find_eva(json_list(ida_printf(pool, "ldaps://127.0.0.3:%d", w->port), NULL), "", &e,
-                      &ms),
+    is_class(find_eva(json_list(ida_printf(pool, "ldaps://127.0.0.3:%d", w->port), NULL), "", &e),
              DIRECTORY_CONFIG, &e, "certificate of another host: configuration");
     is_int(atomic_load(&w->connections), 1, "said by the true server");
     atomic_store(&w->listener, before);
@@ -109,31 +103,28 @@ static void wrong_host(void)
 static void credentials(void)
 {
     directory_error e;
-    int64_t ms;
     write_file(slapd_file("wrong"), "not-the-password\n", 0600);
     write_file(slapd_file("empty"), "\n", 0600);
     write_file(slapd_file("open"), "whatever\n", 0644);
     char *wrong = apr_psprintf(pool, ",\"bindPasswordFile\":\"%s\"", slapd_file("wrong"));
     wire *second = wire_to(atoi(strrchr(ldaps, ':') + 1));
-    is_class(find_eva(json_list(ldaps, port_url("ldaps", second->port)), wrong, &e, &ms),
+    is_class(find_eva(json_list(ldaps, port_url("ldaps", second->port)), wrong, &e),
              DIRECTORY_CREDENTIALS, &e, "wrong password: credentials");
     ok(e.message && !strstr(e.message, "not-the-password"), "the message holds no password");
     is_int(atomic_load(&second->connections), 0,
            "the second server is not tried with a refused password");
-    is_class(find_eva(json_list(port_url("ldaps", second->port), ldaps), "", &e, &ms), DIRECTORY_OK,
-             &e, "with the right one the wire works");
+    is_class(find_eva(json_list(port_url("ldaps", second->port), ldaps), "", &e), DIRECTORY_OK, &e,
+             "with the right one the wire works");
     is_int(atomic_load(&second->connections), 1, "and is seen");
     wire_end(second);
     is_class(find_eva(json_list(ldaps, NULL),
-                      apr_psprintf(pool, ",\"bindPasswordFile\":\"%s\"", slapd_file("empty")), &e,
-                      &ms),
+                      apr_psprintf(pool, ",\"bindPasswordFile\":\"%s\"", slapd_file("empty")), &e),
              DIRECTORY_CONFIG, &e, "empty password: refused here, never sent");
     is_class(find_eva(json_list(ldaps, NULL),
-                      apr_psprintf(pool, ",\"bindPasswordFile\":\"%s\"", slapd_file("open")), &e,
-                      &ms),
+                      apr_psprintf(pool, ",\"bindPasswordFile\":\"%s\"", slapd_file("open")), &e),
              DIRECTORY_CONFIG, &e, "password file that others can read: configuration");
     is_class(find_eva(json_list(ldaps, NULL), ",\"userBase\":\"ou=nobody,dc=nordic,dc=example\"",
-                      &e, &ms),
+                      &e),
              DIRECTORY_CONFIG, &e, "userBase that is not there: configuration");
 }
 
@@ -141,7 +132,6 @@ static void credentials(void)
 static void external(void)
 {
     directory_error e;
-    int64_t ms;
     directory_user user, after;
     const char *config = "bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]";
     is_str(
@@ -159,10 +149,10 @@ static void external(void)
     const char *odd = ida_printf(pool, "%s,\"certificateFile\":\"%s\",\"keyFile\":\"%s\"", bind,
                                  perl("$main::cert{stranger}{cert}"),
                                  perl("$main::cert{stranger}{key}"));
-    is_class(find_eva(json_list(ldaps, NULL), good, &e, &ms), DIRECTORY_OK, &e,
+    is_class(find_eva(json_list(ldaps, NULL), good, &e), DIRECTORY_OK, &e,
              "LDAPS with a client certificate: found");
     is_class(find_eva(json_list(plain, NULL), apr_pstrcat(pool, ",\"startTls\":true", good, NULL),
-                      &e, &ms),
+                      &e),
              DIRECTORY_OK, &e, "StartTLS with a client certificate: found");
     directory *d = open_with(
         tenant_with(json_list(ldaps, NULL),
@@ -194,41 +184,36 @@ static void external(void)
     ops->close(d);
     is_class(find_eva(json_list(ldaps, NULL),
                       apr_pstrcat(pool, bind, ",\"certificateFile\":\"/nowhere/cert.pem\"", NULL),
-                      &e, &ms),
+                      &e),
              DIRECTORY_CONFIG, &e, "a certificate that is not there: configuration");
     is_str(perl("$s->modify(\"dn: cn=config\\nchangetype: modify\\nreplace: "
                 "olcTLSVerifyClient\\nolcTLSVerifyClient: never\\n\", %s); 'ok'",
                 config),
            "ok", "the server asks no more");
-    is_class(find_eva(json_list(ldaps, NULL), good, &e, &ms), DIRECTORY_CREDENTIALS, &e,
+    is_class(find_eva(json_list(ldaps, NULL), good, &e), DIRECTORY_CREDENTIALS, &e,
              "then the bind is refused: credentials");
 }
 
 static void silence(void)
 {
     directory_error e;
-    int64_t ms;
     int fd, port = silent_port(&fd);
-    is_class(find_eva(json_list(port_url("ldaps", port), NULL), "", &e, &ms), DIRECTORY_TRANSIENT,
-             &e, "LDAPS peer that never speaks: transient");
-    ok(ms < 13000, "and bounded (%lld ms)", (long long)ms);
-    is_class(find_eva(json_list(port_url("ldap", port), NULL), ",\"startTls\":true", &e, &ms),
+    is_class(find_eva(json_list(port_url("ldaps", port), NULL), "", &e), DIRECTORY_TRANSIENT, &e,
+             "LDAPS peer that never speaks: transient");
+    is_class(find_eva(json_list(port_url("ldap", port), NULL), ",\"startTls\":true", &e),
              DIRECTORY_TRANSIENT, &e, "StartTLS peer that never speaks: transient");
-    ok(ms < 13000, "and bounded (%lld ms)", (long long)ms);
-    is_class(find_eva(json_list(port_url("ldaps", port), ldaps), "", &e, &ms), DIRECTORY_OK, &e,
+    is_class(find_eva(json_list(port_url("ldaps", port), ldaps), "", &e), DIRECTORY_OK, &e,
              "the next server answers instead");
     close(fd);
-    is_class(find_eva(json_list(port_url("ldaps", port), NULL), "", &e, &ms), DIRECTORY_TRANSIENT,
-             &e, "closed port: transient");
-    ok(ms < 2000 && e.message && strstr(e.message, "refused"), "at once, saying so");
-    is_class(find_eva("[\"ldaps://nobody.invalid:636\"]", "", &e, &ms), DIRECTORY_TRANSIENT, &e,
+    is_class(find_eva(json_list(port_url("ldaps", port), NULL), "", &e), DIRECTORY_TRANSIENT, &e,
+             "closed port: transient");
+    ok(e.message && strstr(e.message, "refused"), "saying so");
+    is_class(find_eva("[\"ldaps://nobody.invalid:636\"]", "", &e), DIRECTORY_TRANSIENT, &e,
              "a name that does not resolve: transient");
-    ok(ms < DIRECTORY_CALL_MS, "and bounded (%lld ms)", (long long)ms);
 
     wire *w = wire_to(atoi(strrchr(ldaps, ':') + 1));
     atomic_store(&w->cut, -1);
-    is_class(find_eva(json_list(port_url("ldaps", w->port), NULL), "", &e, &ms),
-             DIRECTORY_TRANSIENT, &e,
+    is_class(find_eva(json_list(port_url("ldaps", w->port), NULL), "", &e), DIRECTORY_TRANSIENT, &e,
              "peer that hangs up inside the TLS handshake: transient, not configuration");
     wire_end(w);
 }
@@ -257,11 +242,8 @@ static void session_life(void)
     is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_OK, &e,
              "server back: found");
     perl("$s->freeze; 'ok'");
-    int64_t start = ida_monotonic(&env);
     is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_TRANSIENT, &e,
-             "black hole behind TLS: transient");
-    int64_t ms = ida_monotonic(&env) - start;
-    ok(ms <= DIRECTORY_CALL_MS + 1500, "and bounded by the call limit (%lld ms)", (long long)ms);
+             "black hole behind TLS: given up, transient");
     perl("$s->thaw; 'ok'");
     is_class(ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e), DIRECTORY_OK, &e,
              "thawed: found");
