@@ -1,4 +1,5 @@
-/* Search and hygiene at 100,000 people: the plans of their statements and what a call costs. */
+/* What a search costs does not grow with the company: the plans of the statements, and each call at
+ * 20,000 people beside the same call at 1,000. */
 #include <sqlite3.h>
 #include <time.h>
 
@@ -6,10 +7,11 @@
 
 #define DAY INT64_C(86400000)
 
-#define MANY 100000
+#define MANY 20000
+#define FEW 1000
 
 /* Of this process's work where the store is in it, so that a busy machine does not matter; else of
- * the clock on the wall. */
+ * the clock on the wall, where the least of many rounds hardly meets another process. */
 static double seconds(int in_process)
 {
     struct timespec t;
@@ -17,7 +19,7 @@ static double seconds(int in_process)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void load_many(store *sync)
+static void load_people(store *sync, const char *company, int people)
 {
     ida_ctx *c = fresh();
     cache_sync *run;
@@ -26,8 +28,8 @@ static void load_many(store *sync)
     apr_pool_t *run_pool, *outer = pool, *one;
     apr_pool_create(&run_pool, pool);
     apr_pool_create(&one, outer);
-    must(cache_sync_begin(&run, sync, c, run_pool, "large", IDA_DIR_ON_PREMISES, 1), c, "begin");
-    for (int u = 0; u < MANY; u++) {
+    must(cache_sync_begin(&run, sync, c, run_pool, company, IDA_DIR_ON_PREMISES, 1), c, "begin");
+    for (int u = 0; u < people; u++) {
         apr_pool_clear(one);
         pool = one;
         cache_user user = {
@@ -156,35 +158,44 @@ static void plans(const char *dsn)
     sqlite3_close(d);
 }
 
-static void cost(store *s, const ida_tenant *t, int in_process)
+static double took_ms(store *s, const ida_tenant *t, const ida_operation *op, const char *arguments,
+                      int in_process)
+{
+    apr_pool_t *one;
+    apr_pool_create(&one, pool);
+    double begun = seconds(in_process);
+    asked a = ask_in(one, s, t, op, arguments);
+    double took = (seconds(in_process) - begun) * 1000;
+    if (a.kind) {
+        ok(0, "%s: %s", arguments, a.message);
+    }
+    apr_pool_destroy(one);
+    return took;
+}
+
+static void cost(store *s, const ida_tenant *few, const ida_tenant *many, int in_process)
 {
     static const struct {
         const char *name, *arguments;
         const ida_operation *op;
-        double most; /* ms; far above what is seen, against ways that scan */
-    } calls[] = {{"first page", "{}", &ida_op_users_search, 100},
-                 {"a person by words", "{'query':'first4711 fam'}", &ida_op_users_search, 200},
-                 {"a frequent word", "{'query':'family4'}", &ida_op_users_search, 200},
-                 {"a department", "{'department':'department 7'}", &ida_op_users_search, 200},
-                 {"get_user", "{'user':'first4711.family4711@contoso.example'}",
-                  &ida_op_user_details, 20},
-                 {"hygiene", "{'staleDays':30}", &ida_op_hygiene, 200}};
+        double most; /* times as much at MANY as at FEW; a scan needs 20 times. Hygiene counts whom
+                        it finds, so its cost grows with the company, but no faster. */
+    } calls[] = {{"first page", "{}", &ida_op_users_search, 6},
+                 {"a person by words", "{'query':'first711 fam'}", &ida_op_users_search, 6},
+                 {"a frequent word", "{'query':'family4'}", &ida_op_users_search, 6},
+                 {"a department", "{'department':'department 7'}", &ida_op_users_search, 6},
+                 {"get_user", "{'user':'first711.family711@contoso.example'}", &ida_op_user_details,
+                  6},
+                 {"hygiene", "{'staleDays':30}", &ida_op_hygiene, 30}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        double best = 1e9;
-        for (int n = 0; n < 10; n++) {
-            apr_pool_t *one;
-            apr_pool_create(&one, pool);
-            double begun = seconds(in_process);
-            asked a = ask_in(one, s, t, calls[i].op, calls[i].arguments);
-            double took = (seconds(in_process) - begun) * 1000;
-            best = took < best ? took : best;
-            if (a.kind) {
-                ok(0, "%s: %s", calls[i].name, a.message);
-            }
-            apr_pool_destroy(one);
+        double least[2] = {1e9, 1e9};
+        for (int n = 0; n < 40; n++) {
+            double took = took_ms(s, n % 2 ? many : few, calls[i].op, calls[i].arguments,
+                                  in_process);
+            least[n % 2] = took < least[n % 2] ? took : least[n % 2];
         }
-        ok(best < (in_process ? calls[i].most : 2000), "%s among 100,000: %.2f ms", calls[i].name,
-           best);
+        ok(least[1] < calls[i].most * least[0], "%s: %.2f ms at %d people, %.2f ms at %d",
+           calls[i].name, least[1], MANY, least[0], FEW);
     }
 }
 
@@ -195,9 +206,11 @@ int main(void)
         const char *name, *dsn = store_upgraded(i, &name);
         printf("# %s\n", name);
         store *s = store_signing(pool, dsn), *sync = store_make(pool, dsn, DB_SYNC);
-        put_tenant(s, "large", 0);
-        load_many(sync);
-        cost(s, tenant_of(s, "large"), i == 0);
+        put_tenant(s, "few", 0);
+        put_tenant(s, "many", 0);
+        load_people(sync, "few", FEW);
+        load_people(sync, "many", MANY);
+        cost(s, tenant_of(s, "few"), tenant_of(s, "many"), i == 0);
         if (i == 0) {
             plans(dsn);
         }
