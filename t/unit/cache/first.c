@@ -7,7 +7,7 @@
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
-enum { USERS = 2500, MEMBERS = 12000, GROUPS = 120 };
+enum { USERS = 1000, MEMBERS = 5000, GROUPS = 60 };
 
 static const char *const tenant = "contoso";
 static int failures;
