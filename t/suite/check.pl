@@ -2,13 +2,18 @@
 # Runs test programs: check.pl PROGRAM...; those that t/ALONE names after all others, one at a time.
 # One PostgreSQL serves all of them. Success is "Result: PASS" and no sanitizer's report: where
 # everything was skipped nothing is proved. What failed is said again at the end.
+#
+# To find tests that depend on a quiet machine: IDADMIN_BUSY=2 keeps so many processors busy
+# meanwhile, IDADMIN_SLOW="fsync=20 connect=10" makes each such call take so many ms longer.
 use strict;
 use warnings;
 use FindBin ();
 use lib "$FindBin::Bin/../lib";
+use File::Copy ();
 use File::Path ();
 use File::Temp ();
 use Idadmin::Test::Machine ();
+use POSIX ();
 use TAP::Harness ();
 
 my $source = $ENV{IDADMIN_SRC}   // die "IDADMIN_SRC is not set\n";
@@ -16,6 +21,9 @@ my $build  = $ENV{IDADMIN_BUILD} // die "IDADMIN_BUILD is not set\n";
 my @programs = @ARGV or die "check.pl: there is no test to run\n";
 
 $| = 1;
+my $owner = $$;
+# Programs that still run stop what they started.
+$SIG{$_} = sub { kill TERM => children(); exit 130 } for qw(INT TERM HUP);
 File::Path::make_path("$build/obj/check");
 my $dir     = File::Temp->newdir('idadmin-suite-XXXXXX', TMPDIR => 1);
 my $machine = Idadmin::Test::Machine::measure("$dir");
@@ -26,6 +34,8 @@ $ENV{IDADMIN_PACE} = $pace;
 printf "Machine: %.0f ms for a fixed piece of work, %.2f ms for an fsync; limits of %s x %.1f\n",
     1000 * $machine->{work}, 1000 * $machine->{sync}, 't/ALONE', $pace;
 
+my @busy = map { busy_loop() } 1 .. ($ENV{IDADMIN_BUSY} || 0);
+slow_calls() if $ENV{IDADMIN_SLOW};
 my $server = $ENV{IDADMIN_TEST_PGSQL} ? undef : start_server();
 my %alone  = map { $_ => 1 } alone();
 my @last   = grep { $alone{ name_of($_) } } @programs;
@@ -49,6 +59,11 @@ my @reports = sanitizer_reports();
 print STDERR "\n== $_ (all of it: ", log_of($_), ")\n", @{ $failed{$_} } for sort keys %failed;
 print STDERR @reports;
 exit($aggregate->get_status eq 'PASS' && !@reports ? 0 : 1);
+
+sub children {
+    open my $in, '<', "/proc/$$/task/$$/children" or return;
+    return split ' ', <$in> // '';
+}
 
 sub name_of {
     my ($file) = @_;
@@ -91,6 +106,26 @@ sub sanitizer_reports {
         grep { -s } glob "$directory/*";
 }
 
+# -- a machine that is slow on purpose
+
+sub busy_loop {
+    my $parent = $$;
+    my $pid = fork // die "fork: $!\n";
+    return $pid if $pid;
+    while (getppid() == $parent) {
+        my $sum = 0;
+        $sum += $_ for 1 .. 1_000_000;
+    }
+    POSIX::_exit(0);
+}
+
+# A copy: the build may lie where the users of the programs cannot go.
+sub slow_calls {
+    chmod 0755, "$dir";
+    File::Copy::copy("$build/faults/slow.so", "$dir/slow.so") or die "faults/slow.so: $!\n";
+    $ENV{LD_PRELOAD} = "$dir/slow.so";
+}
+
 # -- the PostgreSQL of the run
 
 sub start_server {
@@ -108,6 +143,8 @@ sub stop_server { my ($directory) = @_; system "$source/t/unit/with-pg.sh", 'sto
 
 END {
     my $status = $?;
+    return if $$ != $owner;
+    kill KILL => @busy if @busy;
     stop_server($server) if $server && -d $server;
     $? = $status;
 }
