@@ -93,7 +93,7 @@ subtest 'headers' => sub {
     is($answer->{headers}{'cross-origin-resource-policy'}, 'same-origin', 'nothing is embedded');
     my $tag = $answer->{headers}{etag};
     like($tag, qr/^W\/"[0-9a-f]{32}"$/, 'a weak tag');
-    sleep 1;
+    sleep 1;    # a tag made of the time would be another one
     my $again = $as{viewer}->get('/users', {},
         headers => { 'If-None-Match' => $tag =~ s/"$/-gzip"/r });
     is_deeply([$again->{status}, $again->{body}], [304, ''],

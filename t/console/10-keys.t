@@ -202,6 +202,8 @@ for_each_stack {
         company => 'nordic') } @roles;
     subtest "$_->[0]" => $_->[1] for ['rights', \&rights], ['create', \&create], ['bad', \&bad],
         ['change', \&change], ['rotate', \&rotate], ['pages', \&pages], ['record', \&record];
-} httpd => { console => 1, rate_limits => { person => '100000/60s' } };
+} one_engine =>
+    'unit/store/tenant proves the rows of API users on both engines',
+    httpd => { console => 1, rate_limits => { person => '100000/60s' } };
 
 done_testing;

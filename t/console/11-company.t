@@ -90,7 +90,9 @@ for_each_stack {
     subtest fresh => sub { fresh($stack) };
     subtest held => sub { held($stack) };
     subtest never => sub { never($stack->{engine}) };
-} httpd => { console => 1,
+} one_engine =>
+    'unit/queue/claim proves the states of directories on both engines',
+    httpd => { console => 1,
     rate_limits => { person => '100000/60s', company => '4000/60s' } },
     tenant => { brake => { offboardingsPerHour => 7 }, seatLimit => 500,
         rateLimits => { key => '77/60s' }, workflows => [$workflow],

@@ -217,6 +217,8 @@ for_each_stack {
     subtest 'brake' => \&brake;
     $stack->worker->stop;
     subtest 'a held directory' => \&held;
-} httpd => { rate_limits => { person => '100000/60s' }, console => 1 };
+} one_engine =>
+    'unit/queue/task proves listing, moving, cancelling and retrying on both engines',
+    httpd => { rate_limits => { person => '100000/60s' }, console => 1 };
 
 done_testing;

@@ -123,7 +123,9 @@ for my $kind ({ name => 'on-premises' }, { name => 'cloud', cloud => {} }) {
             subtest names => \&names;
             subtest moments => \&moments;
             subtest reasons => \&reasons;
-        } %how, httpd => { rate_limits => { person => '100000/60s' }, console => 1 };
+        } one_engine =>
+            'unit/queue/task proves names and seats on both engines',
+            %how, httpd => { rate_limits => { person => '100000/60s' }, console => 1 };
     };
 }
 

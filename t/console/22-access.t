@@ -235,7 +235,9 @@ sub ambiguous {
 
 for_each_stack {
     subtest 'two groups of one name' => \&ambiguous, @_;
-} cloud => {}, httpd => { rate_limits => { person => '100000/60s' }, console => 1 };
+} one_engine =>
+    'ops/07-access proves the rows of templates, requests and grants on both engines',
+    cloud => {}, httpd => { rate_limits => { person => '100000/60s' }, console => 1 };
 
 for_each_stack {
     ($stack) = @_;
@@ -247,7 +249,9 @@ for_each_stack {
     subtest 'requests' => \&requests;
     subtest 'by REST' => \&by_rest;
     subtest 'the module is off' => \&module_off;
-} httpd => { rate_limits => { person => '100000/60s' },
+} one_engine =>
+    'ops/07-access proves the rows of templates, requests and grants on both engines',
+    httpd => { rate_limits => { person => '100000/60s' },
     console => "    IdAdminConsoleRole approver * \"%{REMOTE_USER} =~ /^(eva|nobody)\$/\"\n"
         . "    IdAdminConsolePerson \"%{HTTP:X-Person}\"\n" };
 

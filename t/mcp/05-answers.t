@@ -224,7 +224,9 @@ for_each_stack {
     subtest $_->[0] => $_->[1] for ['a person' => \&person],
         ['access' => \&access], ['hygiene' => \&hygiene],
         ['runs' => \&runs];
-} slapd => { ldif => $ldif }, tenant => {
+} one_engine =>
+    'unit/operation and mcp/03-read-operations prove the statements on both engines',
+    slapd => { ldif => $ldif }, tenant => {
     modules => { publicApi => JSON::PP::true(), accessGovernance => JSON::PP::true() },
     roleTemplates => [{ name => 'Sales', groups => ['Sales team'], licenses => [] }],
     workflows => [{ name => 'Joiner', trigger => 'userCreate',

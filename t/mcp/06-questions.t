@@ -157,7 +157,9 @@ for_each_stack {
     $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
     ok(happen(), 'what there is to ask about');
     play();
-} slapd => { ldif => group_entry('VPN users', "member: uid=greta.dahl,$people")
+} one_engine =>
+    'unit/operation and mcp/03-read-operations prove the statements on both engines',
+    slapd => { ldif => group_entry('VPN users', "member: uid=greta.dahl,$people")
         . group_entry('VPN admins') },
     tenant => {
     modules => { publicApi => JSON::PP::true(), accessGovernance => JSON::PP::true() },

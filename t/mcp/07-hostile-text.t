@@ -98,5 +98,6 @@ for_each_stack {
         . "'%get_user_access%'") }), 'the audit has what was asked');
     is($count->("action IN ('user.create', 'user.update', 'user.delete', 'task.release')"), 0,
         'and no write');
-};
+} one_engine =>
+    'mcp/03-read-operations asks both engines; here the texts are the subject';
 done_testing();

@@ -1,0 +1,221 @@
+#!/usr/bin/perl
+# The long forms of the suite, one after the other: "make check-long". Each entry of the table below
+# is run in parts; a line says how each part ended, and a state file in the build keeps it, so that a
+# run which is stopped goes on with the part that it was stopped in. The table at the end also goes
+# to run/long.json.
+#
+#   long.pl                       all that has not passed yet on this state of the tree
+#   long.pl again                 everything anew
+#   long.pl kill-rounds fuzz      some; NAME=VALUE behind a name changes a parameter of it
+#   long.pl list                  names, parts, parameters
+use strict;
+use warnings;
+use FindBin ();
+use lib "$FindBin::Bin/../lib";
+use File::Path ();
+use JSON::PP ();
+use POSIX ();
+use TAP::Parser ();
+use Time::HiRes ();
+
+my $source = $ENV{IDADMIN_SRC}   // die "IDADMIN_SRC is not set\n";
+my $build  = $ENV{IDADMIN_BUILD} // die "IDADMIN_BUILD is not set\n";
+my @both   = qw(sqlite postgresql);
+
+# name, program, parameters of the long form; parts: how often, each with a seed of its own where the
+# program has one; engines: each part on each of them; environment: more of it.
+my @table = do "$FindBin::Bin/long.table.pl" or die "long.table.pl: " . ($@ || $!) . "\n";
+
+sub fuzz_targets { return map { s{.*/fuzz_(.*)\.c$}{$1}r } sort glob "$source/t/fuzz/fuzz_*.c" }
+
+# All parts of an entry: { key, entry, engine, environment, command }.
+sub parts_of {
+    my ($entry) = @_;
+    my @parts;
+    for my $target ($entry->{targets} ? $entry->{targets}->() : undef) {
+        for my $engine ($entry->{engines} ? @{ $entry->{engines} } : undef) {
+            for my $number (1 .. $entry->{parts} // 1) {
+                my %with = %{ $entry->{with} // {} };
+                $with{seed} += $number - 1 if defined $with{seed};
+                push @parts, { entry => $entry, engine => $engine, with => \%with,
+                    target => $target,
+                    key => join(' ', $entry->{name}, grep {defined} $target, $engine,
+                    ($entry->{parts} // 1) > 1 ? "$number/$entry->{parts}" : (),
+                    map {"$_=$with{$_}"} sort keys %with) };
+            }
+        }
+    }
+    return @parts;
+}
+
+# -- what is asked for
+
+my (@wanted, $again);
+for my $argument (@ARGV) {
+    if ($argument eq 'again') { $again = 1 }
+    elsif ($argument eq 'list') {
+        for my $entry (@table) {
+            my %with = %{ $entry->{with} // {} };
+            printf "%-20s %2d parts  %s  %s\n", $entry->{name}, scalar(parts_of($entry)),
+                $entry->{program} // "make $entry->{make}",
+                join ' ', map {"$_=$with{$_}"} sort keys %with;
+        }
+        exit 0;
+    }
+    elsif ($argument =~ /^(\w+)=(.+)$/ && @wanted) {
+        exists $wanted[-1]{with}{$1} or die "$wanted[-1]{name} has no parameter $1\n";
+        $wanted[-1] = { %{ $wanted[-1] }, with => { %{ $wanted[-1]{with} }, $1 => $2 } };
+    }
+    else {
+        push @wanted, grep { $_->{name} eq $argument } @table
+            or die "there is no long form $argument (make check-long LONG=list)\n";
+    }
+}
+@wanted = @table if !@wanted;
+
+# -- the state
+
+my $state_file = "$build/obj/long.json";
+my $tree       = tree();
+my $json       = JSON::PP->new->utf8->canonical->pretty;
+my $state      = {};
+if (!$again && open my $in, '<', $state_file) {
+    local $/;
+    $state = eval { $json->decode(scalar <$in>) } // {};
+    if (($state->{tree} // '') ne $tree) {
+        print "The state kept is of another tree ($state->{tree}): begun anew.\n"
+            if keys %{ $state->{parts} // {} };
+        $state = {};
+    }
+}
+$state->{tree} = $tree;
+
+sub tree {
+    my $head = `git -C '$source' describe --always --dirty 2>/dev/null`;
+    chomp $head;
+    return length $head ? $head : 'unknown';
+}
+
+sub save {
+    open my $out, '>', "$state_file.new" or die "$state_file.new: $!\n";
+    print {$out} $json->encode($state);
+    close $out or die "$state_file.new: $!\n";
+    rename "$state_file.new", $state_file or die "$state_file: $!\n";
+}
+
+# -- running
+
+my ($running, $server);
+$SIG{$_} = sub {
+    kill TERM => -$running if $running;
+    stop_server();
+    print "\nStopped. The next \"make check-long\" goes on here.\n";
+    exit 130;
+} for qw(INT TERM HUP);
+
+File::Path::make_path("$build/obj/long", "$build/run");
+my @all = map { parts_of($_) } @wanted;
+my $failed = 0;
+for my $part (@all) {
+    my $known = $state->{parts}{ $part->{key} };
+    if ($known && $known->{result} eq 'passed') {
+        line($part, $known, 'before');
+        next;
+    }
+    my $done = run($part);
+    $state->{parts}{ $part->{key} } = $done;
+    save();
+    line($part, $done);
+    $failed++ if $done->{result} ne 'passed';
+}
+stop_server();
+table();
+exit($failed ? 1 : 0);
+
+sub line {
+    my ($part, $done, $before) = @_;
+    printf "%-7s %-60s %5d tests %7.0f s%s\n", $done->{result}, $part->{key}, $done->{tests},
+        $done->{seconds}, $before ? '  (before)' : $done->{result} eq 'passed' ? ''
+        : "  $done->{log}";
+}
+
+# { result, tests, failed, seconds, log, notes }
+sub run {
+    my ($part) = @_;
+    my $entry = $part->{entry};
+    my $log   = "$build/obj/long/" . ($part->{key} =~ s/[^\w.=-]+/-/gr) . '.log';
+    my %environment = (%{ $entry->{environment} // {} },
+        IDADMIN_PARAMETERS => join(' ', map {"$_=$part->{with}{$_}"} sort keys %{ $part->{with} }));
+    $environment{IDADMIN_ENGINE} = $part->{engine} if $part->{engine};
+    start_server() if $entry->{program};
+    my @command = $entry->{program}
+        ? ($entry->{program} =~ /\.t$/ ? ($^X, "-I$source/t/lib", "$source/$entry->{program}")
+        : "$build/$entry->{program}")
+        : ('make', '--no-print-directory', '-C', $build, map { s/\{(\w+)\}/$part->{with}{$1}
+        \/\/ $part->{$1}/ger } split ' ', $entry->{make});
+    my $begun = Time::HiRes::time();
+    pipe my $from, my $to or die "pipe: $!\n";
+    $running = fork // die "fork: $!\n";
+    if (!$running) {
+        POSIX::setpgid(0, 0);
+        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
+        delete $ENV{MAKEFLAGS};
+        @ENV{ keys %environment } = values %environment;
+        close $from;
+        open STDOUT, '>&', $to or die "stdout: $!\n";
+        open STDERR, '>&', $to or die "stderr: $!\n";
+        open STDIN, '<', '/dev/null';
+        exec @command or die "exec $command[0]: $!\n";
+    }
+    close $to;
+    open my $out, '>', $log or die "$log: $!\n";
+    my ($tests, $bad, @notes) = (0, 0);
+    while (my $text = <$from>) {
+        print {$out} $text;
+        $tests++          if $text =~ /^(?:not )?ok \d/;
+        $bad++            if $text =~ /^not ok \d(?!.*# TODO)/;
+        $tests = $1       if $text =~ /^Files=\d+, Tests=(\d+)/;
+        push @notes, $1   if @notes < 20 && $text =~ /^\s*# ((?:seed|repeat|IDADMIN_).*)/;
+    }
+    waitpid $running, 0;
+    my $status = $?;
+    undef $running;
+    close $out;
+    return { result => $status || $bad ? 'FAILED' : 'passed', tests => $tests, failed => $bad,
+        seconds => 0 + sprintf('%.1f', Time::HiRes::time() - $begun), log => $log,
+        at => POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime), notes => \@notes };
+}
+
+sub start_server {
+    return if $server || $ENV{IDADMIN_TEST_PGSQL};
+    $server = `'$source/t/unit/with-pg.sh' start $$`;
+    chomp $server;
+    $ENV{IDADMIN_TEST_PGSQL} = "pgsql:host=$server port=5432 user=idadmin dbname=postgres"
+        if length $server;
+}
+
+sub stop_server {
+    system "$source/t/unit/with-pg.sh", 'stop', $server if length($server // '');
+    undef $server;
+}
+
+# -- the table
+
+sub table {
+    my @rows = map { { name => $_->{key}, %{ $state->{parts}{ $_->{key} } } } }
+        grep { $state->{parts}{ $_->{key} } } @all;
+    my $report = { tree => $tree, parts => \@rows,
+        passed => scalar(grep { $_->{result} eq 'passed' } @rows), failed => $failed };
+    open my $out, '>', "$build/run/long.json" or die "run/long.json: $!\n";
+    print {$out} $json->encode($report);
+    close $out or die "run/long.json: $!\n";
+    print "\n";
+    for my $entry (@wanted) {
+        my @of = grep { my $key = $_->{name}; $key =~ /^\Q$entry->{name}\E(?: |$)/ } @rows;
+        my $seconds = 0;
+        $seconds += $_->{seconds} for @of;
+        printf "%-20s %3d of %3d parts passed %8.0f s\n", $entry->{name},
+            scalar(grep { $_->{result} eq 'passed' } @of), scalar(@of), $seconds;
+    }
+    print "run/long.json has all of it.\n";
+}
