@@ -3,6 +3,8 @@
 #ifndef MOD_IDADMIN_MODULE_H
 #define MOD_IDADMIN_MODULE_H
 
+#include <stddef.h> /* first: APR_OFFSETOF is defined by offsetof only if that is known */
+
 #include <httpd.h>
 #include <ap_expr.h>
 #include <apr_strings.h>

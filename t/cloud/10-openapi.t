@@ -12,29 +12,55 @@ use Idadmin::Test::Stack;
 use IPC::Open2 ();
 use Test::More;
 
+if (my $reason = Idadmin::Test::OpenApi->skip_reason) {
+    plan(skip_all => $reason);
+}
+
 my $description = {
-    components => { schemas => {
-        person => { type => 'object', required => ['name'],
-            additionalProperties => JSON::PP::false(),
-            properties => { name => { type => 'string', maxLength => 5, pattern => '^[a-z]+$' },
-            age => { type => 'integer', minimum => 0, nullable => JSON::PP::true() },
-            tags => { type => 'array', maxItems => 2,
-            items => { type => 'string', enum => ['a', 'b'] } },
-            boss => { anyOf => [{ '$ref' => '#/components/schemas/person' },
-            { type => 'object', nullable => JSON::PP::true() }] } } },
-        named => { allOf => [{ '$ref' => '#/components/schemas/person' },
-        { type => 'object', required => ['age'] }] },
-    } },
+    openapi => '3.0.3', info => { title => 'people', version => '1' },
+    components => {
+        schemas => {
+            person => { type => 'object', required => ['name'],
+                additionalProperties => JSON::PP::false(),
+                properties => { name => { type => 'string', maxLength => 5, pattern => '^[a-z]+$' },
+                age => { type => 'integer', minimum => 0, nullable => JSON::PP::true() },
+                tags => { type => 'array', maxItems => 2,
+                items => { type => 'string', enum => ['a', 'b'] } },
+                born => { type => 'string', format => 'date-time' },
+                boss => { anyOf => [{ '$ref' => '#/components/schemas/person' },
+                { type => 'object', nullable => JSON::PP::true() }] } } },
+            named => { allOf => [{ '$ref' => '#/components/schemas/person' },
+            { type => 'object', required => ['age'] }] },
+        },
+        responses => {
+            error => { description => 'an error',
+                content => { 'application/json' => { schema => { type => 'object',
+                required => ['error'] } } } },
+        },
+    },
     paths => {
         '/people/{id}' => { get => {
-            parameters => [{ name => '$top', in => 'query',
-            schema => { type => 'integer', maximum => 9 } },
-            { name => '$select', in => 'query',
-            schema => { type => 'array', items => { type => 'string', enum => ['name'] } } }],
-            responses => { 200 => {
+            parameters => [
+                { name => 'id', in => 'path', required => JSON::PP::true(),
+                    schema => { type => 'string', maxLength => 3 } },
+                { name => '$top', in => 'query', schema => { type => 'integer', maximum => 9 } },
+                { name => '$count', in => 'query', schema => { type => 'boolean' } },
+                { name => '$select', in => 'query', explode => JSON::PP::false(),
+                    schema => { type => 'array',
+                    items => { type => 'string', enum => ['name'] } } },
+            ],
+            responses => { 200 => { description => 'a person',
             content => { 'application/json' => {
             schema => { '$ref' => '#/components/schemas/person' } } } },
-            '4XX' => { description => 'no' } } } },
+            '4XX' => { '$ref' => '#/components/responses/error' } } } },
+        '/people' => { get => {
+            parameters => [
+                { name => '$filter', in => 'query', required => JSON::PP::true(),
+                    schema => { type => 'string' } },
+                { name => 'Prefer', in => 'header', required => JSON::PP::true(),
+                    schema => { type => 'string', enum => ['minimal'] } },
+            ],
+            responses => { 200 => { description => 'people' } } } },
         '/people/me' => { post => {
         requestBody => { required => JSON::PP::true(),
         content => { 'application/json' => {
@@ -47,45 +73,74 @@ subtest 'the checker finds what is wrong' => sub {
     my $api = Idadmin::Test::OpenApi->new($description);
     my %get  = (method => 'GET', path => '/v1.0/people/1', query => '', requestHeaders => {},
         status => 200, responseType => 'application/json', responseBody => '{"name":"x"}');
+    my %refused = (%get, status => 404, responseBody => '{"error":{}}');
+    my %list = (method => 'GET', path => '/v1.0/people', query => '$filter=x', status => 200,
+        requestHeaders => { Prefer => 'minimal' });
     my %post = (method => 'POST', path => '/v1.0/people/me', query => '',
         requestHeaders => { 'content-type' => 'application/json' }, status => 204,
         requestBody => '{"name":"x","age":3}');
+    my $body = sub { my ($name, $members, $want) = @_;
+        return [$name, { %post, requestBody => "{\"name\":\"x\",\"age\":1,$members}" }, $want] };
     for my $case (
         ['right', { %get }, undef],
-            ['right with options', { %get, query => '%24top=3&$select=name' }, undef],
-            ['right with a body', { %post }, undef],
-            ['null where it may be',
-            { %post, requestBody => '{"name":"x","age":null,"boss":null}' }, undef],
-        ['nested', { %post, requestBody => '{"name":"x","age":1,"boss":{"name":"y"}}' }, undef],
+        ['right with options', { %get, query => '%24top=3&$select=name&$count=true' }, undef],
+        ['right with required parameters', { %list }, undef],
+        ['a described error', { %refused }, undef],
+        ['right with a body', { %post }, undef],
+        ['null where it may be', { %post, requestBody => '{"name":"x","age":null,"boss":null}' },
+            undef],
+        $body->('nested', '"boss":{"name":"y"}'),
         ['unknown path', { %get, path => '/v1.0/animals' }, qr/path is not/],
         ['unknown method', { %get, method => 'PUT' }, qr/method is not/],
+        ['wrong in the path', { %get, path => '/v1.0/people/1234' }, qr{/id: String is too long}],
         ['unknown parameter', { %get, query => '$skip=3' }, qr/\$skip is not in/],
-        ['number too large', { %get, query => '$top=10' }, qr/above 9/],
-        ['no number', { %get, query => '$top=x' }, qr/must be integer/],
-        ['unknown choice', { %get, query => '$select=name,age' }, qr/"age" is none/],
+        ['doubled parameter', { %get, query => '$top=3&$top=4' }, qr/\$top is doubled/],
+        ['missing parameter', { %list, query => '' }, qr{/\$filter: Missing property}],
+        ['missing header', { %list, requestHeaders => {} }, qr{/Prefer: Missing property}],
+        ['unknown header value', { %list, requestHeaders => { prefer => 'all' } },
+            qr{/Prefer: Not in enum}],
+        ['number too large', { %get, query => '$top=10' }, qr/10 > maximum/],
+        ['no number', { %get, query => '$top=x' }, qr{/\$top: Expected integer - got string}],
+        ['no boolean', { %get, query => '$count=1' }, qr{/\$count: Expected boolean}],
+        ['unknown choice', { %get, query => '$select=name,age' }, qr{/\$select/1: Not in enum}],
         ['a body nobody wants', { %get, requestBody => '{}' }, qr/a body that is not/],
-        ['missing body', { %post, requestBody => undef }, qr/body is missing/],
+        ['missing body', { %post, requestBody => undef }, qr{/body: Missing property}],
         ['other type', { %post, requestHeaders => { 'content-type' => 'text/plain' } },
-        qr/content type text\/plain/],
-        ['missing member', { %post, requestBody => '{"name":"x"}' }, qr/age: is required/],
+            qr{Expected application/json - got text/plain}],
+        ['no type', { %post, requestHeaders => {} }, qr/got no content type/],
+        ['missing member', { %post, requestBody => '{"name":"x"}' },
+            qr{/body/age: /allOf/1 Missing}],
         ['missing inside a reference', { %post, requestBody => '{"age":1}' },
-        qr/name: is required/],
-        ['unknown member', { %post, requestBody => '{"name":"x","age":1,"x":1}' },
-        qr/\.x: is not in/], ['wrong type', { %post, requestBody => '{"name":"x","age":"1"}' },
-        qr/is string, must be integer/],
-        ['too long', { %post, requestBody => '{"name":"abcdef","age":1}' }, qr/longer than 5/],
+            qr{/body/name: /allOf/0 Missing}],
+        $body->('unknown member', '"x":1', qr/not allowed: x/),
+        ['wrong type', { %post, requestBody => '{"name":"x","age":"1"}' },
+            qr{/body/age: /allOf/0 Expected integer - got string}],
+        ['too long', { %post, requestBody => '{"name":"abcdef","age":1}' }, qr/too long: 6\/5/],
         ['pattern', { %post, requestBody => '{"name":"A","age":1}' }, qr/does not match/],
-        ['items', { %post, requestBody => '{"name":"x","age":1,"tags":["a","c"]}' },
-        qr/tags\[1\].*none/], ['too many',
-        { %post, requestBody => '{"name":"x","age":1,"tags":["a","b","a"]}' }, qr/more than 2/],
+        $body->('items', '"tags":["a","c"]', qr{/body/tags/1: /allOf/0 Not in enum}),
+        $body->('too many', '"tags":["a","b","a"]', qr/Too many items: 3\/2/),
+        $body->('no date', '"born":"2020-13-01T00:00:00Z"', qr/Month out of range/),
+        $body->('no alternative fits', '"boss":7', qr{/body/boss: .*object - got number}),
         ['null where it may not be', { %post, requestBody => '{"name":null,"age":1}' },
-        qr/null is not/], ['no JSON', { %post, requestBody => '{' }, qr/is no JSON/],
+            qr{/body/name: /allOf/0 Expected string - got null}],
+        ['no JSON', { %post, requestBody => '{' }, qr/got invalid JSON/],
         ['unknown status', { %get, status => 302 }, qr/status 302/],
-        ['wrong answer', { %get, responseBody => '{"age":1}' }, qr/status 200: answer\.name/]) {
+        ['wrong answer', { %get, responseBody => '{"age":1}' },
+            qr{status 200: /body/name: Missing}],
+        ['wrong error', { %refused, responseBody => '{}' }, qr{status 404: /body/error: Missing}],
+        ['an error of another type', { %refused, responseType => 'text/plain' },
+            qr{status 404: /body: Expected application/json}],
+        ['an answer where none is', { %list, responseType => 'text/plain', responseBody => 'x' },
+            qr/a body that is not/]) {
         my ($name, $line, $want) = @$case;
-        my @wrong = $api->exchange($line);
-        $want ? like(join("\n", @wrong), $want, $name) : is_deeply(\@wrong, [], $name);
+        # Twice, because judging must not change the description.
+        my ($first, @wrong) = map { join "\n", $api->exchange($line) } 1, 2;
+        $want ? like($first, $want, $name) : is($first, '', $name);
+        is_deeply(\@wrong, [$first], '... again');
     }
+    ok(!eval { Idadmin::Test::OpenApi->new({ openapi => '3.0.3', paths => {} }) },
+        'a description that is not valid is refused');
+    like($@, qr{/info: Missing property}, '... with its fault');
 };
 
 subtest 'the traffic' => sub {

@@ -30,7 +30,7 @@ static void must(ida_kind kind, ida_ctx *c, const char *what)
     }
 }
 
-/* From 1 on, as t/tool/load.c names them. */
+/* From 1 on, as t/tool/load.lua names them. */
 static void send_user(cache_sync *run, ida_ctx *c, int i, int64_t now)
 {
     static const char *first[] = {"Anna", "Erik", "Maria", "Lars", "Karin", "Nils", "Eva", "Olof"};

@@ -33,7 +33,7 @@ static int dice(int sides)
     return (int)((seed >> 8) % (uint32_t)sides);
 }
 
-static const char *text_of(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static const char *text_of(const char *format, ...)
 {
     va_list args;
     char buffer[200];

@@ -5,7 +5,8 @@ use strict;
 use warnings;
 use Exporter 'import';
 use File::Path ();
-use Idadmin::Test qw(build_dir json_data json_text run_command slurp spew);
+use Idadmin::Test qw(build_dir json_data json_text slurp spew);
+use Idadmin::Test::Load ();
 use POSIX ();
 
 our @EXPORT_OK = qw(setting engine median load processor_ms);
@@ -18,18 +19,15 @@ sub engine { return setting(ENGINE => 'sqlite') }
 sub median { my @sorted = sort { $a <=> $b } @_; return $sorted[@sorted / 2] }
 sub _range { my @sorted = sort { $a <=> $b } @_; return @sorted[0, -1] }
 
-# load($stack, connections, method, target, %how) -> { requests, errors, rate, p50, p99, max (ms) }.
-# key => name, body => TEXT, headers => {...} instead of those of the key, port, seconds, users.
+# load($stack, connections, method, target, %how) -> what Idadmin::Test::Load answers. key => name,
+# body => TEXT, headers => {...} instead of those of the key, port, seconds, users.
 sub load {
     my ($stack, $connections, $method, $target, %how) = @_;
-    my %headers = %{ $how{headers} // { $stack->headers($how{key} // 'read'),
-        $how{body} ? ('Content-Type' => 'application/json') : () } };
-    my $result = run_command([build_dir() . '/tool/load', $how{port} // $stack->httpd->port,
-        $connections, $how{seconds} // setting(SECONDS => 3), $method, $target, $how{body} // '',
-        map {"$_: $headers{$_}"} sort keys %headers], timeout => 300,
-        env => { LOAD_USERS => $how{users} // setting(USERS => 100_000) });
-    die "load: $result->{err}" if $result->{exit};
-    my $figures = json_data($result->{out});
+    my $figures = Idadmin::Test::Load->run($how{port} // $stack->httpd->port, $connections,
+        $how{seconds} // setting(SECONDS => 3), $method, $target, body => $how{body},
+        headers => $how{headers} // { $stack->headers($how{key} // 'read'),
+            $how{body} ? ('Content-Type' => 'application/json') : () },
+        users => $how{users} // setting(USERS => 100_000));
     $errors += $figures->{errors};
     return $figures;
 }

@@ -183,7 +183,7 @@ static ida_kind run_sql(store *s, ida_ctx *c, void *text)
     return db_script(s->db, c, text);
 }
 
-static void sql(store *s, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void sql(store *s, const char *format, ...)
 {
     char text[1000];
     va_list args;

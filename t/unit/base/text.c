@@ -251,8 +251,8 @@ static void encodings(void)
                                       "Zm9_",
                                       "Zg=v",
                                       "Zm9vZ",
-                                      "\xC3\xA5"
-                                      "aa"};
+                                      ("\xC3\xA5"
+                                       "aa")};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ok(!ida_base64_decode(pool, bad[i], strlen(bad[i]), &len), "base64 refuses \"%s\"",
            i == 6 ? "Zm\\n9" : bad[i]);

@@ -2,6 +2,8 @@
  * when time is up, however much of one group there is. The write gate counts who leaves it, so that
  * is asked of SQLite; what was loaded of both engines. And the reset, which leaves what others
  * have. */
+#include <stdatomic.h>
+
 #include "core/cache/person.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"
@@ -17,7 +19,7 @@ static int64_t walking_clock(void *baton)
 {
     static _Atomic int64_t ms;
     (void)baton;
-    return ms += clock_step;
+    return atomic_fetch_add(&ms, clock_step) + clock_step;
 }
 
 static void must(ida_kind kind, const ida_ctx *c, const char *what)

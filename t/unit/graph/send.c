@@ -15,7 +15,10 @@
 
 static char secret_file[] = "/tmp/test_graph_secret.XXXXXX";
 static directory_error e;
-static const reply good_token = {ACT_ANSWER, 200, "Content-Type: application/json\r\n", TOKEN};
+#define GOOD_TOKEN                                                   \
+    {                                                                \
+        ACT_ANSWER, 200, "Content-Type: application/json\r\n", TOKEN \
+    }
 
 /* A session whose client is its own, so that tests do not meet each other's tokens and holds. */
 static graph *fresh_session(void)
@@ -73,7 +76,7 @@ static void plain_calls(void)
 {
     graph_answer a;
     graph *g = fresh_session();
-    TOKENS(good_token);
+    TOKENS(GOOD_TOKEN);
     SCRIPT({ACT_ANSWER, 200, JSON "request-id: r1\r\n", "{\"value\":[1]}"},
            {ACT_ANSWER, 204, NULL, NULL},
            {ACT_ANSWER, 201, JSON "Location: http://127.0.0.1/x\r\n", "{\"id\":\"7\"}"},
@@ -121,7 +124,7 @@ static void failures(void)
 {
     graph_answer a;
     graph *g = fresh_session();
-    TOKENS(good_token);
+    TOKENS(GOOD_TOKEN);
 #define CASE(method, want, what, ...)                                   \
     do {                                                                \
         SCRIPT(__VA_ARGS__);                                            \
@@ -194,7 +197,7 @@ static void tokens(void)
 {
     graph_answer a;
     graph *g = fresh_session();
-    TOKENS(good_token,
+    TOKENS(GOOD_TOKEN,
            {ACT_ANSWER, 200, JSON, "{\"expires_in\":\"3599\",\"access_token\":\"eyTOKEN-2\"}"});
     SCRIPT({ACT_ANSWER, 401, JSON, "{\"error\":{\"code\":\"InvalidAuthenticationToken\"}}"},
            {ACT_ANSWER, 200, JSON, "{}"});
@@ -222,12 +225,12 @@ static void tokens(void)
     FILE *file = fopen(secret_file, "w");
     fputs(SECRET "X\n", file);
     fclose(file);
-    TOKENS(good_token);
+    TOKENS(GOOD_TOKEN);
     is_int(ask(g, "GET", "/users", NULL, PATIENCE_MS, &a), DIRECTORY_OK, "unless the file changes");
     ok(strstr(last_seen("POST /dir/oauth2"), "Q8X") != NULL, "whose new content is sent");
 
     g = fresh_session();
-    TOKENS({ACT_ANSWER, 503, "Content-Type: text/html\r\n", "<html>"}, good_token);
+    TOKENS({ACT_ANSWER, 503, "Content-Type: text/html\r\n", "<html>"}, GOOD_TOKEN);
     is_int(ask(g, "GET", "/users", NULL, PATIENCE_MS, &a), DIRECTORY_TRANSIENT,
            "a token endpoint that is busy");
     usleep(1100000);
@@ -270,7 +273,7 @@ static void one_refresh(void)
 {
     pthread_t threads[16];
     graph *g = fresh_session();
-    TOKENS(good_token);
+    TOKENS(GOOD_TOKEN);
     SCRIPT({ACT_ANSWER, 200, JSON, "{}"});
     server.token_delay_ms = 300;
     for (int i = 0; i < 16; i++) {
@@ -288,7 +291,7 @@ static void throttling(void)
 {
     graph_answer a;
     graph *g = fresh_session();
-    TOKENS(good_token);
+    TOKENS(GOOD_TOKEN);
     SCRIPT({ACT_ANSWER, 429,
             JSON "Retry-After: 1\r\nx-ms-throttle-scope: Tenant_Application/Write/app/dir\r\n",
             "{}"},
@@ -358,7 +361,7 @@ static void lists(void)
     graph *g = fresh_session();
     graph_list list;
     int got;
-    TOKENS(good_token);
+    TOKENS(GOOD_TOKEN);
     graph_throttle_tenant_size(g, 1000);
     stop_after = 1000;
     page_script(20, (reply){ACT_ANSWER, 200, JSON,
@@ -395,7 +398,7 @@ static void endless_lists(void)
     graph *g = fresh_session();
     graph_list list;
     int got;
-    TOKENS(good_token);
+    TOKENS(GOOD_TOKEN);
     stop_after = 1000;
     for (int length = 1; length <= 3; length++) {
         static reply replies[60];
@@ -464,7 +467,7 @@ static void unreachable(void)
     graph_answer a;
     graph *g = fresh_session();
     int port = server.port;
-    TOKENS(good_token);
+    TOKENS(GOOD_TOKEN);
     SCRIPT({ACT_ANSWER, 200, JSON, "{}"});
     ask(g, "GET", "/users", NULL, PATIENCE_MS, &a);
     /* A port that nobody listens on. */

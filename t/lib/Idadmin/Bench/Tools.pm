@@ -72,7 +72,7 @@ sub company {
     return $stack;
 }
 
-# A tool call as tool/load sends it; it must be good once.
+# A tool call as `load` sends it; it must succeed once.
 sub _call {
     my ($mcp, $tool, $arguments) = @_;
     my $answer = $mcp->call($tool, $arguments);
