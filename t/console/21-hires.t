@@ -46,8 +46,10 @@ sub names {
         'not for everybody');
     my @looks;
     within(sub { @looks = grep { $_->{action} eq 'user.preview' } @{
-        $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} };
-        return @looks >= 6 });
+        $as{auditor}->data('/audit', { limit => 200, category => 'portal',
+        includeReads => 'true' })->{items} };
+        return @looks >= 7 });
+    is(scalar @looks, 7, 'each look is on record');
     is(scalar(grep { keys %{ $_->{parameters} // {} } } @looks), 0,
         'who was typed in is not on record');
 }

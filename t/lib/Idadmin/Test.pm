@@ -206,15 +206,17 @@ sub parameter {
 # -- waiting and parallel work
 
 # Polls until the block is true and returns its value; undef when it gave up. A slow machine must
-# not fail a test, so the limit only says when a test that cannot pass ends: after minutes, and once
-# a wait was in vain after seconds, because the program has failed by then.
+# not fail a test, so the limit only says when a test that cannot pass ends: after minutes. A wait in
+# vain fails the program, whatever it asserts; those after it last seconds.
 my $patience = 180;
+our @in_vain;
 
 sub within {
     my ($block) = @_;
     my $value = soon($patience, $block);
     if (!$value) {
-        Test::More::diag("waited $patience s in vain at " . join ' ', (caller)[1, 2]);
+        push @in_vain, "waited $patience s in vain at " . join ' line ', (caller)[1, 2];
+        Test::More::diag($in_vain[-1]);
         $patience = 20;
     }
     return $value;
@@ -454,7 +456,7 @@ END {
     if ($$ == $owner) {
         my $exit = $?;
         stop_daemon($_) for sort { $b <=> $a } keys %daemons;
-        my @complaints = ((map { $_->() } @final_checks), _sanitizer_reports());
+        my @complaints = ((map { $_->() } @final_checks), _sanitizer_reports(), @in_vain);
         Test::More::diag($_) for @complaints;
         $? = $exit || (@complaints ? 1 : 0);
     }
