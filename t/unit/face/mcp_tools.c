@@ -1,7 +1,7 @@
 /* The eleven tools as MCP tells them, over a tenant whose names are as long and as hostile as a
  * directory's can be: every list paged to its end under random limits gives each row once, no text
  * is above the limit, every answer is JSON that holds to its schema and has nothing invisible in
- * it. On both engines. IDADMIN_MCP_LIMITS: how many random limits each list goes through (10). */
+ * it. On both engines. Parameter: `limits`, how many random limits each list goes through. */
 #include <apr_hash.h>
 
 #include "t/unit/access_setup.h"
@@ -502,8 +502,7 @@ static int walk(store *s, const ida_tenant *t, size_t n)
 
 static void test_lists(store *s, const ida_tenant *t)
 {
-    const char *wanted = getenv("IDADMIN_MCP_LIMITS");
-    int limits = wanted ? atoi(wanted) : 10;
+    int limits = (int)parameter("limits", 10);
     for (size_t n = 0; n < sizeof lists / sizeof *lists; n++) {
         int pages = 0, one = 1;
         longest = 0;

@@ -1,10 +1,9 @@
 /* Model check: random sequences of creations, rehires, updates, offboardings, cancelled, moved and
  * retried tasks over REST, run by the worker's own engine against a directory in memory, with lost
  * answers, outages and deaths of either process at any moment. After every life seats, names, tasks
- * and directory agree with each other and with what was promised. IDADMIN_MODEL_ROUNDS: operations
- * an engine (default 300). IDADMIN_MODEL_SEED: first seed; everything random comes of it, task IDs
- * and waits too, so the same seed makes the same lives. IDADMIN_ENGINE=sqlite or postgresql: that
- * one alone. */
+ * and directory agree with each other and with what was promised. Parameters: `rounds`, operations
+ * on each engine; `seed`, of which everything random comes, task IDs and waits too, so that the
+ * same seed makes the same lives; `log`. */
 #include "t/unit/model_directory.h"
 #include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
@@ -96,7 +95,7 @@ static void told_random(void *baton, void *bytes, size_t len)
 static void silent(void *baton, ida_level level, const char *id, const char *message)
 {
     (void)baton, (void)level, (void)id;
-    if (getenv("IDADMIN_MODEL_LOG")) {
+    if (parameter("log", 0)) {
         printf("# %s %s\n", id ? id : "", message);
     }
 }
@@ -526,10 +525,8 @@ static void life(int rounds)
 
 int main(void)
 {
-    const char *rounds_wanted = getenv("IDADMIN_MODEL_ROUNDS"),
-               *seed = getenv("IDADMIN_MODEL_SEED");
     const char *wanted = getenv("IDADMIN_ENGINE");
-    int rounds = rounds_wanted ? atoi(rounds_wanted) : 300;
+    int rounds = (int)parameter("rounds", 300);
     setenv("TMPDIR", "/dev/shm", 0);
     setup();
     env.now = mortal_clock;
@@ -540,7 +537,7 @@ int main(void)
     apr_pool_create(&round_pool, pool);
     apr_pool_create(&life_pool, pool);
     for (int i = 0; i < store_engines(); i++) {
-        if (wanted && strcmp(wanted, i ? "postgresql" : "sqlite") != 0) {
+        if (wanted && strcmp(wanted, i ? "sqlite" : "postgresql") == 0) {
             continue;
         }
         dsn = store_upgraded(i, &engine);
@@ -552,7 +549,7 @@ int main(void)
         cache_store = store_make(pool, dsn, DB_SYNC);
         wrong = 0;
         accepted = refused_count = ran = crashes_of_requests = calls = faults_made = deaths = 0;
-        dice = seed ? (unsigned)atoi(seed) : 1;
+        dice = (unsigned)parameter("seed", 1);
         random_state = dice;
         seat_of_the_unheard();
         for (int done_rounds = 0; done_rounds < rounds; done_rounds += ROUNDS_A_LIFE) {
