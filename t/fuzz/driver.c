@@ -1,8 +1,8 @@
 /* Runs a fuzz target where there is no libFuzzer: replays every file of the given directories, then
- * feeds random mutations of them until the time is over. Each input lies in a heap block of exactly
- * its size, so that the address sanitizer sees an overrun of one byte.
+ * feeds random mutations of them until the time is over or so many inputs were run. Each input lies
+ * in a heap block of exactly its size, so that the address sanitizer sees an overrun of one byte.
  *
- *     fuzz_NAME [-max_total_time=SECONDS] [-seed=N] DIRECTORY...
+ *     fuzz_NAME [-max_total_time=SECONDS] [-runs=N] [-seed=N] DIRECTORY...
  *
  * The input in hand stands in the shared mapping crash-input of the first directory; the file
  * survives a crash and is removed otherwise. */
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
     const char *first = NULL;
     char crash[4096];
     double seconds = 0;
-    uint64_t runs = 0;
+    uint64_t runs = 0, most = 0;
     struct timespec start, now;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
@@ -189,6 +189,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "-max_total_time=", 16) == 0) {
             seconds = atof(argv[i] + 16);
+        } else if (strncmp(argv[i], "-runs=", 6) == 0) {
+            most = strtoull(argv[i] + 6, NULL, 10);
         } else if (strncmp(argv[i], "-seed=", 6) == 0) {
             random_state = strtoull(argv[i] + 6, NULL, 10) | 1;
         } else if (argv[i][0] == '-') {
@@ -199,7 +201,8 @@ int main(int argc, char **argv)
         }
     }
     if (!first || !corpus_count) {
-        die("no input found; usage: fuzz_NAME [-max_total_time=SECONDS] [-seed=N]", "DIRECTORY...");
+        die("no input found; usage: fuzz_NAME [-max_total_time=SECONDS] [-runs=N] [-seed=N]",
+            "DIRECTORY...");
     }
     snprintf(crash, sizeof(crash), "%s/crash-input", first);
     int fd = open(crash, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -215,10 +218,11 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < corpus_count; i++, runs++) {
         run(corpus[i].bytes, corpus[i].size);
     }
-    for (;; runs++) {
+    for (; !most || runs < most; runs++) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         if ((double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9 >=
-            seconds) {
+                seconds &&
+            !most) {
             break;
         }
         const input *from = &corpus[random_below(corpus_count)];
