@@ -82,7 +82,7 @@ const log = ({ user, signal }) => card({ title: t('nav.log') }, listPart({
 /* The dossier of a leaver: what is not proven comes first; a page when it is printed. */
 function evidence({ user, signal }) {
   return part(async () => {
-    const data = await get('user/evidence', { user: user.id }, signal);
+    const data = await get('user/evidence', { user: user.userPrincipalName }, signal);
     const step = (one) => {
       const { name, by } = stepName(one.name);
       return {

@@ -26,6 +26,23 @@ my @pages   = (
     ['people-found' => 'people?query=lund'], ['people-none' => 'people?query=xyzzy'],
 );
 
+# Texts of this company that must stand on a page; those without an entry have none of their own.
+my %shows = (
+    overview => qr/need/, people => qr/Greta Dahl/, tasks => qr/Offboard/, queued => qr/Offboard|Hire/,
+    access => qr/CRM admins/, workflows => qr/Joiner.*Leaver/s, hygiene => qr/Disabled/,
+    log => qr/operator|administrator/, keys => qr/hr-full/, company => qr/nordic\.example/,
+    hire => qr/First name/, person => qr/Greta Dahl/, 'person-left' => qr/Bo Ek/,
+    offboard => qr/Greta Dahl/, change => qr/Greta/, 'access-templates' => qr/Seller/,
+    'access-requests' => qr/CRM/, 'people-found' => qr/Lund/i, 'people-none' => qr/xyzzy|No/,
+);
+
+# What a page says where it could not be had: none of it, or a card.
+sub failures {
+    return @{ $browser->script(<<'JS') };
+        return [...document.querySelectorAll('.failed')].map((one) => one.innerText);
+JS
+}
+
 sub paint {
     return $browser->script(<<'JS');
         return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null;
@@ -38,6 +55,8 @@ for my $page (@pages) {
     subtest $name => sub {
         $company->open($place);
         is(scalar $browser->all('h1'), 1, 'one heading');
+        is_deeply([failures()], [], 'no part of it failed');
+        like($browser->text('main'), $shows{$name}, 'it shows what it is about') if $shows{$name};
         $company->look($name);
     };
 }
@@ -63,6 +82,7 @@ subtest 'on paper' => sub {
     for my $place (qw(hygiene overview), 'task/' . $company->task('left'),
         'person/' . $company->id_of('bo.ek') . '?tab=evidence') {
         $company->open($place);
+        is_deeply([failures()], [], "$place: no part of it failed");
         $browser->media(print => 1);
         $browser->script('dispatchEvent(new Event("beforeprint"))');
         like($browser->text('.print'), qr/Nordic AB.*2\d{3}.*Stockholm/, "$place: what it is");
