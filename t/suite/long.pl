@@ -160,6 +160,7 @@ sub run {
         POSIX::setpgid(0, 0);
         $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
         delete $ENV{MAKEFLAGS};
+        delete $ENV{IDADMIN_TEST_PGSQL} if !$entry->{program};
         @ENV{ keys %environment } = values %environment;
         close $from;
         open STDOUT, '>&', $to or die "stdout: $!\n";
