@@ -164,6 +164,7 @@ store *store_make(apr_pool_t *pool, const char *dsn, db_role role)
 void store_disconnect(store *s)
 {
     s->db = NULL;
+    s->closings = NULL; /* of a transaction that ends here: the next one must not run them */
     apr_pool_clear(s->pool);
 }
 
