@@ -46,8 +46,7 @@ sub waits {
 
 on_one_engine {
     my ($engine) = @_;
-    my $clock = Idadmin::Test::Fault->faster('idadmin-worker', 3,
-        'calls end sooner; what ends each trouble is the test');
+    my $clock = Idadmin::Test::Fault->new('idadmin-worker');
     my $stack = Idadmin::Test::Stack->new(engine => $engine, worker => { env => $clock->env });
     $stack->worker->expect_log(qr/IDA0[345]/);
     my ($slapd, $other) = other_tenant($stack);
