@@ -1,6 +1,5 @@
-# Users of the cloud connector, call by call, against the emulator: what each call makes of an
-# answer that is lost before or after its effect, refused, cut off, a page of some gateway, or older
-# than the last write.
+# Each call of the cloud connector about users ends rightly when its answer is lost before or after
+# the effect, refused, cut off, a page of some gateway, or older than the last write.
 use strict;
 use warnings;
 use utf8;
