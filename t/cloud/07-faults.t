@@ -21,8 +21,8 @@ my $lag     = parameter(lag => 3000);
 my $kills   = parameter(kills => 4);
 my $seed    = parameter(seed => 4711);
 # How many times as fast the workers' clocks run. The monotonic one, which ends calls and waits for
-# the store too, does so when little is left but leases of the dead; that of the wall, for retries
-# and holds, all the time: by it nobody may be invisible for 15 minutes.
+# the store too, does so after the last kill, when leases of the dead are waited for; that of the
+# wall, for retries and holds, all the time: by it nobody may be invisible for 15 minutes.
 my $speed = 5;
 my $wall  = 300_000 / $lag > 20 ? 20 : 300_000 / $lag;
 my $domain  = $Idadmin::Test::Cloud::domain;
@@ -67,8 +67,8 @@ sub open_tasks { my ($stack) = @_;
     my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ('queued', 'running')");
     return $row->[0] }
 
-# Until nothing is open: kills and storms by turns, each when so many more tasks are done. A storm
-# lasts for a number of calls.
+# Until nothing is open: kills and storms by turns, each when so many more tasks are done, in the first
+# half: what the dead hold is not done before their leases end. A storm lasts for a number of calls.
 sub weather {
     my ($stack, $clock, @workers) = @_;
     my $begun = Time::HiRes::time();
@@ -80,7 +80,7 @@ sub weather {
         my $age = Time::HiRes::time() - $begun;
         last if $age > $patience * Idadmin::Test::slowness();
         $clock->step(int(($wall - 1) * $age));
-        if ($event < $events && $all - $open >= $all * $event / ($events + 1)) {
+        if ($event < $events && $all - $open >= $all * $event / $events / 2) {
             if ($event++ % 2) {
                 my $worker = $workers[rand @workers];
                 $worker->kill9;
@@ -89,7 +89,7 @@ sub weather {
             }
             else { $stack->cloud->control(faults => [{ %$storm, count => 12 }]) }
         }
-        if ($event == $events && $open < 8 && !$hurried++) { $clock->speed($speed) }
+        if ($event == $events && !$hurried++) { $clock->speed($speed) }
         Time::HiRes::sleep(0.3);    # decides nothing: how often is looked
     }
     return (Time::HiRes::time() - $begun, $killed);
