@@ -1,5 +1,5 @@
-# The cloud directory behind a proxy: TLS from end to end through CONNECT, with a secret and with a
-# certificate, and no way past it.
+# Behind a proxy the worker reaches the cloud directory by CONNECT alone, with TLS from end to end: with
+# a secret, with a certificate, and never past the proxy.
 use strict;
 use warnings;
 use Test::More;

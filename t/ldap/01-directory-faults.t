@@ -1,12 +1,13 @@
-# A directory that is down, silent, slow or refuses us: its tasks wait with a readable reason, other
-# tenants go on, nothing is hammered, and when it is back everything is carried out.
+# While a directory is silent, down or refuses the service account, its tasks wait with a readable
+# reason, other tenants go on and nothing hammers it; when it is back everything is carried out.
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine within);
+use Idadmin::Test qw(on_one_engine within);
+use Idadmin::Test::Fault ();
+use Idadmin::Test::Slapd ();
 use Idadmin::Test::Stack ();
 use IO::Socket::INET ();
-use Time::HiRes ();
 
 my $domain = $Idadmin::Test::Slapd::domain;
 
@@ -26,13 +27,11 @@ sub other_tenant {
 
 sub joins {
     my ($stack, $key, $name) = @_;
-    my $start = Time::HiRes::time();
     my $answer = $stack->post('/v1/api/user', { firstname => $name, surname => 'Other' },
         key => $key);
     my $task;
-    within(sub { $task = $stack->get("/v1/api/task?id=$answer->{json}{data}{taskId}",
+    return within(sub { $task = $stack->get("/v1/api/task?id=$answer->{json}{data}{taskId}",
         key => $key)->{json}{data}{task}; $task && $task->{state} eq 'done' });
-    return ($task && $task->{state} eq 'done' ? 1 : 0, Time::HiRes::time() - $start);
 }
 
 sub waits {
@@ -45,9 +44,10 @@ sub waits {
     is($task->{attempts}, 0, "$name: no try is counted");
 }
 
-for_each_engine {
+on_one_engine {
     my ($engine) = @_;
-    my $stack = Idadmin::Test::Stack->new(engine => $engine);
+    my $clock = Idadmin::Test::Fault->new('idadmin-worker');
+    my $stack = Idadmin::Test::Stack->new(engine => $engine, worker => { env => $clock->env });
     $stack->worker->expect_log(qr/IDA0[345]/);
     my ($slapd, $other) = other_tenant($stack);
 
@@ -56,13 +56,11 @@ for_each_engine {
         { firstname => 'Silent', surname => 'One' })->{json}{data}{taskId};
     my $also   = $stack->delete('/v1/api/user',
         { userPrincipalName => "tove.ahlgren\@$domain", time => '00:00' })->{json}{data}{taskId};
-    for my $n (1 .. 3) {
-        my ($done, $seconds) = joins($stack, $other, "During$n");
-        ok($done, sprintf 'a silent directory: the other tenant goes on (%.2f s)', $seconds);
-        cmp_ok($seconds, '<', 5 * Idadmin::Test::slowness(), 'undelayed');
-    }
+    ok(joins($stack, $other, "During$_"), 'a silent directory: the other tenant goes on')
+        for 1 .. 3;
     waits($stack, $silent, qr/\S/, 'silent');
     $stack->slapd->thaw;
+    $clock->step(600);    # the hold is over
     is($stack->wait_task($silent)->{state}, 'done', 'thawed: the task is done');
     is($stack->wait_task($also)->{state}, 'done', 'and the leaver too');
     is(scalar $stack->slapd->search('(uid=silent.one*)', base => $Idadmin::Test::Slapd::people), 1,
@@ -72,23 +70,30 @@ for_each_engine {
     my $down = $stack->post('/v1/api/user',
         { firstname => 'Down', surname => 'One' })->{json}{data}{taskId};
     waits($stack, $down, qr/127\.0\.0\.1|connect|reach/i, 'down');
-    ok((joins($stack, $other, 'Meanwhile'))[0], 'the other tenant goes on');
+    ok(joins($stack, $other, 'Meanwhile'), 'the other tenant goes on');
     my $status = $stack->ctl('status');
     like($status->{out}, qr/nordic/, 'status tells of the directory that is held');
     $stack->slapd->start;
+    $clock->step(1200);
     is($stack->wait_task($down)->{state}, 'done', 'up again: done');
 
-    # Refused credentials: held, and nothing hammers the account.
+    # Refused credentials: held for five minutes, and nothing hammers the account. A file that is
+    # put right is known by its time, which is ours.
+    $clock->step(0);
     my $hash = 'wrong-now';
     $stack->slapd->modify("dn: $Idadmin::Test::Slapd::service\nchangetype: modify\nreplace: "
         . "userPassword\nuserPassword: $hash\n");
     $stack->slapd->restart;    # ends the connections that are still bound
     my $refused = $stack->post('/v1/api/user',
         { firstname => 'Refused', surname => 'One' })->{json}{data}{taskId};
-    waits($stack, $refused, qr/credential|password|refus/i, 'refused credentials');
+    # While slapd was away a look at it may have begun a hold of its own.
+    $stack->ctl_ok('sync', 'nordic');
+    waits($stack, $refused, qr/refuses the service account/, 'refused credentials');
     my $count = sub { my $n = () = Idadmin::Test::slurp($stack->slapd->{log}) =~ /err=49/g; $n };
     my $before = $count->();
-    sleep 4;
+    $clock->step(240);
+    ok(joins($stack, $other, "Refused$_"), 'four minutes later: the other tenant goes on')
+        for 1 .. 3;
     cmp_ok($count->() - $before, '<=', 1, 'nothing hammers a refused credential');
     Idadmin::Test::secret_file("$stack->{base}/bind.password", $hash);
     is($stack->wait_task($refused)->{state}, 'done',
@@ -96,6 +101,7 @@ for_each_engine {
     $stack->slapd->stop;
     $slapd->stop;
     $stack->stop;
-};
+} 'trouble of a directory is met before the store is; t/unit/queue/holds.c keeps held tasks from '
+    . 'being claimed on both';
 
 done_testing();

@@ -1,11 +1,11 @@
-# The main job in a real Active Directory (Samba): posted to httpd, carried out by the worker,
-# proved by binds of the people concerned; accounts that nobody may touch; the doctor's report.
+# The main job in a real Active Directory (Samba) is carried out, as binds of the people concerned
+# prove; protected accounts are never changed; the doctor's report is good.
 use strict;
 use warnings;
 use utf8;
 use Test::More;
 use Encode ();
-use Idadmin::Test qw(for_each_engine json_text within);
+use Idadmin::Test qw(json_text on_one_engine within);
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Samba ();
 use Idadmin::Test::Stack ();
@@ -100,7 +100,7 @@ sub seen {
         'and its deletion');
 }
 
-for_each_engine {
+on_one_engine {
     my ($engine) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => $samba, sync => 0);
     $stack->wait_synced;
@@ -116,7 +116,8 @@ for_each_engine {
     }
     unlike($stack->worker->log_text, qr/IDA04/, 'the worker has nothing to complain of');
     $stack->stop;
-};
+} 'the store has no part in what Active Directory is sent; t/unit/queue/task.c and t/unit/cache run '
+    . 'the statements of tasks and cache on both';
 $samba->stop;
 
 done_testing();

@@ -1,15 +1,15 @@
-# Active Directory (Samba) as companies have it: the whole domain in scope, with the accounts nobody
-# may touch; groups in groups and primary groups, attributed like those of any directory; a group of
-# many members; people who are in the cloud as well.
-#   IDADMIN_BIG_GROUP=4000   members of the large group
+# In an Active Directory (Samba) as companies have it, access through nested and primary groups is
+# attributed, protected accounts are never changed, a large group is synchronised, and people who are
+# in the cloud as well join and leave both.
+# Parameter: members (250) of the large group.
 use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(json_text within);
+use Idadmin::Test qw(json_text on_one_engine parameter within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Samba ();
-use Idadmin::Test::Stack qw(for_each_stack);
+use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall outcomes step);
 use MIME::Base64 ();
 
@@ -19,7 +19,7 @@ plan(skip_all => $reason) if $reason;
 my $d       = $Idadmin::Test::Samba::domain;
 my $realm   = $Idadmin::Test::Samba::dns;
 my $suffix  = $Idadmin::Test::Samba::suffix;
-my $many    = $ENV{IDADMIN_BIG_GROUP} // 250;
+my $many    = parameter(members => 250);
 my ($stack, $samba);
 
 sub upn  { my ($name) = @_; return $name =~ /@/ ? $name : "$name\@$d" }
@@ -292,9 +292,12 @@ sub governance {
             continueOnError => JSON::PP::true() }] }]);
 }
 
-$ENV{IDADMIN_ENGINE} //= 'sqlite';    # the store has no part in it
-for_each_stack {
-    ($stack) = @_;
+on_one_engine {
+    my ($engine) = @_;
+    $samba = Idadmin::Test::Samba->new(document => { userBase => $suffix, groupBase => $suffix,
+        createIn => $Idadmin::Test::Samba::people });
+    $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => $samba, cloud => { home => $d },
+        worker => { options => ['--threads', 2] });
     $samba->modify(join '', map { group_of(@$_) } ['Inner'], ['Outer', dn('Inner')], ['Workshop'],
         ['Deck'], ['Nobody'], ['Many']);
     sync();
@@ -303,9 +306,8 @@ for_each_stack {
     subtest guards => \&guards;
     subtest large_group => \&large_group;
     subtest both => \&both;
-} slapd => ($samba = Idadmin::Test::Samba->new(document => { userBase => $suffix,
-    groupBase => $suffix, createIn => $Idadmin::Test::Samba::people })), cloud => { home => $d },
-    worker => { options => ['--threads', 2] };
-$samba->stop;
+    $_->stop for $stack, $samba;
+} 'the store has no part in what Active Directory is sent; t/unit/governance/access.c and t/unit/cache '
+    . 'run the statements of access and cache on both';
 
 done_testing();

@@ -1,24 +1,25 @@
-# Random changes of a directory while workers are killed and the server is restarted: in the end the
-# cache is what the directory holds.
-#   IDADMIN_SCRIPT_OPS=5000   changes, on both engines; without it a few hundred, on SQLite
-#   IDADMIN_SEED=N            the script of another day again
+# After random changes of a directory, while workers are killed and the server is restarted, the cache
+# holds what the directory holds.
+# Parameters: changes (some hundred a directory), seed (4711), of: Ldap, Samba, SambaUsn or Cloud alone
+# (SambaUsn, an account without the right to DirSync, only so or when changes are given).
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine within);
+use Idadmin::Test qw(on_one_engine parameter within);
 use Idadmin::Test::Mirror qw(cache_of same_in_both);
 use Idadmin::Test::RandomScript ();
 use Idadmin::Test::Samba ();
 use Idadmin::Test::Stack ();
 use Time::HiRes ();
 
-my $changes = $ENV{IDADMIN_SCRIPT_OPS};
-my $seed = $ENV{IDADMIN_SEED} // ($changes ? time % 100_000 : 4711);
+my $changes = parameter(changes => 0);
+my $seed    = parameter(seed => 4711);
+my $only    = parameter(of => '');
 my %samba = (directory => 'onPremises', company => 'nordic', at_once => 1,
     skip => \&Idadmin::Test::Samba::skip_reason, source => sub { $_[0]->slapd });
 
 my %backends = (
-    Samba    => { %samba, usual => 150, stack => sub { (slapd => Idadmin::Test::Samba->new) } },
+    Samba    => { %samba, usual => 100, rounds => 4, stack => sub { (slapd => Idadmin::Test::Samba->new) } },
     SambaUsn => { %samba, backend => 'Samba',
     stack => sub { (slapd => Idadmin::Test::Samba->new(account => 'reader')) },
         # deletions show every ten minutes
@@ -26,9 +27,9 @@ my %backends = (
             $_[0]->sql(q{UPDATE cache.sync_state SET }
                 . q{tokens = replace(tokens, '"scanned":"', '"scanned":"-')}) } },
     # Without lastbind nothing but the changes themselves moves slapd's contextCSN on.
-    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 240, at_once => 1,
+    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 180, rounds => 6, at_once => 1,
         stack => { slapd => { lastbind => 0 } }, source => sub { $_[0]->slapd } },
-    Cloud => { directory => 'cloud', company => 'acme', usual => 180,
+    Cloud => { directory => 'cloud', company => 'acme', usual => 120, rounds => 4,
     stack => { cloud => { keep => 1,
     settings => { deltaUsers => 50, deltaMembers => 50, deltaReplay => 8 } } },
     source => sub { $_[0]->cloud } },
@@ -127,8 +128,8 @@ sub life {
         . ($how->{backend} // $kind))->new($how->{source}->($stack));
     my $script = Idadmin::Test::RandomScript->new($backend, $seed);
     $stack->worker->expect_log(qr/IDA0[345]/);    # a server that is away is told
-    my $whole = $changes // $how->{usual} // 200;
-    my $rounds = 6 + int $whole / 250;
+    my $whole = $changes || $how->{usual} || 200;
+    my $rounds = $changes ? 6 + int $whole / 250 : $how->{rounds} // 6;
     my $kills = my $restarts = my $compared = 0;
     for my $round (1 .. $rounds) {
         my $part = int($whole * $round / $rounds) - $script->{done};
@@ -155,17 +156,19 @@ sub life {
         elsif ($round % 3 == 1 && $how->{at_once}) {
             read_meanwhile($stack, $backend, $script, $how, $name) or last;
         }
-        if ($round % 4 == 0 || $round == $rounds) {
+        if ($round == $rounds || ($changes && $round % 4 == 0)) {
             $compared++;
             compare($stack, $backend, $how, $name) or last;
         }
     }
     cmp_ok($script->{refused}, '<', $script->{done} / 5, 'most changes were taken');
-    diag(sprintf '%s on %s, seed %d: %d changes (%d refused), %d kills, %d restarts, compared %d '
+    note(sprintf '%s on %s, seed %d: %d changes (%d refused), %d kills, %d restarts, compared %d '
         . 'times, %.1f s', $kind, $engine, $seed, $script->{done}, $script->{refused}, $kills,
         $restarts, $compared,
         Time::HiRes::time() - $start);
     note($script->told);
+    diag("again by: IDADMIN_PARAMETERS='" . ($changes ? "changes=$changes " : '')
+        . "seed=$seed of=$kind'") if !Test::More->builder->is_passing;
     my ($row) = grep { $_->{companyId} eq $how->{company} } @{
         $stack->ctl_ok('status', '--json')->{directories} };
     ok(!$row->{error}, 'the last sync ended well');
@@ -173,18 +176,17 @@ sub life {
     $stack->slapd->stop if $stack->slapd;
 }
 
-for_each_engine {
+on_one_engine {
     my ($engine) = @_;
-    plan(skip_all => 'with IDADMIN_SCRIPT_OPS only')
-        if $engine ne 'sqlite' && !$changes && !$ENV{IDADMIN_ENGINE};
-    for my $kind ($ENV{IDADMIN_SCRIPT_BACKEND} // sort keys %backends) {
+    for my $kind (length $only ? $only : sort keys %backends) {
         my $how = $backends{$kind}
             // die "no back-end $kind: " . join(' ', sort keys %backends) . "\n";
-        next if !$how->{usual} && !$changes && !$ENV{IDADMIN_SCRIPT_BACKEND};
+        next if !$how->{usual} && !$changes && !length $only;
         my $reason = $how->{skip} && $how->{skip}->();
         require('Idadmin/Test/RandomScript/' . ($how->{backend} // $kind) . '.pm');
         subtest $kind => sub { plan(skip_all => $reason) if $reason; life($engine, $kind) };
     }
-};
+} 'what a directory says makes the same calls of the cache on both engines; t/unit/cache/sync.c runs '
+    . 'random ones of those on both';
 
 done_testing();

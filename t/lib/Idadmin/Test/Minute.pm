@@ -13,12 +13,11 @@ use Time::HiRes ();
 
 our @EXPORT_OK = qw(post_ahead wait_on_time);
 
-# Fifteen joiners of one name (`more`: further members of their bodies) and four leavers; what was
-# posted.
+# Fifteen joiners of one name (`more`: further members of their bodies; due: instant of their minute,
+# the next one without it) and four leavers; what was posted.
 sub post_ahead {
     my ($stack, $domain, %more) = @_;
-    my $due = (int(time / 60) + 1) * 60;
-    $due += 60 if $due - time < 8;    # time enough to queue all of them first
+    my $due = delete $more{due} // _next_minute();
     my ($date, $time) = wall($due);
     my $photo = Idadmin::Test::Photo::jpeg(20_000);
     my (@joiners, @leavers);
@@ -43,6 +42,11 @@ sub post_ahead {
     is_deeply([grep { $stack->task($_->{taskId})->{state} ne 'queued' } @joiners[0, 7], @leavers],
         [], 'before its minute nothing runs');
     return { due => $due, photo => $photo, joiners => \@joiners, leavers => \@leavers };
+}
+
+sub _next_minute {
+    my $due = (int(time / 60) + 1) * 60;
+    return $due - time < 8 ? $due + 60 : $due;    # time enough to queue all of them first
 }
 
 # The tasks when all are done, joiners first; none may begin before the minute or end late after it.

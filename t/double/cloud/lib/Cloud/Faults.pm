@@ -13,8 +13,8 @@ package Cloud::Faults;
 #                  too long, then closed
 #                  "truncateReset": the same, then reset               "drip": a byte each ms
 #                  milliseconds
-#                  "delay": answers after ms                           "badJson": 200 with text that
-#                  is no JSON
+#                  "delay": answers after ms                           "hold": answers when released
+#                  "badJson": 200 with text that is no JSON
 # Inside a batch only "status" and "html" concern the item; the others the whole call.
 use strict;
 use warnings;
@@ -27,7 +27,7 @@ sub add {
         id => $self->{next}++, seen => 0, fired => 0);
     die "unknown fault \"$rule{do}\"\n"
         if ($rule{do}
-        // '') !~ /\A(?:status|html|reset|hang|truncate|truncateReset|drip|delay|badJson)\z/;
+        // '') !~ /\A(?:status|html|reset|hang|truncate|truncateReset|drip|delay|hold|badJson)\z/;
     $rule{$_} = qr/$rule{$_}/ for qw(method path);
     push @{ $self->{rules} }, \%rule;
     return $rule{id};

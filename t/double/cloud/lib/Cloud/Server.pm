@@ -184,6 +184,11 @@ sub _act {
     my $stream = $connection->{stream} // return;
     my $do = $fault->{do};
     return _reset($stream) if $do eq 'reset';
+    if ($do eq 'hold') {
+        push @{ $self->{hanging} }, sub { $self->_send($connection, $answer);
+            $self->_next($connection) };
+        return;
+    }
     if ($do eq 'hang') {
         my $release = sub { $connection->{stream}->close if $connection->{stream} };
         push @{ $self->{hanging} }, $release;
