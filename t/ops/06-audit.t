@@ -517,6 +517,6 @@ on_one_engine {
     subtest 'dead node' => \&dead_node;
     subtest tampering   => \&tampering;
     $stack->stop;
-} 'What is recorded of a request is the subject. Outbox, spool and chain are proved on both engines '
-    . 'by t/unit/audit/audit.c and t/ops/10-tampered-audit.t.';
+} 'What is recorded of a request is the subject. Outbox, spool and chain are proved on both '
+    . 'engines by t/unit/audit/audit.c and t/ops/10-tampered-audit.t.';
 done_testing();

@@ -9,7 +9,6 @@ use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Fault ();
 use Idadmin::Test::Stack;
-use Time::HiRes ();
 
 my @tables = qw(record chain checkpoint chain_key);
 my ($stack, $base, $public, $file);

@@ -314,6 +314,6 @@ for_each_stack {
     without_key();
     forged_catalog();
 } worker => { options => ['--threads', 2] },
-    one_engine => 'The signature is over values, not over SQL. t/unit/queue/task.c and every program '
-    . 'that runs on both engines read signed tasks on both.';
+    one_engine => 'The signature is over values, not over SQL. t/unit/queue/task.c and every '
+    . 'program that runs on both engines read signed tasks on both.';
 done_testing();
