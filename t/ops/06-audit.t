@@ -317,8 +317,10 @@ sub strangers {
             my $minute = int(time / 60);
             is $stack->get($_->[0], key => $_->[1])->{status}, 401, 'refused' for @targets;
             my $ended = int(time / 60) > $minute;
-            # children that leave write down what they have counted
+            # children that leave write down what they have counted, of all children
+            my %old = map { $_ => 1 } $stack->httpd->children;
             $stack->httpd->graceful;
+            within(sub { !grep { $old{$_} } $stack->httpd->children });
             within(sub { @records = refused_records();
                 $count == sum0 map { $_->{parameters}{count} } @records[@before .. $#records] });
             last if !$ended;
