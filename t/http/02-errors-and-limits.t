@@ -1,5 +1,5 @@
-# What bad requests get: status, code, JSON and headers in every phase; bodies at the edge of 6 MB;
-# connections that stay open; HTTP/2; ErrorDocument.
+# A bad request gets the right status, code, JSON and headers in every phase. Also: bodies at the
+# edge of 6 MB, connections that stay open, HTTP/2, ErrorDocument, directives.
 use strict;
 use warnings;
 use Test::More;
@@ -97,7 +97,7 @@ subtest 'credentials' => sub {
 };
 $httpd->expect_log(qr/IDA0210/);
 
-subtest 'a disabled key stops within two seconds, an enabled one goes on' => sub {
+subtest 'a disabled key stops, an enabled one goes on' => sub {
     is $stack->get('/v1/api/tasks')->{status}, 200, 'before';
     $stack->ctl_ok('key', 'disable', 'nordic', 'hr-read');
     ok within(sub { $stack->get('/v1/api/tasks')->{status} == 401 }), 'disabled';
@@ -162,12 +162,17 @@ subtest 'bodies' => sub {
 subtest 'many large bodies at once' => sub {
     my @answers = in_parallel(12, sub {
         my $body = '{"firstname":"' . 'x' x 6_000_000 . '"}';
-        return $stack->call(POST => '/v1/api/user', body => $body,
-            headers => { 'Content-Type' => 'application/json' },
-            client => $httpd->client)->{status};
+        # On a slow machine some are put off, and come again.
+        my @seen;
+        within(sub {
+            push @seen, $stack->call(POST => '/v1/api/user', body => $body,
+                headers => { 'Content-Type' => 'application/json' },
+                client => $httpd->client)->{status};
+            $seen[-1] != 503;
+        });
+        return "@seen";
     });
-    is scalar(grep { $_ == 400 || $_ == 503 } @answers), 12, "all are answered (@answers)";
-    cmp_ok scalar(grep { $_ == 400 } @answers), '>=', 8, 'a slow machine may put off a few';
+    is_deeply [grep { !/^(?:503 )*400$/ } @answers], [], "all are read (@answers)";
 };
 
 $httpd->expect_log(qr/IDA0230/);
@@ -277,10 +282,12 @@ subtest 'keys of networks' => sub {
     is_deeply [@$wrong{qw(status body)}], [@$elsewhere{qw(status body)}],
         'in the words of a wrong key';
     ok $httpd->log_gets(qr/IDA0210:\ credentials\ refused\ \(address\ not\ allowed\ for\ this
-        \ key\),\ company\ "nordic",\ user\ "net-there",\ from\ 127\.0\.0\.1/x), 'the error log has the reason';
+        \ key\),\ company\ "nordic",\ user\ "net-there",\ from\ 127\.0\.0\.1/x),
+        'the error log has the reason';
 };
 
 subtest 'spool away' => sub {
+    my $begun = time;
     rename $stack->spool, $stack->spool . '.away' or die $!;
     # new children: an open segment outlives its directory until its minute is over
     $httpd->graceful;
@@ -294,7 +301,8 @@ subtest 'spool away' => sub {
         client => $httpd->client)->{status} == 503 } 1 .. 40), 40,
         'so it goes for many requests, over all children';
     my $lines = () = slurp($httpd->error_log) =~ /IDA0220/g;
-    cmp_ok $lines, '<=', 2, "which the log says once a minute ($lines lines)";
+    cmp_ok $lines, '<=', 1 + (time - $begun + 1) / 60,
+        "which the log says once a minute ($lines lines)";
     rename $stack->spool . '.away', $stack->spool or die $!;
     ok within(sub { $stack->get('/v1/api/tasks',
         client => $httpd->client)->{status} == 200 }), 'back again';

@@ -1,5 +1,5 @@
-# Credentials in clear from another machine: refused before they are looked at, in the words of
-# either face; over TLS, from loopback and behind a proxy they are taken.
+# Credentials that come in clear from another machine are refused before they are looked at, in the
+# words of either face. Over TLS, from loopback and behind a proxy they are taken.
 use strict;
 use warnings;
 use utf8;
@@ -27,7 +27,7 @@ my $mcp  = "    SetHandler idadmin-mcp\n    AuthType IdAdmin\n    Require valid-
 my %port = map { $_ => free_port() } qw(clear tls off on);
 my $tls  = Idadmin::Test::Tls::files();
 my $stack = Idadmin::Test::Stack->new(slapd => 0, worker => 0,
-    httpd => { tls => 1, rate_limits => { failures => '30/60s' }, locations => '',
+    httpd => { tls => 1, rate_limits => { failures => '30/1h' }, locations => '',
     server => <<"CONF" });
 <Location "/v1/api">
 $rest</Location>

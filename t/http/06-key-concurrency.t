@@ -1,12 +1,11 @@
-# A key's limit on requests at the same time, over a real httpd with several children: exactly so
-# many, whichever way they end: answered, aborted, with a child that is killed, across a graceful
-# restart; and what the one too many is told.
+# A key has exactly as many requests under way as its limit allows, over several children of httpd:
+# also after requests that were answered, aborted, lost with a killed child or carried across a
+# graceful restart; and the one too many is told so.
 use strict;
 use warnings;
 use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Stack;
-use Time::HiRes ();
 
 my ($stack, $httpd);
 my $body = '{"firstname": "One"}';    # with a field missing: nothing is queued
@@ -15,7 +14,7 @@ my $body = '{"firstname": "One"}';    # with a field missing: nothing is queued
 # has a seat (status 100), or answers.
 sub hold {
     my ($key, $target) = @_;
-    my $client = $httpd->client(timeout => 20);
+    my $client = $httpd->client;
     my @headers = ($stack->headers($key), 'Content-Type' => 'application/json',
         'Accept' => 'application/json, text/event-stream', 'Content-Length' => length $body,
         Expect => '100-continue');
@@ -93,11 +92,16 @@ sub one_by_one {
     is_deeply(\%seen, { 200 => 60 }, 'sixty, one after the other, under a limit of one');
 }
 
+# Each holds what it got until all twelve have been answered.
 sub together {
     for my $round (1 .. 3) {
+        my $dir = tempdir() . "/round$round." . $stack->engine;
+        mkdir $dir or die "$dir: $!\n";
         my @all = in_parallel(12, sub {
+            my ($index) = @_;
             my $held = hold('three');
-            Time::HiRes::sleep(2 * Idadmin::Test::slowness());
+            spew("$dir/$index", '');
+            within(sub { 12 == (() = glob "$dir/*") }) or die "the others have no answer\n";
             finish($held) if $held->{status} == 100;
             return $held->{status};
         });
@@ -156,7 +160,7 @@ sub audited {
         'the record of its refusals says why') or diag explain \@records;
 }
 
-for_each_engine {
+on_one_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => 0, worker => 0,
         tenant => { rateLimits => { company => 'off', key => 'off' } },
@@ -186,5 +190,6 @@ CONF
     shown();
     audited();
     $stack->stop;
-};
+} 'Requests under way are counted in memory that the children share, not in the store. '
+    . 't/ops/02-worker-signals.t and t/rest/03-lifecycle.t use keys on both engines.';
 done_testing();

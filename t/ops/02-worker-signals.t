@@ -1,18 +1,18 @@
-# idadmin-worker as a program: options, signals, --once, --check, settings that nobody sealed, and
-# what a stop leaves behind.
+# idadmin-worker obeys its options and signals, and what a stop leaves behind is carried on. Also:
+# --once, --check, and settings that nobody sealed.
 use strict;
 use warnings;
 use Digest::SHA ();
 use JSON::PP ();
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text json_data within slurp spew tempdir);
+use Idadmin::Test qw(on_one_engine json_text json_data within slurp spew tempdir);
 use Idadmin::Test::Gate ();
 use Idadmin::Test::Stack ();
 use IO::Socket::INET ();
-use Time::HiRes ();
 
 my $domain = $Idadmin::Test::Slapd::domain;
-my $slow = Idadmin::Test::slowness();
+# A stop that waited for its whole stop time would be seen: it is longer than any patience here.
+my @patient = ('--stop-timeout', '1h');
 my ($stack, $gate);
 
 sub state_of { my ($id) = @_; my ($row) =
@@ -45,9 +45,7 @@ sub ends_when_asked {
     my $worker = $stack->worker;
     ok(within(sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
         $row->[0] == 1 }), 'the worker is seen');
-    my $start = Time::HiRes::time();
-    is($worker->stop('TERM'), 0, 'TERM: exit 0');
-    cmp_ok(Time::HiRes::time() - $start, '<', 3 * $slow, 'at once when idle');
+    is($worker->stop('TERM'), 0, 'TERM: exit 0, when idle without its stop time');
     is_deeply([$stack->sql('SELECT count(*) FROM worker')], [[0]], 'and is seen no more');
     $worker->start;
     ok(within(sub { my ($row) = $stack->sql('SELECT count(*) FROM worker');
@@ -72,10 +70,7 @@ sub ends_in_the_middle {
     $stack->slapd->freeze;
     my $id = queue('Middle');
     ok(within(sub { state_of($id)->[0] eq 'running' }), 'a task hangs in its directory');
-    my $start = Time::HiRes::time();
-    is($worker->stop('TERM'), 0, 'TERM: exit 0');
-    my $took = Time::HiRes::time() - $start;
-    cmp_ok($took, '<', 24 * $slow + 3, sprintf 'within the stop time (%.1f s)', $took);
+    is($worker->stop('TERM'), 0, 'TERM: exit 0, while the directory still says nothing');
     my $row = state_of($id);
     is($row->[0], 'queued', 'the task was given back');
     is($row->[1], 0, 'and no try was counted');
@@ -90,7 +85,7 @@ sub ends_in_the_middle {
 # Between two steps: the step in hand is finished and written down, the rest is given back at once,
 # however much stop time is left.
 sub ends_between_steps {
-    my $worker = $stack->new_worker;
+    my $worker = $stack->new_worker(options => \@patient);
     $worker->expect_log(qr/IDA0321/);
     $gate->hold(step => '(?m)^ADD\\b(?s:.*)^dn: uid=between\\.signal,');
     my $id = queue('Between', manager => "eva.berg\@$domain");
@@ -98,9 +93,7 @@ sub ends_between_steps {
     $worker->signal('TERM');
     ok($worker->log_gets(qr/stopping: /), 'TERM');
     $gate->release(step => 'landed');
-    my $start = Time::HiRes::time();
-    is($worker->stop, 0, 'exit 0');
-    cmp_ok(Time::HiRes::time() - $start, '<', 3 * $slow, 'at once after the step');
+    is($worker->stop, 0, 'exit 0 after the step, without its stop time');
     is_deeply([@{ state_of($id) }[0, 1]], ['queued', 0],
         'the rest of the task is given back, no try is counted');
     is_deeply([@{ outcomes($stack->task($id)) }{qw(createAccount setManager setPhoto)}],
@@ -378,10 +371,11 @@ sub manager_to_come {
     $worker->stop;
 }
 
-for_each_engine {
+on_one_engine {
     my ($engine) = @_;
     $gate = Idadmin::Test::Gate->new;
-    $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { $gate->slapd_options });
+    $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => { $gate->slapd_options },
+        worker => { options => \@patient });
     options();
     ends_when_asked();
     once();
@@ -397,6 +391,7 @@ for_each_engine {
     zone_rules_change();
     ends_in_the_middle();
     $stack->stop;
-};
+} 'Signals and settings are the subject. Tasks given back and claimed again are proved on both '
+    . 'engines by t/unit/queue/claim.c, sealed documents by t/unit/store/tenant.c.';
 
 done_testing();

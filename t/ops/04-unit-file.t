@@ -1,5 +1,5 @@
-# The worker under the system call filter of the unit file that is shipped: whatever it does on a
-# real server it does here under the very lines, and nothing kills it.
+# The worker does all of its work under the system call filter of the unit file that is shipped, and
+# nothing kills it.
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,5 @@
-# Backup and restore by the very commands of doc/install.md: what it says there is what is run here,
-# under the paths of a stack.
+# The commands of doc/install.md back up a service and restore it: they are read from the page and
+# run under the paths of a stack.
 use strict;
 use warnings;
 use utf8;
@@ -8,7 +8,7 @@ use Idadmin::Test qw(run_command slurp src_dir tempdir within);
 use Idadmin::Test::Stack;
 
 plan skip_all => 'the commands are root\'s' if $>;
-plan skip_all => 'for SQLite' if ($ENV{IDADMIN_ENGINE} // 'sqlite') ne 'sqlite';
+plan skip_all => 'for SQLite' if !grep { $_ eq 'sqlite' } Idadmin::Test::engines();
 
 my $stack  = Idadmin::Test::Stack->new(engine => 'sqlite');
 my $lib    = "$stack->{base}/lib";

@@ -1,5 +1,5 @@
-# Role templates and access requests, carried out: what is given, what stood before, what another
-# grant keeps, what ends with an offboarding.
+# Role templates and access requests are carried out in both directories: what is given, what stood
+# before, what another grant keeps, what ends with an offboarding.
 use strict;
 use warnings;
 use utf8;
@@ -373,5 +373,7 @@ for_each_stack {
         ['a changed document' => \&changed_document], ['overtaken' => \&overtaken],
         ['interrupted' => \&interrupted], ['workflows' => \&workflows], ['requests' => \&requests],
         ['a leaver' => \&leaver], ['who comes back' => \&comes_back];
-} cloud => {}, slapd => { ldif => $ldif };
+} cloud => {}, slapd => { ldif => $ldif },
+    one_engine => 'What the directories hold is the subject. t/unit/governance/access.c runs '
+    . 'attribution and requests on both engines, t/unit/db/rows.c prepares every statement.';
 done_testing();

@@ -1,4 +1,4 @@
-# The walk of "make demo DEMO=once": every step holds, and run/demo.env has what scripts rely on.
+# Every step of "make demo DEMO=once" holds, and run/demo.env has what scripts rely on.
 use strict;
 use warnings;
 use Test::More;

@@ -1,5 +1,5 @@
-# PostgreSQL with a role for each process: a hire, an offboarding and a look around work with them,
-# and what a stolen connection of httpd or of the worker would like to do does not.
+# With a role of PostgreSQL for each process, a hire, an offboarding and a look around work, and
+# what a stolen connection of httpd or of the worker would try does not.
 use strict;
 use warnings;
 use Idadmin::Test;
@@ -9,7 +9,7 @@ use Idadmin::Test::Stack ();
 use Test::More;
 
 my $reason = Idadmin::Test::PostgreSQL->skip_reason
-    // (($ENV{IDADMIN_ENGINE} // '') eq 'sqlite' ? 'SQLite alone is asked for' : undef);
+    || (grep({ $_ eq 'postgresql' } Idadmin::Test::engines()) ? '' : 'SQLite alone is asked for');
 plan(skip_all => $reason) if $reason;
 
 my $stack = Idadmin::Test::Stack->new(engine => 'postgresql', roles => 1,

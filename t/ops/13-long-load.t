@@ -1,8 +1,8 @@
-# Every kind of caller at once, for long, while the directory goes away, the store is kept by
-# others and processes are killed: a request fails only where a fault explains it, what was
-# accepted is done once, each request is on record, and memory stays what it was.
-# IDADMIN_REQUESTS: how many at least on each engine; from 200000 on memory is judged;
-# IDADMIN_LOAD_MINUTES: spread over so long.
+# Under every kind of caller at once, while the directory goes away, the store is kept by others and
+# processes are killed, a request fails only where a fault explains it. What was accepted is done
+# once, each request is on record, and memory stays what it was.
+# Parameters: requests, how many at least on each engine (from 200000 on memory is judged); minutes,
+# spread over so long.
 use strict;
 use warnings;
 use Fcntl qw(LOCK_EX);
@@ -16,10 +16,10 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 plan(skip_all => Idadmin::Test::Load->skip_reason) if Idadmin::Test::Load->skip_reason;
-my $requests = $ENV{IDADMIN_REQUESTS} // 0;
-my $minutes  = $ENV{IDADMIN_LOAD_MINUTES} // 0;
+my $requests = parameter(requests => 0);
+my $minutes  = parameter(minutes => 0);
 my $judged   = $requests >= 200_000;
-my $seconds  = $judged ? 10 : 1.5;    # of a window; every second one has a fault
+my $seconds  = $judged ? 10 : 0.8;    # of a window; every second one has a fault
 my $users    = 500;
 my $domain   = $Idadmin::Test::Slapd::domain;
 my ($stack, @hired, $untold, %answered);

@@ -1,6 +1,6 @@
-# Checkpoints of the audit at a webhook: all of them, in order, signed, whatever happens to the
-# receiver and to the worker; in the system's log, too; and what was kept there is what an auditor
-# verifies with.
+# All checkpoints of the audit reach a webhook, in order and signed, whatever happens to the
+# receiver and to the worker. They reach the system's log, too, and what was kept there is what an
+# auditor verifies with.
 use strict;
 use warnings;
 use utf8;
@@ -8,11 +8,14 @@ use IO::Socket::UNIX ();
 use Socket qw(SOCK_DGRAM);
 use Test::More;
 use Idadmin::Test;
+use Idadmin::Test::Fault ();
 use Idadmin::Test::Stack;
 use Idadmin::Test::Tls ();
 use Idadmin::Test::Webhook ();
 
 my ($stack, $base, $hook);
+my $faster = Idadmin::Test::Fault->faster('idadmin-worker', 10,
+    'The pauses between calls are as many, only shorter.');
 my @tenants = qw(nordic other);
 
 # A record more, and a checkpoint over it.
@@ -37,7 +40,7 @@ sub untold { return (rows('count(*) FROM audit.checkpoint WHERE told = 0'))[0][0
 
 sub worker {
     my ($url, @options) = @_;
-    my $worker = $stack->new_worker(options => ['--audit-webhook', $url,
+    my $worker = $stack->new_worker(env => $faster->env, options => ['--audit-webhook', $url,
         '--audit-webhook-secret-file', $hook->secret, @options]);
     $worker->expect_log(qr/IDA0315/);    # there is no directory
     return $worker;
@@ -205,7 +208,7 @@ sub system_log {
         ->{exit}, 0, "$_ is whole by what the log has" for @tenants;
 }
 
-for_each_engine {
+on_one_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => 0, httpd => 0, worker => 0,
         tenant => 0);
@@ -220,5 +223,5 @@ for_each_engine {
     system_log();
     verified();
     $hook->stop;
-};
+} 'Calls are the subject. t/ops/10-tampered-audit.t writes and reads checkpoints on both engines.';
 done_testing();

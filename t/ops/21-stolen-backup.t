@@ -1,6 +1,6 @@
-# What somebody gains who steals a backup made by the commands of doc/install.md: the store's part
-# has people and work in it, and no secret; with the keys' part, which lies elsewhere, he still has
-# no password and no API key; and what the page says to do after such a theft does what it says.
+# A thief of a backup made by the commands of doc/install.md gains no secret from the store's part,
+# though it has people and work in it. With the keys' part, which lies elsewhere, the thief still
+# has no password and no API key. What the page says to do after such a theft does what it says.
 use strict;
 use warnings;
 use utf8;

@@ -1,6 +1,6 @@
-# A taken-over child of httpd, played under httpd's user with what such a child holds: which secrets
-# lie in its memory and behind its open files; what it can do with the task key, which SECURITY.md
-# says plainly; and what it cannot do with it.
+# A taken-over child of httpd gains what SECURITY.md says and no more. It is played under httpd's
+# user with what such a child holds: the secrets in its memory and behind its open files, and what it
+# can and cannot do with the task key.
 use strict;
 use warnings;
 no warnings 'portable';    # addresses of 64 bits

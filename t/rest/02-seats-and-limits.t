@@ -1,5 +1,5 @@
-# 64 parallel creations with ten seats left, beside a worker that finishes "now" tasks: exactly ten
-# are accepted, and the directory gets exactly ten.
+# Of 64 parallel creations with ten seats left exactly ten are accepted, and the directory gets
+# exactly ten, while a worker finishes them.
 use strict;
 use warnings;
 use Test::More;

@@ -1,6 +1,5 @@
-# Changes of what stands and of what is queued: updates, dry runs, idempotency keys, tasks moved and
-# stopped, people who come back. What counts is what the directory holds afterwards and what a
-# caller is told.
+# Changes of people and of queued tasks end in the directory as the caller was told: updates, dry
+# runs, idempotency keys, tasks moved and stopped, people who come back.
 use strict;
 use warnings;
 use utf8;

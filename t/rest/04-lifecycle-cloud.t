@@ -1,4 +1,4 @@
-# Updates and a rehire in the cloud directory: what the emulator holds afterwards.
+# Updates, an offboarding and a rehire end in the cloud directory as the caller was told.
 use strict;
 use warnings;
 use utf8;
