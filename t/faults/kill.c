@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -321,4 +322,22 @@ EXPORT int sigtimedwait(const sigset_t *signals, siginfo_t *info, const struct t
     REAL(sigtimedwait)
     struct timespec for_now = shorter(nap);
     return real(signals, info, &for_now);
+}
+
+/* Until data comes, or for so long of the program's clock. */
+EXPORT int poll(struct pollfd *all, nfds_t count, int ms)
+{
+    REAL(poll)
+    int speed = now->speed > 1 ? (int)now->speed : 1;
+    return real(all, count, ms > 0 ? (ms + speed - 1) / speed : ms);
+}
+
+/* The same call in libraries that were built with checks of sizes. */
+int __poll_chk(struct pollfd *all, nfds_t count, int ms, size_t size);
+EXPORT int __poll_chk(struct pollfd *all, nfds_t count, int ms, size_t size)
+{
+    if (count > size / sizeof *all) {
+        abort();
+    }
+    return poll(all, count, ms);
 }
