@@ -1,6 +1,6 @@
 package Idadmin::Test::Minute;
-# Joiners and leavers of one future minute, posted ahead: nothing happens before it, everything at
-# once after it.
+# Joiners and leavers of one future minute, posted ahead: nothing happens before it, everything after
+# it. How late a task may begin is measured in t/queue/05-due-minute.t alone.
 use strict;
 use warnings;
 use utf8;
@@ -14,10 +14,12 @@ use Time::HiRes ();
 our @EXPORT_OK = qw(post_ahead wait_on_time);
 
 # Fifteen joiners of one name (`more`: further members of their bodies) and four leavers; what was
-# posted.
+# posted. clock => FAULT of the worker: its minute is half an hour ahead, and comes when the worker's
+# wall clock is set to it; else it is the next one.
 sub post_ahead {
     my ($stack, $domain, %more) = @_;
-    my $due = (int(time / 60) + 1) * 60;
+    my $clock = delete $more{clock};
+    my $due = (int(time / 60) + ($clock ? 30 : 1)) * 60;
     $due += 60 if $due - time < 8;    # time enough to queue all of them first
     my ($date, $time) = wall($due);
     my $photo = Idadmin::Test::Photo::jpeg(20_000);
@@ -39,16 +41,18 @@ sub post_ahead {
         is($answer->{status}, 200, "leaver $upn is queued") or diag($answer->{body});
         push @leavers, $answer->{json}{data};
     }
-    cmp_ok($due - Time::HiRes::time(), '>', 0.5, 'all are queued in time');
+    cmp_ok($due - Time::HiRes::time(), '>', 0.5, 'all are queued in time') if !$clock;
     is_deeply([grep { $stack->task($_->{taskId})->{state} ne 'queued' } @joiners[0, 7], @leavers],
         [], 'before its minute nothing runs');
-    return { due => $due, photo => $photo, joiners => \@joiners, leavers => \@leavers };
+    return { due => $due, clock => $clock, photo => $photo, joiners => \@joiners, leavers => \@leavers };
 }
 
-# The tasks when all are done, joiners first; none may begin before the minute or end late after it.
+# The tasks when all are done, joiners first; none may begin before the minute.
 sub wait_on_time {
     my ($stack, $posted) = @_;
     my $due = $posted->{due};
+    # Three seconds before it the worker connects to the directory.
+    $posted->{clock}->step(int($due - 4 - Time::HiRes::time())) if $posted->{clock};
     my @done = map { $stack->wait_task($_->{taskId}) } @{
         $posted->{joiners} }, @{ $posted->{leavers} };
     my @late = sort { $a <=> $b } map { epoch($_->{startedAt}) - $due } @done;
@@ -56,10 +60,6 @@ sub wait_on_time {
     cmp_ok($late[0], '>=', 0, 'none began before the minute');
     note(sprintf 'started %.3f to %.3f s, finished %.3f to %.3f s after the instant', @late[0, -1],
         @ends[0, -1]);
-    # Alone on the machine (IDADMIN_ALONE=1) a second is the limit; beside other tests that fill
-    # both processors it would measure them.
-    my $limit = ($ENV{IDADMIN_ALONE} ? 1 : 12) * Idadmin::Test::slowness();
-    cmp_ok($ends[-1], '<=', $limit, "each is done within $limit s after the instant");
     return @done;
 }
 
