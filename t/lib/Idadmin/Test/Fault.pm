@@ -115,6 +115,9 @@ sub speed {
     return $self;
 }
 
+# The monotonic clock of the program is right again: ahead by as long as it stood still.
+sub right { my ($self) = @_; $self->_set_clock(0, 0, 0); return $self }
+
 # Lines of the log of a program whose clock ran faster: its limits come early for a store that a busy
 # machine is slow to write.
 sub early {
