@@ -1,10 +1,11 @@
-# The wall clock is set forward and back by an hour around a due minute, connections to directory
-# and database go dead without being closed, PostgreSQL is killed and comes back: everything is
-# carried out, once.
+# Everything is carried out, once, when the wall clock is set forward and back by an hour around a
+# due minute, when connections to directory and database go dead without being closed, and when
+# PostgreSQL is killed and comes back. parameter(rounds): how often it is killed.
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text slurp within);
+use File::Basename qw(basename);
+use Idadmin::Test qw(for_each_engine json_text parameter slurp within);
 use Idadmin::Test::Fault ();
 use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Stack ();
@@ -12,9 +13,10 @@ use Idadmin::Test::Wire ();
 use POSIX qw(strftime);
 use Time::HiRes ();
 
-my $rounds = $ENV{IDADMIN_FAULT_ROUNDS} // 2;    # of a killed PostgreSQL
+my $rounds = parameter(rounds => 2);
 my $domain = $Idadmin::Test::Slapd::domain;
 my $people = $Idadmin::Test::Slapd::people;
+my $speed  = 10;    # of the clocks that limits of silence are waited out by
 my ($stack, $journal);
 
 sub adds { my ($uid) = @_;
@@ -28,7 +30,7 @@ sub hire {
 }
 
 sub done_once {
-    my ($what, $id, $uid, $seconds) = @_;
+    my ($what, $id, $uid) = @_;
     my $task = eval { $stack->wait_task($id) };
     is(($task // $stack->task($id))->{state}, 'done', "$what: done")
         or diag(json_text($stack->task($id)));
@@ -39,35 +41,38 @@ sub done_once {
 sub clocks {
     my ($fault) = @_;
     my $due   = time + 1800;
-    my $ahead = hire('Ahead', date => strftime('%Y-%m-%d', localtime $due),
-        time => strftime('%H:%M', localtime $due));
+    my $ahead = hire('Ahead', date => strftime('%Y-%m-%d', gmtime $due),
+        time => strftime('%H:%M', gmtime $due));
     is($stack->task($ahead)->{state}, 'queued', 'due in half an hour');
     $fault->step(3600);
-    done_once('an hour ahead', $ahead, 'ahead.clock', 10);
+    done_once('an hour ahead', $ahead, 'ahead.clock');
     my $there = hire('There');
-    done_once('meanwhile', $there, 'there.clock', 10);
+    done_once('meanwhile', $there, 'there.clock');
     $fault->step(-3600);
-    my $behind = hire('Behind');
-    Time::HiRes::sleep(2);
-    is($stack->task($behind)->{state}, 'queued', 'an hour behind: not yet due');
+    my ($behind, $past) = map { hire($_) } qw(Behind Past);
+    $stack->ctl_ok('task', 'reschedule', 'nordic', $past,
+        split / /, strftime('%Y-%m-%d %H:%M', gmtime time - 7200));
+    done_once('an hour behind, what was due two hours ago', $past, 'past.clock');
+    is($stack->task($behind)->{state}, 'queued', 'while the rest is not yet due');
     $fault->step(0);
-    done_once('the right time again', $behind, 'behind.clock', 10);
+    done_once('the right time again', $behind, 'behind.clock');
     is(adds($_), 1, "$_ was not done again") for qw(ahead.clock there.clock);
     my $after = hire('After');
-    done_once('and goes on', $after, 'after.clock', 10);
+    done_once('and goes on', $after, 'after.clock');
     # The worker counts as seen an hour ago until it tells of itself again.
-    ok(within(sub { !$stack->ctl('sync', 'nordic', '--wait', '--timeout', '20s')->{exit} }),
+    ok(within(sub { !$stack->ctl('sync', 'nordic', '--wait')->{exit} }),
         'synchronised as well');
 }
 
 sub dead_wires {
-    my ($directory, $database) = @_;
+    my ($directory, $database, @faults) = @_;
+    $_->speed($speed) for @faults;
     my $id = hire('Wire');
-    done_once('over the wire', $id, 'wire.clock', 10);
+    done_once('over the wire', $id, 'wire.clock');
     $directory->cut;
     my $held = hire('Directory');
     my $since = Time::HiRes::time();
-    done_once('the directory\'s connections are dead', $held, 'directory.clock', 60);
+    done_once('the directory\'s connections are dead', $held, 'directory.clock');
     note(sprintf 'after %.1f s', Time::HiRes::time() - $since);
     return if !$database;
     $database->cut;
@@ -75,7 +80,7 @@ sub dead_wires {
     my $waits;
     ok(within(sub { $waits = hire('Database') }),
         'the database\'s are: a request is taken');
-    done_once('and carried out', $waits, 'database.clock', 120);
+    done_once('and carried out', $waits, 'database.clock');
     note(sprintf 'after %.1f s', Time::HiRes::time() - $since);
 }
 
@@ -87,7 +92,7 @@ sub server_dies {
         Time::HiRes::sleep(rand 0.2);
         $server->kill9;
         $server->start;
-        done_once("PostgreSQL killed, round $round", $id, lc "$name.clock", 60);
+        done_once("PostgreSQL killed, round $round", $id, lc "$name.clock");
     }
 }
 
@@ -95,12 +100,13 @@ for_each_engine {
     my ($engine) = @_;
     $journal = Idadmin::Test::tempdir() . "/journal.$engine";
     my $fault = Idadmin::Test::Fault->new('idadmin-worker');
+    my $web   = Idadmin::Test::Fault->new(basename(Idadmin::Test::build_config()->{httpd}));
     my $slapd = Idadmin::Test::Slapd->new(global => "moduleload auditlog\n",
         conf => "overlay auditlog\nauditlog $journal\n");
     my $wire   = Idadmin::Test::Wire->new($slapd->{ports});
     my $server = $engine eq 'postgresql' ? Idadmin::Test::PostgreSQL->new : undef;
     $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => $slapd,
-        ($server ? (postgresql => $server) : ()), worker => 0,
+        ($server ? (postgresql => $server) : ()), worker => 0, httpd => { env => $web->env },
         tenant => { timeZone => 'UTC' });
     $stack->apply_tenant({ companyId => 'nordic', directories => { onPremises => {
         urls => ['ldaps://127.0.0.1:' . $wire->port] } } });
@@ -113,17 +119,18 @@ for_each_engine {
         $stack->httpd->stop;
         $stack->httpd->reconfigure(store => $over)->start;
     }
-    $stack->{worker} = $stack->new_worker(env => $fault->env);
+    # One thread: from an hour behind the certificate of a new connection would not hold yet.
+    $stack->{worker} = $stack->new_worker(env => $fault->env, options => ['--threads', 1]);
     $stack->wait_synced;
-    # The directory or the store cannot be reached; seen from an hour behind its certificate does
-    # not hold yet.
+    # The directory or the store cannot be reached, or not within a limit of the fast clock.
     $stack->worker->expect_log(Idadmin::Test::PostgreSQL->away) if $server;
-    $stack->worker->expect_log(qr/IDA(?:01[0-2]\d|031[0-5]|032[0134]|0414|0503|0505|060\d)/);
+    $stack->worker->expect_log(qr/IDA(?:01[0-2]\d|031[0-5]|032[0134]|0414|0503|0505|060\d)/,
+        Idadmin::Test::Fault->early);
     # A thread meets one dead connection after the other, each for as long as an answer may take.
     $stack->worker->expect_log(qr/IDA0332 1 threads/) if $server;
     $stack->httpd->expect_log(qr/IDA01\d\d/);
     clocks($fault);
-    dead_wires($wire, $line);
+    dead_wires($wire, $line, $fault, $web);
     server_dies($server) if $server;
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the audit chain is whole');
     is($stack->worker->stop, 0, 'the worker ends cleanly');

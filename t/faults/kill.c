@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -39,8 +40,9 @@ typedef struct plan {
     _Atomic int64_t count, happened;
     _Atomic int64_t commits;            /* of those counted and others */
     _Atomic int64_t real_ms;            /* the wall clock is ahead by this */
-    _Atomic int64_t speed;              /* of the monotonic clock; 0: as it is */
-    _Atomic int64_t since_ns, shown_ns; /* when the speed was set, and what the clock said */
+    _Atomic int64_t speed;              /* of the monotonic clock; 0: it stands still */
+    _Atomic int64_t since_ns, shown_ns; /* when the speed was set (0: never), and what the clock
+                                           said */
 } plan;
 
 static plan none, *now = &none;
@@ -260,6 +262,19 @@ EXPORT int sqlite3_step(sqlite3_stmt *stmt)
 
 /* --- clocks --- */
 
+/* What the monotonic clock shows at this instant. Read until twice the same: the test may be
+ * writing. */
+static int64_t monotonic(int64_t ns)
+{
+    int64_t speed, since, shown;
+    do {
+        speed = now->speed;
+        since = now->since_ns;
+        shown = now->shown_ns;
+    } while (speed != now->speed || since != now->since_ns || shown != now->shown_ns);
+    return since ? shown + (ns - since) * speed : ns;
+}
+
 EXPORT int clock_gettime(clockid_t id, struct timespec *out)
 {
     REAL(clock_gettime)
@@ -270,8 +285,8 @@ EXPORT int clock_gettime(clockid_t id, struct timespec *out)
     }
     if (id == CLOCK_REALTIME) {
         ns += now->real_ms * 1000000;
-    } else if (now->speed) {
-        ns = now->shown_ns + (ns - now->since_ns) * now->speed;
+    } else {
+        ns = monotonic(ns);
     }
     *out = (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
     return 0;
@@ -307,4 +322,22 @@ EXPORT int sigtimedwait(const sigset_t *signals, siginfo_t *info, const struct t
     REAL(sigtimedwait)
     struct timespec for_now = shorter(nap);
     return real(signals, info, &for_now);
+}
+
+/* Until data comes, or for so long of the program's clock. */
+EXPORT int poll(struct pollfd *all, nfds_t count, int ms)
+{
+    REAL(poll)
+    int speed = now->speed > 1 ? (int)now->speed : 1;
+    return real(all, count, ms > 0 ? (ms + speed - 1) / speed : ms);
+}
+
+/* The same call in libraries that were built with checks of sizes. */
+int __poll_chk(struct pollfd *all, nfds_t count, int ms, size_t size);
+EXPORT int __poll_chk(struct pollfd *all, nfds_t count, int ms, size_t size)
+{
+    if (count > size / sizeof *all) {
+        abort();
+    }
+    return poll(all, count, ms);
 }

@@ -1,4 +1,4 @@
-# The main job over the whole stack: posted to httpd, carried out in slapd at the asked minute,
+# The main job works over the whole stack: posted to httpd, carried out in slapd at the asked minute,
 # looked up, offboarded. What counts is what the directory holds afterwards, and that no step says
 # more than that.
 use strict;
@@ -7,17 +7,17 @@ use utf8;
 use Test::More;
 use Encode ();
 use Idadmin::Test qw(for_each_engine json_text within);
+use Idadmin::Test::Fault ();
 use Idadmin::Test::Minute qw(post_ahead wait_on_time);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall outcomes step);
-use Time::HiRes ();
 
 my $domain = $Idadmin::Test::Slapd::domain;
-my $stack;
+my ($stack, $fault);
 
 # What the directory holds before and after the minute.
 sub at_the_minute {
-    my $posted = post_ahead($stack, $domain, company => 'Nordic AB');
+    my $posted = post_ahead($stack, $domain, company => 'Nordic AB', clock => $fault);
     is(scalar $stack->slapd->search('(uid=asa.oberg*)', base => $Idadmin::Test::Slapd::people), 0,
         'and the directory has nobody new');
     is($stack->slapd->bind_code('bo.ek'), 0, 'a leaver can still sign in');
@@ -79,12 +79,9 @@ sub last_member {
 }
 
 sub now_and_disabled {
-    my $start = Time::HiRes::time();
     my $answer = $stack->post('/v1/api/user',
         { firstname => 'Nina', surname => 'Nu', accountEnabled => JSON::PP::false() });
     my $task = $stack->wait_task($answer->{json}{data}{taskId});
-    note(sprintf 'a creation for now was done %.3f s after the request',
-        Time::HiRes::time() - $start);
     is_deeply(outcomes($task),
         { createAccount => 'done', setManager => 'skipped', setPhoto => 'skipped' },
         'no manager, no photo: skipped');
@@ -155,7 +152,7 @@ sub audit {
             . "= 'nordic'");
         $kinds{'user.create api'} && $kinds{'user.get api'} && $kinds{'task.step workflow'}
             && @$items;
-    }), 'audit records are readable within 5 s');
+    }), 'audit records are readable');
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'and the chain is whole');
     my $text = json_text($items);
     unlike($text, qr/\/9j\/|service-Passw0rd|ida_[0-9A-Za-z]{20}/,
@@ -164,7 +161,10 @@ sub audit {
 
 for_each_engine {
     my ($engine) = @_;
-    $stack = Idadmin::Test::Stack->new(engine => $engine);
+    $fault = Idadmin::Test::Fault->new('idadmin-worker');
+    $stack = Idadmin::Test::Stack->new(engine => $engine, worker => { env => $fault->env });
+    # Half an hour later for the worker httpd still writes the segment of now.
+    $stack->worker->expect_log(qr/IDA0414/);
     my %parts = (at_the_minute => \&at_the_minute, last_member => \&last_member,
         now_and_disabled => \&now_and_disabled, name_taken_meanwhile => \&name_taken_meanwhile,
         manager_from_queue => \&manager_from_queue, changes_arrive => \&changes_arrive,

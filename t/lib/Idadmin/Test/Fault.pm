@@ -90,14 +90,49 @@ sub happened { return $_[0]->_get('happened') }
 # The wall clock goes ahead (or behind) by so many seconds, from one call to the next.
 sub step { my ($self, $seconds) = @_; $self->_set(real_ms => 1000 * $seconds); return $self }
 
-# The monotonic clock of the program runs so many times as fast, on from what it shows.
+# What the program's monotonic clock shows now, and our own.
+sub _shown {
+    my ($self) = @_;
+    my $ns = int 1e9 * Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC());
+    my $since = $self->_get('since_ns') or return ($ns, $ns);
+    return ($self->_get('shown_ns') + ($ns - $since) * $self->_get('speed'), $ns);
+}
+
+# All at once: halfway the clock would show nonsense.
+sub _set_clock {
+    my ($self, $speed, $since, $shown) = @_;
+    open my $file, '+<', $self->{file} or die "$self->{file}: $!\n";
+    sysseek $file, $field{speed}, 0;
+    syswrite($file, pack 'q<3', $speed, $since, $shown) == 24 or die "$self->{file}: $!\n";
+}
+
+# The monotonic clock of the program runs so many times as fast, on from what it shows; 0: it stands
+# still, and no limit of time is ever reached.
 sub speed {
     my ($self, $speed) = @_;
-    my $ns  = int 1e9 * Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC());
-    my $old = $self->_get('speed') || 1;
-    my $shown = $self->_get('since_ns')
-        ? $self->_get('shown_ns') + ($ns - $self->_get('since_ns')) * $old : $ns;
-    $self->_set(since_ns => $ns, shown_ns => $shown, speed => $speed);
+    my ($shown, $ns) = $self->_shown;
+    $self->_set_clock($speed, $ns, $shown);
+    return $self;
+}
+
+# The monotonic clock of the program is right again: ahead by as long as it stood still.
+sub right { my ($self) = @_; $self->_set_clock(0, 0, 0); return $self }
+
+# Lines of the log of a program whose clock ran faster: its limits come early for a store that a busy
+# machine is slow to write.
+sub early {
+    return (qr/IDA0101.*busy for more than 5 s/, qr/IDA0110.*timeout expired|IDA0505/,
+        qr/IDA(?:03[12]\d|0503|060[123]).*The store (?:is busy|cannot be used)/i,
+        qr/IDA0324.*store cannot be used/);
+}
+
+# The monotonic clock of the program goes ahead by so many seconds from one call to the next: leases
+# end, and no call that begins later has less time.
+sub leap {
+    my ($self, $seconds) = @_;
+    my ($shown, $ns) = $self->_shown;
+    $self->_set_clock($self->_get('since_ns') ? $self->_get('speed') : 1, $ns,
+        $shown + 1e9 * $seconds);
     return $self;
 }
 

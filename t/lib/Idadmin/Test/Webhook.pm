@@ -1,8 +1,9 @@
 package Idadmin::Test::Webhook;
 # A receiver of webhooks on free ports, in clear and with TLS. The path says what becomes of a call:
-# /ok, /status/N, /busy/K/N (status N the first K times, with Retry-After 1), /short/N (status N,
-# then half an answer), /redirect (302 to /ok), /drop (no answer, the first time), /cut (never one),
-# /late (after 0.3 s), /big (an endless answer), /hang, /hang-once (the first time).
+# /ok, /status/N, /busy/K/N/S (status N the first K times, with Retry-After S, 1 without it),
+# /short/N (status N, then half an answer), /redirect (302 to /ok), /drop (no answer, the first
+# time), /cut (never one), /late (after 0.3 s), /big (an endless answer), /hang, /hang-once (the
+# first time). Calls before a stop count.
 use strict;
 use warnings;
 use Digest::SHA ();
@@ -95,6 +96,7 @@ sub _signed {
 sub _serve {
     my ($listen, $tls, $journal) = @_;
     my %seen;
+    if (open my $in, '<:raw', $journal) { $seen{ JSON::PP::decode_json($_)->{path} }++ while <$in> }
     while (my $socket = $listen->accept) {
         if ($tls) {
             require IO::Socket::SSL;
@@ -127,7 +129,8 @@ sub _answer {
     my ($socket, $path, $before) = @_;
     my ($status, $more) = (200, '');
     $status = $1 if $path =~ m{^/(?:status|short)/(\d+)};
-    ($status, $more) = ($2, "Retry-After: 1\r\n") if $path =~ m{^/busy/(\d+)/(\d+)} && $before < $1;
+    ($status, $more) = ($2, 'Retry-After: ' . ($3 // 1) . "\r\n")
+        if $path =~ m{^/busy/(\d+)/(\d+)(?:/(\d+))?} && $before < $1;
     ($status, $more) = (302, "Location: /ok\r\n") if $path eq '/redirect';
     return if $path =~ m{^/cut} || ($path =~ m{^/drop} && !$before);
     if ($path eq '/hang' || ($path =~ m{^/hang-once} && !$before)) {
