@@ -13,8 +13,8 @@ use Time::HiRes ();
 
 our @EXPORT_OK = qw(post_ahead wait_on_time);
 
-# Fifteen joiners of one name (`more`: further members of their bodies; due: instant of their minute,
-# the next one without it) and four leavers; what was posted.
+# Fifteen joiners of one name (`more`: further members of their bodies; due: instant of their
+# minute, the next one without it) and four leavers; what was posted.
 sub post_ahead {
     my ($stack, $domain, %more) = @_;
     my $due = delete $more{due} // _next_minute();
