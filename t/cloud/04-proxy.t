@@ -1,5 +1,5 @@
-# Behind a proxy the worker reaches the cloud directory by CONNECT alone, with TLS from end to end: with
-# a secret, with a certificate, and never past the proxy.
+# Behind a proxy the worker reaches the cloud directory by CONNECT alone, with TLS from end to end:
+# with a secret, with a certificate, and never past the proxy.
 use strict;
 use warnings;
 use Test::More;

@@ -406,7 +406,7 @@ on_one_engine {
         'nothing was made twice');
     is($stack->worker->stop, 0, 'the worker ends cleanly');
     $stack->stop;
-} 'calls of the cloud are the same on both engines; t/unit/queue and t/unit/cache run the statements '
-    . 'of tasks, holds and the cache on both';
+} 'calls of the cloud are the same on both engines; t/unit/queue and t/unit/cache run the '
+    . 'statements of tasks, holds and the cache on both';
 
 done_testing();

@@ -67,8 +67,9 @@ sub open_tasks { my ($stack) = @_;
     my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ('queued', 'running')");
     return $row->[0] }
 
-# Until nothing is open: kills and storms by turns, each when so many more tasks are done, in the first
-# half: what the dead hold is not done before their leases end. A storm lasts for a number of calls.
+# Until nothing is open: kills and storms by turns, each when so many more tasks are done, in the
+# first half: what the dead hold is not done before their leases end. A storm lasts for a number of
+# calls.
 sub weather {
     my ($stack, $clock, @workers) = @_;
     my $begun = Time::HiRes::time();
@@ -171,7 +172,7 @@ on_one_engine {
     diag("again by: IDADMIN_PARAMETERS='creates=$creates lag=$lag kills=$kills seed=$seed'")
         if !Test::More->builder->is_passing;
     $stack->stop;
-} 'the cloud is the subject; t/queue/02-crashes.t and t/faults/02-crash-in-a-connector.t kill workers '
-    . 'on both';
+} 'the cloud is the subject; t/queue/02-crashes.t and t/faults/02-crash-in-a-connector.t '
+    . 'kill workers on both';
 
 done_testing();

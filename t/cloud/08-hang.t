@@ -82,6 +82,7 @@ on_one_engine {
     is($stack->worker->stop, 0, 'the worker ends cleanly');
     $cloud->stop;
     $stack->stop;
-} 'silence is met before the store is; t/unit/queue/holds.c keeps held tasks from being claimed on both';
+} 'silence is met before the store is; t/unit/queue/holds.c keeps held tasks from being '
+    . 'claimed on both';
 
 done_testing();

@@ -1,7 +1,7 @@
-# A crowd of joiners stays below the cloud directory's published limits by the worker's own pace: not
-# one request is refused, and the crowd takes as long as that pace demands.
-# Parameters: creates (80), workers (1). From 2000 creates on the rate has to come near the limit too,
-# which judges the machine as well; 4500 go on for longer than the limit's window of 150 s.
+# A crowd of joiners stays below the cloud directory's published limits by the worker's own pace:
+# not one request is refused, and the crowd takes as long as that pace demands.
+# Parameters: creates (80), workers (1). From 2000 creates on the rate has to come near the limit
+# too, which judges the machine as well; 4500 go on for longer than the limit's window of 150 s.
 use strict;
 use warnings;
 use Test::More;
@@ -57,7 +57,8 @@ cmp_ok($seen[-1][0], '>=', ($sum - $workers) / $limit,
 # Steady: after what may go at once has gone.
 my ($from) = grep { $_->[1] >= 0.5 * $sum } @seen;
 my $rate = ($seen[-1][1] - $from->[1]) / ($seen[-1][0] - $from->[0] || 1);
-note(sprintf '%d workers: %.2f a second in the second half, the limit is %d', $workers, $rate, $limit);
+note(sprintf '%d workers: %.2f a second in the second half, the limit is %d', $workers, $rate,
+    $limit);
 cmp_ok($rate, '>=', 0.9 * $limit, 'at least nine tenths of it') if $rated;
 note(sprintf '%d made in %.1f s', $sum, $seen[-1][0]);
 $_->stop for @workers;

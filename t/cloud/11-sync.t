@@ -409,7 +409,7 @@ on_one_engine {
     guard();
     sign_ins();
     random_life(parameter(rounds => 12), 12);
-} 'rounds of the API make the same calls of the cache on both engines; t/unit/cache runs those, with '
-    . 'crashes and the deletion guard, on both';
+} 'rounds of the API make the same calls of the cache on both engines; t/unit/cache runs '
+    . 'those, with crashes and the deletion guard, on both';
 
 done_testing();

@@ -89,7 +89,7 @@ on_one_engine {
     is(row($stack, 'nordic')->{held}, undef, 'the other directory was never held');
     $peer->stop;
     $stack->stop;
-} 'trouble of a directory is met before the store is; t/unit/queue/holds.c and t/unit/cache run the '
-    . 'statements on both';
+} 'trouble of a directory is met before the store is; t/unit/queue/holds.c and t/unit/cache '
+    . 'run the statements on both';
 
 done_testing();

@@ -116,8 +116,8 @@ on_one_engine {
     }
     unlike($stack->worker->log_text, qr/IDA04/, 'the worker has nothing to complain of');
     $stack->stop;
-} 'the store has no part in what Active Directory is sent; t/unit/queue/task.c and t/unit/cache run '
-    . 'the statements of tasks and cache on both';
+} 'the store has no part in what Active Directory is sent; t/unit/queue/task.c and '
+    . 't/unit/cache run the statements of tasks and cache on both';
 $samba->stop;
 
 done_testing();

@@ -1,6 +1,6 @@
 # In an Active Directory (Samba) as companies have it, access through nested and primary groups is
-# attributed, protected accounts are never changed, a large group is synchronised, and people who are
-# in the cloud as well join and leave both.
+# attributed, protected accounts are never changed, a large group is synchronised, and people who
+# are in the cloud as well join and leave both.
 # Parameter: members (250) of the large group.
 use strict;
 use warnings;
@@ -307,7 +307,7 @@ on_one_engine {
     subtest large_group => \&large_group;
     subtest both => \&both;
     $_->stop for $stack, $samba;
-} 'the store has no part in what Active Directory is sent; t/unit/governance/access.c and t/unit/cache '
-    . 'run the statements of access and cache on both';
+} 'the store has no part in what Active Directory is sent; t/unit/governance/access.c and '
+    . 't/unit/cache run the statements of access and cache on both';
 
 done_testing();

@@ -1,7 +1,7 @@
-# After random changes of a directory, while workers are killed and the server is restarted, the cache
-# holds what the directory holds.
-# Parameters: changes (some hundred a directory), seed (4711), of: Ldap, Samba, SambaUsn or Cloud alone
-# (SambaUsn, an account without the right to DirSync, only so or when changes are given).
+# After random changes of a directory, while workers are killed and the server is restarted, the
+# cache holds what the directory holds.
+# Parameters: changes (some hundred a directory), seed (4711), of: Ldap, Samba, SambaUsn or Cloud
+# alone (SambaUsn, an account without the right to DirSync, only so or when changes are given).
 use strict;
 use warnings;
 use Test::More;
@@ -19,7 +19,8 @@ my %samba = (directory => 'onPremises', company => 'nordic', at_once => 1,
     skip => \&Idadmin::Test::Samba::skip_reason, source => sub { $_[0]->slapd });
 
 my %backends = (
-    Samba    => { %samba, usual => 100, rounds => 4, stack => sub { (slapd => Idadmin::Test::Samba->new) } },
+    Samba    => { %samba, usual => 100, rounds => 4,
+    stack => sub { (slapd => Idadmin::Test::Samba->new) } },
     SambaUsn => { %samba, backend => 'Samba',
     stack => sub { (slapd => Idadmin::Test::Samba->new(account => 'reader')) },
         # deletions show every ten minutes
@@ -27,8 +28,8 @@ my %backends = (
             $_[0]->sql(q{UPDATE cache.sync_state SET }
                 . q{tokens = replace(tokens, '"scanned":"', '"scanned":"-')}) } },
     # Without lastbind nothing but the changes themselves moves slapd's contextCSN on.
-    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 180, rounds => 6, at_once => 1,
-        stack => { slapd => { lastbind => 0 } }, source => sub { $_[0]->slapd } },
+    Ldap  => { directory => 'onPremises', company => 'nordic', usual => 180, rounds => 6,
+        at_once => 1, stack => { slapd => { lastbind => 0 } }, source => sub { $_[0]->slapd } },
     Cloud => { directory => 'cloud', company => 'acme', usual => 120, rounds => 4,
     stack => { cloud => { keep => 1,
     settings => { deltaUsers => 50, deltaMembers => 50, deltaReplay => 8 } } },
@@ -186,7 +187,7 @@ on_one_engine {
         require('Idadmin/Test/RandomScript/' . ($how->{backend} // $kind) . '.pm');
         subtest $kind => sub { plan(skip_all => $reason) if $reason; life($engine, $kind) };
     }
-} 'what a directory says makes the same calls of the cache on both engines; t/unit/cache/sync.c runs '
-    . 'random ones of those on both';
+} 'what a directory says makes the same calls of the cache on both engines; '
+    . 't/unit/cache/sync.c runs random ones of those on both';
 
 done_testing();

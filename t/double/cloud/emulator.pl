@@ -39,7 +39,8 @@
 #     limits       null off, {} the published ones, or changed, see lib/Cloud/Limits.pm
 #     permissions  the list of granted ones; grant, revoke: one or a list                   secret
 #                  another client secret
-#     expireTokens, expireDeltaLinks, expirePages, release (what hangs or is held), resetCounters: true
+#     expireTokens, expireDeltaLinks, expirePages, release (what hangs or is held), resetCounters:
+#                  true
 #     record       FILE: append the traffic as JSON lines, without secrets; null ends it
 #     bulk         {users, memberships, group}: once
 #     create       {type, properties, members, memberOf, manager}, one or a list: by somebody else,

@@ -424,6 +424,18 @@ sub ended {
     return defined $daemon->{status};
 }
 
+# Is there a process of this group? One that has ended and whose parent has not asked yet (process 1
+# may take seconds) is none.
+sub _group_lives {
+    my ($group) = @_;
+    return 0 if !kill 0 => -$group;
+    for my $file (glob '/proc/[0-9]*/stat') {
+        my ($state, $its) = (eval { slurp($file) } // '') =~ /\) (\S) \d+ (\d+) /s or next;
+        return 1 if $its == $group && $state ne 'Z';
+    }
+    return 0;
+}
+
 # Signals, waits, kills what is left of the process group; returns the wait status.
 sub stop_daemon {
     my ($pid, $signal) = @_;
@@ -432,7 +444,7 @@ sub stop_daemon {
     my $gone = within(sub { ended($pid) });
     kill KILL => -$pid;
     # What it started may outlive it by a moment, and write.
-    within(sub { ended($pid) && !kill 0 => -$pid });
+    within(sub { ended($pid) && !_group_lives($pid) });
     my $status = $daemon->{status};
     delete $daemons{$pid};
     _keep_report(slurp($daemon->{log})) if -e ($daemon->{log} // '');
