@@ -1,6 +1,6 @@
-# Tasks that are due in the same minute of a directory that nobody paces begin within a second of it.
-# parameter(tasks): how many; parameter(spread): over how many seconds (0: all at the same instant);
-# parameter(threads): by how many threads.
+# Tasks that are due in the same minute of a directory that nobody paces begin within a second of
+# it. parameter(tasks): how many; parameter(spread): over how many seconds (0: all at the same
+# instant); parameter(threads): by how many threads.
 use strict;
 use warnings;
 use Test::More;
@@ -42,7 +42,8 @@ for_each_engine {
     $stack->sql_signed("UPDATE task SET due_at = $at, next_at = $at, wall_fixed = 0 WHERE state = "
         . "'queued'");
     cmp_ok(Time::HiRes::time() * 1000, '<', $due, 'all are queued in time');
-    ok(within(sub { !grep { $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'") }),
+    ok(within(sub { my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'");
+        !$row->[0] }),
         'all are done');
     my @late = sort { $a <=> $b }
         map { $_->[0] / 1000 } $stack->sql('SELECT started_at - due_at FROM task');

@@ -1,6 +1,6 @@
-# Mails to a mail server that takes connections and says nothing wait without a thread each, after some
-# have found out, and other work goes on; when it speaks again every mail goes out once. The engine
-# has no part in it: one is enough.
+# Mails to a mail server that takes connections and says nothing wait without a thread each, after
+# some have found out, and other work goes on; when it speaks again every mail goes out once. The
+# engine has no part in it: one is enough.
 use strict;
 use warnings;
 use utf8;

@@ -1,6 +1,6 @@
 package Idadmin::Test::Minute;
-# Joiners and leavers of one future minute, posted ahead: nothing happens before it, everything after
-# it. How late a task may begin is measured in t/queue/05-due-minute.t alone.
+# Joiners and leavers of one future minute, posted ahead: nothing happens before it, everything
+# after it. How late a task may begin is measured in t/queue/05-due-minute.t alone.
 use strict;
 use warnings;
 use utf8;
@@ -14,8 +14,8 @@ use Time::HiRes ();
 our @EXPORT_OK = qw(post_ahead wait_on_time);
 
 # Fifteen joiners of one name (`more`: further members of their bodies) and four leavers; what was
-# posted. clock => FAULT of the worker: its minute is half an hour ahead, and comes when the worker's
-# wall clock is set to it; else it is the next one.
+# posted. clock => FAULT of the worker: its minute is half an hour ahead, and comes when the
+# worker's wall clock is set to it; else it is the next one.
 sub post_ahead {
     my ($stack, $domain, %more) = @_;
     my $clock = delete $more{clock};
@@ -44,7 +44,8 @@ sub post_ahead {
     cmp_ok($due - Time::HiRes::time(), '>', 0.5, 'all are queued in time') if !$clock;
     is_deeply([grep { $stack->task($_->{taskId})->{state} ne 'queued' } @joiners[0, 7], @leavers],
         [], 'before its minute nothing runs');
-    return { due => $due, clock => $clock, photo => $photo, joiners => \@joiners, leavers => \@leavers };
+    return { due => $due, clock => $clock, photo => $photo, joiners => \@joiners,
+        leavers => \@leavers };
 }
 
 # The tasks when all are done, joiners first; none may begin before the minute.
