@@ -7,20 +7,20 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text slurp within);
+use Idadmin::Test qw(for_each_engine json_text parameter slurp within);
 use Idadmin::Test::Fault ();
 use Idadmin::Test::Mirror qw(cache_of ldap_truth same_in_both);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Workflows qw(act workflow);
 use Time::HiRes ();
 
-my $rounds = $ENV{IDADMIN_FAULT_ROUNDS} // 6;     # on each engine
-my $seed   = $ENV{IDADMIN_FAULT_SEED} // int rand 1_000_000;
+my $rounds = parameter(rounds => 6);     # on each engine
+my $seed   = parameter(seed => int rand 1_000_000);
 my $speed  = 20;                                   # of the clock that leases are waited out by
 my $domain = $Idadmin::Test::Slapd::domain;
 my $people = $Idadmin::Test::Slapd::people;
 my @groups = ('Engineering', 'Finance');
-diag("IDADMIN_FAULT_SEED=$seed IDADMIN_FAULT_ROUNDS=$rounds");
+diag("IDADMIN_PARAMETERS='rounds=$rounds seed=$seed'");
 
 my ($stack, $fault, $worker, $journal, %total, %tally);
 # What a round may die of: [a call of these kinds, how]. A third of all are commits.

@@ -1,5 +1,6 @@
-# A connector that crashes the process hurts its own directory alone: the worker is there again, that
-# directory is held with the reason, and another company waits for no lease of the dead process.
+# A connector that crashes the process hurts its own directory alone: the worker is there again,
+# that directory is held with the reason, and another company waits for no lease of the dead
+# process.
 use strict;
 use warnings;
 use Test::More;

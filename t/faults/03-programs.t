@@ -5,16 +5,17 @@ use strict;
 use warnings;
 use Test::More;
 use File::Basename qw(basename);
-use Idadmin::Test qw(for_each_engine json_text run_command slurp src_dir tempdir within);
+use Idadmin::Test qw(for_each_engine json_text parameter run_command slurp src_dir tempdir
+    within);
 use Idadmin::Test::Fault ();
 use Idadmin::Test::Stack ();
 
-my $rounds = $ENV{IDADMIN_FAULT_ROUNDS} // 4;    # of each kind, on each engine
-my $seed   = $ENV{IDADMIN_FAULT_SEED} // int rand 1_000_000;
+my $rounds = parameter(rounds => 4);    # of each kind, on each engine
+my $seed   = parameter(seed => int rand 1_000_000);
 my $domain = $Idadmin::Test::Slapd::domain;
 my @ways   = qw(before after ENOSPC EROFS);
 my @commit = qw(before within after);
-diag("IDADMIN_FAULT_SEED=$seed IDADMIN_FAULT_ROUNDS=$rounds");
+diag("IDADMIN_PARAMETERS='rounds=$rounds seed=$seed'");
 
 # Evenly over all calls that the fault has counted and over all commits, each time another way:
 # [what it is in words, what to arm].

@@ -1,6 +1,6 @@
-# The main job works over the whole stack: posted to httpd, carried out in slapd at the asked minute,
-# looked up, offboarded. What counts is what the directory holds afterwards, and that no step says
-# more than that.
+# The main job works over the whole stack: posted to httpd, carried out in slapd at the asked
+# minute, looked up, offboarded. What counts is what the directory holds afterwards, and that no
+# step says more than that.
 use strict;
 use warnings;
 use utf8;

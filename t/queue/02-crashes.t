@@ -1,7 +1,7 @@
-# No task is lost, none doubled and no audit record lost by kill -9 of workers, with two of them, and
-# of httpd children under load: at random, and for certain in the middle of every step, both before a
-# write was carried out and after it, unheard. What a dead worker held is taken over when its lease
-# has ended. A worker that stood still meanwhile touches nothing when it wakes.
+# No task is lost, none doubled and no audit record lost by kill -9 of workers, with two of them,
+# and of httpd children under load: at random, and for certain in the middle of every step, both
+# before a write was carried out and after it, unheard. What a dead worker held is taken over when
+# its lease has ended. A worker that stood still meanwhile touches nothing when it wakes.
 use strict;
 use warnings;
 use Test::More;
@@ -21,8 +21,8 @@ my $domain = $Idadmin::Test::Slapd::domain;
 my $people = $Idadmin::Test::Slapd::people;
 my $photo  = Idadmin::Test::Photo::jpeg(3000);
 my $slow   = Idadmin::Test::slowness();
-# Of those who stand in the middle of their calls it stands still, so that no call ends too early; of
-# the one who takes over it leaps.
+# Of those who stand in the middle of their calls it stands still, so that no call ends too early;
+# of the one who takes over it leaps.
 my ($still, $taker) = map { Idadmin::Test::Fault->new('idadmin-worker') } 1 .. 2;
 
 sub open_tasks { my ($stack, @states) = @_; my $in = join ', ', map {"'$_'"} @states;

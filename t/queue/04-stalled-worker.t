@@ -1,12 +1,15 @@
 # A worker that stands still in the middle of putting a joiner into groups, and wakes when the
-# joiner was taken over and has left again: it must leave no access behind. Stopped while its write
-# is in the server and lands, while it is lost, while it only looks and would write next, and in the
-# cloud after the effect whose answer never came.
+# joiner was taken over and has left again, leaves no access behind. Stopped while its write is in
+# the server and lands, while it is lost, while it only looks and would write next, and in the cloud
+# after the effect whose answer never came. The worker that takes over waits a whole lease in real
+# time: no other program does, they let the clock leap. parameter(stall): s for which it stands
+# still at least.
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text within);
+use Idadmin::Test qw(for_each_engine json_text parameter within);
 use Idadmin::Test::Cloud ();
+use Idadmin::Test::Fault ();
 use Idadmin::Test::Gate ();
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(outcomes);
@@ -15,9 +18,8 @@ use Time::HiRes ();
 my $skip = Idadmin::Test::Cloud->skip_reason;
 plan(skip_all => $skip) if $skip;
 
-my $lease  = 60;                                        # seconds a lease lasts
-my $call   = 20;                                        # longest a directory call may take
-my $stall  = $ENV{IDADMIN_STALL_SECONDS} // 0;          # stand still for at least so long
+my $lease  = 60;                        # seconds a lease lasts
+my $stall  = parameter(stall => 0);
 my @groups = ('CRM admins', 'Finance', 'Engineering');
 my %prepared;
 
@@ -39,13 +41,10 @@ sub join_now {
         upn => $answer->{json}{data}{userPrincipalName} };
 }
 
-# A task at a time, until it waits in the call that its hold is for. The hold that the worker puts
-# on the silent directory is taken off again.
+# A task at a time, until it waits in the call that its hold is for.
 sub until_it_waits {
     my ($case, $waits) = @_;
-    my ($looks, $there) = (0);
-    within(sub { $case->{on}->sql('UPDATE directory_state SET hold_reason = NULL, hold_until = 0')
-        if ++$looks % 5 == 0; $there = $waits->() });
+    my $there = within($waits);
     ok($there, "$case->{name} waits in its call")
         or diag(json_text($case->{on}->task($case->{id})));
     like(in_hand($case->{on}, $case->{id}), qr{^running Joiner/\d addToGroup$},
@@ -59,7 +58,8 @@ sub prepare {
         tenant => { workflows => [$workflow] });
     my $other = $stack->beside_in_the_cloud(tenant => { workflows => [$workflow] });
     $stack->worker->stop;
-    my $sleeper = $stack->new_worker(options => ['--threads', 8]);
+    my $clock   = Idadmin::Test::Fault->new('idadmin-worker');
+    my $sleeper = $stack->new_worker(options => ['--threads', 8], env => $clock->env);
     $sleeper->expect_log(qr/IDA0/);
     my $engineering =
         $stack->slapd->entry("cn=Engineering,$Idadmin::Test::Slapd::groups")->{entryuuid}[0];
@@ -67,26 +67,27 @@ sub prepare {
         '(?m)^MODIFY\\b(?s:.*)^dn: cn=CRM admins,(?s:.*)uid=stalled\\.landed,'],
         ['lost', 'lost', '(?m)^MODIFY\\b(?s:.*)^dn: cn=Finance,(?s:.*)uid=stalled\\.lost,'],
         ['looking', 'landed', "^SEARCH\\b(?s:.*)\Q$engineering\E"]);
-    my @cases;
+    $other->cloud->control(faults => { method => '^POST$', path => '^/groups/[^/]+/members',
+        do => 'hang', when => 'after', count => 1 });
+    my @cases = join_now($other, 'Cloud');
+    until_it_waits($cases[-1],
+        sub { @{ ($other->cloud->user($cases[-1]{upn}) // {})->{groups} // [] } });
+    # From now on no call ends before its time. (Calls of the cloud are paced by the clock.)
+    $clock->speed(0);
     for my $hold (@holds) {
         my ($name, $how, $pattern) = @$hold;
         $gate->hold($name, $pattern);
         push @cases, { %{ join_now($stack, ucfirst $name) }, hold => $name, how => $how };
         until_it_waits($cases[-1], sub { grep { $_ eq $name } $gate->waiting });
     }
-    my $before = $other->cloud->requests('POST /groups/{id}/members/$ref');
-    $other->cloud->control(faults => { method => '^POST$', path => '^/groups/[^/]+/members',
-        do => 'hang', when => 'after', count => 1 });
-    push @cases, join_now($other, 'Cloud');
-    until_it_waits($cases[-1],
-        sub { @{ ($other->cloud->user($cases[-1]{upn}) // {})->{groups} // [] } });
     $stack->stand_still($sleeper);
     my $since = Time::HiRes::time();
     $gate->release($_->{hold}, $_->{how}) for grep { $_->{hold} } @cases;
     $other->cloud->control(release => JSON::PP::true(), clearFaults => JSON::PP::true());
     my $taker = $stack->new_worker;
     $taker->expect_log(qr/IDA0/);
-    $prepared{$engine} = { stack => $stack, other => $other, gate => $gate, sleeper => $sleeper,
+    $prepared{$engine} = { clock => $clock, stack => $stack, other => $other, gate => $gate,
+        sleeper => $sleeper,
         taker => $taker, cases => \@cases, since => $since };
 }
 
@@ -107,17 +108,18 @@ sub wakes {
     }
     Time::HiRes::sleep($now->{since} + $stall - Time::HiRes::time())
         if $now->{since} + $stall > Time::HiRes::time();
-    note(sprintf 'stood still for %.0f s', Time::HiRes::time() - $now->{since});
+    cmp_ok(Time::HiRes::time() - $now->{since}, '>=', $lease, 'not within a lease');
     my ($before) = map { $_->[0] } (reverse $gate->writes)[0];
     my $posts = $other->cloud->requests('POST /groups/{id}/members/$ref');
+    $now->{clock}->right;
     $sleeper->signal('CONT');
     ok(within(sub { my $log = $sleeper->log_text;
         my %let = map { $_ => 1 } $log =~ /IDA03(?:00|10|13|25).*?task (\w+)/g;
         !grep { !$let{ $_->{id} } } @cases }), 'the worker that stood still lets go of each')
         or diag($sleeper->log_text);
-    Time::HiRes::sleep(1);
+    is($sleeper->stop, 0, 'and ends cleanly');
     is_deeply([grep { $_->[3] =~ /,ou=(?:people|groups),/ } $gate->writes(after => $before)], [],
-        'and writes nothing more on-premises');
+        'having written nothing more on-premises');
     is($other->cloud->requests('POST /groups/{id}/members/$ref'), $posts, 'nor in the cloud');
     for my $case (@cases) {
         if ($case->{hold}) {
@@ -132,7 +134,7 @@ sub wakes {
             ok(!$user->{accountEnabled}, 'and disabled');
         }
     }
-    is($_->stop, 0, 'a worker ends cleanly') for $sleeper, $now->{taker};
+    is($now->{taker}->stop, 0, 'the other worker ends cleanly');
     $other->cloud->stop;
     $stack->stop;
 }

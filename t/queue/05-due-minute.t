@@ -1,18 +1,18 @@
-# Many tasks due in the same minute of a directory that nobody paces: how late each begins.
-# IDADMIN_DUE_TASKS=1000 says how many (default 30), IDADMIN_DUE_SPREAD=60 over how many seconds
-# (default 0: all at the same instant), IDADMIN_DUE_THREADS=16 by how many threads, IDADMIN_ALONE=1
-# that nothing else runs and the limit of a second is insisted on.
+# Tasks that are due in the same minute of a directory that nobody paces begin within a second of
+# it. parameter(tasks): how many; parameter(spread): over how many seconds (0: all at the same
+# instant); parameter(threads): by how many threads.
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine in_parallel within);
+use Idadmin::Test qw(for_each_engine in_parallel parameter within);
+use Idadmin::Test::Machine ();
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall);
 use Time::HiRes ();
 
-my $count   = $ENV{IDADMIN_DUE_TASKS} // 30;
-my $threads = $ENV{IDADMIN_DUE_THREADS} // 8;
-my $spread  = $ENV{IDADMIN_DUE_SPREAD} // 0;
+my $count   = parameter(tasks => 30);
+my $threads = parameter(threads => 8);
+my $spread  = parameter(spread => 0);
 my $domain  = $Idadmin::Test::Slapd::domain;
 
 for_each_engine {
@@ -42,7 +42,8 @@ for_each_engine {
     $stack->sql_signed("UPDATE task SET due_at = $at, next_at = $at, wall_fixed = 0 WHERE state = "
         . "'queued'");
     cmp_ok(Time::HiRes::time() * 1000, '<', $due, 'all are queued in time');
-    ok(within(sub { !grep { $_->[0] } $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'") }),
+    ok(within(sub { my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state <> 'done'");
+        !$row->[0] }),
         'all are done');
     my @late = sort { $a <=> $b }
         map { $_->[0] / 1000 } $stack->sql('SELECT started_at - due_at FROM task');
@@ -53,10 +54,10 @@ for_each_engine {
         $spread, $threads,
         @at{50, 90, 99}, $late[-1], $end);
     cmp_ok($late[0], '>=', 0, 'none begins before its instant');
-    my $limit = ($ENV{IDADMIN_ALONE} ? 1 : 12) * Idadmin::Test::slowness();
+    my $limit = Idadmin::Test::Machine::limit(1);
     # more of them at one instant wait for each other
     $limit *= $count / 30 if $count > 30 && !$spread;
-    cmp_ok($at{99}, '<=', $limit, "99 of 100 begin within $limit s");
+    cmp_ok($at{99}, '<=', $limit, sprintf '99 of 100 begin within %.1f s', $limit);
     is(scalar $stack->slapd->search('(uid=due.number*)', base => $Idadmin::Test::Slapd::people),
         $count, 'each is in the directory');
     is($stack->worker->stop, 0, 'the worker ends cleanly');

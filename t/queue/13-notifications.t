@@ -302,7 +302,7 @@ Idadmin::Test::Stack::for_each_stack {
     subtest 'slow'            => \&slow;
     $hook->stop;
 } worker => { options => ['--threads', 4], env => $fault->env },
-    one_engine => 't/unit/queue/event.c runs every statement of events and receivers on both engines';
+    one_engine => 't/unit/queue/event.c runs the statements of events on both engines';
 
 # Who may call a receiver is decided by transactions of the store.
 Idadmin::Test::Stack::for_each_stack {
