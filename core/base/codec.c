@@ -124,9 +124,27 @@ char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len)
     return ida_hex(pool, digest, sizeof digest);
 }
 
+static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
+
+char *ida_new_id_after(apr_pool_t *pool, const ida_env *env, const char *other)
+{
+    char *id = ida_new_id(pool, env);
+    if (!other || strlen(other) != strlen(id) || strcmp(id, other) > 0) {
+        return id;
+    }
+    memcpy(id, other, strlen(id));
+    for (size_t d = strlen(id); d-- > 0;) {
+        const char *at = strchr(alphabet, id[d]);
+        id[d] = at && at[1] ? at[1] : alphabet[0];
+        if (at && at[1]) {
+            break;
+        }
+    }
+    return id;
+}
+
 char *ida_new_id(apr_pool_t *pool, const ida_env *env)
 {
-    static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
     static _Thread_local unsigned char last[16];
     unsigned char bytes[16], *random = bytes + 6;
     uint64_t now = (uint64_t)ida_now(env);

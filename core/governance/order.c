@@ -57,7 +57,6 @@ ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order,
     if (kind) {
         return kind;
     }
-    task->id = ida_new_id(c->pool, c->env);
     task->tenant = order->tenant->id;
     task->type = order->type;
     task->state = IDA_QUEUED;
@@ -76,7 +75,8 @@ ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order,
     task->username = order->username;
     task->label = order->label ? order->label : "";
     task->via = order->via;
-    kind = queue_task_insert(s, c, task);
+    kind = queue_task_name(s, c, task);
+    kind = kind ? kind : queue_task_insert(s, c, task);
     *task_id = kind ? NULL : task->id;
     return kind;
 }

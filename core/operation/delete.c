@@ -104,7 +104,8 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     task->payload = ida_json_text(c->pool, ida_delete_to_json(c->pool, &in->wanted));
     ida_op_schedule(call, c, task, &in->due);
     task->wall_fixed = 1; /* also the default means a wall time: 17:00 */
-    kind = ida_op_warn_of_brake(call, s, c, task, warnings);
+    kind = queue_task_name(s, c, task);
+    kind = kind ? kind : ida_op_warn_of_brake(call, s, c, task, warnings);
     kind = kind ? kind : queue(s, c, task, &moved);
     if (!kind) {
         answer(call, c, task, moved, warnings);

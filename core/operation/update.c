@@ -166,6 +166,7 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     drop_steps(task, update);
     ida_update_check_photo(c, task->directory, update);
     ida_kind kind = ida_faults_raise(c);
+    kind = kind ? kind : queue_task_name(s, c, task);
     kind = kind ? kind : check_people(call, s, c, task, update);
     kind = kind ? kind : look_at_offboarding(s, c, task, update);
     if (!kind && update->enabled == 1) {

@@ -36,7 +36,12 @@ ida_kind queue_address_taken(store *s, ida_ctx *c, const char *tenant, const cha
 ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address,
                                const char *task_id);
 
-/* Inserts the task with its steps (task->id set by the caller, ida_new_id), counts its seat in
+/* Gives the task (tenant and person are set) an ID that sorts behind those of the person's queued
+ * tasks: where two are due at the same instant the ID decides which goes first. In the transaction
+ * that inserts it. */
+ida_kind queue_task_name(store *s, ida_ctx *c, ida_task *task);
+
+/* Inserts the task with its steps (task->id set by the caller, queue_task_name), counts its seat in
  * tenant.seats_held, notifies workers. next_at 0: due_at; created_at 0: now. Before the
  * reservations, which point to it. */
 ida_kind queue_task_insert(store *s, ida_ctx *c, const ida_task *task);

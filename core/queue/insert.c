@@ -189,6 +189,15 @@ ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const id
                        NULL);
 }
 
+ida_kind queue_task_name(store *s, ida_ctx *c, ida_task *task)
+{
+    const char *last = NULL;
+    ida_kind kind = store_id(s, c, STMT_task_last_of_person,
+                             DB_ARGS(DB_T(task->tenant), DB_T(task->person)), &last);
+    task->id = ida_new_id_after(c->pool, c->env, last);
+    return kind == IDA_NOT_FOUND ? IDA_OK : kind;
+}
+
 static ida_kind insert(store *s, ida_ctx *c, void *baton)
 {
     const ida_task *t = baton;

@@ -286,6 +286,11 @@ static void times_and_ids(void)
     test_random_fill = 0xFF;
     test_now_ms = 1469918176385;
     is_str(ida_new_id(pool, &env), "01aryz6s41zzzzzzzzzzzzzzzz", "an ID by hand");
+    test_now_ms++;
+    is_str(ida_new_id_after(pool, &env, "01aryz6s40zzzzzzzzzzzzzzzz"), "01aryz6s42zzzzzzzzzzzzzzzz",
+           "behind an older one: a new one");
+    is_str(ida_new_id_after(pool, &env, "01aryz6s43abczzzzzzzzzzzzz"), "01aryz6s43abd0000000000000",
+           "behind one that another process made later: the one behind it");
     test_random_fill = 0;
 }
 
