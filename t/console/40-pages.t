@@ -28,7 +28,8 @@ my @pages   = (
 
 # Texts of this company that must stand on a page; those without an entry have none of their own.
 my %shows = (
-    overview => qr/need/, people => qr/Greta Dahl/, tasks => qr/Offboard/, queued => qr/Offboard|Hire/,
+    overview => qr/need/, people => qr/Greta Dahl/, tasks => qr/Offboard/,
+    queued => qr/Offboard|Hire/,
     access => qr/CRM admins/, workflows => qr/Joiner.*Leaver/s, hygiene => qr/Disabled/,
     log => qr/operator|administrator/, keys => qr/hr-full/, company => qr/nordic\.example/,
     hire => qr/First name/, person => qr/Greta Dahl/, 'person-left' => qr/Bo Ek/,

@@ -1,6 +1,6 @@
 # A taken-over child of httpd gains what SECURITY.md says and no more. It is played under httpd's
-# user with what such a child holds: the secrets in its memory and behind its open files, and what it
-# can and cannot do with the task key.
+# user with what such a child holds: the secrets in its memory and behind its open files, and what
+# it can and cannot do with the task key.
 use strict;
 use warnings;
 no warnings 'portable';    # addresses of 64 bits

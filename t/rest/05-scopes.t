@@ -66,7 +66,8 @@ for_each_stack {
             like($refused->{err}, qr/--scopes: $why/, 'with the reason');
         }
     };
-} one_engine => 'What a scope opens is decided before a statement runs, and a key has its scopes in a '
+} one_engine =>
+    'What a scope opens is decided before a statement runs, and a key has its scopes in a '
     . 'column like others, which t/unit/db/rows.c reads on both engines.';
 
 # A key without an end of its own takes the tenant's; before it ends, the worker says so.

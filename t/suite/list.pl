@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# The table of all test programs in t/README.md: what each proves, by the first sentence of its first
-# comment, and why nothing is lost where it runs on one engine or by another clock. Without an
+# The table of all test programs in t/README.md: what each proves, by the first sentence of its
+# first comment, and why nothing is lost where it runs on one engine or by another clock. Without an
 # argument it writes the page anew; with --check it only says whether the page is as it should be.
 use strict;
 use warnings;
@@ -10,7 +10,12 @@ my $source = "$FindBin::Bin/../..";
 my ($begin, $end) = ('<!-- programs: made by t/suite/list.pl -->', '<!-- end of programs -->');
 my $page = "$source/t/README.md";
 
-sub slurp { my ($file) = @_; open my $in, '<:utf8', $file or die "$file: $!\n"; local $/; return <$in> }
+sub slurp {
+    my ($file) = @_;
+    open my $in, '<:utf8', $file or die "$file: $!\n";
+    local $/;
+    return <$in>;
+}
 
 # The first comment of a perl or C file as one line.
 sub comment_of {
@@ -29,9 +34,10 @@ sub sentence_of {
 }
 
 # 'text' . 'text' of perl as one text.
-my $strings = qr/(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?:\s*\.\s*(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))*/;
+my $string  = qr/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/;
+my $strings = qr/(?:$string)(?:\s*\.\s*(?:$string))*/;
 sub text_of { my ($code) = @_; return join '', map { s/\\(.)/$1/gr }
-    map { substr $_, 1, -1 } $code =~ /('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")/g }
+    map { substr $_, 1, -1 } $code =~ /($string)/g }
 
 sub remarks_of {
     my ($text) = @_;
@@ -59,8 +65,8 @@ sub row {
 
 my @programs = map { s{^\Q$source\E/}{}r } sort glob("$source/t/[a-z]*/[0-9][0-9]-*.t"),
     glob("$source/t/unit/*/*.c");
-my $table = join '', "$begin\n\n| Program | What it proves |\n|---|---|\n", (map { row($_) } @programs),
-    "\n$end";
+my $table = join '', "$begin\n\n| Program | What it proves |\n|---|---|\n",
+    (map { row($_) } @programs), "\n$end";
 my $old = slurp($page);
 my $new = $old =~ s/\Q$begin\E.*?\Q$end\E/$table/sr;
 $new =~ /\Q$table\E/ or die "t/README.md has no place for the table: $begin ... $end\n";

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # The long forms of the suite, one after the other: "make check-long". Each entry of the table below
-# is run in parts; a line says how each part ended, and a state file in the build keeps it, so that a
-# run which is stopped goes on with the part that it was stopped in. The table at the end also goes
-# to run/long.json.
+# is run in parts; a line says how each part ended, and a state file in the build keeps it, so that
+# a run which is stopped goes on with the part that it was stopped in. The table at the end also
+# goes to run/long.json.
 #
 #   long.pl                       all that has not passed yet on this state of the tree
 #   long.pl again                 everything anew
@@ -22,8 +22,8 @@ my $source = $ENV{IDADMIN_SRC}   // die "IDADMIN_SRC is not set\n";
 my $build  = $ENV{IDADMIN_BUILD} // die "IDADMIN_BUILD is not set\n";
 my @both   = qw(sqlite postgresql);
 
-# name, program, parameters of the long form; parts: how often, each with a seed of its own where the
-# program has one; engines: each part on each of them; environment: more of it.
+# name, program, parameters of the long form; parts: how often, each with a seed of its own where
+# the program has one; engines: each part on each of them; environment: more of it.
 my @table = do "$FindBin::Bin/long.table.pl" or die "long.table.pl: " . ($@ || $!) . "\n";
 
 sub fuzz_targets { return map { s{.*/fuzz_(.*)\.c$}{$1}r } sort glob "$source/t/fuzz/fuzz_*.c" }

@@ -206,8 +206,8 @@ sub parameter {
 # -- waiting and parallel work
 
 # Polls until the block is true and returns its value; undef when it gave up. A slow machine must
-# not fail a test, so the limit only says when a test that cannot pass ends: after minutes. A wait in
-# vain fails the program, whatever it asserts; those after it last seconds.
+# not fail a test, so the limit only says when a test that cannot pass ends: after minutes. A wait
+# in vain fails the program, whatever it asserts; those after it last seconds.
 my $patience = 180;
 our @in_vain;
 

@@ -106,7 +106,8 @@ sub polls {
     my ($of, $count) = @_;
     my $worker = $of->new_worker(options => ['--log-level', 'debug']);
     my @ms;
-    Idadmin::Test::within(sub { @ms = $worker->log_text =~ /synced in (\d+) ms/g; return @ms > $count })
+    Idadmin::Test::within(
+        sub { @ms = $worker->log_text =~ /synced in (\d+) ms/g; return @ms > $count })
         or die 'polls: ' . $worker->log_text;
     $worker->stop;
     return @ms[1 .. $count];

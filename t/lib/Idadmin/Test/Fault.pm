@@ -49,7 +49,8 @@ sub env {
     my ($self) = @_;
     my $config = Idadmin::Test::build_config();
     return { LD_PRELOAD => join(' ', grep {length} $config->{sanitizers} ? $config->{preload} : '',
-        _library(), $ENV{LD_PRELOAD} // ''), IDADMIN_FAULT => $self->{file}, IDADMIN_FAULT_PROGRAM => $self->{program} };
+        _library(), $ENV{LD_PRELOAD} // ''), IDADMIN_FAULT => $self->{file},
+        IDADMIN_FAULT_PROGRAM => $self->{program} };
 }
 
 sub _set {
