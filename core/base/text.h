@@ -85,8 +85,8 @@ char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len);
 struct ida_env;
 char *ida_new_id(apr_pool_t *pool, const struct ida_env *env);
 
-/* The same, and it sorts behind `other` (NULL: none), which another process may have made within the
- * same millisecond, or before the clock was set back. */
+/* The same, and it sorts behind `other` (NULL: none), which another process may have made within
+ * the same millisecond, or before the clock was set back. */
 char *ida_new_id_after(apr_pool_t *pool, const struct ida_env *env, const char *other);
 
 #endif
