@@ -92,7 +92,7 @@ sub concurrent {
     is_deeply(ask(after => $polled->{after})->{items}, [], 'and nothing came afterwards');
     my ($overlap) = $stack->sql('SELECT count(*) FROM task a JOIN task b ON a.id < b.id '
         . 'AND a.started_at <= b.finished_at AND b.started_at <= a.finished_at');
-    cmp_ok($overlap->[0], '>', 80, 'while many ran at the same time');
+    cmp_ok($overlap->[0], '>', 8, 'while some ran at the same time');
     my ($numbers) = $stack->sql('SELECT count(*), min(seq), max(seq) FROM event');
     is($numbers->[2] - $numbers->[1] + 1, $numbers->[0], 'numbers have no gaps');
 }
