@@ -365,7 +365,7 @@ sub unexpected_log {
         next if $line =~ /\bAH01882: /;
         # a sanitizer's children take longer to end than the parent of them all likes to wait
         next if Idadmin::Test::build_config()->{sanitizers} && $line =~ /\bAH00045: /;
-        next if grep { $line =~ $_ } @{ $self->{expected} };
+        next if Idadmin::Test::late($line) || grep { $line =~ $_ } @{ $self->{expected} };
         push @bad, "httpd log, unexpected: $line";
     }
     return @bad > 20 ? (@bad[0 .. 19], '... and ' . (@bad - 20) . ' more') : @bad;
