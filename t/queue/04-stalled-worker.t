@@ -96,7 +96,8 @@ sub wakes {
     my ($stack, $other, $gate, $sleeper) = @$now{qw(stack other gate sleeper)};
     my @cases = @{ $now->{cases} };
     for my $case (@cases) {
-        my $task = $case->{on}->wait_task($case->{id});
+        my $task = eval { $case->{on}->wait_task($case->{id}) }
+            // die $@, 'the worker that takes over: ', $now->{taker}->log_text;
         is_deeply([@{ outcomes($task) }{ map { "Joiner/$_ addToGroup" } 1 .. 3 }],
             [map { $_ eq 'done' ? 'done'
             : 'already' } @{ outcomes($task) }{ map { "Joiner/$_ addToGroup" } 1 .. 3 }],
