@@ -357,6 +357,7 @@ sub unexpected_log {
     my @lines = -e $self->error_log ? split /\n/, Idadmin::Test::slurp($self->error_log) : ();
     push @lines, map {"(stderr) $_"} split /\n/, -e "$self->{base}/output"
         ? Idadmin::Test::slurp("$self->{base}/output") : '';
+    my $log = join "\n", @lines;
     my @bad;
     for my $line (@lines) {
         next if $line =~ /^\s*$/ || $line =~ /^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)\]/
@@ -365,7 +366,7 @@ sub unexpected_log {
         next if $line =~ /\bAH01882: /;
         # a sanitizer's children take longer to end than the parent of them all likes to wait
         next if Idadmin::Test::build_config()->{sanitizers} && $line =~ /\bAH00045: /;
-        next if Idadmin::Test::late($line) || grep { $line =~ $_ } @{ $self->{expected} };
+        next if Idadmin::Test::late($line, $log) || grep { $line =~ $_ } @{ $self->{expected} };
         push @bad, "httpd log, unexpected: $line";
     }
     return @bad > 20 ? (@bad[0 .. 19], '... and ' . (@bad - 20) . ' more') : @bad;

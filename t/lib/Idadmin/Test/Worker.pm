@@ -79,10 +79,10 @@ sub expect_log { my ($self, @patterns) = @_; push @{ $self->{expected} }, @patte
 # Lines of warn or error (each carries a log id) that the test did not expect.
 sub unexpected_log {
     my ($self) = @_;
+    my $log = $self->log_text;
     my @bad = grep { my $line = $_;
-        $line =~ /\bIDA\d{4}\b/ && !Idadmin::Test::late($line)
-            && !grep { $line =~ $_ } @{ $self->{expected} } } split /\n/,
-        $self->log_text;
+        $line =~ /\bIDA\d{4}\b/ && !Idadmin::Test::late($line, $log)
+            && !grep { $line =~ $_ } @{ $self->{expected} } } split /\n/, $log;
     return map {"worker log, unexpected: $_"} @bad > 20 ? @bad[0 .. 19] : @bad;
 }
 
