@@ -82,8 +82,7 @@ on_one_engine {
     my $fault = Idadmin::Test::Fault->new('idadmin-worker');
     my $stack = Idadmin::Test::Stack->new(engine => $engine, worker => { env => $fault->env });
     my $acme  = $stack->beside_in_the_cloud;
-    $stack->worker->expect_log(qr/IDA0335/, qr/IDA0314.*died of signal/, qr/IDA0323/, qr/IDA0321/,
-        Idadmin::Test::Fault->early);
+    $stack->worker->expect_log(qr/IDA0335/, qr/IDA0314.*died of signal/, qr/IDA0323/, qr/IDA0321/);
     one_hurts_itself($stack, $acme, $fault, abort => $stack->slapd->ldaps_url, 0);
     one_hurts_itself($acme, $stack, $fault, segfault => $acme->cloud->url, 1);
 

@@ -289,7 +289,6 @@ sub begin {
     ($stack) = @_;
     $number = $stack->engine eq 'sqlite' ? 's' : 'p';
     $hook   = Idadmin::Test::Webhook->new;
-    $stack->worker->expect_log(Idadmin::Test::Fault->early);
 }
 
 Idadmin::Test::Stack::for_each_stack {

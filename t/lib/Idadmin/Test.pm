@@ -454,8 +454,8 @@ sub stop_daemon {
 # Lines of a log that say only that the store answered late, or, where it did, that it was needed.
 # On a busy machine they are true, and the programs go on by themselves: what came of it is
 # asserted, the lines are no fault.
-my $store_late = qr/IDA0101.*busy\ for\ more\ than|IDA0110.*timeout\ expired|IDA0120.*no\ answer\ in\ time
-    |IDA0121.*lock\ timeout/x;
+my $store_late = qr/IDA0101.*busy\ for\ more\ than|IDA0110.*timeout\ expired
+    |IDA0120.*no\ answer\ in\ time|IDA0121.*lock\ timeout/x;
 my $store_needed = qr/connection\ to\ the\ store\ is\ lost|store\ is\ (?:not\ reachable|busy)
     |store\ cannot\ be\ (?:used|written)|PostgreSQL\ cannot\ be\ reached/xi;
 

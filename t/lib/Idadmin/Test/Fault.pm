@@ -135,14 +135,6 @@ sub within_leases {
 # The monotonic clock of the program is right again: ahead by as long as it stood still.
 sub right { my ($self) = @_; $self->_set_clock(0, 0, 0); return $self }
 
-# Lines of the log of a program whose clock ran faster: its limits come early for a store that a
-# busy machine is slow to write.
-sub early {
-    return (qr/IDA0101.*busy for more than 5 s/, qr/IDA0110.*timeout expired|IDA0505/,
-        qr/IDA(?:03[12]\d|0503|060[123]).*The store (?:is busy|cannot be used)/i,
-        qr/IDA0324.*store cannot be used/);
-}
-
 # The monotonic clock of the program goes ahead by so many seconds from one call to the next: leases
 # end, and no call that begins later has less time.
 sub leap {
