@@ -128,7 +128,7 @@ for_each_stack {
         return $now };
     $stack->worker->stop;
     my $now = $newest->($was);
-    my $signed = run_command([build_dir() . '/tool/signed', $stack->store,
+    my $signed = run_command([Idadmin::Test::program('tool/signed'), $stack->store,
         (glob "$stolen/keys/*.tasks")[0],
         "UPDATE task SET due_at = 1, next_at = 1, wall_fixed = 0 WHERE id = '$later'"]);
     $newest->($now);

@@ -38,7 +38,7 @@ sub web_signed {
     spew($copy, slurp($stack->task_key));
     chmod 0600, $copy;
     Idadmin::Test::give_to($web, $copy);
-    my $result = run_command([build_dir() . '/tool/signed', $stack->{stores}{web}, $copy,
+    my $result = run_command([Idadmin::Test::program('tool/signed'), $stack->{stores}{web}, $copy,
         $statement], user => $web);
     is($result->{exit}, 0, 'the child signs') or diag $result->{err};
     return;

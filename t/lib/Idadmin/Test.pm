@@ -152,7 +152,7 @@ sub program {
     my $built = build_dir() . "/$name";
     -x $built or die "$built is not built; run make\n";
     return $built if $> != 0;
-    my $copy = tempdir() . "/programs/$name";
+    my $copy = tempdir() . '/programs/' . File::Basename::basename($name);
     if (!-e $copy) {
         system('cp', $built, $copy) == 0 or die "cannot copy $built\n";
         chmod 0755, $copy;

@@ -164,7 +164,7 @@ sub task_key {
 # SQL on tasks after which they are believed: signed in the same transaction.
 sub sql_signed {
     my ($self, $statement) = @_;
-    my $result = Idadmin::Test::run_command([Idadmin::Test::build_dir() . '/tool/signed',
+    my $result = Idadmin::Test::run_command([Idadmin::Test::program('tool/signed'),
         $self->{store}, $self->task_key, $statement], user => Idadmin::Test::runtime_user());
     die "signed: $result->{err}\n$statement\n" if $result->{exit};
     return;
