@@ -172,7 +172,6 @@ on_one_engine {
     diag("again by: IDADMIN_PARAMETERS='creates=$creates lag=$lag kills=$kills seed=$seed'")
         if !Test::More->builder->is_passing;
     $stack->stop;
-} 'the cloud is the subject; t/queue/02-crashes.t and t/faults/02-crash-in-a-connector.t '
-    . 'kill workers on both';
+} 'the cloud is the subject; t/queue/02-crashes.t and t/faults/01-people.t kill workers on both';
 
 done_testing();

@@ -191,5 +191,5 @@ CONF
     audited();
     $stack->stop;
 } 'Requests under way are counted in memory that the children share, not in the store. '
-    . 't/ops/02-worker-signals.t and t/rest/03-lifecycle.t use keys on both engines.';
+    . 't/unit/store/tenant.c and t/rest/03-lifecycle.t use keys on both engines.';
 done_testing();

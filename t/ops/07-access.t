@@ -373,7 +373,5 @@ for_each_stack {
         ['a changed document' => \&changed_document], ['overtaken' => \&overtaken],
         ['interrupted' => \&interrupted], ['workflows' => \&workflows], ['requests' => \&requests],
         ['a leaver' => \&leaver], ['who comes back' => \&comes_back];
-} cloud => {}, slapd => { ldif => $ldif },
-    one_engine => 'What the directories hold is the subject. t/unit/governance/access.c runs '
-    . 'attribution and requests on both engines, t/unit/db/rows.c prepares every statement.';
+} cloud => {}, slapd => { ldif => $ldif };
 done_testing();
