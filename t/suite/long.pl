@@ -15,15 +15,12 @@ use lib "$FindBin::Bin/../lib";
 use File::Path ();
 use JSON::PP ();
 use POSIX ();
-use TAP::Parser ();
 use Time::HiRes ();
 
 my $source = $ENV{IDADMIN_SRC}   // die "IDADMIN_SRC is not set\n";
 my $build  = $ENV{IDADMIN_BUILD} // die "IDADMIN_BUILD is not set\n";
-my @both   = qw(sqlite postgresql);
 
-# name, program, parameters of the long form; parts: how often, each with a seed of its own where
-# the program has one; engines: each part on each of them; environment: more of it.
+# What its members mean, the table says.
 my @table = do "$FindBin::Bin/long.table.pl" or die "long.table.pl: " . ($@ || $!) . "\n";
 
 sub fuzz_targets { return map { s{.*/fuzz_(.*)\.c$}{$1}r } sort glob "$source/t/fuzz/fuzz_*.c" }
