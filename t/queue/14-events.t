@@ -12,6 +12,7 @@ use Idadmin::Test::Times qw(wall);
 use Idadmin::Test::Webhook ();
 use JSON::PP ();
 use List::Util qw(uniq);
+use Time::HiRes ();
 
 my $domain = $Idadmin::Test::Slapd::domain;
 my $fault  = Idadmin::Test::Fault->new('idadmin-worker');
@@ -84,6 +85,8 @@ sub concurrent {
             my $page = ask(limit => 3, after => $after);
             push @seen, map { $_->{task}{id} } @{ $page->{items} };
             $after = $page->{nextCursor};
+            # without news a pause, or a machine that is slow makes us reach a limit of rates
+            Time::HiRes::sleep(0.05) if !@{ $page->{items} };
         }
         return { seen => \@seen, after => $after };
     });
