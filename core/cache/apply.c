@@ -219,10 +219,17 @@ static ida_kind apply_members(cache_sync *run, ida_ctx *c, const db_result *r, i
 
 /* --- the order --- */
 
+static ida_kind analyze_in_transaction(store *s, ida_ctx *c, void *statement)
+{
+    return store_read(s, c, *(const db_statement *)statement, DB_NONE, NULL);
+}
+
+/* In a transaction, which is repeated where PostgreSQL ended it to undo a deadlock, as with a
+ * change of rights on the same tables. */
 static ida_kind analyze(cache_sync *run, ida_ctx *c, db_statement statement)
 {
     ida_ctx *b = cache_batch(run, c);
-    return cache_failed(c, b, store_read(run->at.s, b, statement, DB_NONE, NULL));
+    return cache_failed(c, b, store_transaction(run->at.s, b, analyze_in_transaction, &statement));
 }
 
 typedef struct phase {
