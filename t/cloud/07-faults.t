@@ -22,7 +22,7 @@ my $kills   = parameter(kills => 4);
 my $seed    = parameter(seed => 4711);
 # How many times as fast the workers' clocks run. The monotonic one, which ends calls and waits for
 # the store too, does so after the last kill, when leases of the dead are waited for; that of the
-# wall, for retries and holds, all the time: by it nobody may be invisible for 15 minutes.
+# wall, for retries and holds, all the time. By that clock no account may lag for 15 minutes.
 my $speed = 5;
 my $wall  = 300_000 / $lag > 20 ? 20 : 300_000 / $lag;
 my $domain  = $Idadmin::Test::Cloud::domain;

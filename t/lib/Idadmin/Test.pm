@@ -207,7 +207,7 @@ sub parameter {
 
 # Polls until the block is true and returns its value; undef when it gave up. A slow machine must
 # not fail a test, so the limit only says when a test that cannot pass ends: after minutes. A wait
-# in vain fails the program, whatever it asserts; those after it last seconds.
+# in vain fails the program, whatever it asserts. Later waits of that program last seconds only.
 my $patience = 180;
 our @in_vain;
 

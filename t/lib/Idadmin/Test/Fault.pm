@@ -117,7 +117,7 @@ sub speed {
 }
 
 # Waits for a condition (within) that needs leases to end: the clock leaps over one every now and
-# then, between which whoever waits for it has seen it and calls have all their time. A clock that
+# then. In between the waiting worker sees the lease, and calls have all their time. A clock that
 # ran fast all along would take that time from them.
 sub within_leases {
     my ($self, $block) = @_;

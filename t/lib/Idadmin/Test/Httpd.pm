@@ -268,7 +268,7 @@ sub stop {
 # like a fault of the module. So what clients have closed is let come to its end first: until each
 # socket of a child is a connection that stands, listens, or is none of TCP's. (One that both sides
 # have shut, which a child still has in hand, is in no list of the kernel's.) An idle child may keep
-# one until its next connection: what is the same in several looks is in nobody's hand.
+# one until its next connection: a socket that several looks find unchanged is not in use.
 sub _settle {
     my ($self) = @_;
     my ($before, $same) = ('', 0);

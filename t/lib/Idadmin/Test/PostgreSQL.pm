@@ -61,7 +61,7 @@ sub new {
 }
 
 # The server of the whole run, which IDADMIN_TEST_PGSQL names ("pgsql:host=DIRECTORY port=N ...").
-# It is nobody's to stop. A program that is run by itself starts its own at first use.
+# No program stops it. A program that is run by itself starts its own at first use.
 sub shared {
     my ($class) = @_;
     our $shared;
