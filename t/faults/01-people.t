@@ -15,7 +15,7 @@ use Idadmin::Test::Workflows qw(act workflow);
 use Time::HiRes ();
 
 my $rounds = parameter(rounds => 6);     # on each engine
-my $seed   = parameter(seed => int rand 1_000_000);
+my $seed   = parameter(seed => 7);
 my $domain = $Idadmin::Test::Slapd::domain;
 my $people = $Idadmin::Test::Slapd::people;
 my @groups = ('Engineering', 'Finance');

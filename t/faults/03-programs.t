@@ -11,7 +11,7 @@ use Idadmin::Test::Fault ();
 use Idadmin::Test::Stack ();
 
 my $rounds = parameter(rounds => 4);    # of each kind, on each engine
-my $seed   = parameter(seed => int rand 1_000_000);
+my $seed   = parameter(seed => 7);
 my $domain = $Idadmin::Test::Slapd::domain;
 my @ways   = qw(before after ENOSPC EROFS);
 my @commit = qw(before within after);

@@ -14,7 +14,7 @@ use Idadmin::Test::Stack;
 use Test::More;
 
 my $mutations = parameter(mutations => 30);
-my $seed      = parameter(seed => int rand 1e6);
+my $seed      = parameter(seed => 1);
 my $domain    = $Idadmin::Test::Slapd::domain;
 my $long      = $mutations >= 3000;
 # httpd may start as many children again as it begins with; idle connections are more than all of
@@ -102,11 +102,15 @@ for_each_stack {
     } 1 .. $slow;
 
     my (%queued, $untold);
-    for my $over (qw(over_http1 over_http2)) {
+    my @over = qw(over_http1 over_http2);
+    # Before any is changed: a changed one may offboard at once whom these offboard in 2030.
+    for my $over (@over) {
         my $valid = Idadmin::Test::Hostile->new($httpd->port, seed => $seed, changes => 0);
         my @before = map { $valid->$over($_) } @requests;
         $queued{$_} = 1 for grep {/^task /} @before;
         is_deeply [grep { !/^task / } @before], [(200) x @requests], "$over: unchanged";
+    }
+    for my $over (@over) {
         my @thirds;
         my %seen;
         for my $third (1 .. 3) {
