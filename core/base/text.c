@@ -265,6 +265,11 @@ char *ida_present(apr_pool_t *pool, const char *text)
     return end > start ? apr_pstrmemdup(pool, text + start, (apr_size_t)(end - start)) : NULL;
 }
 
+int ida_encoding_lost(const char *text)
+{
+    return strstr(text, "\xEF\xBF\xBD") != NULL; /* U+FFFD in UTF-8 */
+}
+
 typedef enum treatment { KEEP, DROP, BLANK } treatment;
 
 /* Invisible characters carry orders past a reader's eyes (bidi overrides, tag characters, variation

@@ -28,6 +28,12 @@ char *ida_fold_search(apr_pool_t *pool, const char *text);
  * payload rules. */
 char *ida_present(apr_pool_t *pool, const char *text);
 
+/* 1 when the text holds U+FFFD, which a program on the way puts in the place of a character that it
+ * could not read: what was meant cannot be told. */
+int ida_encoding_lost(const char *text);
+#define IDA_ENCODING_LOST_RULE \
+    "holds U+FFFD, the sign for an unreadable character: the sender's encoding was lost"
+
 /* Directory text made safe for people and assistants: control, bidi-control, zero-width and other
  * invisible characters removed, tabs and line ends each turned into a space, invalid UTF-8 replaced
  * by U+FFFD, cut at `max` bytes on a character boundary (0 = no cut; a cut ends in "…", and an API

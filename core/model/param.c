@@ -2,6 +2,7 @@
  * know what they mean together. */
 #include "core/model/param.h"
 
+#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -10,6 +11,14 @@
 
 #define WARNINGS_MAX 20
 #define NAME_SHOWN_MAX 64 /* bytes of an unknown member's name in a warning */
+
+const ida_param *ida_param_find(const ida_param *params, const char *name)
+{
+    while (params->name && strcmp(params->name, name) != 0) {
+        params++;
+    }
+    return params->name ? params : NULL;
+}
 
 static const char **slot(const void *of, const ida_param *p)
 {
@@ -42,6 +51,12 @@ static const char *text_fault(apr_pool_t *pool, const ida_param *p, const char *
     if (ida_has_control(text, lines)) {
         return lines ? "must not hold control characters other than line breaks"
                      : "must not hold control characters or line breaks";
+    }
+    if (ida_encoding_lost(text)) {
+        return IDA_ENCODING_LOST_RULE;
+    }
+    if (p->type == IDA_PARAM_NAME && !text[strspn(text, "? ")]) {
+        return "must not consist of question marks: the sender's encoding was lost";
     }
     if (p->type == IDA_PARAM_UPN && !looks_like_upn(text)) {
         return "must be a user principal name such as eva.berg@contoso.example";
@@ -87,11 +102,53 @@ void ida_params_read(ida_ctx *c, const json_t *body, const ida_param *members,
     }
 }
 
-/* The member of that name, the case of letters aside. */
-static const char *known_as(const ida_param *members, const char *name)
+/* --- unknown members --- */
+
+#define SPELLING_MAX \
+    40 /* letters of a name that is compared with known ones; longer ones are not */
+
+/* A name without case, blanks, hyphens and underscores. 0 when it is too long to be meant for a
+ * known one. */
+static size_t spelling(const char *name, char *out)
 {
-    for (; members->name; members++) {
-        if (strcasecmp(members->name, name) == 0) {
+    size_t len = 0;
+    for (; *name; name++) {
+        if (strchr(" -_", *name)) {
+            continue;
+        }
+        if (len == SPELLING_MAX) {
+            return 0;
+        }
+        out[len++] = apr_tolower(*name);
+    }
+    return len;
+}
+
+/* One letter more, less or another one, or two neighbours exchanged. */
+static int one_letter_off(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    if (a_len < b_len) {
+        return one_letter_off(b, b_len, a, a_len);
+    }
+    size_t same = 0, behind = 0;
+    while (same < b_len && a[same] == b[same]) {
+        same++;
+    }
+    while (behind < b_len - same && a[a_len - 1 - behind] == b[b_len - 1 - behind]) {
+        behind++;
+    }
+    size_t a_rest = a_len - same - behind, b_rest = b_len - same - behind;
+    int exchanged = a_rest == 2 && b_rest == 2 && a[same] == b[same + 1] && a[same + 1] == b[same];
+    return (a_rest <= 1 && b_rest <= 1) || exchanged;
+}
+
+/* The known member that this name was likely meant for, NULL when there is none. */
+static const char *meant(const ida_param *members, const char *name)
+{
+    char given[SPELLING_MAX], known[SPELLING_MAX];
+    size_t len = spelling(name, given);
+    for (; len && members->name; members++) {
+        if (one_letter_off(given, len, known, spelling(members->name, known))) {
             return members->name;
         }
     }
@@ -104,18 +161,18 @@ void ida_params_unknown(ida_ctx *c, const json_t *body, const ida_param *members
     json_t *ignored;
     size_t unknown = 0;
     json_object_foreach ((json_t *)body, name, ignored) {
-        const char *known = known_as(members, name);
-        if ((known && strcmp(known, name) == 0) || ++unknown > WARNINGS_MAX) {
+        if (ida_param_find(members, name)) {
             continue;
         }
-        const char *shown = ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX);
-        const char *hint = known ? apr_pstrcat(c->pool, ": it is written \"", known, "\"", NULL)
-                                 : "";
-        json_array_append_new(warnings,
-                              json_string(ida_printf(c->pool, "unknown member \"%s\" was ignored%s",
-                                                     shown, hint)));
-        if (known && c->faults) { /* warnings do not come with a refusal */
-            ida_fault_add(c, shown, "is not known: it is written \"%s\"", known);
+        const char *known = meant(members, name),
+                   *shown = ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX);
+        if (known || !warnings) {
+            ida_fault_add(c, shown, "is not known%s%s%s", known ? ": it is written \"" : "",
+                          known ? known : "", known ? "\"" : "");
+        } else if (++unknown <= WARNINGS_MAX) {
+            json_array_append_new(
+                warnings,
+                json_string(ida_printf(c->pool, "unknown member \"%s\" was ignored", shown)));
         }
     }
     if (unknown > WARNINGS_MAX) {

@@ -17,6 +17,8 @@ typedef enum ida_param_type {
     IDA_PARAM_LIST, /* words; in a query with commas between */
     IDA_PARAM_TIME, /* a date, or RFC 3339 with any offset; checked value: RFC 3339 in UTC */
     /* texts of bodies alone */
+    IDA_PARAM_NAME,  /* of a person: not of question marks alone, which a sender's lost encoding
+                        leaves */
     IDA_PARAM_LINES, /* may hold line breaks */
     IDA_PARAM_WALL,  /* date or time of day in the tenant's zone; core/zone judges its form, so it
                         stays as given */
@@ -48,6 +50,9 @@ typedef struct ida_param {
 /* Tables end with a row without a name. `out` and `in` are the struct that the table's `at` belong
  * to. */
 
+/* The row of that name, or NULL. */
+const ida_param *ida_param_find(const ida_param *params, const char *name);
+
 /* A body's text: what the directory gets, NULL when it is absent (missing, null, blank) or a fault,
  * which is noted. `required_rule`: what is said of an absent one; NULL: it may be. */
 const char *ida_param_text(ida_ctx *c, const json_t *body, const ida_param *p,
@@ -55,8 +60,9 @@ const char *ida_param_text(ida_ctx *c, const json_t *body, const ida_param *p,
 /* All texts with a place in the struct. */
 void ida_params_read(ida_ctx *c, const json_t *body, const ida_param *members,
                      const char *required_rule, void *out);
-/* A warning for each member that the table does not have, and after a fault also one that names the
- * right spelling. */
+/* Members that the table does not have: a fault that names the right spelling where case, one
+ * letter, blanks, hyphens or underscores alone make the difference ("Date" must never mean now),
+ * else a warning. `warnings` NULL: a fault for each. */
 void ida_params_unknown(ida_ctx *c, const json_t *body, const ida_param *members, json_t *warnings);
 
 /* Texts with a place in the struct that are there, as an object; a new reference. And back: 0 when

@@ -72,7 +72,6 @@ void ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body
     if (rule) {
         ida_fault_add(c, "profilePhoto", "%s", rule);
     }
-    ida_params_unknown(c, body, ida_create_members, out->warnings);
 }
 
 void ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_delete *out)
@@ -86,19 +85,16 @@ void ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_dele
               "drop from DELETE: then send the same body with POST to /v1/api/user/offboard"
             : "is required",
         out);
-    ida_params_unknown(c, body, ida_delete_members, out->warnings);
 }
 
 void ida_payload_moment(ida_ctx *c, const json_t *body, ida_moment *out)
 {
     memset(out, 0, sizeof *out);
-    out->warnings = no_warnings(c);
     ida_params_read(c, body, ida_moment_members, "is required", out);
     if (!out->date && !out->time && !c->faults) {
         ida_fault_add(c, "date",
                       "is required, or time: they say when the task is to be carried out");
     }
-    ida_params_unknown(c, body, ida_moment_members, out->warnings);
 }
 
 /* --- updates --- */
@@ -145,7 +141,6 @@ void ida_payload_update(ida_ctx *c, const json_t *body, ida_update *out)
         ida_fault_add(c, "body",
                       "must hold at least one new value beside userPrincipalName, date and time");
     }
-    ida_params_unknown(c, body, ida_update_members, out->warnings);
 }
 
 void ida_update_check_photo(ida_ctx *c, ida_directory_kind where, ida_update *update)
@@ -160,11 +155,8 @@ void ida_update_check_photo(ida_ctx *c, ida_directory_kind where, ida_update *up
 
 static int is_value(const char *name)
 {
-    const ida_param *p = ida_update_members;
-    while (p->name && strcmp(p->name, name) != 0) {
-        p++;
-    }
-    return p->name && p->at == IDA_PARAM_IN_VALUES;
+    const ida_param *p = ida_param_find(ida_update_members, name);
+    return p && p->at == IDA_PARAM_IN_VALUES;
 }
 
 void ida_update_of_create(apr_pool_t *pool, const ida_create *create, const char *upn,

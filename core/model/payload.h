@@ -53,7 +53,6 @@ typedef struct ida_update {
 /* Rescheduling a task: date and time, one of them at least. */
 typedef struct ida_moment {
     const char *date, *time;
-    json_t *warnings;
 } ida_moment;
 
 extern const ida_param ida_create_members[], ida_delete_members[], ida_update_members[],

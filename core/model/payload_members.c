@@ -11,7 +11,7 @@
 
 /* What creations and updates alike say of a person. */
 #define PROFILE(ROW)                                                            \
-    ROW("middleName", middle_name, STRING, NAME_LIMIT, "Middle name."),         \
+    ROW("middleName", middle_name, NAME, NAME_LIMIT, "Middle name."),           \
         ROW("jobTitle", job_title, STRING, TITLE_LIMIT, "Job title."),          \
         ROW("department", department, STRING, DEPARTMENT_LIMIT, "Department."), \
         ROW("company", company, STRING, 64, "Company name."),                   \
@@ -45,9 +45,9 @@
 static const char *const rehire_words[] = {"restore", "new", NULL};
 
 const ida_param ida_create_members[] = {
-    {"firstname", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = NAME_LIMIT,
+    {"firstname", IDA_PARAM_NAME, IDA_PARAM_REQUIRED, .max = NAME_LIMIT,
      .at = offsetof(ida_create, firstname), .about = "Given name."},
-    {"surname", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = NAME_LIMIT,
+    {"surname", IDA_PARAM_NAME, IDA_PARAM_REQUIRED, .max = NAME_LIMIT,
      .at = offsetof(ida_create, surname), .about = "Family name."},
     PROFILE(TEXT),
     {"accountEnabled", IDA_PARAM_BOOLEAN,
@@ -91,10 +91,10 @@ const ida_param ida_delete_members[] = {
 
 /* --- updates --- */
 
-#define NAME(name, text)                                                                        \
-    {                                                                                           \
-        name, IDA_PARAM_STRING, .max = NAME_LIMIT, .at = IDA_PARAM_IN_VALUES,                   \
-                                .about = text "; the display name follows the tenant's format." \
+#define NAME(name, text)                                                                      \
+    {                                                                                         \
+        name, IDA_PARAM_NAME, .max = NAME_LIMIT, .at = IDA_PARAM_IN_VALUES,                   \
+                              .about = text "; the display name follows the tenant's format." \
     }
 #define CLEARS " Empty or null clears it."
 #define VALUE(name, field, kind, most, text)                                                 \

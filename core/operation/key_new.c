@@ -27,18 +27,6 @@ typedef struct key_input {
     ida_principal wanted; /* of a rotation: username and end alone */
 } key_input;
 
-/* A member that nobody reads may be the end of the key under a wrong name. */
-static void refuse_unknown(ida_ctx *c, const json_t *body, const ida_param *members)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach ((json_t *)body, name, value) {
-        if (!ida_param_find(members, name)) {
-            ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "is not known");
-        }
-    }
-}
-
 /* The checked value of a member that is no text, NULL when it is absent; borrowed from the body. */
 static const json_t *typed(ida_ctx *c, json_t *body, const ida_param *members, const char *name)
 {
@@ -112,7 +100,6 @@ static ida_kind check_create(ida_call *call)
     ida_params_read(c, call->body, create_members, "is required", in);
     in->given.from = joined(c->pool, typed(c, call->body, create_members, "from"));
     in->given.scopes = joined(c->pool, typed(c, call->body, create_members, "scopes"));
-    refuse_unknown(c, call->body, create_members);
     ida_kind kind = ida_faults_raise(c);
     kind = kind ? kind : ida_new_key_check(c, call->tenant, &in->given, &as, &in->wanted);
     in->wanted.company = call->tenant->id;
@@ -139,6 +126,7 @@ const ida_operation ida_op_key_create = {
     .secret = 1,
     .params = no_params,
     .body = create_members,
+    .closed = 1,
     .check = check_create,
     .work = create,
     .summary = "Makes an API key and shows it, this once.",
@@ -178,7 +166,6 @@ static ida_kind check_rotate(ida_call *call)
     ida_params_read(c, call->body, rotate_members, "is required", in);
     const json_t *days = typed(c, call->body, rotate_members, "overlapDays");
     in->overlap = (days ? json_integer_value(days) : OVERLAP_DAYS) * DAY_MS;
-    refuse_unknown(c, call->body, rotate_members);
     ida_kind kind = ida_faults_raise(c);
     if (!kind && !in->new_username) {
         kind = default_name(call, in->given.username, &in->new_username);
@@ -243,6 +230,7 @@ const ida_operation ida_op_key_rotate = {
     .secret = 1,
     .params = no_params,
     .body = rotate_members,
+    .closed = 1,
     .check = check_rotate,
     .work = rotate,
     .summary = "Makes a key in the place of another, which ends after an overlap.",

@@ -50,6 +50,9 @@ extern const ida_operation ida_op_keys, ida_op_key_create, ida_op_key_rotate, id
  * dry run everything is taken back and call->result is the plan. */
 ida_kind ida_op_write(ida_call *call);
 
+/* Puts call->ignored before the warnings of the result. */
+void ida_op_warn_ignored(ida_call *call);
+
 /* IDA_SERVICE_UNAVAILABLE, in words for the caller, while a directory of the tenant has not
  * completed its first sync (or since a reset): asks the store. */
 ida_kind ida_op_synced(ida_call *call, store *s);

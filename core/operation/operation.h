@@ -71,8 +71,9 @@ typedef struct ida_call {
     /* Of the query, as strings, or of a tool; ida_operation_run puts checked and typed values in
      * their place. Borrowed, like the body. */
     json_t *arguments;
-    json_t *body;              /* of an operation with one: the object, as sent */
-    int empty_body;            /* the request had no body */
+    json_t *body;    /* of an operation with one: the object, as sent */
+    int empty_body;  /* the request had no body */
+    json_t *ignored; /* warnings about members of the body that were ignored; NULL: none */
     const char *method, *path; /* the door that was taken, path from /v1/api on: what an idempotency
                                   key belongs to */
     const char *idempotency_key; /* of a write; NULL: none */
@@ -137,6 +138,8 @@ struct ida_operation {
     int secret;     /* 1: the answer holds what must not be kept, so it takes no Idempotency-Key */
     const ida_param *params; /* of the query string or the tool; a row without a name ends it */
     const ida_param *body;   /* members of the JSON body; NULL: it takes none */
+    int closed; /* 1: every other member is refused, because it may be one of these under a wrong
+                   name; 0: it is ignored with a warning unless its name is nearly one of these */
     ida_kind (*check)(ida_call *call); /* rules between arguments, and the body. NULL: none */
     ida_kind (*run)(ida_call *call);   /* what needs no transaction. NULL: nothing */
     /* After `run`, with the call as baton: of a read in one snapshot, of a write in one

@@ -63,6 +63,8 @@ static json_t *check_string(ida_ctx *c, const ida_param *p, const json_t *given,
         ida_fault_add(c, p->name, "must not be empty");
     } else if (p->max && ida_utf16_length(text) > (size_t)p->max) {
         ida_fault_add(c, p->name, "must be at most %lld characters", (long long)p->max);
+    } else if (ida_encoding_lost(text)) {
+        ida_fault_add(c, p->name, IDA_ENCODING_LOST_RULE);
     } else if (!allowed_word(p, text)) {
         ida_fault_add(c, p->name, "must be one of %s%s", words_of(c->pool, p->allowed),
                       not_sent(c, given, texts));
@@ -171,6 +173,7 @@ static const struct {
     [IDA_PARAM_LIST] = {"array", check_list},
     [IDA_PARAM_TIME] = {"string", check_time},
     /* of bodies, which core/model/param.c checks */
+    [IDA_PARAM_NAME] = {"string", NULL},
     [IDA_PARAM_LINES] = {"string", NULL},
     [IDA_PARAM_WALL] = {"string", NULL},
     [IDA_PARAM_UPN] = {"string", NULL},
@@ -182,14 +185,6 @@ static const struct {
 json_t *ida_param_check(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
 {
     return types[p->type].check(c, p, given, texts);
-}
-
-const ida_param *ida_param_find(const ida_param *params, const char *name)
-{
-    while (params->name && strcmp(params->name, name) != 0) {
-        params++;
-    }
-    return params->name ? params : NULL;
 }
 
 const char *ida_param_unknown(apr_pool_t *pool, const ida_operation *op)

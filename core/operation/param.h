@@ -10,8 +10,6 @@
  * values and comma lists too; else types are not bent. */
 json_t *ida_param_check(ida_ctx *c, const ida_param *p, const json_t *given, int texts);
 
-/* The row of that name, or NULL. */
-const ida_param *ida_param_find(const ida_param *params, const char *name);
 /* What is wrong with a name that the operation has no argument of. */
 const char *ida_param_unknown(apr_pool_t *pool, const ida_operation *op);
 

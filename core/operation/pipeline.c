@@ -226,11 +226,26 @@ static ida_kind carry_out(ida_call *call)
 {
     const ida_operation *op = call->operation;
     ida_kind kind = op->run ? op->run(call) : IDA_OK;
+    if (!kind && !op->work) {
+        ida_op_warn_ignored(call);
+    }
     if (kind || !op->work) {
         return kind;
     }
     return op->scope == IDA_SCOPE_WRITE ? ida_op_write(call)
                                         : store_snapshot(call->store, call->c, op->work, call);
+}
+
+/* Unknown members and the operation's own check name their faults together. */
+static ida_kind check_body(ida_call *call)
+{
+    const ida_operation *op = call->operation;
+    if (op->body) {
+        call->ignored = op->closed ? NULL : ida_json_keep(call->c->pool, json_array());
+        ida_params_unknown(call->c, call->body, op->body, call->ignored);
+    }
+    ida_kind kind = op->check ? op->check(call) : IDA_OK;
+    return kind ? kind : ida_faults_raise(call->c);
 }
 
 /* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That
@@ -240,7 +255,7 @@ static ida_kind carry_out(ida_call *call)
 static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->operation;
-    ida_kind kind = op->check ? op->check(call) : IDA_OK;
+    ida_kind kind = check_body(call);
     if (!kind && op->needs_sync && (!call->synced || op->scope == IDA_SCOPE_WRITE)) {
         kind = ida_op_synced(call, call->store);
     }

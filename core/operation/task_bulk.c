@@ -93,6 +93,7 @@ static ida_kind prepare(const ida_call *call, const char *id, ida_call *one)
     one->operation = in->each;
     one->arguments = ida_json_keep(call->c->pool, json_pack("{s:s}", "id", id));
     one->body = in->moment;
+    one->ignored = NULL;
     one->if_match = NULL; /* names the state of one task */
     ida_kind kind = one->operation->check(one);
     return kind ? kind : one->operation->run(one);

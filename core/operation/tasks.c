@@ -188,9 +188,6 @@ static ida_kind change(store *s, ida_ctx *c, void *baton)
         call->remark = "released by the person who had queued it";
     }
     ida_json_put(call->result, "message", wanted.message);
-    if (in->moment.warnings) {
-        json_object_set(call->result, "warnings", in->moment.warnings);
-    }
     return IDA_OK;
 }
 

@@ -54,6 +54,16 @@ ida_kind ida_op_replay(ida_call *call)
     return kind || !found ? kind : replay(call, call->c, &row);
 }
 
+void ida_op_warn_ignored(ida_call *call)
+{
+    if (!json_array_size(call->ignored)) {
+        return;
+    }
+    json_t *all = json_copy(call->ignored);
+    json_array_extend(all, json_object_get(call->result, "warnings"));
+    json_object_set_new(call->result, "warnings", all);
+}
+
 /* The work, and the record of it. */
 static ida_kind work(store *s, ida_ctx *c, ida_call *call)
 {
@@ -61,6 +71,9 @@ static ida_kind work(store *s, ida_ctx *c, ida_call *call)
     if (kind == IDA_NOT_FOUND && call->operation->needs_sync) {
         ida_kind unsure = ida_op_synced(call, s);
         return unsure ? unsure : kind;
+    }
+    if (!kind) {
+        ida_op_warn_ignored(call);
     }
     return kind ? kind : ida_operation_audit(call, s, c);
 }

@@ -90,7 +90,7 @@ sub updates {
     refused(patch({ userPrincipalName => upn('eva.berg') }), 400, 'BAD_REQUEST',
         qr/at least one new value/, 'an update of nothing');
     refused(patch({ userPrincipalName => upn('eva.berg'), jobtitle => 'Cook' }), 400, 'BAD_REQUEST',
-        qr/at least one new value.*jobtitle: is not known: it is written "jobTitle"/,
+        qr/^jobtitle: is not known: it is written "jobTitle"/,
         'of a member in other letters');
     refused(patch({ jobTitle => 'x' }), 400, 'BAD_REQUEST', qr/userPrincipalName: is required/,
         'of nobody');

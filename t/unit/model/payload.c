@@ -174,18 +174,83 @@ static void warnings(void)
     ok(strcmp(created.country, "Sweden") == 0 && !created.country_is_code, "stays as it is");
     good(&cloud, "\"country\":\"xx\"", "two letters that are no code");
     ok(strcmp(created.country, "xx") == 0 && !created.country_is_code, "too");
-    good(&cloud, "\"shoeSize\":43", "an unknown member");
-    is_str(ida_json_text(pool, created.warnings),
-           "[\"unknown member \\\"shoeSize\\\" was ignored\"]", "is named");
-    good(&cloud, apr_pstrcat(pool, "\"", many("x", 5000), "\":1,\"a\\u202eb\":2", NULL),
-         "long and deceiving names");
-    ok(strlen(ida_json_text(pool, created.warnings)) < 250, "are clipped");
+}
+
+/* What is said of the members of a body that a creation does not know: warnings as JSON text; of a
+ * refusal the message. */
+static const char *unknown(const char *members)
+{
+    ida_ctx *c = ida_ctx_make(&env, pool);
+    json_t *warnings = ida_json_keep(pool, json_array()),
+           *body = ida_json_load(pool, ida_printf(pool, "{%s}", members));
+    ida_params_unknown(c, body, ida_create_members, warnings);
+    return ida_faults_raise(c) ? c->message : ida_json_text(pool, warnings);
+}
+
+static void unknown_members(void)
+{
+    is_str(unknown("\"shoeSize\":43,\"city\":1"),
+           "[\"unknown member \\\"shoeSize\\\" was ignored\"]", "an unknown member is named");
+    is_str(unknown(""), "[]", "a body without members has none");
+    ok(strlen(unknown(apr_pstrcat(pool, "\"", many("x", 5000), "\":1,\"a\\u202eb\":2", NULL))) <
+           250,
+       "long and deceiving names are clipped");
     char *members = apr_pstrdup(pool, "\"m\":1");
     for (int i = 0; i < 99; i++) {
         members = apr_pstrcat(pool, members, ida_printf(pool, ",\"m%d\":1", i), NULL);
     }
-    good(&cloud, members, "a hundred unknown members");
-    is_int((int64_t)json_array_size(created.warnings), 21, "twenty are named, the rest counted");
+    is_int((int64_t)json_array_size(ida_json_load(pool, unknown(members))), 21,
+           "of a hundred twenty are named, the rest counted");
+    static const char *const meant[][2] = {
+        {"Date", "date"},
+        {"DATE", "date"},
+        {" date", "date"},
+        {"date ", "date"},
+        {"dates", "date"},
+        {"dat", "date"},
+        {"datum", NULL},
+        {"dtae", "date"},
+        {"data", "date"},
+        {"startDate", NULL},
+        {"first_name", "firstname"},
+        {"First Name", "firstname"},
+        {"first-name", "firstname"},
+        {"fristname", "firstname"},
+        {"givenName", NULL},
+        {"Job_Title", "jobTitle"},
+        {"employee_ID", "employeeId"},
+        {"employeeNumber", NULL},
+        {"manger", "manager"},
+        {"accountEnable", "accountEnabled"},
+        {"enabled", NULL},
+        {"d", NULL},
+        {"title", NULL},
+        {"tmie", "time"},
+        {"", NULL},
+        {"___", NULL},
+        {"rehires", "rehire"},
+    };
+    for (size_t i = 0; i < sizeof meant / sizeof *meant; i++) {
+        const char *said = unknown(ida_printf(pool, "\"%s\":1", meant[i][0]));
+        int near = meant[i][1] != NULL;
+        const char *want = near ? ida_printf(pool, ": is not known: it is written \"%s\"",
+                                             meant[i][1])
+                                : "was ignored";
+        ok(strstr(said, want) != NULL, "\"%s\" is %s", meant[i][0],
+           near ? "refused with the right name" : "ignored");
+    }
+    ida_ctx *c = ida_ctx_make(&env, pool);
+    ida_params_unknown(c, ida_json_load(pool, "{\"shoeSize\":1}"), ida_create_members, NULL);
+    ok(ida_faults_raise(c) && strstr(c->message, "shoeSize: is not known"),
+       "a closed body refuses each");
+}
+
+static void lost_encodings(void)
+{
+    bad(&cloud, "\"city\":\"Malm\\ufffd\"", "city", "holds U+FFFD");
+    bad(&cloud, "\"middleName\":\"??? ?\"", "middleName", "must not consist of question marks");
+    good(&cloud, "\"jobTitle\":\"?\"", "a title of a question mark");
+    good(&cloud, "\"middleName\":\"O?\"", "a name with one");
 }
 
 /* A JPEG of exactly `len` bytes: the scan grows. */
@@ -277,7 +342,6 @@ static void deletes(void)
     ok(!strcmp(deleted.firstname, "E") && !deleted.surname && !strcmp(deleted.job_title, "J") &&
            !deleted.department && !deleted.time,
        "overrides");
-    is_int((int64_t)json_array_size(deleted.warnings), 1, "an unknown member is a warning");
     c = delete_body("{}", 0);
     is_int(c->kind, IDA_BAD_REQUEST, "no userPrincipalName");
     ok(c->message && strstr(c->message, "userPrincipalName: is required") &&
@@ -371,6 +435,8 @@ int main(void)
     setup();
     texts();
     warnings();
+    unknown_members();
+    lost_encodings();
     photos();
     deletes();
     storage();
