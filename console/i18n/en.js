@@ -452,6 +452,7 @@ export default {
     lead: 'One key for each system or assistant, so that each can be ended alone.',
     none: 'No key yet. Make one for each system or assistant, so that each can be ended alone.',
     make: 'Make a key', label: 'What is it for?', labelHint: 'Such as: Payroll reads people.',
+    fullNeeds: 'Keys that can write are made and rotated by administrators.',
     count: '{n} of {of}', username: 'Username',
     usernameHint: 'Stands in the log for whatever uses the key.', access: 'Access',
     'read-only': 'For assistants. Reads people, access, log; can never change anything.',

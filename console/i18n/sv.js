@@ -460,7 +460,7 @@ export default {
     make: 'Skapa en nyckel', label: 'Vad ska den användas till?',
     labelHint: 'Till exempel: Lönesystemet läser personer.', count: '{n} av {of}',
     username: 'Användarnamn', usernameHint: 'Står i loggen för det som använder nyckeln.',
-    access: 'Behörighet',
+    access: 'Behörighet', fullNeeds: 'Nycklar som kan skriva skapas och byts ut av administratörer.',
     'read-only': 'För assistenter. Läser personer, behörigheter, logg; kan aldrig ändra något.',
     full: 'För HR-systemet. Anställer och avslutar; assistenter nekas.', expires: 'Gäller till',
     expiresHint: 'Sista dagen som den fungerar.', expiresFault: 'måste vara en kommande dag',

@@ -106,9 +106,11 @@ async function make(company) {
     name: 'username', label: t('apikey.username'), max: 64, hint: t('apikey.usernameHint'),
     change: () => { own = true; }, attrs: { spellcheck: 'false', autocapitalize: 'none' },
   });
+  const full = company.can('keys.full');
   const access = field({
     name: 'accessLevel', kind: 'cards', label: t('apikey.access'), value: 'read-only',
-    options: ['read-only', 'full'].map((value) => ({
+    hint: full ? null : t('apikey.fullNeeds'),
+    options: ['read-only', ...(full ? ['full'] : [])].map((value) => ({
       value, label: word('access', value), hint: t(`apikey.${value}`),
     })),
   });
@@ -207,7 +209,8 @@ export async function page({ company, signal }) {
       { label: t('tasks.state'), cell: (one) => pill(word('keystate', one.state), ...STATES[one.state]) },
     ],
     menu: write ? (one) => [
-      { label: t('apikey.rotate'), run: () => rotate(one, company) },
+      ...(one.accessLevel === 'read-only' || company.can('keys.full')
+        ? [{ label: t('apikey.rotate'), run: () => rotate(one, company) }] : []),
       one.state === 'disabled' ? { label: t('apikey.enable'), run: () => end('enable', one) }
         : { label: t('apikey.disable'), run: () => end('disable', one) },
       { label: t('apikey.delete'), kind: 'danger', run: () => end('delete', one) },

@@ -15,8 +15,6 @@ static const ida_field error[] = {OUT_TEXT("code", ALWAYS), OUT_TEXT("message", 
 static const ida_field error_body[] = {OUT_OBJECT("error", ALWAYS, error), OUT_END};
 
 /* Whatever `fields=` may ask for is a member of the user in full. */
-static const ida_field user[] = {OUT_TEXT("userPrincipalName", ALWAYS),
-                                 OUT_INCLUDE_SOMETIMES(ida_person_detail_members), OUT_END};
 
 static const char *const directories[] = {"cloud", "onPremises", NULL};
 static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
@@ -89,7 +87,8 @@ static const struct {
     const char *name;
     const ida_field *members;
 } shared[] = {
-    {"Error", error_body}, {"User", user}, {"Rehire", rehire}, {"DryRun", dry_run}, {"Task", task},
+    {"Error", error_body}, {"User", ida_user_members}, {"Rehire", rehire}, {"DryRun", dry_run},
+    {"Task", task},
 };
 
 /* --- operations --- */

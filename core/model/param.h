@@ -42,6 +42,7 @@ typedef struct ida_param {
     const char *const *allowed; /* NULL-terminated words, or NULL */
     const char *about;          /* first sentence sufficient, with format and example */
     int64_t fallback;           /* integers: what an absent one stands for; 0: nothing */
+    int right; /* an ida_right that it takes beside the operation's; 0: nothing more */
     size_t at; /* texts of bodies: of the const char * in the struct, or IDA_PARAM_IN_VALUES */
 } ida_param;
 

@@ -64,6 +64,12 @@ static ida_kind issue(ida_call *call, store *s, ida_ctx *c, const ida_principal 
     return ida_key_refused(c, kind);
 }
 
+/* A key that can write is for administrators alone to make: it opens more than keys.write does. */
+static ida_kind may_make(ida_call *call, const ida_principal *p)
+{
+    return p->access == IDA_ACCESS_READ_ONLY ? IDA_OK : ida_operation_right(call, IDA_KEYS_FULL);
+}
+
 /* --- a new key --- */
 
 static const char *const levels[] = {"read-only", "full", NULL};
@@ -104,7 +110,8 @@ static ida_kind check_create(ida_call *call)
     kind = kind ? kind : ida_new_key_check(c, call->tenant, &in->given, &as, &in->wanted);
     in->wanted.company = call->tenant->id;
     call->target = in->given.username;
-    return kind ? kind : ida_faults_raise(c);
+    kind = kind ? kind : ida_faults_raise(c);
+    return kind ? kind : may_make(call, &in->wanted);
 }
 
 static ida_kind create(store *s, ida_ctx *c, void *baton)
@@ -207,6 +214,10 @@ static ida_kind rotate(store *s, ida_ctx *c, void *baton)
     }
     if (kind) {
         return ida_key_refused(c, kind);
+    }
+    kind = may_make(call, &old.principal);
+    if (kind) {
+        return kind;
     }
     ida_principal new = old.principal;
     new.username = in->new_username;

@@ -50,6 +50,14 @@ extern const ida_operation ida_op_keys, ida_op_key_create, ida_op_key_rotate, id
  * dry run everything is taken back and call->result is the plan. */
 ida_kind ida_op_write(ida_call *call);
 
+/* Whether key or roles of the caller have a right; IDA_RIGHT_NONE: always. */
+int ida_call_may(const ida_call *call, ida_right right);
+/* IDA_FORBIDDEN naming the argument whose right the caller does not have. */
+ida_kind ida_op_argument_right(ida_call *call, const ida_param *p);
+/* Takes members out of the result whose right the caller does not have, and names them in
+ * `omitted`, such as "user.pendingTasks". */
+void ida_op_omit(ida_call *call);
+
 /* Puts call->ignored before the warnings of the result. */
 void ida_op_warn_ignored(ida_call *call);
 

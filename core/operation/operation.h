@@ -9,10 +9,10 @@
 
 #include "core/audit/audit.h"
 #include "core/model/param.h"
-#include "core/operation/rights.h"
 #include "core/operation/schema.h"
 #include "core/store/store.h"
 #include "core/tenant/principal.h"
+#include "core/tenant/rights.h"
 #include "core/tenant/tenant.h"
 
 typedef enum ida_scope { IDA_SCOPE_READ, IDA_SCOPE_WRITE } ida_scope;

@@ -15,7 +15,7 @@
         {"company", IDA_PARAM_STRING, .max = 256, .about = "Whole name."},                    \
         {"employeeId", IDA_PARAM_STRING, .max = 256, .about = "Exactly as written."},         \
         {"manager", IDA_PARAM_STRING, .max = 256, .about = "Whose reports: ID or UPN."},      \
-        {"group", IDA_PARAM_STRING, .max = 256,                                               \
+        {"group", IDA_PARAM_STRING, .max = 256, .right = IDA_ACCESS_READ,                     \
          .about = "Its members, nested too: ID or unique name."},                             \
         {"license", IDA_PARAM_STRING, .max = 256, .about = "Holders, e.g. \"SPE_E3\"."},      \
         {"status", IDA_PARAM_STRING, .allowed = ida_people_statuses,                          \

@@ -25,6 +25,8 @@ extern const ida_field ida_person_standing_members[];
 /* Members of one person in full (core/operation/details.c), which are those that `fields=` of GET
  * user may ask for. */
 extern const ida_field ida_person_detail_members[];
+/* The user of GET user (core/operation/user.c). */
+extern const ida_field ida_user_members[];
 /* Members of such rows, and of a person mentioned beside the subject. */
 extern const ida_field ida_person_row_members[], ida_person_members[];
 extern const char *const ida_person_statuses[], *const ida_person_types[];

@@ -141,6 +141,7 @@ static ida_kind check_arguments(ida_call *call)
 {
     const ida_operation *op = call->operation;
     ida_ctx *c = call->c;
+    const ida_param *forbidden = NULL;
     drop_nulls(call->arguments);
     const char *unknown = NULL; /* what is said of each name that the table does not have */
     for (void *at = json_object_iter(call->arguments); at;
@@ -152,6 +153,7 @@ static ida_kind check_arguments(ida_call *call)
             ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "%s", unknown);
             continue;
         }
+        forbidden = ida_call_may(call, (ida_right)p->right) ? forbidden : p;
         json_t *value = ida_param_check(c, p, json_object_iter_value(at),
                                         call->face != IDA_FACE_MCP);
         if (value) {
@@ -167,7 +169,7 @@ static ida_kind check_arguments(ida_call *call)
     if (from && to && from > to) {
         ida_fault_add(c, "from", "must not be after to");
     }
-    ida_kind kind = ida_faults_raise(c);
+    ida_kind kind = forbidden ? ida_op_argument_right(call, forbidden) : ida_faults_raise(c);
     call->dry_run = !kind && json_is_true(json_object_get(call->arguments, "dryRun"));
     return kind;
 }
@@ -282,6 +284,9 @@ ida_kind ida_operation_run(ida_call *call)
     }
     if (call->release && op->scope == IDA_SCOPE_READ) {
         call->release(call);
+    }
+    if (!kind) {
+        ida_op_omit(call);
     }
     if (!kind && (op->tool || call->face == IDA_FACE_CONSOLE)) {
         ida_operation_clean(call->c->pool, call->result);

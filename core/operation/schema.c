@@ -96,9 +96,22 @@ json_t *ida_schema_of(const ida_field *members, int terse)
     return schema;
 }
 
+/* Whether an answer may lack members for want of a right. */
+static int may_omit(const ida_field *f)
+{
+    for (; f && f->name; f++) {
+        if (f->right || may_omit(f->members)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 json_t *ida_schema_of_result(const ida_operation *op)
 {
     static const ida_field nothing[] = {OUT_END};
+    static const ida_field named[] = {OUT_TEXTS("omitted", SOMETIMES), OUT_END};
+    const ida_field *omitted = may_omit(op->output) || may_omit(op->item) ? named : nothing;
     const ida_field list[] = {
         OUT_LIST("items", ALWAYS, op->item),
         OUT_INTEGER("totalCount", ALWAYS),
@@ -106,7 +119,10 @@ json_t *ida_schema_of_result(const ida_operation *op)
         OUT_TEXT("nextCursor", ALWAYS | OR_NULL),
         OUT_TIME("asOf", ALWAYS | OR_NULL),
         OUT_INCLUDE(op->output ? op->output : nothing),
+        OUT_INCLUDE(omitted),
         OUT_END,
     };
-    return ida_schema_of(op->item ? list : op->output, op->tool != NULL);
+    const ida_field one[] = {OUT_INCLUDE(op->output ? op->output : nothing), OUT_INCLUDE(omitted),
+                             OUT_END};
+    return ida_schema_of(op->item ? list : one, op->tool != NULL);
 }

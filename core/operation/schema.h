@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+#include "core/tenant/rights.h"
+
 #define IDA_TOOL_TEXT_MAX 2048 /* bytes of one text in a tool's result */
 
 typedef enum ida_field_type {
@@ -32,60 +34,71 @@ typedef struct ida_field {
         *members;             /* of an object, of the objects in a list; NULL in a list: of texts */
     const char *const *words; /* the texts it can be, NULL-terminated; NULL: any */
     const char *schema;       /* the object, or those in the list, by the name it has in OpenAPI */
+    ida_right right; /* what it takes beside the operation's own; IDA_RIGHT_NONE: nothing more */
 } ida_field;
 
-#define OUT_TEXT(name, flags)                         \
-    {                                                 \
-        name, IDA_FIELD_TEXT, flags, NULL, NULL, NULL \
+#define OUT_TEXT(name, flags)                                         \
+    {                                                                 \
+        name, IDA_FIELD_TEXT, flags, NULL, NULL, NULL, IDA_RIGHT_NONE \
     }
-#define OUT_WORD(name, flags, words)                   \
-    {                                                  \
-        name, IDA_FIELD_TEXT, flags, NULL, words, NULL \
+#define OUT_WORD(name, flags, words)                                   \
+    {                                                                  \
+        name, IDA_FIELD_TEXT, flags, NULL, words, NULL, IDA_RIGHT_NONE \
     }
-#define OUT_TIME(name, flags)                         \
-    {                                                 \
-        name, IDA_FIELD_TIME, flags, NULL, NULL, NULL \
+#define OUT_TIME(name, flags)                                         \
+    {                                                                 \
+        name, IDA_FIELD_TIME, flags, NULL, NULL, NULL, IDA_RIGHT_NONE \
     }
-#define OUT_INTEGER(name, flags)                         \
-    {                                                    \
-        name, IDA_FIELD_INTEGER, flags, NULL, NULL, NULL \
+#define OUT_INTEGER(name, flags)                                         \
+    {                                                                    \
+        name, IDA_FIELD_INTEGER, flags, NULL, NULL, NULL, IDA_RIGHT_NONE \
     }
-#define OUT_BOOLEAN(name, flags)                         \
-    {                                                    \
-        name, IDA_FIELD_BOOLEAN, flags, NULL, NULL, NULL \
+#define OUT_BOOLEAN(name, flags)                                         \
+    {                                                                    \
+        name, IDA_FIELD_BOOLEAN, flags, NULL, NULL, NULL, IDA_RIGHT_NONE \
     }
-#define OUT_OBJECT(name, flags, members)                   \
-    {                                                      \
-        name, IDA_FIELD_OBJECT, flags, members, NULL, NULL \
+#define OUT_OBJECT(name, flags, members)                                   \
+    {                                                                      \
+        name, IDA_FIELD_OBJECT, flags, members, NULL, NULL, IDA_RIGHT_NONE \
     }
-#define OUT_LIST(name, flags, members)                   \
-    {                                                    \
-        name, IDA_FIELD_LIST, flags, members, NULL, NULL \
+#define OUT_LIST(name, flags, members)                                   \
+    {                                                                    \
+        name, IDA_FIELD_LIST, flags, members, NULL, NULL, IDA_RIGHT_NONE \
     }
-#define OUT_TEXTS(name, flags)                        \
-    {                                                 \
-        name, IDA_FIELD_LIST, flags, NULL, NULL, NULL \
+#define OUT_TEXTS(name, flags)                                        \
+    {                                                                 \
+        name, IDA_FIELD_LIST, flags, NULL, NULL, NULL, IDA_RIGHT_NONE \
     }
-#define OUT_NAMED(name, flags, schema)                    \
-    {                                                     \
-        name, IDA_FIELD_OBJECT, flags, NULL, NULL, schema \
+/* A list that is left out of the answer for callers without the right. */
+#define OUT_LIST_FOR(right, name, members)                          \
+    {                                                               \
+        name, IDA_FIELD_LIST, SOMETIMES, members, NULL, NULL, right \
     }
-#define OUT_NAMED_LIST(name, flags, schema)             \
-    {                                                   \
-        name, IDA_FIELD_LIST, flags, NULL, NULL, schema \
+/* The members of the object are known here, so that it can be walked. */
+#define OUT_NAMED_OBJECT(name, flags, members, schema)                       \
+    {                                                                        \
+        name, IDA_FIELD_OBJECT, flags, members, NULL, schema, IDA_RIGHT_NONE \
     }
-#define OUT_INCLUDE(members)                          \
-    {                                                 \
-        "", IDA_FIELD_INCLUDE, 0, members, NULL, NULL \
+#define OUT_NAMED(name, flags, schema)                                    \
+    {                                                                     \
+        name, IDA_FIELD_OBJECT, flags, NULL, NULL, schema, IDA_RIGHT_NONE \
+    }
+#define OUT_NAMED_LIST(name, flags, schema)                             \
+    {                                                                   \
+        name, IDA_FIELD_LIST, flags, NULL, NULL, schema, IDA_RIGHT_NONE \
+    }
+#define OUT_INCLUDE(members)                                          \
+    {                                                                 \
+        "", IDA_FIELD_INCLUDE, 0, members, NULL, NULL, IDA_RIGHT_NONE \
     }
 /* The same, each of them only where it was asked for. */
-#define OUT_INCLUDE_SOMETIMES(members)                             \
-    {                                                              \
-        "", IDA_FIELD_INCLUDE, NEVER_REQUIRED, members, NULL, NULL \
+#define OUT_INCLUDE_SOMETIMES(members)                                             \
+    {                                                                              \
+        "", IDA_FIELD_INCLUDE, NEVER_REQUIRED, members, NULL, NULL, IDA_RIGHT_NONE \
     }
-#define OUT_END                                   \
-    {                                             \
-        NULL, IDA_FIELD_TEXT, 0, NULL, NULL, NULL \
+#define OUT_END                                                   \
+    {                                                             \
+        NULL, IDA_FIELD_TEXT, 0, NULL, NULL, NULL, IDA_RIGHT_NONE \
     }
 
 /* `revoked` and `notRevoked` of whatever was to revoke memberships (core/operation/workflows.c). */

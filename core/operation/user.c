@@ -91,7 +91,10 @@ static const ida_param get_params[] = {
     {0},
 };
 
-static const ida_field result[] = {OUT_NAMED("user", ALWAYS, "User"), OUT_END};
+const ida_field ida_user_members[] = {OUT_TEXT("userPrincipalName", ALWAYS),
+                                      OUT_INCLUDE_SOMETIMES(ida_person_detail_members), OUT_END};
+static const ida_field result[] = {OUT_NAMED_OBJECT("user", ALWAYS, ida_user_members, "User"),
+                                   OUT_END};
 
 const ida_operation ida_op_user_get = {
     .name = "user.get",

@@ -224,7 +224,8 @@ static const ida_field run_item[] = {OUT_TEXT("id", ALWAYS),
                                      OUT_TIME("finishedAt", ALWAYS | OR_NULL),
                                      OUT_TEXT("status", ALWAYS),
                                      OUT_LIST("actions", ALWAYS, action),
-                                     OUT_INCLUDE(ida_revoked_members),
+                                     OUT_LIST_FOR(IDA_ACCESS_READ, "revoked", group),
+                                     OUT_LIST_FOR(IDA_ACCESS_READ, "notRevoked", group),
                                      OUT_END};
 static const ida_field workflow[] = {OUT_TEXT("name", ALWAYS), OUT_END};
 static const ida_field runs_result[] = {OUT_OBJECT("workflow", SOMETIMES, workflow), OUT_END};

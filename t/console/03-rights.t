@@ -21,7 +21,7 @@ my @doors = map { [split] } grep {/\S/} split /\n/, <<'END';
     PATCH  /user                people.write
     POST   /user/offboard       people.write
     DELETE /user                people.write
-    GET    /user/preview        company.read
+    GET    /user/preview        people.write
     GET    /task                tasks.read
     GET    /tasks               tasks.read
     GET    /events              tasks.read

@@ -23,7 +23,12 @@ sub faults {
         "$name: which") or diag $answer->{body};
 }
 
-sub make { my ($body, %how) = @_; return $as{'key-administrator'}->post('/key', $body, {}, %how) }
+# Administrators make keys that write, key administrators the others.
+sub make {
+    my ($body, %how) = @_;
+    my $who = ($body->{accessLevel} // '') eq 'full' ? 'administrator' : 'key-administrator';
+    return $as{$who}->post('/key', $body, {}, %how);
+}
 
 sub works {
     my ($shown) = @_;
@@ -66,7 +71,7 @@ sub create {
     my $row = row('hr-new');
     delete @$row{qw(createdAt lastUsedAt)};
     is_deeply($row, { username => 'hr-new', accessLevel => 'full', label => "L\x{f6}ner",
-        state => 'active', createdBy => 'key-administrator', expiresAt => $shown->{expiresAt},
+        state => 'active', createdBy => 'administrator', expiresAt => $shown->{expiresAt},
         rateLimit => '10/60s', from => ['127.0.0.0/8', '::1/128'], scopes => [],
         concurrency => undef }, 'in the list');
     $stack->ctl_ok('key', 'create', 'nordic', 'crowd', '--access', 'read-only', '--concurrency', 3);
@@ -158,6 +163,14 @@ sub rotate {
     faults($replace->({ username => 'old', newUsername => 'a b', overlapDays => 91 }),
         ['overlapDays'], 'too long an overlap');
     faults($replace->({ username => 'old', newUsername => 'a b' }), ['newUsername'], 'a bad name');
+    my $keeper = $as{'key-administrator'};
+    refused($keeper->post('/key', { username => 'y', accessLevel => 'full' }), 403, 'rightMissing',
+        'a key administrator makes no key that writes');
+    refused($keeper->post('/key/rotate', { username => 'old' }), 403, 'rightMissing',
+        'nor gets the secret of one by replacing it');
+    ok(!row('y') && !row('old-4'), 'nothing was made');
+    is($keeper->get('/user/preview', { firstname => 'A', surname => 'B', employeeId => '1' })
+        ->{status}, 403, 'nor learns whose an employeeId is');
     faults($replace->({ username => 'a' x 64 }), ['newUsername'], 'no room for the month');
     faults($replace->({ username => 'old' }, headers => { 'Idempotency-Key' => 'k' }),
         ['Idempotency-Key'], 'nor is this secret kept');
@@ -184,7 +197,7 @@ sub record {
         return grep { $_->{action} eq 'key.rotate' } @records;
     });
     my ($made) = grep { $_->{action} eq 'key.create' && $_->{target} eq 'hr-new' } @records;
-    is($made->{actor}, 'key-administrator', 'who made it');
+    is($made->{actor}, 'administrator', 'who made it');
     is($made->{endpoint}, 'console POST /key', 'where');
     is_deeply($made->{parameters}{from}, ['127.0.0.0/8', '::1/128'], 'for whom');
     my ($replaced) = grep { $_->{action} eq 'key.rotate' } reverse @records;

@@ -9,7 +9,7 @@ use Idadmin::Test::Stack qw(for_each_stack);
 
 my ($stack, %as, $domain);
 
-sub preview { my (%arguments) = @_; return $as{viewer}->data('/user/preview',
+sub preview { my (%arguments) = @_; return $as{operator}->data('/user/preview',
     { firstname => 'Maja', surname => "Str\x{c3}\x{b6}m", %arguments }) }
 sub hire { my (%more) = @_; return $as{operator}->post('/user', { firstname => 'Maja',
     surname => 'Ek', date => '2031-03-28', time => '09:00', %more }) }
@@ -34,15 +34,15 @@ sub names {
         '{surname}.{firstname}', displayNameFormat => '{surname}, {firstname} {middleName}');
     is($look->{userPrincipalName}, "strom\@$domain", 'a format that is typed in');
     like($look->{displayName}, qr/^Str\x{f6}m, Maja Li$/, 'of the name, too');
-    my $bad = $as{viewer}->get('/user/preview', { firstname => 'A', usernameFormat => '{x}',
+    my $bad = $as{operator}->get('/user/preview', { firstname => 'A', usernameFormat => '{x}',
         date => '2031-02-30' });
     is_deeply([$bad->{status}, sort map { $_->{name} } @{ $bad->{json}{error}{fields} }],
         [400, 'surname'], 'what is missing');
-    $bad = $as{viewer}->get('/user/preview', { firstname => 'A', surname => 'B',
+    $bad = $as{operator}->get('/user/preview', { firstname => 'A', surname => 'B',
         usernameFormat => '{x}', date => '2031-02-30' });
     is_deeply([$bad->{status}, sort map { $_->{name} } @{ $bad->{json}{error}{fields} }],
         [400, 'date', 'usernameFormat'], 'what is wrong');
-    is($as{approver}->get('/user/preview', { firstname => 'A', surname => 'B' })->{status}, 403,
+    is($as{viewer}->get('/user/preview', { firstname => 'A', surname => 'B' })->{status}, 403,
         'not for everybody');
     my @looks;
     within(sub { @looks = grep { $_->{action} eq 'user.preview' } @{

@@ -47,6 +47,37 @@ for_each_stack {
                 ->{status}, 403, 'nothing is written');
         };
     }
+    # What a person is in for and has belongs to other scopes than the person.
+    subtest 'members and arguments of other scopes' => sub {
+        is($stack->call(DELETE => '/v1/api/user', json => { userPrincipalName => $eva,
+            date => '2030-06-30' })->{status}, 200, 'eva leaves some day');
+        for my $case (['users', [qw(user.pendingTasks user.roleTemplates)], 403],
+            ['users,tasks', ['user.roleTemplates'], 403],
+            ['users,access', ['user.pendingTasks'], 200], ['users,access,tasks', undef, 200]) {
+            my ($scopes, $omitted, $group) = @$case;
+            my $key = $scopes =~ tr/,/-/r;
+            $stack->create_key($key => "some-$key", 'read-only', '--scopes', $scopes)
+                if $key ne 'users';
+            my %seen = (REST => $stack->get("/v1/api/user/details?user=$eva", key => $key)
+                ->{json}{data}, MCP => Idadmin::Test::Mcp->new($stack->httpd,
+                key => $stack->key($key))->call('get_user', { user => $eva })->{data});
+            for my $face (sort keys %seen) {
+                my ($user, $said) = @{ $seen{$face} }{qw(user omitted)};
+                is_deeply([sort @{ $said // [] }], $omitted // [], "$face, $scopes: said");
+                is_deeply([sort map {"user.$_"} grep { !exists $user->{$_} }
+                    qw(pendingTasks roleTemplates)], $omitted // [], "$face, $scopes: left out");
+            }
+            my $some = $stack->get("/v1/api/user?userPrincipalName=$eva&fields=pendingTasks,mail",
+                key => $key)->{json}{data};
+            is(exists $some->{user}{pendingTasks} ? 1 : 0, $scopes =~ /tasks/ ? 1 : 0,
+                "$scopes: asked for by name");
+            ok($some->{user}{mail}, "$scopes: beside what it may see");
+            my $of = $stack->get('/v1/api/users?group=All+staff', key => $key);
+            is($of->{status}, $group, "$scopes: members of a group by a filter");
+            like($of->{json}{error}{message}, qr/^group: .*needs the scope access/,
+                "$scopes: refused by name") if $group == 403;
+        }
+    };
     subtest 'several' => sub {
         $stack->create_key(two => 'two-scopes', 'read-only', '--scopes', 'audit,users');
         is($stack->key('two')->{scopes}, 'users,audit', 'in one order');

@@ -1,8 +1,8 @@
 /* Who may what in the console: roles that administrators are given in the server's configuration,
  * each a row of rights; an operation names the right that it takes. API keys know nothing of this:
  * they have access levels. */
-#ifndef CORE_OPERATION_RIGHTS_H
-#define CORE_OPERATION_RIGHTS_H
+#ifndef CORE_TENANT_RIGHTS_H
+#define CORE_TENANT_RIGHTS_H
 
 #include <jansson.h>
 
@@ -26,6 +26,7 @@ typedef enum ida_right {
     IDA_HYGIENE_EXPORT,
     IDA_KEYS_READ,
     IDA_KEYS_WRITE,
+    IDA_KEYS_FULL, /* keys that can write: who has one can hire */
     IDA_AUDIT_READ,
     IDA_AUDIT_EXPORT,
     IDA_RIGHT_COUNT

@@ -1,5 +1,5 @@
 /* Owns the table of roles and rights. Must not know who has a role. */
-#include "core/operation/rights.h"
+#include "core/tenant/rights.h"
 
 #include <string.h>
 
@@ -45,6 +45,7 @@ static const struct {
     [IDA_HYGIENE_EXPORT] = {"hygiene.export", OPERATOR | AUDITOR | ADMINISTRATOR, 0},
     [IDA_KEYS_READ] = {"keys.read", KEYS | AUDITOR | ADMINISTRATOR, 0},
     [IDA_KEYS_WRITE] = {"keys.write", KEYS | ADMINISTRATOR, 0},
+    [IDA_KEYS_FULL] = {"keys.full", ADMINISTRATOR, 0},
     [IDA_AUDIT_READ] = {"audit.read", AUDITOR | ADMINISTRATOR, IDA_AREAS(IDA_AREA_AUDIT)},
     [IDA_AUDIT_EXPORT] = {"audit.export", AUDITOR | ADMINISTRATOR, 0},
 };

@@ -1,0 +1,98 @@
+/* Owns what a caller may not see of an answer it may have, and which arguments it may not use: rows
+ * of members and arguments can name a right of their own. Must not know what they mean. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/operation/op.h"
+
+int ida_call_may(const ida_call *call, ida_right right)
+{
+    unsigned areas = call->principal->areas;
+    return !right || (call->face == IDA_FACE_CONSOLE ? ida_roles_have(call->person->roles, right)
+                                                     : !areas || (areas & ida_right_areas(right)));
+}
+
+ida_kind ida_op_argument_right(ida_call *call, const ida_param *p)
+{
+    if (ida_call_may(call, (ida_right)p->right)) {
+        return IDA_OK;
+    }
+    if (call->face == IDA_FACE_CONSOLE) {
+        ida_kind kind = ida_operation_right(call, (ida_right)p->right);
+        call->c->message = ida_printf(call->c->pool, "%s: %s", p->name, call->c->message);
+        return kind;
+    }
+    return ida_fail(call->c, IDA_FORBIDDEN,
+                    "%s: this argument needs the scope %s, and the API key of \"%s\" is limited to "
+                    "%s. Leave it out, or ask an administrator for a key with that scope.",
+                    p->name, ida_areas_text(call->c->pool, ida_right_areas((ida_right)p->right)),
+                    call->principal->username,
+                    ida_areas_text(call->c->pool, call->principal->areas));
+}
+
+/* --- members --- */
+
+typedef struct omission {
+    const ida_call *call;
+    json_t *omitted; /* paths without positions, each once */
+} omission;
+
+static void note(omission *o, const char *path)
+{
+    size_t i;
+    const json_t *known;
+    json_array_foreach (o->omitted, i, known) {
+        if (strcmp(json_string_value(known), path) == 0) {
+            return;
+        }
+    }
+    json_array_append_new(o->omitted, json_string(path));
+}
+
+static void omit(omission *o, const ida_field *members, json_t *value, const char *path);
+
+static void omit_member(omission *o, const ida_field *f, json_t *of, const char *path)
+{
+    json_t *value = json_object_get(of, f->name), *one;
+    const char *own = apr_pstrcat(o->call->c->pool, path, *path ? "." : "", f->name, NULL);
+    size_t i;
+    if (!value) {
+        return;
+    }
+    if (!ida_call_may(o->call, f->right)) {
+        json_object_del(of, f->name);
+        note(o, own);
+    } else if (f->members && json_is_array(value)) {
+        json_array_foreach (value, i, one) {
+            omit(o, f->members, one, own);
+        }
+    } else if (f->members) {
+        omit(o, f->members, value, own);
+    }
+}
+
+static void omit(omission *o, const ida_field *members, json_t *value, const char *path)
+{
+    for (const ida_field *f = members; f && f->name; f++) {
+        if (f->type == IDA_FIELD_INCLUDE) {
+            omit(o, f->members, value, path);
+        } else {
+            omit_member(o, f, value, path);
+        }
+    }
+}
+
+void ida_op_omit(ida_call *call)
+{
+    const ida_operation *op = call->operation;
+    const ida_field items[] = {OUT_LIST("items", ALWAYS, op->item), OUT_END};
+    omission o = {call, ida_json_keep(call->c->pool, json_array())};
+    omit(&o, op->output, call->result, "");
+    if (op->item) {
+        omit(&o, items, call->result, "");
+    }
+    if (json_array_size(o.omitted)) {
+        json_object_set(call->result, "omitted", o.omitted);
+    }
+}
