@@ -12,17 +12,15 @@ const char *ida_route_root(ida_face face)
     return roots[face];
 }
 
-/* Splits at the last root: whatever stands before is {base_url}. A single trailing slash is not
+/* Splits at the first root: whatever stands before is {base_url}. A later one would let
+ * /v1/api/x/v1/api/audit pass a Location that denies /v1/api/audit. A single trailing slash is not
  * part of the name. */
 static void split_uri(apr_pool_t *pool, const char *root, const char *uri, ida_route *route)
 {
     size_t root_len = strlen(root);
-    const char *found = NULL;
-    for (const char *at = strstr(uri, root); at; at = strstr(at + 1, root)) {
-        char after = at[root_len];
-        if (after == '/' || after == '\0') {
-            found = at;
-        }
+    const char *found = strstr(uri, root);
+    while (found && found[root_len] != '/' && found[root_len] != '\0') {
+        found = strstr(found + 1, root);
     }
     size_t len = found ? strlen(found) : 0;
     route->base = found ? apr_pstrmemdup(pool, uri, (apr_size_t)(found - uri)) : "";

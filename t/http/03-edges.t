@@ -63,6 +63,9 @@ $rest    Require valid-user
     SetHandler idadmin-absent
     Require all granted
 </LocationMatch>
+<Location "/v1/api/audit">
+    Require all denied
+</Location>
 <Location "/guarded/v1/openapi.json">
     SetHandler idadmin-openapi
     AuthType IdAdmin
@@ -104,6 +107,13 @@ sub new_outcomes {
     within(sub { @new = grep { !$known{ $_->{rid} } } records(); @new >= $count });
     return [map { $_->{outcome} } @new];
 }
+
+subtest 'a Location that denies an address' => sub {
+    $httpd->expect_log(qr/AH01630/);
+    is $stack->get("/v1/api/$_", key => 'many')->{status}, 403, $_ for qw(audit audit/ /audit);
+    is $stack->get("/v1/api/$_", key => 'many')->{status}, 404, "$_: not by a second root"
+        for qw(x/v1/api/audit v1/api/audit audits/v1/api/audit);
+};
 
 subtest 'order of the checks' => sub {
     my $client = $httpd->client;

@@ -1,6 +1,7 @@
-# Tasks that are due in the same minute of a directory that nobody paces begin within a second of
-# it. parameter(tasks): how many; parameter(spread): over how many seconds (0: all at the same
-# instant); parameter(threads): by how many threads.
+# Tasks that are due in the same minute of a directory that nobody paces begin within seconds of it.
+# Parameters: tasks, how many; spread, over how many seconds (0: all at the same instant); threads,
+# by how many threads; limit, seconds on a quiet machine. A quiet one takes 0.8; the short form
+# looks for what is out of all proportion, because other programs may run on the machine.
 use strict;
 use warnings;
 use Test::More;
@@ -13,6 +14,7 @@ use Time::HiRes ();
 my $count   = parameter(tasks => 30);
 my $threads = parameter(threads => 8);
 my $spread  = parameter(spread => 0);
+my $seconds = parameter(limit => 5);
 my $domain  = $Idadmin::Test::Slapd::domain;
 
 for_each_engine {
@@ -54,7 +56,7 @@ for_each_engine {
         $spread, $threads,
         @at{50, 90, 99}, $late[-1], $end);
     cmp_ok($late[0], '>=', 0, 'none begins before its instant');
-    my $limit = Idadmin::Test::Machine::limit(1);
+    my $limit = Idadmin::Test::Machine::limit($seconds);
     # more of them at one instant wait for each other
     $limit *= $count / 30 if $count > 30 && !$spread;
     cmp_ok($at{99}, '<=', $limit, sprintf '99 of 100 begin within %.1f s', $limit);

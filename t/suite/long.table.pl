@@ -16,7 +16,7 @@ my @each = qw(sqlite postgresql);
     { name => 'stall', program => 't/queue/04-stalled-worker.t', engines => \@each,
         with => { stall => 120 } },
     { name => 'due-spread', program => 't/queue/05-due-minute.t', engines => \@each,
-        with => { tasks => 1_000, spread => 60, threads => 16 } },
+        with => { tasks => 1_000, spread => 60, threads => 16, limit => 1 } },
     { name => 'outage', program => 't/queue/13-notifications.t', engines => \@each,
         with => { outage => 600 } },
     { name => 'big-group', program => 't/ldap/04-active-directory-in-depth.t',

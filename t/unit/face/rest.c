@@ -13,16 +13,22 @@
 static apr_pool_t *pool;
 static ida_env env;
 
-static void route_is(const char *method, const char *uri, ida_route_kind kind,
+static void route_of(ida_face face, const char *method, const char *uri, ida_route_kind kind,
                      const char *operation, const char *base)
 {
     ida_route route;
-    ida_route_find(pool, IDA_FACE_REST, method, uri, &route);
+    ida_route_find(pool, face, method, uri, &route);
     ok(route.kind == kind &&
            (operation ? route.operation && strcmp(route.operation->name, operation) == 0
                       : !route.operation || kind == IDA_ROUTE_OPTIONS) &&
            strcmp(route.base, base) == 0,
        "%s %s", method, uri);
+}
+
+static void route_is(const char *method, const char *uri, ida_route_kind kind,
+                     const char *operation, const char *base)
+{
+    route_of(IDA_FACE_REST, method, uri, kind, operation, base);
 }
 
 static void test_routes(void)
@@ -33,7 +39,14 @@ static void test_routes(void)
     route_is("POST", "/v1/api/user", IDA_ROUTE_OPERATION, "user.create", "");
     route_is("DELETE", "/hr/eu/v1/api/user/", IDA_ROUTE_OPERATION, "user.delete", "/hr/eu");
     route_is("POST", "/v1/api/user/offboard", IDA_ROUTE_OPERATION, "user.delete", "");
-    route_is("GET", "/v1/api/v1/api/tasks", IDA_ROUTE_OPERATION, "task.list", "/v1/api");
+    route_is("GET", "/v1/api/v1/api/tasks", IDA_ROUTE_UNKNOWN_PATH, NULL, "");
+    route_is("GET", "/v1/api/x/v1/api/audit", IDA_ROUTE_UNKNOWN_PATH, NULL, "");
+    route_is("GET", "/hr/v1/api/x/v1/api/audit", IDA_ROUTE_UNKNOWN_PATH, NULL, "/hr");
+    route_is("GET", "/v1/apiary/v1/api/tasks", IDA_ROUTE_OPERATION, "task.list", "/v1/apiary");
+    route_of(IDA_FACE_CONSOLE, "GET", "/console/api/keys", IDA_ROUTE_OPERATION, "key.list",
+             "/console");
+    route_of(IDA_FACE_CONSOLE, "GET", "/console/api/x/api/keys", IDA_ROUTE_UNKNOWN_PATH, NULL,
+             "/console");
     route_is("GET", "/v1/apiary/user", IDA_ROUTE_UNKNOWN_PATH, NULL, "");
     route_is("GET", "/v1/api", IDA_ROUTE_UNKNOWN_PATH, NULL, "");
     route_is("GET", "/v1/api/User", IDA_ROUTE_UNKNOWN_PATH, NULL, "");
