@@ -42,23 +42,38 @@ static const char *plain(apr_pool_t *pool, const json_t *value)
                                     : ida_json_text(pool, value);
 }
 
-/* What begins like a formula would be carried out by the spreadsheet that opens the file. */
+/* 1 when a spreadsheet would take a cell that begins so for a formula: behind blanks and quotes a
+ * sign, in ASCII or full width, which East Asian settings read as the same. */
+static int is_formula(const char *text)
+{
+    static const char *const signs[] = {
+        "=", "+", "-", "@", "\xEF\xBC\x9D", "\xEF\xBC\x8B", "\xEF\xBC\x8D", "\xEF\xBC\xA0"};
+    text += strspn(text, " \"");
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        if (strncmp(text, signs[i], strlen(signs[i])) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* A quoted cell. A spreadsheet set to another separator splits inside of the quotes, so a formula
+ * is disarmed (') behind each character that may separate, not at the beginning alone. */
 static const char *cell(apr_pool_t *pool, const json_t *value)
 {
     const char *text = plain(pool, value);
-    if (*text && strchr("=+-@\t\r", *text)) {
-        text = apr_pstrcat(pool, "'", text, NULL);
-    }
-    if (!strpbrk(text, ",\"\r\n")) {
-        return text;
-    }
-    char *out = apr_palloc(pool, 2 * strlen(text) + 3), *to = out;
+    char *out = apr_palloc(pool, 2 * strlen(text) + 4), *to = out;
     *to++ = '"';
+    if (is_formula(text)) {
+        *to++ = '\'';
+    }
     for (; *text; text++) {
+        *to++ = *text;
         if (*text == '"') {
             *to++ = '"';
+        } else if (strchr(",;|\t\r\n", *text) && is_formula(text + 1)) {
+            *to++ = '\'';
         }
-        *to++ = *text;
     }
     *to++ = '"';
     *to = '\0';

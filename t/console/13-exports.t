@@ -120,8 +120,8 @@ sub large {
     is($file->{headers}{'x-idadmin-truncated'}, 'true', 'the end is missing, and that is said');
     my $count = () = $file->{body} =~ /\r\n/g;
     is($count, 100001, 'what is there, and its header');
-    like($file->{body}, qr/^1100200,/m, 'from the newest');
-    like($file->{body}, qr/^1000201,.*\r\n\z/m, 'on');
+    like($file->{body}, qr/^"1100200",/m, 'from the newest');
+    like($file->{body}, qr/^"1000201",.*\r\n\z/m, 'on');
 }
 
 # Whoever reads slowly keeps nobody else from the store.
