@@ -156,7 +156,6 @@ void child_init(apr_pool_t *pool, server_rec *s)
     child->callers = ida_callers_make(pool, CALLERS_MAX);
     child->mcp = ida_mcp_make(pool);
     child->openapi = ida_openapi(pool);
-    child->openapi_len = strlen(child->openapi);
     body_init(pool);
     pool_init(pool, s);
     start_keeper(pool);

@@ -18,8 +18,7 @@ int openapi_handler(request_rec *r)
         M_GET) { /* the phase before has refused it already, unless the handler was set otherwise */
         return HTTP_METHOD_NOT_ALLOWED;
     }
-    const ida_rest_answer answer = {.status = HTTP_OK,
-                                    .body = child->openapi,
-                                    .len = child->openapi_len};
+    const char *body = ida_openapi_at(r->pool, child->openapi, r->uri);
+    const ida_rest_answer answer = {.status = HTTP_OK, .body = body, .len = strlen(body)};
     return respond(r, &answer);
 }

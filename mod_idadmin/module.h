@@ -140,7 +140,6 @@ typedef struct child_state {
     ida_callers *callers;
     const ida_mcp *mcp; /* texts made once */
     char *openapi;
-    size_t openapi_len;
 } child_state;
 
 extern child_state *child; /* NULL outside of serving children; set before threads start */

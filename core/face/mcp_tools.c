@@ -58,7 +58,7 @@ static json_t *input_schema(const ida_operation *op)
 /* What a cut adds to a result belongs to its schema. */
 static json_t *output_schema(const ida_operation *op)
 {
-    json_t *schema = ida_schema_of_result(op), *members = json_object_get(schema, "properties");
+    json_t *schema = ida_schema_of_result(op, 1), *members = json_object_get(schema, "properties");
     json_object_set_new(members, "truncated", json_pack("{s:s}", "type", "boolean"));
     json_object_set_new(members, "note", json_pack("{s:s}", "type", "string"));
     return schema;

@@ -14,8 +14,6 @@
 static const ida_field error[] = {OUT_TEXT("code", ALWAYS), OUT_TEXT("message", ALWAYS), OUT_END};
 static const ida_field error_body[] = {OUT_OBJECT("error", ALWAYS, error), OUT_END};
 
-/* Whatever `fields=` may ask for is a member of the user in full. */
-
 static const char *const directories[] = {"cloud", "onPremises", NULL};
 static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
                                   OUT_WORD("directory", ALWAYS, directories),
@@ -183,6 +181,33 @@ static json_t *responses(const ida_operation *op)
     return out;
 }
 
+/* Operations are grouped by what they are about, which is the beginning of their right's name. */
+static const char *const tags[][2] = {
+    {"people", "Users of the directory: search, look-up, creation, change, offboarding."},
+    {"tasks", "What is queued, running or done, and what became of it."},
+    {"access", "Groups and role templates, who has them and by whose word."},
+    {"requests", "Access requests and their decisions."},
+    {"hygiene", "Stale accounts, empty groups, inactive guests, accounts without a manager."},
+    {"workflows", "Lifecycle workflows and their runs."},
+    {"audit", "The audit log."},
+};
+
+static json_t *tag_of(const ida_operation *op)
+{
+    const char *name = ida_right_name(op->right);
+    return json_stringn(name, strcspn(name, "."));
+}
+
+static json_t *tag_list(void)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        json_array_append_new(list, json_pack("{s:s, s:s}", "name", tags[i][0], "description",
+                                              tags[i][1]));
+    }
+    return list;
+}
+
 static void add_door(json_t *paths, const ida_operation *op, const char *method, const char *name,
                      const char *suffix)
 {
@@ -193,12 +218,11 @@ static void add_door(json_t *paths, const ida_operation *op, const char *method,
         item = json_object();
         json_object_set_new(paths, path, item);
     }
-    json_t *entry = json_pack("{s:o, s:s, s:o}", "operationId",
-                              json_sprintf("%s%s", op->name, suffix), "summary", op->summary,
-                              "responses", responses(op));
-    if (op->description) {
-        json_object_set_new(entry, "description", json_string(op->description));
-    }
+    json_t *entry = json_pack("{s:o, s:[o], s:s, s:s, s:o}", "operationId",
+                              json_sprintf("%s%s", op->name, suffix), "tags", tag_of(op), "summary",
+                              op->summary, "description",
+                              op->description ? op->description : op->summary, "responses",
+                              responses(op));
     json_object_set_new(entry, "parameters", query_parameters(op));
     if (op->body) {
         json_object_set_new(entry, "requestBody", request_body(op));
@@ -229,6 +253,27 @@ static json_t *security_schemes(void)
     return schemes;
 }
 
+/* `servers` of a document that is served at the root. */
+#define ROOT_SERVER "/"
+#define ROOT_SERVERS "\"servers\":[{\"url\":\"" ROOT_SERVER "\"}]"
+
+const char *ida_openapi_at(apr_pool_t *pool, const char *document, const char *uri)
+{
+    static const char own[] = "/v1/openapi.json";
+    size_t len = strlen(uri), own_len = sizeof own - 1;
+    const char *servers = strstr(document, ROOT_SERVERS);
+    if (!servers || len <= own_len || strcmp(uri + len - own_len, own) != 0) {
+        return document;
+    }
+    json_t *base = json_stringn(uri, len - own_len); /* NULL: not UTF-8, so no client wrote it */
+    if (!base) {
+        return document;
+    }
+    ida_json_keep(pool, base);
+    return ida_printf(pool, "%.*s\"servers\":[{\"url\":%s}]%s", (int)(servers - document), document,
+                      ida_json_text(pool, base), servers + strlen(ROOT_SERVERS));
+}
+
 char *ida_openapi(apr_pool_t *pool)
 {
     json_t *paths = json_object(), *schemas = json_object();
@@ -241,18 +286,20 @@ char *ida_openapi(apr_pool_t *pool)
         if (op->alias_path) {
             add_door(paths, op, op->alias_method, op->alias_path, ".alias");
         }
-        json_object_set_new(schemas, op->schema, ida_schema_of_result(op));
+        json_object_set_new(schemas, op->schema, ida_schema_of_result(op, 0));
     }
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
         json_object_set_new(schemas, shared[i].name, ida_schema_of(shared[i].members, 0));
     }
     json_t *document = json_pack(
-        "{s:s, s:{s:s, s:s, s:s}, s:o, s:{s:o, s:o}, s:[{s:[], s:[], s:[]}]}", "openapi", "3.1.0",
-        "info", "title", "Identity administration", "version", "v1", "description",
+        "{s:s, s:{s:s, s:s, s:s}, s:[{s:s}], s:o, s:o, s:{s:o, s:o}, s:[{s:[], s:[], s:[]}]}",
+        "openapi", "3.1.0", "info", "title", "Identity administration", "version", "v1",
+        "description",
         "Looks up, creates and offboards directory users. Writes are queued and carried out at the "
         "asked minute.",
-        "paths", paths, "components", "schemas", schemas, "securitySchemes", security_schemes(),
-        "security", "companyId", "apiUser", "apiKey");
+        "servers", "url", ROOT_SERVER, "tags", tag_list(), "paths", paths, "components", "schemas",
+        schemas, "securitySchemes", security_schemes(), "security", "companyId", "apiUser",
+        "apiKey");
     char *text = ida_json_text(pool, document);
     json_decref(document);
     return text;

@@ -20,5 +20,7 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
 /* OpenAPI 3.1 document made from the operation table; the text is made once by the caller and kept.
  */
 char *ida_openapi(apr_pool_t *pool);
+/* The document with the base URL of the address that it is served at; itself at the root. */
+const char *ida_openapi_at(apr_pool_t *pool, const char *document, const char *uri);
 
 #endif

@@ -107,7 +107,7 @@ static int may_omit(const ida_field *f)
     return 0;
 }
 
-json_t *ida_schema_of_result(const ida_operation *op)
+json_t *ida_schema_of_result(const ida_operation *op, int terse)
 {
     static const ida_field nothing[] = {OUT_END};
     static const ida_field named[] = {OUT_TEXTS("omitted", SOMETIMES), OUT_END};
@@ -124,5 +124,5 @@ json_t *ida_schema_of_result(const ida_operation *op)
     };
     const ida_field one[] = {OUT_INCLUDE(op->output ? op->output : nothing), OUT_INCLUDE(omitted),
                              OUT_END};
-    return ida_schema_of(op->item ? list : one, op->tool != NULL);
+    return ida_schema_of(op->item ? list : one, terse);
 }

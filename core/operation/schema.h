@@ -112,6 +112,6 @@ json_t *ida_schema_of(const ida_field *members, int terse);
 
 /* Of the result. */
 struct ida_operation;
-json_t *ida_schema_of_result(const struct ida_operation *op);
+json_t *ida_schema_of_result(const struct ida_operation *op, int terse);
 
 #endif

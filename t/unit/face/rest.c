@@ -1,6 +1,7 @@
 /* REST as a pure function: routes, the order of what is decided before a body, queries, error
  * bodies, the OpenAPI document. No store is needed for what is refused before one is asked. */
 #include <apr_general.h>
+#include <apr_strings.h>
 #include <stdlib.h>
 
 #include "core/base/json.h"
@@ -187,6 +188,62 @@ static void test_audit(void)
     free(o);
 }
 
+/* Members of a schema that say no type, by name; a generator makes "any" of them. */
+static const char *untyped(const json_t *schema, const char *name)
+{
+    const char *key, *found = json_object_get(schema, "type") || json_object_get(schema, "$ref") ||
+                                      json_object_get(schema, "anyOf")
+                                  ? ""
+                                  : apr_pstrcat(pool, " ", name, NULL);
+    json_t *value, *items = json_object_get(schema, "items");
+    json_object_foreach (json_object_get(schema, "properties"), key, value) {
+        found = apr_pstrcat(pool, found, untyped(value, key), NULL);
+    }
+    return items ? apr_pstrcat(pool, found, untyped(items, name), NULL) : found;
+}
+
+static void test_openapi_types(void)
+{
+    json_t *document = ida_json_load(pool, ida_openapi(pool)), *value, *entry, *one;
+    const char *name, *path, *method, *gaps = "";
+    size_t i;
+    json_object_foreach (json_object_get(json_object_get(document, "components"), "schemas"), name,
+                         value) {
+        is_str(untyped(value, name), "", name);
+    }
+    json_object_foreach (json_object_get(document, "paths"), path, value) {
+        json_object_foreach (value, method, entry) {
+            const char *tag = json_string_value(json_array_get(json_object_get(entry, "tags"), 0));
+            int known = 0;
+            json_array_foreach (json_object_get(document, "tags"), i, one) {
+                known |= tag && strcmp(tag, ida_json_string(one, "name")) == 0;
+            }
+            if (!known || !ida_json_string(entry, "description") ||
+                !ida_json_string(entry, "summary")) {
+                gaps = apr_pstrcat(pool, gaps, " ", method, " ", path, NULL);
+            }
+        }
+    }
+    is_str(gaps, "", "every operation has a tag that is described, a summary and a description");
+}
+
+static void test_openapi_server(void)
+{
+    const char *document = ida_openapi(pool);
+    ok(strstr(document, "\"servers\":[{\"url\":\"/\"}]") != NULL, "at the root");
+    ok(ida_openapi_at(pool, document, "/v1/openapi.json") == document, "is what is kept");
+    static const char *const bases[][2] = {{"/hr/eu", "\"/hr/eu\""}, {"/a\"b", "\"/a\\\"b\""}};
+    for (size_t i = 0; i < 2; i++) {
+        const char *uri = apr_pstrcat(pool, bases[i][0], "/v1/openapi.json", NULL);
+        const char *at = ida_openapi_at(pool, document, uri);
+        ok(ida_json_load(pool, at) &&
+               strstr(at, apr_pstrcat(pool, "[{\"url\":", bases[i][1], "}]", NULL)),
+           "%s is the base of its addresses", bases[i][0]);
+    }
+    ok(ida_openapi_at(pool, document, "/\xff/v1/openapi.json") == document,
+       "no base that is not UTF-8");
+}
+
 static void test_openapi(void)
 {
     json_t *document = ida_json_load(pool, ida_openapi(pool)),
@@ -231,6 +288,8 @@ int main(void)
     test_audit();
     test_openapi();
     test_openapi_user();
+    test_openapi_types();
+    test_openapi_server();
     apr_pool_destroy(pool);
     apr_terminate();
     return done();
