@@ -334,7 +334,7 @@ sub slowness { return build_config()->{sanitizers} ? 5 : 1 }
 # kB of memory that nobody else has, the mean of these processes but for those that have ended; of
 # none at all there is no mean.
 sub own_memory {
-    my (@own) = map { -r "/proc/$_/smaps_rollup" && slurp("/proc/$_/smaps_rollup")
+    my @own = map { (eval { slurp("/proc/$_/smaps_rollup") } // '')
         =~ /^Private_Dirty:\s+(\d+)/m ? $1 : () } @_;
     die "no process is left of @_\n" if !@own;
     return List::Util::sum(@own) / @own;

@@ -242,7 +242,7 @@ sub freeze {
     my ($self) = @_;
     kill STOP => $self->{pid};
     # Every thread has to have stopped; the state is the field behind the name in brackets.
-    Idadmin::Test::within(sub { !grep { Idadmin::Test::slurp($_) !~ /\) T / }
+    Idadmin::Test::within(sub { !grep { (eval { Idadmin::Test::slurp($_) } // "") !~ m{\) T } }
         glob "/proc/$self->{pid}/task/*/stat" });
 }
 sub thaw   { kill CONT => $_[0]{pid} }
