@@ -19,6 +19,7 @@ my @doors = map { [split] } grep {/\S/} split /\n/, <<'END';
     GET    /user/details        people.read
     POST   /user                people.write
     PATCH  /user                people.write
+    POST   /user/update         people.write
     POST   /user/offboard       people.write
     DELETE /user                people.write
     GET    /user/preview        people.write
@@ -27,6 +28,8 @@ my @doors = map { [split] } grep {/\S/} split /\n/, <<'END';
     GET    /events              tasks.read
     DELETE /task                tasks.write
     PATCH  /task                tasks.write
+    POST   /task/cancel         tasks.write
+    POST   /task/reschedule     tasks.write
     POST   /task/retry          tasks.write
     POST   /task/release        tasks.release
     POST   /tasks/change        tasks.write
