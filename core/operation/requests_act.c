@@ -9,7 +9,7 @@
 
 typedef struct request_input {
     const char *service, *user, *justification;
-    const char *id, *decision, *approver, *reason;
+    const char *id, *decision, *approver, *reason, *comment;
 } request_input;
 
 #define TEXT(name, field, flags, most, text)                                \
@@ -123,6 +123,8 @@ static const ida_param decision_members[] = {
          "signed in."),
     {"reason", IDA_PARAM_LINES, .max = IDA_JUSTIFICATION_MAX, .at = offsetof(request_input, reason),
      .about = "Why it is decided so."},
+    {"comment", IDA_PARAM_LINES, .max = IDA_JUSTIFICATION_MAX,
+     .at = offsetof(request_input, comment), .about = "Another name for reason."},
     {0},
 };
 
@@ -136,6 +138,10 @@ static ida_kind check_decision(ida_call *call)
     } else if (!console && !in->approver) {
         ida_fault_add(c, "approver", "is required");
     }
+    if (in->reason && in->comment) {
+        ida_fault_add(c, "comment", "is another name for reason: give one of them");
+    }
+    in->reason = in->reason ? in->reason : in->comment;
     int approves = in->decision && strcmp(in->decision, "approve") == 0;
     if (in->decision && !approves && strcmp(in->decision, "deny") != 0) {
         ida_fault_add(c, "decision", "must be one of approve, deny");

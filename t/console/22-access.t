@@ -161,8 +161,14 @@ sub by_rest {
         { requestId => $id, decision => 'deny', %body }) };
     is($decide->()->{status}, 400, 'who decides must be said');
     is($decide->(approver => upn('bo.ek'))->{status}, 403, 'an approver');
-    good($decide->(approver => upn('eva.berg'), reason => 'no'), 'denied');
-    is($stack->get('/v1/api/access-requests')->{json}{data}{items}[0]{state}, 'denied', 'it is');
+    is($decide->(approver => upn('eva.berg'), reason => 'no', comment => 'no')->{status}, 400,
+        'comment and reason are one');
+    my $denied = good($decide->(approver => upn('eva.berg'), comment => 'no', why => 'x'),
+        'denied');
+    is_deeply([grep {/unknown/} @{ $denied->{warnings} }], ['unknown member "why" was ignored'],
+        'what was ignored is named in this body, too');
+    is_deeply([@{ $stack->get('/v1/api/access-requests')->{json}{data}{items}[0] }{qw(state
+        reason)}], ['denied', 'no'], 'it is, with the comment');
     is($stack->post('/v1/api/access-request/decision', { requestId => $id, decision => 'deny',
         approver => upn('eva.berg') }, key => 'read')->{status}, 403, 'not with a key that reads');
     # As a ticket system carries it: who may decide, the decision, once more after a lost answer.
