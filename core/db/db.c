@@ -18,6 +18,9 @@ static const struct {
     [DB_AUDIT] = {"audit", DB_INGEST},
 };
 
+const int db_statement_ms[DB_ROLE_COUNT] = {
+    [DB_REQUEST] = 10000, [DB_SYNC] = 300000, [DB_INGEST] = 60000};
+
 int64_t db_clock(void)
 {
     struct timespec ts;
