@@ -264,6 +264,9 @@ ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, s
     if (!*(db_is_postgresql(d) ? text->postgresql : text->sqlite)) {
         return IDA_OK;
     }
+    if (!d->in_write && !d->in_read) {
+        d->must_repeat = 0;
+    }
     ida_kind kind = d->driver->run(d, c, statement, args, count, result);
     if (!kind && result->columns != db_row_texts[text->row].count) {
         return misuse(d, c, text->name, "answers with other columns than its row has");
