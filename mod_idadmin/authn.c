@@ -177,7 +177,9 @@ int authn_check(request_rec *r)
     }
     wipe(key);
 
-    const ida_caller_source source = {pool_acquire, pool_release, NULL};
+    /* The share of the company that is named, whoever names it. */
+    const ida_caller_source source = {pool_acquire, pool_release,
+                                      (void *)(company && ida_name_valid(company) ? company : "")};
     const ida_caller *caller = NULL;
     const char *name = ida_name_valid(username) ? username : nobody;
     ida_kind kind = ida_name_valid(company) ? ida_caller_get(child->callers, state->c, &source,

@@ -154,13 +154,23 @@ int charge_person(request_rec *r)
     return status;
 }
 
+/* A key for which nothing was set has a default, so that its requests never take all threads of a
+ * child. */
+static unsigned seats_of(const request_state *state)
+{
+    unsigned own = state->principal->concurrency;
+    return own ? own : IDA_CONCURRENCY_DEFAULT;
+}
+
 /* A seat of the key until its answer begins, or until the request's pool goes, whichever way the
  * request ends. */
 static int take_seat(request_state *state, const char *name)
 {
-    unsigned limit = state->principal->concurrency;
-    int seat = !limit ? 0 : !child->seats ? -1 : seats_take(child->seats, name, limit);
-    state->seat = limit && seat >= 0 ? seat + 1 : 0;
+    if (!child->seats) { /* more children than there is room for: what was set is kept to */
+        return !state->principal->concurrency;
+    }
+    int seat = seats_take(child->seats, name, seats_of(state));
+    state->seat = seat >= 0 ? seat + 1 : 0;
     return seat >= 0;
 }
 
@@ -176,7 +186,7 @@ void charge_leave_seat(request_state *state)
 static int refuse_crowd(request_rec *r, const char *name, const ida_rate *key)
 {
     request_state *state = request_state_of(r);
-    unsigned most = state->principal->concurrency;
+    unsigned most = seats_of(state);
     quota *q = &state->quotas[LIMIT_KEY];
     q->rate = *key;
     q->known = 1;

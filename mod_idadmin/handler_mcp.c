@@ -11,7 +11,7 @@ APLOG_USE_MODULE(idadmin);
 static void run_tool(request_rec *r, ida_call *call, const ida_mcp_message *message,
                      ida_rest_answer *answer)
 {
-    ida_kind kind = pool_acquire(NULL, call->c, &call->store);
+    ida_kind kind = pool_acquire((void *)call->principal->company, call->c, &call->store);
     if (kind) {
         pool_refused(r, call->c);
         ida_mcp_failed(call, message, answer);

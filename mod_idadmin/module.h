@@ -159,8 +159,9 @@ _Atomic uint64_t *shm_overflow_watch(
 /* --- pool.c: store connections of this child --- */
 
 void pool_init(apr_pool_t *pool, server_rec *s);
-ida_kind pool_acquire(void *baton, ida_ctx *c, store **s);
-void pool_release(void *baton, store *s);
+/* `company`: a text, whose share it comes from; "": of requests that name none. */
+ida_kind pool_acquire(void *company, ida_ctx *c, store **s);
+void pool_release(void *company, store *s);
 /* After a refusal by one of them: its message is for the log, and c says the kind's sentence. */
 void pool_refused(request_rec *r, ida_ctx *c);
 /* For a call of an operation: a connection to read with, and the way its write is carried out.

@@ -2,26 +2,21 @@
  */
 #include "mod_idadmin/module.h"
 
-#include <pthread.h>
-#include <time.h>
-
+#include "core/limit/share.h"
 #include "core/store/commit_queue.h"
 
 APLOG_USE_MODULE(idadmin);
 
 #define CONNECTIONS 4 /* of readers: as many served as many requests as 25 */
 #define WRITERS 2     /* of them may be with writers, so that reads find the others */
-#define WAIT_S 5
+#define OF_COMPANY 2  /* of them may be with requests of one company, so that others find the rest \
+                       */
+#define WAIT_MS 5000
 
-/* Handles are made once and connect at their first use. The one given back last goes out first:
- * what it read is still in the processor's reach. */
+/* Handles are made once and connect at their first use. */
 static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t given_back;
-    store *idle[CONNECTIONS];
-    int count;   /* of idle ones */
-    int writing; /* writers who have one */
-    int waiting;
+    store *of_place[CONNECTIONS];
+    share *places;
 } connections;
 
 /* SQLite has one writer at a time: those of this child share a connection and their commits. NULL
@@ -31,72 +26,37 @@ static store_commit_queue *commits;
 void pool_init(apr_pool_t *pool, server_rec *s)
 {
     const char *dsn = config_store(s);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_mutex_init(&connections.lock, NULL);
-    pthread_cond_init(&connections.given_back, &attr);
-    pthread_condattr_destroy(&attr);
-    connections.writing = connections.waiting = 0;
-    for (connections.count = 0; connections.count < CONNECTIONS; connections.count++) {
-        connections.idle[connections.count] = store_make(pool, dsn, DB_REQUEST);
-        connections.idle[connections.count]->task_keys = task_key_ring();
+    connections.places = share_make(
+        pool, (share_size){.places = CONNECTIONS, .writers = WRITERS, .of_company = OF_COMPANY});
+    for (int i = 0; i < CONNECTIONS; i++) {
+        connections.of_place[i] = store_make(pool, dsn, DB_REQUEST);
+        connections.of_place[i]->task_keys = task_key_ring();
     }
     commits = store_sqlite_path(dsn)
                   ? store_commit_queue_make(pool, dsn, DB_REQUEST, task_key_ring())
                   : NULL;
 }
 
-static int available(int writes)
+static void give_back(store *s)
 {
-    return connections.count && !(writes && connections.writing == WRITERS);
+    int place = 0;
+    while (connections.of_place[place] != s) {
+        place++;
+    }
+    share_leave(connections.places, place);
 }
 
-static store *take(int writes)
+static ida_kind acquire(ida_ctx *c, const char *company, store **s, int writes)
 {
-    store *s = NULL;
-    pthread_mutex_lock(&connections.lock);
-    if (!available(writes)) {
-        struct timespec end;
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        end.tv_sec += WAIT_S;
-        connections.waiting++;
-        while (!available(writes) &&
-               pthread_cond_timedwait(&connections.given_back, &connections.lock, &end) == 0) {}
-        connections.waiting--;
-    }
-    if (available(writes)) {
-        s = connections.idle[--connections.count];
-        connections.writing += writes;
-    }
-    pthread_mutex_unlock(&connections.lock);
-    return s;
-}
-
-static void give_back(store *s, int writes)
-{
-    pthread_mutex_lock(&connections.lock);
-    connections.idle[connections.count++] = s;
-    connections.writing -= writes;
-    int waiting = connections.waiting;
-    pthread_mutex_unlock(&connections.lock);
-    if (waiting) {
-        pthread_cond_broadcast(
-            &connections
-                 .given_back); /* to all: the next in line may be a writer who must not have it */
-    }
-}
-
-static ida_kind acquire(ida_ctx *c, store **s, int writes)
-{
-    store *taken = take(writes);
-    if (!taken) {
+    int place = share_take(connections.places, company, writes, WAIT_MS);
+    if (place < 0) {
         c->retry_after = 1;
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store is busy at the moment.");
     }
+    store *taken = connections.of_place[place];
     ida_kind kind = store_connect(taken, c);
     if (kind) {
-        give_back(taken, writes);
+        give_back(taken);
     } else {
         *s = taken;
     }
@@ -112,22 +72,21 @@ void pool_refused(request_rec *r, ida_ctx *c)
     ida_fail(c, kind, "%s", ida_kind_text(kind));
 }
 
-ida_kind pool_acquire(void *baton, ida_ctx *c, store **s)
+ida_kind pool_acquire(void *company, ida_ctx *c, store **s)
 {
-    (void)baton;
-    return acquire(c, s, 0);
+    return acquire(c, company, s, 0);
 }
 
-void pool_release(void *baton, store *s)
+void pool_release(void *company, store *s)
 {
-    (void)baton;
-    give_back(s, 0);
+    (void)company;
+    give_back(s);
 }
 
 void pool_give_back(ida_call *call)
 {
     if (call->store) {
-        give_back(call->store, 0);
+        give_back(call->store);
         call->store = NULL;
     }
 }
@@ -141,10 +100,10 @@ static ida_kind transaction(ida_call *call, store_work work, void *baton)
     if (commits) {
         return store_commit_queue_run(commits, call->c, work, baton);
     }
-    ida_kind kind = acquire(call->c, &s, 1);
+    ida_kind kind = acquire(call->c, call->principal->company, &s, 1);
     if (!kind) {
         kind = store_transaction(s, call->c, work, baton);
-        give_back(s, 1);
+        give_back(s);
     }
     return kind;
 }
@@ -153,5 +112,5 @@ ida_kind pool_serve(ida_call *call)
 {
     call->release = pool_give_back;
     call->transaction = transaction;
-    return acquire(call->c, &call->store, 0);
+    return acquire(call->c, call->principal->company, &call->store, 0);
 }

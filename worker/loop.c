@@ -3,6 +3,7 @@
 #include "worker/loop.h"
 
 #include "core/queue/claim.h"
+#include "worker/hold/crash.h"
 #include "worker/hold/slot.h"
 #include "worker/hold/threads.h"
 #include "worker/run/warm.h"
@@ -116,7 +117,9 @@ static void work(loop *l, runner *rn, apr_pool_t *pool)
         store_is(l, away, c->message);
         if (task) {
             atomic_fetch_add(&l->runs, 1);
+            hold_crash_call_begins(w, task->tenant, task->directory);
             run_task(rn, pool, task, claimed_at);
+            hold_crash_call_ends();
         }
         hold_run_ends(w, rn->slot);
         if (kind && l->drain) {

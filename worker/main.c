@@ -382,6 +382,11 @@ static int work(void *baton)
     return serve(&w, pool, &of->line, &of->signals);
 }
 
+static int died_in_a_directory(void *baton)
+{
+    return hold_crash_has_culprit(((start *)baton)->crashes);
+}
+
 int main(int argc, char **argv)
 {
     static start of;
@@ -416,5 +421,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "idadmin-worker: no memory to be shared: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }
-    return supervise(&of.env, &of.signals, work, &of);
+    const supervised child = {work, died_in_a_directory};
+    return supervise(&of.env, &of.signals, &child, &of);
 }

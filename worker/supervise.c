@@ -10,11 +10,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAUSE_MS 1000
-#define PAUSE_MAX_MS 15000
 #define STEADY_MS 60000 /* who lived as long begins anew with the first pause */
 
-static pid_t begin(const ida_env *env, const sigset_t *signals, int (*work)(void *), void *baton)
+/* Between a death and the next start, doubled with each death of its sort. A death whose cause the
+ * next process keeps away from must not delay the work of others. */
+static const struct {
+    int64_t first, most; /* ms */
+} pauses[] = {{1000, 15000}, {50, 800}};
+
+static pid_t begin(const ida_env *env, const sigset_t *signals, const supervised *of, void *baton)
 {
     pid_t parent = getpid(), child = fork();
     if (child < 0) {
@@ -28,7 +32,7 @@ static pid_t begin(const ida_env *env, const sigset_t *signals, int (*work)(void
             _exit(EXIT_FAILURE);
         }
         pthread_sigmask(SIG_SETMASK, signals, NULL);
-        exit(work(baton));
+        exit(of->work(baton));
     }
     return child;
 }
@@ -55,15 +59,15 @@ static int pause_for(int64_t ms, const sigset_t *signals)
     return number == SIGTERM || number == SIGINT;
 }
 
-int supervise(const ida_env *env, const sigset_t *signals, int (*work)(void *baton), void *baton)
+int supervise(const ida_env *env, const sigset_t *signals, const supervised *of, void *baton)
 {
     sigset_t watched = *signals;
-    int64_t pause = PAUSE_MS;
+    int64_t before[] = {0, 0};
     sigaddset(&watched, SIGCHLD);
     pthread_sigmask(SIG_BLOCK, &watched, NULL);
     for (int ending = 0;;) {
         int64_t begun = ida_monotonic(env);
-        pid_t child = begin(env, signals, work, baton);
+        pid_t child = begin(env, signals, of, baton);
         if (child < 0) {
             return EXIT_FAILURE;
         }
@@ -72,14 +76,16 @@ int supervise(const ida_env *env, const sigset_t *signals, int (*work)(void *bat
             return WEXITSTATUS(status);
         }
         if (ida_monotonic(env) - begun >= STEADY_MS) {
-            pause = PAUSE_MS;
+            before[0] = before[1] = 0;
         }
+        int sort = of->is_explained(baton);
+        int64_t pause = before[sort] ? 2 * before[sort] : pauses[sort].first;
+        before[sort] = pause = pause < pauses[sort].most ? pause : pauses[sort].most;
         ida_log(env, IDA_LOG_ERROR, "IDA0335", "the working process %ld died of signal %d (%s)%s",
                 (long)child, WTERMSIG(status), strsignal(WTERMSIG(status)),
                 ending ? "" : "; it is started again");
         if (ending || pause_for(pause, signals)) {
             return EXIT_FAILURE;
         }
-        pause = 2 * pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
     }
 }

@@ -2,6 +2,7 @@
  * transaction. Must not know how a row is written. */
 #include <apr_strings.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/cache/place.h"
 #include "core/cache/run.h"
@@ -14,6 +15,8 @@
 #define DROP_MEMBERS 2000
 #define SLICES 200 /* of at most 250 members */
 #define SLICES_CHUNK 8
+#define TURN_NAP_MS 100
+#define TURN_TRIES 10
 #define ALWAYS STMT_COUNT
 
 /* --- chunks of a page, inside a transaction --- */
@@ -219,17 +222,31 @@ static ida_kind apply_members(cache_sync *run, ida_ctx *c, const db_result *r, i
 
 /* --- the order --- */
 
-static ida_kind analyze_in_transaction(store *s, ida_ctx *c, void *statement)
+typedef struct analysis {
+    db_statement statement;
+    int64_t done;
+} analysis;
+
+static ida_kind analyze_in_turn(store *s, ida_ctx *c, void *baton)
 {
-    return store_read(s, c, *(const db_statement *)statement, DB_NONE, NULL);
+    analysis *a = baton;
+    ida_kind kind = store_number(s, c, STMT_analyze_turn, DB_NONE, &a->done);
+    return kind || !a->done ? kind : store_read(s, c, a->statement, DB_NONE, NULL);
 }
 
 /* In a transaction, which is repeated where PostgreSQL ended it to undo a deadlock, as with a
- * change of rights on the same tables. */
+ * change of rights on the same tables. The tables are those of all companies: who finds another run
+ * at it waits for a while without a lock in hand, and then goes on without. */
 static ida_kind analyze(cache_sync *run, ida_ctx *c, db_statement statement)
 {
     ida_ctx *b = cache_batch(run, c);
-    return cache_failed(c, b, store_transaction(run->at.s, b, analyze_in_transaction, &statement));
+    analysis a = {statement, 0};
+    ida_kind kind = store_transaction(run->at.s, b, analyze_in_turn, &a);
+    for (int tries = 0; !kind && !a.done && tries < TURN_TRIES; tries++) {
+        nanosleep(&(struct timespec){.tv_nsec = TURN_NAP_MS * 1000000L}, NULL);
+        kind = store_transaction(run->at.s, b, analyze_in_turn, &a);
+    }
+    return cache_failed(c, b, kind);
 }
 
 typedef struct phase {

@@ -18,6 +18,9 @@ static const struct {
     [DB_AUDIT] = {"audit", DB_INGEST},
 };
 
+const int db_statement_ms[DB_ROLE_COUNT] = {
+    [DB_REQUEST] = 10000, [DB_SYNC] = 300000, [DB_INGEST] = 60000};
+
 int64_t db_clock(void)
 {
     struct timespec ts;
@@ -260,6 +263,9 @@ ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, s
     }
     if (!*(db_is_postgresql(d) ? text->postgresql : text->sqlite)) {
         return IDA_OK;
+    }
+    if (!d->in_write && !d->in_read) {
+        d->must_repeat = 0;
     }
     ida_kind kind = d->driver->run(d, c, statement, args, count, result);
     if (!kind && result->columns != db_row_texts[text->row].count) {

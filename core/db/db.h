@@ -96,7 +96,9 @@ ida_kind db_begin(db *d, ida_ctx *c);
 ida_kind db_commit(db *d, ida_ctx *c);
 void db_rollback(db *d);
 int db_in_transaction(const db *d);
-int db_must_repeat(const db *d); /* busy snapshot, 40001, 40P01 */
+/* The engine undid what failed last, a transaction or a statement that stood alone: busy snapshot,
+ * 40001, 40P01. */
+int db_must_repeat(const db *d);
 
 /* Read transaction over several statements that must see one state (SQLite: deferred BEGIN;
  * PostgreSQL: REPEATABLE READ, READ ONLY). */

@@ -57,6 +57,9 @@ struct db {
     int poisoned;          /* a statement failed, the engine refuses all more of this transaction */
 };
 
+/* What one statement may take: on PostgreSQL each, on SQLite those of requests that only read. */
+extern const int db_statement_ms[DB_ROLE_COUNT];
+
 extern const db_driver db_sqlite, db_postgresql;
 
 /* Monotonic milliseconds of the machine: the bounds of waits in the kernel, which no injected clock

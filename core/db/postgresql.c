@@ -7,9 +7,6 @@
 
 #define POOLER "idadmin_pooler="
 
-/* What the server may take for one statement. */
-static const int statement_ms[DB_ROLE_COUNT] = {
-    [DB_REQUEST] = 10000, [DB_SYNC] = 300000, [DB_INGEST] = 60000};
 #define UPGRADE_MS 3600000
 
 /* Our own parameter taken out of keyword text or URI, which libpq would refuse. */
@@ -91,7 +88,7 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
                                                      "idadmin ingest"};
     pg_db *p = apr_pcalloc(pool, sizeof *p);
     p->head = (db){.driver = &db_postgresql, .pool = pool, .env = c->env, .rest = "", .role = role};
-    p->statement_ms = unchecked ? UPGRADE_MS : statement_ms[role];
+    p->statement_ms = unchecked ? UPGRADE_MS : db_statement_ms[role];
 
     /* What stands before dbname is a default that the DSN may override. */
     const char *conninfo = conninfo_of(pool, rest, &p->pooler);

@@ -65,7 +65,7 @@ ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result)
     }
     kind = states[i].kind;
     p->head.broken |= states[i].broken || PQstatus(p->conn) == CONNECTION_BAD;
-    p->head.must_repeat = states[i].repeat && p->head.poisoned;
+    p->head.must_repeat = states[i].repeat;
     if (kind == IDA_CONFLICT) {
         ida_fail(c, kind,
                  "A row of that identity exists already, or one that it refers to does not.");

@@ -166,6 +166,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
         /* Plans that look at bound values (partial indexes do) are thrown away with every new
          * binding. */
         sqlite3_db_config(s->handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
+        sqlite3_progress_handler(s->handle, SQLITE_STEPS_LOOKED, sqlite_is_over, s);
         rc = sqlite_exec(s, common);
     }
     if (rc == SQLITE_OK) {

@@ -25,6 +25,7 @@ typedef struct sqlite_db {
     db_gate gate;
     const char *path;   /* of the file this role writes */
     const char *schema; /* its name in SQL */
+    int64_t read_until; /* db_clock at which the statement that runs is ended; 0: no limit */
     int64_t logged;     /* bytes of pages in its log after the last commit of this connection */
     int64_t log_limit;  /* above which this connection checkpoints */
     sqlite3_stmt *prepared[STMT_COUNT + SQLITE_WORDS]; /* the words behind the statements */
@@ -37,6 +38,9 @@ extern const int sqlite_page_bytes[DB_FILE_COUNT];
 /* --- core/db/sqlite_run.c --- */
 
 int sqlite_is_busy(int rc);
+/* Hook of the library, called every SQLITE_STEPS_LOOKED steps of a statement: 1 ends it. */
+#define SQLITE_STEPS_LOOKED 20000
+int sqlite_is_over(void *baton);
 /* What a result code means for the caller. */
 ida_kind sqlite_fault(sqlite_db *s, ida_ctx *c, const char *what, int rc);
 ida_kind sqlite_take_gate(sqlite_db *s, ida_ctx *c, const char *what);

@@ -13,6 +13,21 @@ int sqlite_is_busy(int rc)
     return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED;
 }
 
+int sqlite_is_over(void *baton)
+{
+    const sqlite_db *s = baton;
+    return s->read_until && db_clock() > s->read_until;
+}
+
+static ida_kind over(sqlite_db *s, ida_ctx *c, const char *what)
+{
+    ida_log(s->head.env, IDA_LOG_WARN, "IDA0106", "store: %s took longer than %d s and was ended",
+            what, db_statement_ms[s->head.role] / 1000);
+    c->retry_after = 1;
+    return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                    "The store took too long for this. Try again in a moment, or ask for less.");
+}
+
 static int is_conflict(int rc)
 {
     return rc == SQLITE_CONSTRAINT_UNIQUE || rc == SQLITE_CONSTRAINT_PRIMARYKEY ||
@@ -46,6 +61,9 @@ ida_kind sqlite_fault(sqlite_db *s, ida_ctx *c, const char *what, int rc)
     if (sqlite_is_busy(rc)) {
         s->head.must_repeat = s->head.in_write || rc == SQLITE_BUSY_SNAPSHOT;
         return busy(s, c, what);
+    }
+    if (rc == SQLITE_INTERRUPT) {
+        return over(s, c, what);
     }
     if (is_conflict(rc)) {
         return ida_fail(
@@ -193,13 +211,15 @@ ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, const db_arg *arg
         return kind;
     }
     if ((rc = bind_all(stmt, args, count)) == SQLITE_OK) {
-        int64_t deadline = db_clock() + DB_PATIENCE_MS;
+        int64_t now = db_clock(), deadline = now + DB_PATIENCE_MS;
+        s->read_until = !writes && d->role == DB_REQUEST ? now + db_statement_ms[d->role] : 0;
         do {
             rc = step_all(stmt, result, c->pool);
             if (rc != SQLITE_DONE) {
                 sqlite3_reset(stmt);
             }
         } while (again(rc, deadline));
+        s->read_until = 0;
     }
     if (rc == SQLITE_DONE && writes) {
         result->changes = sqlite3_changes64(s->handle);

@@ -180,15 +180,17 @@ static int is_candidate(const claim *cl, const row_candidate *row)
 }
 
 /* Reads outside a transaction, so that idle workers take no lock: whoever is found is looked at
- * again under locks. */
+ * again under locks. Probes of held directories come last: a call that hangs, or kills the process,
+ * must not stand before work of directories that are well. */
 static ida_kind try_found(store *s, ida_ctx *c, claim *cl, db_statement look, int max, int *found)
 {
     db_result r;
     ida_kind kind = store_read(s, c, look, DB_ARGS(DB_I(cl->now), DB_I(max)), &r);
     *found = kind ? 0 : r.rows;
-    for (int i = 0; !kind && !cl->task && i < r.rows; i++) {
-        const row_candidate *row = DB_ROW(candidate, &r, i);
-        if (is_candidate(cl, row)) {
+    for (int at = 0; !kind && !cl->task && at < 2 * *found; at++) {
+        int doubtful = at >= *found;
+        const row_candidate *row = DB_ROW(candidate, &r, doubtful ? at - *found : at);
+        if (row->doubtful.number == doubtful && is_candidate(cl, row)) {
             cl->tried++;
             cl->one = (candidate){row->id.text, row->tenant_id.text, row->directory.text,
                                   row->disables.number && !row->started_at.number &&

@@ -17,6 +17,8 @@ int store_schema_version(void)
     return newest;
 }
 
+#define REPEATS 10 /* of transactions that the engine undid */
+
 static void tell(json_t *steps, const char *text)
 {
     if (steps) {
@@ -97,13 +99,45 @@ leave:
     return kind;
 }
 
+/* 1: the engine undid the transaction, as in a deadlock with programs that run meanwhile, and it may
+ * be tried again. */
+static int undone(db *d, ida_ctx *c, ida_kind kind, int *tries)
+{
+    if (!kind || db_is_broken(d) || !db_must_repeat(d) || (*tries)++ == REPEATS) {
+        return 0;
+    }
+    ida_ctx_clear(c);
+    return 1;
+}
+
 static ida_kind upgrade_file(db *d, ida_ctx *c, db_file file, json_t *steps)
 {
-    int more = 1;
+    int more = 1, tries = 0;
     ida_kind kind = IDA_OK;
     while (!kind && more) {
+        size_t told = json_array_size(steps);
         kind = advance(d, c, file, steps, &more);
+        if (undone(d, c, kind, &tries)) {
+            while (json_array_size(steps) > told) {
+                json_array_remove(steps, told);
+            }
+            kind = IDA_OK;
+            more = 1;
+        }
     }
+    return kind;
+}
+
+static ida_kind make_roles(db *d, ida_ctx *c)
+{
+    int tries = 0;
+    ida_kind kind;
+    do {
+        kind = db_schema_begin(d, c);
+        kind = kind ? kind : db_script(d, c, db_roles(d));
+        kind = kind ? kind : db_commit(d, c);
+        db_rollback(d);
+    } while (undone(d, c, kind, &tries));
     return kind;
 }
 
@@ -138,12 +172,7 @@ ida_kind store_schema_roles(const char *dsn, ida_ctx *c)
                         "say who may do what.");
         db_close(d);
     } else if (!kind) {
-        kind = db_schema_begin(d, c);
-        kind = kind ? kind : db_script(d, c, db_roles(d));
-        kind = kind ? kind : db_commit(d, c);
-        if (kind && db_in_transaction(d)) {
-            db_rollback(d);
-        }
+        kind = make_roles(d, c);
         db_close(d);
     }
     apr_pool_destroy(pool);

@@ -21,6 +21,7 @@
 #define ATTEMPT_EVERY_MS 1000
 #define REPEAT_FOR_MS 5000
 #define REPEAT_NAP_MAX_MS 100
+#define READ_REPEATS 10 /* of one statement that the engine undid */
 
 const char *store_default_dsn(void)
 {
@@ -252,6 +253,12 @@ ida_kind store_page_cache(store *s, ida_ctx *c, int kb)
 
 /* --- statements and transactions --- */
 
+static void nap(int ms)
+{
+    struct timespec ts = {ms / 1000, (long)(ms % 1000) * 1000000};
+    nanosleep(&ts, NULL);
+}
+
 ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                     db_result *result)
 {
@@ -264,6 +271,11 @@ ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *
     if (kind && alone && revived(s, c)) {
         kind = db_run(s->db, c, statement, args, count, result);
     }
+    for (int tries = 0; kind && alone && db_must_repeat(s->db) && tries < READ_REPEATS; tries++) {
+        ida_ctx_clear(c);
+        nap(REPEAT_NAP_MAX_MS);
+        kind = db_run(s->db, c, statement, args, count, result);
+    }
     return kind;
 }
 
@@ -274,12 +286,6 @@ static ida_kind begin(store *s, ida_ctx *c, ida_kind (*how)(db *, ida_ctx *))
         kind = how(s->db, c);
     }
     return kind;
-}
-
-static void nap(int ms)
-{
-    struct timespec ts = {ms / 1000, (long)(ms % 1000) * 1000000};
-    nanosleep(&ts, NULL);
 }
 
 typedef struct store_closing {

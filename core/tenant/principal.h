@@ -26,6 +26,9 @@ typedef enum ida_area {
 } ida_area;
 #define IDA_AREAS(area) (1u << (area))
 
+/* Requests under way at the same time, of a key for which nothing is said. */
+#define IDA_CONCURRENCY_DEFAULT 16
+
 typedef struct ida_principal {
     const char *company; /* tenant ID */
     const char *username;
@@ -33,7 +36,7 @@ typedef struct ida_principal {
     ida_access_level access;
     unsigned areas; /* set of IDA_AREAS(...) it is limited to; 0 = everything that `access` says */
     ida_rate rate;  /* key's own limit; limit 0 = none of its own */
-    unsigned concurrency; /* requests that may be under way at the same time; 0 = no limit */
+    unsigned concurrency; /* requests that may be under way at the same time; 0: the default */
     int64_t expires_at;   /* ms UTC, 0 = never */
     const char *from; /* networks it may be used from (core/base/network.h); NULL = from anywhere */
 } ida_principal;

@@ -3,10 +3,12 @@
 # process.
 use strict;
 use warnings;
+use JSON::PP ();
 use Test::More;
 use Idadmin::Test qw(on_one_engine within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Fault ();
+use Idadmin::Test::Slapd ();
 use Idadmin::Test::Stack ();
 
 plan skip_all => 'a crash on purpose is a report of the sanitizers'
@@ -50,7 +52,7 @@ sub one_hurts_itself {
     is($well->wait_task($other)->{state}, 'done', 'the other company is served');
     $fault->speed(1);
     ok(within(sub { held($stack, $sick->{company}) }), 'the directory is held');
-    like(held($stack, $sick->{company}), qr/died of signal \d+ \(\w.*\) in a call of it/,
+    like(held($stack, $sick->{company}), qr/died of signal \d+ \(\w.*\) in work for it/,
         'for that reason');
     is(held($stack, $well->{company}), undef, 'the other company\'s is not');
     ok($worker->running && $worker->pid == $pid, 'the service is the same process');
@@ -77,14 +79,79 @@ sub one_hurts_itself {
     is(held($stack, $sick->{company}), undef, 'and nothing is held');
 }
 
+# A hire is in its directory's hands when the process dies of something else: the next process goes
+# on with it although no limit of time is ever reached.
+sub goes_on_at_once {
+    my ($well, $fault) = @_;
+    my ($worker, $cloud) = ($well->worker, $well->cloud);
+    $cloud->control(faults => { method => '^POST$', path => '^/users$', do => 'hold',
+        when => 'after', count => 1 });
+    my $task = $well->post('/v1/api/user', { firstname => 'In', surname => 'Hand',
+        country => 'SE' })->{json}{data}{taskId};
+    ok(within(sub { $cloud->user('in.hand@acme.example') }), 'a hire is in hand');
+    $fault->speed(0);
+    my $before = crashes($well);
+    kill ABRT => $worker->working;
+    ok(within(sub { crashes($well) > $before }), 'the process dies');
+    $cloud->control(release => JSON::PP::true());
+    is($well->wait_task($task)->{state}, 'done', 'the next one goes on with it at once');
+    is_deeply([values %{ $cloud->counters->{createdByMarker} }],
+        [(1) x values %{ $cloud->counters->{createdByMarker} }], 'nobody is made twice');
+    $fault->speed(1);
+}
+
+# Three companies whose directory kills whoever calls it and two workers: each worker dies of each
+# directory once at most, and the other company's hires wait for no limit of time.
+sub each_is_left_alone {
+    my ($stack, $fault, $expected) = @_;
+    my $slapd  = Idadmin::Test::Slapd->new;
+    my $second = $stack->new_worker(env => $fault->env);
+    $second->expect_log(@$expected);
+    my @sick;
+    for my $number (1 .. 3) {
+        my $sick = bless { %$stack, company => "sick$number", keys => {}, client => {},
+            slapd => $slapd }, ref $stack;
+        $sick->_begin_tenant;
+        push @sick, $sick->wait_synced;
+    }
+    my $deaths = sub { my $text = $stack->worker->log_text . $second->log_text;
+        return scalar(() = $text =~ /IDA0335/g) };
+    my $before = $deaths->();
+    $fault->arm(kinds => ['connect'], port => port_of($slapd->ldaps_url), at => 1,
+        times => 0, how => 'abort');
+    # What is open is let go; the clock stands before the next synchronisation is due.
+    $fault->speed(0);
+    $_->apply_tenant($_->tenant_document(name => 'Sick')) for @sick;
+    $_->post('/v1/api/user', { firstname => 'Sick', surname => 'Too' }) for @sick;
+    my @waiting = @sick;
+    for (my $number = 0; $number < 40 && @waiting; $number++) {
+        my $task = $stack->post('/v1/api/user', { firstname => 'Well',
+            surname => "Too$number" })->{json}{data}{taskId};
+        is($stack->wait_task($task)->{state}, 'done', "hire $number is done");
+        @waiting = grep { !held($stack, $_->{company}) } @waiting;
+    }
+    ok(within(sub { @waiting = grep { !held($stack, $_->{company}) } @waiting; !@waiting }),
+        'each is held');
+    my $died = $deaths->() - $before;
+    cmp_ok($died, '<=', 6, "each killed each worker once at most ($died deaths)");
+    $_->ctl_ok('sync', $_->{company}) for @sick;
+    $fault->disarm;
+    $fault->speed(1);
+    $second->stop;
+    $slapd->stop;
+}
+
 on_one_engine {
     my ($engine) = @_;
     my $fault = Idadmin::Test::Fault->new('idadmin-worker');
     my $stack = Idadmin::Test::Stack->new(engine => $engine, worker => { env => $fault->env });
     my $acme  = $stack->beside_in_the_cloud;
-    $stack->worker->expect_log(qr/IDA0335/, qr/IDA0314.*died of signal/, qr/IDA0323/, qr/IDA0321/);
+    my @expected = (qr/IDA0335/, qr/IDA0314.*died of signal/, qr/IDA0323/, qr/IDA0321/);
+    $stack->worker->expect_log(@expected);
     one_hurts_itself($stack, $acme, $fault, abort => $stack->slapd->ldaps_url, 0);
     one_hurts_itself($acme, $stack, $fault, segfault => $acme->cloud->url, 1);
+    goes_on_at_once($acme, $fault);
+    each_is_left_alone($stack, $fault, \@expected);
 
     # The service as a whole: no working process outlives it, TERM ends both.
     my $worker = $stack->worker;

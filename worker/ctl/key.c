@@ -243,8 +243,7 @@ const ctl_command ctl_key_commands[] = {
       {"rate-limit", "RATE",
        "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
       {"concurrency", "N",
-       "requests of the key that may be under way at the same time, 1 to 1000; else as many as "
-       "come"},
+       "requests of the key that may be under way at the same time, 1 to 1000; else 16"},
       {"from", "CIDR,...",
        "networks it may be used from, such as 192.0.2.0/24,2001:db8::/32; else from anywhere"},
       {"scopes", "NAME,...",

@@ -6,10 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "worker/hold/health.h"
 
 #define CALLS_MAX 512
+#define DEPTH_MAX 4
+#define LEFT_ALONE_S 300 /* at least: a directory that killed a process */
 #define STACK_SIZE 32768 /* of the handler: the thread's own may be what overflowed */
 
 typedef struct crash_call {
@@ -31,7 +34,14 @@ static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP,
 static struct sigaction before[CRASHES]; /* a sanitizer's report, or the default */
 static crash_note *shared;
 
+/* A thread's work in a directory, within its work in another one: that of the inner one counts. */
+typedef struct crash_place {
+    char tenant[72];
+    ida_directory_kind directory;
+} crash_place;
+
 static _Thread_local crash_call *mine;
+static _Thread_local crash_place outer[DEPTH_MAX];
 static _Thread_local int depth;
 static _Thread_local char stack[STACK_SIZE];
 
@@ -78,6 +88,11 @@ static void name(const worker *w, int start, char id[static sizeof w->id])
     snprintf(id, sizeof w->id, start > 1 ? "%.*s.%d" : "%.*s", most, w->service, start);
 }
 
+int hold_crash_has_culprit(const crash_note *note)
+{
+    return note->culprit != 0;
+}
+
 void hold_crash_begins(worker *w, crash_note *note)
 {
     if (!note->starts++) {
@@ -85,7 +100,6 @@ void hold_crash_begins(worker *w, crash_note *note)
     }
     memcpy(w->service, note->service, sizeof w->service);
     w->starts = note->starts;
-    w->begun_at = ida_monotonic(&w->env);
     name(w, w->starts, w->id);
     take_suspect(w, note);
     note->signal = note->culprit = note->threads = 0;
@@ -95,6 +109,27 @@ void hold_crash_begins(worker *w, crash_note *note)
     for (size_t i = 0; i < CRASHES; i++) {
         sigaction(crashes[i], &act, &before[i]);
     }
+}
+
+/* What a person had asked of the directory is answered by the death: asked once, tried once. */
+static ida_kind end_requests(worker *w, store *main, apr_pool_t *pool, const store_directory *state,
+                             const char *before_us, const char *why)
+{
+    store_check check;
+    ida_kind kind = state->sync_requested_at
+                        ? store_sync_request_done(main, worker_ctx(w, pool), w->suspect.tenant,
+                                                  w->suspect.directory, state->sync_requested_at)
+                        : IDA_OK;
+    kind = kind ? kind
+                : store_check_get(main, worker_ctx(w, pool), w->suspect.tenant,
+                                  w->suspect.directory, &check);
+    if (kind || !check.worker || check.finished_at || strcmp(check.worker, before_us) != 0) {
+        return kind;
+    }
+    json_t *lines = ida_json_keep(pool, json_array());
+    json_array_append_new(lines,
+                          json_pack("{s:s, s:b, s:s}", "check", "worker", "ok", 0, "detail", why));
+    return store_check_done(main, worker_ctx(w, pool), &check, ida_json_text(pool, lines));
 }
 
 int hold_crash_settled(worker *w, store *main, apr_pool_t *pool)
@@ -119,14 +154,16 @@ int hold_crash_settled(worker *w, store *main, apr_pool_t *pool)
     }
     directory_error e = {
         .class = DIRECTORY_CONFIG,
+        .retry_after_s = LEFT_ALONE_S,
         .message = ida_printf(pool,
-                              "the worker died of signal %d (%s) in a call of it and was started "
+                              "the worker died of signal %d (%s) in work for it and was started "
                               "again. Report that together with what the directory holds; "
                               "idadminctl sync tries anew",
                               w->suspect.signal, strsignal(w->suspect.signal))};
-    hold_put(w, main, pool, w->suspect.tenant, w->suspect.directory,
-             (hold_known){.failures = state.hold_reason ? state.hold_failures : 0}, &e);
-    return 1;
+    const char *why = hold_put(
+        w, main, pool, w->suspect.tenant, w->suspect.directory,
+        (hold_known){.failures = state.hold_reason ? state.hold_failures : 0}, &e);
+    return !end_requests(w, main, pool, &state, before_us, why);
 }
 
 /* The place of a thread is its own for as long as the process lives. */
@@ -143,22 +180,33 @@ static crash_call *place(void)
     return &shared->calls[at];
 }
 
+static void is_at(const char *tenant, ida_directory_kind where)
+{
+    mine->busy = 0; /* a crash in the midst of this blames nobody rather than a mixture */
+    snprintf(mine->tenant, sizeof mine->tenant, "%s", tenant);
+    mine->directory = where;
+    mine->busy = 1;
+}
+
 void hold_crash_call_begins(worker *w, const char *tenant, ida_directory_kind where)
 {
-    if (depth++ || !w->service[0]) {
-        return;
+    mine = mine || !w->service[0] ? mine : place();
+    if (mine && depth < DEPTH_MAX) {
+        if (depth) {
+            memcpy(outer[depth].tenant, mine->tenant, sizeof outer[depth].tenant);
+            outer[depth].directory = mine->directory;
+        }
+        is_at(tenant, where);
     }
-    mine = mine ? mine : place();
-    if (mine) {
-        snprintf(mine->tenant, sizeof mine->tenant, "%s", tenant);
-        mine->directory = where;
-        mine->busy = 1;
-    }
+    depth++;
 }
 
 void hold_crash_call_ends(void)
 {
-    if (--depth == 0 && mine) {
+    depth--;
+    if (mine && !depth) {
         mine->busy = 0;
+    } else if (mine && depth < DEPTH_MAX) {
+        is_at(outer[depth].tenant, outer[depth].directory);
     }
 }

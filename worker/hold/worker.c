@@ -54,14 +54,15 @@ void worker_settings_set(worker *w, const worker_config *config)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* The processes of this service before this one are dead for certain: a directory may still carry
- * out a call of theirs, for as long as one may take. */
+/* The processes of this service before this one are dead for certain: their supervisor has seen it.
+ * A directory may still carry out the last call of one, which the successor finds by looking before
+ * it acts, as after every lost answer. */
 int worker_holds_no_more(const worker *w, const char *owner, int64_t since)
 {
     int64_t now = ida_monotonic(&w->env);
     return now - since > LEASE_MS ||
            (w->service[0] && strncmp(owner, w->service, strlen(w->service)) == 0 &&
-            strcmp(owner, w->id) != 0 && now - w->begun_at > DIRECTORY_CALL_MS);
+            strcmp(owner, w->id) != 0);
 }
 
 int worker_stopping(void *w)

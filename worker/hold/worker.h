@@ -55,7 +55,6 @@ typedef struct worker {
                          after the other: those before this one touch nothing more. "": not
                          supervised */
     int starts;                /* this one's number */
-    int64_t begun_at;          /* monotonic ms */
     struct {
         int signal; /* 0: none */
         char tenant[72];
@@ -80,8 +79,8 @@ void worker_init(worker *w, const ida_env *env, const worker_config *config, apr
 void worker_settings(worker *w, apr_pool_t *pool, worker_config *out);
 void worker_settings_set(worker *w, const worker_config *config);
 
-/* 1: this holder, whose heartbeat stands still since then (monotonic ms), can be in no directory
- * call any more. */
+/* 1: this holder, whose heartbeat stands still since then (monotonic ms), calls no directory any
+ * more. */
 int worker_holds_no_more(const worker *w, const char *owner, int64_t since);
 
 /* Non-zero once the worker shall end; usable as a callback. */

@@ -195,6 +195,22 @@ static void test_uncounted(void)
     }
 }
 
+/* Another company's run analyzes the same tables and does not come to its end: no statement of this
+ * one waits for a lock of that one, or a limit of time would end it. */
+static void beside_another(void)
+{
+    PGconn *conn = PQconnectdb(dsn + 6);
+    PQclear(PQexec(conn, "BEGIN; SELECT pg_advisory_xact_lock(7317); ANALYZE cache.staging,"
+                         " cache.directory_user, cache.membership"));
+    ok(PQtransactionStatus(conn) == PQTRANS_INTRANS, "another run analyzes");
+    cache_sync *run = begin();
+    group(run, "g");
+    slice(run, "g", 0, 10);
+    end(run);
+    is_int(failures, 0, "this one goes on without");
+    PQfinish(conn);
+}
+
 int main(void)
 {
     setup();
@@ -208,6 +224,9 @@ int main(void)
         c = fresh();
         test_counted();
         test_uncounted();
+        if (strncmp(dsn, "pgsql:", 6) == 0) {
+            beside_another();
+        }
         ok(!failures, "%s: member counts of first loads", engine);
         store_disconnect(s);
     }
