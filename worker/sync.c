@@ -393,7 +393,8 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
                 (long long)summary.deleted_groups, (long long)summary.unresolved);
         return 0;
     }
-    if (worker_stopping(w)) {
+    if (must_stop(job)) { /* the worker ends, or the lease went: no failure of the directory */
+        *wait = FAILED_WAIT_MS;
         return 1;
     }
     const char *message = e.message ? e.message : directory_class_text(class);

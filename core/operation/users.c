@@ -182,6 +182,6 @@ const ida_operation ida_op_users_search = {
         "dates (all that is given must hold), ordered by display name; whose UPN is the query "
         "comes first. Use it to find somebody's exact UPN, who reports to whom, or to count people "
         "(totalCount, exact up to 10,000; then totalCountIsMinimum); use get_user for all details "
-        "of one person. As of the last directory sync (asOf).",
+        "of one person.",
     .item = ida_person_row_members,
 };

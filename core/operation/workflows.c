@@ -64,10 +64,10 @@ const ida_operation ida_op_workflows = {
     .tool = "list_workflows",
     .title = "List workflows",
     .lists = 1,
-    .description = "Lists the tenant's lifecycle workflows, ordered by name: trigger (userCreate, "
-                   "userUpdate, userDelete), whether active, number of actions. Use it to find the "
-                   "exact name for get_workflow_runs, which shows what a workflow did. It does not "
-                   "show the actions' settings and starts nothing.",
+    .description =
+        "Lists the tenant's lifecycle workflows, ordered by name: trigger (userCreate, "
+        "userUpdate, userDelete), whether active, number of actions. Use it to find the "
+        "exact name for get_workflow_runs, which shows what a workflow did. It starts nothing.",
     .item = list_item,
 };
 
@@ -249,8 +249,8 @@ const ida_operation ida_op_workflow_runs = {
         "status and error detail of every action; a leaver's run also lists the groups that were "
         "revoked and those that could not be, with the reason. Narrow it by workflow, user, status "
         "and time: \"what failed this week\" is status failed with from. list_workflows shows the "
-        "names. Runs belong to a name: history from before a rename stays under the former one, "
-        "which can still be asked for. Depth is bounded by the tenant's task history.",
+        "names. History from before a rename stays under the former name. Depth is bounded by the "
+        "tenant's task history.",
     .item = run_item,
     .output = runs_result,
 };

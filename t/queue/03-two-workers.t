@@ -15,14 +15,23 @@ sub open_tasks { my ($stack) = @_;
     my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ('queued', 'running')");
     return $row->[0] }
 
+# As a client does: 503 with Retry-After, which a busy machine brings about, is asked again.
+sub queue_one {
+    my ($stack, $first, $last) = @_;
+    my $answer;
+    within(sub {
+        $answer = $stack->post('/v1/api/user', { firstname => $first, surname => $last },
+            headers => { 'Idempotency-Key' => "$first-$last" });
+        return $answer->{status} != 503;
+    });
+    return $answer->{status} == 200 ? $answer->{json}{data}{taskId} : "status $answer->{status}";
+}
+
 sub queue_many {
     my ($stack, $prefix, $each) = @_;
     return map {@$_} in_parallel(4, sub {
         my ($index) = @_;
-        return [map { my $answer = $stack->post('/v1/api/user',
-            { firstname => "$prefix$index", surname => "N$_" });
-            $answer->{status} == 200 ? $answer->{json}{data}{taskId}
-            : "status $answer->{status}" } 1 .. $each];
+        return [map { queue_one($stack, "$prefix$index", "N$_") } 1 .. $each];
     });
 }
 

@@ -178,7 +178,8 @@ sub stop {
 # A fresh, empty database; returns its name.
 sub create_database {
     my ($self) = @_;
-    my $name = "idadmin_$$" . '_' . ++$self->{databases};
+    # A long run uses numbers of processes again.
+    my $name = join '_', 'idadmin', $$, $^T, ++$self->{databases};
     $self->sql('postgres',
         "CREATE DATABASE $name TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'");
     return $name;
