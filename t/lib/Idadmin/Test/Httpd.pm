@@ -300,14 +300,28 @@ sub _generations {
     return $count;
 }
 
-# Graceful restart; returns when the new generation serves.
+# Those of these processes that accept connections.
+sub _listening {
+    my (@pids) = @_;
+    my %listens;
+    for my $line (map { split /\n/, Idadmin::Test::slurp($_) } grep { -e }
+        map {"/proc/net/$_"} qw(tcp tcp6)) {
+        my (undef, undef, undef, $state, @more) = split ' ', $line;
+        $listens{"socket:[$more[5]]"} = 1 if $state eq '0A';
+    }
+    return grep { grep { $listens{ readlink($_) // '' } } glob "/proc/$_/fd/*" } @pids;
+}
+
+# Graceful restart; returns when the new generation serves, and no child of the old one accepts a
+# connection any more.
 sub graceful {
     my ($self) = @_;
     my $before = $self->_generations;
     my %old = map { $_ => 1 } $self->children;
     kill USR1 => $self->{pid};
     Idadmin::Test::within(sub {
-        $self->_generations > $before && grep({ !$old{$_} } $self->children) >= 1;
+        $self->_generations > $before && grep({ !$old{$_} } $self->children) >= 1
+            && !_listening(keys %old);
     }) or die "httpd did not come back from its graceful restart\n";
     return $self;
 }
