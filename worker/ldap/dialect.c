@@ -193,6 +193,7 @@ static const ld_dialect dialects[] = {
         .locked = "000001010000Z",
         .lock_missing = "the server does not know pwdAccountLockedTime, so accounts cannot be "
                         "disabled: load the ppolicy overlay",
+        .policy = "pwdPolicySubentry",
         .password_unlocks = 1,
         .needs_member = 1,
         .sync = LD_SYNC_SYNCREPL,

@@ -55,7 +55,9 @@ typedef struct ld_dialect {
     const char *lock, *locked;
     long lock_bit;
     const char *lock_missing; /* sentence for people when the server does not know `lock` */
-    int password_unlocks;     /* a new password lifts the lock of a disabled account */
+    const char *policy;   /* attribute of a person that names the password policy which gives `lock`
+                             its effect; NULL: `lock` works by itself */
+    int password_unlocks; /* a new password lifts the lock of a disabled account */
     const char *password_age; /* set to "0" beside a new password: it must be changed; NULL: see
                                  worker/ldap/update.c */
     const char

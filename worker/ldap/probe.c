@@ -250,9 +250,28 @@ static void check_stamps(probe *p)
                            "group where there are any");
 }
 
+/* The lock of an account takes effect only under a policy. Which one applies to whom is a setting
+ * of the server that our account rarely may read, so one that is seen has to do. */
+static void check_policy(probe *p)
+{
+    ld_call *k = p->k;
+    const char *no_effect =
+        "no password policy with pwdLockout TRUE is seen: a locked account can still sign in. "
+        "Offboardings replace the password as well, other disabled accounts keep theirs. Add such "
+        "a "
+        "policy, name it in ppolicy_default, and let our account read it";
+    directory_class class = ld_lock_holds(k, k->d->user_base)
+                                ? DIRECTORY_OK
+                                : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", no_effect);
+    directory_report_judge(&p->report, "password policy", class,
+                           "one with pwdLockout TRUE is seen: make sure that ppolicy_default names "
+                           "it, so that a locked account cannot sign in");
+}
+
 static void check_openldap(probe *p, int64_t bound_at)
 {
     const directory *d = p->k->d;
+    check_policy(p);
     directory_report_line(
         &p->report, "content synchronisation", d->offers_sync != 0,
         d->offers_sync > 0 ? "offered (syncprov)"

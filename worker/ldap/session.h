@@ -59,7 +59,7 @@ struct directory {
     int offers_password;    /* Password Modify (RFC 3062) */
     int offers_post_read;   /* the entry as a write left it, in the write's answer (RFC 4527) */
     const char *subschema, *vendor, *root,
-        *service;            /* of Active Directory: naming context, entry of this server */
+        *service; /* root: the naming context; service: in Active Directory, this server's entry */
     struct berval own_sid;   /* of our account; bv_val NULL: not told */
     const ld_schema *schema; /* read at first use */
     const char *own_key;     /* DN key of our account, once asked for */
@@ -250,6 +250,10 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
 int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, cache_group *group);
 /* What makes the account enabled or disabled, from what `entry` shows now. */
 void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mods *mods);
+/* 1 when a policy with pwdLockout TRUE, which gives `lock` its effect, is seen for the entry: the
+ * one that the entry names, or any in the naming context. Always 1 where `lock` works by itself. A
+ * failure counts as not seen. */
+int ld_lock_holds(ld_call *k, const char *dn);
 int ld_is_placeholder(const directory *d, const char *member_key, const char *group_key);
 
 /* The user's entry by ID, anywhere in scope. NOT_FOUND only after the base itself proved readable.

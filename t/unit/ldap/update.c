@@ -148,6 +148,62 @@ static void passwords(directory *d)
          "delete: pwdCheckQuality\\n-\\ndelete: pwdMinLength\\n\"); 1");
 }
 
+static void policy_locks(const char *value)
+{
+    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
+         "modify\\nreplace: pwdLockout\\npwdLockout: %s\\n\"); 1",
+         value);
+}
+
+/* A leaver of a server whose policy gives a lock no effect. */
+static void leavers(directory *d)
+{
+    directory_error e;
+    directory_user after;
+    const char *elin = id_of(d, "elin.strand"), *proof = NULL;
+    json_t *report = ida_json_keep(pool, json_array());
+    policy_locks("FALSE");
+    is_class(ops->update(d, pool, elin, NULL, 0, 0, &after, &e), DIRECTORY_OK, &e, "locked");
+    is_str(perl("$s->bind_code('elin.strand')"), "0", "the lock has no effect: she signs in");
+    ok(warned(&after, "pwdLockout"), "a warning says so");
+    is_class(ops->probe(d, pool, report, &e), DIRECTORY_CONFIG, &e, "the doctor finds it");
+    ok(strstr(json_dumps(report, 0), "pwdLockout TRUE is seen: a locked") != NULL, "and says why");
+    is_class(ops->discard_password(d, pool, elin, &proof, &e), DIRECTORY_OK, &e,
+             "her password is replaced");
+    ok(proof && *proof, "the server shows when (%s)", proof ? proof : "not");
+    is_str(perl("$s->bind_code('elin.strand')"), "49", "she does not sign in any more");
+    ok(attribute("elin.strand", "userPassword")[0] == '{', "it is stored hashed");
+    is_class(ops->disable(d, pool, elin, &after, &e), DIRECTORY_OK, &e, "and locked again");
+    ok(warned(&after, "pwdLockout"), "with the same warning");
+    const char *known = proof;
+    is_class(ops->discard_password(d, pool, elin, &proof, &e), DIRECTORY_ALREADY, &e,
+             "again: already");
+    is_str(proof, known, "as it was");
+    is_str(attribute("elin.strand", "pwdAccountLockedTime"), "000001010000Z", "the lock stays");
+    known = proof = "20200101000000Z";
+    is_class(ops->discard_password(d, pool, elin, &proof, &e), DIRECTORY_OK, &e,
+             "a password that somebody set since goes too");
+    ok(strcmp(proof, known) != 0, "with another time");
+    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
+         "modify\\nadd: pwdMinAge\\npwdMinAge: 86400\\n\"); 1");
+    proof = NULL;
+    is_class(ops->discard_password(d, pool, elin, &proof, &e), DIRECTORY_OK, &e,
+             "a policy that refuses a new password so soon");
+    is_str(attribute("elin.strand", "userPassword"), "", "there is none then");
+    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
+         "modify\\ndelete: pwdMinAge\\n\"); 1");
+    policy_locks("TRUE");
+    is_class(ops->disable(d, pool, elin, &after, &e), DIRECTORY_OK, &e,
+             "under a policy that locks");
+    ok(!after.warnings, "no warning");
+    proof = NULL;
+    is_class(ops->discard_password(d, pool, id_of(d, "bo.ek"), &proof, &e), DIRECTORY_PROTECTED, &e,
+             "a protected account keeps its password");
+    proof = NULL;
+    is_class(ops->discard_password(d, pool, "00000000-0000-0000-0000-000000000000", &proof, &e),
+             DIRECTORY_NOT_FOUND, &e, "nobody: not found");
+}
+
 static void managers(directory *d)
 {
     directory_error e;
@@ -332,6 +388,7 @@ int main(void)
     perl("$s = Idadmin::Test::Slapd->new(overlays => ['ppolicy', 'syncprov']); 1");
     d = session();
     moves(d, "a server that does not");
+    leavers(d);
     ops->close(d);
     return done();
 }
