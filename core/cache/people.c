@@ -348,10 +348,10 @@ ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int6
 static void listed_of(const db_result *r, int i, void *out)
 {
     const row_group_listed *row = DB_ROW(group_listed, r, i);
-    *(cache_listed_group *)out = (cache_listed_group){row->directory.text,     row->id.text,
-                                                      row->name.text,          row->kind.text,
-                                                      row->description.text,   row->name_key.text,
-                                                      row->member_count.number};
+    *(cache_listed_group *)out = (cache_listed_group){
+        row->directory.text,      row->id.text,           row->name.text,
+        row->kind.text,           row->description.text,  row->name_key.text,
+        row->member_count.number, row->others.number != 0};
 }
 
 #define FILTERED(f)                                                              \

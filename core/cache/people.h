@@ -104,7 +104,8 @@ ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int6
 typedef struct cache_listed_group {
     const char *directory, *id, *name, *kind, *description, *name_key; /* in the order of name_key,
                                                                           id */
-    int64_t member_count;
+    int64_t member_count;                                              /* users and groups */
+    int others; /* has members that are neither, or that are not known (devices, contacts) */
 } cache_listed_group;
 
 typedef struct cache_group_filter {

@@ -263,6 +263,18 @@ ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directo
                       group_of, sizeof **groups, groups, count);
 }
 
+ida_kind cache_group_others(store *s, ida_ctx *c, const char *tenant, const ida_group *group,
+                            int *others)
+{
+    int64_t number = 0;
+    ida_kind kind = store_number(s, c, STMT_group_others,
+                                 DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(group->directory)),
+                                         DB_T(group->id)),
+                                 &number);
+    *others = number > 0;
+    return kind;
+}
+
 /* Among groups of one folded name (rows from, to): the only one written exactly so, or the only
  * one; a copy synced from the other directory stands back behind its original. -1: not unique. */
 static int pick(const db_result *r, int from, int to, const char *name)

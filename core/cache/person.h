@@ -56,6 +56,10 @@ typedef struct ida_group {
 } ida_group;
 ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                            const char *user_id, const ida_group **groups, int *count);
+/* *others: 1 when the group has members that are none of the cache's users and groups (devices,
+ * contacts, service principals), which member_count leaves out. */
+ida_kind cache_group_others(store *s, ida_ctx *c, const char *tenant, const ida_group *group,
+                            int *others);
 /* By ID or unique name; IDA_NOT_FOUND; IDA_CONFLICT when the name is not unique. */
 ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *group,
                           ida_group **out);
