@@ -133,8 +133,9 @@ typedef struct directory_ops {
     directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create,
                               directory_user *user, directory_error *e);
 
-    /* `manager_upn` NULL: nobody. DIRECTORY_NOT_FOUND with field "manager": the manager is not
-     * there (else: the user is not). */
+    /* `manager_upn`: a UPN, or the ID of an account of this directory; NULL: nobody.
+     * DIRECTORY_NOT_FOUND with field "manager": the manager is not there (else: the user is not).
+     */
     directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id,
                                    const char *manager_upn, const char **manager_id,
                                    directory_error *e);

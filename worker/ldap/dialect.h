@@ -50,6 +50,7 @@ typedef struct ld_dialect {
     size_t login_max;   /* characters; 0: no limit */
     const char *const *sign_ins; /* last successful sign-in, best first; NULL-terminated */
     int filetime;                /* sign-in times count 100 ns since 1601; else generalized time */
+    const char *expires; /* when the account ends whatever `lock` says; a time as in `sign_ins` */
     /* What says "disabled": an attribute with this value (any other is a temporary lock-out and
      * counts as enabled), or with this bit. */
     const char *lock, *locked;

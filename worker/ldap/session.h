@@ -108,8 +108,8 @@ const char *ld_server_url(const directory *d);
 /* --- entries as values (worker/ldap/value.c) --- */
 
 typedef struct ld_attribute {
-    const char *name;      /* without options */
-    const char *option;    /* what stood behind the first semicolon ("range=0-1499"), or NULL */
+    const char *name;      /* without options; attributes with others than a range are left out */
+    const char *option;    /* "range=0-1499", or NULL */
     struct berval *values; /* each with a NUL behind it */
     int count, room;       /* room: for so many values (worker/ldap/value.c) */
 } ld_attribute;
