@@ -168,6 +168,7 @@ static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char 
         join(*user, &r, 0);
     }
     kind = kind ? kind : one_alone(s, c, tenant, key, &r, *user, &alias);
+    *user = kind ? NULL : *user;
     if (kind || (!*user && !alias)) {
         return kind;
     }
