@@ -121,6 +121,24 @@ static ida_kind judge_password(dossier *d, const ida_user *user)
     return kind;
 }
 
+/* Memberships that the offboarding left, of kinds or in places that the cache knows nothing of:
+ * what the account is in now does not show them. */
+static void judge_left(dossier *d, const ida_step *step)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach (step->not_revoked, i, one) {
+        ida_group *group;
+        const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name"),
+                   *reason = ida_json_string(one, "reason");
+        if (id && cache_group_find(d->s, ida_ctx_make(d->c->env, d->c->pool), d->tenant, id,
+                                   &group) == IDA_NOT_FOUND) {
+            not_proven(d, "The membership of %s was not revoked%s%s.", name ? name : id,
+                       reason ? ": " : "", reason ? reason : "");
+        }
+    }
+}
+
 static json_t *offboarding_json(dossier *d, const ida_task *task, const audit_row *rows, int count)
 {
     json_t *object = ida_task_json(d->c, task);
@@ -133,6 +151,9 @@ static json_t *offboarding_json(dossier *d, const ida_task *task, const audit_ro
         const char *shown = ida_step_shown(d->c->pool, s);
         const audit_row *row = record_of_step(d, rows, count, task->id, shown);
         json_object_set_new(step, "proof", row ? proof_json(row) : json_null());
+        if (newest) {
+            judge_left(d, s);
+        }
         if (newest && !is_settled(s->outcome)) {
             not_proven(d, "Step %s of task %s: %s%s%s.", shown, task->id,
                        s->outcome == IDA_STEP_NONE ? "not carried out"

@@ -23,6 +23,13 @@ typedef struct ld_field {
     const char *empty; /* the value that stands for none; NULL: the attribute goes */
 } ld_field;
 
+/* How the groups of a class name their members. */
+typedef struct ld_links {
+    const char *class, *attribute;
+    int by_login;  /* values are login names; else DNs */
+    int needs_one; /* such a group may not be left without members */
+} ld_links;
+
 typedef enum ld_sync_method { LD_SYNC_SYNCREPL, LD_SYNC_DIRSYNC } ld_sync_method;
 
 typedef struct ld_dialect {
@@ -34,8 +41,11 @@ typedef struct ld_dialect {
     const char *static_group_class, *dynamic_group_class,
         *group_filter; /* dynamic NULL: there are none */
     const char *dynamic_filter;
-    const char *group_type; /* negative: a security group, else one for mail alone; NULL: all are
-                               for security */
+    const ld_links *links;   /* of static groups; ended by a NULL class; the first is `member` */
+    const char *late_filter; /* groups whose members are read after the streams; NULL: none */
+    const char *elsewhere;   /* entries of other kinds that may name somebody; NULL: not asked */
+    const char *group_type;  /* negative: a security group, else one for mail alone; NULL: all are
+                                for security */
     const char *container_filter; /* what holds entries and is neither user nor group; NULL: renames
                                      of it are not looked for */
     const char *member, *rule, *member_of, *group_name;

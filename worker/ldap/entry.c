@@ -398,6 +398,16 @@ int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, cache_g
     return group->id && group->dn_key && group->name;
 }
 
+const ld_links *ld_links_of(const directory *d, const ld_entry *group, const ld_links *after)
+{
+    for (const ld_links *l = after ? after + 1 : d->dialect->links; l->class; l++) {
+        if (ld_holds(group, "objectClass", l->class)) {
+            return l;
+        }
+    }
+    return after || ld_get(group, "objectClass") ? NULL : d->dialect->links;
+}
+
 void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mods *mods)
 {
     const ld_dialect *t = d->dialect;

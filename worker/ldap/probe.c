@@ -306,10 +306,62 @@ static void check_policy(probe *p)
                            "it, so that a locked account cannot sign in");
 }
 
+typedef struct strays {
+    const directory *d;
+    apr_pool_t *pool;
+    const char *base_key; /* of groupBase */
+    int64_t others, outside;
+    const char *one; /* DN of one of them */
+} strays;
+
+static directory_class count_stray(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    strays *s = baton;
+    const char *key = ld_dn_key(entry_pool, entry->dn);
+    int other = ld_holds(entry, "objectClass", "organizationalRole") ||
+                ld_holds(entry, "objectClass", "nisNetgroup");
+    int outside = !other && key && s->base_key && !ld_dn_key_below(key, s->base_key);
+    s->others += other;
+    s->outside += outside;
+    if ((other || outside) && !s->one) {
+        s->one = apr_pstrdup(s->pool, entry->dn);
+    }
+    return DIRECTORY_OK;
+}
+
+/* Memberships that this service does not change, wherever our account sees them. */
+static void check_elsewhere(probe *p)
+{
+    ld_call *k = p->k;
+    const ld_dialect *t = k->d->dialect;
+    static const char *const attributes[] = {"objectClass", NULL};
+    strays s = {.d = k->d, .pool = k->pool, .base_key = ld_dn_key(k->pool, k->d->group_base)};
+    const ld_query query = {
+        .base = k->d->root ? apr_pstrdup(k->pool, k->d->root) : k->d->group_base,
+        .scope = LDAP_SCOPE_SUBTREE,
+        .filter = apr_pstrcat(k->pool, "(|", t->group_filter, t->elsewhere, ")", NULL),
+        .attributes = attributes,
+        .phase = LD_READ,
+        .doing = "look for groups elsewhere"};
+    directory_class class = ld_paged(k, &query, count_stray, &s);
+    directory_report_line(
+        &p->report, "groups elsewhere", 1,
+        class   ? apr_pstrcat(k->pool, "were not looked at: ", k->e->message, NULL)
+        : s.one ? ida_printf(
+                      k->pool,
+                      "not managed: %lld groups outside groupBase, %lld entries of other kinds "
+                      "(organizationalRole, nisNetgroup), such as %s: an offboarding names those "
+                      "that hold the person and leaves them as they are",
+                      (long long)s.outside, (long long)s.others, s.one)
+                : "none: our account sees no group outside groupBase and no organizationalRole or "
+                  "nisNetgroup");
+}
+
 static void check_openldap(probe *p, int64_t bound_at)
 {
     const directory *d = p->k->d;
     check_policy(p);
+    check_elsewhere(p);
     directory_report_line(
         &p->report, "content synchronisation", d->offers_sync != 0,
         d->offers_sync > 0 ? "offered (syncprov)"

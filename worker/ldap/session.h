@@ -248,6 +248,9 @@ const char *ld_id_filter(const ld_dialect *t, apr_pool_t *pool, const char *uuid
 /* 0 when the entry has no usable ID. */
 int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user);
 int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, cache_group *group);
+/* How the entry, a static group, names its members: the class of the table that follows `after`
+ * (NULL: the first) and that the entry has; NULL: no further one. */
+const ld_links *ld_links_of(const directory *d, const ld_entry *group, const ld_links *after);
 /* What makes the account enabled or disabled, from what `entry` shows now. */
 void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mods *mods);
 /* 1 when a policy with pwdLockout TRUE, which gives `lock` its effect, is seen for the entry: the
