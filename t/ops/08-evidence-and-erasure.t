@@ -159,6 +159,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'cache.address address owner_id',
     'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname '
     . 'department department_key search_key job_title company office city country employee_id '
+    . 'employee_key aliases '
     . 'street_address postal_code preferred_language company_key title_key manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id',
             'cache.staging id item sub digest', 'cache.unresolved_member dn_key',
