@@ -9,10 +9,10 @@
     X(department) X(department_key) X(search_key) X(job_title) X(company) X(office) X(city) \
     X(country) X(employee_id) X(street_address) X(postal_code) X(preferred_language) X(dn) \
     X(dn_key) X(anchor) X(stamp) X(manager_ref) X(addresses) X(licenses) \
-    X(company_key) X(title_key)
+    X(company_key) X(title_key) X(employee_key) X(aliases)
 #define CACHE_USER_NUMBERS(X) \
     X(enabled) X(guest) X(created_at) X(last_sign_in_at) X(last_noninteractive_at) \
-    X(last_success_at)
+    X(last_success_at) X(expires_at) X(expired)
 #define CACHE_USER_COLUMNS(X) CACHE_USER_TEXTS(X) X(manager_id) CACHE_USER_NUMBERS(X)
 
 #define CACHE_GROUP_COLUMNS(X) \

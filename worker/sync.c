@@ -357,6 +357,12 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
                 en->tenant, ida_directory_name(en->directory));
         return 0;
     }
+    if (cache_expire(job->cache, c, en->tenant, en->directory)) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0506",
+                "tenant %s, directory %s: accounts whose end is over cannot be looked for: %s",
+                en->tenant, ida_directory_name(en->directory), c->message ? c->message : "");
+        ida_ctx_clear(c);
+    }
     directory_class class = run_session_get(job->sessions, job->main, job->pool, en->tenant,
                                             en->directory, &s, &e);
     if (class == DIRECTORY_OK) {

@@ -118,6 +118,19 @@ char *ida_fold_address(apr_pool_t *pool, const char *text)
     return folded ? to_utf8(pool, folded, out_len) : ascii_lower(pool, text);
 }
 
+char *ida_fold_value(apr_pool_t *pool, const char *text)
+{
+    char *folded = ida_fold_address(pool, text), *to = folded;
+    for (const char *from = folded; *from; from++) {
+        if (*from != ' ' || (to != folded && to[-1] != ' ')) {
+            *to++ = *from;
+        }
+    }
+    to -= to != folded && to[-1] == ' ';
+    *to = '\0';
+    return folded;
+}
+
 /* Letters that people type without their stroke or as two letters, but that Unicode does not
  * decompose. */
 static const struct {

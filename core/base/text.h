@@ -20,6 +20,10 @@ size_t ida_utf16_length(const char *text);
  * a stable key. */
 char *ida_fold_address(apr_pool_t *pool, const char *text);
 
+/* Key under which other values are compared as directories compare texts: as above, runs of blanks
+ * one space, trimmed. */
+char *ida_fold_value(apr_pool_t *pool, const char *text);
+
 /* Key for search and order: case and accents folded ("Åsa Öberg" -> "asa oberg"), runs of blanks
  * one space, trimmed. */
 char *ida_fold_search(apr_pool_t *pool, const char *text);

@@ -12,9 +12,11 @@ typedef struct cache_user {
         *company, *office, *city, *country, *employee_id, *street_address, *postal_code,
         *preferred_language;
     const char **addresses; /* further addresses (proxy, aliases); NULL-terminated or NULL */
+    const char **upns;      /* further values that `upn` was chosen from; NULL-terminated or NULL */
     const char **licenses;  /* NULL: not told; empty list: none */
     int enabled, guest;
     int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
+    int64_t expires_at;     /* ms UTC; the account ends then, whatever `enabled` says; 0: never */
     int sign_ins_untold;    /* 1: the answer said nothing of sign-ins: the three times in the cache
                                stay */
     const char *manager_id; /* or manager_dn */
@@ -68,6 +70,9 @@ ida_kind cache_tell_gone(store *s, ida_ctx *c, const char *tenant, ida_directory
                          const char *id);
 ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                            const char *group_id, const char *user_id, int removed);
+
+/* Counts accounts as disabled whose end (expires_at) is over by now. */
+ida_kind cache_expire(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory);
 
 /* Empties the cache of a directory (cache reset); sync_state starts anew, run keeps growing. */
 ida_kind cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory);

@@ -99,6 +99,12 @@ ida_kind cache_census_end(cache_census *n, cache_at *at, ida_ctx *c)
     if (!kind && n->two) {
         kind = mark_twins(n, at, c);
     }
+    if (!kind && n->upn_count) {
+        kind = store_write(at->s, c, STMT_shared_by_key,
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                   DB_T(cache_list(c->pool, n->upns, n->upn_count))),
+                           NULL);
+    }
     if (kind) {
         return kind;
     }

@@ -22,7 +22,8 @@
         .employee_id = (row)->employee_id.text, .name_key = (row)->name_key.text,                \
         .manager_id = (row)->manager_id.text, .manager_upn = (row)->manager_upn.text,            \
         .manager_name = (row)->manager_display_name.text, .enabled = (row)->enabled.number != 0, \
-        .guest = (row)->guest.number != 0, .last_sign_in_at = (row)->last_sign_in_at.number,     \
+        .expired = (row)->expired.number != 0, .guest = (row)->guest.number != 0,                \
+        .last_sign_in_at = (row)->last_sign_in_at.number,                                        \
         .last_success_at = (row)->last_success_at.number, .active_at = (row)->active_at.number,  \
     }
 
@@ -296,6 +297,30 @@ static void holder_of(const db_result *r, int i, void *out)
                                           .memberships = row->memberships.number};
 }
 
+static void sharer_of(const db_result *r, int i, void *out)
+{
+    const row_sharer *row = DB_ROW(sharer, r, i);
+    *(cache_sharer *)out = (cache_sharer){.person = PERSON_OF(row), .address = row->upn_key.text};
+}
+
+ida_kind cache_people_sharing(store *s, ida_ctx *c, const char *tenant,
+                              const cache_report_filter *of, const char *after_address,
+                              const char *after_id, int limit, const cache_sharer **rows,
+                              int *count)
+{
+    return store_rows(s, c, STMT_people_sharing,
+                      DB_ARGS(DB_T(tenant), DB_T(after_address), DB_T(after_id), DB_I(limit),
+                              OF_ARGS(of)),
+                      sharer_of, sizeof **rows, rows, count);
+}
+
+ida_kind cache_people_sharing_count(store *s, ida_ctx *c, const char *tenant,
+                                    const cache_report_filter *of, int64_t most, int64_t *total)
+{
+    return store_number(s, c, STMT_people_sharing_count,
+                        DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), total);
+}
+
 ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
                               const cache_report_filter *of, const char *after_name,
                               const char *after_id, int limit, const cache_holder **rows,
@@ -348,10 +373,10 @@ ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int6
 static void listed_of(const db_result *r, int i, void *out)
 {
     const row_group_listed *row = DB_ROW(group_listed, r, i);
-    *(cache_listed_group *)out = (cache_listed_group){row->directory.text,     row->id.text,
-                                                      row->name.text,          row->kind.text,
-                                                      row->description.text,   row->name_key.text,
-                                                      row->member_count.number};
+    *(cache_listed_group *)out = (cache_listed_group){
+        row->directory.text,      row->id.text,           row->name.text,
+        row->kind.text,           row->description.text,  row->name_key.text,
+        row->member_count.number, row->others.number != 0};
 }
 
 #define FILTERED(f)                                                              \

@@ -12,7 +12,7 @@ typedef struct cache_listed_person {
         *employee_id;
     const char *name_key;                                /* order of lists: name_key, id */
     const char *manager_id, *manager_upn, *manager_name; /* NULL when none or unknown */
-    int enabled, guest;
+    int enabled, expired, guest;                         /* expired: as in ida_user */
     int64_t last_sign_in_at, last_success_at;
     int64_t active_at; /* hygiene lists: last successful sign-in, else last sign-in, else creation;
                           0 unknown */
@@ -23,7 +23,7 @@ typedef struct cache_listed_person {
 typedef struct cache_people_filter {
     const char *words[CACHE_WORDS_MAX];           /* ida_search_word; NULL: none (any more) */
     const char *department, *company, *job_title; /* ida_name_key, NULL: all */
-    const char *employee_id;                      /* as written */
+    const char *employee_id;                      /* ida_fold_value */
     const char *license;                          /* its name in any case */
     const char *managers[2];                      /* IDs of one person; NULL: any (any more) */
     const ida_group *group;                       /* in it or in a group within it; NULL: any */
@@ -91,6 +91,19 @@ ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
 ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
                                     const cache_report_filter *of, int64_t most, int64_t *total);
 
+/* Accounts whose UPN another account of the same directory has too, by UPN and ID: none of them can
+ * be told by it. */
+typedef struct cache_sharer {
+    cache_listed_person person;
+    const char *address; /* folded */
+} cache_sharer;
+ida_kind cache_people_sharing(store *s, ida_ctx *c, const char *tenant,
+                              const cache_report_filter *of, const char *after_address,
+                              const char *after_id, int limit, const cache_sharer **rows,
+                              int *count);
+ida_kind cache_people_sharing_count(store *s, ida_ctx *c, const char *tenant,
+                                    const cache_report_filter *of, int64_t most, int64_t *total);
+
 typedef struct cache_empty_group {
     const char *directory, *id, *name, *kind, *name_key;
 } cache_empty_group;
@@ -104,7 +117,8 @@ ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int6
 typedef struct cache_listed_group {
     const char *directory, *id, *name, *kind, *description, *name_key; /* in the order of name_key,
                                                                           id */
-    int64_t member_count;
+    int64_t member_count;                                              /* users and groups */
+    int others; /* has members that are neither, or that are not known (devices, contacts) */
 } cache_listed_group;
 
 typedef struct cache_group_filter {

@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
+#include "core/cache/rows.h"
 #include "core/store/rows.h"
 
 static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
@@ -40,6 +41,7 @@ static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
                     .dn = from->dn.text,
                     .anchor = from->anchor.text,
                     .enabled = from->enabled.number != 0,
+                    .expired = from->expired.number != 0,
                     .guest = from->guest.number != 0,
                     .created_at = from->created_at.number,
                     .last_sign_in_at = from->last_sign_in_at.number,
@@ -69,17 +71,110 @@ static void join(ida_user *u, const db_result *r, int row)
     }
 }
 
+/* Accounts of one directory that carry the same address. */
+typedef struct sharers {
+    const char *ids[8];
+    int count;
+} sharers;
+
+static void add_sharer(sharers *all, const char *id)
+{
+    for (int i = 0; i < all->count; i++) {
+        if (strcmp(all->ids[i], id) == 0) {
+            return;
+        }
+    }
+    if (all->count < (int)(sizeof all->ids / sizeof *all->ids)) {
+        all->ids[all->count++] = id;
+    }
+}
+
+static ida_kind ambiguous(ida_ctx *c, const char *key, const sharers *all)
+{
+    const char *named = all->ids[0];
+    for (int i = 1; i < all->count; i++) {
+        named = apr_pstrcat(c->pool, named, i == all->count - 1 ? " and " : ", ", all->ids[i],
+                            NULL);
+    }
+    return ida_fail(c, IDA_CONFLICT,
+                    "The address %s is that of several accounts, with the object IDs %s: name the "
+                    "one that is meant by its object ID.",
+                    ida_clean(c->pool, key, strlen(key), 200), named);
+}
+
+/* Whether the record of further UPNs holds the key. */
+static int is_alias(apr_pool_t *pool, const char *record, const char *key)
+{
+    int count = cache_item_count(record), found = 0;
+    const char **aliases = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *aliases);
+    cache_item_read(pool, record, aliases, count);
+    for (int i = 0; i < count; i++) {
+        found |= aliases[i] && strcmp(aliases[i], key) == 0;
+    }
+    return found;
+}
+
+/* Who else carries the address, given the rows that have it for UPN and their person: IDA_CONFLICT
+ * names all of them. *alias: the only one who has it as a further value, where nobody has it for
+ * UPN. */
+static ida_kind one_alone(store *s, ida_ctx *c, const char *tenant, const char *key,
+                          const db_result *r, const ida_user *user, const char **alias)
+{
+    db_result owners;
+    sharers all = {.count = 0};
+    *alias = NULL;
+    for (int i = 0; i < r->rows; i++) {
+        const row_user *one = DB_ROW(user, r, i);
+        for (int k = 0; k < r->rows; k++) {
+            const row_user *other = DB_ROW(user, r, k);
+            if (k != i && strcmp(one->directory.text, other->directory.text) == 0) {
+                add_sharer(&all, one->id.text);
+            }
+        }
+    }
+    ida_kind kind = store_read(s, c, STMT_alias_owners, DB_ARGS(DB_T(tenant), DB_T(key)), &owners);
+    for (int i = 0; !kind && i < owners.rows; i++) {
+        const char *id = DB_ROW(alias_owner, &owners, i)->id.text;
+        if (!is_alias(c->pool, DB_ROW(alias_owner, &owners, i)->aliases.text, key)) {
+            continue;
+        }
+        int same = user && (strcmp(id, user->id) == 0 ||
+                            (user->other_id && strcmp(id, user->other_id) == 0));
+        if (!same && user) {
+            add_sharer(&all, user->id);
+        }
+        if (!same) {
+            add_sharer(&all, id);
+        }
+    }
+    if (!kind && !user && all.count == 1) {
+        *alias = all.ids[0];
+        return IDA_OK;
+    }
+    return kind ? kind : all.count ? ambiguous(c, key, &all) : IDA_OK;
+}
+
+static ida_kind by_id(store *s, ida_ctx *c, const char *tenant, const char *id, ida_user **user);
+
 static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char *key,
                            ida_user **user)
 {
     db_result r, cloud;
+    const char *alias;
     ida_kind kind = store_read(s, c, STMT_user_by_upn, DB_ARGS(DB_T(tenant), DB_T(key)), &r);
     *user = NULL;
-    if (kind || !r.rows) {
+    if (!kind && r.rows) {
+        *user = user_of(c->pool, &r, 0); /* the cloud's row comes first */
+        join(*user, &r, 0);
+    }
+    kind = kind ? kind : one_alone(s, c, tenant, key, &r, *user, &alias);
+    *user = kind ? NULL : *user;
+    if (kind || (!*user && !alias)) {
         return kind;
     }
-    *user = user_of(c->pool, &r, 0); /* the cloud's row comes first */
-    join(*user, &r, 0);
+    if (!*user) {
+        return by_id(s, c, tenant, alias, user);
+    }
     if ((*user)->directory == IDA_DIR_CLOUD || !(*user)->other_id) {
         return IDA_OK;
     }
@@ -96,13 +191,53 @@ static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char 
     return kind;
 }
 
-ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn,
+static ida_kind no_user(ida_ctx *c, const char *wanted)
+{
+    return ida_fail(c, IDA_NOT_FOUND, "There is no user %s.",
+                    ida_clean(c->pool, wanted, strlen(wanted), 200));
+}
+
+/* The person of the row with this ID, joined with the other directory's; NULL: there is none. */
+static ida_kind by_id(store *s, ida_ctx *c, const char *tenant, const char *id, ida_user **user)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_user_by_id, DB_ARGS(DB_T(tenant), DB_T(id)), &r);
+    *user = NULL;
+    if (kind || !r.rows) {
+        return kind;
+    }
+    const char *key = DB_ROW(user, &r, 0)->upn_key.text;
+    int own = ida_directory_parse(DB_ROW(user, &r, 0)->directory.text);
+    *user = user_of(c->pool, &r, 0);
+    join(*user, &r, 0);
+    if (!key || (own == IDA_DIR_CLOUD && (*user)->other_id)) {
+        return IDA_OK;
+    }
+    /* The person of both directories, joined by UPN, unless that UPN names several. */
+    ida_user *person;
+    ida_ctx *quiet = ida_ctx_make(c->env, c->pool);
+    kind = by_upn_key(s, quiet, tenant, key, &person);
+    if (kind && kind != IDA_CONFLICT) {
+        return ida_fail(c, kind, "%s", quiet->message ? quiet->message : ida_kind_text(kind));
+    }
+    if (!kind && person &&
+        (strcasecmp(person->id, id) == 0 ||
+         (person->other_id && strcasecmp(person->other_id, id) == 0))) {
+        *user = person;
+    }
+    return IDA_OK;
+}
+
+ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *wanted,
                            ida_user **user)
 {
-    ida_kind kind = by_upn_key(s, c, tenant, ida_fold_address(c->pool, upn), user);
-    return kind || *user ? kind
-                         : ida_fail(c, IDA_NOT_FOUND, "There is no user %s.",
-                                    ida_clean(c->pool, upn, strlen(upn), 200));
+    *user = NULL;
+    /* No directory's IDs have that sign. */
+    ida_kind kind = strchr(wanted, '@') ? IDA_OK : by_id(s, c, tenant, wanted, user);
+    if (!kind && !*user) {
+        kind = by_upn_key(s, c, tenant, ida_fold_address(c->pool, wanted), user);
+    }
+    return kind || *user ? kind : no_user(c, wanted);
 }
 
 ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn,
@@ -118,7 +253,8 @@ ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
     int directory = r.rows ? ida_directory_parse(row->directory.text) : IDA_DIR_CLOUD;
     /* Nobody, several, or somebody who is known in the cloud under another UPN: the thorough way.
      */
-    if (r.rows != 1 || (directory == IDA_DIR_ON_PREMISES && row->shadow.number)) {
+    if (r.rows != 1 || row->alias.number ||
+        (directory == IDA_DIR_ON_PREMISES && row->shadow.number)) {
         return cache_user_by_upn(s, c, tenant, upn, user);
     }
     ida_user *u = *user = apr_pcalloc(c->pool, sizeof *u);
@@ -130,35 +266,6 @@ ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
     u->surname = row->surname.text;
     u->department = row->department.text;
     u->job_title = row->job_title.text;
-    return IDA_OK;
-}
-
-static ida_kind by_id_or_upn(store *s, ida_ctx *c, const char *tenant, const char *wanted,
-                             ida_user **user)
-{
-    db_result r;
-    if (strchr(wanted, '@')) { /* no directory's IDs have that sign */
-        return cache_user_by_upn(s, c, tenant, wanted, user);
-    }
-    ida_kind kind = store_read(s, c, STMT_user_by_id, DB_ARGS(DB_T(tenant), DB_T(wanted)), &r);
-    *user = NULL;
-    if (kind) {
-        return kind;
-    }
-    if (!r.rows) {
-        return cache_user_by_upn(s, c, tenant, wanted, user);
-    }
-    const char *key = DB_ROW(user, &r, 0)->upn_key.text;
-    if (key) { /* the person, also when the ID was that of the premises' row */
-        kind = by_upn_key(s, c, tenant, key, user);
-        if (kind ||
-            (*user && (strcasecmp((*user)->id, wanted) == 0 ||
-                       ((*user)->other_id && strcasecmp((*user)->other_id, wanted) == 0)))) {
-            return kind;
-        }
-    }
-    *user = user_of(c->pool, &r, 0);
-    join(*user, &r, 0);
     return IDA_OK;
 }
 
@@ -189,7 +296,7 @@ static json_t *united(apr_pool_t *pool, const char *one, const char *other)
 ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *wanted,
                             ida_user **out, json_t **licenses)
 {
-    ida_kind kind = by_id_or_upn(s, c, tenant, wanted, out);
+    ida_kind kind = cache_user_by_upn(s, c, tenant, wanted, out);
     if (kind) {
         return kind;
     }
@@ -263,27 +370,33 @@ ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directo
                       group_of, sizeof **groups, groups, count);
 }
 
-/* Among groups of one folded name (rows from, to): the only one written exactly so, or the only
- * one; a copy synced from the other directory stands back behind its original. -1: not unique. */
-static int pick(const db_result *r, int from, int to, const char *name)
+ida_kind cache_group_others(store *s, ida_ctx *c, const char *tenant, const ida_group *group,
+                            int *others)
 {
-    for (int exact = 1; exact >= 0; exact--) {
-        for (int originals = 0; originals <= 1; originals++) {
-            int found = -1, count = 0;
-            for (int row = from; row < to; row++) {
-                const row_group *group = DB_ROW(group, r, row);
-                if ((!exact || strcmp(group->name.text, name) == 0) &&
-                    (!originals || !group->synced.number)) {
-                    found = row;
-                    count++;
-                }
+    int64_t number = 0;
+    ida_kind kind = store_number(s, c, STMT_group_others,
+                                 DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(group->directory)),
+                                         DB_T(group->id)),
+                                 &number);
+    *others = number > 0;
+    return kind;
+}
+
+/* The only one among groups of one folded name (rows from, to); a copy synced from the other
+ * directory stands back behind its original. -1: not unique. How a name is written settles nothing:
+ * who asks for "Admins" may mean "admins". */
+static int pick(const db_result *r, int from, int to)
+{
+    for (int originals = 0; originals <= 1; originals++) {
+        int found = -1, count = 0;
+        for (int row = from; row < to; row++) {
+            if (!originals || !DB_ROW(group, r, row)->synced.number) {
+                found = row;
+                count++;
             }
-            if (count == 1) {
-                return found;
-            }
-            if (count > 1 && originals) {
-                return -1;
-            }
+        }
+        if (count == 1) {
+            return found;
         }
     }
     return -1;
@@ -342,7 +455,7 @@ static ida_kind named_row(const named_groups *groups, ida_ctx *c, const char *na
         return IDA_OK;
     }
     of = apr_hash_get(groups->names, ida_fold_search(c->pool, named), APR_HASH_KEY_STRING);
-    *row = of ? pick(&groups->r, of->from, of->to, named) : 0;
+    *row = of ? pick(&groups->r, of->from, of->to) : 0;
     return !of ? IDA_NOT_FOUND : *row < 0 ? IDA_CONFLICT : IDA_OK;
 }
 
@@ -393,12 +506,13 @@ ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_people_of_employee,
-                               DB_ARGS(DB_T(tenant), DB_T(employee_id)), &r);
+                               DB_ARGS(DB_T(tenant), DB_T(ida_fold_value(c->pool, employee_id))),
+                               &r);
     *count = 0;
     *users = apr_pcalloc(c->pool, sizeof **users * (apr_size_t)(kind ? 1 : r.rows + 1));
     for (int i = 0; !kind && i < r.rows; i++) {
         ida_user **next = &(*users)[*count];
-        kind = cache_user_by_upn(s, c, tenant, DB_ROW(person_key, &r, i)->upn_key.text, next);
+        kind = cache_user_by_upn(s, c, tenant, DB_ROW(id, &r, i)->id.text, next);
         if (kind == IDA_NOT_FOUND) {
             ida_ctx_clear(c); /* gone between the two looks: a sync is at work */
             kind = IDA_OK;

@@ -11,6 +11,7 @@ typedef struct ida_user {
         *company, *office, *city, *country, *employee_id, *street_address, *postal_code,
         *preferred_language;
     int enabled, guest;
+    int expired; /* not enabled because its end is over; the directory's own flag says enabled */
     int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
     const char *manager_id, *manager_upn, *manager_name; /* NULL when none or unknown */
     int manager_known;                                   /* 1: the cache holds the manager */
@@ -20,7 +21,9 @@ typedef struct ida_user {
     const char *licenses[2]; /* names as JSON, of the row and of the other one; NULL: no such row */
 } ida_user;
 
-/* By UPN (any case), with manager. IDA_NOT_FOUND. */
+/* By UPN (any case) or ID, with manager. An address that is a further value of the premises' UPN
+ * attribute finds its person too. IDA_NOT_FOUND; IDA_CONFLICT when several accounts carry the
+ * address, with their IDs. */
 ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn,
                            ida_user **user);
 /* The same with nothing filled but directory, id and the fields of the REST user: what every
@@ -31,7 +34,7 @@ ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
 ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *user,
                             ida_user **out, json_t **licenses);
 
-/* Everybody with this employeeId (compared as written), at most 20. */
+/* Everybody with this employeeId (compared as directories do), at most 20. */
 ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
                                  ida_user ***users, int *count);
 
@@ -56,6 +59,10 @@ typedef struct ida_group {
 } ida_group;
 ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                            const char *user_id, const ida_group **groups, int *count);
+/* *others: 1 when the group has members that are none of the cache's users and groups (devices,
+ * contacts, service principals), which member_count leaves out. */
+ida_kind cache_group_others(store *s, ida_ctx *c, const char *tenant, const ida_group *group,
+                            int *others);
 /* By ID or unique name; IDA_NOT_FOUND; IDA_CONFLICT when the name is not unique. */
 ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *group,
                           ida_group **out);

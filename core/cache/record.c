@@ -170,6 +170,57 @@ static const char *number(apr_pool_t *pool, int64_t value)
     return value == 0 ? "0" : value == 1 ? "1" : apr_off_t_toa(pool, value);
 }
 
+static const char *search_key(apr_pool_t *pool, const char *const *fields)
+{
+    const char *const words[] = {fields[CACHE_USER_display_name], fields[CACHE_USER_given_name],
+                                 fields[CACHE_USER_surname],      fields[CACHE_USER_upn],
+                                 fields[CACHE_USER_mail],         fields[CACHE_USER_job_title],
+                                 fields[CACHE_USER_department],   fields[CACHE_USER_company],
+                                 fields[CACHE_USER_employee_id]};
+    return ida_search_words(pool, words, sizeof words / sizeof *words);
+}
+
+/* The record without one text and with another. */
+static const char *swapped(apr_pool_t *pool, const char *record, const char *out, const char *in)
+{
+    int have = cache_item_count(record), count = 0;
+    const char **items = apr_palloc(pool, (apr_size_t)(have + 1) * sizeof *items);
+    cache_item_read(pool, record, items, have);
+    for (int i = 0; i < have; i++) {
+        if (strcmp(items[i], out) != 0) {
+            items[count++] = items[i];
+        }
+    }
+    items[count++] = in;
+    return cache_item(pool, items, sorted(items, count));
+}
+
+void cache_user_keep_upn(apr_pool_t *pool, const char **fields, const char *known_key)
+{
+    const char *chosen = fields[CACHE_USER_upn_key], *kept = NULL;
+    int further = cache_item_count(fields[CACHE_USER_upns]);
+    const char **upns = apr_palloc(pool, (apr_size_t)(further + 1) * sizeof *upns);
+    if (!further || !chosen || !known_key || strcmp(chosen, known_key) == 0) {
+        return;
+    }
+    cache_item_read(pool, fields[CACHE_USER_upns], upns, further);
+    for (int i = 0; i < further && !kept; i++) {
+        kept = strcmp(folded(pool, upns[i]), known_key) == 0 ? upns[i] : NULL;
+    }
+    if (!kept) {
+        return;
+    }
+    fields[CACHE_USER_addresses] = swapped(pool, fields[CACHE_USER_addresses], known_key, chosen);
+    fields[CACHE_USER_aliases] = swapped(pool, fields[CACHE_USER_aliases], known_key, chosen);
+    if (fields[CACHE_USER_mail_key] && strcmp(fields[CACHE_USER_mail_key], chosen) == 0) {
+        fields[CACHE_USER_mail] = kept;
+        fields[CACHE_USER_mail_key] = known_key;
+    }
+    fields[CACHE_USER_upn] = kept;
+    fields[CACHE_USER_upn_key] = known_key;
+    fields[CACHE_USER_search_key] = search_key(pool, fields);
+}
+
 const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
 {
 #define TEXT(column) [CACHE_USER_##column] = clean(pool, user->column, CACHE_TEXT_MAX)
@@ -195,6 +246,8 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
         [CACHE_USER_enabled] = number(pool, user->enabled != 0),
         [CACHE_USER_guest] = number(pool, user->guest != 0),
         [CACHE_USER_created_at] = number(pool, user->created_at),
+        [CACHE_USER_expires_at] = number(pool, user->expires_at),
+        [CACHE_USER_expired] = "0",
         [CACHE_USER_dn_key] = cache_key(pool, user->dn_key),
         [CACHE_USER_anchor] = cache_key(pool, user->anchor),
         [CACHE_USER_manager_ref] = cache_key(pool, user->manager_dn_key),
@@ -204,15 +257,6 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
 #undef TEXT
     const char *upn = fields[CACHE_USER_upn], *mail = fields[CACHE_USER_mail],
                *shown = fields[CACHE_USER_display_name];
-    const char *const words[] = {shown,
-                                 fields[CACHE_USER_given_name],
-                                 fields[CACHE_USER_surname],
-                                 upn,
-                                 mail,
-                                 fields[CACHE_USER_job_title],
-                                 fields[CACHE_USER_department],
-                                 fields[CACHE_USER_company],
-                                 fields[CACHE_USER_employee_id]};
     fields[CACHE_USER_upn_key] = folded(pool, upn);
     fields[CACHE_USER_mail_key] = mail && upn && strcmp(mail, upn) == 0 ? fields[CACHE_USER_upn_key]
                                                                         : folded(pool, mail);
@@ -220,7 +264,11 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
     fields[CACHE_USER_department_key] = ida_name_key(pool, fields[CACHE_USER_department]);
     fields[CACHE_USER_company_key] = ida_name_key(pool, fields[CACHE_USER_company]);
     fields[CACHE_USER_title_key] = ida_name_key(pool, fields[CACHE_USER_job_title]);
-    fields[CACHE_USER_search_key] = ida_search_words(pool, words, sizeof words / sizeof *words);
+    fields[CACHE_USER_employee_key] =
+        fields[CACHE_USER_employee_id]
+            ? cache_key(pool, ida_fold_value(pool, fields[CACHE_USER_employee_id]))
+            : NULL;
+    fields[CACHE_USER_search_key] = search_key(pool, fields);
     if (!fields[CACHE_USER_name_key]) {
         fields[CACHE_USER_name_key] = "";
     }
@@ -229,8 +277,11 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
         fields[CACHE_USER_last_noninteractive_at] = number(pool, user->last_noninteractive_at);
         fields[CACHE_USER_last_success_at] = number(pool, user->last_success_at);
     }
-    int further = length(user->addresses), count = 0;
-    const char **addresses = apr_palloc(pool, (apr_size_t)(further + 2) * sizeof *addresses);
+    int further = length(user->addresses), more = length(user->upns), count = 0, told = 0,
+        aliased = 0;
+    const char **addresses = apr_palloc(pool, (apr_size_t)(further + more + 2) * sizeof *addresses),
+               **upns = apr_palloc(pool, (apr_size_t)(more + 1) * sizeof *upns),
+               **aliases = apr_palloc(pool, (apr_size_t)(more + 1) * sizeof *aliases);
     const char *upn_key = fields[CACHE_USER_upn_key];
     for (int i = -1; i < further; i++) {
         const char *address = i == -1
@@ -240,17 +291,26 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
             addresses[count++] = address;
         }
     }
+    for (int i = 0; i < more; i++) {
+        const char *one = clean(pool, user->upns[i], CACHE_TEXT_MAX), *key = folded(pool, one);
+        if (key && upn_key && strcmp(key, upn_key) != 0) {
+            upns[told++] = one;
+            addresses[count++] = aliases[aliased++] = key;
+        }
+    }
     fields[CACHE_USER_addresses] = cache_item(pool, addresses, sorted(addresses, count));
+    fields[CACHE_USER_aliases] = cache_item(pool, aliases, sorted(aliases, aliased));
+    fields[CACHE_USER_upns] = told ? cache_item(pool, upns, sorted(upns, told)) : NULL;
     if (user->licenses) {
-        int names = length(user->licenses), told = 0;
+        int names = length(user->licenses), named = 0;
         const char **licenses = apr_palloc(pool, (apr_size_t)(names + 1) * sizeof *licenses);
         for (int i = 0; i < names; i++) {
             const char *name = cache_key(pool, user->licenses[i]);
             if (name) {
-                licenses[told++] = name;
+                licenses[named++] = name;
             }
         }
-        fields[CACHE_USER_licenses] = cache_list(pool, licenses, sorted(licenses, told));
+        fields[CACHE_USER_licenses] = cache_list(pool, licenses, sorted(licenses, named));
     }
     return cache_item(pool, fields, CACHE_USER_FIELDS);
 }

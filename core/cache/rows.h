@@ -77,7 +77,11 @@ typedef struct cache_sync_entry {
 } cache_sync_entry;
 
 #define CACHE_FIELD(column) CACHE_USER_##column,
-enum { CACHE_USER_COLUMNS(CACHE_FIELD) CACHE_USER_manager_untold, CACHE_USER_FIELDS };
+enum {
+    CACHE_USER_COLUMNS(CACHE_FIELD) CACHE_USER_manager_untold,
+    CACHE_USER_upns, /* a record */
+    CACHE_USER_FIELDS
+};
 #undef CACHE_FIELD
 #define CACHE_FIELD(column) CACHE_GROUP_##column,
 enum { CACHE_GROUP_COLUMNS(CACHE_FIELD) CACHE_GROUP_list, CACHE_GROUP_FIELDS };
@@ -96,6 +100,8 @@ int cache_id_valid(const char *id);
 /* A key fit for an index; NULL stays NULL. */
 const char *cache_key(apr_pool_t *pool, const char *text);
 const char *cache_user_item(apr_pool_t *pool, const cache_user *user);
+/* A user's fields with the UPN of this key in place of the chosen one, if the entry has it too. */
+void cache_user_keep_upn(apr_pool_t *pool, const char **fields, const char *known_key);
 /* `list` stands for the members in the digest (NULL: not told). */
 const char *cache_group_item(apr_pool_t *pool, const cache_group *group, const char *list);
 /* "u<id>", "g<id>", "d<DN key>"; NULL: cannot be named */
@@ -122,6 +128,9 @@ ida_kind cache_managers_back(cache_at *at, ida_ctx *c, const char *const *pairs,
 ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids);
 ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enabled,
                             const char *stamp);
+
+/* Disables up to `limit` accounts whose end is over; *count: how many there were. */
+ida_kind cache_users_expire(cache_at *at, ida_ctx *c, int limit, int *count);
 
 /* Groups of op put, each at most once; without their members and with an empty digest. */
 ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,

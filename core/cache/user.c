@@ -186,6 +186,21 @@ static int counts(const char *enabled, const char *guest)
     return enabled && guest && *enabled == '1' && *guest == '0';
 }
 
+/* What the item says now, given what the cache has: an account whose end is over counts as
+ * disabled, and a UPN stays what it was while the entry still has that value. */
+static void settle(ida_ctx *c, const char **item, const row_user_known *known)
+{
+    int64_t end = apr_atoi64(item[CACHE_USER_expires_at] ? item[CACHE_USER_expires_at] : "0");
+    if (end > 0 && end <= ida_now(c->env) && item[CACHE_USER_enabled] &&
+        *item[CACHE_USER_enabled] == '1') {
+        item[CACHE_USER_enabled] = "0";
+        item[CACHE_USER_expired] = "1";
+    }
+    if (known) {
+        cache_user_keep_upn(c->pool, item, known->upn_key.text);
+    }
+}
+
 static ida_kind known_users(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
                             int count, apr_hash_t **rows)
 {
@@ -224,6 +239,7 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const
             continue;
         }
         cache_item_read(c->pool, e->item, item, CACHE_USER_FIELDS);
+        settle(c, item, known);
         if (known && ((kind = hold(at, c, e, item, known, &held)) != IDA_OK || held)) {
             continue;
         }
@@ -333,6 +349,32 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
                                    DB_I(at->run)),
                            NULL);
     }
+    return kind ? kind : cache_census_end(&n, at, c);
+}
+
+ida_kind cache_users_expire(cache_at *at, ida_ctx *c, int limit, int *count)
+{
+    db_result ending, r;
+    cache_census n;
+    ida_kind kind = store_read(at->s, c, STMT_users_expiring,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(ida_now(c->env)),
+                                       DB_I(limit)),
+                               &ending);
+    *count = kind ? 0 : ending.rows;
+    if (kind || !ending.rows) {
+        return kind;
+    }
+    const char *list = cache_list(c->pool, cache_column(c->pool, &ending, 0, 0, ending.rows),
+                                  ending.rows);
+    kind = people(at, c, list, &r);
+    cache_census_make(&n, c->pool, kind ? 0 : r.rows);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        cache_person old = person_of(DB_ROW(user_person, &r, i)), new = old;
+        new.member = 0;
+        cache_census_add(&n, &old, &new);
+    }
+    kind = kind ? kind : cache_census_begin(&n, at, c);
+    kind = kind ? kind : cache_by_list(at, c, STMT_users_expire, list);
     return kind ? kind : cache_census_end(&n, at, c);
 }
 

@@ -156,7 +156,7 @@ static json_t *responses(const ida_operation *op)
         {IDA_UNAUTHORIZED, 0, 0},
         {IDA_FORBIDDEN, 0, 0},
         {IDA_NOT_FOUND, 0, 0},
-        {IDA_CONFLICT, 1, 0},
+        {IDA_CONFLICT, 0, 0}, /* also of reads: an address of several accounts */
         {IDA_UNPROCESSABLE, 1, 0},
         {IDA_PAYLOAD_TOO_LARGE, 0, 1},
         {IDA_UNSUPPORTED_MEDIA_TYPE, 0, 1},

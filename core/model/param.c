@@ -39,6 +39,24 @@ static int looks_like_upn(const char *text)
     return at && at != text && at[1] && !strchr(at + 1, '@') && !strpbrk(text, " \t");
 }
 
+/* "c0a8…-…": how directories write the IDs of their objects. */
+static int looks_like_id(const char *text)
+{
+    static const size_t dashes[] = {8, 13, 18, 23};
+    size_t next = 0, len = strlen(text);
+    for (size_t i = 0; i < len; i++) {
+        if (next < 4 && i == dashes[next]) {
+            if (text[i] != '-') {
+                return 0;
+            }
+            next++;
+        } else if (!strchr("0123456789abcdefABCDEF", text[i])) {
+            return 0;
+        }
+    }
+    return len == 36;
+}
+
 static const char *text_fault(apr_pool_t *pool, const ida_param *p, const char *text)
 {
     int lines = p->type == IDA_PARAM_LINES;
@@ -58,7 +76,7 @@ static const char *text_fault(apr_pool_t *pool, const ida_param *p, const char *
     if (p->type == IDA_PARAM_NAME && !text[strspn(text, "? ")]) {
         return "must not consist of question marks: the sender's encoding was lost";
     }
-    if (p->type == IDA_PARAM_UPN && !looks_like_upn(text)) {
+    if (p->type == IDA_PARAM_UPN && !looks_like_upn(text) && !looks_like_id(text)) {
         return "must be a user principal name such as eva.berg@contoso.example";
     }
     return p->type == IDA_PARAM_LANGUAGE && !ida_language_tag_valid(text)

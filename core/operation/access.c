@@ -189,7 +189,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     const access_member *rows;
     cache_freshness fresh;
     json_t *position;
-    int count;
+    int count, others = 0;
     int64_t total;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "iii", &position);
@@ -210,6 +210,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
         .gone_baton = call->gone_baton,
     };
     kind = governance_access_to_resource(s, c, &query, &rows, &count, &page->more, &total);
+    kind = kind ? kind : cache_group_others(s, c, query.tenant, group, &others);
     kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
     if (kind) {
         return kind;
@@ -227,6 +228,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     json_t *subject = ida_json_texts("id", group->id, "name", group->name, "kind", group->kind,
                                      "description", group->description, NULL);
     json_object_set_new(subject, "memberCount", json_integer(group->member_count));
+    json_object_set_new(subject, "otherMembers", json_boolean(others));
     return list_of(page, "resource", subject, total, fresh.as_of);
 }
 
@@ -241,7 +243,8 @@ static const ida_param resource_params[] = {
 static const ida_field resource_item[] = {OUT_OBJECT("user", ALWAYS, ida_person_standing_members),
                                           OUT_INCLUDE(grant_members), OUT_END};
 static const ida_field whole_resource[] = {OUT_INCLUDE(resource), OUT_TEXT("description", OR_NULL),
-                                           OUT_INTEGER("memberCount", ALWAYS), OUT_END};
+                                           OUT_INTEGER("memberCount", ALWAYS),
+                                           OUT_BOOLEAN("otherMembers", ALWAYS), OUT_END};
 static const ida_field resource_result[] = {OUT_OBJECT("resource", ALWAYS, whole_resource),
                                             OUT_END};
 

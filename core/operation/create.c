@@ -93,7 +93,8 @@ static ida_task *make_task(ida_call *call, ida_ctx *c)
     task->display_name = in->display_name;
     task->payload = ida_json_text(c->pool, stored);
     task->seat = in->person.account_enabled;
-    task->employee_id = in->person.employee_id;
+    task->employee_id = in->person.employee_id ? ida_fold_value(c->pool, in->person.employee_id)
+                                               : NULL;
     return task;
 }
 

@@ -14,6 +14,7 @@
 #include "core/operation/op.h"
 #include "core/queue/change.h"
 #include "core/store/chain_check.h"
+#include "core/store/tenant.h"
 
 #define TASKS_MAX 200
 #define RECORDS_PAGE 1000
@@ -82,17 +83,77 @@ static int is_settled(ida_outcome outcome)
     return outcome == IDA_STEP_DONE || outcome == IDA_STEP_ALREADY || outcome == IDA_STEP_SKIPPED;
 }
 
+/* What the worker noted of the on-premises account's password (worker/run/shut.c): a text: replaced
+ * by one that nobody knows; false: refused; null: the account's own flag suffices. NULL: nothing.
+ */
+static const json_t *password_noted(dossier *d, const ida_task *task)
+{
+    const json_t *progress = task->progress ? ida_json_load(d->c->pool, task->progress) : NULL;
+    return json_object_get(progress, task->directory == IDA_DIR_CLOUD ? "twinPasswordReplaced"
+                                                                      : "passwordReplaced");
+}
+
+static json_t *password_json(dossier *d, const ida_task *task)
+{
+    const json_t *noted = password_noted(d, task);
+    return json_is_string(noted) ? json_true() : json_is_false(noted) ? json_false() : json_null();
+}
+
+/* OpenLDAP applies a lock only under a policy with pwdLockout TRUE, so the password counts too. */
+static ida_kind judge_password(dossier *d, const ida_user *user)
+{
+    ida_tenant *tenant;
+    const ida_task *task = d->offboardings;
+    const json_t *noted = password_noted(d, task);
+    if (!user->in[IDA_DIR_ON_PREMISES] || json_is_string(noted) || json_is_null(noted)) {
+        return IDA_OK;
+    }
+    ida_kind kind = store_tenant_get(d->s, d->c, d->tenant, &tenant, NULL, NULL);
+    const char *dialect = kind ? NULL
+                               : ida_json_string(tenant->directory[IDA_DIR_ON_PREMISES], "dialect");
+    if (dialect && strcmp(dialect, "openLdap") == 0) {
+        not_proven(d,
+                   "The on-premises account is locked, but task %s did not replace its password: "
+                   "OpenLDAP lets a locked account sign in unless a policy with pwdLockout TRUE "
+                   "applies to it.",
+                   task->id);
+    }
+    return kind;
+}
+
+/* Memberships that the offboarding left, of kinds or in places that the cache knows nothing of:
+ * what the account is in now does not show them. */
+static void judge_left(dossier *d, const ida_step *step)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach (step->not_revoked, i, one) {
+        ida_group *group;
+        const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name"),
+                   *reason = ida_json_string(one, "reason");
+        if (id && cache_group_find(d->s, ida_ctx_make(d->c->env, d->c->pool), d->tenant, id,
+                                   &group) == IDA_NOT_FOUND) {
+            not_proven(d, "The membership of %s was not revoked%s%s.", name ? name : id,
+                       reason ? ": " : "", reason ? reason : "");
+        }
+    }
+}
+
 static json_t *offboarding_json(dossier *d, const ida_task *task, const audit_row *rows, int count)
 {
     json_t *object = ida_task_json(d->c, task);
     json_t *step;
     size_t i;
     int newest = task == d->offboardings;
+    json_object_set_new(object, "passwordReplaced", password_json(d, task));
     json_array_foreach (json_object_get(object, "steps"), i, step) {
         const ida_step *s = &task->steps[i];
         const char *shown = ida_step_shown(d->c->pool, s);
         const audit_row *row = record_of_step(d, rows, count, task->id, shown);
         json_object_set_new(step, "proof", row ? proof_json(row) : json_null());
+        if (newest) {
+            judge_left(d, s);
+        }
         if (newest && !is_settled(s->outcome)) {
             not_proven(d, "Step %s of task %s: %s%s%s.", shown, task->id,
                        s->outcome == IDA_STEP_NONE ? "not carried out"
@@ -228,7 +289,7 @@ static ida_kind put_now(dossier *d)
     if (user->enabled) {
         not_proven(d, "The account is enabled.");
     }
-    return IDA_OK;
+    return judge_password(d, user);
 }
 
 static ida_kind put_later_tasks(dossier *d)

@@ -38,6 +38,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         json_t *item = ida_json_texts("id", g->id, "name", g->name, "kind", g->kind, "directory",
                                       g->directory, "description", g->description, NULL);
         json_object_set_new(item, "memberCount", json_integer(g->member_count));
+        json_object_set_new(item, "otherMembers", json_boolean(g->others));
         ida_page_add(page, item, ida_place("ss", g->name_key, g->id));
     }
     return kind ? kind : ida_page_result(page, total, fresh.as_of);

@@ -102,6 +102,25 @@ static ida_kind disabled_with_access(section *x)
     return kind;
 }
 
+static ida_kind shared_addresses(section *x)
+{
+    const cache_sharer *rows;
+    int count;
+    ida_kind kind = cache_people_sharing(x->s, x->c, x->tenant, &x->of,
+                                         ida_place_text(x->position, 2),
+                                         ida_place_text(x->position, 3), x->page->limit + 1, &rows,
+                                         &count);
+    if (!kind && !x->position) {
+        kind = cache_people_sharing_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
+    }
+    for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
+        const cache_listed_person *p = &rows[i].person;
+        ida_page_add(x->page, idle_row(x, p),
+                     ida_place("iiss", x->now, x->total, rows[i].address, p->id));
+    }
+    return kind;
+}
+
 static ida_kind empty_groups(section *x)
 {
     const cache_empty_group *rows;
@@ -122,9 +141,13 @@ static ida_kind empty_groups(section *x)
     return kind;
 }
 
-static const char *const section_names[] = {"staleAccounts",      "emptyGroups",
-                                            "inactiveGuests",     "accountsWithoutManager",
-                                            "disabledWithAccess", NULL};
+static const char *const section_names[] = {"staleAccounts",
+                                            "emptyGroups",
+                                            "inactiveGuests",
+                                            "accountsWithoutManager",
+                                            "disabledWithAccess",
+                                            "sharedAddresses",
+                                            NULL};
 
 static const struct {
     ida_kind (*make)(section *x);
@@ -138,6 +161,7 @@ static const struct {
     {.make = inactive_guests, .form = "iiis", .sign_ins = 1, .cloud = 1},
     {.make = without_manager, .form = "iiss"},
     {.make = disabled_with_access, .form = "iiss"},
+    {.make = shared_addresses, .form = "iiss"},
 };
 
 static json_t *unavailable(void)

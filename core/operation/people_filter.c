@@ -82,7 +82,8 @@ ida_kind ida_people_filter(ida_call *call, cache_people_filter *filter)
     filter->department = key_of(call, "department");
     filter->company = key_of(call, "company");
     filter->job_title = key_of(call, "jobTitle");
-    filter->employee_id = ida_json_string(a, "employeeId");
+    const char *employee_id = ida_json_string(a, "employeeId");
+    filter->employee_id = employee_id ? ida_fold_value(c->pool, employee_id) : NULL;
     filter->license = ida_json_string(a, "license");
     if (status) {
         filter->enabled = strcmp(status, "guest") == 0 ? -1 : strcmp(status, "active") == 0;

@@ -10,6 +10,15 @@ static const char *status_of(int enabled, int guest)
     return !enabled ? "disabled" : guest ? "guest" : "active";
 }
 
+/* Why somebody is disabled, where there is more to say than that. */
+static void put_reason(json_t *out, int expired)
+{
+    if (expired) {
+        ida_json_put(out, "statusReason", "expired");
+    }
+}
+
+const char *const ida_person_status_reasons[] = {"expired", NULL};
 const char *const ida_person_statuses[] = {"active", "disabled", "guest", NULL};
 const char *const ida_person_types[] = {"member", "guest", NULL};
 
@@ -17,20 +26,21 @@ const ida_field ida_person_members[] = {OUT_TEXT("id", ALWAYS),
                                         OUT_TEXT("userPrincipalName", OR_NULL),
                                         OUT_TEXT("displayName", OR_NULL), OUT_END};
 
-const ida_field ida_person_row_members[] = {OUT_TEXT("id", ALWAYS),
-                                            OUT_TEXT("userPrincipalName", SOMETIMES),
-                                            OUT_TEXT("displayName", SOMETIMES),
-                                            OUT_TEXT("department", SOMETIMES),
-                                            OUT_TEXT("jobTitle", SOMETIMES),
-                                            OUT_TEXT("company", SOMETIMES),
-                                            OUT_TEXT("employeeId", SOMETIMES),
-                                            OUT_WORD("status", ALWAYS, ida_person_statuses),
-                                            OUT_WORD("userType", ALWAYS, ida_person_types),
-                                            OUT_OBJECT("manager", ALWAYS | OR_NULL,
-                                                       ida_person_members),
-                                            OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
-                                            OUT_TIME("lastSuccessfulSignInAt", ALWAYS | OR_NULL),
-                                            OUT_END};
+const ida_field ida_person_row_members[] = {
+    OUT_TEXT("id", ALWAYS),
+    OUT_TEXT("userPrincipalName", SOMETIMES),
+    OUT_TEXT("displayName", SOMETIMES),
+    OUT_TEXT("department", SOMETIMES),
+    OUT_TEXT("jobTitle", SOMETIMES),
+    OUT_TEXT("company", SOMETIMES),
+    OUT_TEXT("employeeId", SOMETIMES),
+    OUT_WORD("status", ALWAYS, ida_person_statuses),
+    OUT_WORD("statusReason", SOMETIMES, ida_person_status_reasons),
+    OUT_WORD("userType", ALWAYS, ida_person_types),
+    OUT_OBJECT("manager", ALWAYS | OR_NULL, ida_person_members),
+    OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
+    OUT_TIME("lastSuccessfulSignInAt", ALWAYS | OR_NULL),
+    OUT_END};
 
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name)
 {
@@ -117,6 +127,7 @@ json_t *ida_user_details_json(const ida_user *u, json_t *licenses)
     ida_json_put(out, "preferredLanguage", u->preferred_language);
     ida_json_put(out, "employeeId", u->employee_id);
     ida_json_put(out, "status", status_of(u->enabled, u->guest));
+    put_reason(out, u->expired);
     ida_json_put(out, "userType", u->guest ? "guest" : "member");
     json_object_set_new(out, "accountEnabled", json_boolean(u->enabled));
     ida_json_put_time(out, "createdAt", u->created_at);
@@ -139,6 +150,7 @@ json_t *ida_person_row_json(const cache_listed_person *p)
     ida_json_put(out, "company", p->company);
     ida_json_put(out, "employeeId", p->employee_id);
     ida_json_put(out, "status", status_of(p->enabled, p->guest));
+    put_reason(out, p->expired);
     ida_json_put(out, "userType", p->guest ? "guest" : "member");
     json_object_set_new(out, "manager", manager_of(p->manager_id, p->manager_upn, p->manager_name));
     ida_json_put_time(out, "lastSignInAt", p->last_sign_in_at);

@@ -13,6 +13,7 @@
 static const char *const extra_fields[] = {
     "id",
     "status",
+    "statusReason",
     "userType",
     "lastSignInAt",
     "mail",

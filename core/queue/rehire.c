@@ -1,6 +1,7 @@
 /* Owns what the store knows of people who come back. Must not know what a rehire does with it. */
 #include "core/queue/rehire.h"
 #include "core/base/json.h"
+#include "core/base/text.h"
 
 #include <apr_strings.h>
 #include <string.h>
@@ -17,8 +18,9 @@ static void coming_of(const db_result *r, int i, void *out)
 ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
                              queue_coming **rows, int *count)
 {
-    return store_rows(s, c, STMT_creations_of_employee, DB_ARGS(DB_T(tenant), DB_T(employee_id)),
-                      coming_of, sizeof **rows, rows, count);
+    return store_rows(s, c, STMT_creations_of_employee,
+                      DB_ARGS(DB_T(tenant), DB_T(ida_fold_value(c->pool, employee_id))), coming_of,
+                      sizeof **rows, rows, count);
 }
 
 ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,

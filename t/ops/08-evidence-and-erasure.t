@@ -53,6 +53,12 @@ sub life {
         { firstname => 'Zsófia', surname => 'Quixote-Brandt', country => 'x' x 200 })->{status},
         400, 'a refused request with the name');
     is(evidence()->{exit}, 1, 'who was never offboarded has no evidence');
+    # The person knows the password, and no policy gives the lock an effect.
+    $stack->slapd->modify("dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\n"
+        . "changetype: modify\nreplace: pwdLockout\npwdLockout: FALSE\n");
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('zsofia.quixote-brandt')
+        . "\nchangetype: modify\nreplace: userPassword\nuserPassword: Known-to-her-1\n");
+    is($stack->slapd->bind_code('zsofia.quixote-brandt', 'Known-to-her-1'), 0, 'she signs in');
     $answer = $stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' });
     return $stack->wait_task($answer->{json}{data}{taskId});
 }
@@ -70,6 +76,13 @@ sub proof {
         [map {"$_->{name} $_->{outcome}"} @{ $task->{steps} }], 'what was revoked');
     like((grep { $_->{name} eq 'revokeMemberships' } @{ $leave->{steps} })[0]{detail},
         qr/Sales team/, 'in words');
+    is($stack->slapd->bind_code('zsofia.quixote-brandt', 'Known-to-her-1'), 49,
+        'the leaver cannot sign in, though the server gives the lock no effect');
+    ok($leave->{passwordReplaced}, 'the evidence says that the password was replaced');
+    for my $step (grep { $_->{name} =~ /^(?:disableAccount|verify)$/ } @{ $leave->{steps} }) {
+        like($step->{detail}, qr/password is an unknown one; the lock alone would not hold/,
+            "$step->{name} says what holds");
+    }
     for my $step (@{ $leave->{steps} }) {
         my ($row) =
             $stack->sql("SELECT hash FROM audit.record WHERE tenant_id = 'nordic' AND seq = "
@@ -146,6 +159,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'cache.address address owner_id',
     'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname '
     . 'department department_key search_key job_title company office city country employee_id '
+    . 'employee_key aliases '
     . 'street_address postal_code preferred_language company_key title_key manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id',
             'cache.staging id item sub digest', 'cache.unresolved_member dn_key',

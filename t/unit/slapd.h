@@ -135,6 +135,7 @@ __attribute__((unused)) static ida_tenant *tenant_of(const char *id, const char 
     ida_tenant *tenant = apr_pcalloc(pool, sizeof *tenant);
     tenant->id = apr_pstrdup(pool, id);
     tenant->upn_domain = tenant->email_domain = domain;
+    tenant->username_format = "{firstname}.{surname}";
     tenant->has_directory[IDA_DIR_ON_PREMISES] = 1;
     tenant->directory[IDA_DIR_ON_PREMISES] = ida_json_keep(pool, json_loads(text, 0, NULL));
     if (!tenant->directory[IDA_DIR_ON_PREMISES]) {

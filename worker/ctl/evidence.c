@@ -12,6 +12,7 @@ static void print(ctl_call *ctl, const json_t *document)
                                         {"Asked", "createdAt"},
                                         {"Started", "startedAt"},
                                         {"Finished", "finishedAt"},
+                                        {"Password replaced", "passwordReplaced"},
                                         {"Warnings", "warnings"},
                                         {NULL, NULL}};
     static const ctl_column steps[] = {{"STEP", "name"},     {"OUTCOME", "outcome"}, {"AT", "at"},

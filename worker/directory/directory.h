@@ -72,8 +72,8 @@ typedef struct directory_user {
     const char *primary; /* names the group that the account's own entry makes it a member of, as
                             the connector compares it; NULL: none */
     cache_user cache;    /* the same entry in the form the cache takes */
-    /* Of create: what the directory could not keep, for people; NULL-terminated, or NULL when none.
-     */
+    /* Of create, update and disable: what the directory could not keep, and that a lock has no
+     * effect, for people; NULL-terminated, or NULL when none. */
     const char *const *warnings;
 } directory_user;
 
@@ -133,8 +133,9 @@ typedef struct directory_ops {
     directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create,
                               directory_user *user, directory_error *e);
 
-    /* `manager_upn` NULL: nobody. DIRECTORY_NOT_FOUND with field "manager": the manager is not
-     * there (else: the user is not). */
+    /* `manager_upn`: a UPN, or the ID of an account of this directory; NULL: nobody.
+     * DIRECTORY_NOT_FOUND with field "manager": the manager is not there (else: the user is not).
+     */
     directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id,
                                    const char *manager_upn, const char **manager_id,
                                    directory_error *e);
@@ -173,6 +174,14 @@ typedef struct directory_ops {
     /* A new password that must be changed at the next sign-in; wiped by the caller. */
     directory_class (*set_password)(directory *d, apr_pool_t *pool, const char *id,
                                     const char *password, directory_error *e);
+    /* Makes sure that nobody knows the account's password, where `disable` sets a flag that has an
+     * effect only under some policy of the server. In *proof: what an earlier call of the same task
+     * answered (NULL: none); out: what the directory shows of the password now ("": nothing), or
+     * NULL where the account's own flag suffices and nothing was done. DIRECTORY_ALREADY: the
+     * password is still that of the earlier call. It may lift the flag: `disable` follows. NULL:
+     * the account's own flag suffices. */
+    directory_class (*discard_password)(directory *d, apr_pool_t *pool, const char *id,
+                                        const char **proof, directory_error *e);
     /* To another container (DN). DIRECTORY_NOT_FOUND with field "container". NULL: the directory
      * has no containers. */
     directory_class (*move)(directory *d, apr_pool_t *pool, const char *id, const char *container,

@@ -185,15 +185,35 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
                         d->bind_dn ? ida_printf(k->pool, "bind as %s", d->bind_dn) : "bind");
 }
 
+/* The naming context that holds our people; NULL when the server does not tell. */
+static const char *context_of(const directory *d, const ld_entry *root)
+{
+    const ld_attribute *contexts = ld_get(root, "namingContexts");
+    const char *base = ld_dn_key(d->connection, d->user_base);
+    for (int i = 0; base && contexts && i < contexts->count; i++) {
+        const char *key = ld_dn_key(d->connection, contexts->values[i].bv_val);
+        if (key && *key && ld_dn_key_below(base, key)) {
+            return contexts->values[i].bv_val;
+        }
+    }
+    return NULL;
+}
+
 /* Which kind of server this is, and what it can do: asked after every bind, for another server may
  * stand behind the address by now. */
 static directory_class read_root(ld_call *k)
 {
-    static const char *const attributes[] = {"supportedControl",     "supportedCapabilities",
-                                             "supportedExtension",   "subschemaSubentry",
-                                             "vendorName",           "vendorVersion",
-                                             "defaultNamingContext", "dsServiceName",
-                                             "tokenGroups",          NULL};
+    static const char *const attributes[] = {"supportedControl",
+                                             "supportedCapabilities",
+                                             "supportedExtension",
+                                             "subschemaSubentry",
+                                             "vendorName",
+                                             "vendorVersion",
+                                             "defaultNamingContext",
+                                             "dsServiceName",
+                                             "tokenGroups",
+                                             "namingContexts",
+                                             NULL};
     directory *d = k->d;
     const ld_entry nothing = {.dn = ""}, *root = &nothing; /* it may not be ours to read */
     LDAPMessage *message = NULL;
@@ -233,6 +253,7 @@ static directory_class read_root(ld_call *k)
     d->subschema = ld_text(d->connection, root, "subschemaSubentry");
     d->vendor = ld_text(d->connection, root, "vendorVersion");
     d->root = ld_text(d->connection, root, "defaultNamingContext");
+    d->root = d->root ? d->root : context_of(d, root);
     d->service = ld_text(d->connection, root, "dsServiceName");
     const ld_attribute *sids = active_directory ? ld_get(root, "tokenGroups") : NULL;
     d->own_sid = sids ? sids->values[0]

@@ -159,6 +159,12 @@ static const char *const active_directory_sign_ins[] = {"lastLogonTimestamp", NU
 static const char *const active_directory_guards[] = {"isCriticalSystemObject", "adminCount",
                                                       "objectSid", NULL};
 
+static const ld_links openldap_links[] = {{"groupOfNames", "member", 0, 1},
+                                          {"groupOfUniqueNames", "uniqueMember", 0, 1},
+                                          {"posixGroup", "memberUid", 1, 0},
+                                          {NULL, NULL, 0, 0}};
+static const ld_links active_directory_links[] = {{"group", "member", 0, 0}, {NULL, NULL, 0, 0}};
+
 static const ld_dialect dialects[] = {
     {
         .name = "openLdap",
@@ -167,7 +173,11 @@ static const ld_dialect dialects[] = {
         .user_filter = "(objectClass=inetOrgPerson)",
         .static_group_class = "groupOfNames",
         .dynamic_group_class = "groupOfURLs",
-        .group_filter = "(|(objectClass=groupOfNames)(objectClass=groupOfURLs))",
+        .group_filter = "(|(objectClass=groupOfNames)(objectClass=groupOfURLs)"
+                        "(objectClass=groupOfUniqueNames)(objectClass=posixGroup))",
+        .links = openldap_links,
+        .late_filter = "(|(objectClass=groupOfURLs)(objectClass=posixGroup))",
+        .elsewhere = "(objectClass=organizationalRole)(objectClass=nisNetgroup)",
         .dynamic_filter = "(objectClass=groupOfURLs)",
         .container_filter = "(|(objectClass=organizationalUnit)(objectClass=organization)("
                             "objectClass=dcObject)(objectClass=domain)(objectClass=locality)("
@@ -189,10 +199,12 @@ static const ld_dialect dialects[] = {
         .created = "createTimestamp",
         .password = "userPassword",
         .sign_ins = openldap_sign_ins,
+        .expires = "pwdEndTime",
         .lock = "pwdAccountLockedTime",
         .locked = "000001010000Z",
         .lock_missing = "the server does not know pwdAccountLockedTime, so accounts cannot be "
                         "disabled: load the ppolicy overlay",
+        .policy = "pwdPolicySubentry",
         .password_unlocks = 1,
         .needs_member = 1,
         .sync = LD_SYNC_SYNCREPL,
@@ -206,6 +218,7 @@ static const ld_dialect dialects[] = {
         .user_filter = "(&(objectCategory=person)(objectClass=user))",
         .static_group_class = "group",
         .group_filter = "(objectClass=group)",
+        .links = active_directory_links,
         .member = "member",
         .member_of = "memberOf",
         .group_name = "name", /* DirSync does not tell the cn */
@@ -229,6 +242,7 @@ static const ld_dialect dialects[] = {
         .password = "unicodePwd",
         .password_age = "pwdLastSet",
         .sign_ins = active_directory_sign_ins,
+        .expires = "accountExpires",
         .filetime = 1,
         .lock = "userAccountControl",
         .lock_bit = 2,

@@ -23,6 +23,13 @@ typedef struct ld_field {
     const char *empty; /* the value that stands for none; NULL: the attribute goes */
 } ld_field;
 
+/* How the groups of a class name their members. */
+typedef struct ld_links {
+    const char *class, *attribute;
+    int by_login;  /* values are login names; else DNs */
+    int needs_one; /* such a group may not be left without members */
+} ld_links;
+
 typedef enum ld_sync_method { LD_SYNC_SYNCREPL, LD_SYNC_DIRSYNC } ld_sync_method;
 
 typedef struct ld_dialect {
@@ -34,8 +41,11 @@ typedef struct ld_dialect {
     const char *static_group_class, *dynamic_group_class,
         *group_filter; /* dynamic NULL: there are none */
     const char *dynamic_filter;
-    const char *group_type; /* negative: a security group, else one for mail alone; NULL: all are
-                               for security */
+    const ld_links *links;   /* of static groups; ended by a NULL class; the first is `member` */
+    const char *late_filter; /* groups whose members are read after the streams; NULL: none */
+    const char *elsewhere;   /* entries of other kinds that may name somebody; NULL: not asked */
+    const char *group_type;  /* negative: a security group, else one for mail alone; NULL: all are
+                                for security */
     const char *container_filter; /* what holds entries and is neither user nor group; NULL: renames
                                      of it are not looked for */
     const char *member, *rule, *member_of, *group_name;
@@ -50,12 +60,15 @@ typedef struct ld_dialect {
     size_t login_max;   /* characters; 0: no limit */
     const char *const *sign_ins; /* last successful sign-in, best first; NULL-terminated */
     int filetime;                /* sign-in times count 100 ns since 1601; else generalized time */
+    const char *expires; /* when the account ends whatever `lock` says; a time as in `sign_ins` */
     /* What says "disabled": an attribute with this value (any other is a temporary lock-out and
      * counts as enabled), or with this bit. */
     const char *lock, *locked;
     long lock_bit;
     const char *lock_missing; /* sentence for people when the server does not know `lock` */
-    int password_unlocks;     /* a new password lifts the lock of a disabled account */
+    const char *policy;   /* attribute of a person that names the password policy which gives `lock`
+                             its effect; NULL: `lock` works by itself */
+    int password_unlocks; /* a new password lifts the lock of a disabled account */
     const char *password_age; /* set to "0" beside a new password: it must be changed; NULL: see
                                  worker/ldap/update.c */
     const char

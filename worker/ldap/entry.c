@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/base/text.h"
+#include "core/tenant/naming.h"
 #include "worker/ldap/ad.h"
 #include "worker/ldap/escape.h"
 #include "worker/ldap/session.h"
@@ -47,7 +48,7 @@ const char *const *ld_user_attributes(directory *d)
     const char *const base[] = {
         t->id,         t->stamp,   t->login,         t->mail, d->upn_attribute,    "cn",
         "displayName", t->manager, t->created,       t->lock, d->marker_attribute, t->changed,
-        t->addresses,  t->anchor,  t->primary_group, t->sid};
+        t->addresses,  t->anchor,  t->primary_group, t->sid,  t->expires};
     for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
         ld_add_name(names, base[i]);
     }
@@ -98,13 +99,19 @@ static const char *stamp_of(const ld_dialect *t, apr_pool_t *pool, const ld_entr
                : NULL;
 }
 
+static int64_t time_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry,
+                       const char *attribute)
+{
+    const char *text = ld_text(pool, entry, attribute);
+    return t->filetime ? ld_filetime(text) : ld_time(text);
+}
+
 /* When the account last signed in, by the best attribute that tells it; ms, 0: none does. */
 static int64_t sign_in_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
 {
     int64_t at = 0;
     for (const char *const *name = t->sign_ins; *name && !at; name++) {
-        const char *text = ld_text(pool, entry, *name);
-        at = t->filetime ? ld_filetime(text) : ld_time(text);
+        at = time_of(t, pool, entry, *name);
     }
     return at;
 }
@@ -128,19 +135,109 @@ static const char *naming_value(apr_pool_t *pool, const ld_entry *entry, const c
     return in_rdn ? in_rdn : ld_text(pool, entry, attribute);
 }
 
-static const char *upn_of(const directory *d, apr_pool_t *pool, const ld_entry *entry)
+/* --- one address of several --- */
+
+/* The local part that the tenant's format makes of the entry's names; NULL: none. */
+static const char *local_by_format(const directory *d, apr_pool_t *pool, const ld_entry *entry)
 {
-    if (strcasecmp(d->upn_attribute, d->dialect->login) == 0) {
-        const char *login = naming_value(pool, entry, d->dialect->login);
-        return login ? apr_pstrcat(pool, login, "@", d->tenant->upn_domain, NULL) : NULL;
+    const char *first = ld_text(pool, entry, "givenName"), *last = ld_text(pool, entry, "sn");
+    const ida_name_parts parts = {first ? first : "", NULL, last ? last : ""};
+    char *local = NULL;
+    return d->tenant->username_format &&
+                   !ida_naming_local(ida_ctx_make(d->env, pool), d->tenant->username_format, &parts,
+                                     &local)
+               ? local
+               : NULL;
+}
+
+/* 1 for the local part, also with a number behind it. */
+static int by_format(const char *key, const char *local)
+{
+    size_t len = local ? strlen(local) : 0;
+    return len && strncmp(key, local, len) == 0 &&
+           key[len + strspn(key + len, "0123456789")] == '@';
+}
+
+/* Which of several addresses is meant: one at the domain before others, among them one by the
+ * tenant's format, and the smallest of those that are left, so that the cache does not flap. The
+ * others, NULL-terminated, in *further. */
+static const char *one_address(const directory *d, apr_pool_t *pool, const ld_entry *entry,
+                               const char **values, int count, const char *domain,
+                               const char ***further)
+{
+    const char *local = count > 1 ? local_by_format(d, pool, entry) : NULL,
+               *at_domain = ida_fold_address(pool, domain);
+    int best = 0, best_rank = 3, others = 0;
+    for (int i = 0; i < count; i++) {
+        const char *key = ida_fold_address(pool, values[i]), *at = strrchr(key, '@');
+        int rank = !at || strcmp(at + 1, at_domain) != 0 ? 2 : by_format(key, local) ? 0 : 1;
+        if (rank < best_rank || (rank == best_rank && strcmp(values[i], values[best]) < 0)) {
+            best = i;
+            best_rank = rank;
+        }
     }
-    const char *upn = ld_text(pool, entry, d->upn_attribute);
-    if (upn || !d->dialect->active_directory) {
-        return upn;
+    *further = NULL;
+    if (count > 1) {
+        *further = apr_pcalloc(pool, (apr_size_t)count * sizeof **further);
+        for (int i = 0; i < count; i++) {
+            if (i != best) {
+                (*further)[others++] = values[i];
+            }
+        }
+    }
+    return count ? values[best] : NULL;
+}
+
+/* The attribute's values that are texts, each with `tail` behind it. */
+static const char **texts_of(apr_pool_t *pool, const ld_entry *entry, const char *attribute,
+                             const char *tail, int *count)
+{
+    const ld_attribute *a = ld_get(entry, attribute);
+    const char **out = apr_pcalloc(pool, (apr_size_t)(a ? a->count + 1 : 1) * sizeof *out);
+    *count = 0;
+    for (int i = 0; a && i < a->count; i++) {
+        if (a->values[i].bv_len && ida_utf8_valid(a->values[i].bv_val, a->values[i].bv_len)) {
+            out[(*count)++] = apr_pstrcat(pool, a->values[i].bv_val, tail, NULL);
+        }
+    }
+    return out;
+}
+
+static const char *upn_of(const directory *d, apr_pool_t *pool, const ld_entry *entry,
+                          const char ***further)
+{
+    int login = strcasecmp(d->upn_attribute, d->dialect->login) == 0, count;
+    const char *tail = login ? apr_pstrcat(pool, "@", d->tenant->upn_domain, NULL) : "",
+               **values = texts_of(pool, entry, d->upn_attribute, tail, &count);
+    const char *upn = one_address(d, pool, entry, values, count, d->tenant->upn_domain, further);
+    if (login && count > 1) { /* the administrator chose the one in the RDN */
+        const char *chosen = ld_rdn_value(pool, entry->dn, d->upn_attribute);
+        chosen = chosen ? apr_pstrcat(pool, chosen, tail, NULL) : NULL;
+        for (int i = 0; chosen && (*further)[i]; i++) {
+            if (strcasecmp((*further)[i], chosen) == 0) {
+                (*further)[i] = upn;
+                upn = chosen;
+                break;
+            }
+        }
+    }
+    if (upn || login || !d->dialect->active_directory) {
+        return upn ? upn : ld_text(pool, entry, login ? "" : d->upn_attribute);
     }
     /* Accounts without one sign in by their login name at the domain. */
-    const char *login = ld_text(pool, entry, d->dialect->login);
-    return login && d->dns_domain ? apr_pstrcat(pool, login, "@", d->dns_domain, NULL) : NULL;
+    const char *name = ld_text(pool, entry, d->dialect->login);
+    return name && d->dns_domain ? apr_pstrcat(pool, name, "@", d->dns_domain, NULL) : NULL;
+}
+
+/* The mail address: the UPN where that is one; else at the tenant's domain for mail. */
+static const char *mail_of(const directory *d, apr_pool_t *pool, const ld_entry *entry,
+                           const char *upn)
+{
+    int count;
+    const char **further, **values = texts_of(pool, entry, d->dialect->mail, "", &count);
+    return strcasecmp(d->upn_attribute, d->dialect->mail) == 0
+               ? upn
+               : one_address(d, pool, entry, values, count, d->tenant->email_domain, &further);
 }
 
 /* Mail addresses among the proxy addresses ("SMTP:" the primary one, "smtp:" the others). */
@@ -243,8 +340,8 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     if (!c->id || !c->dn_key) {
         return 0;
     }
-    c->upn = upn_of(d, pool, entry);
-    c->mail = ld_text(pool, entry, t->mail);
+    c->upn = upn_of(d, pool, entry, &c->upns);
+    c->mail = mail_of(d, pool, entry, c->upn);
     c->addresses = t->addresses ? proxy_addresses(pool, entry, t->addresses, c->mail)
                                 : further_addresses(pool, entry, t->mail, c->mail);
     c->anchor = anchor_of(t, pool, entry);
@@ -260,6 +357,7 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     }
     c->enabled = t->lock_bit ? !(ld_number(pool, entry, t->lock) & t->lock_bit)
                              : !ld_holds(entry, t->lock, t->locked);
+    c->expires_at = time_of(t, pool, entry, t->expires);
     c->created_at = ld_time(ld_text(pool, entry, t->created));
     c->last_success_at = sign_in_of(t, pool, entry);
     c->last_sign_in_at = c->last_success_at;
@@ -298,6 +396,16 @@ int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, cache_g
                                                                                 : "security";
     group->rule = dynamic ? ld_text(pool, entry, t->rule) : NULL;
     return group->id && group->dn_key && group->name;
+}
+
+const ld_links *ld_links_of(const directory *d, const ld_entry *group, const ld_links *after)
+{
+    for (const ld_links *l = after ? after + 1 : d->dialect->links; l->class; l++) {
+        if (ld_holds(group, "objectClass", l->class)) {
+            return l;
+        }
+    }
+    return after || ld_get(group, "objectClass") ? NULL : d->dialect->links;
 }
 
 void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mods *mods)

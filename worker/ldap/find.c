@@ -26,10 +26,19 @@ static directory_class absent(ld_call *k, const char *what)
                            ld_server_url(k->d), what, k->d->user_base);
 }
 
-static directory_class more_than_one(ld_call *k, const char *what)
+static directory_class more_than_one(ld_call *k, const char *what, const char *const *dns)
 {
-    return ld_fail(k, DIRECTORY_CONFLICT, "upn", "%s: more than one entry is %s",
-                   ld_server_url(k->d), what);
+    return ld_fail(k, DIRECTORY_CONFLICT, "upn", "%s: more than one entry is %s: %s and %s",
+                   ld_server_url(k->d), what, dns[0], dns[1]);
+}
+
+static int carries(apr_pool_t *pool, const directory_user *user, const char *wanted)
+{
+    int found = user->upn && strcmp(ida_fold_address(pool, user->upn), wanted) == 0;
+    for (const char **one = user->cache.upns; one && *one && !found; one++) {
+        found = strcmp(ida_fold_address(pool, *one), wanted) == 0;
+    }
+    return found;
 }
 
 directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user)
@@ -89,19 +98,19 @@ directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user
                             .phase = LD_BASE,
                             .doing = "find the user"};
     const ld_entry **rows;
+    const char *dns[FIND_LIMIT + 1];
     int count, found = 0;
     directory_class class = ld_search(k, &query, &rows, &count);
     for (int i = 0; !class && i < count; i++) {
         directory_user one;
-        /* A further value of a multi-valued attribute is an alias, not the login name. */
-        if (ld_user_read(k->d, k->pool, rows[i], &one) && one.upn &&
-            strcmp(ida_fold_address(k->pool, one.upn), wanted) == 0) {
+        /* Each value of a multi-valued attribute names the account, while only one has it. */
+        if (ld_user_read(k->d, k->pool, rows[i], &one) && carries(k->pool, &one, wanted)) {
             *user = one;
-            found++;
+            dns[found++] = one.dn;
         }
     }
     return class       ? class
-           : found > 1 ? more_than_one(k, upn)
+           : found > 1 ? more_than_one(k, upn, dns)
            : found     ? DIRECTORY_OK
                        : absent(k, upn);
 }

@@ -4,7 +4,9 @@
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
+#include <strings.h>
 
+#include "core/base/text.h"
 #include "worker/ldap/escape.h"
 #include "worker/ldap/ops.h"
 #include "worker/ldap/session.h"
@@ -23,6 +25,15 @@ static int is_dynamic(const directory *d, const ld_entry *group)
     return class && ld_holds(group, "objectClass", class);
 }
 
+/* Why a group that lies there is not changed. In Active Directory an ID finds it anywhere. */
+static const char *outside(const directory *d, apr_pool_t *pool, const char *dn_key)
+{
+    const char *base = d->dialect->binary_ids ? NULL : ld_dn_key(pool, d->group_base);
+    return base && !ld_dn_key_below(dn_key, base)
+               ? "the group lies outside groupBase, where this service changes nothing"
+               : NULL;
+}
+
 static directory_class gather(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     gathering *g = baton;
@@ -35,7 +46,7 @@ static directory_class gather(const ld_entry *entry, apr_pool_t *entry_pool, voi
         row->retained = strcmp(group.kind, "dynamic") == 0
                             ? apr_pstrcat(g->pool, "membership by rule", group.rule ? ": " : "",
                                           group.rule ? group.rule : "", NULL)
-                            : NULL;
+                            : outside(g->d, entry_pool, group.dn_key);
         apr_hash_set(g->seen, row->group_id, APR_HASH_KEY_STRING, row->group_id);
     }
     return DIRECTORY_OK;
@@ -48,8 +59,27 @@ static directory_class every_page(ld_call *k, const ld_query *query, ld_each eac
     return class == DIRECTORY_TRANSIENT && ld_left(k) > 0 ? ld_paged(k, query, each, baton) : class;
 }
 
+/* How groups of a class name the user; NULL: they cannot. */
+static const char *value_of(const ld_links *l, const directory_user *user)
+{
+    return l->by_login ? user->login : user->dn;
+}
+
+/* What holds for an entry that names the user in one of the attributes of groups. */
+static const char *names_user(ld_call *k, const directory_user *user)
+{
+    const char *any = "";
+    for (const ld_links *l = k->d->dialect->links; l->class; l++) {
+        const char *value = value_of(l, user);
+        any = value ? apr_pstrcat(k->pool, any, "(", l->attribute, "=",
+                                  ld_filter_text(k->pool, value), ")", NULL)
+                    : any;
+    }
+    return apr_pstrcat(k->pool, "(|", any, ")", NULL);
+}
+
 /* Every group below the base that lists the user. */
-static directory_class gather_by_member(ld_call *k, gathering *g, const char *dn)
+static directory_class gather_by_member(ld_call *k, gathering *g, const directory_user *user)
 {
     const ld_dialect *t = k->d->dialect;
     const ld_query query = {.base = k->d->group_base,
@@ -57,8 +87,8 @@ static directory_class gather_by_member(ld_call *k, gathering *g, const char *dn
                             .attributes = k->d->group_attributes,
                             .phase = LD_BASE,
                             .doing = "list memberships",
-                            .filter = apr_pstrcat(k->pool, "(&", t->group_filter, "(", t->member,
-                                                  "=", ld_filter_text(k->pool, dn), "))", NULL)};
+                            .filter = apr_pstrcat(k->pool, "(&", t->group_filter,
+                                                  names_user(k, user), ")", NULL)};
     return every_page(k, &query, gather, g);
 }
 
@@ -78,27 +108,24 @@ static directory_class collect(const ld_entry *entry, apr_pool_t *entry_pool, vo
  * only to comparisons, by comparing. Comparing alone will not do: with the dynlist overlay
  * slapd 2.5 answers "false" for members of static groups. */
 static directory_class shows_user(ld_call *k, const char *group_dn, int by_rule,
-                                  const char *user_dn, int *shows)
+                                  const directory_user *user, int *shows)
 {
-    const char *member = k->d->dialect->member;
     const ld_entry *group;
-    directory_class class = ld_read_if(k, group_dn,
-                                       apr_pstrcat(k->pool, "(", member, "=",
-                                                   ld_filter_text(k->pool, user_dn), ")", NULL),
-                                       NULL, "look into a group", &group);
+    directory_class class = ld_read_if(k, group_dn, names_user(k, user), NULL, "look into a group",
+                                       &group);
     *shows = group != NULL;
-    return class || *shows || !by_rule
-               ? class
-               : ld_compare(k, group_dn, member, user_dn, "look into a dynamic group", shows);
+    return class || *shows || !by_rule ? class
+                                       : ld_compare(k, group_dn, k->d->dialect->member, user->dn,
+                                                    "look into a dynamic group", shows);
 }
 
 /* The group at the DN if it shows the user. */
 static directory_class gather_shown(ld_call *k, gathering *g, const char *group_dn, int by_rule,
-                                    const char *user_dn)
+                                    const directory_user *user)
 {
     const ld_entry *group = NULL;
     int shows = 0;
-    directory_class class = shows_user(k, group_dn, by_rule, user_dn, &shows);
+    directory_class class = shows_user(k, group_dn, by_rule, user, &shows);
     if (!class && shows) {
         class = ld_read(k, group_dn, k->d->group_attributes, "look into a group", &group);
     }
@@ -110,7 +137,7 @@ static directory_class gather_shown(ld_call *k, gathering *g, const char *group_
 
 /* Groups by rule: depending on its overlays a server finds them by a filter on members, or only
  * shows their members when asked for one group. */
-static directory_class gather_by_rule(ld_call *k, gathering *g, const char *dn)
+static directory_class gather_by_rule(ld_call *k, gathering *g, const directory_user *user)
 {
     const ld_query query = {.base = k->d->group_base,
                             .scope = LDAP_SCOPE_SUBTREE,
@@ -122,7 +149,7 @@ static directory_class gather_by_rule(ld_call *k, gathering *g, const char *dn)
     for (apr_hash_index_t *i = apr_hash_first(g->pool, g->by_rule); i && !class;
          i = apr_hash_next(i)) {
         if (!apr_hash_get(g->seen, apr_hash_this_key(i), APR_HASH_KEY_STRING)) {
-            class = gather_shown(k, g, apr_hash_this_val(i), 1, dn);
+            class = gather_shown(k, g, apr_hash_this_val(i), 1, user);
         }
     }
     return class;
@@ -130,15 +157,15 @@ static directory_class gather_by_rule(ld_call *k, gathering *g, const char *dn)
 
 /* Groups the user's own entry names: also those outside groupBase. The link may outlive its group,
  * so the group has the last word. */
-static directory_class gather_by_back_link(ld_call *k, gathering *g, const char *dn)
+static directory_class gather_by_back_link(ld_call *k, gathering *g, const directory_user *user)
 {
     const ld_dialect *t = k->d->dialect;
     const char *const attributes[] = {t->member_of, NULL};
     const ld_entry *own;
-    directory_class class = ld_read(k, dn, attributes, "read the user's groups", &own);
+    directory_class class = ld_read(k, user->dn, attributes, "read the user's groups", &own);
     const ld_attribute *links = own ? ld_get(own, t->member_of) : NULL;
     for (int i = 0; !class && links && i < links->count; i++) {
-        class = gather_shown(k, g, links->values[i].bv_val, 0, dn);
+        class = gather_shown(k, g, links->values[i].bv_val, 0, user);
     }
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
@@ -165,6 +192,92 @@ static directory_class gather_primary(ld_call *k, gathering *g, const directory_
             "primary one";
     }
     return class;
+}
+
+/* --- what is named and never changed --- */
+
+typedef struct elsewhere {
+    gathering *g;
+    const directory_user *user;
+} elsewhere;
+
+/* "(host,login,domain)" with this login, in any case. */
+static int triple_names(const ld_attribute *a, const char *login)
+{
+    for (int i = 0; login && a && i < a->count; i++) {
+        const char *from = strchr(a->values[i].bv_val, ','),
+                   *to = from ? strchr(from + 1, ',') : NULL;
+        if (to && (size_t)(to - from - 1) == strlen(login) &&
+            strncasecmp(from + 1, login, strlen(login)) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static directory_class take_elsewhere(const ld_entry *entry, apr_pool_t *pool, void *baton)
+{
+    const elsewhere *e = baton;
+    gathering *g = e->g;
+    const directory *d = g->d;
+    const char *id = ld_id_text(d->dialect, pool, entry), *name = ld_text(pool, entry, "cn"),
+               *key = ld_dn_key(pool, entry->dn), *why = NULL;
+    if (!id || !key || apr_hash_get(g->seen, id, APR_HASH_KEY_STRING)) {
+        return DIRECTORY_OK;
+    }
+    if (ld_holds(entry, "objectClass", "organizationalRole")) {
+        why = ld_holds(entry, "roleOccupant", e->user->dn)
+                  ? "an organizationalRole (roleOccupant): this service does not change those"
+                  : NULL;
+    } else if (ld_holds(entry, "objectClass", "nisNetgroup")) {
+        why = triple_names(ld_get(entry, "nisNetgroupTriple"), e->user->login)
+                  ? "a nisNetgroup: this service does not change those"
+                  : NULL;
+    } else {
+        why = outside(d, pool, key);
+    }
+    if (why) {
+        directory_membership *row = apr_array_push(g->rows);
+        *row = (directory_membership){.group_id = apr_pstrdup(g->pool, id),
+                                      .group_name = apr_pstrdup(g->pool, name ? name : entry->dn),
+                                      .retained = why};
+        apr_hash_set(g->seen, row->group_id, APR_HASH_KEY_STRING, row->group_id);
+    }
+    return DIRECTORY_OK;
+}
+
+/* Groups outside groupBase and entries of other kinds that name the user: this service leaves them
+ * alone, and says so. What our account may not see stays unsaid; the doctor counts such entries. */
+static directory_class gather_elsewhere(ld_call *k, gathering *g, const directory_user *user)
+{
+    static const char *const attributes[] = {"objectClass",       "cn",        "roleOccupant",
+                                             "nisNetgroupTriple", "entryUUID", NULL};
+    const ld_dialect *t = k->d->dialect;
+    elsewhere e = {g, user};
+    if (!t->elsewhere || !k->d->root) {
+        return DIRECTORY_OK;
+    }
+    const ld_query query = {.base = apr_pstrdup(k->pool, k->d->root),
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .attributes = attributes,
+                            .phase = LD_READ,
+                            .doing = "look for other memberships",
+                            .filter = apr_pstrcat(k->pool, "(|(&", t->group_filter,
+                                                  names_user(k, user), ")", t->elsewhere, ")",
+                                                  NULL)};
+    directory_class class = every_page(k, &query, take_elsewhere, &e);
+    if (class == DIRECTORY_TRANSIENT) {
+        return class;
+    }
+    if (class) {
+        *(directory_membership *)apr_array_push(g->rows) = (directory_membership){
+            .group_id = "elsewhere",
+            .group_name = "groups outside groupBase",
+            .retained = apr_pstrcat(g->pool, "were not looked at: ",
+                                    k->e->message ? k->e->message : "", NULL)};
+        *k->e = (directory_error){0};
+    }
+    return DIRECTORY_OK;
 }
 
 static int is_primary(ld_call *k, const ld_entry *group, const directory_user *user)
@@ -210,7 +323,7 @@ static directory_class group_holding(ld_call *k, const char *group_id, const dir
     }
     *shows = is_primary(k, *group, user);
     return *shows ? DIRECTORY_OK
-                  : shows_user(k, (*group)->dn, is_dynamic(k->d, *group), user->dn, shows);
+                  : shows_user(k, (*group)->dn, is_dynamic(k->d, *group), user, shows);
 }
 
 directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
@@ -227,10 +340,11 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
     *rows = NULL;
     *count = 0;
     directory_class class = ld_user_by_id(&k, id, &user);
-    class = class ? class : gather_by_member(&k, &g, user.dn);
-    class = class ? class : gather_by_back_link(&k, &g, user.dn);
-    class = class ? class : gather_by_rule(&k, &g, user.dn);
+    class = class ? class : gather_by_member(&k, &g, &user);
+    class = class ? class : gather_by_back_link(&k, &g, &user);
+    class = class ? class : gather_by_rule(&k, &g, &user);
     class = class ? class : gather_primary(&k, &g, &user);
+    class = class ? class : gather_elsewhere(&k, &g, &user);
     for (int i = 0; !class && i < candidate_count; i++) {
         const ld_entry *group = NULL;
         int shows = 0;
@@ -251,24 +365,39 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
     return class;
 }
 
-/* Deletes the member; the last one of a group that may not be empty is swapped for the placeholder
- * in the same modify. */
-static directory_class take_out(ld_call *k, const ld_entry *group, const char *user_dn)
+/* Deletes the member in one attribute; the last one of a group that may not be empty is swapped for
+ * the placeholder in the same modify. */
+static directory_class take_out_of(ld_call *k, const ld_entry *group, const ld_links *l,
+                                   const char *value)
 {
     const directory *d = k->d;
-    const char *member = d->dialect->member;
     ld_mods remove = ld_mods_make(k->pool), swap = ld_mods_make(k->pool);
-    ld_mods_text(&remove, LDAP_MOD_DELETE, member, user_dn);
+    ld_mods_text(&remove, LDAP_MOD_DELETE, l->attribute, value);
     directory_class class = ld_modify(k, group->dn, ld_mods_end(&remove), LD_MEMBER,
                                       "remove the member");
     /* 65: the group would be left without a member. */
-    if (class != DIRECTORY_INVALID || !d->dialect->needs_member) {
+    if (class != DIRECTORY_INVALID || !l->needs_one) {
         return class;
     }
-    ld_mods_text(&swap, LDAP_MOD_ADD, member, d->placeholder ? d->placeholder : group->dn);
-    ld_mods_text(&swap, LDAP_MOD_DELETE, member, user_dn);
+    ld_mods_text(&swap, LDAP_MOD_ADD, l->attribute, d->placeholder ? d->placeholder : group->dn);
+    ld_mods_text(&swap, LDAP_MOD_DELETE, l->attribute, value);
     return ld_modify(k, group->dn, ld_mods_end(&swap), LD_MEMBER,
                      "swap the last member for the placeholder");
+}
+
+/* Out of each attribute by which the group names members. */
+static directory_class take_out(ld_call *k, const ld_entry *group, const directory_user *user)
+{
+    directory_class all = DIRECTORY_ALREADY;
+    for (const ld_links *l = ld_links_of(k->d, group, NULL); l; l = ld_links_of(k->d, group, l)) {
+        const char *value = value_of(l, user);
+        directory_class class = value ? take_out_of(k, group, l, value) : DIRECTORY_ALREADY;
+        if (class && class != DIRECTORY_ALREADY) {
+            return class;
+        }
+        all = class ? all : DIRECTORY_OK;
+    }
+    return all;
 }
 
 directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *group_id,
@@ -309,7 +438,7 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
             (sent && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND)) {
             break;
         }
-        last = take_out(&k, group, user.dn);
+        last = take_out(&k, group, &user);
         sent = 1;
         if (last != DIRECTORY_OK && last != DIRECTORY_ALREADY && last != DIRECTORY_UNSURE &&
             last != DIRECTORY_NOT_FOUND) {
@@ -326,13 +455,14 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
 
 #define AT_ONCE 20 /* members put in with one modify */
 
-/* Looks whether the group shows the user: ALREADY, or OK with the DN when it is to be put in. */
+/* Looks whether the group shows the user: ALREADY, or OK with the value of the attribute by which
+ * the group names members when it is to be put in. */
 static directory_class look_at(ld_call *k, const char *group_id, const char *user_id,
-                               const ld_entry **group, const char **dn)
+                               const ld_entry **group, const char **value)
 {
     directory_user user;
     int shows = 0;
-    *dn = NULL;
+    *value = NULL;
     directory_class class = ld_user_by_id(k, user_id, &user);
     class = class ? class : ld_guard(k, &user);
     class = class ? class : group_holding(k, group_id, &user, group, &shows);
@@ -344,14 +474,19 @@ static directory_class look_at(ld_call *k, const char *group_id, const char *use
                        "%s: membership of %s is by rule: nobody can be put in", ld_server_url(k->d),
                        (*group)->dn);
     }
-    *dn = user.dn;
-    return DIRECTORY_OK;
+    const ld_links *l = ld_links_of(k->d, *group, NULL);
+    *value = l ? value_of(l, &user) : user.dn;
+    return *value ? DIRECTORY_OK
+                  : ld_fail(k, DIRECTORY_INVALID, NULL,
+                            "%s: %s names members by login, and %s has none", ld_server_url(k->d),
+                            (*group)->dn, user.dn);
 }
 
-static directory_class put_in(ld_call *k, const ld_entry *group, const char *const *dns)
+static directory_class put_in(ld_call *k, const ld_entry *group, const char *const *values)
 {
+    const ld_links *l = ld_links_of(k->d, group, NULL);
     ld_mods mods = ld_mods_make(k->pool);
-    ld_mods_texts(&mods, LDAP_MOD_ADD, k->d->dialect->member, dns);
+    ld_mods_texts(&mods, LDAP_MOD_ADD, l ? l->attribute : k->d->dialect->member, values);
     return ld_modify(k, group->dn, ld_mods_end(&mods), LD_MEMBER, "add members");
 }
 
@@ -376,6 +511,13 @@ static const char *just_made(ld_call *k, const char *user_id)
     return entry ? dn : NULL;
 }
 
+/* 1 when members are put into the group by DN. */
+static int names_dns(const directory *d, const ld_entry *group)
+{
+    const ld_links *l = ld_links_of(d, group, NULL);
+    return !l || !l->by_login;
+}
+
 /* One user by itself: looks, acts, and looks again where the answer leaves something open. An
  * account that this session has just made is in no group: it is put in without a look at that. */
 static directory_class join(ld_call *k, const char *group_id, const char *user_id)
@@ -384,7 +526,8 @@ static directory_class join(ld_call *k, const char *group_id, const char *user_i
     const ld_entry *group = NULL;
     const char *dns[2] = {just_made(k, user_id), NULL};
     int sent = 0;
-    if (dns[0] && group_by_id(k, group_id, &group) == DIRECTORY_OK && !is_dynamic(k->d, group)) {
+    if (dns[0] && group_by_id(k, group_id, &group) == DIRECTORY_OK && !is_dynamic(k->d, group) &&
+        names_dns(k->d, group)) {
         last = put_in(k, group, dns);
         sent = 1;
     }

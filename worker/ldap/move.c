@@ -73,6 +73,13 @@ directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const
 
 /* --- moving --- */
 
+#define TOLD_MAX 6 /* warnings, and the NULL behind them */
+
+/* A group and the attribute by which it names the account. */
+typedef struct group_link {
+    const char *group, *attribute;
+} group_link;
+
 static directory_class link_change(ld_call *k, const char *entry, int op, const char *link,
                                    const char *dn)
 {
@@ -90,10 +97,29 @@ static directory_class in_groups(ld_call *k, const apr_array_header_t *groups, i
 {
     directory_class class = DIRECTORY_OK;
     for (int i = 0; !class && i < groups->nelts; i++) {
-        const char *group = APR_ARRAY_IDX(groups, i, const char *);
-        class = link_change(k, group, op, k->d->dialect->member, dn);
+        const group_link *link = &APR_ARRAY_IDX(groups, i, group_link);
+        class = link_change(k, link->group, op, link->attribute, dn);
         if (class) {
-            ld_fail(k, class, k->e->field, "%s: %s", group, k->e->message);
+            ld_fail(k, class, k->e->field, "%s: %s", link->group, k->e->message);
+        }
+    }
+    return class;
+}
+
+/* Every group that names the DN, by each attribute that holds DNs. */
+static directory_class groups_of(ld_call *k, const char *dn, apr_array_header_t **groups)
+{
+    const ld_dialect *t = k->d->dialect;
+    directory_class class = DIRECTORY_OK;
+    *groups = apr_array_make(k->pool, 8, sizeof(group_link));
+    for (const ld_links *l = t->links; !class && l->class; l++) {
+        apr_array_header_t *dns = NULL;
+        class = l->by_login ? DIRECTORY_OK
+                            : linked(k, k->d->group_base, t->group_filter, l->attribute, dn, NULL,
+                                     "list memberships", &dns);
+        for (int i = 0; !class && dns && i < dns->nelts; i++) {
+            APR_ARRAY_PUSH(*groups, group_link) = (group_link){APR_ARRAY_IDX(dns, i, const char *),
+                                                               l->attribute};
         }
     }
     return class;
@@ -179,7 +205,7 @@ directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const ch
 {
     ld_call k = ld_call_begin(d, pool, e);
     const ld_dialect *t = d->dialect;
-    const char *old = NULL, *fresh = NULL, **told = apr_pcalloc(pool, 3 * sizeof *told);
+    const char *old = NULL, *fresh = NULL, **told = apr_pcalloc(pool, TOLD_MAX * sizeof *told);
     directory_class last = DIRECTORY_OK;
     for (int attempt = 0; attempt <= LD_ATTEMPTS; attempt++) {
         apr_array_header_t *groups = NULL;
@@ -199,8 +225,7 @@ directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const ch
         }
         old = after->dn;
         if (!t->keeps_links) {
-            class = linked(&k, d->group_base, t->group_filter, t->member, old, NULL,
-                           "list memberships", &groups);
+            class = groups_of(&k, old, &groups);
             class = class ? class : join_groups(&k, groups, fresh);
         }
         if (class) {
@@ -219,9 +244,14 @@ directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const ch
     }
     if (!t->keeps_links) {
         const char **to = told;
-        const char *left = follow(&k, d->group_base, t->group_filter, t->member, old, after->dn);
-        if (left) {
-            *to++ = left;
+        const char *left;
+        for (const ld_links *l = t->links; l->class && to - told < TOLD_MAX - 2; l++) {
+            left = l->by_login
+                       ? NULL
+                       : follow(&k, d->group_base, t->group_filter, l->attribute, old, after->dn);
+            if (left) {
+                *to++ = left;
+            }
         }
         left = follow(&k, d->user_base, t->user_filter, t->manager, old, after->dn);
         if (left) {

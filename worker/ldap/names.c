@@ -12,7 +12,8 @@
 #define CN_MAX 64    /* UTF-16 units, as the schema counts */
 #define NUMBERS 1000 /* names looked at before giving up */
 
-/* At most `units` UTF-16 units, cut between characters. */
+/* At most `units` UTF-16 units, cut between characters and without a blank at the end, which
+ * servers drop or refuse in names. */
 static char *cut(apr_pool_t *pool, const char *text, size_t units)
 {
     int32_t len = (int32_t)strlen(text), at = 0, end = 0;
@@ -25,6 +26,9 @@ static char *cut(apr_pool_t *pool, const char *text, size_t units)
             break;
         }
         end = at;
+    }
+    while (end > 0 && text[end - 1] == ' ') {
+        end--;
     }
     return apr_pstrmemdup(pool, text, (apr_size_t)end);
 }

@@ -283,6 +283,7 @@ const directory_ops ld_directory_ops = {
     .remove_member = ld_remove_member,
     .update = ld_update,
     .set_password = ld_set_password,
+    .discard_password = ld_discard_password,
     .move = ld_move,
     .reports = ld_reports,
     .add_members = ld_add_members,

@@ -35,6 +35,8 @@ directory_class ld_update(directory *d, apr_pool_t *pool, const char *id,
                           directory_user *after, directory_error *e);
 directory_class ld_set_password(directory *d, apr_pool_t *pool, const char *id,
                                 const char *password, directory_error *e);
+directory_class ld_discard_password(directory *d, apr_pool_t *pool, const char *id,
+                                    const char **proof, directory_error *e);
 directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const char *container,
                         directory_user *after, directory_error *e);
 directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const char *const **ids,

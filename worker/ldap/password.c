@@ -1,9 +1,15 @@
-/* Owns how a new account comes by its password: the server hashes it, and a lost answer or a
- * refusal leaves an account that nobody can bind to. Must not know how entries are made. */
+/* Owns how a new account comes by its password, and how a leaver loses it: the server hashes it,
+ * and a lost answer or a refusal leaves an account that nobody can bind to. Must not know how
+ * entries are made. */
 #include "worker/ldap/password.h"
 
 #include <apr_strings.h>
 #include <openssl/crypto.h>
+#include <string.h>
+
+#include "worker/ldap/ops.h"
+
+#define CHANGED "pwdChangedTime" /* ppolicy: when the password was changed last */
 
 void ld_password_make(const directory *d, const directory_create *create, char out[PASSWORD_SIZE])
 {
@@ -85,6 +91,99 @@ directory_class ld_password_set(ld_call *k, const directory_create *create, int 
                 "%s; the account %s exists, made by this task, but its password is not set: once "
                 "that is mended, a retry of the task goes on with this account",
                 k->e->message, known.dn);
+    }
+    return class;
+}
+
+/* --- a password that nobody knows --- */
+
+int ld_lock_holds(ld_call *k, const char *dn)
+{
+    static const char locks[] = "(&(objectClass=pwdPolicy)(pwdLockout=TRUE))";
+    const directory *d = k->d;
+    const char *const attributes[] = {d->dialect->policy, NULL};
+    const ld_entry *entry = NULL, *policy = NULL;
+    if (!d->dialect->policy) {
+        return 1;
+    }
+    directory_class class = ld_read(k, dn, attributes, "find the password policy", &entry);
+    const char *named = entry ? ld_text(k->pool, entry, attributes[0]) : NULL;
+    if (!class && named) {
+        class = ld_read_if(k, named, locks, NULL, "read the password policy", &policy);
+    } else if (!class) {
+        class = ld_below(k, apr_pstrdup(k->pool, d->root ? d->root : d->user_base), locks, NULL,
+                         "look for a password policy", &policy);
+    }
+    *k->e = (directory_error){0};
+    return !class && policy;
+}
+
+/* What the entry shows of its password: when it was changed; "" where the server does not say. */
+static directory_class password_shown(ld_call *k, const char *dn, const char **shown)
+{
+    static const char *const attributes[] = {CHANGED, NULL};
+    const ld_entry *entry = NULL;
+    directory_class class = ld_read(k, dn, attributes, "look when the password was changed",
+                                    &entry);
+    const char *text = entry ? ld_text(k->pool, entry, CHANGED) : NULL;
+    *shown = text ? text : "";
+    return class;
+}
+
+/* A password of random letters; no password at all where the server does not take that one. */
+static directory_class replace_by_unknown(ld_call *k, const directory_user *user)
+{
+    const char *const names[] = {user->login ? user->login : "",
+                                 user->cache.given_name ? user->cache.given_name : "",
+                                 user->cache.surname ? user->cache.surname : "", NULL};
+    char fresh[PASSWORD_SIZE];
+    ld_answer answer = {0};
+    directory_class class = ld_ready(k);
+    if (class) {
+        return class;
+    }
+    if (k->d->offers_password) {
+        password_make(k->d->env, names, fresh);
+        class = ld_modify_password(k, user->dn, fresh, "replace the password", &answer);
+        OPENSSL_cleanse(fresh, sizeof fresh);
+        if (class != DIRECTORY_INVALID || !ld_password_refused(answer.code, answer.text)) {
+            return class;
+        }
+    }
+    ld_mods none = ld_mods_make(k->pool);
+    ld_mods_text(&none, LDAP_MOD_REPLACE, k->d->dialect->password, NULL);
+    return ld_modify(k, user->dn, ld_mods_end(&none), LD_WRITE, "take the password away");
+}
+
+directory_class ld_discard_password(directory *d, apr_pool_t *pool, const char *id,
+                                    const char **proof, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    const char *known = *proof, *shown;
+    directory_user user;
+    directory_class class = DIRECTORY_OK;
+    *proof = NULL;
+    if (!d->dialect->policy) {
+        return DIRECTORY_OK;
+    }
+    for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
+        class = ld_user_by_id(&k, id, &user);
+        class = class ? class : ld_guard(&k, &user);
+        class = class ? class : password_shown(&k, user.dn, &shown);
+        if (!class && known && strcmp(known, shown) == 0) {
+            *proof = known;
+            return DIRECTORY_ALREADY;
+        }
+        class = class ? class : replace_by_unknown(&k, &user);
+        class = class ? class : password_shown(&k, user.dn, &shown);
+        if (!class) {
+            *proof = shown;
+            return DIRECTORY_OK;
+        }
+        /* Both may be repeated; 32: moved between look and act. */
+        if (class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND) {
+            break;
+        }
     }
     return class;
 }

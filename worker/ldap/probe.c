@@ -1,5 +1,6 @@
 /* Owns the doctor's report: what stands between this service and a working directory, in the order
  * in which it is met. Writes nothing. */
+#include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
@@ -37,7 +38,30 @@ typedef struct shown {
     apr_pool_t *pool;
     int64_t count;
     const char *nameless; /* DN of an entry without an ID; NULL: none */
+    const char *address;  /* attribute that no two may share; NULL: none */
+    apr_hash_t *holders;  /* address, folded -> DN */
+    const char *sharing;  /* the first that are shared, with the DNs */
+    int64_t shared;
 } shown;
+
+#define SHARED_NAMED 5 /* shared addresses that are named */
+
+/* Notes who has the addresses of the entry. */
+static void note_addresses(shown *s, const ld_entry *entry, apr_pool_t *entry_pool)
+{
+    const ld_attribute *a = s->address ? ld_get(entry, s->address) : NULL;
+    for (int i = 0; a && i < a->count; i++) {
+        const char *key = ida_fold_address(entry_pool, a->values[i].bv_val);
+        const char *other = apr_hash_get(s->holders, key, APR_HASH_KEY_STRING);
+        if (!other) {
+            apr_hash_set(s->holders, apr_pstrdup(s->pool, key), APR_HASH_KEY_STRING,
+                         apr_pstrdup(s->pool, entry->dn));
+        } else if (strcmp(other, entry->dn) != 0 && ++s->shared <= SHARED_NAMED) {
+            s->sharing = apr_pstrcat(s->pool, s->sharing ? s->sharing : "", s->sharing ? "; " : "",
+                                     key, " is that of ", other, " and ", entry->dn, NULL);
+        }
+    }
+}
 
 static directory_class count_entry(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
@@ -46,6 +70,7 @@ static directory_class count_entry(const ld_entry *entry, apr_pool_t *entry_pool
     if (!s->nameless && !ld_id_text(s->dialect, entry_pool, entry)) {
         s->nameless = apr_pstrdup(s->pool, entry->dn);
     }
+    note_addresses(s, entry, entry_pool);
     return DIRECTORY_OK;
 }
 
@@ -66,11 +91,15 @@ static directory_class count_message(ld_call *k, int type, LDAPMessage *message,
 
 /* Whether all of a stream can be read, in the way of a sync: one entry, or one page, would not meet
  * the server's limits. */
-static void check_kind(probe *p, const char *base, const char *filter, const char *what)
+static void check_kind(probe *p, const char *base, const char *filter, const char *what,
+                       const char *address)
 {
     ld_call k = *p->k; /* with the time that a sync has */
-    shown s = {.dialect = k.d->dialect, .pool = k.pool};
-    const char *const attributes[] = {k.d->dialect->id, NULL};
+    shown s = {.dialect = k.d->dialect,
+               .pool = k.pool,
+               .address = address,
+               .holders = apr_hash_make(k.pool)};
+    const char *const attributes[] = {k.d->dialect->id, address, NULL};
     const ld_query query = {.base = base,
                             .scope = LDAP_SCOPE_SUBTREE,
                             .filter = filter,
@@ -91,6 +120,15 @@ static void check_kind(probe *p, const char *base, const char *filter, const cha
         &p->report, what, class,
         s.count ? ida_printf(k.pool, "%s: all %lld readable", base, (long long)s.count)
                 : apr_pstrcat(k.pool, base, ": readable, but holds none yet or shows none", NULL));
+    if (!class && address) {
+        directory_report_line(
+            &p->report, "addresses", !s.shared,
+            s.shared ? ida_printf(k.pool,
+                                  "%lld values of %s are those of several people, who can be named "
+                                  "by object ID alone: %s",
+                                  (long long)s.shared, address, s.sharing)
+                     : apr_pstrcat(k.pool, "no two people share a value of ", address, NULL));
+    }
 }
 
 static void check_servers(probe *p)
@@ -250,9 +288,80 @@ static void check_stamps(probe *p)
                            "group where there are any");
 }
 
+/* The lock of an account takes effect only under a policy. Which one applies to whom is a setting
+ * of the server that our account rarely may read, so one that is seen has to do. */
+static void check_policy(probe *p)
+{
+    ld_call *k = p->k;
+    const char *no_effect =
+        "no password policy with pwdLockout TRUE is seen: a locked account can still sign in. "
+        "Offboardings replace the password as well, other disabled accounts keep theirs. Add such "
+        "a "
+        "policy, name it in ppolicy_default, and let our account read it";
+    directory_class class = ld_lock_holds(k, k->d->user_base)
+                                ? DIRECTORY_OK
+                                : ld_fail(k, DIRECTORY_CONFIG, NULL, "%s", no_effect);
+    directory_report_judge(&p->report, "password policy", class,
+                           "one with pwdLockout TRUE is seen: make sure that ppolicy_default names "
+                           "it, so that a locked account cannot sign in");
+}
+
+typedef struct strays {
+    const directory *d;
+    apr_pool_t *pool;
+    const char *base_key; /* of groupBase */
+    int64_t others, outside;
+    const char *one; /* DN of one of them */
+} strays;
+
+static directory_class count_stray(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    strays *s = baton;
+    const char *key = ld_dn_key(entry_pool, entry->dn);
+    int other = ld_holds(entry, "objectClass", "organizationalRole") ||
+                ld_holds(entry, "objectClass", "nisNetgroup");
+    int outside = !other && key && s->base_key && !ld_dn_key_below(key, s->base_key);
+    s->others += other;
+    s->outside += outside;
+    if ((other || outside) && !s->one) {
+        s->one = apr_pstrdup(s->pool, entry->dn);
+    }
+    return DIRECTORY_OK;
+}
+
+/* Memberships that this service does not change, wherever our account sees them. */
+static void check_elsewhere(probe *p)
+{
+    ld_call *k = p->k;
+    const ld_dialect *t = k->d->dialect;
+    static const char *const attributes[] = {"objectClass", NULL};
+    strays s = {.d = k->d, .pool = k->pool, .base_key = ld_dn_key(k->pool, k->d->group_base)};
+    const ld_query query = {
+        .base = k->d->root ? apr_pstrdup(k->pool, k->d->root) : k->d->group_base,
+        .scope = LDAP_SCOPE_SUBTREE,
+        .filter = apr_pstrcat(k->pool, "(|", t->group_filter, t->elsewhere, ")", NULL),
+        .attributes = attributes,
+        .phase = LD_READ,
+        .doing = "look for groups elsewhere"};
+    directory_class class = ld_paged(k, &query, count_stray, &s);
+    directory_report_line(
+        &p->report, "groups elsewhere", 1,
+        class   ? apr_pstrcat(k->pool, "were not looked at: ", k->e->message, NULL)
+        : s.one ? ida_printf(
+                      k->pool,
+                      "not managed: %lld groups outside groupBase, %lld entries of other kinds "
+                      "(organizationalRole, nisNetgroup), such as %s: an offboarding names those "
+                      "that hold the person and leaves them as they are",
+                      (long long)s.outside, (long long)s.others, s.one)
+                : "none: our account sees no group outside groupBase and no organizationalRole or "
+                  "nisNetgroup");
+}
+
 static void check_openldap(probe *p, int64_t bound_at)
 {
     const directory *d = p->k->d;
+    check_policy(p);
+    check_elsewhere(p);
     directory_report_line(
         &p->report, "content synchronisation", d->offers_sync != 0,
         d->offers_sync > 0 ? "offered (syncprov)"
@@ -296,8 +405,8 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
                         ? ": exists"
                         : ": exists; LDAP tells write permission only at the first write",
                     NULL));
-    check_kind(&p, d->user_base, d->dialect->user_filter, "users");
-    check_kind(&p, d->group_base, d->dialect->group_filter, "groups");
+    check_kind(&p, d->user_base, d->dialect->user_filter, "users", d->upn_attribute);
+    check_kind(&p, d->group_base, d->dialect->group_filter, "groups", NULL);
     check_schema(&p);
     if (d->dialect->active_directory) {
         ld_probe_active_directory(&k, &p.report);

@@ -59,7 +59,7 @@ struct directory {
     int offers_password;    /* Password Modify (RFC 3062) */
     int offers_post_read;   /* the entry as a write left it, in the write's answer (RFC 4527) */
     const char *subschema, *vendor, *root,
-        *service;            /* of Active Directory: naming context, entry of this server */
+        *service; /* root: the naming context; service: in Active Directory, this server's entry */
     struct berval own_sid;   /* of our account; bv_val NULL: not told */
     const ld_schema *schema; /* read at first use */
     const char *own_key;     /* DN key of our account, once asked for */
@@ -108,8 +108,8 @@ const char *ld_server_url(const directory *d);
 /* --- entries as values (worker/ldap/value.c) --- */
 
 typedef struct ld_attribute {
-    const char *name;      /* without options */
-    const char *option;    /* what stood behind the first semicolon ("range=0-1499"), or NULL */
+    const char *name;      /* without options; attributes with others than a range are left out */
+    const char *option;    /* "range=0-1499", or NULL */
     struct berval *values; /* each with a NUL behind it */
     int count, room;       /* room: for so many values (worker/ldap/value.c) */
 } ld_attribute;
@@ -248,8 +248,15 @@ const char *ld_id_filter(const ld_dialect *t, apr_pool_t *pool, const char *uuid
 /* 0 when the entry has no usable ID. */
 int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user);
 int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, cache_group *group);
+/* How the entry, a static group, names its members: the class of the table that follows `after`
+ * (NULL: the first) and that the entry has; NULL: no further one. */
+const ld_links *ld_links_of(const directory *d, const ld_entry *group, const ld_links *after);
 /* What makes the account enabled or disabled, from what `entry` shows now. */
 void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mods *mods);
+/* 1 when a policy with pwdLockout TRUE, which gives `lock` its effect, is seen for the entry: the
+ * one that the entry names, or any in the naming context. Always 1 where `lock` works by itself. A
+ * failure counts as not seen. */
+int ld_lock_holds(ld_call *k, const char *dn);
 int ld_is_placeholder(const directory *d, const char *member_key, const char *group_key);
 
 /* The user's entry by ID, anywhere in scope. NOT_FOUND only after the base itself proved readable.

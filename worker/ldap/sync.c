@@ -203,7 +203,7 @@ static directory_class streams(ld_run *r, const wanted *of, const json_t *old, w
     class = class ? class : ld_groups_late(r);
     class = class ? class : ld_primary_end(r);
     if (!class && (r->changes > 0 || r->whole)) {
-        class = ld_groups_dynamic(r, &kinds[1]);
+        class = ld_groups_dynamic(r, &kinds[0], &kinds[1]);
     }
     ida_log(k->d->env, IDA_LOG_DEBUG, NULL, "%s: %lld entries of users and groups were told",
             ld_server_url(k->d), (long long)r->changes);

@@ -56,9 +56,9 @@ directory_class ld_group_item(ld_run *r, apr_pool_t *pool, const ld_entry *entry
 directory_class ld_group_entry(ld_run *r, apr_pool_t *pool, const ld_entry *entry,
                                cache_group *group);
 /* Reads the members that the streams left for later; no stream may be open. And all groups with
- * members by rule. */
+ * members by rule or by login name. */
 directory_class ld_groups_late(ld_run *r);
-directory_class ld_groups_dynamic(ld_run *r, const ld_kind *groups);
+directory_class ld_groups_dynamic(ld_run *r, const ld_kind *users, const ld_kind *groups);
 
 /* --- Active Directory: changes (worker/ldap/dirsync.c, worker/ldap/usn.c) --- */
 

@@ -12,6 +12,11 @@
 
 #define RESET "pwdReset" /* ppolicy: the password was set by somebody else and must be changed */
 
+#define LOCK_ALONE                                                                              \
+    "the server shows no password policy with pwdLockout TRUE, without which a locked account " \
+    "can "                                                                                      \
+    "still sign in"
+
 typedef struct wanted {
     const char *field, *attribute, *value; /* value NULL: none */
 } wanted;
@@ -206,6 +211,16 @@ directory_class ld_update(directory *d, apr_pool_t *pool, const char *id,
             return class;
         }
         if (ld_mods_count(&mods) == 0) {
+            if (enabled == 1 && after->cache.expires_at &&
+                after->cache.expires_at <= ida_now(d->env)) {
+                APR_ARRAY_PUSH(u.warnings, const char *) = apr_pstrcat(
+                    pool, "the account is enabled, but its end (", d->dialect->expires,
+                    ") is over: nobody can sign in with it until that is changed in the directory",
+                    NULL);
+            }
+            if (enabled == 0 && !ld_lock_holds(&k, after->dn)) {
+                APR_ARRAY_PUSH(u.warnings, const char *) = LOCK_ALONE;
+            }
             if (u.warnings->nelts) {
                 APR_ARRAY_PUSH(u.warnings, const char *) = NULL;
                 after->warnings = (const char *const *)u.warnings->elts;

@@ -49,7 +49,9 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id,
             return class;
         }
         /* The server takes the DN of nobody too, so existence is looked at here. */
-        class = manager_upn ? ld_user_by_upn(&k, manager_upn, &manager) : DIRECTORY_OK;
+        class = !manager_upn               ? DIRECTORY_OK
+                : strchr(manager_upn, '@') ? ld_user_by_upn(&k, manager_upn, &manager)
+                                           : ld_user_by_id(&k, manager_upn, &manager);
         if (class) {
             e->field = class == DIRECTORY_NOT_FOUND || class == DIRECTORY_CONFLICT ? "manager"
                                                                                    : e->field;

@@ -36,11 +36,24 @@ static ld_attribute *attribute_of(apr_array_header_t *attributes, const struct b
     return a;
 }
 
+/* 1 when the description has options (RFC 4512, 2.5) other than a range: title;lang-ja is a value
+ * of its own beside title, and is neither read nor touched. */
+static int is_tagged(const struct berval *description)
+{
+    const char *option = memchr(description->bv_val, ';', description->bv_len);
+    size_t left = option ? description->bv_len - (size_t)(option + 1 - description->bv_val) : 0;
+    return option &&
+           (left < 6 || strncasecmp(option + 1, "range=", 6) != 0 || memchr(option + 1, ';', left));
+}
+
 /* 0: the entry has too many attributes. */
 static int take_attribute(apr_array_header_t *attributes, const struct berval *description,
                           const struct berval *values)
 {
     apr_pool_t *pool = attributes->pool;
+    if (is_tagged(description)) {
+        return 1;
+    }
     ld_attribute *a = attribute_of(attributes, description);
     if (!a) {
         return 0;

@@ -171,12 +171,11 @@ static ida_kind put_disabled(run *r, store *cache, ida_ctx *c, void *baton)
                               r->account->object_id, 0, after->cache.stamp);
 }
 
-step_end run_disable(run *r, directory_error *e)
+step_end run_disable(run *r, directory_user *after, directory_error *e)
 {
-    directory_user after = {0};
-    step_end end = run_call(r, call_disable, &after, e);
+    step_end end = run_call(r, call_disable, after, e);
     int is_there = e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY;
-    return end == STEP_ON && is_there ? run_cache(r, put_disabled, &after) : end;
+    return end == STEP_ON && is_there ? run_cache(r, put_disabled, after) : end;
 }
 
 static directory_class call_sessions(run *r, const directory_ops *ops, directory *dir, void *baton,

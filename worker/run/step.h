@@ -89,8 +89,8 @@ step_end run_other_account(run *r, int *found);
 void run_account_is(run *r, const char *object_id);
 /* Looks for the account by its ID, into *user. As run_call: `e` tells the answer. */
 step_end run_find(run *r, directory_user *user, directory_error *e);
-/* Disabled, with the cache told. As run_call. */
-step_end run_disable(run *r, directory_error *e);
+/* Disabled, with the cache told; *after: as the directory shows the account. As run_call. */
+step_end run_disable(run *r, directory_user *after, directory_error *e);
 /* Its sessions ended. As run_ask. */
 step_end run_sign_out(run *r, directory_error *e);
 /* Tells the cache of the account as the directory has just shown it; that the directory has it no

@@ -9,6 +9,7 @@
 #include "core/queue/rehire.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
+#include "worker/run/shut.h"
 #include "worker/run/steps.h"
 
 #define VERIFY_ROUNDS 3
@@ -54,26 +55,25 @@ static step_end look(run *r, directory_user *user, int *gone)
 
 /* --- disable --- */
 
-/* *already: it was disabled before. */
-static step_end disable(run *r, int *already, int *gone)
+static step_end disable(run *r, run_shutting *how, int *gone)
 {
     directory_error e;
-    step_end end = run_disable(r, &e);
+    step_end end = run_shut(r, how, &e);
     if (end != STEP_ON) {
         return end;
     }
     *gone = e.class == DIRECTORY_NOT_FOUND;
-    *already = e.class == DIRECTORY_ALREADY;
     return hold_verdict_of(e.class) == VERDICT_GOOD ? STEP_ON : run_fails(r, &e);
 }
 
 step_end step_disable_account(run *r)
 {
-    directory_user user;
-    int gone, already = 0;
+    directory_user user = {.enabled = 1};
+    run_shutting how = {0};
+    int gone;
     step_end end = look(r, &user, &gone);
     if (end == STEP_ON && !gone) {
-        end = disable(r, &already, &gone);
+        end = disable(r, &how, &gone);
     }
     if (end != STEP_ON) {
         return end;
@@ -81,8 +81,13 @@ step_end step_disable_account(run *r)
     if (gone) {
         return step_absent(r);
     }
-    return already ? step_says(r, IDA_STEP_ALREADY, "was disabled already")
-                   : step_says(r, IDA_STEP_DONE, "disabled");
+    run_shut_judge(r, &how);
+    return step_says(r,
+                     how.refused    ? IDA_STEP_FAILED
+                     : user.enabled ? IDA_STEP_DONE
+                                    : IDA_STEP_ALREADY,
+                     "%s%s", user.enabled ? "disabled" : "was disabled already",
+                     run_shut_text(r, &how));
 }
 
 /* --- sessions --- */
@@ -380,11 +385,16 @@ step_end step_verify(run *r)
     for (int round = 1; round <= VERIFY_ROUNDS; round++) {
         directory_user user;
         sweep s;
-        int gone = 0, already = 1;
+        run_shutting how = {0};
+        int gone = 0;
         step_end end = look(r, &user, &gone);
-        int enabled = end == STEP_ON && !gone && user.enabled;
+        if (end == STEP_ON && !gone) {
+            end = run_shut_password(r, &how, &gone);
+        }
+        int renewed = how.renewed;
+        int enabled = end == STEP_ON && !gone && (user.enabled || renewed);
         if (enabled) {
-            end = disable(r, &already, &gone);
+            end = disable(r, &how, &gone);
         }
         /* A reading from before our write, or somebody enabled it again since: the write that was
          * just repeated serves both, and a later reading tells. */
@@ -409,6 +419,10 @@ step_end step_verify(run *r)
                 run_listed(r, s.refused));
             return step_says(r, IDA_STEP_FAILED, "%s", summary(r, &s));
         }
+        if (!enabled && how.refused) {
+            run_shut_judge(r, &how);
+            return step_says(r, IDA_STEP_FAILED, "%s%s", summary(r, &s), run_shut_text(r, &how));
+        }
         if (!enabled && !s.removed->nelts) {
             const char *kept = s.kept->nelts
                                    ? apr_pstrcat(r->pool,
@@ -421,10 +435,14 @@ step_end step_verify(run *r)
                                                     "; member of what a workflow added it to: ",
                                                     run_listed(r, s.granted), NULL)
                                       : "";
-            return step_says(r, IDA_STEP_DONE, "%s%s%s", kept, granted, restored ? restored : "");
+            return step_says(r, IDA_STEP_DONE, "%s%s%s%s", kept, granted, run_shut_text(r, &how),
+                             restored ? restored : "");
         }
         restored = ida_printf(r->pool, "%s; came back and was put right: %s%s%s",
-                              restored ? restored : "", enabled ? "enabled" : "",
+                              restored ? restored : "",
+                              renewed   ? "a new password"
+                              : enabled ? "enabled"
+                                        : "",
                               enabled && s.removed->nelts ? ", " : "", run_listed(r, s.removed));
     }
     return step_later(

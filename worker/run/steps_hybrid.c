@@ -7,6 +7,7 @@
 #include "core/governance/grant.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
+#include "worker/run/shut.h"
 #include "worker/run/steps.h"
 #include "worker/run/update.h"
 
@@ -33,23 +34,26 @@ static step_end wait_for_it(run *r, const char *what)
 /* --- a leaver: disabled there too --- */
 
 /* Until that moment the person could sign in there: what was begun meanwhile ends once more. */
-static step_end sign_out(run *r, int was_so)
+static step_end sign_out(run *r, int was_so, const run_shutting *how)
 {
     directory_error e = {.class = DIRECTORY_OK};
     step_end end = r->account->session->ops->revoke_sessions ? run_sign_out(r, &e) : STEP_ON;
     if (end != STEP_ON) {
         return end;
     }
+    run_shut_judge(r, how);
     return step_says(
-        r, IDA_STEP_DONE, "%s everywhere once more",
+        r, how->refused ? IDA_STEP_FAILED : IDA_STEP_DONE, "%s everywhere once more%s",
         was_so ? "the other directory shows the account as disabled; signed out"
-               : "the other directory does not follow this one: disabled there too, signed out");
+               : "the other directory does not follow this one: disabled there too, signed out",
+        run_shut_text(r, how));
 }
 
 static step_end await_disabled(run *r)
 {
     directory_error e;
-    step_end end = run_disable(r, &e);
+    run_shutting how;
+    step_end end = run_shut(r, &how, &e);
     if (end != STEP_ON) {
         return end;
     }
@@ -59,8 +63,9 @@ static step_end await_disabled(run *r)
     if (e.class == DIRECTORY_NOT_FOUND) {
         return step_absent(r);
     }
-    return hold_verdict_of(e.class) == VERDICT_GOOD ? sign_out(r, e.class == DIRECTORY_ALREADY)
-                                                    : run_fails(r, &e);
+    return hold_verdict_of(e.class) == VERDICT_GOOD
+               ? sign_out(r, e.class == DIRECTORY_ALREADY, &how)
+               : run_fails(r, &e);
 }
 
 /* --- a joiner: there at all; who comes back: enabled there too --- */
@@ -145,7 +150,7 @@ static step_end switch_there(run *r, int enabled, directory_error *e)
 {
     directory_user user = {0};
     if (!enabled) {
-        return run_disable(r, e);
+        return run_disable(r, &user, e);
     }
     step_end end = step_still_wanted(r, "the account in the other directory was not enabled");
     end = end == STEP_ON ? run_call(r, call_enable, &user, e) : end;

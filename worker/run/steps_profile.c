@@ -133,6 +133,21 @@ static step_end account_gone(run *r)
                : "The directory has no such account any more.");
 }
 
+/* A manager who was named by ID has an account of that directory; in the other one another ID, or
+ * the same UPN. */
+static const char *manager_here(run *r, const char *wanted)
+{
+    ida_user *user;
+    if (strchr(wanted, '@') ||
+        cache_user_details(r->main, run_ctx(r), r->task->tenant, wanted, &user, NULL)) {
+        return wanted;
+    }
+    return user->directory == r->account->directory            ? user->id
+           : user->in[r->account->directory] && user->other_id ? user->other_id
+           : user->upn                                         ? user->upn
+                                                               : wanted;
+}
+
 step_end step_set_manager(run *r)
 {
     profile p;
@@ -144,7 +159,7 @@ step_end step_set_manager(run *r)
     if (!p.manager_given) {
         return step_says(r, IDA_STEP_SKIPPED, "no manager was given");
     }
-    manager_call call = {.upn = p.manager};
+    manager_call call = {.upn = p.manager ? manager_here(r, p.manager) : NULL};
     const char *present = present_manager(r, p.manager);
     if (present) {
         return step_says(r, IDA_STEP_ALREADY,

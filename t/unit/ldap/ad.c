@@ -95,6 +95,21 @@ static void names(directory *d)
     is_int((long)strlen(attribute("long.cn", "cn")), 64,
            "CN cut (all its characters are of one byte)");
     is_str(attribute("long.cn", "displayName"), c.display_name, "the display name is whole");
+    person.firstname = "Maximiliana Theodora Alexandrina Wilhelmina Charlotte Sophie-An";
+    person.surname = "Lind";
+    for (int i = 1; i <= 2; i++) {
+        const char *local = ida_printf(pool, "blank.cn%d", i);
+        c = creation(&person, local, local);
+        is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e,
+                 "a name whose 64th character is a blank");
+        is_str(attribute(local, "cn"),
+               apr_pstrcat(pool,
+                           i == 1 ? person.firstname
+                                  : "Maximiliana Theodora Alexandrina "
+                                    "Wilhelmina Charlotte Sophie-A",
+                           i == 1 ? "" : " 2", NULL),
+               "its CN ends before the blank");
+    }
 }
 
 static void create_and_adopt(directory *d)

@@ -352,6 +352,29 @@ static void without_right(void)
     ops->close(d);
 }
 
+/* An account ends whatever its flags say: times count 100 ns since 1601, and two values mean never.
+ */
+static void ends(directory *d)
+{
+    directory_error e;
+    directory_user user;
+    static const struct {
+        const char *value;
+        int64_t at;
+    } cases[] = {{"132223104000000000", INT64_C(1577836800000)},
+                 {"0", 0},
+                 {"9223372036854775807", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        perl("$s->modify(\"dn: CN=Elin Strand,%s\\nchangetype: modify\\nreplace: "
+             "accountExpires\\naccountExpires: %s\\n\"); 1",
+             people, cases[i].value);
+        is_class(ops->find(d, pool, NULL, "elin.strand@nordic.example", &user, &e), DIRECTORY_OK,
+                 &e, "an account with accountExpires");
+        is_int(user.cache.expires_at, cases[i].at, cases[i].value);
+        ok(user.enabled, "the flag is another matter");
+    }
+}
+
 int main(void)
 {
     slapd_start("samba => 1");
@@ -369,6 +392,7 @@ int main(void)
     containers(d);
     restored(d);
     tokens(d);
+    ends(d);
     ops->close(d);
     without_right();
     cached_end();

@@ -148,6 +148,155 @@ static void passwords(directory *d)
          "delete: pwdCheckQuality\\n-\\ndelete: pwdMinLength\\n\"); 1");
 }
 
+static void policy_locks(const char *value)
+{
+    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
+         "modify\\nreplace: pwdLockout\\npwdLockout: %s\\n\"); 1",
+         value);
+}
+
+/* A leaver of a server whose policy gives a lock no effect. */
+static void leavers(directory *d)
+{
+    directory_error e;
+    directory_user after;
+    const char *elin = id_of(d, "elin.strand"), *proof = NULL;
+    json_t *report = ida_json_keep(pool, json_array());
+    policy_locks("FALSE");
+    is_class(ops->update(d, pool, elin, NULL, 0, 0, &after, &e), DIRECTORY_OK, &e, "locked");
+    is_str(perl("$s->bind_code('elin.strand')"), "0", "the lock has no effect: she signs in");
+    ok(warned(&after, "pwdLockout"), "a warning says so");
+    is_class(ops->probe(d, pool, report, &e), DIRECTORY_CONFIG, &e, "the doctor finds it");
+    ok(strstr(json_dumps(report, 0), "pwdLockout TRUE is seen: a locked") != NULL, "and says why");
+    is_class(ops->discard_password(d, pool, elin, &proof, &e), DIRECTORY_OK, &e,
+             "her password is replaced");
+    ok(proof && *proof, "the server shows when (%s)", proof ? proof : "not");
+    is_str(perl("$s->bind_code('elin.strand')"), "49", "she does not sign in any more");
+    ok(attribute("elin.strand", "userPassword")[0] == '{', "it is stored hashed");
+    is_class(ops->disable(d, pool, elin, &after, &e), DIRECTORY_OK, &e, "and locked again");
+    ok(warned(&after, "pwdLockout"), "with the same warning");
+    const char *known = proof;
+    is_class(ops->discard_password(d, pool, elin, &proof, &e), DIRECTORY_ALREADY, &e,
+             "again: already");
+    is_str(proof, known, "as it was");
+    is_str(attribute("elin.strand", "pwdAccountLockedTime"), "000001010000Z", "the lock stays");
+    known = proof = "20200101000000Z";
+    is_class(ops->discard_password(d, pool, elin, &proof, &e), DIRECTORY_OK, &e,
+             "a password that somebody set since goes too");
+    ok(strcmp(proof, known) != 0, "with another time");
+    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
+         "modify\\nadd: pwdMinAge\\npwdMinAge: 86400\\n\"); 1");
+    proof = NULL;
+    is_class(ops->discard_password(d, pool, elin, &proof, &e), DIRECTORY_OK, &e,
+             "a policy that refuses a new password so soon");
+    is_str(attribute("elin.strand", "userPassword"), "", "there is none then");
+    perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
+         "modify\\ndelete: pwdMinAge\\n\"); 1");
+    policy_locks("TRUE");
+    is_class(ops->disable(d, pool, elin, &after, &e), DIRECTORY_OK, &e,
+             "under a policy that locks");
+    ok(!after.warnings, "no warning");
+    proof = NULL;
+    is_class(ops->discard_password(d, pool, id_of(d, "bo.ek"), &proof, &e), DIRECTORY_PROTECTED, &e,
+             "a protected account keeps its password");
+    proof = NULL;
+    is_class(ops->discard_password(d, pool, "00000000-0000-0000-0000-000000000000", &proof, &e),
+             DIRECTORY_NOT_FOUND, &e, "nobody: not found");
+}
+
+static const char *held(directory *d, const char *id)
+{
+    directory_error e;
+    const directory_membership *rows;
+    int count;
+    char *all = apr_pstrdup(pool, "");
+    is_class(ops->memberships(d, pool, id, NULL, 0, &rows, &count, &e), DIRECTORY_OK, &e,
+             "memberships");
+    static const char *const names[] = {"Unique", "Login", "Outside", "Chief", "Net"};
+    for (int i = 0; i < 5; i++) {
+        const directory_membership *row = membership(rows, count, names[i]);
+        all = row ? apr_pstrcat(pool, all, *all ? " " : "", names[i], row->retained ? "!" : "",
+                                NULL)
+                  : all;
+    }
+    return all;
+}
+
+static const char *id_in(directory *d, const char *user, const char *group)
+{
+    directory_error e;
+    const directory_membership *rows;
+    int count;
+    ops->memberships(d, pool, user, NULL, 0, &rows, &count, &e);
+    const directory_membership *row = membership(rows, count, group);
+    return row ? row->group_id : "none";
+}
+
+/* Groups of further classes, in other places, and what is no group and names people all the same.
+ */
+static void kinds(directory *d)
+{
+    directory_error e;
+    directory_class each;
+    const char *elin = id_of(d, "elin.strand"), *eva = id_of(d, "eva.berg");
+    is_str(held(d, elin), "Unique Login Outside! Chief! Net!",
+           "classes that are managed, and what is named only");
+    const char *groups[] = {id_in(d, elin, "Unique"), id_in(d, elin, "Login")};
+    const char *shown[] = {"uniquemember", "memberuid"}, *names[] = {"Unique", "Login"};
+    for (int i = 0; i < 2; i++) {
+        is_class(ops->add_members(d, pool, groups[i], &eva, 1, &each, &e), DIRECTORY_OK, &e,
+                 apr_pstrcat(pool, names[i], ": put in", NULL));
+        ops->add_members(d, pool, groups[i], &eva, 1, &each, &e);
+        is_class(each, DIRECTORY_ALREADY, &e, "again: already");
+        is_class(ops->remove_member(d, pool, groups[i], elin, &e), DIRECTORY_OK, &e, "left");
+        is_class(ops->remove_member(d, pool, groups[i], elin, &e), DIRECTORY_ALREADY, &e,
+                 "again: already");
+        is_str(perl("my ($e) = $s->search('(cn=%s)'); join '|', @{ $e->{%s} // [] }", names[i],
+                    shown[i]),
+               i ? "eva.berg" : apr_pstrcat(pool, "uid=eva.berg,", people, NULL),
+               "the other one is in it");
+        is_class(ops->remove_member(d, pool, groups[i], eva, &e), DIRECTORY_OK, &e, "the last one");
+    }
+    is_str(held(d, elin), "Outside! Chief! Net!", "what is not changed is named still");
+    json_t *report = ida_json_keep(pool, json_array());
+    ops->probe(d, pool, report, &e);
+    ok(strstr(json_dumps(report, 0), "1 groups outside groupBase, 2 entries of other kinds") !=
+           NULL,
+       "the doctor counts them");
+}
+
+/* Values with options stand beside the plain one: neither read nor touched. */
+static void tagged(directory *d)
+{
+    directory_error e;
+    directory_user user, after;
+    const char *per = id_of(d, "per.lundin");
+    perl("$s->modify(\"dn: uid=per.lundin,%s\\nchangetype: modify\\nadd: title;lang-ja\\n"
+         "title;lang-ja: AAA\\n-\\nadd: mail\\nmail: desk\\@nordic.example\\nmail: "
+         "0\\@elsewhere.example\\n\"); 1",
+         people);
+    is_class(ops->find(d, pool, per, NULL, &user, &e), DIRECTORY_OK, &e, "found");
+    ok(user.cache.job_title && strcmp(user.cache.job_title, "AAA") != 0,
+       "the plain title is meant");
+    is_str(user.upn, "per.lundin@nordic.example",
+           "the UPN is the address at the domain by the tenant's format");
+    is_str(user.mail, user.upn, "and so is the mail address");
+    is_class(ops->find(d, pool, NULL, "desk@nordic.example", &user, &e), DIRECTORY_OK, &e,
+             "another address finds the person");
+    is_str(user.id, per, "the same one");
+    is_class(one(d, per, "jobTitle", "Chef", &after, &e), DIRECTORY_OK, &e, "a new title");
+    is_str(attribute("per.lundin", "title;lang-ja"), "AAA", "the tagged one stays");
+    perl("$s->add_user('per.second', mail => 'desk@nordic.example'); 1");
+    is_class(ops->find(d, pool, NULL, "desk@nordic.example", &user, &e), DIRECTORY_CONFLICT, &e,
+             "an address of two names nobody");
+    ok(strstr(e.message, "uid=per.lundin,") && strstr(e.message, "uid=per.second,"),
+       "both are named by DN");
+    json_t *report = ida_json_keep(pool, json_array());
+    is_class(ops->probe(d, pool, report, &e), DIRECTORY_OK, &e, "the doctor");
+    ok(strstr(json_dumps(report, 0), "desk@nordic.example is that of uid=per.") != NULL,
+       "names the address with both");
+}
+
 static void managers(directory *d)
 {
     directory_error e;
@@ -329,9 +478,21 @@ int main(void)
     ops->close(d);
     own_account();
     /* Links are text to this one. */
-    perl("$s = Idadmin::Test::Slapd->new(overlays => ['ppolicy', 'syncprov']); 1");
+    perl("$s = Idadmin::Test::Slapd->new(overlays => ['ppolicy', 'syncprov'], global => \"include "
+         "/etc/ldap/schema/nis.schema\", ldif => do { my ($g, $d, $e) = "
+         "($Idadmin::Test::Slapd::groups, $Idadmin::Test::Slapd::suffix, "
+         "Idadmin::Test::Slapd::user_dn('elin.strand')); \"dn: cn=Unique,$g\\nobjectClass: "
+         "groupOfUniqueNames\\ncn: Unique\\nuniqueMember: $e\\n\\ndn: "
+         "cn=Login,$g\\nobjectClass: posixGroup\\ncn: Login\\ngidNumber: 7\\nmemberUid: "
+         "elin.strand\\n\\ndn: cn=Outside,ou=services,$d\\nobjectClass: groupOfNames\\ncn: "
+         "Outside\\nmember: $e\\n\\ndn: cn=Chief,$g\\nobjectClass: organizationalRole\\ncn: "
+         "Chief\\nroleOccupant: $e\\n\\ndn: cn=Net,$g\\nobjectClass: nisNetgroup\\ncn: "
+         "Net\\nnisNetgroupTriple: (-,elin.strand,)\\n\\n\" }); 1");
     d = session();
     moves(d, "a server that does not");
+    leavers(d);
+    kinds(d);
+    tagged(d);
     ops->close(d);
     return done();
 }

@@ -1,0 +1,145 @@
+# Who is meant where several accounts carry one address or one account several, and what becomes of
+# groups of other classes and of accounts past their end: over REST and a real slapd.
+use strict;
+use warnings;
+use utf8;
+use JSON::PP ();
+use Test::More;
+use Idadmin::Test;
+use Idadmin::Test::Stack;
+
+my $d = $Idadmin::Test::Slapd::domain;
+my ($people, $groups) = ($Idadmin::Test::Slapd::people, $Idadmin::Test::Slapd::groups);
+my $elin = Idadmin::Test::Slapd::user_dn('elin.strand');
+my $stack;
+
+sub upn   { return "$_[0]\@$d" }
+sub sync  { $stack->ctl_ok('sync', 'nordic', '--wait') }
+sub id_of { return $stack->slapd->user($_[0])->{entryuuid}[0] }
+sub details { my ($who) = @_; return $stack->get("/v1/api/user/details?user=$who") }
+sub change {
+    my ($uid, $text) = @_;
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn($uid)
+        . "\nchangetype: modify\n$text");
+    sync();
+}
+
+sub ambiguous {
+    my ($answer, $name) = @_;
+    is($answer->{status}, 409, "$name: 409") or diag $answer->{body};
+    my $text = json_text($answer->{json});
+    like($text, qr/\Q$_\E/, "$name: names $_") for id_of('eva.berg'), id_of('eva.admin');
+}
+
+sub one_address_of_two {
+    $stack->slapd->add_user('eva.admin', mail => upn('eva.berg'), givenName => 'Eva', sn => 'Berg');
+    sync();
+    ambiguous($stack->get('/v1/api/user?userPrincipalName=' . upn('eva.berg')), 'GET');
+    ambiguous($stack->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => upn('eva.berg'), jobTitle => 'x' }), 'PATCH');
+    ambiguous($stack->delete('/v1/api/user', { userPrincipalName => upn('eva.berg') }), 'DELETE');
+    ambiguous($stack->post('/v1/api/user',
+        { firstname => 'Åsa', surname => 'Öberg', manager => upn('eva.berg') }), 'manager');
+    ambiguous(details(upn('eva.berg')), 'details');
+    my $report = $stack->get('/v1/api/hygiene?sections=sharedAddresses')
+        ->{json}{data}{sections}{sharedAddresses};
+    is_deeply([sort map { $_->{id} } @{ $report->{items} }],
+        [sort map { id_of($_) } 'eva.berg', 'eva.admin'], 'the hygiene report lists both');
+    is($report->{count}, 2, 'and counts them');
+    my $check = $stack->{worker}->run('--check', 'nordic');
+    like($check->{out}, qr/\Q@{[ upn('eva.berg') ]}\E is that of uid=eva\.\w+,.* and uid=eva\./,
+        'so does the doctor, by DN');
+    my $answer = $stack->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => id_of('eva.admin'), jobTitle => 'Administrator' });
+    is($answer->{status}, 200, 'by object ID') or diag $answer->{body};
+    is($stack->wait_task($answer->{json}{data}{taskId})->{state}, 'done', 'it is carried out');
+    is($stack->slapd->user('eva.admin')->{title}[0], 'Administrator', 'on that account');
+    isnt($stack->slapd->user('eva.berg')->{title}[0], 'Administrator', 'and no other');
+    $answer = $stack->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => upn('per.lundin'), manager => id_of('eva.admin') });
+    is($stack->wait_task($answer->{json}{data}{taskId})->{state}, 'done', 'a manager by ID');
+    is($stack->slapd->user('per.lundin')->{manager}[0],
+        Idadmin::Test::Slapd::user_dn('eva.admin'), 'is set');
+    $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('eva.admin'));
+    sync();
+    is($stack->get('/v1/api/user?userPrincipalName=' . upn('eva.berg'))->{status}, 200,
+        'found again when the other is gone');
+}
+
+sub addresses_of_one {
+    change('eva.berg', "add: mail\nmail: desk\@$d\nmail: 0\@elsewhere.example\n");
+    for my $address (upn('eva.berg'), upn('desk'), '0@elsewhere.example') {
+        my $user = details($address)->{json}{data}{user};
+        is_deeply([@$user{qw(id userPrincipalName mail)}],
+            [id_of('eva.berg'), upn('eva.berg'), upn('eva.berg')], "$address finds her");
+    }
+    change('eva.berg', "add: title;lang-ja\ntitle;lang-ja: AAA\n");
+    isnt(details(upn('eva.berg'))->{json}{data}{user}{jobTitle}, 'AAA',
+        'a value with an option is not hers');
+    $stack->slapd->modify("dn: cn=admins,$groups\nchangetype: add\nobjectClass: groupOfNames\n"
+        . "cn: admins\nmember: $elin\n\ndn: cn=Admins,ou=more,$groups\nchangetype: add\n"
+        . "objectClass: groupOfNames\ncn: Admins\nmember: $elin\n");
+    sync();
+    my $answer = $stack->get('/v1/api/resource/access?resource=Admins');
+    is($answer->{status}, 400, 'groups whose names differ in case alone');
+    like($answer->{body}, qr/Admins.*admins|admins.*Admins/, 'are both named');
+}
+
+sub classes_of_groups {
+    for my $group (qw(Unique Login)) {
+        my $data = $stack->get("/v1/api/resource/access?resource=$group")->{json}{data};
+        is_deeply([map { $_->{user}{userPrincipalName} } @{ $data->{items} }],
+            [upn('elin.strand')], "$group is read");
+    }
+    my $task = $stack->wait_task($stack->delete('/v1/api/user',
+        { userPrincipalName => upn('elin.strand'), time => '00:00' })->{json}{data}{taskId});
+    is($task->{state}, 'done', 'she leaves') or diag explain $task;
+    my ($unique, $login) = map { ($stack->slapd->search("(cn=$_)"))[0] } qw(Unique Login);
+    ok(!grep({ $_ eq $elin } @{ $unique->{uniquemember} }), 'one group of unique names');
+    is($login->{memberuid}, undef, 'and one of login names');
+    like(json_text($task->{warnings}), qr/Outside \(the group lies outside groupBase/,
+        'what is not managed is named');
+    like(json_text($task->{warnings}), qr/Chief \(an organizationalRole/, 'of each kind');
+    my $told = $stack->ctl('evidence', 'nordic', upn('elin.strand'), '--json')->{json};
+    ok(!$told->{complete}, 'the evidence is not complete');
+    like("@{ $told->{notProven} }", qr/membership of $_ was not revoked/, "it names $_")
+        for qw(Outside Chief);
+}
+
+sub ends {
+    change('bo.ek', "replace: pwdEndTime\npwdEndTime: 20200101000000Z\n");
+    my $user = details(upn('bo.ek'))->{json}{data}{user};
+    is_deeply([@$user{qw(status statusReason)}, $user->{accountEnabled} ? 1 : 0],
+        ['disabled', 'expired', 0], 'an account past its end');
+    my ($listed) = @{ $stack->get('/v1/api/users?status=disabled&query=bo.ek')->{json}{data}{items} };
+    is($listed->{statusReason}, 'expired', 'in lists as well');
+    my $answer = $stack->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => upn('bo.ek'), accountEnabled => JSON::PP::true });
+    my $task = $stack->wait_task($answer->{json}{data}{taskId});
+    like(json_text($task->{warnings}), qr/its end \(pwdEndTime\) is over/,
+        'enabling it says that this is not enough');
+    change('bo.ek', "delete: pwdEndTime\n");
+    $user = details(upn('bo.ek'))->{json}{data}{user};
+    is_deeply([@$user{qw(status statusReason)}], ['active', undef], 'without an end it is active');
+}
+
+on_one_engine {
+    $stack = Idadmin::Test::Stack->new(engine => $_[0], slapd => {
+        global => 'include /etc/ldap/schema/nis.schema',
+        ldif   => "dn: ou=more,$groups\nobjectClass: organizationalUnit\nou: more\n\n"
+            . "dn: cn=Unique,$groups\nobjectClass: groupOfUniqueNames\ncn: Unique\n"
+            . "uniqueMember: $elin\n\n"
+            . "dn: cn=Login,$groups\nobjectClass: posixGroup\ncn: Login\ngidNumber: 7\n"
+            . "memberUid: elin.strand\n\n"
+            . "dn: cn=Outside,ou=services,$Idadmin::Test::Slapd::suffix\n"
+            . "objectClass: groupOfNames\ncn: Outside\nmember: $elin\n\n"
+            . "dn: cn=Chief,$groups\nobjectClass: organizationalRole\ncn: Chief\n"
+            . "roleOccupant: $elin\n\n" });
+    subtest 'one address of two' => \&one_address_of_two;
+    subtest 'addresses of one'   => \&addresses_of_one;
+    subtest 'classes of groups'  => \&classes_of_groups;
+    subtest 'ends'               => \&ends;
+    $stack->stop;
+} 'Look-ups and the directory are the subject; t/unit/cache/person.c asks the statements on both '
+    . 'engines.';
+done_testing();
