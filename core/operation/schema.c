@@ -35,9 +35,8 @@ static json_t *value_schema(const ida_field *f, int terse)
 {
     int text = (f->type == IDA_FIELD_TEXT || f->type == IDA_FIELD_TIME) && !f->words;
     if (terse && text && (f->flags & OR_NULL)) {
-        /* The limit of every text of a tool, which null keeps to as well: an alternative for each
-         * of seventy such values would take 2 KB more. */
-        return json_pack("{s:i}", "maxLength", IDA_TOOL_TEXT_MAX);
+        /* Any value: an alternative for each of seventy such texts would take 3 KB more. */
+        return json_object();
     }
     json_t *schema = f->type == IDA_FIELD_OBJECT && f->members ? ida_schema_of(f->members, terse)
                                                                : json_object();

@@ -106,8 +106,7 @@ extern const ida_field ida_revoked_members[];
 
 /* {"type":"object","required":[...],"properties":{...}}. `terse` as tools say it: few words, and
  * alternatives rather than lists of types, which clients with one type for each value cannot read;
- * of a text that may be null its greatest length alone.
- * New reference. */
+ * of a text that may be null nothing. New reference. */
 json_t *ida_schema_of(const ida_field *members, int terse);
 
 /* Of the result. */
