@@ -160,6 +160,18 @@ subtest 'a viewer' => sub {
     $company->sign_in('administrator');
 };
 
+subtest 'a key administrator' => sub {
+    $company->sign_in('key-administrator');
+    $company->open('keys');
+    $browser->click_text('main button', 'Make a key');
+    asked(qr/that can write are made .* by administrators/, 'the dialog says who makes others');
+    unlike(dialog(), qr/Full access/, 'which are no choice');
+    $company->look('dialog-key-read', viewport => 1);
+    $browser->press('Escape');
+    $browser->wait_gone('dialog[open]');
+    $company->sign_in('administrator');
+};
+
 # As a module for OpenID Connect answers when a session has ended.
 subtest 'signed out' => sub {
     my $console = $stack->httpd->{console};
