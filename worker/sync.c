@@ -140,6 +140,13 @@ static int revision_known(sync_plan *plan, const store_tenant_id *id)
     return known;
 }
 
+static void take_request(entry *e, const store_directory *state)
+{
+    e->requested_at = state->sync_requested_at;
+    e->accept = state->sync_accept_deletions;
+    e->reset = state->sync_reset;
+}
+
 static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
 {
     ida_kind kind = IDA_OK;
@@ -156,9 +163,7 @@ static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
             e->next_at = 0;
         }
         if (!kind && e->requested_at != state.sync_requested_at) {
-            e->requested_at = state.sync_requested_at;
-            e->accept = state.sync_accept_deletions;
-            e->reset = state.sync_reset;
+            take_request(e, &state);
             e->next_at = e->requested_at ? 0 : e->next_at;
         }
         pthread_mutex_unlock(&plan->lock);
@@ -443,6 +448,42 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
     return 1;
 }
 
+/* What was asked for as it stands now that nobody else is at this directory: another worker may have
+ * answered since the plan was refreshed, and a reset that is carried out twice empties what people
+ * were told is there. */
+static ida_kind read_request(sync_job *job)
+{
+    store_directory state;
+    entry *e = &job->e;
+    ida_kind kind = store_directory_get(job->main, worker_ctx(job->w, job->pool), e->tenant,
+                                        e->directory, &state);
+    if (kind || e->requested_at == state.sync_requested_at) {
+        return kind;
+    }
+    pthread_mutex_lock(&job->plan->lock);
+    entry *planned = find_entry(job->plan, e->tenant, e->directory);
+    if (planned && planned->requested_at == e->requested_at) {
+        take_request(planned, &state);
+    }
+    pthread_mutex_unlock(&job->plan->lock);
+    take_request(e, &state);
+    return IDA_OK;
+}
+
+/* The same, under the lease. */
+static int sync_leased(sync_job *job, const store_directory *health, int first, int64_t *wait)
+{
+    if (read_request(job)) {
+        *wait = FAILED_WAIT_MS;
+        job->unanswered = 1;
+        return 1;
+    }
+    if (!(job->e.present || job->e.reset) || !may_begin(job, health, &first, wait)) {
+        return 0;
+    }
+    return carry_out(job, hold_probe(job->w, job->main, job->pool, health), health, first, wait);
+}
+
 /* 0 or 1 as carry_out; 0 when there was nothing to do. */
 static int sync_one(sync_job *job, int64_t *wait)
 {
@@ -470,7 +511,7 @@ static int sync_one(sync_job *job, int64_t *wait)
             }
             return job->forced;
         }
-        failed = carry_out(job, hold_probe(w, job->main, job->pool, &health), &health, first, wait);
+        failed = sync_leased(job, &health, first, wait);
         end_lease(job);
     }
     if (failed && !e->present) { /* nothing else will ever take these rows away */

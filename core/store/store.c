@@ -271,7 +271,9 @@ ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *
     if (kind && alone && revived(s, c)) {
         kind = db_run(s->db, c, statement, args, count, result);
     }
-    for (int tries = 0; kind && alone && db_must_repeat(s->db) && tries < READ_REPEATS; tries++) {
+    for (int tries = 0; kind && alone && store_is_connected(s) && db_must_repeat(s->db) &&
+                        tries < READ_REPEATS;
+         tries++) {
         ida_ctx_clear(c);
         nap(REPEAT_NAP_MAX_MS);
         kind = db_run(s->db, c, statement, args, count, result);
