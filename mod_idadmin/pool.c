@@ -9,8 +9,9 @@ APLOG_USE_MODULE(idadmin);
 
 #define CONNECTIONS 4 /* of readers: as many served as many requests as 25 */
 #define WRITERS 2     /* of them may be with writers, so that reads find the others */
-#define OF_COMPANY 2  /* of them may be with requests of one company, so that others find the rest \
-                       */
+#define OF_COMPANY                                                                 \
+    2 /* of them may be with requests of one company, so that others find the rest \
+       */
 #define WAIT_MS 5000
 
 /* Handles are made once and connect at their first use. */

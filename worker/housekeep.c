@@ -279,8 +279,10 @@ static void keeper_thread(hold_thread *t)
 housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr_pool_t *pool,
                               int heartbeat_alone)
 {
-    static const hold_work works[] = {heart_thread,  ingest_thread, keeper_thread,
-                                      doctor_thread, verify_thread, checkpoint_hook_thread};
+    /* Three doctors: one at a time looks at a company's directories. */
+    static const hold_work works[] = {heart_thread,  ingest_thread,         keeper_thread,
+                                      doctor_thread, doctor_thread,         doctor_thread,
+                                      verify_thread, checkpoint_hook_thread};
     housekeeping *h = apr_pcalloc(pool, sizeof *h);
     h->k = (keeper){.w = w, .watch = watched, .plan = plan};
     int count = heartbeat_alone ? 1 : (int)(sizeof works / sizeof *works);

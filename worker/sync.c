@@ -448,9 +448,9 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
     return 1;
 }
 
-/* What was asked for as it stands now that nobody else is at this directory: another worker may have
- * answered since the plan was refreshed, and a reset that is carried out twice empties what people
- * were told is there. */
+/* What was asked for as it stands now that nobody else is at this directory: another worker may
+ * have answered since the plan was refreshed, and a reset that is carried out twice empties what
+ * people were told is there. */
 static ida_kind read_request(sync_job *job)
 {
     store_directory state;

@@ -99,8 +99,8 @@ leave:
     return kind;
 }
 
-/* 1: the engine undid the transaction, as in a deadlock with programs that run meanwhile, and it may
- * be tried again. */
+/* 1: the engine undid the transaction, as in a deadlock with programs that run meanwhile, and it
+ * may be tried again. */
 static int undone(db *d, ida_ctx *c, ida_kind kind, int *tries)
 {
     if (!kind || db_is_broken(d) || !db_must_repeat(d) || (*tries)++ == REPEATS) {

@@ -271,8 +271,8 @@ ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *
     if (kind && alone && revived(s, c)) {
         kind = db_run(s->db, c, statement, args, count, result);
     }
-    for (int tries = 0; kind && alone && store_is_connected(s) && db_must_repeat(s->db) &&
-                        tries < READ_REPEATS;
+    for (int tries = 0;
+         kind && alone && store_is_connected(s) && db_must_repeat(s->db) && tries < READ_REPEATS;
          tries++) {
         ida_ctx_clear(c);
         nap(REPEAT_NAP_MAX_MS);

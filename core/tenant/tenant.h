@@ -27,7 +27,8 @@ typedef struct ida_tenant {
     const char *username_format, *email_format, *display_name_format;
     const char *upn_domain, *email_domain;
     ida_directory_kind create_users_in;
-    int64_t seat_limit; /* -1 = none */
+    int64_t seat_limit;       /* -1 = none */
+    int64_t queued_megabytes; /* that photos of queued tasks may take */
     int public_api, access_governance;
     ida_rate rate_key, rate_company; /* limit 0 and off 0 = not set */
     int key_days;           /* a new key ends after, unless it is told otherwise; 0 = never */
