@@ -17,6 +17,7 @@
 #include "worker/expiry.h"
 #include "worker/hold/amends.h"
 #include "worker/hold/health.h"
+#include "worker/hold/own_key.h"
 #include "worker/hold/slot.h"
 #include "worker/hold/threads.h"
 #include "worker/ingest.h"
@@ -190,6 +191,7 @@ static void ingest_thread(hold_thread *t)
 static void watch(keeper *k, apr_pool_t *pool)
 {
     static _Atomic int64_t said;
+    hold_own_key_look(k->w, k->main, pool);
     hold_takeover_watch(k->watch, k->main, pool);
     hold_watch_calls(k->w, k->main, pool);
     hold_amends_look(k->w, k->main, pool);

@@ -11,11 +11,12 @@
 #include "core/queue/delivery.h"
 #include "core/queue/event.h"
 #include "core/store/tenant.h"
+#include "worker/hold/own_key.h"
 #include "worker/hold/rules.h"
 #include "worker/run/session.h"
 #include "worker/send/webhook.h"
 
-#define THREADS 4
+#define THREADS 8
 #define LOOK_MS 500
 #define LOOK_MAX 256
 #define SLICE_MS 5000                 /* then other receivers have their turn */
@@ -115,6 +116,9 @@ static int look(notifier *n, turn *t, apr_pool_t *pool)
     const queue_receiver *rows;
     int count, taken = 0;
     apr_pool_t *fresh;
+    if (hold_own_key_fault(t->w)) {
+        return 0;
+    }
     ida_ctx *c = worker_ctx(t->w, pool);
     if (queue_receiver_due(t->main, c, ida_now(&t->w->env), LOOK_MAX, &rows, &count)) {
         return 0; /* the store is away: the run threads tell */

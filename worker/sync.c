@@ -13,6 +13,7 @@
 #include "core/store/tenant.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/health.h"
+#include "worker/hold/own_key.h"
 #include "worker/hold/threads.h"
 
 #define INTERVAL_DEFAULT_MS 60000
@@ -195,6 +196,9 @@ static int take_due(sync_plan *plan, entry *out, entry **taken)
 {
     int64_t now = ida_monotonic(&plan->w->env);
     *taken = NULL;
+    if (hold_own_key_fault(plan->w)) {
+        return 0;
+    }
     pthread_mutex_lock(&plan->lock);
     for (entry *e = plan->first; e; e = e->next) {
         if (!e->busy && (e->present || e->reset) && e->next_at <= now &&
@@ -567,7 +571,8 @@ int sync_join(sync_plan *plan, int64_t until)
 int sync_all(sync_plan *plan, store *main, store *cache, session_cache *sessions, apr_pool_t *pool)
 {
     int failed = 0;
-    for (entry *e = plan->first; e && !worker_stopping(plan->w); e = e->next) {
+    for (entry *e = plan->first; e && !worker_stopping(plan->w) && !hold_own_key_fault(plan->w);
+         e = e->next) {
         sync_job job = {.plan = plan,
                         .w = plan->w,
                         .main = main,

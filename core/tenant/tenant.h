@@ -92,6 +92,10 @@ typedef struct ida_stored_tenant {
 ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const ida_tenant *tenant,
                         const ida_stored_tenant *stored, ida_seal_state *state, const char **why);
 
+/* A name of the key that tells nothing of it; the store keeps that of the key that sealed last. */
+#define IDA_SEAL_KEY_SETTING "seal_key"
+char *ida_seal_key_name(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN]);
+
 /* Highest revision seen of a tenant, 0 when none; and one that was seen now, which never lowers it.
  */
 ida_kind ida_seal_seen(ida_ctx *c, const char *key_file, const char *tenant, int64_t *revision);
