@@ -24,8 +24,8 @@ static const char nobody[] = "-"; /* what a record calls whoever gave no name th
 static void count_refusal(request_rec *r, const char *reason, const char *company,
                           const char *username)
 {
-    const refused one = {REFUSAL_OF_ADDRESS, company,           username, "",
-                         r->useragent_ip,    spool_endpoint(r), reason};
+    const refused one = {REFUSAL_OF_ADDRESS,      company,           username, "",
+                         request_address_name(r), spool_endpoint(r), reason};
     refusals_count(ida_ctx_make(&child->env, r->pool), &one);
 }
 

@@ -6,23 +6,6 @@
 
 APLOG_USE_MODULE(idadmin);
 
-/* The name an address is counted under: IPv4 whole, IPv6 by /64, in which one host moves at will.
- */
-static const char *address_name(request_rec *r)
-{
-    const apr_sockaddr_t *address = r->useragent_addr;
-    if (!address || address->family != APR_INET6) {
-        return r->useragent_ip;
-    }
-    const unsigned char *b = (const unsigned char *)address->ipaddr_ptr;
-    static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    if (memcmp(b, mapped, sizeof mapped) == 0) {
-        return apr_psprintf(r->pool, "%d.%d.%d.%d", b[12], b[13], b[14], b[15]);
-    }
-    return apr_psprintf(r->pool, "%02x%02x:%02x%02x:%02x%02x:%02x%02x::/64", b[0], b[1], b[2], b[3],
-                        b[4], b[5], b[6], b[7]);
-}
-
 static int refuse(request_rec *r, unsigned seconds)
 {
     int wait = seconds ? (int)seconds : 1;
@@ -107,9 +90,9 @@ int charge_access(request_rec *r)
         return HTTP_FORBIDDEN;
     }
     if (request_is_first(r) &&
-        !charge(r, LIMIT_ADDRESS, address_name(r), config_rate(r->server, LIMIT_ADDRESS))) {
+        !charge(r, LIMIT_ADDRESS, request_address_name(r), config_rate(r->server, LIMIT_ADDRESS))) {
         ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "address limit reached by %s",
-                      address_name(r));
+                      request_address_name(r));
         return refuse(r, state->quotas[LIMIT_ADDRESS].charge.retry_after_s);
     }
     if (options) {
@@ -121,7 +104,7 @@ int charge_access(request_rec *r)
 int charge_count_failure(request_rec *r, unsigned *retry_after_s)
 {
     limit_cost answer;
-    limit_charge(child->limiter, LIMIT_FAILURES, address_name(r),
+    limit_charge(child->limiter, LIMIT_FAILURES, request_address_name(r),
                  config_rate(r->server, LIMIT_FAILURES), &answer);
     *retry_after_s = answer.retry_after_s;
     return answer.admitted;

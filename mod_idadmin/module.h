@@ -120,6 +120,9 @@ const ida_route *request_route(request_rec *r); /* of REST; elsewhere empty but 
  * request with a body ends its connection, because httpd would read the body of a refused one for
  * as long as it likes to take, on a thread of the others'. */
 void request_trust(request_rec *r);
+/* The name under which an address is limited, its refusals are counted and recorded: IPv4 whole,
+ * IPv6 by /64, in which one host moves at will. */
+const char *request_address_name(request_rec *r);
 /* Value of a request header that is there exactly once, else NULL. */
 const char *request_single_header(request_rec *r, const char *name);
 /* Initial requests, and those made by an internal redirect from outside of our Locations. */

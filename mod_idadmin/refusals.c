@@ -182,6 +182,14 @@ static int belongs(const refusal *e, const refused *one)
                   whose(one->sort, one->username, one->address)) == 0;
 }
 
+/* More of them in one minute than there is room for: the company's sum counts them. */
+static ida_kind count_in_sum(ida_ctx *c, const refused *one)
+{
+    refused sum = *one;
+    sum.username = sum.address = several_text;
+    return refusals_count(c, &sum);
+}
+
 ida_kind refusals_count(ida_ctx *c, const refused *one)
 {
     bucket *b = &shm_refusals()->buckets[bucket_of(one)];
@@ -206,9 +214,10 @@ ida_kind refusals_count(ida_ctx *c, const refused *one)
         begin(c, free_entry, one, now);
         own = free_entry;
     }
+    int summed = strcmp(whose(one->sort, one->username, one->address), several_text) == 0;
     if (own) {
         count(own, one, now);
-    } else { /* more of them in one minute than there is room for: a record of its own */
+    } else if (summed) { /* a company without room even for its sum: a record of its own */
         begin(c, &alone, one, now);
         count(&alone, one, now);
         kind = write_entry(writing, &alone);
@@ -216,7 +225,7 @@ ida_kind refusals_count(ida_ctx *c, const refused *one)
     if (locked) {
         pthread_mutex_unlock(&b->lock);
     }
-    return kind;
+    return own || summed ? kind : count_in_sum(c, one);
 }
 
 void refusals_flush(ida_ctx *c, int all)

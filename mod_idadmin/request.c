@@ -197,3 +197,18 @@ int request_refuse(request_rec *r, ida_kind kind, const char *message, int retry
     }
     return ida_kind_status(kind);
 }
+
+const char *request_address_name(request_rec *r)
+{
+    const apr_sockaddr_t *address = r->useragent_addr;
+    if (!address || address->family != APR_INET6) {
+        return r->useragent_ip;
+    }
+    const unsigned char *b = (const unsigned char *)address->ipaddr_ptr;
+    static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (memcmp(b, mapped, sizeof mapped) == 0) {
+        return apr_psprintf(r->pool, "%d.%d.%d.%d", b[12], b[13], b[14], b[15]);
+    }
+    return apr_psprintf(r->pool, "%02x%02x:%02x%02x:%02x%02x:%02x%02x::/64", b[0], b[1], b[2], b[3],
+                        b[4], b[5], b[6], b[7]);
+}

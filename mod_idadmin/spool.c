@@ -60,8 +60,8 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
     state->audited = 1;
     if (state->limited) {
         const ida_principal *p = state->principal;
-        const refused one = {REFUSAL_OF_KEY,  p->company,        p->username,   p->label,
-                             r->useragent_ip, spool_endpoint(r), state->limited};
+        const refused one = {REFUSAL_OF_KEY,          p->company,        p->username,   p->label,
+                             request_address_name(r), spool_endpoint(r), state->limited};
         return refusals_count(state->c, &one);
     }
     ida_ctx *c = state->c;

@@ -17,6 +17,7 @@
 #include "worker/expiry.h"
 #include "worker/hold/amends.h"
 #include "worker/hold/health.h"
+#include "worker/hold/own_key.h"
 #include "worker/hold/slot.h"
 #include "worker/hold/threads.h"
 #include "worker/ingest.h"
@@ -190,6 +191,7 @@ static void ingest_thread(hold_thread *t)
 static void watch(keeper *k, apr_pool_t *pool)
 {
     static _Atomic int64_t said;
+    hold_own_key_look(k->w, k->main, pool);
     hold_takeover_watch(k->watch, k->main, pool);
     hold_watch_calls(k->w, k->main, pool);
     hold_amends_look(k->w, k->main, pool);
@@ -279,8 +281,10 @@ static void keeper_thread(hold_thread *t)
 housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr_pool_t *pool,
                               int heartbeat_alone)
 {
-    static const hold_work works[] = {heart_thread,  ingest_thread, keeper_thread,
-                                      doctor_thread, verify_thread, checkpoint_hook_thread};
+    /* Three doctors: one at a time looks at a company's directories. */
+    static const hold_work works[] = {heart_thread,  ingest_thread,         keeper_thread,
+                                      doctor_thread, doctor_thread,         doctor_thread,
+                                      verify_thread, checkpoint_hook_thread};
     housekeeping *h = apr_pcalloc(pool, sizeof *h);
     h->k = (keeper){.w = w, .watch = watched, .plan = plan};
     int count = heartbeat_alone ? 1 : (int)(sizeof works / sizeof *works);

@@ -4,6 +4,7 @@
 
 #include "core/queue/claim.h"
 #include "worker/hold/crash.h"
+#include "worker/hold/own_key.h"
 #include "worker/hold/slot.h"
 #include "worker/hold/threads.h"
 #include "worker/run/warm.h"
@@ -46,6 +47,9 @@ static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int6
     worker *w = l->w;
     int braked = 0;
     *claimed_at = ida_monotonic(&w->env);
+    if (hold_own_key_fault(w)) {
+        return ida_fail(c, IDA_NOT_FOUND, "This worker takes no work.");
+    }
     ida_kind kind = l->drain ? IDA_NOT_FOUND : hold_takeover_next(l->watch, rn->main, c, task);
     if (!kind) {
         hold_run_begins(w, rn->slot, (*task)->tenant, (*task)->directory, (*task)->id);

@@ -19,6 +19,7 @@
 #include "worker/check.h"
 #include "worker/checkpoint_hook.h"
 #include "worker/hold/crash.h"
+#include "worker/hold/own_key.h"
 #include "worker/housekeep.h"
 #include "worker/layout.h"
 #include "worker/loop.h"
@@ -225,6 +226,7 @@ static int after_crash(worker *w, apr_pool_t *pool, const sigset_t *signals)
         number = sigtimedwait(signals, NULL, &pause);
     }
     int goes_on = number != SIGTERM && number != SIGINT;
+    hold_own_key_look(w, main, pool);
     if (!goes_on) {
         store_worker_gone(main, worker_ctx(w, pool), w->id);
     }
@@ -323,7 +325,8 @@ static int once(worker *w, apr_pool_t *pool)
                 strerror(errno));
         return EXIT_FAILURE;
     }
-    int failed = drain(w, watch, pool);
+    hold_own_key_look(w, main, scratch);
+    int failed = hold_own_key_fault(w) != NULL || drain(w, watch, pool);
     failed |= housekeep_ingest(w, main, audit, scratch);
     failed |= sync_plan_refresh(plan, main, scratch) != IDA_OK;
     failed |= sync_all(plan, main, cache, &sessions, scratch) > 0;

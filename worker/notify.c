@@ -4,17 +4,19 @@
 #include "worker/notify.h"
 
 #include <apr_hash.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/queue/delivery.h"
 #include "core/queue/event.h"
 #include "core/store/tenant.h"
+#include "worker/hold/own_key.h"
 #include "worker/hold/rules.h"
 #include "worker/run/session.h"
 #include "worker/send/webhook.h"
 
-#define THREADS 4
+#define THREADS 8
 #define LOOK_MS 500
 #define LOOK_MAX 256
 #define SLICE_MS 5000                 /* then other receivers have their turn */
@@ -29,6 +31,8 @@ struct notifier {
     pthread_mutex_t looking;
     apr_pool_t *seen_pool;
     apr_hash_t *seen; /* receiver -> standing, of those that somebody has */
+    pthread_mutex_t lock;
+    char at[THREADS][72]; /* whose receiver each thread calls, under the lock; "": nobody's */
     hold_threads threads;
 };
 
@@ -40,7 +44,9 @@ typedef struct standing {
 
 /* One receiver in this thread's hands. */
 typedef struct turn {
+    notifier *n;
     worker *w;
+    int thread; /* this one's number */
     store *main;
     apr_pool_t *pool; /* of one event */
     queue_receiver receiver;
@@ -63,12 +69,42 @@ static int stands_still(const notifier *n, apr_hash_t *now_seen, apr_pool_t *poo
     return now - s->since > LEASE_MS;
 }
 
+/* As with run threads: no company has more threads than are left for the others. */
+static int begin_at(turn *t, const char *tenant)
+{
+    int there = 0, free = 0;
+    notifier *n = t->n;
+    pthread_mutex_lock(&n->lock);
+    for (int i = 0; i < THREADS; i++) {
+        if (i != t->thread) {
+            there += strcmp(n->at[i], tenant) == 0;
+            free += !n->at[i][0];
+        }
+    }
+    if (there <= free) {
+        snprintf(n->at[t->thread], sizeof n->at[0], "%s", tenant);
+    }
+    pthread_mutex_unlock(&n->lock);
+    return there <= free;
+}
+
+static void end_at(turn *t)
+{
+    pthread_mutex_lock(&t->n->lock);
+    t->n->at[t->thread][0] = '\0';
+    pthread_mutex_unlock(&t->n->lock);
+}
+
 static int take(turn *t, ida_ctx *c, const queue_receiver *r)
 {
+    if (!begin_at(t, r->tenant)) {
+        return 0;
+    }
     t->proven = ida_monotonic(&t->w->env);
     t->receiver = *r;
     if (queue_receiver_take(t->main, c, &t->receiver, t->w->id)) {
         ida_ctx_clear(c);
+        end_at(t);
         return 0;
     }
     return 1;
@@ -80,6 +116,9 @@ static int look(notifier *n, turn *t, apr_pool_t *pool)
     const queue_receiver *rows;
     int count, taken = 0;
     apr_pool_t *fresh;
+    if (hold_own_key_fault(t->w)) {
+        return 0;
+    }
     ida_ctx *c = worker_ctx(t->w, pool);
     if (queue_receiver_due(t->main, c, ida_now(&t->w->env), LOOK_MAX, &rows, &count)) {
         return 0; /* the store is away: the run threads tell */
@@ -265,6 +304,7 @@ static void serve(turn *t, apr_pool_t *pool)
     } else {
         queue_receiver_leave(t->main, worker_ctx(t->w, pool), &t->receiver);
     }
+    end_at(t);
 }
 
 /* --- threads --- */
@@ -273,7 +313,7 @@ static void notify_thread(hold_thread *thread)
 {
     notifier *n = thread->baton;
     worker *w = thread->w;
-    turn t = {.w = w, .main = thread->main};
+    turn t = {.n = n, .w = w, .thread = thread->index, .main = thread->main};
     while (!worker_stopping(w)) {
         int taken = 0;
         pthread_mutex_lock(&n->looking);
@@ -297,6 +337,7 @@ static notifier *make(worker *w, apr_pool_t *pool)
     notifier *n = apr_pcalloc(pool, sizeof *n);
     n->w = w;
     pthread_mutex_init(&n->looking, NULL);
+    pthread_mutex_init(&n->lock, NULL);
     return n;
 }
 
@@ -317,7 +358,7 @@ int notify_join(notifier *n, int64_t until)
 void notify_once(worker *w, store *main, apr_pool_t *pool)
 {
     notifier *n = make(w, pool);
-    turn t = {.w = w, .main = main};
+    turn t = {.n = n, .w = w, .main = main};
     apr_pool_t *each;
     apr_pool_create(&each, pool);
     while (!worker_stopping(w) && look(n, &t, each)) {

@@ -13,6 +13,7 @@
 #include "core/store/tenant.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/health.h"
+#include "worker/hold/own_key.h"
 #include "worker/hold/threads.h"
 
 #define INTERVAL_DEFAULT_MS 60000
@@ -140,6 +141,13 @@ static int revision_known(sync_plan *plan, const store_tenant_id *id)
     return known;
 }
 
+static void take_request(entry *e, const store_directory *state)
+{
+    e->requested_at = state->sync_requested_at;
+    e->accept = state->sync_accept_deletions;
+    e->reset = state->sync_reset;
+}
+
 static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
 {
     ida_kind kind = IDA_OK;
@@ -156,9 +164,7 @@ static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
             e->next_at = 0;
         }
         if (!kind && e->requested_at != state.sync_requested_at) {
-            e->requested_at = state.sync_requested_at;
-            e->accept = state.sync_accept_deletions;
-            e->reset = state.sync_reset;
+            take_request(e, &state);
             e->next_at = e->requested_at ? 0 : e->next_at;
         }
         pthread_mutex_unlock(&plan->lock);
@@ -190,6 +196,9 @@ static int take_due(sync_plan *plan, entry *out, entry **taken)
 {
     int64_t now = ida_monotonic(&plan->w->env);
     *taken = NULL;
+    if (hold_own_key_fault(plan->w)) {
+        return 0;
+    }
     pthread_mutex_lock(&plan->lock);
     for (entry *e = plan->first; e; e = e->next) {
         if (!e->busy && (e->present || e->reset) && e->next_at <= now &&
@@ -450,6 +459,42 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
     return 1;
 }
 
+/* What was asked for as it stands now that nobody else is at this directory: another worker may
+ * have answered since the plan was refreshed, and a reset that is carried out twice empties what
+ * people were told is there. */
+static ida_kind read_request(sync_job *job)
+{
+    store_directory state;
+    entry *e = &job->e;
+    ida_kind kind = store_directory_get(job->main, worker_ctx(job->w, job->pool), e->tenant,
+                                        e->directory, &state);
+    if (kind || e->requested_at == state.sync_requested_at) {
+        return kind;
+    }
+    pthread_mutex_lock(&job->plan->lock);
+    entry *planned = find_entry(job->plan, e->tenant, e->directory);
+    if (planned && planned->requested_at == e->requested_at) {
+        take_request(planned, &state);
+    }
+    pthread_mutex_unlock(&job->plan->lock);
+    take_request(e, &state);
+    return IDA_OK;
+}
+
+/* The same, under the lease. */
+static int sync_leased(sync_job *job, const store_directory *health, int first, int64_t *wait)
+{
+    if (read_request(job)) {
+        *wait = FAILED_WAIT_MS;
+        job->unanswered = 1;
+        return 1;
+    }
+    if (!(job->e.present || job->e.reset) || !may_begin(job, health, &first, wait)) {
+        return 0;
+    }
+    return carry_out(job, hold_probe(job->w, job->main, job->pool, health), health, first, wait);
+}
+
 /* 0 or 1 as carry_out; 0 when there was nothing to do. */
 static int sync_one(sync_job *job, int64_t *wait)
 {
@@ -477,7 +522,7 @@ static int sync_one(sync_job *job, int64_t *wait)
             }
             return job->forced;
         }
-        failed = carry_out(job, hold_probe(w, job->main, job->pool, &health), &health, first, wait);
+        failed = sync_leased(job, &health, first, wait);
         end_lease(job);
     }
     if (failed && !e->present) { /* nothing else will ever take these rows away */
@@ -533,7 +578,8 @@ int sync_join(sync_plan *plan, int64_t until)
 int sync_all(sync_plan *plan, store *main, store *cache, session_cache *sessions, apr_pool_t *pool)
 {
     int failed = 0;
-    for (entry *e = plan->first; e && !worker_stopping(plan->w); e = e->next) {
+    for (entry *e = plan->first; e && !worker_stopping(plan->w) && !hold_own_key_fault(plan->w);
+         e = e->next) {
         sync_job job = {.plan = plan,
                         .w = plan->w,
                         .main = main,

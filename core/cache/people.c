@@ -249,44 +249,108 @@ static int of_everybody(const cache_report_filter *of)
     return !of->department && !of->company && !of->license;
 }
 
+static ida_kind edge_of(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                        size_t count, cache_report_edge *edge)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, statement, args, count, &r);
+    const row_report_edge *row = DB_ROW(report_edge, &r, 0);
+    if (!kind) {
+        *edge = (cache_report_edge){row->at.number, row->name_key.text, row->id.text};
+    }
+    return kind;
+}
+
+/* The page is full before the people are that it looks at. */
+static ida_kind filled(ida_kind kind, int full, cache_report_edge *edge)
+{
+    edge->id = kind || full ? NULL : edge->id;
+    return kind;
+}
+
+/* Bound: at most `most` are looked at. */
+static ida_kind counted(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                        size_t count, int64_t most, cache_report_count *total)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, statement, args, count, &r);
+    const row_report_count *row = DB_ROW(report_count, &r, 0);
+    *total = (cache_report_count){0};
+    if (!kind) {
+        total->more = row->looked.number >= most;
+        total->number = row->number.number >= most ? most - 1 : row->number.number;
+    }
+    return kind;
+}
+
 ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
                            const cache_report_filter *of, int64_t after_at, const char *after_id,
-                           int limit, const cache_listed_person **rows, int *count)
+                           int limit, const cache_listed_person **rows, int *count,
+                           cache_report_edge *edge)
 {
-    return list(s, c, STMT_people_idle,
-                DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), DB_I(after_at > 0 ? after_at : 1),
-                        DB_T(after_id), DB_I(limit), OF_ARGS(of)),
-                rows, count);
+    int64_t from = after_at > 0 ? after_at : 1;
+    *edge = (cache_report_edge){0};
+    ida_kind kind = of_everybody(of)
+                        ? IDA_OK
+                        : edge_of(s, c, STMT_people_idle_edge,
+                                  DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), DB_I(from),
+                                          DB_T(after_id), DB_I(CACHE_REPORT_LOOK)),
+                                  edge);
+    kind = kind ? kind
+                : list(s, c, STMT_people_idle,
+                       DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), DB_I(from), DB_T(after_id),
+                               DB_I(limit), OF_ARGS(of), DB_I(edge->at), DB_T(edge->id)),
+                       rows, count);
+    return filled(kind, !kind && *count >= limit, edge);
 }
 
 ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
                                  int64_t before, const cache_report_filter *of, int64_t most,
-                                 int64_t *total)
+                                 cache_report_count *total)
 {
-    return store_number(s, c, STMT_people_idle_count,
-                        DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), OF_ARGS(of), DB_I(most)),
-                        total);
+    return counted(s, c, STMT_people_idle_count,
+                   DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), OF_ARGS(of), DB_I(most)), most,
+                   total);
 }
 
 ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
                                 const cache_report_filter *of, const char *after_name,
                                 const char *after_id, int limit, const cache_listed_person **rows,
-                                int *count)
+                                int *count, cache_report_edge *edge)
 {
-    return list(s, c, STMT_people_unmanaged,
-                DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit), OF_ARGS(of)),
-                rows, count);
+    *edge = (cache_report_edge){0};
+    ida_kind kind = of_everybody(of) ? IDA_OK
+                                     : edge_of(s, c, STMT_people_unmanaged_edge,
+                                               DB_ARGS(DB_T(tenant), DB_T(after_name),
+                                                       DB_T(after_id), DB_I(CACHE_REPORT_LOOK)),
+                                               edge);
+    kind = kind ? kind
+                : list(s, c, STMT_people_unmanaged,
+                       DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit),
+                               OF_ARGS(of), DB_T(edge->name_key), DB_T(edge->id)),
+                       rows, count);
+    return filled(kind, !kind && *count >= limit, edge);
+}
+
+static void at_most(int64_t number, int64_t most, cache_report_count *total)
+{
+    total->more = number >= most;
+    total->number = total->more ? most - 1 : number;
 }
 
 ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant,
-                                      const cache_report_filter *of, int64_t most, int64_t *total)
+                                      const cache_report_filter *of, int64_t most,
+                                      cache_report_count *total)
 {
     if (of_everybody(of)) {
+        int64_t number = 0;
         const cache_kind_of_people members = {.enabled = 1, .guest = 0, .managed = 0};
-        return cache_people_kept(s, c, tenant, &members, most, total);
+        ida_kind kind = cache_people_kept(s, c, tenant, &members, most, &number);
+        at_most(number, most, total);
+        return kind;
     }
-    return store_number(s, c, STMT_people_unmanaged_count,
-                        DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), total);
+    return counted(s, c, STMT_people_unmanaged_count,
+                   DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), most, total);
 }
 
 static void holder_of(const db_result *r, int i, void *out)
@@ -315,36 +379,49 @@ ida_kind cache_people_sharing(store *s, ida_ctx *c, const char *tenant,
 }
 
 ida_kind cache_people_sharing_count(store *s, ida_ctx *c, const char *tenant,
-                                    const cache_report_filter *of, int64_t most, int64_t *total)
+                                    const cache_report_filter *of, int64_t most,
+                                    cache_report_count *total)
 {
-    return store_number(s, c, STMT_people_sharing_count,
-                        DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), total);
+    int64_t number = 0;
+    ida_kind kind = store_number(s, c, STMT_people_sharing_count,
+                                 DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), &number);
+    at_most(number, most, total);
+    return kind;
 }
 
 ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
                               const cache_report_filter *of, const char *after_name,
                               const char *after_id, int limit, const cache_holder **rows,
-                              int *count)
+                              int *count, cache_report_edge *edge)
 {
-    return store_rows(s, c, STMT_people_holding,
-                      DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit),
-                              OF_ARGS(of)),
-                      holder_of, sizeof **rows, rows, count);
+    *edge = (cache_report_edge){0};
+    ida_kind kind = edge_of(
+        s, c, STMT_people_holding_edge,
+        DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(CACHE_REPORT_LOOK)), edge);
+    kind = kind ? kind
+                : store_rows(s, c, STMT_people_holding,
+                             DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit),
+                                     OF_ARGS(of), DB_T(edge->name_key), DB_T(edge->id)),
+                             holder_of, sizeof **rows, rows, count);
+    return filled(kind, !kind && *count >= limit, edge);
 }
 
 ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
-                                    const cache_report_filter *of, int64_t most, int64_t *total)
+                                    const cache_report_filter *of, int64_t most,
+                                    cache_report_count *total)
 {
     ida_kind kind = IDA_OK;
-    *total = 0;
+    int64_t licensed = 0;
     if (of_everybody(of)) { /* those with licences alone may be as many, and are in an index */
         kind = store_number(s, c, STMT_people_disabled_licensed_count,
-                            DB_ARGS(DB_T(tenant), DB_I(most)), total);
+                            DB_ARGS(DB_T(tenant), DB_I(most)), &licensed);
     }
-    return kind || *total >= most
-               ? kind
-               : store_number(s, c, STMT_people_holding_count,
-                              DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), total);
+    if (kind || licensed >= most) {
+        at_most(licensed, most, total);
+        return kind;
+    }
+    return counted(s, c, STMT_people_holding_count, DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)),
+                   most, total);
 }
 
 static void group_of(const db_result *r, int i, void *out)

@@ -60,23 +60,39 @@ typedef struct cache_report_filter {
     const char *license;              /* its name in any case; NULL: all */
 } cache_report_filter;
 
+/* What a report says of a page looks at this many people at most, whatever the filter takes of
+ * them. */
+#define CACHE_REPORT_LOOK 10000
+/* Where a page ended that looked at so many and is not full; `id` NULL: it has looked at all. */
+typedef struct cache_report_edge {
+    int64_t at;
+    const char *name_key, *id;
+} cache_report_edge;
+/* Of the first `most` people those whom the filter takes; `more`: there are others behind. */
+typedef struct cache_report_count {
+    int64_t number;
+    int more;
+} cache_report_count;
+
 /* Enabled people (guests or not) not active since `before`, longest first; those of whom nothing is
  * known are left out. The page begins behind (after_at, after_id); 0 and "" at first. */
 ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
                            const cache_report_filter *of, int64_t after_at, const char *after_id,
-                           int limit, const cache_listed_person **rows, int *count);
-/* Counts of what a report tells: each at most `most`. */
+                           int limit, const cache_listed_person **rows, int *count,
+                           cache_report_edge *edge);
+/* Counts of what a report tells. */
 ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
                                  int64_t before, const cache_report_filter *of, int64_t most,
-                                 int64_t *total);
+                                 cache_report_count *total);
 
 /* Enabled people, no guests, for whom the directory names no manager. */
 ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
                                 const cache_report_filter *of, const char *after_name,
                                 const char *after_id, int limit, const cache_listed_person **rows,
-                                int *count);
+                                int *count, cache_report_edge *edge);
 ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant,
-                                      const cache_report_filter *of, int64_t most, int64_t *total);
+                                      const cache_report_filter *of, int64_t most,
+                                      cache_report_count *total);
 
 /* Disabled accounts with direct memberships (other than by a rule) or licences, by name. */
 typedef struct cache_holder {
@@ -87,9 +103,10 @@ typedef struct cache_holder {
 ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
                               const cache_report_filter *of, const char *after_name,
                               const char *after_id, int limit, const cache_holder **rows,
-                              int *count);
+                              int *count, cache_report_edge *edge);
 ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
-                                    const cache_report_filter *of, int64_t most, int64_t *total);
+                                    const cache_report_filter *of, int64_t most,
+                                    cache_report_count *total);
 
 /* Accounts whose UPN another account of the same directory has too, by UPN and ID: none of them can
  * be told by it. */
@@ -102,7 +119,8 @@ ida_kind cache_people_sharing(store *s, ida_ctx *c, const char *tenant,
                               const char *after_id, int limit, const cache_sharer **rows,
                               int *count);
 ida_kind cache_people_sharing_count(store *s, ida_ctx *c, const char *tenant,
-                                    const cache_report_filter *of, int64_t most, int64_t *total);
+                                    const cache_report_filter *of, int64_t most,
+                                    cache_report_count *total);
 
 typedef struct cache_empty_group {
     const char *directory, *id, *name, *kind, *name_key;

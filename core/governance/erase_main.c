@@ -95,7 +95,7 @@ static ida_kind clean_place(store *s, ida_ctx *c, const governance_traces *t, co
         for (int i = 0; !kind && i < r.rows; i++) {
             const row_mention *row = DB_ROW(mention, &r, i);
             const char *before = row->text.text, *after = cleaned(c, t, before, p->named);
-            kind = p->signs ? queue_trust_keep_if(s, c, t->tenant, row->owner.text) : IDA_OK;
+            kind = p->signs ? queue_trust_keep_if(s, c, t->tenant, row->owner.text, NULL) : IDA_OK;
             kind = kind ? kind
                         : store_write(s, c, p->put,
                                       DB_ARGS(DB_T(strcmp(after, before) == 0 ? p->empty : after),
@@ -115,7 +115,7 @@ static ida_kind own_rows(store *s, ida_ctx *c, const governance_traces *t, gover
     for (int i = 0; !kind && i < t->task_count; i++) {
         kind = queue_task_give_back_seat(s, c, t->tenant, t->task_list[i]);
         kind = kind ? kind : queue_task_free_names(s, c, t->task_list[i]);
-        kind = kind ? kind : queue_trust_keep_if(s, c, t->tenant, t->task_list[i]);
+        kind = kind ? kind : queue_trust_keep_if(s, c, t->tenant, t->task_list[i], NULL);
     }
     const struct {
         db_statement statement;

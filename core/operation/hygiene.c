@@ -22,8 +22,30 @@ typedef struct section {
     int64_t most;           /* what is counted at most */
     const json_t *position; /* NULL at the first page */
     cache_report_filter of;
-    int64_t total;
+    cache_report_count total;
+    cache_report_edge edge; /* where a page ended that is not full */
 } section;
+
+/* In a place: the number, and whether it is a minimum. */
+static int64_t coded(const section *x)
+{
+    return 2 * x->total.number + x->total.more;
+}
+
+static cache_report_count decoded(int64_t number)
+{
+    return (cache_report_count){number / 2, (int)(number % 2)};
+}
+
+/* A page that is not full because enough people were looked at goes on behind the last of them. */
+static void goes_on(section *x, int by_name)
+{
+    const cache_report_edge *e = &x->edge;
+    if (e->id) {
+        ida_page_goes_on(x->page, by_name ? ida_place("iiss", x->now, coded(x), e->name_key, e->id)
+                                          : ida_place("iiis", x->now, coded(x), e->at, e->id));
+    }
+}
 
 static json_t *idle_row(const section *x, const cache_listed_person *p)
 {
@@ -41,15 +63,16 @@ static ida_kind idle(section *x, int guest)
     ida_kind kind = cache_people_idle(x->s, x->c, x->tenant, guest, x->before, &x->of,
                                       ida_place_number(x->position, 2),
                                       ida_place_text(x->position, 3), x->page->limit + 1, &rows,
-                                      &count);
+                                      &count, &x->edge);
     if (!kind && !x->position) {
         kind = cache_people_idle_count(x->s, x->c, x->tenant, guest, x->before, &x->of, x->most,
                                        &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         ida_page_add(x->page, idle_row(x, &rows[i]),
-                     ida_place("iiis", x->now, x->total, rows[i].active_at, rows[i].id));
+                     ida_place("iiis", x->now, coded(x), rows[i].active_at, rows[i].id));
     }
+    goes_on(x, 0);
     return kind;
 }
 
@@ -70,14 +93,15 @@ static ida_kind without_manager(section *x)
     ida_kind kind = cache_people_unmanaged(x->s, x->c, x->tenant, &x->of,
                                            ida_place_text(x->position, 2),
                                            ida_place_text(x->position, 3), x->page->limit + 1,
-                                           &rows, &count);
+                                           &rows, &count, &x->edge);
     if (!kind && !x->position) {
         kind = cache_people_unmanaged_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         ida_page_add(x->page, idle_row(x, &rows[i]),
-                     ida_place("iiss", x->now, x->total, rows[i].name_key, rows[i].id));
+                     ida_place("iiss", x->now, coded(x), rows[i].name_key, rows[i].id));
     }
+    goes_on(x, 1);
     return kind;
 }
 
@@ -88,7 +112,7 @@ static ida_kind disabled_with_access(section *x)
     ida_kind kind = cache_people_holding(x->s, x->c, x->tenant, &x->of,
                                          ida_place_text(x->position, 2),
                                          ida_place_text(x->position, 3), x->page->limit + 1, &rows,
-                                         &count);
+                                         &count, &x->edge);
     if (!kind && !x->position) {
         kind = cache_people_holding_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
     }
@@ -97,8 +121,9 @@ static ida_kind disabled_with_access(section *x)
         json_t *row = idle_row(x, p), *names = ida_json_load(x->c->pool, rows[i].licenses);
         json_object_set_new(row, "membershipCount", json_integer(rows[i].memberships));
         json_object_set(row, "licenses", names);
-        ida_page_add(x->page, row, ida_place("iiss", x->now, x->total, p->name_key, p->id));
+        ida_page_add(x->page, row, ida_place("iiss", x->now, coded(x), p->name_key, p->id));
     }
+    goes_on(x, 1);
     return kind;
 }
 
@@ -116,7 +141,7 @@ static ida_kind shared_addresses(section *x)
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         const cache_listed_person *p = &rows[i].person;
         ida_page_add(x->page, idle_row(x, p),
-                     ida_place("iiss", x->now, x->total, rows[i].address, p->id));
+                     ida_place("iiss", x->now, coded(x), rows[i].address, p->id));
     }
     return kind;
 }
@@ -129,14 +154,17 @@ static ida_kind empty_groups(section *x)
                                        ida_place_text(x->position, 3), x->page->limit + 1, &rows,
                                        &count);
     if (!kind && !x->position) {
-        kind = cache_groups_empty_count(x->s, x->c, x->tenant, x->most, &x->total);
+        int64_t number = 0;
+        kind = cache_groups_empty_count(x->s, x->c, x->tenant, x->most, &number);
+        x->total.more = number >= x->most;
+        x->total.number = number - x->total.more;
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         const cache_empty_group *g = &rows[i];
         ida_page_add(x->page,
                      ida_json_texts("id", g->id, "name", g->name, "kind", g->kind, "directory",
                                     g->directory, NULL),
-                     ida_place("iiss", x->now, x->total, g->name_key, g->id));
+                     ida_place("iiss", x->now, coded(x), g->name_key, g->id));
     }
     return kind;
 }
@@ -248,7 +276,7 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
                  .of = {.department = key_of(call, "department"),
                         .company = key_of(call, "company"),
                         .license = ida_json_string(call->arguments, "license")},
-                 .total = ida_place_number(position, 1),
+                 .total = decoded(ida_place_number(position, 1)),
                  /* a file says at its beginning whether it holds all */
                  .most = (call->exported ? IDA_EXPORT_MAX : IDA_COUNT_EXACT) + 1,
                  .now = position ? ida_place_number(position, 0) : ida_now(c->env)};
@@ -261,9 +289,8 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     if (kind) {
         return kind;
     }
-    int more = x.total == x.most;
-    json_object_set_new(one, "count", json_integer(x.total - more));
-    json_object_set_new(one, "countIsMinimum", json_boolean(more));
+    json_object_set_new(one, "count", json_integer(x.total.number));
+    json_object_set_new(one, "countIsMinimum", json_boolean(x.total.more));
     kind = ida_page_end(x.page, one);
     ida_json_put_or_null(one, "note", note_of(call, fresh, n));
     return kind;
@@ -362,7 +389,8 @@ const ida_operation ida_op_hygiene = {
     .description =
         "Accounts and groups that deserve a look: stale accounts, empty groups, inactive guests, "
         "accounts without a manager, disabled accounts that still hold memberships or licences, "
-        "each with its count, exact up to 10,000. department, company and license narrow people. "
+        "each with its count, exact where up to 10,000 had to be looked at. department, company "
+        "and license narrow people. "
         "Stale are enabled members whose last successful sign-in (else last sign-in, else "
         "creation) is older than staleDays, the longest inactive first. The guest section is "
         "unavailable, with a reason, without a cloud directory; a note says when a directory "

@@ -144,7 +144,13 @@ void ida_page_add(ida_page *page, json_t *item, json_t *place)
     json_array_append_new(page->places, place);
 }
 
-/* The cursor goes on behind the last item. */
+void ida_page_goes_on(ida_page *page, json_t *place)
+{
+    page->rest = ida_json_keep(page->call->c->pool, place);
+    page->more = 1;
+}
+
+/* The cursor goes on behind the last item, or behind what was looked at. */
 static ida_kind set_cursor(ida_page *page)
 {
     const ida_call *call = page->call;
@@ -156,7 +162,9 @@ static ida_kind set_cursor(ida_page *page)
     }
     ida_kind kind = store_cursor_key(call->store, call->c, key);
     if (!kind) {
-        const json_t *place = json_array_get(page->places, json_array_size(page->items) - 1);
+        const json_t *place = page->rest
+                                  ? page->rest
+                                  : json_array_get(page->places, json_array_size(page->items) - 1);
         ida_json_put(page->around, "nextCursor",
                      ida_cursor_make(pool, key, binding_of(call, page->filters),
                                      ida_json_text(pool, place)));
@@ -191,6 +199,7 @@ ida_kind ida_page_cut(ida_page *page, size_t count)
 {
     while (json_array_size(page->items) > count) {
         json_array_remove(page->items, json_array_size(page->items) - 1);
+        page->rest = NULL;
     }
     page->more = 1;
     return set_cursor(page);

@@ -15,6 +15,7 @@ typedef struct ida_page {
     int limit, more; /* more: 1 when there are rows behind the last item */
     ida_call *call;
     const json_t *filters;
+    json_t *rest;   /* place behind which the list goes on; NULL: behind the last item */
     json_t *around; /* the object whose nextCursor is this page's */
     struct ida_page *next;
 } ida_page;
@@ -32,6 +33,9 @@ ida_page *ida_page_make(ida_call *call, const json_t *filters);
 int ida_page_takes(ida_page *page);
 /* Takes over both. */
 void ida_page_add(ida_page *page, json_t *item, json_t *place);
+/* There may be rows behind this place, which is behind that of the last item: enough was looked at
+ * for a page, full or not. Takes the place over. */
+void ida_page_goes_on(ida_page *page, json_t *place);
 /* Sets nextCursor in `around`, null at the end of the list, and puts the page among call->pages. */
 ida_kind ida_page_end(ida_page *page, json_t *around);
 /* Sets call->result to {items, totalCount, totalCountIsMinimum, nextCursor, asOf} and ends the

@@ -40,7 +40,7 @@ static ida_kind set_due(store *s, ida_ctx *c, void *baton)
 {
     const setting_due *w = baton;
     db_result r;
-    ida_kind kind = queue_trust_keep_if(s, c, w->task->tenant, w->task->id);
+    ida_kind kind = queue_trust_keep_if(s, c, w->task->tenant, w->task->id, NULL);
     kind = kind ? kind
                 : store_write(s, c, STMT_queue_set_due,
                               DB_ARGS(DB_T(w->task->id), DB_I(w->task->due_at), DB_I(w->due_at)),

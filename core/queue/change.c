@@ -94,8 +94,7 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
                               NULL);
     if (!kind && t->payload) {
         kept->payload_hash = ida_task_payload_hash(c->pool, t->payload);
-        kind = store_write(s, c, STMT_task_payload_set, DB_ARGS(DB_T(t->id), DB_T(t->payload)),
-                           NULL);
+        kind = queue_task_put_payload(s, c, t->id, t->payload);
     }
     return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
@@ -117,6 +116,7 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
 {
     const transition *t = baton;
     ida_task *task;
+    queue_kept *kept = NULL;
     ida_kind kind = lock_task(s, c, t, 0, &task);
     if (kind) {
         return kind;
@@ -124,7 +124,8 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_CANCEL)) {
         return too_late(c, task, "cancelled");
     }
-    kind = queue_trust_keep_if(s, c, t->tenant, t->id);
+    kind = queue_trust_keep_if(s, c, t->tenant, t->id, &kept);
+    kind = kind ? kind : queue_task_drop_photo(s, c, task, kept);
     kind = kind ? kind
                 : store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))),
                               NULL);

@@ -4,6 +4,7 @@
 #define CORE_QUEUE_INNER_H
 
 #include "core/queue/change.h"
+#include "core/queue/trust.h"
 
 /* A row of TASK_COLUMNS as a task without steps and payload. IDA_INTERNAL_ERROR when a word in it
  * is none of ours. */
@@ -11,6 +12,12 @@ ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *ta
 /* Fills in the steps of the tasks: one statement for all of them. */
 ida_kind queue_task_load_steps(store *s, ida_ctx *c, ida_task *tasks, int count);
 ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const ida_step *step);
+
+/* `payload` in the place of the one that the task has. */
+ida_kind queue_task_put_payload(store *s, ida_ctx *c, const char *task_id, const char *payload);
+/* The task is over and is never tried again: its photo leaves the store. `kept`: what is signed
+ * with the commit, or NULL. */
+ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, queue_kept *kept);
 
 /* Queued again, now or when it is due. */
 ida_kind queue_task_requeue(store *s, ida_ctx *c, const ida_task *task, int released);

@@ -5,14 +5,17 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/model/task_mac.h"
 #include "core/queue/inner.h"
 #include "core/queue/trust.h"
 #include "core/store/rows.h"
+#include "core/store/tenant.h"
 #include "core/tenant/naming.h"
 
 /* Numbers tried before a format counts as exhausted: a guard against a loop without end, far above
  * any company. */
 #define CANDIDATES_MAX 1000000
+#define PAYLOAD_LARGE 4096 /* from here on in task_payload_large: those with a photo */
 
 ida_kind queue_seats_used(store *s, ida_ctx *c, const char *tenant, int64_t *used)
 {
@@ -198,10 +201,59 @@ ida_kind queue_task_name(store *s, ida_ctx *c, ida_task *task)
     return kind == IDA_NOT_FOUND ? IDA_OK : kind;
 }
 
+/* Small payloads are not counted: a company's tasks as such are bounded by its rates. */
+static ida_kind payload_fits(store *s, ida_ctx *c, const ida_task *t, size_t bytes)
+{
+    ida_tenant *tenant;
+    int64_t used = 0;
+    if (bytes < PAYLOAD_LARGE) {
+        return IDA_OK;
+    }
+    ida_kind kind = store_tenant_get(s, c, t->tenant, &tenant, NULL, NULL);
+    kind = kind ? kind
+                : store_number(s, c, STMT_task_payload_queued, DB_ARGS(DB_T(t->tenant)), &used);
+    if (kind || used + (int64_t)bytes <= tenant->queued_megabytes * 1048576) {
+        return kind;
+    }
+    return ida_fail(c, IDA_FORBIDDEN,
+                    "The photos of queued and failed tasks take %lld of the %lld MB that "
+                    "queuedMegabytes of the tenant document allows. Send this one without a photo, "
+                    "wait until some are carried out, or raise queuedMegabytes.",
+                    (long long)((used + 1048575) / 1048576), (long long)tenant->queued_megabytes);
+}
+
+ida_kind queue_task_put_payload(store *s, ida_ctx *c, const char *task_id, const char *payload)
+{
+    return store_write(s, c, STMT_task_payload_set,
+                       DB_ARGS(DB_T(task_id), DB_T(payload), DB_I(strlen(payload))), NULL);
+}
+
+ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, queue_kept *kept)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_task_payload_get, DB_ARGS(DB_T(task->id)), &r);
+    const char *text = kind ? NULL : DB_ROW(task_payload, &r, 0)->payload.text;
+    json_t *payload = text && strlen(text) >= PAYLOAD_LARGE ? ida_json_load(c->pool, text) : NULL;
+    if (kind || !json_is_string(json_object_get(payload, "profilePhoto"))) {
+        return kind;
+    }
+    json_object_del(payload, "profilePhoto");
+    text = ida_json_text(c->pool, payload);
+    if (kept) {
+        kept->payload_hash = ida_task_payload_hash(c->pool, text);
+    }
+    return queue_task_put_payload(s, c, task->id, text);
+}
+
 static ida_kind insert(store *s, ida_ctx *c, void *baton)
 {
     const ida_task *t = baton;
-    ida_kind kind = store_write(
+    const char *payload = t->payload ? t->payload : "{}";
+    ida_kind kind = payload_fits(s, c, t, strlen(payload));
+    if (kind) {
+        return kind;
+    }
+    kind = store_write(
         s, c, STMT_task_insert,
         DB_ARGS(DB_T(t->id), DB_T(t->tenant), DB_T(ida_task_type_text(t->type)),
                 DB_T(ida_task_state_text(t->state)), DB_T(ida_directory_name(t->directory)),
@@ -217,7 +269,7 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
         NULL);
     if (!kind) {
         kind = store_write(s, c, STMT_task_payload_insert,
-                           DB_ARGS(DB_T(t->id), DB_T(t->payload ? t->payload : "{}")), NULL);
+                           DB_ARGS(DB_T(t->id), DB_T(payload), DB_I(strlen(payload))), NULL);
     }
     for (int i = 0; !kind && i < t->step_count; i++) {
         kind = queue_task_put_step(s, c, t->id, &t->steps[i]);

@@ -241,6 +241,11 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
         kind = queue_task_seat_of_over(s, c, t->tenant, now->person, &over);
     }
+    queue_kept *kept = NULL;
+    kind = kind ? kind : queue_trust_keep(s, c, t, &kept);
+    if (!kind && o->state == IDA_DONE) {
+        kind = queue_task_drop_photo(s, c, t, kept);
+    }
     kind = kind ? kind
                 : fenced(s, c, t, STMT_queue_finish,
                          DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)),

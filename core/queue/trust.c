@@ -164,10 +164,11 @@ ida_kind queue_trust_keep(store *s, ida_ctx *c, const ida_task *task, queue_kept
     return kind;
 }
 
-ida_kind queue_trust_keep_if(store *s, ida_ctx *c, const char *tenant, const char *id)
+ida_kind queue_trust_keep_if(store *s, ida_ctx *c, const char *tenant, const char *id,
+                             queue_kept **kept)
 {
     const char *why;
-    return keep(s, c, &(ida_task){.tenant = tenant, .id = id}, NULL, &why);
+    return keep(s, c, &(ida_task){.tenant = tenant, .id = id}, kept, &why);
 }
 
 /* --- holding --- */

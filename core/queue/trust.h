@@ -22,7 +22,8 @@ ida_kind queue_trust_signed(store *s, ida_ctx *c, ida_task *task);
  * IDA_CONFLICT when its proof does not fit. Once a transaction; *kept may be NULL. */
 ida_kind queue_trust_keep(store *s, ida_ctx *c, const ida_task *task, queue_kept **kept);
 /* As queue_trust_keep, but what does not fit stays so and is no failure. */
-ida_kind queue_trust_keep_if(store *s, ida_ctx *c, const char *tenant, const char *id);
+ida_kind queue_trust_keep_if(store *s, ida_ctx *c, const char *tenant, const char *id,
+                             queue_kept **kept);
 
 /* *why: a sentence that says why the task, read with payload and steps, must not be run; NULL: it
  * may. IDA_SERVICE_UNAVAILABLE: this program cannot tell, its key is not the store's. */

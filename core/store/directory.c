@@ -153,7 +153,8 @@ static ida_kind seen(store *s, ida_ctx *c, void *baton)
     const store_worker *w = baton;
     ida_kind kind = store_write(s, c, STMT_worker_seen,
                                 DB_ARGS(DB_T(w->id), DB_T(w->host), DB_I(w->pid), DB_T(w->version),
-                                        DB_I(w->threads), DB_I(w->started_at), DB_I(w->seen_at)),
+                                        DB_I(w->threads), DB_I(w->started_at), DB_I(w->seen_at),
+                                        DB_T(w->fault)),
                                 NULL);
     return kind ? kind
                 : store_write(s, c, STMT_worker_forget,
@@ -180,7 +181,8 @@ static void worker_of(const db_result *r, int i, void *out)
                                           .version = row->version.text,
                                           .threads = row->threads.number,
                                           .started_at = row->started_at.number,
-                                          .seen_at = row->seen_at.number};
+                                          .seen_at = row->seen_at.number,
+                                          .fault = row->fault.text};
 }
 
 ida_kind store_worker_list(store *s, ida_ctx *c, const store_worker **rows, int *count)

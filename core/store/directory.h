@@ -87,6 +87,7 @@ ida_kind store_directory_secret(store *s, ida_ctx *c, const char *tenant,
 typedef struct store_worker {
     const char *id, *host, *version;
     int64_t pid, threads, started_at, seen_at;
+    const char *fault; /* why it takes no work; NULL: it does */
 } store_worker;
 ida_kind store_worker_seen(store *s, ida_ctx *c, const store_worker *worker);
 ida_kind store_worker_gone(store *s, ida_ctx *c, const char *id);

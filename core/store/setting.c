@@ -15,6 +15,11 @@ ida_kind store_setting_get(store *s, ida_ctx *c, const char *name, const char **
     return r.rows ? IDA_OK : ida_fail(c, IDA_NOT_FOUND, "The store has no setting %s.", name);
 }
 
+ida_kind store_setting_set(store *s, ida_ctx *c, const char *name, const char *value)
+{
+    return store_write(s, c, STMT_setting_set, DB_ARGS(DB_T(name), DB_T(value)), NULL);
+}
+
 ida_kind store_cursor_key(store *s, ida_ctx *c, unsigned char key[32])
 {
     if (!s->has_cursor_key) {

@@ -116,6 +116,7 @@ int store_schema_version(void);
 
 /* Setting; IDA_NOT_FOUND when absent. */
 ida_kind store_setting_get(store *s, ida_ctx *c, const char *name, const char **value);
+ida_kind store_setting_set(store *s, ida_ctx *c, const char *name, const char *value);
 /* The cursor key (32 bytes), read once and kept in the store handle's pool. */
 ida_kind store_cursor_key(store *s, ida_ctx *c, unsigned char key[32]);
 

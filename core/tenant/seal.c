@@ -85,6 +85,14 @@ int ida_tenant_seal_before(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_
     return is_seal(key, tenant, revision, seal, SEALED_BEFORE);
 }
 
+char *ida_seal_key_name(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN])
+{
+    unsigned char mac[IDA_DIGEST_LEN];
+    const ida_bytes parts[] = {{"name of the seal key", 20}};
+    ida_hmac_sha256(key, IDA_SEAL_KEY_LEN, parts, 1, mac);
+    return ida_hex(pool, mac, 8);
+}
+
 /* NULL when the file may be used, else why not. The permissions judged are those of the descriptor
  * that was opened. */
 static const char *file_fault(apr_pool_t *pool, const char *path, int secret)

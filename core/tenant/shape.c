@@ -184,6 +184,7 @@ static const member tenant[] = {
     {"emailDomain", STRING, .rule = ida_rule_domain},
     {"createUsersIn", STRING, .words = directories},
     {"seatLimit", INTEGER, .high = 10000000},
+    {"queuedMegabytes", INTEGER, .high = 1000000},
     {"modules", OBJECT, FILL, .fallback = "{}", .inner = modules},
     {"rateLimits", OBJECT, FILL, .fallback = "{}", .inner = rates},
     {"brake", OBJECT, FILL, .fallback = "{}", .inner = brake},

@@ -111,6 +111,7 @@ static ida_tenant *build(apr_pool_t *pool, json_t *document)
     t->create_users_in = (ida_directory_kind)ida_directory_parse(
         string_at(filled, "createUsersIn"));
     t->seat_limit = integer_at(filled, NULL, "seatLimit", -1);
+    t->queued_megabytes = integer_at(filled, NULL, "queuedMegabytes", 256);
     t->public_api = json_is_true(json_object_get(modules, "publicApi"));
     t->access_governance = json_is_true(json_object_get(modules, "accessGovernance"));
     rate_at(filled, "key", &t->rate_key);

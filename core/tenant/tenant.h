@@ -27,7 +27,8 @@ typedef struct ida_tenant {
     const char *username_format, *email_format, *display_name_format;
     const char *upn_domain, *email_domain;
     ida_directory_kind create_users_in;
-    int64_t seat_limit; /* -1 = none */
+    int64_t seat_limit;       /* -1 = none */
+    int64_t queued_megabytes; /* that photos of queued tasks may take */
     int public_api, access_governance;
     ida_rate rate_key, rate_company; /* limit 0 and off 0 = not set */
     int key_days;           /* a new key ends after, unless it is told otherwise; 0 = never */
@@ -90,6 +91,10 @@ typedef struct ida_stored_tenant {
  * read. */
 ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const ida_tenant *tenant,
                         const ida_stored_tenant *stored, ida_seal_state *state, const char **why);
+
+/* A name of the key that tells nothing of it; the store keeps that of the key that sealed last. */
+#define IDA_SEAL_KEY_SETTING "seal_key"
+char *ida_seal_key_name(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN]);
 
 /* Highest revision seen of a tenant, 0 when none; and one that was seen now, which never lowers it.
  */

@@ -247,6 +247,26 @@ sub seal {
     $worker->stop;
 }
 
+# A worker with another seal key keeps its hands off; the directory is not held for the other one.
+sub another_key {
+    my $file = Idadmin::Test::secret_file(Idadmin::Test::tempdir() . '/another.key',
+        'ab' x 32 . "\n");
+    my $good  = $stack->new_worker;
+    my $other = $stack->new_worker(seal_key => $file,
+        options => ['--task-key', $stack->task_key, '--audit-key',
+        $stack->task_key =~ s/tasks$/audit/r]);
+    $other->expect_log(qr/IDA0302/);
+    ok($other->log_gets(qr/IDA0302.*takes no work/), 'the log says so');
+    my @faults = grep { defined } map { $_->{fault} } @{ $stack->ctl_ok('status', '--json')
+        ->{workers} };
+    is(scalar @faults, 1, 'of one worker');
+    like($faults[0], qr/seal key/, 'status says so');
+    is($stack->wait_task(queue("Key$_"))->{state}, 'done', 'the other worker carries out') for 1 .. 4;
+    my ($held) = $stack->sql('SELECT count(*) FROM directory_state WHERE hold_reason IS NOT NULL');
+    is($held->[0], 0, 'no directory is held');
+    $_->stop for $good, $other;
+}
+
 sub stored {
     my ($row) = $stack->sql("SELECT document, seal, revision FROM tenant WHERE id = 'nordic'");
     return $row }
@@ -383,6 +403,7 @@ on_one_engine {
     reads_its_configuration_again();
     secrets_at_start();
     seal();
+    another_key();
     laundering();
     replay();
     sealed_before_revisions();

@@ -61,6 +61,26 @@ sub shared_work {
     cmp_ok($shares[$_], '>', 0, 'and each worker had its share') for 0, 1;
 }
 
+# Which of the workers empties the cache because somebody asked for it does not matter, but only one
+# does: behind "sync --wait" readers find what they read before.
+sub reset_once {
+    my ($stack) = @_;
+    my @refused;
+    for (1 .. 6) {
+        $stack->ctl_ok('cache', 'reset', 'nordic');
+        $stack->ctl_ok('sync', 'nordic', '--wait');
+        my $fence = sub { my ($row) = $stack->sql("SELECT sync_fence FROM directory_state WHERE"
+            . " tenant_id = 'nordic'"); $row->[0] };
+        my $until = $fence->() + 2;    # both workers have had their turn
+        within(sub {
+            my $status = $stack->get_user("eva.berg\@$domain")->{status};
+            push @refused, $status if $status != 200;
+            $fence->() >= $until;
+        });
+    }
+    is_deeply(\@refused, [], 'a reset that is done is not done again');
+}
+
 # An immediate shutdown is a crash: connections break in the middle of transactions, what was
 # committed must be there afterwards.
 sub crash {
@@ -94,6 +114,7 @@ for_each_engine {
         ($server ? (postgresql => $server) : ()));
     my $second = $stack->new_worker;
     subtest shared_work => sub { shared_work($stack, $second) };
+    subtest reset_once => sub { reset_once($stack) };
     if ($server) {
         $_->expect_log(qr/IDA0/) for $stack->worker, $second;
         $stack->httpd->expect_log(qr/IDA01\d\d|IDA02\d\d/);

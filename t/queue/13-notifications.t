@@ -11,6 +11,7 @@ use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(wall);
 use Idadmin::Test::Tls ();
 use Idadmin::Test::Webhook ();
+use IO::Select ();
 use IO::Socket::INET ();
 use JSON::PP ();
 use List::Util qw(uniq);
@@ -225,6 +226,30 @@ sub slow {
         'with the reason');
 }
 
+# Twelve silent receivers of one company leave threads for another company's.
+sub crowd {
+    my $other = bless { %$stack, company => "other$number", keys => {}, client => {} }, ref $stack;
+    $other->_begin_tenant(tenant => { notifications => [receiver($hook->url('/ok?crowd'))] });
+    $other->wait_synced;
+    my @mute = map { IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'tcp', Listen => 50)
+        or die "$!\n" } 1 .. 12;
+    my $called = IO::Select->new(@mute);
+    $fault->speed(0);
+    told(map { receiver('http://127.0.0.1:' . $_->sockport . '/') } @mute);
+    $stack->worker->expect_log(qr/IDA0370/, qr/IDA0371/);
+    join_up("C${number}0");
+    ok(within(sub { $called->can_read(0) >= 4 }), 'four of them are called');
+    my $task = $other->post('/v1/api/user', { firstname => 'Beside', surname => 'Nov' })
+        ->{json}{data}{taskId};
+    ok(within(sub { grep { $_ eq $task } tasks_told('/ok?crowd') }),
+        'the other company is told meanwhile');
+    is(scalar(my @four = $called->can_read(0)), 4, 'while no more than four wait');
+    told(receiver($hook->url('/ok?crowd-over')));
+    close $_ for @mute;
+    $fault->speed(1);
+    ok(within(sub { due_now(); !waiting() }), 'and they are over');
+}
+
 sub certificate {
     my $path = '/ok?tls';
     told(receiver($hook->tls_url($path)));
@@ -299,6 +324,7 @@ Idadmin::Test::Stack::for_each_stack {
     subtest 'certificate'     => \&certificate;
     subtest 'given up'        => \&given_up;
     subtest 'slow'            => \&slow;
+    subtest 'crowd'           => \&crowd;
     $hook->stop;
 } worker => { options => ['--threads', 4], env => $fault->env },
     one_engine => 't/unit/queue/event.c runs the statements of events on both engines';

@@ -19,6 +19,7 @@ static ida_kind workers_json(ctl_call *ctl, store *s, json_t *out)
         json_t *row = json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", workers[i].id, "host",
                                 workers[i].host, "pid", (json_int_t)workers[i].pid, "version",
                                 workers[i].version, "threads", (json_int_t)workers[i].threads);
+        ida_json_put_or_null(row, "fault", workers[i].fault);
         ida_json_put_time(row, "startedAt", workers[i].started_at);
         ida_json_put_time(row, "seenAt", workers[i].seen_at);
         ida_json_put(row, "state",
@@ -151,10 +152,10 @@ static void say_spool(ctl_call *ctl, const json_t *spool)
 
 static int status(ctl_call *ctl)
 {
-    static const ctl_column worker_columns[] = {{"WORKER", "id"},       {"STATE", "state"},
-                                                {"HOST", "host"},       {"PID", "pid"},
-                                                {"VERSION", "version"}, {"THREADS", "threads"},
-                                                {"SEEN", "seenAt"},     {NULL, NULL}};
+    static const ctl_column worker_columns[] = {
+        {"WORKER", "id"},   {"STATE", "state"},     {"HOST", "host"},
+        {"PID", "pid"},     {"VERSION", "version"}, {"THREADS", "threads"},
+        {"SEEN", "seenAt"}, {"FAULT", "fault"},     {NULL, NULL}};
     static const ctl_column directory_columns[] = {{"COMPANY ID", "companyId"},
                                                    {"DIRECTORY", "directory"},
                                                    {"SYNCED", "syncedAt"},

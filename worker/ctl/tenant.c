@@ -100,6 +100,7 @@ typedef struct apply_work {
     ctl_call *ctl;
     const ida_tenant *tenant;
     ida_stored_tenant before, after;
+    const char *key_name; /* of the key that seals it */
     const char *distrust; /* why nothing of the document before is taken over; NULL: it is */
     const json_t *changes;
 } apply_work;
@@ -189,6 +190,7 @@ static ida_kind seal(ctl_call *ctl, apply_work *work)
                          : seen; /* a stored number may be as forged as the rest */
     work->after.revision = same ? before : newest + 1;
     work->after.seal = ida_tenant_seal(ctl->pool, key, work->tenant, work->after.revision);
+    work->key_name = ida_seal_key_name(ctl->pool, key);
     OPENSSL_cleanse(key, sizeof key);
     return IDA_OK;
 }
@@ -227,6 +229,7 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
                         work->tenant->id);
     }
     kind = store_tenant_put(s, c, work->tenant, &work->after);
+    kind = kind ? kind : store_setting_set(s, c, IDA_SEAL_KEY_SETTING, work->key_name);
     if (kind) {
         return kind;
     }

@@ -5,6 +5,7 @@
 
 #include "core/queue/claim.h"
 #include "core/store/directory.h"
+#include "worker/hold/own_key.h"
 #include "worker/hold/worker.h"
 
 ida_kind hold_seen(const worker *w, store *main, ida_ctx *c)
@@ -15,7 +16,8 @@ ida_kind hold_seen(const worker *w, store *main, ida_ctx *c)
                          .pid = w->pid,
                          .threads = w->config.threads,
                          .started_at = w->started_at,
-                         .seen_at = ida_now(&w->env)};
+                         .seen_at = ida_now(&w->env),
+                         .fault = hold_own_key_fault(w)};
     return store_worker_seen(main, c, &seen);
 }
 

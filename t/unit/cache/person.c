@@ -155,11 +155,11 @@ static void accounts(store *s, store *reader)
                       .mail = "eva@contoso.example",
                       .enabled = 1,
                       .employee_id = " n-1"};
-    int64_t count;
     ida_user *u, **same;
     int people;
     const cache_sharer *sharers;
     const cache_report_filter everybody = {0};
+    cache_report_count shared;
     tell(s, &day);
     is_str(who(reader, "ann@contoso.example"), "a-day", "the only one of an address");
     tell(s, &night);
@@ -175,8 +175,8 @@ static void accounts(store *s, store *reader)
     night.upn = "ann.night@contoso.example";
     tell(s, &night);
     is_str(who(reader, "ann@contoso.example"), "a-day", "until one has another");
-    is_int(cache_people_sharing_count(reader, fresh(), accounts_of, &everybody, 10, &count) ||
-               count,
+    is_int(cache_people_sharing_count(reader, fresh(), accounts_of, &everybody, 10, &shared) ||
+               shared.number,
            0, "nobody is listed then");
 
     eva.upns = desk;

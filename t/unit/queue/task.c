@@ -457,6 +457,56 @@ static void test_contest(void)
            0, "no lock, no reservation left");
 }
 
+static ida_kind with_photo(ida_ctx *c, const char *upn, ida_task **t)
+{
+    char *bytes = apr_palloc(pool, 400 * 1024 + 1);
+    memset(bytes, 'A', 400 * 1024);
+    bytes[400 * 1024] = '\0';
+    *t = make_task(c, "small", IDA_USER_CREATE, upn, due);
+    (*t)->payload = apr_psprintf(pool, "{\"firstname\":\"Anna\",\"profilePhoto\":\"%s\"}", bytes);
+    return queue_task_insert(s, c, *t);
+}
+
+static int has_photo(const ida_task *t)
+{
+    const ida_task *now = get_task(s, t);
+    return now && strstr(now->payload, "profilePhoto") != NULL;
+}
+
+static int is_believed(const ida_task *t)
+{
+    const char *why;
+    return !queue_trust_judge(s, fresh(), get_task(s, t), &why) && !why;
+}
+
+/* Photos of what is queued have a budget, and leave with the task. */
+static void test_photos(void)
+{
+    ida_task *one, *two, *three;
+    ida_ctx *c = fresh();
+    ok(!with_photo(fresh(), "photo.one@corp.example", &one) &&
+           !with_photo(fresh(), "photo.two@corp.example", &two),
+       "two photos fit into a megabyte");
+    is_int(with_photo(c, "photo.three@corp.example", &three), IDA_FORBIDDEN, "three do not");
+    ok(strstr(c->message, "queuedMegabytes") != NULL, "the setting is named: %s", c->message);
+    ida_task *bare = add_task(s, "small", IDA_USER_CREATE, "no.photo@corp.example", due + 1);
+    ok(bare && !queue_task_cancel(s, fresh(), "small", bare->id), "without one it goes");
+    ida_task *run = claim_at(s, "w", due, NULL);
+    ok(run && strcmp(run->id, one->id) == 0, "the first runs");
+    is_int(queue_finish(s, fresh(), run, IDA_FAILED, "no", NULL, NULL), IDA_OK, "it fails");
+    ok(has_photo(one), "the photo waits for another try");
+    is_int(with_photo(fresh(), "photo.three@corp.example", &three), IDA_FORBIDDEN, "and counts");
+    is_int(queue_task_retry(s, fresh(), "small", one->id), IDA_OK, "tried again");
+    run = claim_at(s, "w", due, NULL);
+    ok(run && strcmp(run->id, one->id) == 0, "it runs");
+    is_int(queue_finish(s, fresh(), run, IDA_DONE, NULL, NULL, NULL), IDA_OK, "done");
+    ok(!has_photo(one) && is_believed(one), "the photo is gone, the task is believed");
+    is_int(with_photo(fresh(), "photo.three@corp.example", &three), IDA_OK, "there is room again");
+    is_int(queue_task_cancel(s, fresh(), "small", two->id), IDA_OK, "cancelled");
+    ok(!has_photo(two) && is_believed(two), "likewise");
+    is_int(queue_task_cancel(s, fresh(), "small", three->id), IDA_OK, "the last one");
+}
+
 int main(void)
 {
     setup();
@@ -469,6 +519,8 @@ int main(void)
         add_tenant("fabrikam", "");
         add_tenant("tight", "\"seatLimit\":1,");
         add_tenant("race", "\"seatLimit\":15,");
+        add_tenant("small", "\"queuedMegabytes\":1,");
+        test_photos();
         test_seats();
         test_seat_at_the_end();
         test_names();
