@@ -268,7 +268,7 @@ const ida_operation ida_op_resource_access = {
         "the source of the membership (dynamic_group, iga_request, role_template, direct), what "
         "granted it and via which groups. resource is a group ID or a unique group name; any other "
         "words are answered with the groups whose names hold them, e.g. \"VPN\". Direct members "
-        "come first. Disabled accounts are listed too, with their status. For all groups of one "
+        "come first. Disabled accounts are listed too. For all groups of one "
         "person use get_user_access.",
     .item = resource_item,
     .output = resource_result,

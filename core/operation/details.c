@@ -95,7 +95,7 @@ const ida_field ida_person_detail_members[] = {
     OUT_TEXT("preferredLanguage", SOMETIMES),
     OUT_TEXT("employeeId", SOMETIMES),
     OUT_WORD("status", ALWAYS, ida_person_statuses),
-    OUT_WORD("statusReason", SOMETIMES, ida_person_status_reasons),
+    OUT_TEXT("statusReason", SOMETIMES),
     OUT_WORD("userType", ALWAYS, ida_person_types),
     OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
     OUT_BOOLEAN("accountEnabled", ALWAYS),

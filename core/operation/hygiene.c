@@ -182,6 +182,7 @@ static const struct {
     const char *form; /* of a place in it */
     int sign_ins;     /* 1: rests on sign-ins, where the directory records them */
     int cloud;        /* 1: needs the cloud directory */
+    int if_any;       /* 1: told only when there are any, unless it is asked for by name */
     int groups;       /* 1: lists groups, of which filters of people say nothing */
 } sections[] = {
     {.make = stale_accounts, .form = "iiis", .sign_ins = 1},
@@ -189,7 +190,7 @@ static const struct {
     {.make = inactive_guests, .form = "iiis", .sign_ins = 1, .cloud = 1},
     {.make = without_manager, .form = "iiss"},
     {.make = disabled_with_access, .form = "iiss"},
-    {.make = shared_addresses, .form = "iiss"},
+    {.make = shared_addresses, .form = "iiss", .if_any = 1},
 };
 
 static json_t *unavailable(void)
@@ -289,6 +290,10 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     if (kind) {
         return kind;
     }
+    if (sections[n].if_any && !x.total.number && !json_object_get(call->arguments, "sections")) {
+        json_object_del(out, section_names[n]);
+        return IDA_OK;
+    }
     json_object_set_new(one, "count", json_integer(x.total.number));
     json_object_set_new(one, "countIsMinimum", json_boolean(x.total.more));
     kind = ida_page_end(x.page, one);
@@ -336,8 +341,8 @@ static const ida_param params[] = {
          "Days without activity that make an account stale; the tenant's setting when left out."},
     {"sections", IDA_PARAM_LIST, .allowed = section_names,
      .about = "Only these sections; all when left out."},
-    {"department", IDA_PARAM_STRING, .max = 256, .about = "Only people of it, by its whole name."},
-    {"company", IDA_PARAM_STRING, .max = 256, .about = "Only people of it, by its whole name."},
+    {"department", IDA_PARAM_STRING, .max = 256, .about = "Only its people, by its whole name."},
+    {"company", IDA_PARAM_STRING, .max = 256, .about = "Only its people, by its whole name."},
     {"license", IDA_PARAM_STRING, .max = 256, .about = "Only people who have it, e.g. SPE_E3."},
     {"limit", IDA_PARAM_INTEGER, .min = 1, .max = IDA_PAGE_MAX, .fallback = IDA_PAGE_DEFAULT,
      .about = "Items of each section."},
@@ -387,13 +392,12 @@ const ida_operation ida_op_hygiene = {
     .title = "Hygiene report",
     .lists = 1,
     .description =
-        "Accounts and groups that deserve a look: stale accounts, empty groups, inactive guests, "
-        "accounts without a manager, disabled accounts that still hold memberships or licences, "
-        "each with its count, exact where up to 10,000 had to be looked at. department, company "
-        "and license narrow people. "
-        "Stale are enabled members whose last successful sign-in (else last sign-in, else "
-        "creation) is older than staleDays, the longest inactive first. The guest section is "
-        "unavailable, with a reason, without a cloud directory; a note says when a directory "
-        "records no sign-ins. For more of one section name it alone and pass its nextCursor.",
+        "Accounts and groups to look at: stale accounts, empty groups, inactive guests, accounts "
+        "without a manager, disabled accounts with memberships or licences, shared addresses, each "
+        "with its count, exact where up to 10,000 were looked at. department, company and license "
+        "narrow people. Stale "
+        "are enabled members whose last successful sign-in (else last sign-in, else creation) is "
+        "older than staleDays, longest inactive first. Without a cloud directory the guest section "
+        "says so; a note says when a directory records no sign-ins.",
     .output = result,
 };

@@ -18,7 +18,6 @@ static void put_reason(json_t *out, int expired)
     }
 }
 
-const char *const ida_person_status_reasons[] = {"expired", NULL};
 const char *const ida_person_statuses[] = {"active", "disabled", "guest", NULL};
 const char *const ida_person_types[] = {"member", "guest", NULL};
 
@@ -26,21 +25,21 @@ const ida_field ida_person_members[] = {OUT_TEXT("id", ALWAYS),
                                         OUT_TEXT("userPrincipalName", OR_NULL),
                                         OUT_TEXT("displayName", OR_NULL), OUT_END};
 
-const ida_field ida_person_row_members[] = {
-    OUT_TEXT("id", ALWAYS),
-    OUT_TEXT("userPrincipalName", SOMETIMES),
-    OUT_TEXT("displayName", SOMETIMES),
-    OUT_TEXT("department", SOMETIMES),
-    OUT_TEXT("jobTitle", SOMETIMES),
-    OUT_TEXT("company", SOMETIMES),
-    OUT_TEXT("employeeId", SOMETIMES),
-    OUT_WORD("status", ALWAYS, ida_person_statuses),
-    OUT_WORD("statusReason", SOMETIMES, ida_person_status_reasons),
-    OUT_WORD("userType", ALWAYS, ida_person_types),
-    OUT_OBJECT("manager", ALWAYS | OR_NULL, ida_person_members),
-    OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
-    OUT_TIME("lastSuccessfulSignInAt", ALWAYS | OR_NULL),
-    OUT_END};
+const ida_field ida_person_row_members[] = {OUT_TEXT("id", ALWAYS),
+                                            OUT_TEXT("userPrincipalName", SOMETIMES),
+                                            OUT_TEXT("displayName", SOMETIMES),
+                                            OUT_TEXT("department", SOMETIMES),
+                                            OUT_TEXT("jobTitle", SOMETIMES),
+                                            OUT_TEXT("company", SOMETIMES),
+                                            OUT_TEXT("employeeId", SOMETIMES),
+                                            OUT_WORD("status", ALWAYS, ida_person_statuses),
+                                            OUT_TEXT("statusReason", SOMETIMES),
+                                            OUT_WORD("userType", ALWAYS, ida_person_types),
+                                            OUT_OBJECT("manager", ALWAYS | OR_NULL,
+                                                       ida_person_members),
+                                            OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
+                                            OUT_TIME("lastSuccessfulSignInAt", ALWAYS | OR_NULL),
+                                            OUT_END};
 
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name)
 {

@@ -29,7 +29,6 @@ extern const ida_field ida_person_detail_members[];
 extern const ida_field ida_user_members[];
 /* Members of such rows, and of a person mentioned beside the subject. */
 extern const ida_field ida_person_row_members[], ida_person_members[];
-extern const char *const ida_person_statuses[], *const ida_person_types[],
-                                                    *const ida_person_status_reasons[];
+extern const char *const ida_person_statuses[], *const ida_person_types[];
 
 #endif

@@ -111,8 +111,8 @@ sub ends {
     my $user = details(upn('bo.ek'))->{json}{data}{user};
     is_deeply([@$user{qw(status statusReason)}, $user->{accountEnabled} ? 1 : 0],
         ['disabled', 'expired', 0], 'an account past its end');
-    my ($listed) = @{ $stack->get('/v1/api/users?status=disabled&query=bo.ek')->{json}{data}
-        {items} };
+    my ($listed) = @{
+        $stack->get('/v1/api/users?status=disabled&query=bo.ek')->{json}{data}{items} };
     is($listed->{statusReason}, 'expired', 'in lists as well');
     my $answer = $stack->call(PATCH => '/v1/api/user',
         json => { userPrincipalName => upn('bo.ek'), accountEnabled => JSON::PP::true });

@@ -27,9 +27,9 @@ is_deeply([grep {/^(?:Devices|Empty)$/} @empty], ['Empty'], 'a group of devices 
     or diag("@empty");
 is($stack->get('/v1/api/resource/access?resource=Devices')->{json}{data}{totalCount}, 0,
     'though nobody has access by it');
-is_deeply([map { my $of = $stack->get("/v1/api/resource/access?resource=$_")->{json}{data}
-        {resource};
-    [$of->{memberCount}, $of->{otherMembers} ? 1 : 0] } 'Devices', 'Empty'], [[0, 1], [0, 0]],
+my @said = map { $stack->get("/v1/api/resource/access?resource=$_")->{json}{data}{resource} }
+    qw(Devices Empty);
+is_deeply([map { [$_->{memberCount}, $_->{otherMembers} ? 1 : 0] } @said], [[0, 1], [0, 0]],
     'which says that it has other members');
 
 my $photo = Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(4000));
