@@ -257,11 +257,13 @@ sub another_key {
         $stack->task_key =~ s/tasks$/audit/r]);
     $other->expect_log(qr/IDA0302/);
     ok($other->log_gets(qr/IDA0302.*takes no work/), 'the log says so');
-    my @faults = grep { defined } map { $_->{fault} } @{ $stack->ctl_ok('status', '--json')
-        ->{workers} };
+    my @faults;
+    within(sub { @faults = grep { defined } map { $_->{fault} } @{ $stack->ctl_ok('status',
+        '--json')->{workers} } });
     is(scalar @faults, 1, 'of one worker');
     like($faults[0], qr/seal key/, 'status says so');
-    is($stack->wait_task(queue("Key$_"))->{state}, 'done', 'the other worker carries out') for 1 .. 4;
+    is($stack->wait_task(queue("Key$_"))->{state}, 'done', 'the other worker carries out')
+        for 1 .. 4;
     my ($held) = $stack->sql('SELECT count(*) FROM directory_state WHERE hold_reason IS NOT NULL');
     is($held->[0], 0, 'no directory is held');
     $_->stop for $good, $other;
