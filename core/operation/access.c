@@ -15,15 +15,16 @@ static json_t *group_ref(const access_group *g)
     return ida_json_texts("id", g->id, "name", g->name, NULL);
 }
 
-/* What granted it, with what belongs to its kind. */
+/* What granted it, with what belongs to its kind. A direct membership is a task's or nobody's that
+ * is known. */
 static json_t *granted_by_json(const access_grant *grant)
 {
     static const char *const types[] = {"dynamicGroup", "accessRequest", "roleTemplate",
                                         "workflow"};
-    if (!grant->id) {
+    if (!grant->id && !grant->task_id) {
         return json_null();
     }
-    json_t *by = ida_json_texts("type", types[grant->source], NULL);
+    json_t *by = ida_json_texts("type", grant->id ? types[grant->source] : "restore", NULL);
     ida_json_put(by, grant->source == ACCESS_DIRECT ? "runId" : "id", grant->id);
     ida_json_put(by, "name", grant->name);
     ida_json_put(by, "rule", grant->rule);
@@ -31,6 +32,8 @@ static json_t *granted_by_json(const access_grant *grant)
     if (grant->source == ACCESS_REQUEST) {
         ida_json_put_or_null(by, "approvedBy", grant->approved_by);
         ida_json_put_time(by, "approvedAt", grant->at);
+    } else if (grant->task_id) {
+        ida_json_put_time(by, "at", grant->at);
     }
     return by;
 }
@@ -44,7 +47,7 @@ static void put_grant(json_t *out, const access_row *row)
         json_array_append_new(via, group_ref(row->via[i]));
     }
     ida_json_put(out, "source", governance_access_source_words[grant->source]);
-    ida_json_put_time(out, "grantedAt", grant->at);
+    ida_json_put_time(out, "grantedAt", grant->source == ACCESS_REQUEST ? grant->at : 0);
     json_object_set_new(out, "grantedBy", granted_by_json(grant));
     json_object_set_new(out, "via", via);
 }
@@ -137,9 +140,11 @@ static const ida_field group_members[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name
 static const ida_field resource[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
                                      OUT_TEXT("kind", ALWAYS), OUT_END};
 static const ida_field granted_by[] = {
-    OUT_TEXT("type", ALWAYS),     OUT_TEXT("id", SOMETIMES),       OUT_TEXT("name", SOMETIMES),
-    OUT_TEXT("rule", SOMETIMES),  OUT_TEXT("approvedBy", OR_NULL), OUT_TIME("approvedAt", OR_NULL),
-    OUT_TEXT("runId", SOMETIMES), OUT_TEXT("taskId", SOMETIMES),   OUT_END};
+    OUT_TEXT("type", ALWAYS),        OUT_TEXT("id", SOMETIMES),
+    OUT_TEXT("name", SOMETIMES),     OUT_TEXT("rule", SOMETIMES),
+    OUT_TEXT("approvedBy", OR_NULL), OUT_TIME("approvedAt", OR_NULL),
+    OUT_TEXT("runId", SOMETIMES),    OUT_TEXT("taskId", SOMETIMES),
+    OUT_TIME("at", SOMETIMES),       OUT_END};
 static const ida_field grant_members[] = {
     OUT_WORD("source", ALWAYS, governance_access_source_words),
     OUT_TIME("grantedAt", ALWAYS | OR_NULL), OUT_OBJECT("grantedBy", ALWAYS | OR_NULL, granted_by),
@@ -170,10 +175,12 @@ const ida_operation ida_op_user_access = {
         "Lists every group one user is in, directly or over nested groups, each with its source: "
         "dynamic_group (a rule of the directory), iga_request (an approved access request), "
         "role_template (an assigned template) or direct. grantedBy tells the rule, who approved "
-        "the request and when, the template, or the workflow and run that gave a direct one. "
+        "the request and when, the template, or the workflow and run, or the restore of an "
+        "account, "
+        "that gave a direct one and when; null where that is not known, also after the membership "
+        "was taken away and given again by somebody else. "
         "Direct memberships come first; via names the groups between for inherited ones, whose "
-        "source is that of the first membership on the way. grantedAt is known for requests and "
-        "workflows. "
+        "source is that of the first membership on the way. grantedAt is known for requests. "
         "user is an object ID or UPN; find it with search_users. For everyone in one group use "
         "get_resource_access.",
     .item = user_item,
