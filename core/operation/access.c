@@ -6,9 +6,12 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/governance/access.h"
+#include "core/governance/governance.h"
 #include "core/operation/find.h"
 #include "core/operation/op.h"
 #include "core/operation/person_json.h"
+
+#define SERVICES_MAX 10000
 
 static json_t *group_ref(const access_group *g)
 {
@@ -174,24 +177,71 @@ const ida_operation ida_op_user_access = {
     .description =
         "Lists every group one user is in, directly or over nested groups, each with its source: "
         "dynamic_group (a rule of the directory), iga_request (an approved access request), "
-        "role_template (an assigned template) or direct. grantedBy tells the rule, who approved "
-        "the request and when, the template, or the workflow and run, or the restore of an "
-        "account, "
-        "that gave a direct one and when; null where that is not known, also after the membership "
-        "was taken away and given again by somebody else. "
-        "Direct memberships come first; via names the groups between for inherited ones, whose "
-        "source is that of the first membership on the way. grantedAt is known for requests. "
-        "user is an object ID or UPN; find it with search_users. For everyone in one group use "
-        "get_resource_access.",
+        "role_template (an assigned template) or direct. grantedBy tells the rule, approver and "
+        "time, template, or the workflow run or restore that gave a direct one; null: not known, "
+        "also of one taken away and given anew by hand. Direct memberships come first; via names "
+        "the groups between for inherited ones, whose source is that of the first membership on "
+        "the way. user is an object ID or UPN. For everyone in one group use get_resource_access.",
     .item = user_item,
     .output = user_result,
 };
 
 /* --- get_resource_access --- */
 
+/* The service of the access catalog of this name, whatever case it is asked for in. */
+static ida_kind find_service(ida_call *call, store *s, const char *wanted,
+                             const ida_access_service **service)
+{
+    const ida_access_service *rows;
+    const char *key = ida_fold_search(call->c->pool, wanted);
+    int64_t total;
+    int count = 0;
+    ida_kind kind = call->tenant->access_governance
+                        ? governance_service_list(s, call->c, call->tenant->id, "", SERVICES_MAX,
+                                                  &rows, &count, &total)
+                        : IDA_OK;
+    *service = NULL;
+    for (int i = 0; !kind && i < count && !*service; i++) {
+        *service = strcmp(ida_fold_search(call->c->pool, rows[i].name), key) == 0 ? &rows[i] : NULL;
+    }
+    return kind;
+}
+
+/* A group, or a service of the access catalog, which stands for its group. A group of that name
+ * comes first. */
+static ida_kind find_resource(ida_call *call, store *s, ida_group **group, const char **service)
+{
+    ida_ctx *c = call->c;
+    const ida_access_service *found;
+    const char *wanted = ida_json_string(call->arguments, "resource");
+    *service = NULL;
+    ida_kind kind = cache_group_find(s, c, call->tenant->id, wanted, group);
+    if (kind != IDA_NOT_FOUND && kind != IDA_CONFLICT) {
+        return kind;
+    }
+    int absent = kind == IDA_NOT_FOUND;
+    ida_ctx_clear(c);
+    kind = absent ? find_service(call, s, wanted, &found) : IDA_OK;
+    if (kind || !absent || !found) {
+        return kind ? kind : ida_op_find_group(call, s, "resource", group);
+    }
+    *service = found->name;
+    kind = cache_group_find(s, c, call->tenant->id, found->group, group);
+    return kind == IDA_NOT_FOUND || kind == IDA_CONFLICT
+               ? ida_fail(
+                     c, IDA_NOT_FOUND,
+                     "resource: The service \"%s\" of the access catalog is given by the group "
+                     "\"%s\", %s.",
+                     found->name, ida_clean(c->pool, found->group, strlen(found->group), 64),
+                     kind == IDA_NOT_FOUND ? "which no directory has"
+                                           : "a name that several groups have")
+               : kind;
+}
+
 static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
+    const char *service;
     ida_group *group;
     const access_member *rows;
     cache_freshness fresh;
@@ -200,7 +250,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     int64_t total;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "iii", &position);
-    kind = kind ? kind : ida_op_find_group(call, s, "resource", &group);
+    kind = kind ? kind : find_resource(call, s, &group, &service);
     if (kind) {
         return kind;
     }
@@ -234,12 +284,13 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     json_t *subject = ida_json_texts("id", group->id, "name", group->name, "kind", group->kind,
                                      "description", group->description, NULL);
     json_object_set_new(subject, "memberCount", json_integer(group->member_count));
+    ida_json_put(subject, "service", service);
     return list_of(page, "resource", subject, total, fresh.as_of);
 }
 
 static const ida_param resource_params[] = {
     {"resource", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
-     .about = "Group ID, or a group name that is unique, e.g. \"CRM admins\"."},
+     .about = "Group ID, unique group name or catalog service, e.g. \"CRM admins\"."},
     SOURCE_PARAM,
     IDA_LIST_PARAMS,
     {0},
@@ -248,7 +299,8 @@ static const ida_param resource_params[] = {
 static const ida_field resource_item[] = {OUT_OBJECT("user", ALWAYS, ida_person_standing_members),
                                           OUT_INCLUDE(grant_members), OUT_END};
 static const ida_field whole_resource[] = {OUT_INCLUDE(resource), OUT_TEXT("description", OR_NULL),
-                                           OUT_INTEGER("memberCount", ALWAYS), OUT_END};
+                                           OUT_INTEGER("memberCount", ALWAYS),
+                                           OUT_TEXT("service", SOMETIMES), OUT_END};
 static const ida_field resource_result[] = {OUT_OBJECT("resource", ALWAYS, whole_resource),
                                             OUT_END};
 
@@ -269,11 +321,11 @@ const ida_operation ida_op_resource_access = {
     .lists = 1,
     .description =
         "Lists everyone in one group, directly or over groups nested in it, each person once, with "
-        "the source of the membership (dynamic_group, iga_request, role_template, direct), what "
-        "granted it and via which groups. resource is a group ID or a unique group name; any other "
-        "words are answered with the groups whose names hold them, e.g. \"VPN\". Direct members "
-        "come first. Disabled accounts are listed too, with their status. For all groups of one "
-        "person use get_user_access.",
+        "source (dynamic_group, iga_request, role_template, direct), what granted it and via which "
+        "groups. resource is a group ID, a unique group name or a service of the access catalog; "
+        "other words are answered with the groups whose names hold them, e.g. \"VPN\". Direct "
+        "members come first; disabled accounts are listed too, with their status. For all groups "
+        "of one person use get_user_access.",
     .item = resource_item,
     .output = resource_result,
 };
