@@ -17,3 +17,5 @@ ALTER TABLE api_key ADD COLUMN decisions SMALLINT NOT NULL DEFAULT 0;
 
 -- What an offboarding found and took: group license.
 ALTER TABLE task_membership ADD COLUMN kind TEXT NOT NULL DEFAULT 'group';
+-- The step that took it away, of what an action took; 0: the sweep over the memberships.
+ALTER TABLE task_membership ADD COLUMN position BIGINT NOT NULL DEFAULT 0;
