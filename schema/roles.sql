@@ -25,14 +25,14 @@ BEGIN
     FOR each IN SELECT * FROM (VALUES
         ('task'), ('task_payload'), ('task_step'), ('task_membership'), ('user_lock'), ('reservation'),
         ('idempotency'), ('audit_outbox'), ('audit_check'), ('directory_check'), ('directory_state'),
-        ('role_assignment'), ('access_request'), ('access_grant'), ('access_end'), ('workflow_run'),
+        ('role_assignment'), ('access_request'), ('access_grant'), ('workflow_run'),
         ('workflow_run_action'), ('event'), ('event_counter')) AS t (name)
     LOOP
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO idadmin_web, idadmin_worker',
                        main, each.name);
     END LOOP;
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.api_key TO idadmin_web', main);
-    FOR each IN SELECT * FROM (VALUES ('worker'), ('notification'), ('event_delivery'), ('setting')) AS t (name)
+    FOR each IN SELECT * FROM (VALUES ('worker'), ('access_end'), ('notification'), ('event_delivery'), ('setting')) AS t (name)
     LOOP
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO idadmin_worker', main, each.name);
     END LOOP;

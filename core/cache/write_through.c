@@ -98,7 +98,10 @@ ida_kind cache_tell_manager(store *s, ida_ctx *c, const char *tenant, ida_direct
 
 static ida_kind work_gone(write_through *w, ida_ctx *c)
 {
-    return cache_users_delete(&w->at, c, &w->id, 1);
+    ida_kind kind = store_write(w->at.s, c, STMT_lost_forget,
+                                DB_ARGS(DB_T(w->at.tenant), DB_T(w->at.directory), DB_T(w->id)),
+                                NULL);
+    return kind ? kind : cache_users_delete(&w->at, c, &w->id, 1);
 }
 
 ida_kind cache_tell_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,

@@ -106,6 +106,9 @@ sub access {
     is_deeply([map { $_->{user}{status} } @{ $vpn->{items} }], [('active') x @{ $vpn->{items} }],
         'their status');
     my $id = $vpn->{resource}{id};
+    my $service = data('/resource/access', resource => 'crm Administration');
+    is("$service->{resource}{name}: $service->{resource}{service}",
+        'CRM admins: CRM administration', 'a service of the catalog stands for its group');
     refused('/resource/access', { resource => 'VPN' }, 404,
         qr/^resource: .*Did you mean .*"VPN users" \(\Q$id\E\)/, 'a word leads to the group');
     refused('/resource/access', { resource => 'users vpn' }, 404, qr/"VPN users"/, 'words too');
@@ -125,6 +128,29 @@ sub by_hand {
         . Idadmin::Test::Slapd::user_dn($uid) . "\n");
     within(sub { !!row_of(data('/user/access', user => "$uid\@$d"), $group)->{source}
         == ($change eq 'add') }) or fail("$uid $change $group is synchronised");
+}
+
+# The log says how much it leaves out; who asks for a person's or the API's calls, or for what did
+# not end well, is shown all of them.
+sub what_is_left_out {
+    my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
+    $mcp->call(get_user => { user => 'nobody@nowhere.example' });
+    $mcp->call(search_users => { query => 'bo' });
+    my $is = sub { my (%of) = @_; return data('/audit', limit => 200, %of) };
+    ok(within(sub { ($is->()->{note} // '')
+        =~ /^(?:At least )?\d+ calls that only read.*includeReads/ }),
+        'the log says how many reads it leaves out');
+    my ($left_out) = $is->()->{note} =~ /(\d+)/;
+    cmp_ok($left_out, '>', 3, 'some');
+    is($is->(%$_)->{note}, undef, join ' ', 'nothing is left out of', %$_)
+        for { actor => 'hr-read' }, { category => 'api' }, { includeReads => 'true' },
+        { outcome => 'toolError' };
+    ok(within(sub { grep { ($_->{endpoint} // '') =~ /get_user$/ }
+        @{ $is->(outcome => 'toolError')->{items} } }), 'a tool call that failed is found');
+    ok((grep { ($_->{endpoint} // '') =~ /get_user$/ } @{ $is->(outcome => 'refused')->{items} }),
+        'also as one that was refused');
+    ok((grep { $_->{action} eq 'users.search' && $_->{outcome} eq 'ok' }
+        @{ $is->(actor => 'hr-read')->{items} }), 'and what a key has read by its name');
 }
 
 # A membership that was taken away and is given by hand is not what it was before; one that a rehire
@@ -157,8 +183,8 @@ sub history {
         employeeId => 'E-BACK', rehire => 'restore' });
     my $task = $stack->wait_task($back->{json}{data}{taskId});
     my $by = $row->($uid, 'VPN users')->{grantedBy};
-    is("$by->{type} $by->{taskId}", "restore $task->{id}", 'what a rehire gave back is the rehire\'s')
-        or diag explain $back->{json}, $task;
+    is("$by->{type} $by->{taskId}", "restore $task->{id}",
+        'what a rehire gave back is the rehire\'s') or diag explain $back->{json}, $task;
     like($by->{at}, qr/^\d{4}-/, 'and when');
 }
 
@@ -228,6 +254,9 @@ sub runs {
     my $run = data('/workflow/runs', workflow => 'LEAVER')->{items}[0];
     is_deeply([@$run{qw(revoked notRevoked)}], [@$step{qw(revoked notRevoked)}],
         'the run lists the same, the workflow found in any case');
+    my ($empty) = @{ data('/workflow/runs', workflow => 'Empty')->{items} };
+    is($empty->{status} . @{ $empty->{actions} }, 'done0',
+        'a workflow without actions has runs, too');
     my $of = data('/workflow/runs', user => "Carin.Sjoberg\@$d");
     is_deeply([map { $_->{id} } @{ $of->{items} }], [$run->{id}], 'runs for one person');
     is($of->{items}[0]{workflow}, 'Leaver', 'which tell their workflow');
@@ -268,7 +297,8 @@ for_each_stack {
     $stack->wait_task($_) for @{ $assigned->{tasks} };
     subtest $_->[0] => $_->[1] for ['a person' => \&person],
         ['access' => \&access], ['hygiene' => \&hygiene],
-        ['runs' => \&runs], ['history' => \&history];
+        ['runs' => \&runs], ['history' => \&history],
+        ['what is left out' => \&what_is_left_out];
 } one_engine =>
     'unit/operation and mcp/03-read-operations prove the statements on both engines',
     slapd => { ldif => $ldif }, tenant => {
@@ -276,6 +306,7 @@ for_each_stack {
     roleTemplates => [{ name => 'Sales', groups => ['Sales team'], licenses => [] }],
     workflows => [{ name => 'Joiner', trigger => 'userCreate',
         actions => [{ type => 'addToGroup', group => 'VPN users' }] },
+        { name => 'Empty', trigger => 'userCreate', actions => [] },
         { name => 'Leaver', trigger => 'userDelete', actions => [{ type => 'removeLicenses' }] }],
     accessCatalog => [{ service => 'CRM administration', group => 'CRM admins',
         approvers => ["eva.berg\@$d"] }],

@@ -36,6 +36,14 @@ static int is_enabled(store *s, const char *upn)
     return kind ? -1 : u->enabled;
 }
 
+static int64_t written_at(store *s, const char *upn)
+{
+    ida_user *u = NULL;
+    ida_ctx *c = fresh();
+    must(cache_user_by_upn(s, c, tenant, upn, &u), c, "user");
+    return u ? u->written_at : -1;
+}
+
 static int doubts(store *s)
 {
     const cache_doubt *rows;
@@ -54,9 +62,11 @@ static void shown(store *s)
     test_now_ms += 60 * MINUTE;
     must(cache_tell_user(s, c, tenant, IDA_DIR_CLOUD, &u), c, "put");
     must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "y1", 0, NULL), c, "disable");
+    is_int(written_at(s, "y1@contoso.example"), test_now_ms, "what the worker wrote is as of then");
     test_now_ms += 1000;
     u.enabled = 0;
     item_in(s, IDA_DIR_CLOUD, &u);
+    is_int(written_at(s, "y1@contoso.example"), 0, "until a run has shown it");
     u.enabled = 1;
     item_in(s, IDA_DIR_CLOUD, &u);
     is_int(is_enabled(s, "y1@contoso.example"), 1,
