@@ -279,7 +279,7 @@ ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left)
     db_result r;
     ida_kind kind = store_read(at->s, c, STMT_settle_pairs,
                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
-                                       DB_I(horizon_of(at, c)), DB_I(SETTLE), DB_I(at->staged)),
+                                       DB_I(cache_horizon(at, c)), DB_I(SETTLE), DB_I(at->staged)),
                                &r);
     *left = !kind && r.rows == SETTLE;
     if (kind || !r.rows) {

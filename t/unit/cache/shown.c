@@ -128,6 +128,52 @@ static int lost(store *s, int64_t *at)
     return count;
 }
 
+static void group_on(store *s, const char *member, int beside)
+{
+    const cache_group g = {.id = "late-g", .name = "Late", .kind = "security"};
+    const cache_member m = {.id = member, .kind = "user"};
+    cache_sync *run;
+    cache_summary summary;
+    ida_ctx *c = fresh();
+    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_ON_PREMISES, 0), c, "begin");
+    must(cache_sync_group(run, c, &g, &m, member != NULL), c, "group");
+    must(cache_run_flush(run, c), c, "flush");
+    if (beside) { /* the worker writes while the run is under way */
+        test_now_ms += 10;
+        must(cache_tell_member(s, c, tenant, IDA_DIR_ON_PREMISES, "late-g", "late-u", 0), c, "add");
+    }
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+}
+
+static int lost_there(store *s)
+{
+    const cache_lost *rows;
+    int count = -1;
+    ida_ctx *c = fresh();
+    must(cache_lost_members(s, c, tenant, IDA_DIR_ON_PREMISES, 10, &rows, &count), c, "lost");
+    return count;
+}
+
+/* LDAP: what a run could not know yet is not seen gone. */
+static void not_lost(store *s)
+{
+    cache_user u = {.id = "late-u", .upn = "late@contoso.example", .enabled = 1};
+    test_now_ms += 60 * MINUTE;
+    item_in(s, IDA_DIR_ON_PREMISES, &u);
+    group_on(s, NULL, 0);
+    test_now_ms += 1000;
+    group_on(s, NULL, 1);
+    is_int(members(s, "late-g"), 1, "what was written while a run was under way stands");
+    test_now_ms += 1000;
+    group_on(s, "late-u", 0);
+    is_int(members(s, "late-g"), 1, "the next run shows it");
+    is_int(lost_there(s), 0, "and nothing was lost in between");
+    test_now_ms += 1000;
+    group_on(s, NULL, 0);
+    is_int(members(s, "late-g"), 0, "what a later run does not find is gone");
+    is_int(lost_there(s), 1, "and lost");
+}
+
 /* Memberships that are seen gone are named once, with the time up to which they may have stood. */
 static void memberships_lost(store *s)
 {
@@ -166,6 +212,7 @@ int main(void)
         store *s = store_make(pool, dsn, DB_SYNC);
         shown(s);
         memberships_lost(s);
+        not_lost(s);
     }
     return done();
 }
