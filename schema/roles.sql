@@ -32,7 +32,7 @@ BEGIN
                        main, each.name);
     END LOOP;
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.api_key TO idadmin_web', main);
-    FOR each IN SELECT * FROM (VALUES ('worker'), ('notification'), ('event_delivery'), ('setting')) AS t (name)
+    FOR each IN SELECT * FROM (VALUES ('worker'), ('access_end'), ('notification'), ('event_delivery'), ('setting')) AS t (name)
     LOOP
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO idadmin_worker', main, each.name);
     END LOOP;

@@ -11,6 +11,7 @@
 #include "core/cache/sync.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
+#include "worker/doubts.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/health.h"
 #include "worker/hold/own_key.h"
@@ -355,6 +356,17 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
     cache_summary summary = {0};
     ida_ctx *c = worker_ctx(w, job->pool);
     int64_t begun = ida_monotonic(&w->env);
+    const doubts_of doubts = {.w = w,
+                              .main = job->main,
+                              .cache = job->cache,
+                              .pool = job->pool,
+                              .tenant = en->tenant,
+                              .directory = en->directory,
+                              .must_stop = must_stop,
+                              .baton = job};
+    if (en->reset) {
+        doubts_note_lost(&doubts);
+    }
     if (en->reset && cache_reset(job->cache, c, en->tenant, en->directory)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0501", "the cache of tenant %s cannot be emptied: %s",
                 en->tenant, c->message ? c->message : "");
@@ -406,6 +418,8 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
                 (long long)(ida_monotonic(&w->env) - begun), (long long)summary.users,
                 (long long)summary.groups, (long long)summary.deleted_users,
                 (long long)summary.deleted_groups, (long long)summary.unresolved);
+        doubts_note_lost(&doubts);
+        doubts_look(&doubts, s);
         return 0;
     }
     if (must_stop(job)) { /* the worker ends, or the lease went: no failure of the directory */

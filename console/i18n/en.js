@@ -212,7 +212,7 @@ export default {
     offboardingFailed: { one: 'An offboarding has failed: {name} still has access.', other: '{n} offboardings have failed: {name} and others still have access.', do: 'Look and retry' },
     offboardingOverdue: { one: 'An offboarding is overdue since {since}: {name} still has access.', other: '{n} offboardings are overdue since {since}: {name} and others still have access.', do: 'Look' },
     syncStopped: { '': '{directory} would lose many people, so reading it has stopped. Check the directory before you let it go on.', do: 'See directory' },
-    directoryHeld: { '': '{directory} has not answered since {since}.', do: 'See directory' },
+    directoryHeld: { '': '{directory} is held since {since}: what is due in it waits.', do: 'See directory' },
     failed: { one: 'A task has failed: {name}.', other: '{n} tasks have failed, {name} and others.', do: 'Look and retry' },
     attention: { one: 'A task needs your decision: {name}.', other: '{n} tasks need your decision.', do: 'Look' },
     braked: { one: '{n} offboarding is held by the brake.', other: '{n} offboardings are held by the brake.', do: 'Review' },

@@ -214,7 +214,7 @@ export default {
     offboardingFailed: { one: 'Ett avslut har misslyckats: {name} har fortfarande åtkomst.', other: '{n} avslut har misslyckats: {name} och fler har fortfarande åtkomst.', do: 'Visa och försök igen' },
     offboardingOverdue: { one: 'Ett avslut är försenat sedan {since}: {name} har fortfarande åtkomst.', other: '{n} avslut är försenade sedan {since}: {name} och fler har fortfarande åtkomst.', do: 'Visa' },
     syncStopped: { '': '{directory} skulle förlora många personer, och läsningen har därför stoppats. Kontrollera katalogen innan du låter den fortsätta.', do: 'Visa katalogen' },
-    directoryHeld: { '': '{directory} har inte svarat sedan {since}.', do: 'Visa katalogen' },
+    directoryHeld: { '': '{directory} är pausad sedan {since}: det som ska göras där väntar.', do: 'Visa katalogen' },
     failed: { one: 'Ett ärende har misslyckats: {name}.', other: '{n} ärenden har misslyckats, {name} med flera.', do: 'Visa och försök igen' },
     attention: { one: 'Ett ärende kräver ditt beslut: {name}.', other: '{n} ärenden kräver ditt beslut.', do: 'Visa' },
     braked: { one: '{n} avslut hålls av bromsen.', other: '{n} avslut hålls av bromsen.', do: 'Granska' },

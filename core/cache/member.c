@@ -9,6 +9,14 @@
 #define SETTLE 500
 #define OWNERS 2000 /* DNs looked up at once */
 
+/* An LDAP directory shows what was written at once: any run that began after the write knows
+ * better.
+ */
+static int64_t horizon_of(const cache_at *at, const ida_ctx *c)
+{
+    return at->kind == IDA_DIR_ON_PREMISES ? ida_now(c->env) : cache_horizon(at, c);
+}
+
 /* --- members that come --- */
 
 /* Whose DN keys these are (each once): users and groups, key -> ID; a key of both is a user's. */
@@ -44,7 +52,7 @@ static ida_kind put(cache_at *at, ida_ctx *c, int64_t run, const char *const *ro
     return kind ? kind
                 : store_write(at->s, c, STMT_members_put,
                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(run),
-                                      DB_I(cache_horizon(at, c)),
+                                      DB_I(horizon_of(at, c)),
                                       DB_T(cache_rows(c->pool, rows, 3, count))),
                               NULL);
 }
@@ -134,18 +142,41 @@ ida_kind cache_members_resolve(cache_at *at, ida_ctx *c, const char *ids)
 
 /* --- members that go --- */
 
+/* People among the memberships that were dropped: what granted them is over. */
+static ida_kind note_lost(cache_at *at, ida_ctx *c, const db_result *dropped)
+{
+    const char **numbers = apr_palloc(c->pool,
+                                      (apr_size_t)(dropped->rows + 1) * 2 * sizeof *numbers);
+    int count = 0;
+    for (int row = 0; row < dropped->rows; row++) {
+        const row_dropped *one = DB_ROW(dropped, dropped, row);
+        if (!one->nested.number && !one->removed.number) {
+            numbers[2 * count] = one->group_no.text;
+            numbers[2 * count++ + 1] = one->member_no.text;
+        }
+    }
+    return count ? store_write(at->s, c, STMT_lost_numbers,
+                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
+                                       DB_T(cache_rows(c->pool, numbers, 2, count)),
+                                       DB_I(at->started_at ? at->started_at : ida_now(c->env))),
+                               NULL)
+                 : IDA_OK;
+}
+
 static ida_kind drop_pairs(cache_at *at, ida_ctx *c, const char *pairs)
 {
-    static const db_statement in_order[] = {STMT_pairs_agree, STMT_pairs_hold, STMT_pairs_drop};
-    int64_t horizon = cache_horizon(at, c);
+    static const db_statement in_order[] = {STMT_pairs_agree, STMT_pairs_shown, STMT_pairs_hold,
+                                            STMT_pairs_drop};
+    int64_t horizon = horizon_of(at, c);
+    db_result r = {0};
     ida_kind kind = IDA_OK;
     for (size_t i = 0; !kind && i < sizeof in_order / sizeof *in_order; i++) {
         kind = store_write(at->s, c, in_order[i],
                            DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged),
                                    DB_T(pairs), DB_I(horizon)),
-                           NULL);
+                           &r);
     }
-    return kind;
+    return kind ? kind : note_lost(at, c, &r);
 }
 
 ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs, int count)
@@ -198,23 +229,57 @@ ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, 
                            DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(ids), DB_I(slice)),
                            &r);
     } else {
-        const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory),        DB_T(ids),
-                               DB_I(at->staged), DB_I(cache_horizon(at, c)), DB_I(slice)};
-        kind = store_write(at->s, c, STMT_unnamed_hold, args, 5, NULL);
+        const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory),     DB_T(ids),
+                               DB_I(at->staged), DB_I(horizon_of(at, c)), DB_I(slice)};
+        kind = store_write(at->s, c, STMT_unnamed_shown, args, 4, NULL);
+        kind = kind ? kind : store_write(at->s, c, STMT_unnamed_hold, args, 5, NULL);
         kind = kind ? kind : store_write(at->s, c, STMT_unnamed_drop, args, 6, &r);
+        kind = kind ? kind : note_lost(at, c, &r);
     }
-    *left = !kind && r.changes >= slice;
+    *left = !kind && (all ? r.changes : r.rows) >= slice;
     return kind;
 }
 
 /* --- what the worker wrote --- */
+
+/* What the directory said last of these pairs holds. */
+static ida_kind settle(cache_at *at, ida_ctx *c, const char *pairs)
+{
+    db_result r;
+    ida_kind kind = store_write(at->s, c, STMT_settle_delete,
+                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(pairs)), &r);
+    kind = kind ? kind : note_lost(at, c, &r);
+    return kind ? kind : cache_by_list(at, c, STMT_settle_keep, pairs);
+}
+
+ida_kind cache_member_seen(cache_at *at, ida_ctx *c, const char *group_id, const char *user_id,
+                           int is_member)
+{
+    db_result r;
+    const char *const pair[] = {group_id, user_id};
+    const char *pairs = cache_rows(c->pool, pair, 2, 1);
+    ida_kind kind = store_write(
+        at->s, c, STMT_member_agrees,
+        DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(pairs), DB_I(is_member != 0)), &r);
+    if (kind || r.changes) {
+        return kind;
+    }
+    kind = store_read(at->s, c, STMT_member_contradicted,
+                      DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(pairs)), &r);
+    if (kind || !r.rows) { /* written anew since the look */
+        return kind;
+    }
+    kind = settle(at, c, pairs);
+    return kind ? kind
+                : cache_by_list(at, c, STMT_group_recount, cache_list(c->pool, &group_id, 1));
+}
 
 ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left)
 {
     db_result r;
     ida_kind kind = store_read(at->s, c, STMT_settle_pairs,
                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
-                                       DB_I(cache_horizon(at, c)), DB_I(SETTLE)),
+                                       DB_I(cache_horizon(at, c)), DB_I(SETTLE), DB_I(at->staged)),
                                &r);
     *left = !kind && r.rows == SETTLE;
     if (kind || !r.rows) {
@@ -224,10 +289,7 @@ ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left)
                                    cache_pairs(c->pool, &r, DB_COLUMN(pair, group_id),
                                                DB_COLUMN(pair, member_id), 0, r.rows),
                                    2, r.rows);
-    kind = cache_by_list(at, c, STMT_settle_delete, pairs);
-    if (!kind) {
-        kind = cache_by_list(at, c, STMT_settle_keep, pairs);
-    }
+    kind = settle(at, c, pairs);
     return kind ? kind
                 : cache_by_list(at, c, STMT_group_recount,
                                 cache_list(c->pool,

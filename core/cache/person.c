@@ -46,7 +46,8 @@ static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
                     .created_at = from->created_at.number,
                     .last_sign_in_at = from->last_sign_in_at.number,
                     .last_noninteractive_at = from->last_noninteractive_at.number,
-                    .last_success_at = from->last_success_at.number};
+                    .last_success_at = from->last_success_at.number,
+                    .written_at = from->written_at.number};
     u->in[u->directory] = 1;
     return u;
 }

@@ -13,6 +13,9 @@ typedef struct ida_user {
     int enabled, guest;
     int expired; /* not enabled because its end is over; the directory's own flag says enabled */
     int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
+    /* 0, or since when the values are what the worker wrote and no synchronisation has shown yet:
+     * they are as of that time. */
+    int64_t written_at;
     const char *manager_id, *manager_upn, *manager_name; /* NULL when none or unknown */
     int manager_known;                                   /* 1: the cache holds the manager */
     const char *dn, *anchor;

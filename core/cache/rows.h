@@ -162,6 +162,12 @@ ida_kind cache_groups_resolve(cache_at *at, ida_ctx *c, const char *ids);
 ida_kind cache_members_resolve(cache_at *at, ida_ctx *c, const char *ids);
 /* Write-throughs of members whose protection is over; *left as above. */
 ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left);
+/* A look at this membership alone: 1 when the directory shows it. Ends the protection of a
+ * write-through that a run has contradicted and the look contradicts too. */
+ida_kind cache_member_seen(cache_at *at, ida_ctx *c, const char *group_id, const char *user_id,
+                           int is_member);
+/* A look at this user alone: the same. */
+ida_kind cache_user_seen(cache_at *at, ida_ctx *c, const char *id, const char *item);
 
 /* --- who is counted (core/cache/census.c) --- */
 

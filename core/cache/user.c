@@ -54,13 +54,29 @@ static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const ch
     return IDA_OK;
 }
 
+/* Written through since the run began, so that the run may not know it yet. */
+static int written_meanwhile(const cache_at *at, const row_user_known *known)
+{
+    return !at->written_at && known->written_at.number > 0 && known->run.number >= at->staged;
+}
+
+/* Whether a run that began after a write-through may still tell of what was before it. LDAP shows
+ * what was written at once, and another server that is behind by an older stamp. */
+static int may_be_behind(const cache_at *at, const ida_ctx *c, const char *const *item,
+                         const row_user_known *known)
+{
+    return known->written_at.number > cache_horizon(at, c) &&
+           (at->kind != IDA_DIR_ON_PREMISES ||
+            cache_stamp_newer(known->stamp.text, item[CACHE_USER_stamp]));
+}
+
 /* Keeps the item back when a write-through is protected against it. */
 static ida_kind hold(cache_at *at, ida_ctx *c, const cache_sync_entry *e, const char *const *item,
                      const row_user_known *known, int *held)
 {
     *held = 0;
     if (at->written_at || known->written_at.number <= 0 ||
-        (known->written_at.number <= cache_horizon(at, c) && known->run.number < at->staged) ||
+        (!written_meanwhile(at, known) && !may_be_behind(at, c, item, known)) ||
         cache_stamp_newer(item[CACHE_USER_stamp], known->stamp.text)) {
         return IDA_OK;
     }
@@ -124,8 +140,9 @@ static void keep_untold(const char **item, const row_user_known *known)
     }
 }
 
-/* `known`: somebody new is as `nobody`. While a write-through is protected its run number stays (it
- * tells whether it was before or after a run began) and the digest stays empty. */
+/* `known`: somebody new is as `nobody`. A write-through stays protected against a run that began
+ * before it: its run number stays, which tells that, and the digest stays empty. A later run that
+ * tells what was written ends the protection, because the directory has shown it. */
 static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *e,
                     const char **item, const row_user_known *known)
 {
@@ -140,8 +157,8 @@ static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *
     }
     known = known ? known : &nobody;
     int64_t written = known->written_at.number;
-    int protected = !at->written_at && written > cache_horizon(at, c);
-    int64_t run = !at->written_at && written > 0 ? known->run.number : at->run;
+    int protected = written_meanwhile(at, known);
+    int64_t run = protected ? known->run.number : at->run;
     keep_untold(item, known);
     put_row(b, e, item, protected ? "" : e->digest, ida_printf(c->pool, "%lld", (long long)run),
             ida_printf(c->pool, "%lld",
@@ -376,6 +393,32 @@ ida_kind cache_users_expire(cache_at *at, ida_ctx *c, int limit, int *count)
     kind = kind ? kind : cache_census_begin(&n, at, c);
     kind = kind ? kind : cache_by_list(at, c, STMT_users_expire, list);
     return kind ? kind : cache_census_end(&n, at, c);
+}
+
+ida_kind cache_user_seen(cache_at *at, ida_ctx *c, const char *id, const char *text)
+{
+    const cache_sync_entry entry = {.kind = "user",
+                                    .id = id,
+                                    .op = "late",
+                                    .digest = "",
+                                    .item = text},
+                           *entries = &entry;
+    const char *item[CACHE_USER_FIELDS];
+    apr_hash_t *rows;
+    int contradicts = 0;
+    ida_kind kind = known_users(at, c, &entries, 1, &rows);
+    const row_user_known *known = kind ? NULL : apr_hash_get(rows, id, APR_HASH_KEY_STRING);
+    if (!known || known->written_at.number <= 0) {
+        return kind; /* gone, or settled meanwhile */
+    }
+    cache_item_read(c->pool, text, item, CACHE_USER_FIELDS);
+    kind = contradiction(at, c, id, item, *known->digest.text != 0, &contradicts);
+    if (kind || (contradicts && !known->shown.number)) {
+        return kind;
+    }
+    kind = store_write(at->s, c, contradicts ? STMT_user_unprotected : STMT_user_shown,
+                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id)), NULL);
+    return kind || !contradicts ? kind : cache_users_put(at, c, &entries, 1);
 }
 
 ida_kind cache_sign_ins(cache_at *at, ida_ctx *c, const char *const *rows, int count)

@@ -1,4 +1,5 @@
 /* Owns the worker's write-through, each one transaction. Must not know what a directory is. */
+#include "core/cache/doubt.h"
 #include "core/cache/rows.h"
 
 typedef struct write_through {
@@ -97,7 +98,10 @@ ida_kind cache_tell_manager(store *s, ida_ctx *c, const char *tenant, ida_direct
 
 static ida_kind work_gone(write_through *w, ida_ctx *c)
 {
-    return cache_users_delete(&w->at, c, &w->id, 1);
+    ida_kind kind = store_write(w->at.s, c, STMT_lost_forget,
+                                DB_ARGS(DB_T(w->at.tenant), DB_T(w->at.directory), DB_T(w->id)),
+                                NULL);
+    return kind ? kind : cache_users_delete(&w->at, c, &w->id, 1);
 }
 
 ida_kind cache_tell_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
@@ -127,6 +131,11 @@ static ida_kind work_member(write_through *w, ida_ctx *c)
                                    DB_I(at->run)),
                            NULL);
     }
+    kind = kind ? kind
+                : store_write(at->s, c, STMT_lost_one,
+                              DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(w->flag),
+                                      DB_I(at->written_at), DB_T(w->id), DB_T(w->other)),
+                              NULL);
     return kind ? kind
                 : store_write(at->s, c, STMT_group_recount,
                               DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(group)), NULL);
@@ -136,5 +145,35 @@ ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directo
                            const char *group_id, const char *user_id, int removed)
 {
     write_through w = {.work = work_member, .id = group_id, .other = user_id, .flag = removed != 0};
+    return write_now(s, c, tenant, directory, &w);
+}
+
+/* --- a look at one object, which is no write --- */
+
+static ida_kind work_seen(write_through *w, ida_ctx *c)
+{
+    w->at.written_at = 0;
+    return cache_user_seen(&w->at, c, w->id, w->item);
+}
+
+ida_kind cache_tell_seen(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                         const cache_user *user)
+{
+    write_through w = {.work = work_seen, .id = user->id, .item = cache_user_item(c->pool, user)};
+    return cache_id_valid(user->id) ? write_now(s, c, tenant, directory, &w) : IDA_OK;
+}
+
+static ida_kind work_member_seen(write_through *w, ida_ctx *c)
+{
+    w->at.written_at = 0;
+    return cache_member_seen(&w->at, c, w->id, w->other, (int)w->flag);
+}
+
+ida_kind cache_tell_member_seen(store *s, ida_ctx *c, const char *tenant,
+                                ida_directory_kind directory, const char *group_id,
+                                const char *user_id, int is_member)
+{
+    write_through w = {
+        .work = work_member_seen, .id = group_id, .other = user_id, .flag = is_member};
     return write_now(s, c, tenant, directory, &w);
 }

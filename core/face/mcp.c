@@ -80,9 +80,8 @@ static const char *tool_error(ida_ctx *c)
     text = text ? text : ida_kind_text(c->kind);
     if (c->kind == IDA_SERVICE_UNAVAILABLE) {
         int wait = c->retry_after ? c->retry_after : 1;
-        text = ida_printf(c->pool, "%s Try again in %d second%s.",
-                          ida_public_message(c) ? text : "The service cannot answer at the moment.",
-                          wait, wait == 1 ? "" : "s");
+        text = ida_printf(c->pool, "%s Try again in %d second%s.", text, wait,
+                          wait == 1 ? "" : "s");
     }
     return ida_clean(c->pool, text, strlen(text), ERROR_MAX);
 }
@@ -102,8 +101,15 @@ static void answer_tool(ida_call *call, const ida_mcp_message *m, const char *te
                    0, answer);
 }
 
+/* A store that is away is told as HTTP tells it before anybody is known: whether the credentials
+ * are still remembered makes no difference. What is meant for callers, such as that a directory is
+ * not synchronised yet, is a tool's error. */
 static void answer_error(ida_call *call, const ida_mcp_message *m, ida_rest_answer *answer)
 {
+    if (call->c->kind == IDA_SERVICE_UNAVAILABLE && !ida_public_message(call->c)) {
+        ida_mcp_refusal_answer(call->c, answer);
+        return;
+    }
     if (call->c->kind == IDA_INTERNAL_ERROR) {
         ida_log(call->c->env, IDA_LOG_ERROR, "IDA0012", "%s failed: %s", call->endpoint,
                 call->c->message ? call->c->message : "no reason given");

@@ -46,7 +46,7 @@ int ida_mcp_read(ida_call *call, const ida_mcp *fixed, const ida_mcp_request *re
                  ida_mcp_message *message, ida_rest_answer *answer);
 void ida_mcp_call(ida_call *call, const ida_mcp_message *message, ida_rest_answer *answer);
 
-/* The failure in call->c as a tool error. */
+/* The failure in call->c as a tool error; a store that is away as HTTP's 503. */
 void ida_mcp_failed(ida_call *call, const ida_mcp_message *message, ida_rest_answer *answer);
 
 /* Body of a refusal by HTTP status, in any phase: a JSON-RPC error whose code is the status. */

@@ -56,20 +56,24 @@ template;
 
 typedef struct assigned {
     const template *template;
+    int64_t at;
     struct assigned *next;
 } assigned;
 
-/* An action of a workflow put somebody into a group. */
+/* A task put somebody into a group. */
 typedef struct gift {
     const governance_gift *by;
     int64_t at;
+    int restored; /* by a rehire, not by an action of a workflow */
 } gift;
 
 struct access_facts {
     store *s;
     const char *tenant;
     apr_hash_t *approvals, *assigned; /* "i<account>" or "p<folded UPN>" -> list */
-    apr_hash_t *given;                /* "<folded UPN>\n<group ID>" -> gift */
+    apr_hash_t *given;                /* "<account>\n<group ID>" -> gift */
+    apr_hash_t *carried_out;          /* "<account>\n<group ID>\n<ID of the grantor>" -> moment */
+    apr_hash_t *ended;                /* "<account>\n<group ID>" -> moment */
     apr_hash_t *references;           /* how governance names a group -> reference */
 };
 
@@ -130,7 +134,7 @@ static ida_kind load_assigned(access_facts *f, ida_ctx *c, const char *ids, cons
         const template *t = apr_hash_get(templates, rows[i].template_id, APR_HASH_KEY_STRING);
         const char *key = key_of(c->pool, rows[i].user_id, rows[i].person);
         assigned *one = apr_palloc(c->pool, sizeof *one);
-        *one = (assigned){t, apr_hash_get(f->assigned, key, APR_HASH_KEY_STRING)};
+        *one = (assigned){t, rows[i].at, apr_hash_get(f->assigned, key, APR_HASH_KEY_STRING)};
         if (t) {
             apr_hash_set(f->assigned, key, APR_HASH_KEY_STRING, one);
         }
@@ -138,25 +142,54 @@ static ida_kind load_assigned(access_facts *f, ida_ctx *c, const char *ids, cons
     return kind;
 }
 
-/* The last one of a person and a group counts. */
-static ida_kind load_given(access_facts *f, ida_ctx *c, const char *keys)
+static const char *pair_of(apr_pool_t *pool, const char *user_id, const char *group_id)
+{
+    return apr_pstrcat(pool, user_id, "\n", group_id, NULL);
+}
+
+static int same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* The last one of an account and a group counts. */
+static ida_kind load_given(access_facts *f, ida_ctx *c, const char *ids)
 {
     const governance_gift *rows;
     int count;
-    ida_kind kind = governance_membership_gifts(f->s, c, f->tenant, keys, &rows, &count);
+    ida_kind kind = governance_membership_gifts(f->s, c, f->tenant, ids, &rows, &count);
     for (int i = 0; !kind && i < count; i++) {
         const json_t *progress = ida_json_load(c->pool, rows[i].progress);
         const char *id;
         json_t *one;
         json_object_foreach (json_object_get(progress, "actionsGave"), id, one) {
             const char *workflow = ida_json_string(one, "workflow");
-            if (workflow && strcmp(workflow, rows[i].workflow) == 0) {
+            if (!workflow || same_text(workflow, rows[i].workflow)) {
                 gift *g = apr_palloc(c->pool, sizeof *g);
-                *g = (gift){&rows[i], json_integer_value(json_object_get(one, "at"))};
-                apr_hash_set(f->given, apr_pstrcat(c->pool, rows[i].person, "\n", id, NULL),
-                             APR_HASH_KEY_STRING, g);
+                *g = (gift){&rows[i], json_integer_value(json_object_get(one, "at")), !workflow};
+                apr_hash_set(f->given, pair_of(c->pool, rows[i].user_id, id), APR_HASH_KEY_STRING,
+                             g);
             }
         }
+    }
+    return kind;
+}
+
+static ida_kind load_history(access_facts *f, ida_ctx *c, const char *ids)
+{
+    const governance_moment *rows;
+    int count;
+    ida_kind kind = governance_membership_carried_out(f->s, c, f->tenant, ids, &rows, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        apr_hash_set(f->carried_out,
+                     apr_pstrcat(c->pool, rows[i].user_id, "\n", rows[i].group_id, "\n",
+                                 rows[i].source_id, NULL),
+                     APR_HASH_KEY_STRING, &rows[i]);
+    }
+    kind = kind ? kind : governance_membership_ends(f->s, c, f->tenant, ids, &rows, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        apr_hash_set(f->ended, pair_of(c->pool, rows[i].user_id, rows[i].group_id),
+                     APR_HASH_KEY_STRING, &rows[i]);
     }
     return kind;
 }
@@ -173,6 +206,8 @@ ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c
                         .approvals = apr_hash_make(c->pool),
                         .assigned = apr_hash_make(c->pool),
                         .given = apr_hash_make(c->pool),
+                        .carried_out = apr_hash_make(c->pool),
+                        .ended = apr_hash_make(c->pool),
                         .references = apr_hash_make(c->pool)};
     for (int i = 0; i < count; i++) {
         ids[id_count++] = people[i].id;
@@ -187,7 +222,8 @@ ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c
                *key_list = governance_access_list(c->pool, keys, key_count);
     ida_kind kind = load_approvals(f, c, id_list, key_list);
     kind = kind ? kind : load_assigned(f, c, id_list, key_list);
-    return kind ? kind : load_given(f, c, key_list);
+    kind = kind ? kind : load_given(f, c, id_list);
+    return kind ? kind : load_history(f, c, id_list);
 }
 
 /* --- attribution --- */
@@ -227,10 +263,54 @@ static ida_kind means(access_facts *f, ida_ctx *c, const char *named, const acce
     return IDA_OK;
 }
 
+/* A membership that is to be explained. */
+typedef struct membership {
+    const char *ids[2]; /* accounts of the person; NULL: none */
+    const access_group *group;
+    const gift *gift; /* the last task that made it */
+    int64_t since;    /* what was granted before this does not explain it */
+} membership;
+
+static membership membership_of(const access_facts *f, apr_pool_t *pool,
+                                const access_person *person, const access_group *group)
+{
+    membership m = {.ids = {person->id, person->other_id}, .group = group};
+    for (int i = 0; i < 2; i++) {
+        const char *pair = m.ids[i] ? pair_of(pool, m.ids[i], group->id) : "";
+        const governance_moment *end = apr_hash_get(f->ended, pair, APR_HASH_KEY_STRING);
+        const gift *g = apr_hash_get(f->given, pair, APR_HASH_KEY_STRING);
+        m.since = end && end->at > m.since ? end->at : m.since;
+        m.gift = g && (!m.gift || g->at > m.gift->at) ? g : m.gift;
+    }
+    if (m.gift && m.gift->at < m.since) {
+        m.gift = NULL;
+    } else if (m.gift) {
+        m.since = m.gift->at;
+    }
+    return m;
+}
+
+/* Whether what was decided at `at`, and perhaps carried out later, explains the membership. */
+static int explains(const access_facts *f, apr_pool_t *pool, const membership *m,
+                    const char *grantor, int64_t at)
+{
+    for (int i = 0; at < m->since && i < 2; i++) {
+        const governance_moment *done = m->ids[i] ? apr_hash_get(f->carried_out,
+                                                                 apr_pstrcat(pool, m->ids[i], "\n",
+                                                                             m->group->id, "\n",
+                                                                             grantor, NULL),
+                                                                 APR_HASH_KEY_STRING)
+                                                  : NULL;
+        at = done && done->at > at ? done->at : at;
+    }
+    return at >= m->since;
+}
+
 /* The request decided last among those that granted this group. */
 static ida_kind best_approval(access_facts *f, ida_ctx *c, const approval *list,
-                              const access_group *group, const governance_approval **best)
+                              const membership *m, const governance_approval **best)
 {
+    const access_group *group = m->group;
     ida_kind kind = IDA_OK;
     for (; !kind && list; list = list->next) {
         const governance_approval *a = list->row;
@@ -238,8 +318,9 @@ static ida_kind best_approval(access_facts *f, ida_ctx *c, const approval *list,
         if (!a->group_id) {
             kind = means(f, c, a->group_name, group, &same);
         }
-        if (same && (!*best || a->decided_at > (*best)->decided_at ||
-                     (a->decided_at == (*best)->decided_at && strcmp(a->id, (*best)->id) > 0))) {
+        if (same && explains(f, c->pool, m, a->id, a->decided_at) &&
+            (!*best || a->decided_at > (*best)->decided_at ||
+             (a->decided_at == (*best)->decided_at && strcmp(a->id, (*best)->id) > 0))) {
             *best = a;
         }
     }
@@ -248,7 +329,7 @@ static ida_kind best_approval(access_facts *f, ida_ctx *c, const approval *list,
 
 /* The first template by name that grants this group. */
 static ida_kind best_template(access_facts *f, ida_ctx *c, const assigned *list,
-                              const access_group *group, const template **best)
+                              const membership *m, const template **best)
 {
     for (; list; list = list->next) {
         const template *t = list->template;
@@ -261,12 +342,12 @@ static ida_kind best_template(access_facts *f, ida_ctx *c, const assigned *list,
         json_array_foreach ((json_t *)t->groups, i, named) {
             ida_kind kind = same || !json_is_string(named)
                                 ? IDA_OK
-                                : means(f, c, json_string_value(named), group, &same);
+                                : means(f, c, json_string_value(named), m->group, &same);
             if (kind) {
                 return kind;
             }
         }
-        *best = same ? t : *best;
+        *best = same && explains(f, c->pool, m, t->id, list->at) ? t : *best;
     }
     return IDA_OK;
 }
@@ -286,14 +367,15 @@ ida_kind governance_access_attribute(access_facts *f, ida_ctx *c, const access_p
             .source = ACCESS_DYNAMIC, .id = group->id, .name = group->name, .rule = group->rule};
         return IDA_OK;
     }
+    const membership m = membership_of(f, c->pool, person, group);
     for (size_t i = 0; !kind && i < sizeof names / sizeof *names; i++) {
         if (names[i].value) {
             const char *key = apr_pstrcat(c->pool, names[i].prefix, names[i].value, NULL);
-            kind = best_approval(f, c, apr_hash_get(f->approvals, key, APR_HASH_KEY_STRING), group,
+            kind = best_approval(f, c, apr_hash_get(f->approvals, key, APR_HASH_KEY_STRING), &m,
                                  &request);
             if (!kind) {
-                kind = best_template(f, c, apr_hash_get(f->assigned, key, APR_HASH_KEY_STRING),
-                                     group, &granting);
+                kind = best_template(f, c, apr_hash_get(f->assigned, key, APR_HASH_KEY_STRING), &m,
+                                     &granting);
             }
         }
     }
@@ -307,16 +389,11 @@ ida_kind governance_access_attribute(access_facts *f, ida_ctx *c, const access_p
         *grant = (access_grant){.source = ACCESS_TEMPLATE,
                                 .id = granting->id,
                                 .name = granting->name};
-    } else if (person->upn_key) {
-        const gift *g = apr_hash_get(f->given,
-                                     apr_pstrcat(c->pool, person->upn_key, "\n", group->id, NULL),
-                                     APR_HASH_KEY_STRING);
-        if (g) {
-            grant->at = g->at;
-            grant->id = g->by->run_id;
-            grant->name = g->by->workflow;
-            grant->task_id = g->by->task_id;
-        }
+    } else if (m.gift) {
+        grant->at = m.gift->at;
+        grant->task_id = m.gift->by->task_id;
+        grant->id = m.gift->restored ? NULL : m.gift->by->run_id;
+        grant->name = m.gift->restored ? NULL : m.gift->by->workflow;
     }
     return kind;
 }

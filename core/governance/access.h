@@ -31,13 +31,13 @@ typedef struct access_group {
 
 typedef struct access_grant {
     access_source source;
-    int64_t at; /* when it was approved, or an action gave it; else 0 */
+    int64_t at; /* when it was approved, or a task gave it; else 0 */
     /* What granted it: the group with the rule, the request with its service, the template; of a
      * direct one the run that gave it with its workflow, or NULL. */
     const char *id, *name;
     const char *rule;        /* of the dynamic group */
     const char *approved_by; /* of the request */
-    const char *task_id;     /* of the run */
+    const char *task_id; /* of a direct one that a task gave; without `id` a rehire gave it back */
 } access_grant;
 
 /* One row of a result. */
@@ -55,7 +55,9 @@ typedef struct access_person {
     const char *upn_key;       /* NULL: none */
 } access_person;
 
-/* What governance granted to a set of people. */
+/* What governance granted to a set of people. A grant counts only for a membership that has lasted
+ * since: once a synchronisation or a task has seen the membership gone (access_end), or a task had
+ * to make it anew, what was granted before that does not explain it any more. */
 typedef struct access_facts access_facts;
 ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c,
                                       const char *tenant, const access_person *people, int count);

@@ -137,6 +137,7 @@ static ida_kind own_rows(store *s, ida_ctx *c, const governance_traces *t, gover
          &e->assignments},
         {STMT_erase_requests, {DB_T(t->tenant), DB_T(t->marks), DB_T(t->ids)}, 3, &e->requests},
         {STMT_erase_grants, {DB_T(t->tenant), DB_T(t->ids)}, 2, NULL},
+        {STMT_erase_ends, {DB_T(t->tenant), DB_T(t->ids)}, 2, NULL},
     };
     for (size_t i = 0; !kind && i < sizeof works / sizeof *works; i++) {
         kind = store_write(s, c, works[i].statement, works[i].args, works[i].count, &r);

@@ -189,6 +189,7 @@ static void request_of(const db_result *r, int i, void *out)
         .reason = row->reason.text,
         .task_state = row->task_state.text,
         .task_error = row->task_error.text,
+        .taken_away_at = row->taken_away_at.number,
     };
 }
 

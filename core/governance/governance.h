@@ -62,8 +62,9 @@ typedef struct ida_access_request {
     const char *state;     /* open approved denied; withdrawn, ended */
     const char *decided_by;
     int64_t requested_at, decided_at, ended_at;
-    const char *reason;                  /* of the decision; NULL: none was given */
-    const char *task_id;                 /* that carries it out; NULL: none */
+    int64_t taken_away_at; /* approved, and the membership was seen gone since; else 0 */
+    const char *reason;    /* of the decision; NULL: none was given */
+    const char *task_id;   /* that carries it out; NULL: none */
     const char *task_state, *task_error; /* what came of it; NULL: not known (any more) */
 } ida_access_request;
 

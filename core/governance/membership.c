@@ -150,7 +150,8 @@ static void assigned_of(const db_result *r, int i, void *out)
 {
     const row_granted_role *row = DB_ROW(granted_role, r, i);
     *(governance_assigned *)out = (governance_assigned){row->user_id.text, row->person.text,
-                                                        row->template_id.text};
+                                                        row->template_id.text,
+                                                        row->assigned_at.number};
 }
 
 ida_kind governance_membership_assigned(store *s, ida_ctx *c, const char *tenant, const char *ids,
@@ -178,14 +179,43 @@ ida_kind governance_membership_templates(store *s, ida_ctx *c, const char *tenan
 static void given_of(const db_result *r, int i, void *out)
 {
     const row_given *row = DB_ROW(given, r, i);
-    *(governance_gift *)out = (governance_gift){row->person.text, row->run_id.text,
-                                                row->workflow.text, row->task_id.text,
+    *(governance_gift *)out = (governance_gift){row->user_id.text, row->task_id.text,
+                                                row->run_id.text, row->workflow.text,
                                                 row->progress.text};
 }
 
-ida_kind governance_membership_gifts(store *s, ida_ctx *c, const char *tenant, const char *keys,
+ida_kind governance_membership_gifts(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                      const governance_gift **rows, int *count)
 {
-    return store_rows(s, c, STMT_access_given, DB_ARGS(DB_T(tenant), DB_T(keys)), given_of,
+    return store_rows(s, c, STMT_access_given, DB_ARGS(DB_T(tenant), DB_T(ids)), given_of,
+                      sizeof **rows, rows, count);
+}
+
+static void carried_out_of(const db_result *r, int i, void *out)
+{
+    const row_granted_at *row = DB_ROW(granted_at, r, i);
+    *(governance_moment *)out = (governance_moment){row->user_id.text, row->item.text,
+                                                    row->source_id.text, row->at.number};
+}
+
+ida_kind governance_membership_carried_out(store *s, ida_ctx *c, const char *tenant,
+                                           const char *ids, const governance_moment **rows,
+                                           int *count)
+{
+    return store_rows(s, c, STMT_access_carried_out, DB_ARGS(DB_T(tenant), DB_T(ids)),
+                      carried_out_of, sizeof **rows, rows, count);
+}
+
+static void end_of(const db_result *r, int i, void *out)
+{
+    const row_access_end *row = DB_ROW(access_end, r, i);
+    *(governance_moment *)out = (governance_moment){row->user_id.text, row->group_id.text, NULL,
+                                                    row->at.number};
+}
+
+ida_kind governance_membership_ends(store *s, ida_ctx *c, const char *tenant, const char *ids,
+                                    const governance_moment **rows, int *count)
+{
+    return store_rows(s, c, STMT_access_ends, DB_ARGS(DB_T(tenant), DB_T(ids)), end_of,
                       sizeof **rows, rows, count);
 }

@@ -70,6 +70,7 @@ typedef struct governance_approval {
 
 typedef struct governance_assigned {
     const char *user_id, *person, *template_id;
+    int64_t at;
 } governance_assigned;
 
 typedef struct governance_granting {
@@ -86,12 +87,26 @@ ida_kind governance_membership_assigned(store *s, ida_ctx *c, const char *tenant
 ida_kind governance_membership_templates(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                          const governance_granting **rows, int *count);
 
-/* Actions of workflows that put people (folded UPNs in `keys`) into groups. */
+/* What tasks put the accounts `ids` into: actions of workflows, and rehires. */
 typedef struct governance_gift {
-    const char *person, *run_id, *workflow, *task_id;
-    const char *progress; /* of the task, JSON: actionsGave {group ID: {workflow, at}} */
+    const char *user_id, *task_id;
+    const char *run_id, *workflow; /* NULL: of a rehire */
+    const char *progress;          /* of the task, JSON: actionsGave {group ID: {workflow, at}} */
 } governance_gift;
-ida_kind governance_membership_gifts(store *s, ida_ctx *c, const char *tenant, const char *keys,
+ida_kind governance_membership_gifts(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                      const governance_gift **rows, int *count);
+
+/* Something happened to an account's membership of a group. */
+typedef struct governance_moment {
+    const char *user_id, *group_id;
+    const char
+        *source_id; /* template or request that was carried out; NULL: the membership ended */
+    int64_t at;
+} governance_moment;
+ida_kind governance_membership_carried_out(store *s, ida_ctx *c, const char *tenant,
+                                           const char *ids, const governance_moment **rows,
+                                           int *count);
+ida_kind governance_membership_ends(store *s, ida_ctx *c, const char *tenant, const char *ids,
+                                    const governance_moment **rows, int *count);
 
 #endif

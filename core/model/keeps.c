@@ -28,6 +28,12 @@ static int is_words(const ida_tenant *tenant, const char *value)
     return any(tenant, value) && !ida_country_code_valid(value);
 }
 
+static int is_code(const ida_tenant *tenant, const char *value)
+{
+    (void)tenant;
+    return ida_country_code_valid(value);
+}
+
 static int is_png(const ida_tenant *tenant, const char *value)
 {
     (void)tenant;
@@ -41,6 +47,10 @@ static const struct rule {
     const char *reason;
 } rules[] = {
     {"middleName", CLOUD, 0, is_hidden, "is not kept: the cloud directory has no property for it"},
+    {"middleName", OPENLDAP, 1, any, "is kept as initials only"},
+    {"country", OPENLDAP, 1, is_code,
+     "is kept only if the server's schema has a place for the attribute c, which the schemas that "
+     "come with OpenLDAP have not"},
     {"country", OPENLDAP, 0, is_words,
      "is not kept: this directory takes two-letter codes (ISO 3166-1 alpha-2) only"},
     {"country", CLOUD, 1, is_words,

@@ -6,24 +6,28 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/governance/access.h"
+#include "core/governance/governance.h"
 #include "core/operation/find.h"
 #include "core/operation/op.h"
 #include "core/operation/person_json.h"
+
+#define SERVICES_MAX 10000
 
 static json_t *group_ref(const access_group *g)
 {
     return ida_json_texts("id", g->id, "name", g->name, NULL);
 }
 
-/* What granted it, with what belongs to its kind. */
+/* What granted it, with what belongs to its kind. A direct membership is a task's or nobody's that
+ * is known. */
 static json_t *granted_by_json(const access_grant *grant)
 {
     static const char *const types[] = {"dynamicGroup", "accessRequest", "roleTemplate",
                                         "workflow"};
-    if (!grant->id) {
+    if (!grant->id && !grant->task_id) {
         return json_null();
     }
-    json_t *by = ida_json_texts("type", types[grant->source], NULL);
+    json_t *by = ida_json_texts("type", grant->id ? types[grant->source] : "restore", NULL);
     ida_json_put(by, grant->source == ACCESS_DIRECT ? "runId" : "id", grant->id);
     ida_json_put(by, "name", grant->name);
     ida_json_put(by, "rule", grant->rule);
@@ -31,6 +35,8 @@ static json_t *granted_by_json(const access_grant *grant)
     if (grant->source == ACCESS_REQUEST) {
         ida_json_put_or_null(by, "approvedBy", grant->approved_by);
         ida_json_put_time(by, "approvedAt", grant->at);
+    } else if (grant->task_id) {
+        ida_json_put_time(by, "at", grant->at);
     }
     return by;
 }
@@ -44,7 +50,7 @@ static void put_grant(json_t *out, const access_row *row)
         json_array_append_new(via, group_ref(row->via[i]));
     }
     ida_json_put(out, "source", governance_access_source_words[grant->source]);
-    ida_json_put_time(out, "grantedAt", grant->at);
+    ida_json_put_time(out, "grantedAt", grant->source == ACCESS_REQUEST ? grant->at : 0);
     json_object_set_new(out, "grantedBy", granted_by_json(grant));
     json_object_set_new(out, "via", via);
 }
@@ -137,9 +143,11 @@ static const ida_field group_members[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name
 static const ida_field resource[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
                                      OUT_TEXT("kind", ALWAYS), OUT_END};
 static const ida_field granted_by[] = {
-    OUT_TEXT("type", ALWAYS),     OUT_TEXT("id", SOMETIMES),       OUT_TEXT("name", SOMETIMES),
-    OUT_TEXT("rule", SOMETIMES),  OUT_TEXT("approvedBy", OR_NULL), OUT_TIME("approvedAt", OR_NULL),
-    OUT_TEXT("runId", SOMETIMES), OUT_TEXT("taskId", SOMETIMES),   OUT_END};
+    OUT_TEXT("type", ALWAYS),        OUT_TEXT("id", SOMETIMES),
+    OUT_TEXT("name", SOMETIMES),     OUT_TEXT("rule", SOMETIMES),
+    OUT_TEXT("approvedBy", OR_NULL), OUT_TIME("approvedAt", OR_NULL),
+    OUT_TEXT("runId", SOMETIMES),    OUT_TEXT("taskId", SOMETIMES),
+    OUT_TIME("at", SOMETIMES),       OUT_END};
 static const ida_field grant_members[] = {
     OUT_WORD("source", ALWAYS, governance_access_source_words),
     OUT_TIME("grantedAt", ALWAYS | OR_NULL), OUT_OBJECT("grantedBy", ALWAYS | OR_NULL, granted_by),
@@ -169,22 +177,71 @@ const ida_operation ida_op_user_access = {
     .description =
         "Lists every group one user is in, directly or over nested groups, each with its source: "
         "dynamic_group (a rule of the directory), iga_request (an approved access request), "
-        "role_template (an assigned template) or direct. grantedBy tells the rule, who approved "
-        "the request and when, the template, or the workflow and run that gave a direct one. "
-        "Direct memberships come first; via names the groups between for inherited ones, whose "
-        "source is that of the first membership on the way. grantedAt is known for requests and "
-        "workflows. "
-        "user is an object ID or UPN; find it with search_users. For everyone in one group use "
-        "get_resource_access.",
+        "role_template (an assigned template) or direct. grantedBy tells the rule, approver and "
+        "time, template, or the workflow run or restore that gave a direct one; null: not known, "
+        "also of one taken away and given anew by hand. Direct memberships come first; via names "
+        "the groups between for inherited ones, whose source is that of the first membership on "
+        "the way. user is an object ID or UPN. For everyone in one group use get_resource_access.",
     .item = user_item,
     .output = user_result,
 };
 
 /* --- get_resource_access --- */
 
+/* The service of the access catalog of this name, whatever case it is asked for in. */
+static ida_kind find_service(ida_call *call, store *s, const char *wanted,
+                             const ida_access_service **service)
+{
+    const ida_access_service *rows;
+    const char *key = ida_fold_search(call->c->pool, wanted);
+    int64_t total;
+    int count = 0;
+    ida_kind kind = call->tenant->access_governance
+                        ? governance_service_list(s, call->c, call->tenant->id, "", SERVICES_MAX,
+                                                  &rows, &count, &total)
+                        : IDA_OK;
+    *service = NULL;
+    for (int i = 0; !kind && i < count && !*service; i++) {
+        *service = strcmp(ida_fold_search(call->c->pool, rows[i].name), key) == 0 ? &rows[i] : NULL;
+    }
+    return kind;
+}
+
+/* A group, or a service of the access catalog, which stands for its group. A group of that name
+ * comes first. */
+static ida_kind find_resource(ida_call *call, store *s, ida_group **group, const char **service)
+{
+    ida_ctx *c = call->c;
+    const ida_access_service *found;
+    const char *wanted = ida_json_string(call->arguments, "resource");
+    *service = NULL;
+    ida_kind kind = cache_group_find(s, c, call->tenant->id, wanted, group);
+    if (kind != IDA_NOT_FOUND && kind != IDA_CONFLICT) {
+        return kind;
+    }
+    int absent = kind == IDA_NOT_FOUND;
+    ida_ctx_clear(c);
+    kind = absent ? find_service(call, s, wanted, &found) : IDA_OK;
+    if (kind || !absent || !found) {
+        return kind ? kind : ida_op_find_group(call, s, "resource", group);
+    }
+    *service = found->name;
+    kind = cache_group_find(s, c, call->tenant->id, found->group, group);
+    return kind == IDA_NOT_FOUND || kind == IDA_CONFLICT
+               ? ida_fail(
+                     c, IDA_NOT_FOUND,
+                     "resource: The service \"%s\" of the access catalog is given by the group "
+                     "\"%s\", %s.",
+                     found->name, ida_clean(c->pool, found->group, strlen(found->group), 64),
+                     kind == IDA_NOT_FOUND ? "which no directory has"
+                                           : "a name that several groups have")
+               : kind;
+}
+
 static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
+    const char *service;
     ida_group *group;
     const access_member *rows;
     cache_freshness fresh;
@@ -193,7 +250,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     int64_t total;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "iii", &position);
-    kind = kind ? kind : ida_op_find_group(call, s, "resource", &group);
+    kind = kind ? kind : find_resource(call, s, &group, &service);
     if (kind) {
         return kind;
     }
@@ -229,12 +286,13 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
                                      "description", group->description, NULL);
     json_object_set_new(subject, "memberCount", json_integer(group->member_count));
     json_object_set_new(subject, "otherMembers", json_boolean(others));
+    ida_json_put(subject, "service", service);
     return list_of(page, "resource", subject, total, fresh.as_of);
 }
 
 static const ida_param resource_params[] = {
     {"resource", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
-     .about = "Group ID, or a group name that is unique, e.g. \"CRM admins\"."},
+     .about = "Group ID, unique group name or catalog service, e.g. \"CRM admins\"."},
     SOURCE_PARAM,
     IDA_LIST_PARAMS,
     {0},
@@ -242,9 +300,12 @@ static const ida_param resource_params[] = {
 
 static const ida_field resource_item[] = {OUT_OBJECT("user", ALWAYS, ida_person_standing_members),
                                           OUT_INCLUDE(grant_members), OUT_END};
-static const ida_field whole_resource[] = {OUT_INCLUDE(resource), OUT_TEXT("description", OR_NULL),
+static const ida_field whole_resource[] = {OUT_INCLUDE(resource),
+                                           OUT_TEXT("description", OR_NULL),
                                            OUT_INTEGER("memberCount", ALWAYS),
-                                           OUT_BOOLEAN("otherMembers", ALWAYS), OUT_END};
+                                           OUT_BOOLEAN("otherMembers", ALWAYS),
+                                           OUT_TEXT("service", SOMETIMES),
+                                           OUT_END};
 static const ida_field resource_result[] = {OUT_OBJECT("resource", ALWAYS, whole_resource),
                                             OUT_END};
 
@@ -265,11 +326,11 @@ const ida_operation ida_op_resource_access = {
     .lists = 1,
     .description =
         "Lists everyone in one group, directly or over groups nested in it, each person once, with "
-        "the source of the membership (dynamic_group, iga_request, role_template, direct), what "
-        "granted it and via which groups. resource is a group ID or a unique group name; any other "
-        "words are answered with the groups whose names hold them, e.g. \"VPN\". Direct members "
-        "come first. Disabled accounts are listed too. For all groups of one "
-        "person use get_user_access.",
+        "source (dynamic_group, iga_request, role_template, direct), what granted it and via which "
+        "groups. resource is a group ID, a unique group name or a service of the access catalog; "
+        "other words are answered with the groups whose names hold them, e.g. \"VPN\". Direct "
+        "members come first; disabled accounts are listed too, with their status. For all groups "
+        "of one person use get_user_access.",
     .item = resource_item,
     .output = resource_result,
 };

@@ -101,6 +101,6 @@ const ida_operation ida_op_approvals = {
         "Lists open access requests, oldest first: requester, service, age in days, justification "
         "and the people who may decide. "
         "Decided requests are not listed: access they granted shows in get_user_access with source "
-        "iga_request. Needs the access governance module. It decides nothing.",
+        "iga_request. Needs the access governance module.",
     .item = item,
 };

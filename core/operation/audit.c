@@ -1,10 +1,12 @@
 /* Owns the audit log as callers read it. Must not know how records are chained. */
-#include "core/store/audit.h"
+#include <string.h>
+
 #include "core/base/json.h"
 #include "core/operation/audit_json.h"
 #include "core/operation/op.h"
 #include "core/operation/schema.h"
 #include "core/queue/change.h"
+#include "core/store/audit.h"
 
 const char *const ida_audit_categories[] = {"api", "workflow", "portal", NULL};
 
@@ -43,6 +45,15 @@ static json_t *record_json(ida_ctx *c, const audit_row *row)
     return out;
 }
 
+/* Reads that were answered are left out, because they bury the rest. Whoever asks what somebody
+ * did, what came over the API, or what did not end well, means them too. */
+static int with_reads(const json_t *a)
+{
+    const char *category = ida_json_string(a, "category"), *outcome = ida_json_string(a, "outcome");
+    return json_is_true(json_object_get(a, "includeReads")) || ida_json_string(a, "actor") ||
+           (category && strcmp(category, "api") == 0) || (outcome && strcmp(outcome, "ok") != 0);
+}
+
 ida_kind ida_audit_filter(ida_call *call, store_audit_filter *out)
 {
     const json_t *a = call->arguments;
@@ -53,7 +64,7 @@ ida_kind ida_audit_filter(ida_call *call, store_audit_filter *out)
         .action = ida_json_string(a, "action"),
         .outcome = ida_json_string(a, "outcome"),
         .task = ida_json_string(a, "taskId"),
-        .questions = json_is_true(json_object_get(a, "includeReads")),
+        .questions = with_reads(a),
         .from = ida_argument_time(call, "from"),
         .to = ida_argument_time(call, "to"),
         .by_time = 1,
@@ -64,6 +75,30 @@ ida_kind ida_audit_filter(ida_call *call, store_audit_filter *out)
                               : IDA_OK;
     if (!kind && out->task) {
         out->target = task->upn;
+    }
+    return kind;
+}
+
+/* Says how many reads stand beside what is listed. */
+static ida_kind note_left_out(ida_call *call, store_audit_filter filter, int64_t listed)
+{
+    const audit_row *rows;
+    int count;
+    int64_t all;
+    if (filter.questions || listed > IDA_COUNT_EXACT) {
+        return IDA_OK;
+    }
+    filter.questions = 1;
+    filter.limit = 1;
+    ida_kind kind = store_audit_list(call->store, call->c, call->principal->company, &filter, &rows,
+                                     &count, &all);
+    if (!kind && all > listed) {
+        ida_json_put(call->result, "note",
+                     ida_printf(call->c->pool,
+                                "%s%lld calls that only read, and were answered, are left out: "
+                                "includeReads lists them.",
+                                all > IDA_COUNT_EXACT ? "At least " : "",
+                                (long long)(all - listed)));
     }
     return kind;
 }
@@ -99,7 +134,8 @@ static ida_kind run_log(ida_call *call)
         ida_page_add(page, record_json(c, &rows[i]),
                      ida_place("iii", total, rows[i].record.at, rows[i].seq));
     }
-    return ida_page_result(page, total, ida_now(c->env));
+    kind = ida_page_result(page, total, ida_now(c->env));
+    return kind || position ? kind : note_left_out(call, filter, total);
 }
 
 static const ida_param params[] = {
@@ -122,6 +158,8 @@ static const ida_field item[] = {OUT_TEXT("id", ALWAYS),
                                  OUT_TEXT("address", OR_NULL),
                                  OUT_END};
 
+static const ida_field result[] = {OUT_TEXT("note", SOMETIMES), OUT_END};
+
 const ida_operation ida_op_audit_log = {
     .name = "audit.list",
     .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
@@ -138,9 +176,10 @@ const ida_operation ida_op_audit_log = {
     .lists = 1,
     .description =
         "Lists the tenant's audit log, newest first: API and MCP calls, workflow events, "
-        "administrators' actions; reads only with includeReads. Filter by actor, target, action, "
-        "outcome, category and time range; \"who offboarded X\" is action user.delete with target "
-        "X. outcome is ok, an error code or toolError. Depth is bounded by the tenant's "
-        "retention. Use get_workflow_runs for the actions of one workflow.",
+        "administrators' actions. Reads are left out (note says how many) unless includeReads, "
+        "actor, category api or an outcome other than ok asks for them. \"Who offboarded X\" is "
+        "action user.delete with target X. outcome is ok, an error code or toolError. Depth is "
+        "bounded by the tenant's retention. Use get_workflow_runs for actions of one workflow.",
     .item = item,
+    .output = result,
 };

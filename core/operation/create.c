@@ -7,6 +7,7 @@
 #include "core/model/keeps.h"
 #include "core/model/payload.h"
 #include "core/operation/op.h"
+#include "core/operation/warn.h"
 #include "core/queue/change.h"
 #include "core/store/tenant.h"
 #include "core/tenant/naming.h"
@@ -122,6 +123,10 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
     }
     kind = kind ? kind : queue_task_insert(s, c, task);
     kind = kind ? kind : reserve_names(s, c, task);
+    if (!kind && in->person.manager) {
+        kind = ida_op_warn_of_manager(call, s, c, task, in->person.manager, warnings);
+    }
+    kind = kind ? kind : ida_op_warn_of_hold(call, s, c, task, warnings);
     if (!kind) {
         ida_warn_not_kept(c->pool, call->tenant, task->directory,
                           ida_json_load(c->pool, task->payload), in->person.photo_type, warnings);

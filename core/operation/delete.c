@@ -9,6 +9,7 @@
 #include "core/model/payload.h"
 #include "core/operation/op.h"
 #include "core/operation/task_change.h"
+#include "core/operation/warn.h"
 #include "core/queue/change.h"
 #include "core/store/tenant.h"
 #include "core/zone/schedule.h"
@@ -106,6 +107,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     task->wall_fixed = 1; /* also the default means a wall time: 17:00 */
     kind = queue_task_name(s, c, task);
     kind = kind ? kind : ida_op_warn_of_brake(call, s, c, task, warnings);
+    kind = kind ? kind : ida_op_warn_of_hold(call, s, c, task, warnings);
     kind = kind ? kind : queue(s, c, task, &moved);
     if (!kind) {
         answer(call, c, task, moved, warnings);

@@ -57,7 +57,10 @@ static ida_kind details(store *s, ida_ctx *c, void *baton)
     if (!kind) {
         call->result = ida_json_keep(c->pool, json_object());
         json_object_set(call->result, "user", told);
-        ida_json_put_time(call->result, "asOf", fresh.as_of);
+        /* What this service wrote is as of then until the directory has shown it. */
+        ida_json_put_time(call->result, "asOf",
+                          user->written_at && user->written_at < fresh.as_of ? user->written_at
+                                                                             : fresh.as_of);
         ida_json_put_time(call->result, "signInsAsOf", fresh.sign_ins_as_of);
     }
     return kind;

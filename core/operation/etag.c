@@ -12,8 +12,9 @@
 char *ida_etag(apr_pool_t *pool, const json_t *result, int one_state)
 {
     json_t *told = json_copy((json_t *)result);
-    if (!one_state) {
+    if (!one_state) { /* the times of the last reading: they change where nothing else does */
         json_object_del(told, "asOf");
+        json_object_del(told, "signInsAsOf");
     }
     const char *text = ida_json_text(pool, told);
     json_decref(told);

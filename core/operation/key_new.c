@@ -99,8 +99,8 @@ static const ida_param create_members[] = {
 
 static ida_kind check_create(ida_call *call)
 {
-    static const ida_new_key as = {"username",  "accessLevel", "label",  "expires",
-                                   "rateLimit", "from",        "scopes", NULL};
+    static const ida_new_key as = {"username", "accessLevel", "label", "expires", "rateLimit",
+                                   "from",     "scopes",      NULL,    NULL};
     ida_ctx *c = call->c;
     key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
     ida_params_read(c, call->body, create_members, "is required", in);
@@ -166,8 +166,8 @@ static ida_kind default_name(ida_call *call, const char *old, const char **name)
 
 static ida_kind check_rotate(ida_call *call)
 {
-    static const ida_new_key as = {"newUsername", "accessLevel", "label",  "expires",
-                                   "rateLimit",   "from",        "scopes", NULL};
+    static const ida_new_key as = {"newUsername", "accessLevel", "label", "expires", "rateLimit",
+                                   "from",        "scopes",      NULL,    NULL};
     ida_ctx *c = call->c;
     key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
     ida_params_read(c, call->body, rotate_members, "is required", in);

@@ -54,6 +54,7 @@ static json_t *key_json(const ida_ctx *c, const store_key_row *k)
     ida_json_put_or_null(item, "rateLimit", k->rate);
     json_object_set_new(item, "concurrency",
                         k->concurrency ? json_integer(k->concurrency) : json_null());
+    json_object_set_new(item, "decisions", json_boolean(k->decisions));
     json_object_set_new(item, "from", words_json(c->pool, k->from));
     json_object_set_new(item, "scopes", words_json(c->pool, k->scopes));
     return item;

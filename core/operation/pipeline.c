@@ -52,6 +52,12 @@ static ida_kind admit_scope(ida_call *call)
                         "with full access.",
                         call->principal->username);
     }
+    if (call->operation->right == IDA_REQUESTS_DECIDE && !call->principal->decisions) {
+        return ida_fail(call->c, IDA_FORBIDDEN,
+                        "The API key of \"%s\" may not carry decisions of approvers. An "
+                        "administrator makes a key that may: idadminctl key create --decisions.",
+                        call->principal->username);
+    }
     unsigned areas = call->principal->areas;
     if (areas && !(areas & ida_right_areas(call->operation->right))) {
         return ida_fail(call->c, IDA_FORBIDDEN,

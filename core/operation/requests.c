@@ -30,6 +30,7 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
     ida_json_put_or_null(item, "decidedBy", r->decided_by);
     ida_json_put_or_null(item, "reason", r->reason);
     ida_json_put_time(item, "endedAt", r->ended_at);
+    ida_json_put_time(item, "takenAwayAt", r->taken_away_at);
     ida_json_put_or_null(item, "taskId", r->task_id);
     ida_json_put_or_null(item, "taskState", r->task_state);
     ida_json_put_or_null(item, "error", r->task_error);
@@ -82,6 +83,7 @@ static const ida_field request[] = {OUT_TEXT("id", ALWAYS),
                                     OUT_TEXT("decidedBy", ALWAYS | OR_NULL),
                                     OUT_TEXT("reason", ALWAYS | OR_NULL),
                                     OUT_TIME("endedAt", ALWAYS | OR_NULL),
+                                    OUT_TIME("takenAwayAt", ALWAYS | OR_NULL),
                                     OUT_TEXT("taskId", ALWAYS | OR_NULL),
                                     OUT_TEXT("taskState", ALWAYS | OR_NULL),
                                     OUT_TEXT("error", ALWAYS | OR_NULL),

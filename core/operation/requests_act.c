@@ -171,8 +171,12 @@ static ida_kind decide(store *s, ida_ctx *c, void *baton)
                                   .reason = in->reason,
                                   .approved = strcmp(in->decision, "approve") == 0};
     ida_kind kind = governance_act_decide(s, c, &act);
-    call->actor = act.decided_by;
-    call->remark = ida_printf(c->pool, "told by %s", call->principal->username);
+    if (call->face == IDA_FACE_CONSOLE) {
+        call->actor = act.decided_by;
+        call->remark = ida_printf(c->pool, "told by %s", call->principal->username);
+    } else if (act.decided_by) { /* nobody has signed in: what is known is whose key it was */
+        call->remark = ida_printf(c->pool, "in the name of %s", act.decided_by);
+    }
     return kind ? kind
                 : ida_op_acted(call, s, c, &act.orders, act.upn,
                                ida_printf(c->pool, "The request of %s for %s is %s.", act.upn,

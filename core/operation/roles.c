@@ -221,10 +221,9 @@ const ida_operation ida_op_role_template = {
     .tool = "get_role_template",
     .title = "Get role template",
     .lists = 1,
-    .description =
-        "Returns one role template, by ID or name: its groups with kind, licences, "
-        "licenseCount and assignedUserCount. Find the name with list_role_templates. It does not "
-        "list the people: get_resource_access with source role_template shows who has a group by a "
-        "template.",
+    .description = "Returns one role template, by ID or name: its groups with kind, licences, "
+                   "licenseCount and assignedUserCount. Find the name with list_role_templates. "
+                   "For the people "
+                   "use get_resource_access with source role_template.",
     .output = get_result,
 };

@@ -10,6 +10,7 @@
 #include "core/model/keeps.h"
 #include "core/model/payload.h"
 #include "core/operation/op.h"
+#include "core/operation/warn.h"
 #include "core/queue/change.h"
 #include "core/store/tenant.h"
 #include "core/tenant/naming.h"
@@ -182,7 +183,10 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
                           update->photo_type, update->warnings);
         kind = queue_task_insert(s, c, task);
     }
-    return kind;
+    if (!kind && update->manager) {
+        kind = ida_op_warn_of_manager(call, s, c, task, update->manager, update->warnings);
+    }
+    return kind ? kind : ida_op_warn_of_hold(call, s, c, task, update->warnings);
 }
 
 static ida_kind work(store *s, ida_ctx *c, void *baton)

@@ -157,9 +157,14 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
             add_row(page, &rows[i], total, 1);
         }
     }
-    return kind ? kind : ida_page_result(page, total, fresh.as_of);
+    kind = kind ? kind : ida_page_result(page, total, fresh.as_of);
+    if (!kind) {
+        ida_json_put_time(call->result, "signInsAsOf", fresh.sign_ins_as_of);
+    }
+    return kind;
 }
 
+static const ida_field search_result[] = {OUT_TIME("signInsAsOf", ALWAYS | OR_NULL), OUT_END};
 static const ida_param search_params[] = {IDA_PEOPLE_PARAMS, IDA_LIST_PARAMS, {0}};
 
 const ida_operation ida_op_users_search = {
@@ -184,4 +189,5 @@ const ida_operation ida_op_users_search = {
         "(totalCount, exact up to 10,000; then totalCountIsMinimum); use get_user for all details "
         "of one person.",
     .item = ida_person_row_members,
+    .output = search_result,
 };

@@ -64,10 +64,9 @@ const ida_operation ida_op_workflows = {
     .tool = "list_workflows",
     .title = "List workflows",
     .lists = 1,
-    .description =
-        "Lists the tenant's lifecycle workflows, ordered by name: trigger (userCreate, "
-        "userUpdate, userDelete), whether active, number of actions. Use it to find the "
-        "exact name for get_workflow_runs, which shows what a workflow did. It starts nothing.",
+    .description = "Lists the tenant's lifecycle workflows, ordered by name: trigger (userCreate, "
+                   "userUpdate, userDelete), whether active, number of actions. Use it to find the "
+                   "exact name for get_workflow_runs, which shows what a workflow did.",
     .item = list_item,
 };
 
@@ -102,7 +101,7 @@ static json_t *run_json(ida_ctx *c, const ida_workflow_run *r, const queue_revok
     json_object_set_new(out, "actions", actions);
     if (strcmp(r->event_type, ida_task_type_text(IDA_USER_DELETE)) == 0) {
         json_t *revoked, *kept;
-        queue_revoked_lists(c, of, r->task_id, NULL, &revoked, &kept);
+        queue_revoked_lists(c, of, r->task_id, NULL, QUEUE_REVOKED_ALL, &revoked, &kept);
         json_object_set(out, "revoked", revoked);
         json_object_set(out, "notRevoked", kept);
     }
@@ -212,9 +211,9 @@ static const ida_field action[] = {OUT_INTEGER("position", ALWAYS),
                                    OUT_TIME("finishedAt", OR_NULL),
                                    OUT_TEXT("error", OR_NULL),
                                    OUT_END};
-static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
+static const ida_field group[] = {OUT_TEXT("id", ALWAYS),        OUT_TEXT("name", ALWAYS),
                                   OUT_TEXT("directory", ALWAYS), OUT_TEXT("reason", SOMETIMES),
-                                  OUT_END};
+                                  OUT_TEXT("kind", SOMETIMES),   OUT_END};
 const ida_field ida_revoked_members[] = {OUT_LIST("revoked", SOMETIMES, group),
                                          OUT_LIST("notRevoked", SOMETIMES, group), OUT_END};
 static const ida_field run_item[] = {OUT_TEXT("id", ALWAYS),
@@ -246,11 +245,11 @@ const ida_operation ida_op_workflow_runs = {
     .lists = 1,
     .description =
         "Lists runs of workflows, newest first, one for each workflow and triggering event, with "
-        "status and error detail of every action; a leaver's run also lists the groups that were "
-        "revoked and those that could not be, with the reason. Narrow it by workflow, user, status "
-        "and time: \"what failed this week\" is status failed with from. list_workflows shows the "
-        "names. History from before a rename stays under the former name. Depth is bounded by the "
-        "tenant's task history.",
+        "status and error detail of every action; a leaver's run also lists the groups and "
+        "licences that were revoked and those that could not be, with the reason. \"What failed "
+        "this week\" is status failed with from. list_workflows shows the names; history from "
+        "before a rename stays under the former one, which can still be asked for. Depth is "
+        "bounded by the tenant's task history.",
     .item = run_item,
     .output = runs_result,
 };

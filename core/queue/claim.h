@@ -92,6 +92,10 @@ ida_kind queue_change(store *s, ida_ctx *c, const ida_task *task, const queue_ta
 ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant,
                          const char *progress, int *full);
 
+/* Licences that the step at this position took, by name (the list ends with NULL). */
+ida_kind queue_licenses_taken(store *s, ida_ctx *c, const ida_task *task, int position,
+                              const char *const *names);
+
 /* Memberships as an offboarding finds them, on disk before the first is taken away
  * (core/queue/rehire.h); those known already stay. */
 ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task,

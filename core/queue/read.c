@@ -137,12 +137,17 @@ static ida_kind load_revoked(store *s, ida_ctx *c, ida_task *tasks, int count)
     for (int i = 0; !kind && leavers && i < count; i++) {
         for (int n = 0; n < tasks[i].step_count; n++) {
             ida_step *step = &tasks[i].steps[n];
-            if (!step->workflow && step->outcome && strcmp(step->name, "revokeMemberships") == 0) {
-                json_t *revoked, *kept;
-                queue_revoked_lists(c, of, tasks[i].id,
-                                    step->account ? step->account
-                                                  : ida_directory_name(tasks[i].directory),
-                                    &revoked, &kept);
+            int sweep = !step->workflow && strcmp(step->name, "revokeMemberships") == 0;
+            json_t *revoked, *kept;
+            if (tasks[i].type != IDA_USER_DELETE || !step->outcome || (!sweep && !step->workflow)) {
+                continue;
+            }
+            queue_revoked_lists(c, of, tasks[i].id,
+                                !sweep          ? NULL
+                                : step->account ? step->account
+                                                : ida_directory_name(tasks[i].directory),
+                                sweep ? QUEUE_REVOKED_SWEEP : step->position, &revoked, &kept);
+            if (sweep || json_array_size(revoked)) {
                 step->revoked = revoked;
                 step->not_revoked = kept;
             }

@@ -152,3 +152,29 @@ ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task,
     restoring w = {task, directory};
     return store_transaction(s, c, restored, &w);
 }
+
+typedef struct taking {
+    const ida_task *task;
+    int position;
+    const char *const *names;
+} taking;
+
+static ida_kind taken(store *s, ida_ctx *c, void *baton)
+{
+    const taking *w = baton;
+    ida_kind kind = fence(s, c, w->task);
+    for (const char *const *name = w->names; !kind && *name; name++) {
+        kind = store_write(s, c, STMT_license_taken,
+                           DB_ARGS(DB_T(w->task->id), DB_T(ida_directory_name(IDA_DIR_CLOUD)),
+                                   DB_T(*name), DB_I(w->position), DB_I(ida_now(c->env))),
+                           NULL);
+    }
+    return kind;
+}
+
+ida_kind queue_licenses_taken(store *s, ida_ctx *c, const ida_task *task, int position,
+                              const char *const *names)
+{
+    taking w = {task, position, names};
+    return names && *names ? store_transaction(s, c, taken, &w) : IDA_OK;
+}

@@ -25,18 +25,23 @@ ida_kind queue_revoked_load(store *s, ida_ctx *c, const char *const *task_ids, i
 }
 
 void queue_revoked_lists(ida_ctx *c, const queue_revoked *of, const char *task_id,
-                         const char *directory, json_t **revoked, json_t **not_revoked)
+                         const char *directory, int position, json_t **revoked,
+                         json_t **not_revoked)
 {
     *revoked = ida_json_keep(c->pool, json_array());
     *not_revoked = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < of->r.rows; i++) {
         const row_membership_end *row = DB_ROW(membership_end, &of->r, i);
         if (strcmp(row->task_id.text, task_id) != 0 ||
-            (directory && strcmp(row->directory.text, directory) != 0)) {
+            (directory && strcmp(row->directory.text, directory) != 0) ||
+            (position != QUEUE_REVOKED_ALL && row->position.number != position)) {
             continue;
         }
         json_t *one = ida_json_texts("id", row->group_id.text, "name", row->group_name.text,
                                      "directory", row->directory.text, NULL);
+        if (strcmp(row->kind.text, "group") != 0) {
+            ida_json_put(one, "kind", row->kind.text);
+        }
         if (!row->revoked_at.number) {
             ida_json_put(one, "reason", row->reason.text);
         }

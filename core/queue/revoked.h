@@ -11,9 +11,13 @@ typedef struct queue_revoked queue_revoked;
 /* Of the tasks with these IDs, in one statement. */
 ida_kind queue_revoked_load(store *s, ida_ctx *c, const char *const *task_ids, int count,
                             const queue_revoked **out);
+#define QUEUE_REVOKED_SWEEP 0
+#define QUEUE_REVOKED_ALL (-1)
 /* Of one of the tasks, in one directory (NULL: both): [{id, name, directory}] of what was revoked,
- * the same with `reason` of what could not be. Of the pool. */
+ * the same with `reason` of what could not be. `position`: what the action at this position took,
+ * or one of the words above. A licence has `kind` "license" and is its own ID. Of the pool. */
 void queue_revoked_lists(ida_ctx *c, const queue_revoked *of, const char *task_id,
-                         const char *directory, json_t **revoked, json_t **not_revoked);
+                         const char *directory, int position, json_t **revoked,
+                         json_t **not_revoked);
 
 #endif

@@ -1,6 +1,9 @@
 /* Owns the history of workflow runs. Must not know how an action is carried out. */
 #include "core/queue/workflow.h"
 
+#include <string.h>
+
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/store/rows.h"
 
@@ -25,6 +28,33 @@ static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *wo
                ? kind
                : ida_fail(c, IDA_INTERNAL_ERROR, "The run of the workflow %s for task %s is lost.",
                           workflow, task->id);
+}
+
+static ida_kind without_actions(store *s, ida_ctx *c, const ida_task *task, const char *workflow)
+{
+    const char *run_id;
+    ida_kind kind = begin(s, c, task, workflow, task->started_at, &run_id);
+    return kind ? kind
+                : store_write(s, c, STMT_workflow_run_set,
+                              DB_ARGS(DB_T(run_id), DB_T("done"), DB_I(ida_now(c->env))), NULL);
+}
+
+ida_kind queue_workflows_without_actions(store *s, ida_ctx *c, const ida_task *task,
+                                         const json_t *workflows)
+{
+    const json_t *workflow;
+    ida_kind kind = IDA_OK;
+    size_t i;
+    json_array_foreach ((json_t *)workflows, i, workflow) {
+        const char *name = ida_json_string(workflow, "name"),
+                   *trigger = ida_json_string(workflow, "trigger");
+        if (!kind && name && trigger && strcmp(trigger, ida_task_type_text(task->type)) == 0 &&
+            !json_is_false(json_object_get(workflow, "active")) &&
+            !json_array_size(json_object_get(workflow, "actions"))) {
+            kind = without_actions(s, c, task, name);
+        }
+    }
+    return kind;
 }
 
 typedef struct telling {

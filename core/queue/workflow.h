@@ -17,6 +17,11 @@ typedef struct queue_workflow_news {
     int run_ended;
 } queue_workflow_news;
 
+/* The workflows (of the document) that this task triggers and that have no action: their runs,
+ * which are done with the task. In the transaction that ends it. */
+ida_kind queue_workflows_without_actions(store *s, ida_ctx *c, const ida_task *task,
+                                         const json_t *workflows);
+
 /* Begins the run at the first news of it: its actions are those of the task's steps on disk,
  * `pending`. Not fenced: belongs into the transaction of a fenced write of core/queue/claim.h. */
 ida_kind queue_workflow_tell(store *s, ida_ctx *c, const ida_task *task,

@@ -47,6 +47,7 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     key->tenant_revision = row->tenant_revision.number;
     p->from = row->allowed_from.text;
     p->concurrency = (unsigned)row->concurrency.number;
+    p->decisions = row->decisions.number != 0;
     key->key_hash = row->key_hash.text;
     return IDA_OK;
 }
@@ -65,14 +66,14 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    kind = store_write(s, c, STMT_key_create,
-                       DB_ARGS(DB_T(p->company), DB_T(p->username), DB_T(w->key_hash),
-                               DB_T(ida_access_level_text(p->access)),
-                               DB_T(p->label ? p->label : ""),
-                               DB_T(ida_rate_text(c->pool, &p->rate)), DB_I(p->expires_at),
-                               DB_I(ida_now(c->env)), DB_T(p->from), DB_T(w->created_by),
-                               DB_T(ida_areas_text(c->pool, p->areas)), DB_I(p->concurrency)),
-                       &r);
+    kind = store_write(
+        s, c, STMT_key_create,
+        DB_ARGS(DB_T(p->company), DB_T(p->username), DB_T(w->key_hash),
+                DB_T(ida_access_level_text(p->access)), DB_T(p->label ? p->label : ""),
+                DB_T(ida_rate_text(c->pool, &p->rate)), DB_I(p->expires_at), DB_I(ida_now(c->env)),
+                DB_T(p->from), DB_T(w->created_by), DB_T(ida_areas_text(c->pool, p->areas)),
+                DB_I(p->concurrency), DB_I(p->decisions != 0)),
+        &r);
     if (!kind && !r.changes) {
         kind = ida_fail(c, IDA_CONFLICT, "The company %s has an API user %s already.", p->company,
                         p->username);
@@ -128,6 +129,7 @@ static void listed(const db_result *r, int row, void *out)
                                             .from = k->allowed_from.text,
                                             .scopes = k->scopes.text,
                                             .concurrency = k->concurrency.number,
+                                            .decisions = k->decisions.number != 0,
                                             .expires_at = k->expires_at.number,
                                             .created_at = k->created_at.number,
                                             .last_used_at = k->last_used_at.number,

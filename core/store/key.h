@@ -39,7 +39,7 @@ typedef struct store_key_row {
     int64_t concurrency; /* 0: none */
     int64_t expires_at, created_at;
     int64_t last_used_at; /* of the newest call in the audit log; 0 when it holds none */
-    int disabled;
+    int disabled, decisions;
 } store_key_row;
 /* By username, behind `after` ("" at first), at most `limit`. Never hashes. */
 ida_kind store_key_list(store *s, ida_ctx *c, const char *company, const char *after, int limit,

@@ -132,6 +132,10 @@ ida_kind ida_new_key_check(ida_ctx *c, const ida_tenant *tenant, const ida_new_k
     if (given->concurrency) {
         check_concurrency(c, given->concurrency, as->concurrency, out);
     }
+    if (given->decisions && out->access != IDA_ACCESS_FULL) {
+        ida_fault_add(c, as->decisions, "is for keys with full access: a decision is a write");
+    }
+    out->decisions = given->decisions != NULL;
     if (!given->expires) {
         return default_expiry(c, tenant, &out->expires_at);
     }
@@ -149,5 +153,8 @@ json_t *ida_new_key_json(apr_pool_t *pool, const ida_principal *principal, const
         json_sprintf("%s:%s:%s", principal->company, principal->username, key));
     ida_json_put_time(shown, "expiresAt", principal->expires_at);
     ida_json_put(shown, "scopes", ida_areas_text(pool, principal->areas));
+    if (principal->decisions) {
+        json_object_set_new(shown, "decisions", json_true());
+    }
     return shown;
 }

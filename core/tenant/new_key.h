@@ -19,6 +19,7 @@ typedef struct ida_new_key {
     const char *rate, *from; /* from: networks with commas between */
     const char *scopes;      /* names with commas between; of a read-only key alone */
     const char *concurrency; /* a whole number, 1 to IDA_CONCURRENCY_MAX */
+    const char *decisions;   /* not NULL: it may carry decisions; of keys that may write */
 } ida_new_key;
 
 /* Fills `out` but for its company. Each fault is noted (ida_fault_add) under the name that `as` has

@@ -368,6 +368,37 @@ sub refused_credentials {
         expireTokens => JSON::PP::true());
 }
 
+# A leaver who is enabled by hand is told as enabled as soon as the directory has been looked at,
+# not when our own word has become old.
+sub enabled_by_hand {
+    my $made = join_now(firstname => 'Back', surname => 'Byhand');
+    $stack->wait_task($made->{taskId});
+    my $upn = $made->{userPrincipalName};
+    $stack->wait_task($stack->delete('/v1/api/user', { userPrincipalName => $upn,
+        time => '00:00' })->{json}{data}{taskId});
+    my $shown = sub { $stack->get("/v1/api/user/details?user=$upn")->{json}{data} };
+    is($shown->()->{user}{status}, 'disabled', 'offboarded');
+    my $id = $cloud->user($upn)->{id};
+    $cloud->api(PATCH => "/users/$id", json => { accountEnabled => JSON::PP::true() });
+    ok(within(sub { $shown->()->{user}{status} eq 'active' }),
+        'enabled by hand it is told as that');
+}
+
+# What we wrote and the directory has not shown yet is as of the write, however new the rest is.
+sub own_word_has_its_time {
+    my $upn = "eva.berg\@$domain";
+    my $of = sub { my ($path) = @_; return $stack->get("/v1/api/$path")->{json}{data} };
+    $cloud->control(settings => { lag => { delta => $long_lag } });
+    $stack->wait_task($stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => $upn,
+        office => 'Kontor 7' })->{json}{data}{taskId});
+    my $older = sub { my $all = $of->('users?limit=1')->{asOf};
+        return $of->("user/details?user=$upn")->{asOf} lt $all };
+    ok(within($older), 'older than what synchronisations have shown since');
+    is($of->("user/details?user=$upn")->{user}{office}, 'Kontor 7', 'and told all the same');
+    $cloud->control(settings => { lag => {} });
+    ok(within(sub { !$older->() }), 'until one has shown it');
+}
+
 sub manager_from_queue {
     my ($date, $time) = wall(time + 3600);
     my $boss = join_now(firstname => 'New', surname => 'Boss', date => $date, time => $time);
@@ -396,11 +427,14 @@ on_one_engine {
     my %parts = (at_the_minute => \&at_the_minute, disabled_and_bare => \&disabled_and_bare,
         name_taken_meanwhile => \&name_taken_meanwhile, late_replicas => \&late_replicas,
         photo_without_mailbox => \&photo_without_mailbox, refused_for_good => \&refused_for_good,
-        comes_back => \&comes_back, manager_from_queue => \&manager_from_queue,
+        comes_back => \&comes_back, enabled_by_hand => \&enabled_by_hand,
+        own_word_has_its_time => \&own_word_has_its_time,
+        manager_from_queue => \&manager_from_queue,
         told_meanwhile => \&told_meanwhile, refused_credentials => \&refused_credentials,
         never_seen => \&never_seen);
     subtest($_ => $parts{$_}) for qw(at_the_minute disabled_and_bare name_taken_meanwhile
-        manager_from_queue late_replicas photo_without_mailbox never_seen refused_for_good
+        enabled_by_hand own_word_has_its_time manager_from_queue late_replicas
+        photo_without_mailbox never_seen refused_for_good
         comes_back told_meanwhile refused_credentials);
     is($cloud->counters->{internalErrors} // 0, 0, 'the emulator had no fault of its own');
     is_deeply([grep { $_ > 1 } values %{ $cloud->counters->{createdByMarker} }], [],

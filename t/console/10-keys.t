@@ -73,7 +73,7 @@ sub create {
     is_deeply($row, { username => 'hr-new', accessLevel => 'full', label => "L\x{f6}ner",
         state => 'active', createdBy => 'administrator', expiresAt => $shown->{expiresAt},
         rateLimit => '10/60s', from => ['127.0.0.0/8', '::1/128'], scopes => [],
-        concurrency => undef }, 'in the list');
+        concurrency => undef, decisions => JSON::PP::false() }, 'in the list');
     $stack->ctl_ok('key', 'create', 'nordic', 'crowd', '--access', 'read-only', '--concurrency', 3);
     is(row('crowd')->{concurrency}, 3, 'how many at the same time');
     refused(make({ username => 'hr-new', accessLevel => 'full' }), 409, 'keyExists', 'twice');

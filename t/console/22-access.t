@@ -157,8 +157,14 @@ sub by_rest {
     my $id   = ask('CRM', 'bo.ek');
     my $list = $stack->get('/v1/api/access-requests?state=open')->{json}{data};
     is_deeply([map { $_->{id} } @{ $list->{items} }], [$id], 'REST lists them');
+    my $without = $stack->post('/v1/api/access-request/decision', { requestId => $id,
+        decision => 'deny', approver => upn('eva.berg') });
+    is($without->{status}, 403, 'a key carries no decisions unless it was made for them');
+    like($without->{json}{error}{message}, qr/key create --decisions/, 'which it is told');
+    is($stack->ctl('key', 'create', 'nordic', 'hr-odd', '--access', 'read-only',
+        '--decisions')->{exit}, 1, 'a key that reads cannot be made for them');
     my $decide = sub { my (%body) = @_; return $stack->post('/v1/api/access-request/decision',
-        { requestId => $id, decision => 'deny', %body }) };
+        { requestId => $id, decision => 'deny', %body }, key => 'tickets') };
     is($decide->()->{status}, 400, 'who decides must be said');
     is($decide->(approver => upn('bo.ek'))->{status}, 403, 'an approver');
     is($decide->(approver => upn('eva.berg'), reason => 'no', comment => 'no')->{status}, 400,
@@ -167,6 +173,11 @@ sub by_rest {
         'denied');
     is_deeply([grep {/unknown/} @{ $denied->{warnings} }], ['unknown member "why" was ignored'],
         'what was ignored is named in this body, too');
+    my $record;
+    within(sub { ($record) = @{ data(auditor => '/audit', { action => 'request.deny',
+        category => 'api' })->{items} } });
+    is("$record->{actor}: $record->{detail}", 'ticket-system: in the name of ' . upn('eva.berg'),
+        'recorded as the key\'s');
     is_deeply([@{ $stack->get('/v1/api/access-requests')->{json}{data}{items}[0] }{qw(state
         reason)}], ['denied', 'no'], 'it is, with the comment');
     is($stack->post('/v1/api/access-request/decision', { requestId => $id, decision => 'deny',
@@ -180,6 +191,7 @@ sub by_rest {
     my $carry = sub { my ($number, %body) = @_;
         return $stack->post('/v1/api/access-request/decision', { requestId => $ticket,
             decision => 'approve', approver => upn('eva.berg'), reason => $number, %body },
+            key => 'tickets',
             headers => { 'Idempotency-Key' => $number }) };
     my $first = $carry->('ticket-1');
     is($first->{status}, 200, 'approved') or diag $first->{body};
@@ -196,7 +208,7 @@ sub by_rest {
     good($as{operator}->post('/access-request/end', { requestId => $ticket }), 'ended');
     my $own = ask('Own', 'eva.berg');
     my $refused = $stack->post('/v1/api/access-request/decision', { requestId => $own,
-        decision => 'approve', approver => upn('eva.berg') });
+        decision => 'approve', approver => upn('eva.berg') }, key => 'tickets');
     is($refused->{status}, 403, 'the requester decides nothing');
     like($refused->{json}{error}{message}, qr/asked for it and decides nothing/, 'and is told so');
     good($as{operator}->post('/access-request/end', { requestId => $own }), 'withdrawn');
@@ -257,6 +269,7 @@ for_each_stack {
     subtest 'the module is off' => \&module_off;
 } one_engine =>
     'ops/07-access proves the rows of templates, requests and grants on both engines',
+    keys => { tickets => ['ticket-system', 'full', '--decisions'] },
     httpd => { rate_limits => { person => '100000/60s' },
     console => "    IdAdminConsoleRole approver * \"%{REMOTE_USER} =~ /^(eva|nobody)\$/\"\n"
         . "    IdAdminConsolePerson \"%{HTTP:X-Person}\"\n" };

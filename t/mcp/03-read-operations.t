@@ -74,7 +74,8 @@ sub reports_and_jobs {
 
 sub searching {
     my $all = data('/users', { limit => 200 });
-    is(members($all), 'asOf items nextCursor totalCount totalCountIsMinimum', 'members of a list');
+    is(members($all), 'asOf items nextCursor signInsAsOf totalCount totalCountIsMinimum',
+        'members of a list');
     ok(!$all->{totalCountIsMinimum}, 'a count that is exact');
     is($all->{totalCount}, scalar @{ $all->{items} }, 'all on one page');
     is($all->{nextCursor}, undef, 'which is the last');

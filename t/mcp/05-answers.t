@@ -91,9 +91,10 @@ sub access {
     my $nils = row_of(data('/user/access', user => $made->{userPrincipalName}), 'VPN users');
     my ($run) = @{ data('/workflow/runs', workflow => 'Joiner')->{items} };
     is($nils->{source}, 'direct', 'what a workflow gave is direct');
+    like($nils->{grantedBy}{at}, qr/^\d{4}-/, 'when');
     is_deeply($nils->{grantedBy}, { type => 'workflow', name => 'Joiner', runId => $run->{id},
-        taskId => $made->{taskId} }, 'with workflow and run');
-    like($nils->{grantedAt}, qr/^\d{4}-/, 'and when');
+        taskId => $made->{taskId}, at => $nils->{grantedBy}{at} }, 'with workflow and run');
+    is($nils->{grantedAt}, undef, 'a time of granting is of requests');
     my $vpn = data('/resource/access', resource => 'VPN users');
     is_deeply([map { $_->{grantedBy}{runId} } grep { $_->{user}{userPrincipalName}
         eq $made->{userPrincipalName} } @{ $vpn->{items} }], [$run->{id}],
@@ -105,6 +106,9 @@ sub access {
     is_deeply([map { $_->{user}{status} } @{ $vpn->{items} }], [('active') x @{ $vpn->{items} }],
         'their status');
     my $id = $vpn->{resource}{id};
+    my $service = data('/resource/access', resource => 'crm Administration');
+    is("$service->{resource}{name}: $service->{resource}{service}",
+        'CRM admins: CRM administration', 'a service of the catalog stands for its group');
     refused('/resource/access', { resource => 'VPN' }, 404,
         qr/^resource: .*Did you mean .*"VPN users" \(\Q$id\E\)/, 'a word leads to the group');
     refused('/resource/access', { resource => 'users vpn' }, 404, qr/"VPN users"/, 'words too');
@@ -115,6 +119,73 @@ sub access {
     my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
     like($mcp->call(get_resource_access => { resource => 'VPN' })->{failed}, qr/VPN users.*\)\?$/,
         'a tool error holds all of it');
+}
+
+sub by_hand {
+    my ($change, $uid, $group) = @_;
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::group_dn($group)
+        . "\nchangetype: modify\n$change: member\nmember: "
+        . Idadmin::Test::Slapd::user_dn($uid) . "\n");
+    within(sub { !!row_of(data('/user/access', user => "$uid\@$d"), $group)->{source}
+        == ($change eq 'add') }) or fail("$uid $change $group is synchronised");
+}
+
+# The log says how much it leaves out; who asks for a person's or the API's calls, or for what did
+# not end well, is shown all of them.
+sub what_is_left_out {
+    my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
+    $mcp->call(get_user => { user => 'nobody@nowhere.example' });
+    $mcp->call(search_users => { query => 'bo' });
+    my $is = sub { my (%of) = @_; return data('/audit', limit => 200, %of) };
+    ok(within(sub { ($is->()->{note} // '')
+        =~ /^(?:At least )?\d+ calls that only read.*includeReads/ }),
+        'the log says how many reads it leaves out');
+    my ($left_out) = $is->()->{note} =~ /(\d+)/;
+    cmp_ok($left_out, '>', 3, 'some');
+    is($is->(%$_)->{note}, undef, join ' ', 'nothing is left out of', %$_)
+        for { actor => 'hr-read' }, { category => 'api' }, { includeReads => 'true' },
+        { outcome => 'toolError' };
+    ok(within(sub { grep { ($_->{endpoint} // '') =~ /get_user$/ }
+        @{ $is->(outcome => 'toolError')->{items} } }), 'a tool call that failed is found');
+    ok((grep { ($_->{endpoint} // '') =~ /get_user$/ } @{ $is->(outcome => 'refused')->{items} }),
+        'also as one that was refused');
+    ok((grep { $_->{action} eq 'users.search' && $_->{outcome} eq 'ok' }
+        @{ $is->(actor => 'hr-read')->{items} }), 'and what a key has read by its name');
+}
+
+# A membership that was taken away and is given by hand is not what it was before; one that a rehire
+# gave back is the rehire's.
+sub history {
+    my $row = sub { row_of(data('/user/access', user => "$_[0]\@$d"), $_[1]) };
+    by_hand(delete => 'bo.ek', $_) for 'CRM admins', 'Sales team';
+    my ($request) = grep { $_->{requester}{userPrincipalName} eq "bo.ek\@$d"
+        && $_->{state} eq 'approved' } @{ data('/access-requests')->{items} };
+    ok(within(sub { ($request) = grep { $_->{id} eq $request->{id} }
+        @{ data('/access-requests')->{items} }; $request->{takenAwayAt} }),
+        'an approved request says that its group was taken away');
+    by_hand(add => 'bo.ek', $_) for 'CRM admins', 'Sales team';
+    for my $group ('CRM admins', 'Sales team') {
+        my $now = $row->('bo.ek', $group);
+        is("$now->{source} " . ($now->{grantedBy} // 'null'), 'direct null',
+            "$group, given again by hand, is nobody's grant");
+    }
+    my $made = $stack->post('/v1/api/user', { firstname => 'Ada', surname => 'Åter',
+        employeeId => 'E-BACK' })->{json}{data};
+    $stack->wait_task($made->{taskId});
+    my ($uid) = $made->{userPrincipalName} =~ /^(.*)@/;
+    is($row->($uid, 'VPN users')->{grantedBy}{type}, 'workflow', 'the first hire');
+    by_hand(delete => $uid, 'VPN users');
+    by_hand(add => $uid, 'VPN users');
+    is($row->($uid, 'VPN users')->{grantedBy}, undef, 'is not told of what a person did since');
+    $stack->wait_task($stack->delete('/v1/api/user', { userPrincipalName =>
+        $made->{userPrincipalName}, time => '00:00' })->{json}{data}{taskId});
+    my $back = $stack->post('/v1/api/user', { firstname => 'Ada', surname => 'Åter',
+        employeeId => 'E-BACK', rehire => 'restore' });
+    my $task = $stack->wait_task($back->{json}{data}{taskId});
+    my $by = $row->($uid, 'VPN users')->{grantedBy};
+    is("$by->{type} $by->{taskId}", "restore $task->{id}",
+        'what a rehire gave back is the rehire\'s') or diag explain $back->{json}, $task;
+    like($by->{at}, qr/^\d{4}-/, 'and when');
 }
 
 sub upns { my ($section) = @_;
@@ -183,6 +254,9 @@ sub runs {
     my $run = data('/workflow/runs', workflow => 'LEAVER')->{items}[0];
     is_deeply([@$run{qw(revoked notRevoked)}], [@$step{qw(revoked notRevoked)}],
         'the run lists the same, the workflow found in any case');
+    my ($empty) = @{ data('/workflow/runs', workflow => 'Empty')->{items} };
+    is($empty->{status} . @{ $empty->{actions} }, 'done0',
+        'a workflow without actions has runs, too');
     my $of = data('/workflow/runs', user => "Carin.Sjoberg\@$d");
     is_deeply([map { $_->{id} } @{ $of->{items} }], [$run->{id}], 'runs for one person');
     is($of->{items}[0]{workflow}, 'Leaver', 'which tell their workflow');
@@ -223,7 +297,8 @@ for_each_stack {
     $stack->wait_task($_) for @{ $assigned->{tasks} };
     subtest $_->[0] => $_->[1] for ['a person' => \&person],
         ['access' => \&access], ['hygiene' => \&hygiene],
-        ['runs' => \&runs];
+        ['runs' => \&runs], ['history' => \&history],
+        ['what is left out' => \&what_is_left_out];
 } one_engine =>
     'unit/operation and mcp/03-read-operations prove the statements on both engines',
     slapd => { ldif => $ldif }, tenant => {
@@ -231,6 +306,7 @@ for_each_stack {
     roleTemplates => [{ name => 'Sales', groups => ['Sales team'], licenses => [] }],
     workflows => [{ name => 'Joiner', trigger => 'userCreate',
         actions => [{ type => 'addToGroup', group => 'VPN users' }] },
+        { name => 'Empty', trigger => 'userCreate', actions => [] },
         { name => 'Leaver', trigger => 'userDelete', actions => [{ type => 'removeLicenses' }] }],
     accessCatalog => [{ service => 'CRM administration', group => 'CRM admins',
         approvers => ["eva.berg\@$d"] }],

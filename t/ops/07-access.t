@@ -338,8 +338,9 @@ sub comes_back {
         'given back');
     is_deeply([grep { !ldap_has($_, 'tove.ahlgren') } @$before], [], 'in the directory');
     my $access = access_of('tove.ahlgren');
-    is_deeply([map { [$access->{$_}{source}, $access->{$_}{grantedBy}] } @granted],
-        [(['direct', undef]) x 2], 'as direct memberships');
+    is_deeply([map { [$access->{$_}{source}, @{ $access->{$_}{grantedBy} }{qw(type taskId)}] }
+        @granted], [(['direct', 'restore', $task->{id}]) x 2],
+        'as direct memberships, which the rehire gave');
     is_deeply($stack->ctl_ok('role', 'list', 'nordic', upn('tove.ahlgren'), '--json'), [],
         'no template is assigned');
     is_deeply([sort map { $_->{requester} eq upn('tove.ahlgren') ? $_->{state}

@@ -105,25 +105,55 @@ sub name_taken_meanwhile {
     is($stack->slapd->user('taken.name')->{sn}[0], 'Other', 'the other entry is as it was');
 }
 
-# The manager is a queued creation of the same minute.
+# A manager who comes later than the person: the answer names the day, nothing waits for it, and a
+# task of its own sets the manager then.
 sub manager_from_queue {
     my ($date, $time) = wall(time + 3600);
     my $boss = $stack->post('/v1/api/user',
         { firstname => 'New', surname => 'Boss', date => $date, time => $time })->{json}{data};
-    my $junior = $stack->post('/v1/api/user',
-        { firstname => 'New', surname => 'Junior', manager => $boss->{userPrincipalName},
-        date => $date, time => $time })->{json}{data};
-    $stack->ctl_ok('task', 'reschedule', 'nordic', $junior->{taskId}, wall(time - 120));
-    ok(within(sub { my $t = $stack->task($junior->{taskId});
-        $t->{state} eq 'queued' && $t->{attempts} > 0 }),
-        'the manager is not there yet: the task waits');
-    like($stack->task($junior->{taskId})->{error}, qr/new\.boss/, 'with a readable reason');
-    $stack->ctl_ok('task', 'reschedule', 'nordic', $boss->{taskId}, wall(time - 120));
+    my $junior = $stack->post('/v1/api/user', { firstname => 'New', surname => 'Junior',
+        manager => $boss->{userPrincipalName} })->{json}{data};
+    like("@{ $junior->{warnings} }",
+        qr/manager: new\.boss\S* is created later .*\Q$date\E.*\Q$boss->{taskId}\E/,
+        'a warning names the day');
+    my $task = $stack->wait_task($junior->{taskId});
+    is("$task->{state} " . outcomes($task)->{setManager}, 'done skipped',
+        'the person is not kept waiting');
+    like("@{ $task->{warnings} }", qr/new\.boss\S* is created at .*\Q$date\E/,
+        'the task says so too');
+    my ($later) = $task->{warnings}[0] =~ /task (\S+) sets it then/;
+    my $waits = $stack->task($later);
+    is("$waits->{type} $waits->{state} $waits->{scheduledAt}",
+        "userUpdate queued $boss->{scheduledAt}", 'a task waits for that day');
+    $stack->ctl_ok('task', 'reschedule', 'nordic', $_, wall(time - 120))
+        for $boss->{taskId}, $later;
     $stack->wait_task($boss->{taskId});
-    is(outcomes($stack->wait_task($junior->{taskId}))->{setManager}, 'done',
-        'once the manager exists the step is done');
+    is(outcomes($stack->wait_task($later))->{setManager}, 'done', 'and sets the manager');
     is($stack->slapd->user('new.junior')->{manager}[0],
         'uid=new.boss,ou=people,dc=nordic,dc=example', 'in the directory too');
+}
+
+# What is queued for a held directory says that it will wait, and since when.
+sub held_directory {
+    my $at = int(time) * 1000 - 3_600_000;
+    my $hold = sub { $stack->sql("UPDATE directory_state SET hold_reason = "
+        . ($_[0] ? "'no answer'" : 'NULL') . ", hold_since = $at, hold_until = "
+        . ($_[0] ? $at * 2 : 0) . " WHERE tenant_id = 'nordic'") };
+    $hold->(1);
+    my ($date, $time) = wall(time + 7200);
+    my ($day, $clock) = wall(time - 3600);
+    my $held = qr/The directory onPremises is held since .*\Q$clock\E.*: no answer/;
+    for (['POST', firstname => 'Held', surname => 'Back'],
+        ['PATCH', userPrincipalName => "eva.berg\@$domain", jobTitle => 'Held'],
+        ['DELETE', userPrincipalName => "eva.berg\@$domain"]) {
+        my ($method, %body) = @$_;
+        my $answer = $stack->call($method, '/v1/api/user',
+            json => { %body, date => $date, time => $time });
+        like("@{ $answer->{json}{data}{warnings} }", $held, "$method into a held directory warns")
+            or diag $answer->{body};
+        $stack->delete("/v1/api/task?id=$answer->{json}{data}{taskId}");
+    }
+    $hold->(0);
 }
 
 # Changes that others make in the directory reach the look-up.
@@ -167,10 +197,11 @@ for_each_engine {
     $stack->worker->expect_log(qr/IDA0414/);
     my %parts = (at_the_minute => \&at_the_minute, last_member => \&last_member,
         now_and_disabled => \&now_and_disabled, name_taken_meanwhile => \&name_taken_meanwhile,
-        manager_from_queue => \&manager_from_queue, changes_arrive => \&changes_arrive,
+        manager_from_queue => \&manager_from_queue,
+        held_directory => \&held_directory, changes_arrive => \&changes_arrive,
         audit => \&audit);
     subtest($_ => $parts{$_}) for qw(at_the_minute last_member now_and_disabled name_taken_meanwhile
-        manager_from_queue changes_arrive audit);
+        manager_from_queue held_directory changes_arrive audit);
     is($stack->worker->stop, 0, 'the worker ends cleanly');
     $stack->stop;
 };

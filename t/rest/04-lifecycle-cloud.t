@@ -127,6 +127,13 @@ $task = done($stack->delete('/v1/api/user',
     { userPrincipalName => $rut->{userPrincipalName}, time => '00:00' }));
 is(step($task, 'Leaver/1 removeLicenses')->{outcome}, 'done', 'what she has is taken away')
     or diag(json_text($task));
+my $taken = step($task, 'Leaver/1 removeLicenses')->{revoked} // [];
+my @taken = map { [@$_{qw(name kind)}] } @$taken;
+cmp_ok(scalar @taken, '>=', 1, 'licences that an action took stand among what was revoked');
+is_deeply([grep { $_->[1] ne 'license' || $_->[0] !~ /^[A-Z]/ } @taken], [], 'by name');
+my $run = $stack->get('/v1/api/workflow/runs?workflow=Leaver&limit=1')->{json}{data}{items}[0];
+is_deeply([grep { ($_->{kind} // '') eq 'license' } @{ $run->{revoked} }],
+    $taken, 'also in the run');
 is_deeply($cloud->user($rut->{id})->{assignedLicenses}, [], 'also what no reading shows');
 $cloud->control(settings => { lag => {} });
 is($stack->worker->stop, 0, 'the worker ends cleanly');

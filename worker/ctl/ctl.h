@@ -15,7 +15,7 @@
 #define CTL_USAGE 2
 
 #define CTL_MAX_ARGUMENTS 4
-#define CTL_MAX_OPTIONS 8
+#define CTL_MAX_OPTIONS 10
 
 typedef struct ctl_option {
     const char *name;  /* without "--"; NULL ends the list */

@@ -66,8 +66,7 @@ static int evidence(ctl_call *ctl)
     if (!ctl_json(ctl, document)) {
         print(ctl, document);
     }
-    return json_is_true(json_object_get(json_object_get(document, "chain"), "whole")) ? CTL_DONE
-                                                                                      : CTL_FAILED;
+    return json_is_true(json_object_get(document, "complete")) ? CTL_DONE : CTL_FAILED;
 }
 
 const ctl_command ctl_evidence_commands[] = {
@@ -79,8 +78,8 @@ const ctl_command ctl_evidence_commands[] = {
      "Show what was taken from a leaver, when and by which task, with the audit records that prove "
      "it.",
      "Says what is not proven as well: steps that failed or whose outcome is unknown, memberships "
-     "that stayed or came back, what was asked for since. Walks the whole audit chain; exit status "
-     "1 when it is broken.",
+     "that stayed or came back, what was asked for since. Walks the whole audit chain. Exit status "
+     "1 when something is not proven, the chain included.",
      {{NULL, NULL, NULL}},
      evidence},
     {0},

@@ -59,8 +59,9 @@ static ida_kind delete_in(store *s, ida_ctx *c, void *baton)
 /* Checks what was given against the tenant's zone; its parameters for the audit record. */
 static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_work *work)
 {
-    static const ida_new_key as = {"USERNAME",     "--access", "--label",  "--expires",
-                                   "--rate-limit", "--from",   "--scopes", "--concurrency"};
+    static const ida_new_key as = {"USERNAME",  "--access",      "--label",
+                                   "--expires", "--rate-limit",  "--from",
+                                   "--scopes",  "--concurrency", "--decisions"};
     ida_tenant *tenant;
     ida_principal *p = &work->principal;
     ida_kind kind = ctl_tenant_exists(ctl, s, p->company);
@@ -76,6 +77,9 @@ static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_wor
         ida_json_put(parameters, "from", p->from);
         ida_json_put(parameters, "scopes", ida_areas_text(ctl->pool, p->areas));
         ida_json_put(parameters, "concurrency", given->concurrency);
+        if (p->decisions) {
+            json_object_set_new(parameters, "decisions", json_true());
+        }
         work->parameters = ida_json_text(ctl->pool, parameters);
     }
     return kind;
@@ -111,7 +115,8 @@ static int create(ctl_call *ctl)
                                .rate = ctl_value(ctl, "rate-limit"),
                                .from = ctl_value(ctl, "from"),
                                .scopes = ctl_value(ctl, "scopes"),
-                               .concurrency = ctl_value(ctl, "concurrency")};
+                               .concurrency = ctl_value(ctl, "concurrency"),
+                               .decisions = ctl_value(ctl, "decisions")};
     ida_rate rate;
     const char *fault = given.rate ? ida_rate_parse(given.rate, &rate) : NULL;
     if (!given.access || ida_access_level_parse(given.access) < 0) {
@@ -147,25 +152,20 @@ static json_t *row_json(const store_key_row *row)
     ida_json_put_or_null(item, "scopes", row->scopes);
     json_object_set_new(item, "concurrency",
                         row->concurrency ? json_integer(row->concurrency) : json_null());
+    json_object_set_new(item, "decisions", json_boolean(row->decisions));
     ida_json_put_time(item, "lastUsedAt", row->last_used_at);
     return item;
 }
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {{"USERNAME", "username"},
-                                         {"ACCESS", "accessLevel"},
-                                         {"LABEL", "label"},
-                                         {"RATE LIMIT", "rateLimit"},
-                                         {"EXPIRES", "expiresAt"},
-                                         {"DISABLED", "disabled"},
-                                         {"CREATED", "createdAt"},
-                                         {"BY", "createdBy"},
-                                         {"LAST USED", "lastUsedAt"},
-                                         {"FROM", "from"},
-                                         {"SCOPES", "scopes"},
-                                         {"AT ONCE", "concurrency"},
-                                         {NULL, NULL}};
+    static const ctl_column columns[] = {{"USERNAME", "username"},    {"ACCESS", "accessLevel"},
+                                         {"LABEL", "label"},          {"RATE LIMIT", "rateLimit"},
+                                         {"EXPIRES", "expiresAt"},    {"DISABLED", "disabled"},
+                                         {"CREATED", "createdAt"},    {"BY", "createdBy"},
+                                         {"LAST USED", "lastUsedAt"}, {"FROM", "from"},
+                                         {"SCOPES", "scopes"},        {"AT ONCE", "concurrency"},
+                                         {"DECISIONS", "decisions"},  {NULL, NULL}};
     store *s = ctl_store(ctl, DB_REQUEST);
     const store_key_row *rows;
     int count = 0;
@@ -244,6 +244,9 @@ const ctl_command ctl_key_commands[] = {
        "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
       {"concurrency", "N",
        "requests of the key that may be under way at the same time, 1 to 1000; else 16"},
+      {"decisions", NULL,
+       "the key may carry decisions of approvers (POST /v1/api/access-request/decision), such as "
+       "those of a ticket system; else it may not"},
       {"from", "CIDR,...",
        "networks it may be used from, such as 192.0.2.0/24,2001:db8::/32; else from anywhere"},
       {"scopes", "NAME,...",

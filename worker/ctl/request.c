@@ -24,6 +24,7 @@ static json_t *request_json(ctl_call *ctl, const ida_access_request *r)
     ida_json_put_or_null(row, "decidedBy", r->decided_by);
     ida_json_put_or_null(row, "reason", r->reason);
     ida_json_put_time(row, "endedAt", r->ended_at);
+    ida_json_put_time(row, "takenAwayAt", r->taken_away_at);
     ida_json_put_or_null(row, "taskId", r->task_id);
     ida_json_put_or_null(row, "taskState", r->task_state);
     ida_json_put_or_null(row, "error", r->task_error);

@@ -46,6 +46,8 @@ typedef struct directory_error {
     int retry_after_s;
     int unkept; /* of INVALID: the directory has no place for the field, or for values of this kind
                  */
+    const char *const *taken; /* of set_licenses: names of those that it took from the user, ended
+                                 by NULL; NULL: none */
     int unseen; /* of a creation's CONFLICT: nobody is to be seen under the name. Nothing of ours
                    can be, so waiting may show who */
 } directory_error;

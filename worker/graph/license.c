@@ -267,9 +267,22 @@ static directory_class assign(graph_call *k, const char *user_id, const json_t *
     return class;
 }
 
+/* Its name, once: a round whose answer was lost is followed by another. */
+static void note_taken(graph_call *k, apr_array_header_t *taken, const json_t *id)
+{
+    const char *name = graph_license_name(k->g, k->pool, json_string_value(id));
+    for (int i = 0; i < taken->nelts; i++) {
+        if (strcmp(APR_ARRAY_IDX(taken, i, const char *), name) == 0) {
+            return;
+        }
+    }
+    APR_ARRAY_PUSH(taken, const char *) = apr_pstrdup(k->pool, name);
+}
+
 /* What was not shown goes one by one: of one that is not there the directory says so, and nothing
  * of the request is done. ALREADY: none was there. */
-static directory_class take_unseen(graph_call *k, const char *user_id, const assignment *a)
+static directory_class take_unseen(graph_call *k, const char *user_id, const assignment *a,
+                                   apr_array_header_t *taken)
 {
     directory_class class = DIRECTORY_ALREADY;
     const json_t *id;
@@ -280,6 +293,7 @@ static directory_class take_unseen(graph_call *k, const char *user_id, const ass
                                                    json_pack("{s:[], s:[O]}", "addLicenses",
                                                              "removeLicenses", id)));
         if (one == DIRECTORY_OK) {
+            note_taken(k, taken, id);
             class = DIRECTORY_OK;
         } else if (one != DIRECTORY_LAG && !(one == DIRECTORY_INVALID && a->all)) {
             return one;
@@ -290,7 +304,8 @@ static directory_class take_unseen(graph_call *k, const char *user_id, const ass
 
 /* One round: what the user has, what is to be changed, the change. ALREADY: nothing was. */
 static directory_class change(graph_call *k, const char *user_id, const char *const *add,
-                              const char *const *remove, const char **kept)
+                              const char *const *remove, const char **kept,
+                              apr_array_header_t *taken)
 {
     int all = remove && *remove && strcmp(*remove, "*") == 0;
     const graph_request get = {
@@ -323,7 +338,14 @@ static directory_class change(graph_call *k, const char *user_id, const char *co
     }
     int none = !json_array_size(a.add) && !json_array_size(a.remove);
     class = class || none ? class : assign(k, user_id, body);
-    directory_class unseen = class ? DIRECTORY_ALREADY : take_unseen(k, user_id, &a);
+    const json_t *id;
+    size_t i;
+    json_array_foreach (a.remove, i, id) {
+        if (class == DIRECTORY_OK || class == DIRECTORY_UNSURE) {
+            note_taken(k, taken, id);
+        }
+    }
+    directory_class unseen = class ? DIRECTORY_ALREADY : take_unseen(k, user_id, &a, taken);
     return class ? class : unseen == DIRECTORY_ALREADY && !none ? DIRECTORY_OK : unseen;
 }
 
@@ -333,10 +355,11 @@ directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *u
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
     const char *kept = NULL;
+    apr_array_header_t *taken = apr_array_make(pool, 4, sizeof(char *));
     directory_class class = graph_guard(&k, user_id);
     class = class ? class : graph_license_load(&k, 0);
     for (int round = 1; !class && round <= ROUNDS; round++) {
-        class = change(&k, user_id, add, remove, &kept);
+        class = change(&k, user_id, add, remove, &kept, taken);
         if (class == DIRECTORY_UNSURE && round < ROUNDS && graph_pause(&k, 250)) {
             class = DIRECTORY_OK; /* look what came of it */
             continue;
@@ -347,6 +370,10 @@ directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *u
     class = graph_end(&k, class);
     if (kept && (class == DIRECTORY_OK || class == DIRECTORY_ALREADY)) {
         e->message = apr_pstrcat(pool, "Kept, because groups give them: ", kept, ".", NULL);
+    }
+    if (class == DIRECTORY_OK && taken->nelts) {
+        APR_ARRAY_PUSH(taken, const char *) = NULL;
+        e->taken = (const char *const *)taken->elts;
     }
     return class;
 }

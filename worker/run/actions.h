@@ -39,7 +39,8 @@ const char *action_granted(const run *r, const char *group_id);
 step_end action_answered(run *r, const directory_error *e);
 /* Notes that the person is in this group by an action's doing. */
 void action_grants(run *r, const ida_group *group);
-/* It was this action that put the person into the group: told of the membership from then on. */
+/* This step, an action or a rehire's, put the person into the group: the membership is attributed
+ * to it from then on. */
 void action_gave(run *r, const char *group_id);
 /* A text of the settings; "" when absent. */
 const char *action_text(const run *r, const char *member);

@@ -116,6 +116,15 @@ static const char **all_licenses(run *r)
     return list;
 }
 
+static const char *listed(run *r, const char *const *names)
+{
+    apr_array_header_t *list = apr_array_make(r->pool, 8, sizeof(char *));
+    for (; *names; names++) {
+        APR_ARRAY_PUSH(list, const char *) = *names;
+    }
+    return run_listed(r, list);
+}
+
 step_end action_remove_licenses(run *r)
 {
     directory_error e;
@@ -139,9 +148,14 @@ step_end action_remove_licenses(run *r)
     if (end != STEP_ON) {
         return end;
     }
-    return step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s%s%s",
-                     e.class == DIRECTORY_OK ? "taken away" : "none is assigned directly",
-                     e.message ? "; " : "", e.message ? e.message : "");
+    end = run_note_licenses(r, &e);
+    return end != STEP_ON
+               ? end
+               : step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
+                           "%s%s%s%s%s",
+                           e.class == DIRECTORY_OK ? "taken away" : "none is assigned directly",
+                           e.taken ? ": " : "", e.taken ? listed(r, e.taken) : "",
+                           e.message ? "; " : "", e.message ? e.message : "");
 }
 
 step_end action_assign_template(run *r)

@@ -20,5 +20,7 @@ step_end run_unassign_templates(run *r);
  * e->class tells. `first`, when not NULL, tells whether the answer is that of the only call made:
  * else ALREADY may be our own work. */
 step_end run_change_member(run *r, const char *group_id, int add, int *first, directory_error *e);
+/* Of an offboarding: what a call took of the person's licences stands among what was revoked. */
+step_end run_note_licenses(run *r, directory_error *e);
 
 #endif

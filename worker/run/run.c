@@ -122,6 +122,10 @@ static ida_kind write_finish(run *r, store *s, ida_ctx *c, void *baton)
                       run_audit(r, c, actions[end->state],
                                 end->state == IDA_DONE ? "ok" : ida_task_state_text(end->state),
                                 end->error));
+    if (!kind && end->state == IDA_DONE && r->own.session) {
+        kind = queue_workflows_without_actions(
+            s, c, r->task, json_object_get(r->own.session->tenant->document, "workflows"));
+    }
     return kind || end->state == IDA_DONE
                ? kind
                : queue_workflow_left(s, c, r->task->id,

@@ -73,6 +73,19 @@ static directory_class call_license(run *r, const directory_ops *ops, directory 
                              call->add ? none : named, e);
 }
 
+static ida_kind write_taken(run *r, store *s, ida_ctx *c, void *baton)
+{
+    const directory_error *e = baton;
+    return queue_licenses_taken(s, c, r->task, r->step.position, e->taken);
+}
+
+step_end run_note_licenses(run *r, directory_error *e)
+{
+    return e->class == DIRECTORY_OK && e->taken && r->task->type == IDA_USER_DELETE
+               ? run_store(r, write_taken, e)
+               : STEP_ON;
+}
+
 /* One item, given or taken. */
 static step_end change(run *r, const access_item *item, int add, int *first, directory_error *e)
 {
@@ -82,7 +95,7 @@ static step_end change(run *r, const access_item *item, int add, int *first, dir
     license_call call = {.name = item->id, .add = add};
     step_end end = run_call(r, call_license, &call, e);
     *first = call.calls == 1;
-    return end;
+    return end == STEP_ON && !add ? run_note_licenses(r, e) : end;
 }
 
 /* --- writes under the fence --- */

@@ -4,6 +4,7 @@
 #include <apr_tables.h>
 #include <string.h>
 
+#include "core/cache/doubt.h"
 #include "core/cache/person.h"
 #include "core/queue/claim.h"
 #include "core/queue/rehire.h"
@@ -378,6 +379,12 @@ static step_end enabled_still(run *r)
                : STEP_ON;
 }
 
+static ida_kind put_seen(run *r, store *cache, ida_ctx *c, void *baton)
+{
+    const directory_user *user = baton;
+    return cache_tell_seen(cache, c, r->task->tenant, r->account->directory, &user->cache);
+}
+
 /* Looks, and puts right what came back, until a look finds nothing. */
 step_end step_verify(run *r)
 {
@@ -395,6 +402,8 @@ step_end step_verify(run *r)
         int enabled = end == STEP_ON && !gone && (user.enabled || renewed);
         if (enabled) {
             end = disable(r, &how, &gone);
+        } else if (end == STEP_ON && !gone && r->account->session->ops->lag_ms) {
+            end = run_cache(r, put_seen, &user);
         }
         /* A reading from before our write, or somebody enabled it again since: the write that was
          * just repeated serves both, and a later reading tells. */

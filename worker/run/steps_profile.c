@@ -6,12 +6,15 @@
 #include "core/base/text.h"
 #include "core/cache/person.h"
 #include "core/model/keeps.h"
+#include "core/queue/change.h"
 #include "core/queue/claim.h"
+#include "core/zone/schedule.h"
 #include "worker/hold/rules.h"
 #include "worker/run/steps.h"
 
 /* a mailbox that does not exist by then may take hours: the photo is not waited for */
 #define PHOTO_LAG_MS 60000
+#define MANAGER_SOON_MS 60000 /* a manager who comes within it is waited for */
 
 typedef struct profile {
     int manager_given, photo_given;
@@ -74,8 +77,88 @@ static step_end without_manager(run *r, const char *reason)
     return STEP_ON;
 }
 
-/* The manager may be a creation that is still on its way: then the step waits for it, as long as
- * tries last. */
+typedef struct later_manager {
+    ida_task *task;
+    const ida_step *step;
+    const char *progress;
+    const audit_record *audit;
+} later_manager;
+
+typedef struct later_work {
+    run *r;
+    const later_manager *later;
+} later_work;
+
+/* Step and task in one transaction: a repeated run orders nothing twice. */
+static ida_kind write_later_in(store *s, ida_ctx *c, void *baton)
+{
+    const later_work *w = baton;
+    ida_kind kind = queue_step(s, c, w->r->task, w->later->step, w->later->progress,
+                               w->later->audit);
+    return kind ? kind : queue_task_insert(s, c, w->later->task);
+}
+
+static ida_kind write_later(run *r, store *s, ida_ctx *c, void *baton)
+{
+    later_work w = {r, baton};
+    return store_transaction(s, c, write_later_in, &w);
+}
+
+/* A manager who comes on a later day is set then, by a task of its own: neither the other steps nor
+ * the person's further tasks wait for that day. */
+static step_end manager_comes_later(run *r, const manager_call *call, const ida_task *creation)
+{
+    ida_ctx *c = run_ctx(r);
+    const ida_update update = {.upn = r->task->upn,
+                               .values = ida_json_keep(r->pool, json_object()),
+                               .enabled = -1,
+                               .manager_given = 1,
+                               .manager = call->upn};
+    ida_task *task = apr_pcalloc(r->pool, sizeof *task);
+    *task = (ida_task){.id = ida_new_id(r->pool, &r->w->env),
+                       .tenant = r->task->tenant,
+                       .type = IDA_USER_UPDATE,
+                       .state = IDA_QUEUED,
+                       .directory = r->task->directory,
+                       .object_id = r->task->object_id,
+                       .upn = r->task->upn,
+                       .person = r->task->person,
+                       .mail = r->task->mail,
+                       .display_name = r->task->display_name,
+                       .wall_date = creation->wall_date,
+                       .wall_time = creation->wall_time,
+                       .wall_fixed = creation->wall_fixed,
+                       .zone = creation->zone,
+                       .due_at = creation->due_at,
+                       .next_at = creation->due_at,
+                       .created_at = ida_now(&r->w->env),
+                       .payload = ida_json_text(r->pool, ida_update_to_json(r->pool, &update)),
+                       .progress = "{}",
+                       .warnings = "[]",
+                       .username = r->task->username,
+                       .label = r->task->label,
+                       .via = r->task->via,
+                       .steps = apr_pcalloc(r->pool, sizeof(ida_step)),
+                       .step_count = 1};
+    task->steps[0] = (ida_step){.position = 1, .name = "setManager"};
+    const char *day = zone_schedule_people(c, creation->zone, creation->due_at);
+    step_says(r, IDA_STEP_SKIPPED, "The manager %s is created at %s; task %s sets it then.",
+              call->upn, day, task->id);
+    r->step.at = ida_now(&r->w->env);
+    later_manager later = {.task = task,
+                           .step = &r->step,
+                           .progress = ida_json_text(r->pool, r->progress),
+                           .audit = run_audit(r, c, "task.step", "ok", r->step.detail)};
+    step_end end = run_store(r, write_later, &later);
+    r->recorded = end == STEP_ON;
+    if (end == STEP_ON) {
+        run_warn(r, r->step.detail);
+    }
+    return end;
+}
+
+/* The manager may be a creation that is still on its way. One of a later day is not waited for; one
+ * that is due is, as long as tries last. */
 static step_end manager_missing(run *r, const manager_call *call)
 {
     int64_t made_at = run_made_lately(r, call->upn);
@@ -92,6 +175,10 @@ static step_end manager_missing(run *r, const manager_call *call)
     if (kind == IDA_NOT_FOUND) {
         return without_manager(
             r, ida_printf(r->pool, "The manager %s was not found in the directory.", call->upn));
+    }
+    if (!kind && queued->state == IDA_QUEUED &&
+        queued->due_at > ida_now(&r->w->env) + MANAGER_SOON_MS) {
+        return manager_comes_later(r, call, queued);
     }
     if (!kind && run_last_try(r)) {
         return without_manager(

@@ -11,6 +11,7 @@
 #include "core/queue/rehire.h"
 #include "core/tenant/naming.h"
 #include "worker/hold/rules.h"
+#include "worker/run/actions.h"
 #include "worker/run/grant.h"
 #include "worker/run/steps.h"
 #include "worker/run/update.h"
@@ -310,6 +311,9 @@ static step_end join(run *r, const char *id, const char *name, given_back *b)
         return end;
     }
     if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
+        if (e.class == DIRECTORY_OK) {
+            action_gave(r, id);
+        }
         note(e.class == DIRECTORY_OK ? b->added : b->had, name);
         return STEP_ON;
     }

@@ -1,12 +1,13 @@
 /* Results that fit: over an operation of the test's own, whose items are as long and as hostile as
  * chance makes them. Every page stays below the limit, and going through pages meets each item
- * once. */
+ * once. And which failures are a tool's errors. */
 #include <stdio.h>
 
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/face/mcp.h"
 #include "core/face/mcp_cut.h"
+#include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "t/unit/setup.h"
 
@@ -278,11 +279,34 @@ static void test_gone(void)
     is_str(call->audit->outcome, "toolError", "and the record says so");
 }
 
+/* A store that is away is HTTP's 503, whoever finds it; what is meant for callers is a tool's
+ * error. */
+static void away(void)
+{
+    ida_mcp_message message = {.id = json_integer(1)};
+    for (int public = 0; public < 2; public ++) {
+        ida_principal reader = {.company = "contoso", .username = "reader", .label = ""};
+        ida_call call = {.c = fresh(),
+                         .operation = &ida_op_users_search,
+                         .principal = &reader,
+                         .face = IDA_FACE_MCP,
+                         .endpoint = "mcp"};
+        ida_rest_answer answer = {0};
+        call.c->message_is_public = public;
+        ida_fail(call.c, IDA_SERVICE_UNAVAILABLE, "The directory is not yet synchronised.");
+        ida_mcp_failed(&call, &message, &answer);
+        is_int(answer.status, public ? 200 : 503, public ? "a tool's error" : "HTTP's 503");
+        ok(!strstr(answer.body, "synchronised") == !public, "in words for callers: %s",
+           answer.body);
+    }
+}
+
 int main(void)
 {
     setup();
     test_walks();
     test_whole_items();
     test_gone();
+    away();
     return done();
 }

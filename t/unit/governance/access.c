@@ -299,13 +299,23 @@ static void plans(const char *dsn)
                                        STMT_access_twins,
                                        STMT_access_requests,
                                        STMT_access_assignments,
-                                       STMT_access_templates};
-    static const char *const wanted[] = {
-        "membership_member",          "membership_nested",
-        "SEARCH m USING PRIMARY KEY", "SEARCH m USING PRIMARY KEY",
-        "SEARCH m USING PRIMARY KEY", "membership_member",
-        "directory_user_upn",         "access_request_user",
-        "role_assignment_user",       "sqlite_autoindex_role_template_"};
+                                       STMT_access_templates,
+                                       STMT_access_given,
+                                       STMT_access_carried_out,
+                                       STMT_access_ends};
+    static const char *const wanted[] = {"membership_member",
+                                         "membership_nested",
+                                         "SEARCH m USING PRIMARY KEY",
+                                         "SEARCH m USING PRIMARY KEY",
+                                         "SEARCH m USING PRIMARY KEY",
+                                         "membership_member",
+                                         "directory_user_upn",
+                                         "access_request_user",
+                                         "role_assignment_user",
+                                         "sqlite_autoindex_role_template_",
+                                         "task_account",
+                                         "SEARCH access_grant USING PRIMARY KEY",
+                                         "SEARCH access_end USING PRIMARY KEY"};
     sqlite3 *d = NULL;
     const char *path = store_sqlite_path(dsn);
     ok(sqlite3_open(path, &d) == SQLITE_OK &&

@@ -114,6 +114,7 @@ static void check_keys(store *s)
     is_int(store_key_list(s, ida_ctx_make(&env, pool), "t", "", 10, &rows, &count), IDA_OK, "keys");
     ok(count == 1 && rows[0].created_by == NULL && rows[0].from == NULL,
        "an old key has no maker and no networks");
+    ok(count && !rows[0].decisions, "nor may it carry decisions");
 }
 
 /* What ended before there were events is not told. */

@@ -1,0 +1,43 @@
+/* Owns what a run leaves to be looked at: contradicted write-throughs, memberships seen gone. Must
+ * not know what a directory is. */
+#include "core/cache/doubt.h"
+
+#include "core/cache/rows.h"
+#include "core/store/rows.h"
+
+static void doubt_of(const db_result *r, int i, void *out)
+{
+    const row_doubt *row = DB_ROW(doubt, r, i);
+    *(cache_doubt *)out = (cache_doubt){row->user_id.text, row->group_id.text,
+                                        row->written_at.number};
+}
+
+ida_kind cache_doubts(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                      int limit, const cache_doubt **rows, int *count)
+{
+    return store_rows(s, c, STMT_doubts,
+                      DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(limit)),
+                      doubt_of, sizeof **rows, rows, count);
+}
+
+static void lost_of(const db_result *r, int i, void *out)
+{
+    const row_lost_member *row = DB_ROW(lost_member, r, i);
+    *(cache_lost *)out = (cache_lost){row->group_id.text, row->user_id.text, row->at.number};
+}
+
+ida_kind cache_lost_members(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                            int limit, const cache_lost **rows, int *count)
+{
+    return store_rows(s, c, STMT_lost_list,
+                      DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(limit)),
+                      lost_of, sizeof **rows, rows, count);
+}
+
+ida_kind cache_lost_noted(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                          const char *rows)
+{
+    return store_write(s, c, STMT_lost_done,
+                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_T(rows)),
+                       NULL);
+}
