@@ -155,6 +155,33 @@ static ida_kind one_alone(store *s, ida_ctx *c, const char *tenant, const char *
     return kind ? kind : all.count ? ambiguous(c, key, &all) : IDA_OK;
 }
 
+ida_kind cache_carriers(store *s, ida_ctx *c, const char *tenant, const char *address,
+                        const cache_carrier **rows, int *count)
+{
+    db_result r, owners;
+    const char *key = ida_fold_address(c->pool, address);
+    ida_kind kind = store_read(s, c, STMT_user_by_upn, DB_ARGS(DB_T(tenant), DB_T(key)), &r);
+    kind = kind ? kind
+                : store_read(s, c, STMT_alias_owners, DB_ARGS(DB_T(tenant), DB_T(key)), &owners);
+    *count = 0;
+    if (kind) {
+        return kind;
+    }
+    cache_carrier *all = apr_palloc(c->pool, (apr_size_t)(r.rows + owners.rows + 1) * sizeof *all);
+    for (int i = 0; i < r.rows; i++) {
+        const row_user *one = DB_ROW(user, &r, i);
+        all[(*count)++] = (cache_carrier){one->id.text, one->dn.text};
+    }
+    for (int i = 0; i < owners.rows; i++) {
+        const row_alias_owner *one = DB_ROW(alias_owner, &owners, i);
+        if (is_alias(c->pool, one->aliases.text, key)) {
+            all[(*count)++] = (cache_carrier){one->id.text, one->dn.text};
+        }
+    }
+    *rows = all;
+    return IDA_OK;
+}
+
 static ida_kind by_id(store *s, ida_ctx *c, const char *tenant, const char *id, ida_user **user);
 
 static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char *key,

@@ -29,6 +29,12 @@ typedef struct ida_user {
  * address, with their IDs. */
 ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char *upn,
                            ida_user **user);
+/* All accounts that carry the address, for administrators: their IDs and DNs. */
+typedef struct cache_carrier {
+    const char *id, *dn; /* dn NULL: the directory has none */
+} cache_carrier;
+ida_kind cache_carriers(store *s, ida_ctx *c, const char *tenant, const char *address,
+                        const cache_carrier **rows, int *count);
 /* The same with nothing filled but directory, id and the fields of the REST user: what every
  * look-up costs. */
 ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *upn,

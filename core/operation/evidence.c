@@ -131,8 +131,11 @@ static void judge_left(dossier *d, const ida_step *step)
         ida_group *group;
         const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name"),
                    *reason = ida_json_string(one, "reason");
-        if (id && cache_group_find(d->s, ida_ctx_make(d->c->env, d->c->pool), d->tenant, id,
-                                   &group) == IDA_NOT_FOUND) {
+        /* The primary group is left to every account of Active Directory. */
+        int primary = reason && strncmp(reason, "primary group", 13) == 0;
+        if (id && !primary &&
+            cache_group_find(d->s, ida_ctx_make(d->c->env, d->c->pool), d->tenant, id, &group) ==
+                IDA_NOT_FOUND) {
             not_proven(d, "The membership of %s was not revoked%s%s.", name ? name : id,
                        reason ? ": " : "", reason ? reason : "");
         }

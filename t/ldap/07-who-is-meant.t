@@ -41,6 +41,8 @@ sub one_address_of_two {
     ambiguous($stack->post('/v1/api/user',
         { firstname => 'Åsa', surname => 'Öberg', manager => upn('eva.berg') }), 'manager');
     ambiguous(details(upn('eva.berg')), 'details');
+    my $shown = $stack->ctl('user', 'show', 'nordic', upn('eva.berg'));
+    like($shown->{err}, qr/uid=eva\.$_,/, "idadminctl names the DN of eva.$_") for qw(berg admin);
     my $report = $stack->get('/v1/api/hygiene?sections=sharedAddresses')
         ->{json}{data}{sections}{sharedAddresses};
     is_deeply([sort map { $_->{id} } @{ $report->{items} }],
@@ -106,6 +108,22 @@ sub classes_of_groups {
         for qw(Outside Chief);
 }
 
+sub members_by_login {
+    $stack->slapd->modify("dn: cn=Login,$groups\nchangetype: modify\nadd: memberUid\n"
+        . "memberUid: late.comer\nmemberUid: BO.EK\n");
+    sync();
+    my $data = $stack->get('/v1/api/resource/access?resource=Login')->{json}{data};
+    is_deeply([map { $_->{user}{userPrincipalName} } @{ $data->{items} }], [upn('bo.ek')],
+        'who is named by login is found');
+    ok($data->{resource}{otherMembers}, 'a login of nobody is said');
+    $stack->slapd->add_user('late.comer');
+    sync();
+    $data = $stack->get('/v1/api/resource/access?resource=Login')->{json}{data};
+    is_deeply([sort map { $_->{user}{userPrincipalName} } @{ $data->{items} }],
+        [sort map { upn($_) } qw(bo.ek late.comer)], 'who comes later has what waited');
+    ok(!$data->{resource}{otherMembers}, 'and nobody else is left');
+}
+
 sub ends {
     change('bo.ek', "replace: pwdEndTime\npwdEndTime: 20200101000000Z\n");
     my $user = details(upn('bo.ek'))->{json}{data}{user};
@@ -139,6 +157,7 @@ on_one_engine {
     subtest 'one address of two' => \&one_address_of_two;
     subtest 'addresses of one'   => \&addresses_of_one;
     subtest 'classes of groups'  => \&classes_of_groups;
+    subtest 'members by login'   => \&members_by_login;
     subtest 'ends'               => \&ends;
     $stack->stop;
 } 'Look-ups and the directory are the subject; t/unit/cache/person.c asks the statements on both '

@@ -1,5 +1,9 @@
 /* idadminctl user: one person as the cache knows them. */
+#include <apr_strings.h>
+#include <string.h>
+
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/cache/person.h"
 #include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
@@ -52,6 +56,25 @@ static json_t *user_json(const ida_user *user, json_t *licenses)
     return object;
 }
 
+/* Who carries an address that several do: an administrator knows them by DN. */
+static void name_carriers(ctl_call *ctl, store *s, const char *tenant, const char *address)
+{
+    const cache_carrier *rows;
+    int count;
+    ida_ctx *c = ida_ctx_make(ctl->c->env, ctl->pool);
+    const char *text = ctl->c->message;
+    if (cache_carriers(s, c, tenant, address, &rows, &count)) {
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        text = apr_pstrcat(ctl->pool, text, "\n", rows[i].id, "  ",
+                           rows[i].dn ? ida_clean(ctl->pool, rows[i].dn, strlen(rows[i].dn), 1024)
+                                      : "",
+                           NULL);
+    }
+    ida_fail(ctl->c, IDA_CONFLICT, "%s", text);
+}
+
 static int show(ctl_call *ctl)
 {
     static const ctl_column fields[] = {{"User principal name", "userPrincipalName"},
@@ -94,6 +117,8 @@ static int show(ctl_call *ctl)
                      "Tenant %s has no user %s in the cache; `idadminctl sync %s` reads the "
                      "directory again.",
                      tenant, ctl->arguments[1], tenant);
+        } else if (kind == IDA_CONFLICT) {
+            name_carriers(ctl, s, tenant, ctl->arguments[1]);
         }
     }
     if (!kind) {

@@ -150,7 +150,11 @@ static step_end switch_there(run *r, int enabled, directory_error *e)
 {
     directory_user user = {0};
     if (!enabled) {
-        return run_disable(r, &user, e);
+        step_end end = run_disable(r, &user, e);
+        for (const char *const *w = user.warnings; w && *w; w++) {
+            run_warn(r, *w);
+        }
+        return end;
     }
     step_end end = step_still_wanted(r, "the account in the other directory was not enabled");
     end = end == STEP_ON ? run_call(r, call_enable, &user, e) : end;
