@@ -261,7 +261,8 @@ sub another_key {
         ->{workers} };
     is(scalar @faults, 1, 'of one worker');
     like($faults[0], qr/seal key/, 'status says so');
-    is($stack->wait_task(queue("Key$_"))->{state}, 'done', 'the other worker carries out') for 1 .. 4;
+    is($stack->wait_task(queue("Key$_"))->{state}, 'done', 'the other worker carries out')
+        for 1 .. 4;
     my ($held) = $stack->sql('SELECT count(*) FROM directory_state WHERE hold_reason IS NOT NULL');
     is($held->[0], 0, 'no directory is held');
     $_->stop for $good, $other;
