@@ -62,7 +62,7 @@ typedef struct cache_report_filter {
 
 /* What a report says of a page looks at this many people at most, whatever the filter takes of
  * them. */
-#define CACHE_REPORT_LOOK 10000
+#define CACHE_REPORT_LOOK 2000
 /* Where a page ended that looked at so many and is not full; `id` NULL: it has looked at all. */
 typedef struct cache_report_edge {
     int64_t at;

@@ -22,6 +22,7 @@ my @parts = (
     [mixed => \&Idadmin::Bench::Requests::mixed],
     [post  => \&Idadmin::Bench::Requests::post],
     [tools => \&Idadmin::Bench::Tools::tools],
+    [share => \&Idadmin::Bench::Tools::share],
     [mcp   => \&Idadmin::Bench::Official::mcp],
 );
 my %known = map { ($_->[0] => 1) } @parts;

@@ -17,7 +17,10 @@ my $stack = Idadmin::Test::Stack->new(
     slapd => 0, worker => 0,
     tenant => { rateLimits => { company => '5000/60s' } },
     httpd  => { env => $clock->env, children => 3, threads => 16,
-    rate_limits => { failures => '3/1h' }, locations => <<'CONF' },
+    rate_limits => { failures => '3/1h' }, locations => <<"CONF" },
+LoadModule remoteip_module @{[build_config()->{modules}]}/mod_remoteip.so
+RemoteIPHeader X-Client
+RemoteIPInternalProxy 127.0.0.1
 <Location "/v1/api">
     SetHandler idadmin-rest
     AuthType IdAdmin
@@ -77,8 +80,26 @@ subtest 'failures' => sub {
 };
 $httpd->expect_log(qr/IDA0210/);
 
+# One host has all addresses of its /64: it is one name for limits, counts and records.
+subtest 'addresses of one network' => sub {
+    my @status = map { $httpd->client->request(GET => $target, headers => [$stack->headers('read',
+        'X-Api-User' => "nobody$_"), 'X-Client' => sprintf '2001:db8:1:2::%x', $_])->{status} }
+        1 .. 40;
+    is join(' ', @status), join(' ', (401) x 3, (429) x 37), 'limited together';
+    is $httpd->client->request(GET => $target, headers => [$stack->headers('read',
+        'X-Api-User' => 'nobody'), 'X-Client' => '2001:db8:1:3::1'])->{status}, 401,
+        'another network for itself';
+};
+
 subtest 'one record a minute' => sub {
     $clock->step(61);    # the minute of the refusals is over
+    my @refused;
+    ok within(sub { my $sum = 0;
+        @refused = grep { ($_->{address} // '') eq '2001:0db8:0001:0002::/64' } spooled();
+        $sum += json_data($_->{parameters})->{count} for @refused;
+        return $sum >= 40 }), 'refused credentials of a network become a record';
+    my %of = map { int($_->{at} / 60_000) => 1 } @refused;
+    is scalar @refused, scalar keys %of, 'one a minute, whatever address they came from';
     my @records;
     my $counted = sub {
         @records = grep { $_->{action} eq 'rateLimit' && $_->{actor} eq 'hr-small' } spooled();

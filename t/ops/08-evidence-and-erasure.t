@@ -192,7 +192,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
         . ' refused kind',
     'task_payload task_id',
     'task_step task_id name outcome workflow account', 'tenant id document seal',
-    'user_lock tenant_id task_id', 'worker id host version',
+    'user_lock tenant_id task_id', 'worker id host version fault',
     'workflow tenant_id id name trigger_type actions',
     'workflow_run id tenant_id workflow event_type task_id status',
     'workflow_run_action run_id type status', 'cache.address tenant_id directory',

@@ -6,6 +6,7 @@
 #include "core/db/migrations.h"
 #include "core/queue/event.h"
 #include "core/queue/rehire.h"
+#include "core/store/directory.h"
 #include "core/store/key.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -35,6 +36,8 @@ static const char old_rows[] =
     "wall_date, wall_time, zone, due_at, next_at, created_at, username) VALUES ('7', 't', "
     "'accessRevoke', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'root');";
 
+#define LARGE 5000 /* bytes of the payload of task 6 */
+
 static const struct {
     const char *name, *workflow, *account, *shown;
     int position;
@@ -63,7 +66,17 @@ static ida_kind make_old(const char *dsn)
         }
         kind = kind ? kind : db_schema_set_version(d, c, (db_file)file, 1);
         if (file == DB_MAIN) {
+            char *large = apr_palloc(pool, LARGE + 1);
+            memset(large, 'a', LARGE);
+            large[0] = large[LARGE - 1] = '"';
+            large[LARGE] = '\0';
             kind = kind ? kind : db_script(d, c, old_rows);
+            kind = kind ? kind
+                        : db_script(d, c,
+                                    apr_psprintf(pool,
+                                                 "INSERT INTO task_payload (task_id, payload) "
+                                                 "VALUES ('6', '%s')",
+                                                 large));
         }
         kind = kind ? kind : db_commit(d, c);
         if (kind) {
@@ -117,6 +130,18 @@ static void check_keys(store *s)
     ok(count && !rows[0].decisions, "nor may it carry decisions");
 }
 
+/* How large the payloads of before are, and that no worker is said to have a fault. */
+static void check_payloads(store *s)
+{
+    db_result r;
+    ida_ctx *c = ida_ctx_make(&env, pool);
+    const store_worker *workers;
+    int count;
+    is_int(store_read(s, c, STMT_task_payload_queued, DB_ARGS(DB_T("t")), &r), IDA_OK, "asked");
+    is_int(DB_ROW(number, &r, 0)->number.number, LARGE, "an old payload counts by its length");
+    is_int(store_worker_list(s, c, &workers, &count), IDA_OK, "workers are read");
+}
+
 /* What ended before there were events is not told. */
 static void check_events(store *s)
 {
@@ -150,6 +175,7 @@ int main(void)
         check_steps(s);
         check_keys(s);
         check_events(s);
+        check_payloads(s);
         is_int(count, 2, "the brake counts the old offboarding and the old update that disables");
     }
     return done();

@@ -110,6 +110,53 @@ sub tools {
     return;
 }
 
+# The dearest that a key may do within the limits that the service ships with: all requests of its
+# minute at once, on as many connections as it may use.
+sub _burst {
+    my ($stack, $target) = @_;
+    my @pids;
+    for (1 .. 16) {
+        push @pids, fork // die "fork: $!";
+        next if $pids[-1];
+        my $client = $stack->httpd->client;
+        my @headers = $stack->headers('shipped');
+        my @statuses = map { $client->request(GET => $target, headers => [@headers])->{status} }
+            1 .. 7;
+        POSIX::_exit((grep { $_ != 200 } @statuses) ? 1 : 0);
+    }
+    return @pids;
+}
+
+# Everybody's share: GET by one company alone, and while a key of another one, which has many
+# people, bursts into reports with three filters that nobody fits.
+sub share {
+    my ($part) = @_;
+    my $users = setting(SHARE_USERS => 60_000);
+    my $stack = company($users);
+    my $other = bless { %$stack, company => 'beside', keys => {}, client => {} }, ref $stack;
+    $other->apply_tenant($other->tenant_document(companyId => 'beside', name => 'Beside AB',
+        createUsersIn => 'cloud', directories => { cloud => $other->cloud_document }));
+    $other->create_key(read => 'beside-read', 'read-only', '--rate-limit', '1000000/60s');
+    _fill($other, 'beside', 1000);
+    my @get = (4, GET => '/v1/api/user?userPrincipalName=user{u}%40nordic.example', seconds => 2,
+        users => 1000);
+    my (@pairs, $target);
+    $target = '/v1/api/hygiene?department=Nowhere&company=Nothing&license=NONE';
+    for my $round (0 .. $rounds) {
+        # Each round has a key of its own, with a minute of its own.
+        $stack->{keys}{shipped} = $stack->ctl_ok('key', 'create', $stack->{company},
+            "shipped$round", '--access', 'read-only', '--json');
+        my $alone  = load($other, @get);
+        my @pids   = _burst($stack, $target);
+        my $beside = load($other, @get);
+        for (@pids) { waitpid $_, 0; $Idadmin::Bench::errors++ if $? }
+        push @pairs, [$beside->{p99}, $alone->{p99}] if $round;
+    }
+    $part->ratio(engine() . ": GET p99 (ms) beside the dearest minute of another company's key, to"
+        . ' alone', \@pairs);
+    return $stack->stop;
+}
+
 # GET by one company while another of the same store searches without pause, over two connections.
 sub _neighbour {
     my ($part, $stack, $size) = @_;
