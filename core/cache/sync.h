@@ -4,10 +4,12 @@
  * transactions while the directory is read, and staging becomes cache when all has been told. No
  * transaction waits for a network; none takes longer than about a quarter of a second. The tokens
  * are committed last, so whatever breaks off is told again. A run never deletes a row written
- * through after it began; for 15 minutes an item that contradicts a write-through does not win
- * unless it is newer by the directory's own stamp; a partial answer never deletes; the deletion
- * guard stops a run and keeps the cache. A run ends with its connection: what another one finds in
- * staging need not be all. */
+ * through after it began. An item that contradicts a write-through does not win for 15 minutes,
+ * unless it is newer by the directory's own stamp, or a read has shown what was written: an item of
+ * a later run that agrees ends the protection, a look at the object alone decides a contradiction
+ * (core/cache/doubt.h), and LDAP is believed from the next run on; a partial answer never deletes;
+ * the deletion guard stops a run and keeps the cache. A run ends with its connection: what another
+ * one finds in staging need not be all. */
 #ifndef CORE_CACHE_SYNC_H
 #define CORE_CACHE_SYNC_H
 
