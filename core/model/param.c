@@ -3,6 +3,7 @@
 #include "core/model/param.h"
 
 #include <apr_strings.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -30,6 +31,17 @@ static int looks_like_upn(const char *text)
     return at && at != text && at[1] && !strchr(at + 1, '@') && !strpbrk(text, " \t");
 }
 
+/* As directories write them: 32 hexadecimal digits, parted by hyphens. */
+static int looks_like_id(const char *text)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    size_t i = 0;
+    while (form[i] && (form[i] == '-' ? text[i] == '-' : isxdigit((unsigned char)text[i]))) {
+        i++;
+    }
+    return i == sizeof form - 1 && !text[i];
+}
+
 static const char *text_fault(apr_pool_t *pool, const ida_param *p, const char *text)
 {
     int lines = p->type == IDA_PARAM_LINES;
@@ -45,6 +57,9 @@ static const char *text_fault(apr_pool_t *pool, const ida_param *p, const char *
     }
     if (p->type == IDA_PARAM_UPN && !looks_like_upn(text)) {
         return "must be a user principal name such as eva.berg@contoso.example";
+    }
+    if (p->type == IDA_PARAM_PERSON && !looks_like_upn(text) && !looks_like_id(text)) {
+        return "must be a user principal name such as eva.berg@contoso.example, or an object ID";
     }
     return p->type == IDA_PARAM_LANGUAGE && !ida_language_tag_valid(text)
                ? "must be a BCP 47 language tag such as sv-SE"

@@ -21,6 +21,7 @@ typedef enum ida_param_type {
     IDA_PARAM_WALL,  /* date or time of day in the tenant's zone; core/zone judges its form, so it
                         stays as given */
     IDA_PARAM_UPN,
+    IDA_PARAM_PERSON,   /* a UPN or a directory's ID */
     IDA_PARAM_COUNTRY,  /* an ISO 3166-1 code becomes upper case, other text stays */
     IDA_PARAM_LANGUAGE, /* BCP 47 tag */
     IDA_PARAM_PHOTO     /* base64; never into the audit log */

@@ -78,8 +78,8 @@ const ida_param ida_create_members[] = {
     }
 
 const ida_param ida_delete_members[] = {
-    {"userPrincipalName", IDA_PARAM_UPN, IDA_PARAM_REQUIRED, .max = UPN_LIMIT,
-     .at = offsetof(ida_delete, upn), .about = "The user to offboard."},
+    {"userPrincipalName", IDA_PARAM_PERSON, IDA_PARAM_REQUIRED, .max = UPN_LIMIT,
+     .at = offsetof(ida_delete, upn), .about = "The user to offboard, by UPN or object ID."},
     DATE(ida_delete, "Day to offboard, YYYY-MM-DD in the tenant's time zone; today when left out."),
     CLOCK(ida_delete, "Time of that day, HH:mm in the tenant's time zone; 17:00 when left out."),
     OVERRIDE("firstname", firstname, NAME_LIMIT, "Given name."),
@@ -104,9 +104,9 @@ const ida_param ida_delete_members[] = {
     }
 
 const ida_param ida_update_members[] = {
-    {"userPrincipalName", IDA_PARAM_UPN, IDA_PARAM_REQUIRED, .max = UPN_LIMIT,
+    {"userPrincipalName", IDA_PARAM_PERSON, IDA_PARAM_REQUIRED, .max = UPN_LIMIT,
      .at = offsetof(ida_update, upn),
-     .about = "The user to change; the name itself never changes."},
+     .about = "The user to change, by UPN or object ID; the name itself never changes."},
     NAME("firstname", "Given name"),
     NAME("surname", "Family name"),
     PROFILE(VALUE),

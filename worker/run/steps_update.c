@@ -194,8 +194,7 @@ static step_end gone(run *r)
     step_end end = run_cache_gone(r);
     if (end == STEP_ON) {
         say_sent(r, 0);
-        step_says(r, IDA_STEP_FAILED, "The directory has no such account any more.");
-        end = STEP_FAILED;
+        end = step_gone(r, "The directory has no such account any more.");
     }
     return end;
 }
