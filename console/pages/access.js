@@ -107,7 +107,7 @@ async function templates({ query, signal }) {
 
 /* Give or take back: what would happen first, then the question. */
 async function assign(verb, template, who) {
-  const body = { roleTemplate: template.id, user: who.userPrincipalName || who.id };
+  const body = { roleTemplate: template.id, user: who.id || who.userPrincipalName };
   const path = `role/${verb}`;
   const { plan, warnings = [] } = await send('POST', path, { query: { dryRun: true }, body });
   const values = { name: nameOf(who), role: template.name };

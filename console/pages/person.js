@@ -43,7 +43,7 @@ export const sourceText = ({ source, grantedBy, grantedAt }) => rich(`source.${s
   { name: grantedBy?.name ?? '', at: grantedAt ? when(grantedAt, 'day') : '–' });
 
 const access = ({ user, signal }) => card({ title: t('nav.access') }, listPart({
-  path: 'user/access', query: () => ({ user: user.userPrincipalName }), signal, caption: t('nav.access'),
+  path: 'user/access', query: () => ({ user: user.id }), signal, caption: t('nav.access'),
   id: (row) => row.resource.id + row.via.map((one) => one.id).join(),
   none: () => ({ text: t('person.noAccess') }),
   columns: [
@@ -57,7 +57,7 @@ const access = ({ user, signal }) => card({ title: t('nav.access') }, listPart({
 }));
 
 const tasks = ({ user, signal }) => card({ title: t('nav.tasks') }, listPart({
-  path: 'tasks', query: () => ({ userPrincipalName: user.userPrincipalName }), signal,
+  path: 'tasks', query: () => ({ userPrincipalName: user.id }), signal,
   caption: t('nav.tasks'), none: () => ({ text: t('person.noTasks') }),
   columns: [
     { label: t('person.task'), kind: 'main', cell: (row) => el('a', { href: href('task', row.id) },
@@ -82,7 +82,7 @@ const log = ({ user, signal }) => card({ title: t('nav.log') }, listPart({
 /* The dossier of a leaver: what is not proven comes first; a page when it is printed. */
 function evidence({ user, signal }) {
   return part(async () => {
-    const data = await get('user/evidence', { user: user.userPrincipalName }, signal);
+    const data = await get('user/evidence', { user: user.id }, signal);
     const step = (one) => {
       const { name, by } = stepName(one.name);
       return {
@@ -118,7 +118,7 @@ const TABS = {
 export async function page({ company, params, query, signal }) {
   const { user } = await get('user/details', { user: params.id }, signal);
   const coming = company.can('tasks.read') ? (await get('tasks', {
-    userPrincipalName: user.userPrincipalName, state: 'queued,running,attention,failed', order: 'due',
+    userPrincipalName: user.id, state: 'queued,running,attention,failed', order: 'due',
     limit: 5 }, signal)).items : [];
   const left = !user.accountEnabled;
   const offered = Object.keys(TABS).filter((name) => (!TABS[name][1] || company.can(TABS[name][1]))

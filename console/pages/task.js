@@ -181,7 +181,7 @@ export async function page({ company, params: { id }, signal }) {
       sub: [rich('task.asked', {
         by: by.username || t('task.nobody'), via: word('via', by.via), when: when(task.createdAt),
       }), task.attempts > 1 && ` · ${t('task.tried', { n: task.attempts })}`,
-      company.can('people.read') && [' · ', el('a', { href: href('person', task.userPrincipalName) },
+      company.can('people.read') && [' · ', el('a', { href: href('person', task.userId || task.userPrincipalName) },
         bdi(task.userPrincipalName))]],
     }), advice(task));
     swap(steps, timeline(task.steps.map(step)), task.warnings.length > 0 && box('warn',

@@ -6,18 +6,29 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/governance/whom.h"
 #include "core/store/tenant.h"
 
-ida_kind governance_act_person(store *s, ida_ctx *c, const char *tenant, const char *named,
-                               ida_user **user)
+static ida_kind known(ida_ctx *c, ida_kind kind, const char *named)
 {
-    ida_kind kind = cache_user_details(s, c, tenant, named, user, NULL);
     return kind != IDA_NOT_FOUND
                ? kind
                : ida_fail(c, kind,
                           "No user %s is known: the cache learns of new people when the directory "
                           "is read again.",
                           ida_clean(c->pool, named, strlen(named), 128));
+}
+
+ida_kind governance_act_person(store *s, ida_ctx *c, const char *tenant, const char *named,
+                               ida_user **user)
+{
+    return known(c, cache_user_details(s, c, tenant, named, user, NULL), named);
+}
+
+ida_kind governance_act_whom(store *s, ida_ctx *c, const char *tenant, const char *named,
+                             ida_user **user)
+{
+    return known(c, governance_whom(s, c, tenant, named, user), named);
 }
 
 const char *governance_account(const ida_user *user, ida_directory_kind directory)
@@ -46,6 +57,7 @@ ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *acto
         }
         if (account) {
             access_order order = {.tenant = tenant,
+                                  .person = governance_person(c->pool, user),
                                   .type = type,
                                   .directory = (ida_directory_kind)d,
                                   .user_id = account,

@@ -64,6 +64,9 @@ ida_kind governance_act_end(store *s, ida_ctx *c, governance_request_act *act);
 /* By UPN (any case) or ID; IDA_NOT_FOUND with a sentence. */
 ida_kind governance_act_person(store *s, ida_ctx *c, const char *tenant, const char *named,
                                ida_user **user);
+/* The same for whom something is changed: core/governance/whom.h. */
+ida_kind governance_act_whom(store *s, ida_ctx *c, const char *tenant, const char *named,
+                             ida_user **user);
 /* The account of a person in a directory; NULL: none. */
 const char *governance_account(const ida_user *user, ida_directory_kind directory);
 void governance_no_orders(ida_ctx *c, governance_orders *orders);

@@ -16,7 +16,7 @@ ida_kind governance_act_request(store *s, ida_ctx *c, governance_request_act *ac
     ida_user *user;
     ida_kind kind = store_tenant_lock(s, c, tenant);
     kind = kind ? kind : governance_service_get(s, c, tenant, act->service, &service);
-    kind = kind ? kind : governance_act_person(s, c, tenant, act->user_named, &user);
+    kind = kind ? kind : governance_act_whom(s, c, tenant, act->user_named, &user);
     kind = kind ? kind
                 : governance_request_create(s, c, tenant, &service, user, act->justification,
                                             &act->id);

@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/governance/act.h"
 #include "core/governance/decision.h"
+#include "core/governance/whom.h"
 #include "core/queue/change.h"
 #include "core/store/tenant.h"
 
@@ -82,12 +83,15 @@ ida_kind governance_act_assign(store *s, ida_ctx *c, governance_role_act *act)
     ida_kind kind = store_tenant_lock(s, c, tenant);
     kind = kind ? kind
                 : governance_template_find(s, c, tenant, act->template_named, &act->template);
-    kind = kind ? kind : governance_act_person(s, c, tenant, act->user_named, &act->user);
+    kind = kind ? kind : governance_act_whom(s, c, tenant, act->user_named, &act->user);
     if (kind) {
         return kind;
     }
     act->upn = act->user->upn;
-    governance_assignee who = {.upn = act->upn, .user_id = act->user->id, .by = act->by.username};
+    governance_assignee who = {.person = governance_person(c->pool, act->user),
+                               .upn = act->upn,
+                               .user_id = act->user->id,
+                               .by = act->by.username};
     kind = governance_role_task_of(s, c, tenant, act->template, &who, &task_id);
     kind = kind ? kind : is_open(s, c, tenant, task_id, &act->under_way);
     kind = kind ? kind : governance_role_assign(s, c, tenant, act->template, &who, &act->added);
@@ -101,28 +105,47 @@ ida_kind governance_act_assign(store *s, ida_ctx *c, governance_role_act *act)
     return who.task_id ? governance_role_task(s, c, tenant, act->template, &who) : IDA_OK;
 }
 
+/* Also of who is gone, or has another address since: by what was noted when it was assigned. */
+static ida_kind find_holder(store *s, ida_ctx *c, governance_role_act *act, queue_person *person)
+{
+    const char *tenant = act->by.tenant, *who = NULL;
+    *person = (queue_person){.id = act->user_named};
+    act->user = NULL;
+    act->upn = act->user_named;
+    ida_kind kind = governance_act_whom(s, c, tenant, act->user_named, &act->user);
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(c);
+        kind = governance_role_holder(s, c, tenant, act->template, act->user_named, &who);
+        person->id = who ? who : act->user_named;
+        kind = kind || !who ? kind : governance_act_person(s, c, tenant, who, &act->user);
+    }
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(c);
+        act->user = NULL;
+        kind = IDA_OK;
+    }
+    if (!kind && act->user) {
+        *person = governance_person(c->pool, act->user);
+        act->upn = act->user->upn;
+    }
+    return kind;
+}
+
 ida_kind governance_act_unassign(store *s, ida_ctx *c, governance_role_act *act)
 {
     const char *tenant = act->by.tenant, *task_id = NULL;
     const access_item *given = NULL, *wanted = NULL;
     int given_count = 0, wanted_count = 0, more = 0;
+    queue_person person;
     act->added = act->under_way = 0;
     governance_no_orders(c, &act->orders);
     ida_kind kind = store_tenant_lock(s, c, tenant);
     kind = kind ? kind
                 : governance_template_find(s, c, tenant, act->template_named, &act->template);
-    if (!kind && (kind = governance_act_person(s, c, tenant, act->user_named, &act->user)) ==
-                     IDA_NOT_FOUND) {
-        ida_ctx_clear(c);
-        act->user = NULL;
-        kind = IDA_OK;
-    }
-    if (kind) {
-        return kind;
-    }
-    act->upn = act->user ? act->user->upn : act->user_named;
-    kind = governance_role_unassign(s, c, tenant, act->template, act->upn,
-                                    act->user ? act->user->id : NULL, &task_id);
+    kind = kind ? kind : find_holder(s, c, act, &person);
+    kind = kind
+               ? kind
+               : governance_role_unassign(s, c, tenant, act->template, &person, act->upn, &task_id);
     kind = kind ? kind : is_open(s, c, tenant, task_id, &act->under_way);
     if (!kind && act->user) {
         access_grantor by = grantor_of(act);

@@ -8,21 +8,19 @@
 #include "core/base/search_key.h"
 #include "core/base/text.h"
 #include "core/cache/people.h"
+#include "core/governance/whom.h"
 
 #define CANDIDATES_MAX 5
 
-/* The UPN under which the template is assigned to this person already; NULL: it is not. */
+/* Under which of their names the template is assigned to this person already; NULL: it is not. */
 static ida_kind assigned_as(store *s, ida_ctx *c, const char *tenant,
-                            const ida_role_template *template, const char *upn, const char *user_id,
-                            const char **person, const char **task_id)
+                            const ida_role_template *template, const queue_person *person,
+                            const char **who, const char **task_id)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_assignment_find,
-                               DB_ARGS(DB_T(tenant), DB_T(template->id),
-                                       DB_T(ida_fold_address(c->pool, upn)),
-                                       DB_T(user_id ? user_id : "")),
-                               &r);
-    *person = kind ? NULL : DB_ROW(assignment_found, &r, 0)->person.text;
+                               DB_ARGS(DB_T(tenant), DB_T(template->id), QUEUE_PERSON(person)), &r);
+    *who = kind ? NULL : DB_ROW(assignment_found, &r, 0)->who.text;
     if (task_id) {
         *task_id = kind ? NULL : DB_ROW(assignment_found, &r, 0)->task_id.text;
     }
@@ -33,18 +31,17 @@ ida_kind governance_role_assign(store *s, ida_ctx *c, const char *tenant,
                                 const ida_role_template *template, const governance_assignee *who,
                                 int *added)
 {
-    const char *person;
+    const char *had, *person = ida_fold_address(c->pool, who->upn);
     db_result r;
     *added = 0;
-    ida_kind kind = assigned_as(s, c, tenant, template, who->upn, who->user_id, &person, NULL);
-    if (kind || person) {
+    ida_kind kind = assigned_as(s, c, tenant, template, &who->person, &had, NULL);
+    if (kind || had) {
         return kind;
     }
     kind = store_write(s, c, STMT_assignment_add,
-                       DB_ARGS(DB_T(tenant), DB_T(template->id),
-                               DB_T(ida_fold_address(c->pool, who->upn)), DB_T(who->upn),
+                       DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person), DB_T(who->upn),
                                DB_T(who->user_id), DB_I(ida_now(c->env)), DB_T(who->by),
-                               DB_T(who->task_id)),
+                               DB_T(who->task_id), DB_T(who->user_id ? who->user_id : person)),
                        &r);
     *added = !kind && r.changes > 0;
     return kind;
@@ -54,35 +51,88 @@ ida_kind governance_role_task_of(store *s, ida_ctx *c, const char *tenant,
                                  const ida_role_template *template, const governance_assignee *who,
                                  const char **task_id)
 {
-    const char *person;
-    return assigned_as(s, c, tenant, template, who->upn, who->user_id, &person, task_id);
+    const char *had;
+    return assigned_as(s, c, tenant, template, &who->person, &had, task_id);
 }
 
 ida_kind governance_role_task(store *s, ida_ctx *c, const char *tenant,
                               const ida_role_template *template, const governance_assignee *who)
 {
-    const char *person;
-    ida_kind kind = assigned_as(s, c, tenant, template, who->upn, who->user_id, &person, NULL);
-    return kind || !person ? kind
-                           : store_write(s, c, STMT_assignment_task,
-                                         DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person),
-                                                 DB_T(who->task_id)),
-                                         NULL);
+    const char *had;
+    ida_kind kind = assigned_as(s, c, tenant, template, &who->person, &had, NULL);
+    return kind || !had ? kind
+                        : store_write(s, c, STMT_assignment_task,
+                                      DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(had),
+                                              DB_T(who->task_id)),
+                                      NULL);
+}
+
+ida_kind governance_role_holder(store *s, ida_ctx *c, const char *tenant,
+                                const ida_role_template *template, const char *named,
+                                const char **who)
+{
+    db_result r;
+    *who = NULL;
+    ida_kind kind = store_read(s, c, STMT_assignment_under,
+                               DB_ARGS(DB_T(tenant), DB_T(template ? template->id : NULL),
+                                       DB_T(ida_fold_address(c->pool, named)), DB_T("")),
+                               &r);
+    if (!kind && r.rows > 1 && template) {
+        ida_fail(c, IDA_CONFLICT,
+                 "The role template %s was assigned to several people who had the address %s: name "
+                 "the one by ID (%s, %s).",
+                 template->name, ida_clean(c->pool, named, strlen(named), 128),
+                 DB_ROW(assignment_found, &r, 0)->who.text,
+                 DB_ROW(assignment_found, &r, 1)->who.text);
+        return ida_because(c, "addressOfSeveral", NULL);
+    }
+    *who = !kind && r.rows ? DB_ROW(assignment_found, &r, 0)->who.text : NULL;
+    return kind;
+}
+
+ida_kind governance_role_person(store *s, ida_ctx *c, const char *tenant, const char *named,
+                                queue_person *person, ida_user **user)
+{
+    const char *who = NULL;
+    ida_kind kind = governance_whom_past(s, c, tenant, named, person, user);
+    if (!kind && !person->id) {
+        kind = governance_role_holder(s, c, tenant, NULL, named, &who);
+        person->id = who ? who : person->address;
+    }
+    return kind;
+}
+
+/* Whose it is instead, where the same address was somebody else's when it was assigned. */
+static ida_kind not_assigned(store *s, ida_ctx *c, const char *tenant,
+                             const ida_role_template *template, const queue_person *person,
+                             const char *upn)
+{
+    const char *other = NULL;
+    ida_ctx *asking = ida_ctx_make(c->env, c->pool); /* the refusal stands whatever comes of this */
+    if (person->address) {
+        governance_role_holder(s, asking, tenant, template, person->address, &other);
+    }
+    return ida_fail(c, IDA_NOT_FOUND, "The role template %s is not assigned to %s.%s",
+                    template->name, ida_clean(c->pool, upn, strlen(upn), 128),
+                    other ? ida_printf(c->pool,
+                                       " It is assigned to the person who had the address before, "
+                                       "with the ID %s: give that ID if you mean that one.",
+                                       other)
+                          : "");
 }
 
 ida_kind governance_role_unassign(store *s, ida_ctx *c, const char *tenant,
-                                  const ida_role_template *template, const char *upn,
-                                  const char *user_id, const char **task_id)
+                                  const ida_role_template *template, const queue_person *person,
+                                  const char *upn, const char **task_id)
 {
-    const char *person;
-    ida_kind kind = assigned_as(s, c, tenant, template, upn, user_id, &person, task_id);
-    if (!kind && !person) {
-        return ida_fail(c, IDA_NOT_FOUND, "The role template %s is not assigned to %s.",
-                        template->name, ida_clean(c->pool, upn, strlen(upn), 128));
+    const char *had;
+    ida_kind kind = assigned_as(s, c, tenant, template, person, &had, task_id);
+    if (!kind && !had) {
+        return not_assigned(s, c, tenant, template, person, upn);
     }
     return kind ? kind
                 : store_write(s, c, STMT_assignment_remove,
-                              DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(person)), NULL);
+                              DB_ARGS(DB_T(tenant), DB_T(template->id), DB_T(had)), NULL);
 }
 
 /* Which groups could be meant. */
@@ -106,10 +156,10 @@ ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant,
                                    const ida_access_service *service, const ida_user *user,
                                    const char *justification, const char **id)
 {
-    const char *person = ida_fold_address(c->pool, user->upn);
+    const queue_person person = governance_person(c->pool, user);
     const ida_access_request *open;
     ida_group *group;
-    ida_kind kind = governance_request_open_of(s, c, tenant, person, service->name, &open);
+    ida_kind kind = governance_request_open_of(s, c, tenant, &person, service->name, &open);
     if (!kind) {
         return ida_fail(c, IDA_CONFLICT, "%s has asked for %s already: request %s is open.",
                         user->upn, service->name, open->id);
@@ -133,9 +183,9 @@ ida_kind governance_request_create(store *s, ida_ctx *c, const char *tenant,
     *id = ida_new_id(c->pool, c->env);
     return store_write(s, c, STMT_request_add,
                        DB_ARGS(DB_T(tenant), DB_T(*id), DB_T(service->name), DB_T(service->group),
-                               DB_T(group->id), DB_T(person), DB_T(user->upn), DB_T(user->id),
-                               DB_T(justification ? justification : ""), DB_I(ida_now(c->env)),
-                               DB_T(service->approvers)),
+                               DB_T(group->id), DB_T(person.address), DB_T(user->upn),
+                               DB_T(user->id), DB_T(justification ? justification : ""),
+                               DB_I(ida_now(c->env)), DB_T(service->approvers)),
                        NULL);
 }
 

@@ -8,6 +8,7 @@
 #include "core/model/task.h"
 
 typedef struct governance_assignee {
+    queue_person person;
     const char *upn, *user_id;
     const char *by, *task_id; /* who assigned; the task that carries it out, NULL: none (yet) */
 } governance_assignee;
@@ -23,11 +24,20 @@ ida_kind governance_role_task_of(store *s, ida_ctx *c, const char *tenant,
 /* Notes the task that carries an assignment out. */
 ida_kind governance_role_task(store *s, ida_ctx *c, const char *tenant,
                               const ida_role_template *template, const governance_assignee *who);
-/* IDA_NOT_FOUND when the person (UPN in any case; `user_id` may be NULL) does not have it.
- * *task_id: that of the assignment, or NULL. */
+/* IDA_NOT_FOUND when the person (`upn`: for the message) does not have it. *task_id: that of the
+ * assignment, or NULL. */
 ida_kind governance_role_unassign(store *s, ida_ctx *c, const char *tenant,
-                                  const ida_role_template *template, const char *upn,
-                                  const char *user_id, const char **task_id);
+                                  const ida_role_template *template, const queue_person *person,
+                                  const char *upn, const char **task_id);
+/* Whom the template (NULL: any) was assigned to under a UPN that nobody has now: ID, or folded UPN
+ * where none was known; *who NULL: nobody. IDA_CONFLICT: several. */
+ida_kind governance_role_holder(store *s, ida_ctx *c, const char *tenant,
+                                const ida_role_template *template, const char *named,
+                                const char **who);
+/* Whose assignments an ID or a UPN means, also of who is gone or has another UPN since (*user NULL:
+ * the cache knows no such account). */
+ida_kind governance_role_person(store *s, ida_ctx *c, const char *tenant, const char *named,
+                                queue_person *person, ida_user **user);
 /* All templates of the person of a run, each with its audit record. */
 ida_kind governance_role_unassign_all(store *s, ida_ctx *c, const ida_task *task, int *count);
 

@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "core/cache/sync.h"
 #include "core/governance/access.h"
+#include "core/governance/whom.h"
 #include "core/model/task.h"
 #include "core/store/audit.h"
 #include "core/store/chain_key.h"
@@ -21,6 +22,8 @@
 #define NAME_MIN 5 /* and a name has two words */
 #define PART_MIN 3 /* of a double name: shorter parts (de, af) mean nobody */
 #define AUDIT_PAGE 500
+#define ID_LEN 36
+#define WHOS_MAX 20
 
 /* --- gathering --- */
 
@@ -50,7 +53,8 @@ static const char *list_of(apr_pool_t *pool, const apr_array_header_t *texts)
 
 typedef struct gathering {
     apr_pool_t *pool;
-    apr_array_header_t *marks, *names, *tasks, *ids, *people, *pairs; /* people: folded UPNs */
+    /* people: folded UPNs and mail addresses that are nobody else's; shared: those that are */
+    apr_array_header_t *marks, *names, *tasks, *ids, *people, *shared, *pairs;
 } gathering;
 
 static void add_mark(gathering *g, const char *text)
@@ -61,10 +65,54 @@ static void add_mark(gathering *g, const char *text)
     }
 }
 
-static void add_upn(gathering *g, const char *upn)
+static int is_in(const apr_array_header_t *list, const char *text)
 {
-    add_mark(g, upn);
-    once(g->people, ida_fold_address(g->pool, upn));
+    int at = 0;
+    while (at < list->nelts && strcmp(APR_ARRAY_IDX(list, at, const char *), text) != 0) {
+        at++;
+    }
+    return at < list->nelts;
+}
+
+/* Whether somebody else has the address, or had tasks under it: then a mention of it may mean that
+ * one, and tells nothing of this person. */
+static ida_kind is_shared(store *s, ida_ctx *c, const char *tenant, const gathering *g,
+                          const char *address, int *shared)
+{
+    ida_user *user;
+    const char **whos;
+    int count = 0;
+    ida_kind kind = cache_user_by_upn(s, c, tenant, address, &user);
+    *shared = !kind && !is_in(g->ids, user->id) &&
+              !(user->other_id && is_in(g->ids, user->other_id));
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(c);
+        kind = IDA_OK;
+    }
+    kind = kind || *shared ? kind : queue_task_whos(s, c, tenant, address, WHOS_MAX, &whos, &count);
+    for (int i = 0; !kind && i < count; i++) {
+        *shared |= !strchr(whos[i], '@') && strncmp(whos[i], "erased:", 7) != 0 &&
+                   !is_in(g->ids, whos[i]);
+    }
+    return kind;
+}
+
+static ida_kind add_address(store *s, ida_ctx *c, const char *tenant, gathering *g,
+                            const char *address)
+{
+    const char *folded = address ? ida_fold_address(g->pool, address) : "";
+    int shared;
+    if (!*folded || is_in(g->people, folded) || is_in(g->shared, folded)) {
+        return IDA_OK;
+    }
+    ida_kind kind = is_shared(s, c, tenant, g, folded, &shared);
+    if (!kind) {
+        once(shared ? g->shared : g->people, folded);
+    }
+    if (!kind && !shared) {
+        add_mark(g, address);
+    }
+    return kind;
 }
 
 static void add_id(gathering *g, const char *id)
@@ -127,11 +175,15 @@ static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering
             return refuse_open(c, task->id.text, state);
         }
         once(g->tasks, task->id.text);
-        add_upn(g, task->upn.text);
-        add_mark(g, task->mail.text);
         add_name(g, task->display_name.text);
         add_id(g, task->object_id.text);
         add_pair(g, ida_json_string(payload, "firstname"), ida_json_string(payload, "surname"));
+    }
+    /* Behind the IDs of all of them, which tell whose an address is. */
+    for (int i = 0; !kind && i < r.rows; i++) {
+        const row_erase_task *task = DB_ROW(erase_task, &r, i);
+        kind = add_address(s, c, tenant, g, task->upn.text);
+        kind = kind ? kind : add_address(s, c, tenant, g, task->mail.text);
     }
     return kind;
 }
@@ -140,7 +192,9 @@ static ida_kind gather_accounts(store *s, ida_ctx *c, const char *tenant, gather
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_erase_accounts,
-                               DB_ARGS(DB_T(tenant), DB_T(list_of(c->pool, g->people))), &r);
+                               DB_ARGS(DB_T(tenant), DB_T(list_of(c->pool, g->people)),
+                                       DB_T(list_of(c->pool, g->ids))),
+                               &r);
     for (int i = 0; !kind && i < r.rows; i++) {
         add_id(g, DB_ROW(id, &r, i)->id.text);
     }
@@ -164,6 +218,31 @@ static ida_kind refuse_cached(store *s, ida_ctx *c, const char *tenant, const ga
                           DB_ROW(erase_cached, &r, 0)->upn.text, tenant);
 }
 
+/* The address is somebody's now who may not be meant: others had it before. */
+static ida_kind refuse_holder(store *s, ida_ctx *c, const char *tenant, const queue_person *person,
+                              const ida_user *user)
+{
+    const char **whos, *others = "";
+    int count = 0;
+    ida_kind kind = person->address
+                        ? queue_task_whos(s, c, tenant, person->address, WHOS_MAX, &whos, &count)
+                        : IDA_OK;
+    for (int i = 0; !kind && i < count; i++) {
+        if (!strchr(whos[i], '@') && strncmp(whos[i], "erased:", 7) != 0 &&
+            strcmp(whos[i], person->id) != 0 &&
+            !(person->other_id && strcmp(whos[i], person->other_id) == 0)) {
+            others = ida_printf(c->pool, "%s%s%s", others, *others ? ", " : "", whos[i]);
+        }
+    }
+    if (kind || !*others) {
+        return kind;
+    }
+    return ida_fail(c, IDA_CONFLICT,
+                    "The address %s is that of the account with the ID %s now. Who had it before "
+                    "must be named by ID: %s. That account is not to be deleted for them.",
+                    user->upn, user->id, others);
+}
+
 ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn,
                                governance_traces **traces)
 {
@@ -174,13 +253,24 @@ ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const c
                    apr_array_make(pool, 8, sizeof(char *)),
                    apr_array_make(pool, 4, sizeof(char *)),
                    apr_array_make(pool, 4, sizeof(char *)),
+                   apr_array_make(pool, 4, sizeof(char *)),
                    apr_array_make(pool, 4, 2 * sizeof(char *))};
     ida_kind kind = IDA_OK;
-    if (strlen(upn) < MARK_MIN || !strchr(upn, '@')) {
+    queue_person person;
+    ida_user *user;
+    if (strlen(upn) < MARK_MIN || !(strchr(upn, '@') || strlen(upn) == ID_LEN)) {
         return ida_fail(c, IDA_BAD_REQUEST,
-                        "The person must be named by the whole userPrincipalName.");
+                        "The person must be named by the whole userPrincipalName, or by the ID of "
+                        "the account.");
     }
-    add_upn(&g, upn);
+    kind = governance_whom_past(s, c, tenant, upn, &person, &user);
+    kind = kind || !user ? kind : refuse_holder(s, c, tenant, &person, user);
+    if (kind) {
+        return kind;
+    }
+    add_id(&g, person.id);
+    add_id(&g, person.other_id);
+    kind = add_address(s, c, tenant, &g, strchr(upn, '@') ? upn : NULL);
     /* A person may have been renamed: tasks lead to accounts, accounts to further tasks. */
     for (int before = -1; !kind && before != g.people->nelts + g.ids->nelts;) {
         before = g.people->nelts + g.ids->nelts;
@@ -198,6 +288,8 @@ ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const c
                              .names = list_of(pool, g.names),
                              .tasks = list_of(pool, g.tasks),
                              .ids = list_of(pool, g.ids),
+                             .shared = list_of(pool, g.shared),
+                             .shared_count = g.shared->nelts,
                              .mark_count = g.marks->nelts,
                              .name_count = g.names->nelts,
                              .task_count = g.tasks->nelts,

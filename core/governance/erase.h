@@ -10,19 +10,22 @@
 /* What the store knows the person by. */
 typedef struct governance_traces {
     const char *tenant, *upn;
-    const char *marks; /* JSON array, ASCII letters small: UPNs, addresses, object IDs; each means
-                          nobody else */
-    const char *names; /* JSON array: display names as written, and as they stand in JSON texts */
-    const char *tasks; /* JSON array: the person's own tasks */
-    const char *ids;   /* JSON array: object IDs */
-    int mark_count, name_count, task_count;
+    const char *marks;  /* JSON array, ASCII letters small: UPNs, addresses, object IDs; each means
+                           nobody else */
+    const char *names;  /* JSON array: display names as written, and as they stand in JSON texts */
+    const char *tasks;  /* JSON array: the person's own tasks */
+    const char *ids;    /* JSON array: object IDs */
+    const char *shared; /* JSON array: addresses of the person that are or were somebody else's too:
+                           what mentions them alone stays */
+    int mark_count, name_count, task_count, shared_count;
     const char *const *mark_list, *const *name_list, *const *task_list;
     const char *const (*pairs)[2]; /* given and family names, of the same person */
     int pair_count;
 } governance_traces;
 
-/* Collects the traces and refuses while they would come back: IDA_CONFLICT names the directory that
- * still has the person, or the task that is not over. Role DB_REQUEST. */
+/* `upn`: or the ID of the account. Collects the traces and refuses while they would come back:
+ * IDA_CONFLICT names the directory that still has the person, or the task that is not over. Role
+ * DB_REQUEST. */
 ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn,
                                governance_traces **traces);
 

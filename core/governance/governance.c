@@ -97,39 +97,26 @@ static void assignment_of(const db_result *r, int i, void *out)
     const row_assignment *row = DB_ROW(assignment, r, i);
     *(ida_role_assignment *)out = (ida_role_assignment){
         row->id.text,          row->name.text,    row->upn.text,
-        row->assigned_by.text, row->person.text,  row->assigned_at.number,
+        row->assigned_by.text, row->who.text,     row->assigned_at.number,
         row->user_id.text,     row->task_id.text, row->task_state.text};
-}
-
-ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant,
-                                    const char *after_template, const char *after_person, int limit,
-                                    const ida_role_assignment **rows, int *count)
-{
-    return store_rows(s, c, STMT_assignment_list,
-                      DB_ARGS(DB_T(tenant), DB_T(after_template), DB_T(after_person), DB_I(limit)),
-                      assignment_of, sizeof **rows, rows, count);
-}
-
-ida_kind governance_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person,
-                                  int limit, const ida_role_assignment **rows, int *count)
-{
-    return store_rows(s, c, STMT_assignment_of, DB_ARGS(DB_T(tenant), DB_T(person), DB_I(limit)),
-                      assignment_of, sizeof **rows, rows, count);
 }
 
 ida_kind governance_assignment_page(store *s, ida_ctx *c, const char *tenant,
                                     const governance_assigned_filter *f,
                                     const ida_role_assignment **rows, int *count, int64_t *total)
 {
+    const db_arg anybody[] = {DB_T(NULL), DB_T(NULL), DB_T(NULL)},
+                 one[] = {QUEUE_PERSON(f->person ? f->person : &(queue_person){0})};
+    const db_arg *names = f->person ? one : anybody;
     ida_kind kind = store_rows(s, c, STMT_assignment_page,
-                               DB_ARGS(DB_T(tenant), DB_T(f->template_id), DB_T(f->person),
-                                       DB_T(f->user_id), DB_T(f->after_template),
-                                       DB_T(f->after_person), DB_I(f->limit)),
+                               DB_ARGS(DB_T(tenant), DB_T(f->template_id), names[0], names[1],
+                                       names[2], DB_T(f->after_template), DB_T(f->after_who),
+                                       DB_I(f->limit)),
                                assignment_of, sizeof **rows, rows, count);
     return kind ? kind
                 : store_number(s, c, STMT_assignment_count,
-                               DB_ARGS(DB_T(tenant), DB_T(f->template_id), DB_T(f->person),
-                                       DB_T(f->user_id), DB_I(f->count_max)),
+                               DB_ARGS(DB_T(tenant), DB_T(f->template_id), names[0], names[1],
+                                       names[2], DB_I(f->count_max)),
                                total);
 }
 
@@ -196,9 +183,8 @@ static void request_of(const db_result *r, int i, void *out)
 int governance_request_is_own(ida_ctx *c, const ida_access_request *request, const ida_user *user)
 {
     const char *id = request->user_id;
-    return (id &&
-            (strcmp(id, user->id) == 0 || (user->other_id && strcmp(id, user->other_id) == 0))) ||
-           strcmp(request->person, ida_fold_address(c->pool, user->upn)) == 0;
+    return id ? strcmp(id, user->id) == 0 || (user->other_id && strcmp(id, user->other_id) == 0)
+              : user->upn && strcmp(request->person, ida_fold_address(c->pool, user->upn)) == 0;
 }
 
 ida_kind governance_request_open(store *s, ida_ctx *c, const char *tenant, int64_t after_at,
@@ -256,11 +242,12 @@ ida_kind governance_request_get(store *s, ida_ctx *c, const char *tenant, const 
     return one_request(s, c, STMT_request_get, DB_ARGS(DB_T(tenant), DB_T(id)), request);
 }
 
-ida_kind governance_request_open_of(store *s, ida_ctx *c, const char *tenant, const char *person,
-                                    const char *service, const ida_access_request **request)
+ida_kind governance_request_open_of(store *s, ida_ctx *c, const char *tenant,
+                                    const queue_person *person, const char *service,
+                                    const ida_access_request **request)
 {
     return one_request(s, c, STMT_request_open_of,
-                       DB_ARGS(DB_T(tenant), DB_T(person), DB_T(service)), request);
+                       DB_ARGS(DB_T(tenant), QUEUE_PERSON(person), DB_T(service)), request);
 }
 
 /* --- workflows --- */
@@ -367,12 +354,21 @@ ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
                                   const char *before_id, int limit, ida_workflow_run **rows,
                                   int *count)
 {
+    const db_arg names[] = {QUEUE_PERSON(f->person ? f->person : &(queue_person){0})};
     const db_arg args[] = {
-        DB_T(tenant),    DB_I(f->from),    DB_I(before_at < f->to ? before_at : f->to),
-        DB_T(before_id), DB_T(f->upn),     DB_T(f->status),
-        DB_I(limit),     DB_T(f->workflow)};
-    ida_kind kind = store_rows(s, c, f->workflow ? STMT_workflow_runs_of : STMT_workflow_runs, args,
-                               f->workflow ? 8 : 7, run_of, sizeof **rows, rows, count);
+        DB_T(tenant),      DB_I(f->from),   DB_I(before_at < f->to ? before_at : f->to),
+        DB_T(before_id),   DB_T(f->status), DB_I(limit),
+        DB_T(f->workflow), names[0],        names[1],
+        names[2]};
+    ida_kind kind = store_rows(s, c,
+                               f->person     ? STMT_workflow_runs_person
+                               : f->workflow ? STMT_workflow_runs_of
+                                             : STMT_workflow_runs,
+                               args,
+                               f->person     ? 10
+                               : f->workflow ? 7
+                                             : 6,
+                               run_of, sizeof **rows, rows, count);
     return kind ? kind : load_actions(s, c, *rows, *count);
 }
 
@@ -380,8 +376,17 @@ ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant
                                         const governance_run_filter *f, int64_t most,
                                         int64_t *total)
 {
-    const db_arg args[] = {DB_T(tenant),    DB_I(f->from), DB_I(f->to),      DB_T(f->upn),
-                           DB_T(f->status), DB_I(most),    DB_T(f->workflow)};
-    return store_number(s, c, f->workflow ? STMT_workflow_runs_of_count : STMT_workflow_runs_count,
-                        args, f->workflow ? 7 : 6, total);
+    const db_arg names[] = {QUEUE_PERSON(f->person ? f->person : &(queue_person){0})};
+    const db_arg args[] = {DB_T(tenant),    DB_I(f->from), DB_I(f->to),
+                           DB_T(f->status), DB_I(most),    DB_T(f->workflow),
+                           names[0],        names[1],      names[2]};
+    return store_number(s, c,
+                        f->person     ? STMT_workflow_runs_person_count
+                        : f->workflow ? STMT_workflow_runs_of_count
+                                      : STMT_workflow_runs_count,
+                        args,
+                        f->person     ? 9
+                        : f->workflow ? 6
+                                      : 5,
+                        total);
 }

@@ -3,7 +3,7 @@
 #ifndef CORE_GOVERNANCE_GOVERNANCE_H
 #define CORE_GOVERNANCE_GOVERNANCE_H
 
-#include "core/store/store.h"
+#include "core/queue/change.h"
 
 typedef struct ida_role_template {
     const char *id, *name, *description;
@@ -20,23 +20,16 @@ ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, cons
                                   ida_role_template **out);
 
 typedef struct ida_role_assignment {
-    const char *template_id, *template_name, *upn, *assigned_by, *person;
+    const char *template_id, *template_name, *upn, *assigned_by, *who;
     int64_t assigned_at;
     const char *user_id, *task_id, *task_state; /* NULL: not known, none */
 } ida_role_assignment;
 
-/* Of a tenant after (after_template, after_person), or of one person (folded UPN). */
-ida_kind governance_assignment_list(store *s, ida_ctx *c, const char *tenant,
-                                    const char *after_template, const char *after_person, int limit,
-                                    const ida_role_assignment **rows, int *count);
-ida_kind governance_assignment_of(store *s, ida_ctx *c, const char *tenant, const char *person,
-                                  int limit, const ida_role_assignment **rows, int *count);
-
 /* A page of them, of one template (ID) and one person where not NULL. */
 typedef struct governance_assigned_filter {
     const char *template_id;
-    const char *person, *user_id; /* folded UPN, and account */
-    const char *after_template, *after_person;
+    const queue_person *person;
+    const char *after_template, *after_who;
     int limit;
     int64_t count_max; /* a count is at most this */
 } governance_assigned_filter;
@@ -89,9 +82,10 @@ ida_kind governance_request_count(store *s, ida_ctx *c, const char *tenant, cons
                                   int64_t max, int64_t *total);
 ida_kind governance_request_get(store *s, ida_ctx *c, const char *tenant, const char *id,
                                 const ida_access_request **request); /* IDA_NOT_FOUND */
-/* The open request of a person (folded UPN) for a service; IDA_NOT_FOUND. */
-ida_kind governance_request_open_of(store *s, ida_ctx *c, const char *tenant, const char *person,
-                                    const char *service, const ida_access_request **request);
+/* The open request of a person for a service; IDA_NOT_FOUND. */
+ida_kind governance_request_open_of(store *s, ida_ctx *c, const char *tenant,
+                                    const queue_person *person, const char *service,
+                                    const ida_access_request **request);
 
 typedef struct ida_workflow_row {
     const char *id, *name, *trigger;
@@ -118,10 +112,10 @@ typedef struct ida_workflow_run {
 } ida_workflow_run;
 
 typedef struct governance_run_filter {
-    const char *workflow; /* NULL: every one */
-    const char *upn;      /* folded; NULL: any */
-    const char *status;   /* NULL: any */
-    int64_t from, to;     /* begun at or after `from`, before `to` */
+    const char *workflow;       /* NULL: every one */
+    const queue_person *person; /* NULL: any */
+    const char *status;         /* NULL: any */
+    int64_t from, to;           /* begun at or after `from`, before `to` */
 } governance_run_filter;
 
 /* Newest first, with their actions, before (before_at, before_id); INT64_MAX: from `to` on. */

@@ -86,7 +86,8 @@ typedef struct access_order {
     const ida_tenant *tenant;
     ida_task_type type;
     ida_directory_kind directory;
-    const char *user_id, *upn, *display_name;
+    queue_person person;
+    const char *user_id, *upn, *display_name; /* user_id: the account in that directory */
     const access_grantor *by;
     const access_item *items; /* those of another directory are left out */
     int count;

@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/governance/decision.h"
+#include "core/governance/whom.h"
 #include "core/queue/change.h"
 #include "core/store/audit.h"
 #include "core/zone/schedule.h"
@@ -64,6 +65,8 @@ ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order,
     task->object_id = order->user_id;
     task->upn = order->upn;
     task->person = ida_fold_address(c->pool, order->upn);
+    task->who = order->person.id;
+    task->other_id = order->person.other_id;
     task->display_name = order->display_name;
     task->wall_date = due.date;
     task->wall_time = due.time;
@@ -138,13 +141,13 @@ static ida_kind note_end(store *s, ida_ctx *c, const ida_task *task, const endin
     return store_audit_add(s, c, record);
 }
 
-static ida_kind end_all(store *s, ida_ctx *c, const ida_task *task, const ending *e, int *count)
+static ida_kind end_all(store *s, ida_ctx *c, const ida_task *task, const queue_person *person,
+                        const ending *e, int *count)
 {
     db_result r;
-    const char *user = task->object_id ? task->object_id : "";
-    ida_kind kind = store_read(
-        s, c, e->list, DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(user), DB_I(ENDED_MAX)),
-        &r);
+    ida_kind kind = store_read(s, c, e->list,
+                               DB_ARGS(DB_T(task->tenant), QUEUE_PERSON(person), DB_I(ENDED_MAX)),
+                               &r);
     *count = kind ? 0 : r.rows;
     for (int row = 0; !kind && row < r.rows; row++) {
         const row_named *grant = DB_ROW(named, &r, row);
@@ -152,23 +155,27 @@ static ida_kind end_all(store *s, ida_ctx *c, const ida_task *task, const ending
     }
     return kind || !r.rows ? kind
                            : store_write(s, c, e->end,
-                                         DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(user),
+                                         DB_ARGS(DB_T(task->tenant), QUEUE_PERSON(person),
                                                  DB_I(ida_now(c->env))),
                                          NULL);
 }
 
 ida_kind governance_role_unassign_all(store *s, ida_ctx *c, const ida_task *task, int *count)
 {
-    return end_all(s, c, task, &end_assignments, count);
+    queue_person person;
+    ida_kind kind = governance_person_of_task(s, c, task, &person);
+    *count = 0;
+    return kind ? kind : end_all(s, c, task, &person, &end_assignments, count);
 }
 
 ida_kind governance_grant_leave(store *s, ida_ctx *c, const ida_task *offboarding)
 {
     static const ending *const ends[] = {&end_assignments, &end_approved, &end_open};
-    ida_kind kind = IDA_OK;
+    queue_person person;
+    ida_kind kind = governance_person_of_task(s, c, offboarding, &person);
     int count;
     for (size_t i = 0; !kind && i < sizeof ends / sizeof *ends; i++) {
-        kind = end_all(s, c, offboarding, ends[i], &count);
+        kind = end_all(s, c, offboarding, &person, ends[i], &count);
     }
     return kind || !offboarding->object_id
                ? kind

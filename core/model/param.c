@@ -2,8 +2,8 @@
  * know what they mean together. */
 #include "core/model/param.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -39,22 +39,15 @@ static int looks_like_upn(const char *text)
     return at && at != text && at[1] && !strchr(at + 1, '@') && !strpbrk(text, " \t");
 }
 
-/* "c0a8…-…": how directories write the IDs of their objects. */
+/* As directories write them: 32 hexadecimal digits, parted by hyphens. */
 static int looks_like_id(const char *text)
 {
-    static const size_t dashes[] = {8, 13, 18, 23};
-    size_t next = 0, len = strlen(text);
-    for (size_t i = 0; i < len; i++) {
-        if (next < 4 && i == dashes[next]) {
-            if (text[i] != '-') {
-                return 0;
-            }
-            next++;
-        } else if (!strchr("0123456789abcdefABCDEF", text[i])) {
-            return 0;
-        }
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    size_t i = 0;
+    while (form[i] && (form[i] == '-' ? text[i] == '-' : isxdigit((unsigned char)text[i]))) {
+        i++;
     }
-    return len == 36;
+    return i == sizeof form - 1 && !text[i];
 }
 
 static const char *text_fault(apr_pool_t *pool, const ida_param *p, const char *text)
@@ -76,8 +69,8 @@ static const char *text_fault(apr_pool_t *pool, const ida_param *p, const char *
     if (p->type == IDA_PARAM_NAME && !text[strspn(text, "? ")]) {
         return "must not consist of question marks: the sender's encoding was lost";
     }
-    if (p->type == IDA_PARAM_UPN && !looks_like_upn(text) && !looks_like_id(text)) {
-        return "must be a user principal name such as eva.berg@contoso.example";
+    if (p->type == IDA_PARAM_PERSON && !looks_like_upn(text) && !looks_like_id(text)) {
+        return "must be a user principal name such as eva.berg@contoso.example, or an object ID";
     }
     return p->type == IDA_PARAM_LANGUAGE && !ida_language_tag_valid(text)
                ? "must be a BCP 47 language tag such as sv-SE"
@@ -137,7 +130,7 @@ static size_t spelling(const char *name, char *out)
         if (len == SPELLING_MAX) {
             return 0;
         }
-        out[len++] = apr_tolower(*name);
+        out[len++] = (char)tolower((unsigned char)*name);
     }
     return len;
 }

@@ -17,13 +17,13 @@ typedef enum ida_param_type {
     IDA_PARAM_LIST, /* words; in a query with commas between */
     IDA_PARAM_TIME, /* a date, or RFC 3339 with any offset; checked value: RFC 3339 in UTC */
     /* texts of bodies alone */
-    IDA_PARAM_NAME,  /* of a person: not of question marks alone, which a sender's lost encoding
-                        leaves */
-    IDA_PARAM_LINES, /* may hold line breaks */
-    IDA_PARAM_WALL,  /* date or time of day in the tenant's zone; core/zone judges its form, so it
-                        stays as given */
-    IDA_PARAM_UPN,
-    IDA_PARAM_COUNTRY,  /* an ISO 3166-1 code becomes upper case, other text stays */
+    IDA_PARAM_NAME,    /* of a person: not of question marks alone, which a sender's lost encoding
+                          leaves */
+    IDA_PARAM_LINES,   /* may hold line breaks */
+    IDA_PARAM_WALL,    /* date or time of day in the tenant's zone; core/zone judges its form, so it
+                          stays as given */
+    IDA_PARAM_PERSON,  /* a UPN or a directory's ID */
+    IDA_PARAM_COUNTRY, /* an ISO 3166-1 code becomes upper case, other text stays */
     IDA_PARAM_LANGUAGE, /* BCP 47 tag */
     IDA_PARAM_PHOTO     /* base64; never into the audit log */
 } ida_param_type;

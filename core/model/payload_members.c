@@ -25,7 +25,8 @@
             "BCP 47 language tag, such as sv-SE."),                             \
         ROW("employeeId", employee_id, STRING, 16, "The person's number in the HR system.")
 
-#define MANAGER "UPN of the manager, who must exist in the tenant or be queued for creation."
+#define MANAGER \
+    "UPN or object ID of the manager, who must exist in the tenant or be queued for creation."
 #define DATE(of, text)                                                                     \
     {                                                                                      \
         "date", IDA_PARAM_WALL, .max = DATE_LIMIT, .at = offsetof(of, date), .about = text \
@@ -52,7 +53,7 @@ const ida_param ida_create_members[] = {
     PROFILE(TEXT),
     {"accountEnabled", IDA_PARAM_BOOLEAN,
      .about = "false creates the account disabled; true when left out."},
-    TEXT("manager", manager, UPN, UPN_LIMIT, MANAGER),
+    TEXT("manager", manager, PERSON, UPN_LIMIT, MANAGER),
     {"profilePhoto", IDA_PARAM_PHOTO, .about = "JPEG or PNG in base64."},
     DATE(ida_create, "Day to create the account, YYYY-MM-DD in the tenant's time zone; now when "
                      "date and time are left out."),
@@ -78,8 +79,8 @@ const ida_param ida_create_members[] = {
     }
 
 const ida_param ida_delete_members[] = {
-    {"userPrincipalName", IDA_PARAM_UPN, IDA_PARAM_REQUIRED, .max = UPN_LIMIT,
-     .at = offsetof(ida_delete, upn), .about = "The user to offboard."},
+    {"userPrincipalName", IDA_PARAM_PERSON, IDA_PARAM_REQUIRED, .max = UPN_LIMIT,
+     .at = offsetof(ida_delete, upn), .about = "The user to offboard, by UPN or object ID."},
     DATE(ida_delete, "Day to offboard, YYYY-MM-DD in the tenant's time zone; today when left out."),
     CLOCK(ida_delete, "Time of that day, HH:mm in the tenant's time zone; 17:00 when left out."),
     OVERRIDE("firstname", firstname, NAME_LIMIT, "Given name."),
@@ -104,15 +105,15 @@ const ida_param ida_delete_members[] = {
     }
 
 const ida_param ida_update_members[] = {
-    {"userPrincipalName", IDA_PARAM_UPN, IDA_PARAM_REQUIRED, .max = UPN_LIMIT,
+    {"userPrincipalName", IDA_PARAM_PERSON, IDA_PARAM_REQUIRED, .max = UPN_LIMIT,
      .at = offsetof(ida_update, upn),
-     .about = "The user to change; the name itself never changes."},
+     .about = "The user to change, by UPN or object ID; the name itself never changes."},
     NAME("firstname", "Given name"),
     NAME("surname", "Family name"),
     PROFILE(VALUE),
     {"accountEnabled", IDA_PARAM_BOOLEAN,
      .about = "true enables the account, which takes a seat; false disables it."},
-    {"manager", IDA_PARAM_UPN, IDA_PARAM_CLEARED, .max = UPN_LIMIT,
+    {"manager", IDA_PARAM_PERSON, IDA_PARAM_CLEARED, .max = UPN_LIMIT,
      .at = offsetof(ida_update, manager), .about = MANAGER CLEARS},
     {"profilePhoto", IDA_PARAM_PHOTO, IDA_PARAM_CLEARED,
      .about = "JPEG or PNG in base64. Empty or null takes the photo away."},

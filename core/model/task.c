@@ -173,6 +173,7 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
     ida_json_put(object, "type", ida_task_type_text(task->type));
     ida_json_put(object, "state", ida_task_state_text(task->state));
     ida_json_put(object, "userPrincipalName", task->upn);
+    ida_json_put_or_null(object, "userId", task->object_id);
     ida_json_put_or_null(object, "displayName", task->display_name);
     ida_json_put(object, "directory", ida_directory_name(task->directory));
     ida_json_put(object, "scheduledAt", zone_schedule_local(c, task->zone, task->due_at));

@@ -71,7 +71,14 @@ typedef struct ida_task {
     ida_task_type type;
     ida_task_state state;
     ida_directory_kind directory;
-    const char *person; /* folded UPN */
+    /* Whose task it is: the ID of the person's account where it is mastered once it is known, else
+     * the folded UPN, which names those alone who have no account yet. Order, locks and questions
+     * go by it, because an address may be somebody else's by now. NULL in a task that is being
+     * queued: object_id, else person. */
+    const char *who;
+    const char *person;   /* folded UPN that it was asked for under */
+    const char *other_id; /* of a task that is being queued: the person's account in the other
+                             directory; NULL: none */
     const char *object_id, *upn, *mail, *display_name;
     const char *wall_date, *wall_time, *zone;
     int wall_fixed;

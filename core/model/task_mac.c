@@ -9,8 +9,10 @@
 #include "core/base/digest.h"
 #include "core/base/text.h"
 
-#define VERSION "task 1"
-#define OF_TASK 27 /* members of the task itself */
+/* Tasks of before `who` was one of their members are under the first. */
+static const char *const versions[] = {"task 1", "task 2"};
+#define NEWEST 1
+#define OF_TASK 28 /* members of the task itself */
 #define OF_STEP 6
 
 typedef struct members {
@@ -38,10 +40,10 @@ const char *ida_task_payload_hash(apr_pool_t *pool, const char *payload)
     return ida_hex(pool, digest, sizeof digest);
 }
 
-static void of_task(members *m, const ida_task *t)
+static void of_task(members *m, const ida_task *t, int version)
 {
     int over = t->state == IDA_DONE || t->state == IDA_FAILED || t->state == IDA_CANCELLED;
-    const char *texts[] = {VERSION,
+    const char *texts[] = {versions[version],
                            t->tenant,
                            t->id,
                            ida_task_type_text(t->type),
@@ -64,6 +66,9 @@ static void of_task(members *m, const ida_task *t)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         text(m, texts[i]);
     }
+    if (version == NEWEST) {
+        text(m, t->who);
+    }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         number(m, numbers[i]);
     }
@@ -79,17 +84,22 @@ static void of_step(members *m, const ida_step *s)
     text(m, ida_outcome_text(s->outcome));
 }
 
-char *ida_task_mac(apr_pool_t *pool, const ida_ring_key *key, const ida_task *task)
+static char *mac_of(apr_pool_t *pool, const ida_ring_key *key, const ida_task *task, int version)
 {
     unsigned char mac[IDA_DIGEST_LEN];
     size_t room = OF_TASK + OF_STEP * (size_t)task->step_count;
     members m = {.pool = pool, .parts = apr_palloc(pool, room * sizeof *m.parts)};
-    of_task(&m, task);
+    of_task(&m, task, version);
     for (int i = 0; i < task->step_count; i++) {
         of_step(&m, &task->steps[i]);
     }
     ida_hmac_sha256(key->bytes, IDA_SECRET_LEN, m.parts, m.count, mac);
     return apr_pstrcat(pool, key->id, ":", ida_hex(pool, mac, sizeof mac), NULL);
+}
+
+char *ida_task_mac(apr_pool_t *pool, const ida_ring_key *key, const ida_task *task)
+{
+    return mac_of(pool, key, task, NEWEST);
 }
 
 ida_task_trust ida_task_judge(apr_pool_t *pool, const ida_key_ring *ring, const ida_task *task)
@@ -106,6 +116,10 @@ ida_task_trust ida_task_judge(apr_pool_t *pool, const ida_key_ring *ring, const 
     if (!key || (key != ida_ring_newest(ring) && !ring->is_new)) {
         return IDA_TASK_OTHER_KEY;
     }
-    return CRYPTO_memcmp(ida_task_mac(pool, key, task), task->mac, len) == 0 ? IDA_TASK_TRUSTED
-                                                                             : IDA_TASK_ALTERED;
+    for (int version = NEWEST; version >= 0; version--) {
+        if (CRYPTO_memcmp(mac_of(pool, key, task, version), task->mac, len) == 0) {
+            return IDA_TASK_TRUSTED;
+        }
+    }
+    return IDA_TASK_ALTERED;
 }

@@ -61,16 +61,17 @@ ida_kind ida_op_acted(ida_call *call, store *s, ida_ctx *c, const governance_ord
     return call->dry_run ? plan(call, s, c, orders) : IDA_OK;
 }
 
-ida_kind ida_op_known_person(ida_call *call, apr_hash_t *known, const char *upn,
+ida_kind ida_op_known_person(ida_call *call, apr_hash_t *known, const char *named,
                              const ida_user **user)
 {
     static const ida_user nobody;
     ida_ctx *c = call->c;
-    const char *key = ida_fold_address(c->pool, upn);
+    const char *key = ida_fold_address(c->pool, named);
     const ida_user *found = apr_hash_get(known, key, APR_HASH_KEY_STRING);
     if (!found) {
         ida_user *u;
-        ida_kind kind = cache_user_by_upn(call->store, c, call->principal->company, upn, &u);
+        ida_kind kind = cache_user_details(call->store, c, call->principal->company, named, &u,
+                                           NULL);
         if (kind == IDA_NOT_FOUND) {
             ida_ctx_clear(c);
         } else if (kind) {

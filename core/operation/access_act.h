@@ -15,8 +15,9 @@ governance_actor ida_op_actor(const ida_call *call);
 ida_kind ida_op_acted(ida_call *call, store *s, ida_ctx *c, const governance_orders *orders,
                       const char *upn, const char *message, json_t *also);
 
-/* People by UPN, each looked up once; *user NULL: the tenant has none of that UPN. */
-ida_kind ida_op_known_person(ida_call *call, apr_hash_t *known, const char *upn,
+/* People by ID, or by UPN where no ID was noted, each looked up once; *user NULL: the tenant has no
+ * such person. */
+ida_kind ida_op_known_person(ida_call *call, apr_hash_t *known, const char *named,
                              const ida_user **user);
 
 extern const ida_field ida_acted_members[];

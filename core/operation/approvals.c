@@ -14,7 +14,7 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
     const ida_user *user;
     size_t i;
     ida_page_add(page, shown, ida_place("is", r->requested_at, r->id));
-    ida_kind kind = ida_op_known_person(call, known, r->upn, &user);
+    ida_kind kind = ida_op_known_person(call, known, r->user_id ? r->user_id : r->upn, &user);
     if (kind) {
         json_decref(approvers);
         return kind;

@@ -3,14 +3,15 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/governance/decision.h"
 #include "core/operation/access_act.h"
 #include "core/operation/person_json.h"
 
 /* --- the list --- */
 
 /* Which template and whom the arguments mean. */
-static ida_kind read_filter(ida_call *call, store *s, ida_ctx *c, governance_assigned_filter *f)
+static ida_kind read_filter(ida_call *call, store *s, ida_ctx *c, governance_assigned_filter *f,
+                            queue_person *person)
 {
     const char *template = ida_json_string(call->arguments, "roleTemplate"),
                *named = ida_json_string(call->arguments, "user");
@@ -26,22 +27,14 @@ static ida_kind read_filter(ida_call *call, store *s, ida_ctx *c, governance_ass
     if (!named) {
         return IDA_OK;
     }
-    kind = cache_user_details(s, c, call->principal->company, named, &user, NULL);
-    if (kind == IDA_NOT_FOUND) { /* an assignment may be older than the person's going */
-        ida_ctx_clear(c);
-        f->person = ida_fold_address(c->pool, named);
-        f->user_id = named;
-        return IDA_OK;
-    }
-    f->person = kind ? NULL : ida_fold_address(c->pool, user->upn);
-    f->user_id = kind ? NULL : user->id;
-    return kind;
+    f->person = person;
+    return governance_role_person(s, c, call->principal->company, named, person, &user);
 }
 
 static ida_kind add(ida_page *page, apr_hash_t *known, const ida_role_assignment *a)
 {
     const ida_user *user;
-    ida_kind kind = ida_op_known_person(page->call, known, a->upn, &user);
+    ida_kind kind = ida_op_known_person(page->call, known, a->user_id ? a->user_id : a->upn, &user);
     if (kind) {
         return kind;
     }
@@ -53,7 +46,7 @@ static ida_kind add(ida_page *page, apr_hash_t *known, const ida_role_assignment
     ida_json_put(item, "assignedBy", a->assigned_by);
     ida_json_put_or_null(item, "taskId", a->task_id);
     ida_json_put_or_null(item, "taskState", a->task_state);
-    ida_page_add(page, item, ida_place("ss", a->template_id, a->person));
+    ida_page_add(page, item, ida_place("ss", a->template_id, a->who));
     return IDA_OK;
 }
 
@@ -62,15 +55,16 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     ida_call *call = baton;
     const ida_role_assignment *rows;
     governance_assigned_filter filter = {0};
+    queue_person person;
     apr_hash_t *known = apr_hash_make(c->pool);
     json_t *position;
     int count = 0;
     int64_t total = 0;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "ss", &position);
-    kind = kind ? kind : read_filter(call, s, c, &filter);
+    kind = kind ? kind : read_filter(call, s, c, &filter, &person);
     filter.after_template = ida_place_text(position, 0);
-    filter.after_person = ida_place_text(position, 1);
+    filter.after_who = ida_place_text(position, 1);
     filter.limit = page->limit + 1;
     filter.count_max = IDA_COUNT_MOST;
     kind = kind ? kind

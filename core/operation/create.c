@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/cache/person.h"
 #include "core/model/keeps.h"
 #include "core/model/payload.h"
 #include "core/operation/op.h"
@@ -115,8 +116,13 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
     const create_input *in = call->input;
     ida_task *task = make_task(call, c);
     ida_op_schedule(call, c, task, &in->due);
-    ida_kind kind = in->person.manager ? ida_op_manager_known(call, s, c, in->person.manager)
-                                       : IDA_OK;
+    ida_user *manager;
+    ida_kind kind = in->person.manager
+                        ? ida_op_manager_known(call, s, c, in->person.manager, &manager)
+                        : IDA_OK;
+    if (!kind && in->person.manager) {
+        ida_op_note_manager(c, task, manager);
+    }
     kind = kind ? kind : choose_names(call, s, c, task);
     if (!kind && task->seat) {
         kind = queue_seat_free(s, c, call->tenant);

@@ -5,7 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/cache/person.h"
+#include "core/governance/whom.h"
 #include "core/model/payload.h"
 #include "core/operation/op.h"
 #include "core/operation/task_change.h"
@@ -60,7 +60,8 @@ static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const ida_t
 static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
 {
     ida_task *open = NULL;
-    ida_kind kind = queue_task_open(s, c, task->tenant, task->person, IDA_USER_DELETE, &open);
+    const queue_person person = queue_person_of(task);
+    ida_kind kind = queue_task_open(s, c, task->tenant, &person, IDA_USER_DELETE, &open);
     *moved = NULL;
     if (kind == IDA_NOT_FOUND) {
         return queue_task_insert(s, c, task);
@@ -77,6 +78,7 @@ static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
     task->id = open->id;
     kind = queue_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time,
                            task->zone, task->due_at, task->payload);
+    kind = kind ? kind : queue_task_called(s, c, task);
     return kind ? kind
                 : queue_task_changed(s, c, open->id, ida_task_change_name(IDA_TASK_RESCHEDULE),
                                      task->username);
@@ -94,7 +96,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    kind = cache_user_by_upn(s, c, call->principal->company, in->wanted.upn, &user);
+    kind = governance_whom(s, c, call->principal->company, in->wanted.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, in->wanted.upn);
     }

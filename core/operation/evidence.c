@@ -11,21 +11,26 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/governance/access.h"
+#include "core/governance/whom.h"
 #include "core/operation/op.h"
 #include "core/queue/change.h"
 #include "core/store/chain_check.h"
 #include "core/store/tenant.h"
 
 #define TASKS_MAX 200
+#define WHOS_MAX 5
 #define RECORDS_PAGE 1000
 #define RECORDS_MAX 20000
 
 typedef struct dossier {
     ida_ctx *c;
     store *s;
-    const char *tenant, *upn;
-    ida_task *offboardings; /* newest first */
-    int count;
+    const char *tenant;
+    queue_person person; /* whom it is about: an ID once known, whoever has the address now */
+    ida_user *user;      /* as the cache shows the person now; NULL: it has no such account */
+    ida_user *heir;      /* who has the leaver's address now, and is not the leaver; or NULL */
+    ida_task *offboardings, *tasks; /* newest first; tasks: of every type */
+    int count, task_count;
     json_t *document, *open; /* open: sentences about what is not proven; both of the pool */
 } dossier;
 
@@ -45,9 +50,7 @@ static void not_proven(dossier *d, const char *format, ...)
 static ida_kind find_tasks(dossier *d, const char *type, ida_task **tasks, int *count)
 {
     int64_t total;
-    queue_task_filter filter = {.type = type,
-                                .person = ida_fold_address(d->c->pool, d->upn),
-                                .limit = TASKS_MAX};
+    queue_task_filter filter = {.type = type, .person = &d->person, .limit = TASKS_MAX};
     return queue_task_list(d->s, d->c, d->tenant, &filter, tasks, count, &total);
 }
 
@@ -177,19 +180,42 @@ static json_t *offboarding_json(dossier *d, const ida_task *task, const audit_ro
 
 /* --- the records --- */
 
+/* A record with the address as its target may tell of somebody else who had it or has it now: of
+ * another task, or of no task, written after the address had changed hands. */
+static int is_of_person(const dossier *d, const json_t *ids, const audit_row *row)
+{
+    const json_t *parameters = row->record.parameters
+                                   ? ida_json_load(d->c->pool, row->record.parameters)
+                                   : NULL,
+                 *id;
+    const char *of = ida_json_string(parameters, "taskId");
+    size_t i;
+    json_array_foreach ((json_t *)ids, i, id) {
+        const char *task = json_string_value(id);
+        if ((row->record.parameters && strstr(row->record.parameters, task)) ||
+            (row->record.detail && strstr(row->record.detail, task)) ||
+            (row->record.target && strcmp(row->record.target, task) == 0)) {
+            return 1;
+        }
+    }
+    return !of && (!d->heir || row->record.at <= d->offboardings[0].finished_at);
+}
+
 static ida_kind find_records(dossier *d, audit_row **rows, int *count)
 {
     apr_pool_t *pool = d->c->pool;
     json_t *ids = ida_json_keep(pool, json_array());
-    char *target = apr_pstrdup(pool, d->upn);
+    char *target = apr_pstrdup(pool, d->offboardings[0].upn);
     int64_t from = INT64_MAX;
     int found = RECORDS_PAGE;
     ida_kind kind = IDA_OK;
     for (char *p = target; *p; p++) {
         *p = (char)((unsigned char)*p < 0x80 ? tolower((unsigned char)*p) : *p);
     }
+    for (int i = 0; i < d->task_count; i++) {
+        json_array_append_new(ids, json_string(d->tasks[i].id));
+    }
     for (int i = 0; i < d->count; i++) {
-        json_array_append_new(ids, json_string(d->offboardings[i].id));
         from = d->offboardings[i].created_at < from ? d->offboardings[i].created_at : from;
     }
     store_audit_about_filter filter = {
@@ -199,11 +225,12 @@ static ida_kind find_records(dossier *d, audit_row **rows, int *count)
     while (!kind && found == RECORDS_PAGE && *count + RECORDS_PAGE <= RECORDS_MAX) {
         const audit_row *page;
         kind = store_audit_about(d->s, d->c, d->tenant, &filter, &page, &found);
-        if (!kind && found) {
-            memcpy(*rows + *count, page, sizeof **rows * (size_t)found);
-            *count += found;
-            filter.after_seq = page[found - 1].seq;
+        for (int i = 0; !kind && i < found; i++) {
+            if (is_of_person(d, ids, &page[i])) {
+                (*rows)[(*count)++] = page[i];
+            }
         }
+        filter.after_seq = kind || !found ? filter.after_seq : page[found - 1].seq;
     }
     if (found == RECORDS_PAGE) {
         not_proven(d,
@@ -258,16 +285,20 @@ static void put_records(dossier *d, const audit_row *rows, int count)
 static ida_kind put_now(dossier *d)
 {
     ida_ctx *c = d->c;
-    ida_user *user;
+    ida_user *user = d->user;
     const access_row *rows;
     int count = 0;
-    ida_kind kind = cache_user_details(d->s, c, d->tenant, d->upn, &user, NULL);
-    if (kind == IDA_NOT_FOUND) {
-        ida_ctx_clear(c);
+    if (!user) {
         json_object_set_new(d->document, "now", json_null());
+        if (d->heir) {
+            not_proven(d,
+                       "The account is gone, and its address %s is that of another one (ID %s, "
+                       "%s): if the person came back under it, that one was not offboarded.",
+                       d->heir->upn, d->heir->id, d->heir->enabled ? "enabled" : "disabled");
+        }
         return IDA_OK;
     }
-    kind = kind ? kind : governance_access_of_user(d->s, c, d->tenant, user, &rows, &count);
+    ida_kind kind = governance_access_of_user(d->s, c, d->tenant, user, &rows, &count);
     if (kind) {
         return kind;
     }
@@ -297,11 +328,9 @@ static ida_kind put_now(dossier *d)
 
 static ida_kind put_later_tasks(dossier *d)
 {
-    ida_task *tasks;
-    int count;
+    const ida_task *tasks = d->tasks;
     json_t *later = json_array();
-    ida_kind kind = find_tasks(d, NULL, &tasks, &count);
-    for (int i = 0; !kind && i < count; i++) {
+    for (int i = 0; i < d->task_count; i++) {
         if (tasks[i].type != IDA_USER_DELETE && strcmp(tasks[i].id, d->offboardings[0].id) > 0) {
             json_t *row = json_object();
             ida_json_put(row, "id", tasks[i].id);
@@ -315,7 +344,7 @@ static ida_kind put_later_tasks(dossier *d)
         }
     }
     json_object_set_new(d->document, "laterTasks", later);
-    return kind;
+    return IDA_OK;
 }
 
 static void chain_is_broken(dossier *d, int64_t at, const char *reason)
@@ -388,24 +417,62 @@ static ida_kind compile(dossier *d, int walk)
     return kind ? kind : walk ? put_chain_walked(d) : put_chain_known(d);
 }
 
-ida_kind ida_evidence(store *s, ida_ctx *c, const char *tenant, const char *upn, int walk,
+/* Who else was offboarded under the address, for a caller who means that one. */
+static ida_kind nothing_of(dossier *d, const char *named)
+{
+    const char **whos, *others = "", *address = d->person.address;
+    int count = 0;
+    ida_kind kind = address && d->user
+                        ? queue_task_whos(d->s, d->c, d->tenant, address, WHOS_MAX, &whos, &count)
+                        : IDA_OK;
+    for (int i = 0; !kind && i < count; i++) {
+        if (!strchr(whos[i], '@') && strcmp(whos[i], d->person.id) != 0) {
+            others = ida_printf(d->c->pool, "%s%s%s", others, *others ? ", " : "", whos[i]);
+        }
+    }
+    return kind ? kind
+                : ida_fail(d->c, IDA_NOT_FOUND,
+                           "Tenant %s has no offboarding of %s: none was asked for, or it is past "
+                           "its retention or erased.%s%s%s",
+                           d->tenant, ida_clean(d->c->pool, named, strlen(named), 256),
+                           *others ? " Others had tasks under this address before; name them by "
+                                     "ID: "
+                                   : "",
+                           others, *others ? "." : "");
+}
+
+static ida_kind find_heir(dossier *d)
+{
+    ida_user *user;
+    ida_kind kind = cache_user_by_upn(d->s, d->c, d->tenant, d->offboardings[0].upn, &user);
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(d->c);
+        return IDA_OK;
+    }
+    d->heir = !kind && (!d->user || strcmp(user->id, d->user->id) != 0) ? user : NULL;
+    return kind;
+}
+
+ida_kind ida_evidence(store *s, ida_ctx *c, const char *tenant, const char *named, int walk,
                       json_t **document)
 {
-    dossier d = {.c = c, .s = s, .tenant = tenant, .upn = upn};
+    dossier d = {.c = c, .s = s, .tenant = tenant};
     d.document = *document = ida_json_keep(c->pool, json_object());
     d.open = ida_json_keep(c->pool, json_array());
-    ida_kind kind = find_tasks(&d, ida_task_type_text(IDA_USER_DELETE), &d.offboardings, &d.count);
-    if (!kind && !d.count) {
-        kind = ida_fail(c, IDA_NOT_FOUND,
-                        "Tenant %s has no offboarding of %s: none was asked for, or it is past its "
-                        "retention or erased.",
-                        tenant, ida_clean(c->pool, upn, strlen(upn), 256));
-    }
+    ida_kind kind = governance_whom_past(s, c, tenant, named, &d.person, &d.user);
+    kind = kind ? kind
+                : find_tasks(&d, ida_task_type_text(IDA_USER_DELETE), &d.offboardings, &d.count);
+    kind = kind      ? kind
+           : d.count ? find_tasks(&d, NULL, &d.tasks, &d.task_count)
+                     : nothing_of(&d, named);
+    kind = kind ? kind : find_heir(&d);
     if (kind) {
         return kind;
     }
     ida_json_put(d.document, "companyId", tenant);
     ida_json_put(d.document, "userPrincipalName", d.offboardings[0].upn);
+    ida_json_put_or_null(d.document, "userId", d.offboardings[0].object_id);
+    ida_json_put_or_null(d.document, "addressNowOf", d.heir ? d.heir->id : NULL);
     ida_json_put_time(d.document, "at", ida_now(c->env));
     kind = compile(&d, walk);
     json_object_set_new(d.document, "complete", json_boolean(json_array_size(d.open) == 0));
@@ -417,13 +484,13 @@ ida_kind ida_evidence(store *s, ida_ctx *c, const char *tenant, const char *upn,
 
 static ida_kind get(ida_call *call)
 {
-    const char *upn = ida_json_string(call->arguments, "user");
-    call->target = upn;
-    return ida_evidence(call->store, call->c, call->tenant->id, upn, 0, &call->result);
+    const char *named = ida_json_string(call->arguments, "user");
+    call->target = named;
+    return ida_evidence(call->store, call->c, call->tenant->id, named, 0, &call->result);
 }
 
 static const ida_param params[] = {{"user", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
-                                    .about = "UPN of the person who left."},
+                                    .about = "UPN or object ID of the person who left."},
                                    {0}};
 
 const ida_operation ida_op_evidence = {

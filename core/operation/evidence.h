@@ -10,7 +10,7 @@
  * first), grantsEnded, after, now, laterTasks, chain, complete, notProven. `walk`: the audit chain
  * is verified now, record by record; 0: as a worker verified it last. IDA_NOT_FOUND when there is
  * no offboarding of the person. */
-ida_kind ida_evidence(store *s, ida_ctx *c, const char *tenant, const char *upn, int walk,
+ida_kind ida_evidence(store *s, ida_ctx *c, const char *tenant, const char *named, int walk,
                       json_t **document);
 
 #endif

@@ -99,9 +99,12 @@ ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type,
 /* IDA_NOT_FOUND for a person that the cache does not know, naming the creation that is still
  * queued. */
 ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *upn);
-/* IDA_BAD_REQUEST unless the manager exists in the tenant or is queued for creation; looked up
- * again when the step runs. */
-ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn);
+/* IDA_BAD_REQUEST unless the manager exists in the tenant or is queued for creation (*manager
+ * NULL); looked up again when the step runs. */
+ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn,
+                              struct ida_user **manager);
+/* Notes in the payload whom the manager's UPN meant, so that the step means the same person. */
+void ida_op_note_manager(ida_ctx *c, ida_task *task, const struct ida_user *manager);
 
 /* Queues an update of a person (core/operation/update.c), inside a write's transaction under the
  * tenant's lock: its seat, manager and what else is queued for the person are looked at. For PATCH

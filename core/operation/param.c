@@ -176,7 +176,7 @@ static const struct {
     [IDA_PARAM_NAME] = {"string", NULL},
     [IDA_PARAM_LINES] = {"string", NULL},
     [IDA_PARAM_WALL] = {"string", NULL},
-    [IDA_PARAM_UPN] = {"string", NULL},
+    [IDA_PARAM_PERSON] = {"string", NULL},
     [IDA_PARAM_COUNTRY] = {"string", NULL},
     [IDA_PARAM_LANGUAGE] = {"string", NULL},
     [IDA_PARAM_PHOTO] = {"string", NULL},

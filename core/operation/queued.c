@@ -5,7 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/cache/person.h"
+#include "core/governance/whom.h"
 #include "core/operation/op.h"
 #include "core/queue/change.h"
 
@@ -61,6 +61,7 @@ ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type, const i
     task->directory = user->in[IDA_DIR_ON_PREMISES] ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
     task->object_id = user->directory == task->directory ? user->id : user->other_id;
     task->both = user->in[IDA_DIR_CLOUD] && user->in[IDA_DIR_ON_PREMISES];
+    task->other_id = user->directory == task->directory ? user->other_id : user->id;
     task->upn = user->upn;
     task->person = ida_fold_address(c->pool, user->upn);
     task->mail = user->mail;
@@ -89,7 +90,8 @@ ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_ta
     if (limit <= 0) {
         return IDA_OK;
     }
-    ida_kind kind = queue_task_disablings_expected(s, c, task->tenant, task->person,
+    ida_kind kind = queue_task_disablings_expected(s, c, task->tenant,
+                                                   task->who ? task->who : task->object_id,
                                                    task->due_at > now ? task->due_at : now,
                                                    &expected);
     if (!kind && expected >= limit) {
@@ -104,12 +106,35 @@ ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_ta
     return kind;
 }
 
+/* Nobody has the address (any more): who had it when something was queued, so that a caller who
+ * does not know of the new one finds it. */
+static ida_kind who_was_it(store *s, ida_ctx *c, const char *tenant, const char *upn,
+                           const char *shown)
+{
+    queue_person person;
+    ida_user *user = NULL;
+    ida_ctx *asking = ida_ctx_make(c->env, c->pool); /* the refusal stands whatever comes of this */
+    if (!strchr(upn, '@')) {
+        return ida_fail(c, IDA_NOT_FOUND, "No user with the ID \"%s\" exists in this tenant.",
+                        shown);
+    }
+    governance_whom_past(s, asking, tenant, upn, &person, &user);
+    return ida_fail(c, IDA_NOT_FOUND,
+                    "No user with the userPrincipalName \"%s\" exists in this tenant.%s", shown,
+                    user && user->upn ? ida_printf(c->pool,
+                                                   " Whoever had it when a task was queued under "
+                                                   "it is %s now (ID %s).",
+                                                   user->upn, user->id)
+                                      : "");
+}
+
 ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *upn)
 {
     ida_task *creation;
     const char *shown = ida_clean(c->pool, upn, strlen(upn), 128);
-    ida_kind kind = queue_task_open(s, c, call->principal->company, ida_fold_address(c->pool, upn),
-                                    IDA_USER_CREATE, &creation);
+    const queue_person person = {.address = ida_fold_address(c->pool, upn)};
+    ida_kind kind = queue_task_open(s, c, call->principal->company, &person, IDA_USER_CREATE,
+                                    &creation);
     if (kind == IDA_OK && creation->state == IDA_QUEUED) {
         return ida_fail(c, IDA_NOT_FOUND,
                         "The user \"%s\" does not exist yet: the creation is still queued. Wait "
@@ -119,19 +144,19 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
     if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
         return kind;
     }
-    return ida_fail(c, IDA_NOT_FOUND,
-                    "No user with the userPrincipalName \"%s\" exists in this tenant.", shown);
+    return who_was_it(s, c, call->principal->company, upn, shown);
 }
 
-ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn)
+ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn,
+                              ida_user **manager)
 {
     const char *tenant = call->principal->company;
-    ida_user *user;
     ida_task *task;
-    ida_kind kind = cache_user_by_upn(s, c, tenant, upn, &user);
+    ida_kind kind = cache_user_by_upn(s, c, tenant, upn, manager);
     if (kind == IDA_NOT_FOUND) {
-        kind = queue_task_open(s, c, tenant, ida_fold_address(c->pool, upn), IDA_USER_CREATE,
-                               &task);
+        const queue_person person = {.address = ida_fold_address(c->pool, upn)};
+        *manager = NULL;
+        kind = queue_task_open(s, c, tenant, &person, IDA_USER_CREATE, &task);
     }
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, IDA_BAD_REQUEST,
@@ -140,6 +165,15 @@ ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *
                         ida_clean(c->pool, upn, strlen(upn), 128));
     }
     return kind;
+}
+
+void ida_op_note_manager(ida_ctx *c, ida_task *task, const ida_user *manager)
+{
+    json_t *payload = manager ? ida_json_load(c->pool, task->payload) : NULL;
+    if (payload) {
+        ida_json_put(payload, "managerId", manager->id);
+        task->payload = ida_json_text(c->pool, payload);
+    }
 }
 
 const char *ida_op_when(ida_ctx *c, const ida_task *task, const zone_due *due)

@@ -6,7 +6,7 @@
 #include "core/audit/audit.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/cache/person.h"
+#include "core/governance/whom.h"
 #include "core/model/payload.h"
 #include "core/operation/op.h"
 #include "core/queue/rehire.h"
@@ -49,8 +49,8 @@ static ida_kind find_people(store *s, ida_ctx *c, const char *tenant, const char
     h->people = apr_pcalloc(c->pool, sizeof *h->people * (apr_size_t)(h->people_count + 1));
     for (int i = 0; !kind && i < h->people_count; i++) {
         h->people[i].user = users[i];
-        kind = queue_task_open(s, c, tenant, ida_fold_address(c->pool, users[i]->upn),
-                               IDA_USER_DELETE, &h->people[i].offboarding);
+        const queue_person person = governance_person(c->pool, users[i]);
+        kind = queue_task_open(s, c, tenant, &person, IDA_USER_DELETE, &h->people[i].offboarding);
         if (kind == IDA_NOT_FOUND) {
             h->people[i].offboarding = NULL;
             ida_ctx_clear(c);

@@ -13,7 +13,7 @@ static const char *const states[] = {"open", "approved", "denied", "withdrawn", 
 static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_request *r)
 {
     const ida_user *user;
-    ida_kind kind = ida_op_known_person(page->call, known, r->upn, &user);
+    ida_kind kind = ida_op_known_person(page->call, known, r->user_id ? r->user_id : r->upn, &user);
     if (kind) {
         return kind;
     }

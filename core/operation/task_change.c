@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/governance/whom.h"
 #include "core/operation/etag.h"
 #include "core/operation/operation.h"
 #include "core/store/tenant.h"
@@ -18,12 +19,16 @@ static ida_kind cancel(store *s, ida_ctx *c, ida_task_change *change)
 
 static ida_kind retry(store *s, ida_ctx *c, ida_task_change *change)
 {
-    return queue_task_retry(s, c, change->tenant, change->id);
+    ida_kind kind = governance_whom_again(s, c, change->task);
+    return kind ? kind : queue_task_retry(s, c, change->tenant, change->id);
 }
 
 static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
 {
-    return queue_task_release(s, c, change->tenant, change->id, change->person ? NULL : change->by);
+    ida_kind kind = governance_whom_again(s, c, change->task);
+    return kind ? kind
+                : queue_task_release(s, c, change->tenant, change->id,
+                                     change->person ? NULL : change->by);
 }
 
 /* In the zone that the tenant has now: whoever writes a time means that one. The part that is left
@@ -41,6 +46,7 @@ static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
     }
     kind = kind ? kind : ida_faults_raise(c);
     change->adjustment = kind ? NULL : due.adjustment;
+    kind = kind ? kind : governance_whom_again(s, c, change->task);
     return kind ? kind
                 : queue_task_move(s, c, change->tenant, change->id, due.date, due.time, due.zone,
                                   due.at_ms, NULL);

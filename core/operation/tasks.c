@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/governance/whom.h"
 #include "core/model/payload.h"
 #include "core/operation/op.h"
 #include "core/operation/task_change.h"
@@ -82,15 +83,20 @@ static ida_kind run_list(ida_call *call)
     int64_t total;
     json_t *position;
     ida_task *tasks;
+    queue_person person;
+    ida_user *user;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, by_due ? "is" : "s", &position);
+    if (!kind && upn) {
+        kind = governance_whom_past(call->store, c, call->principal->company, upn, &person, &user);
+    }
     if (kind) {
         return kind;
     }
     queue_task_filter filter = {
         .state = ida_argument_words(call, "state"),
         .type = ida_argument_words(call, "type"),
-        .person = upn ? ida_fold_address(c->pool, upn) : NULL,
+        .person = upn ? &person : NULL,
         .username = ida_json_string(call->arguments, "username"),
         .due_from = ida_argument_time(call, "dueFrom"),
         .due_to = ida_argument_time(call, "dueTo"),
@@ -121,7 +127,8 @@ static const ida_param list_params[] = {
      .about = "Only tasks in these states; several with commas between."},
     {"type", IDA_PARAM_LIST, .allowed = types,
      .about = "Only tasks of these types; several with commas between."},
-    {"userPrincipalName", IDA_PARAM_STRING, .max = 256, .about = "Only tasks of this person."},
+    {"userPrincipalName", IDA_PARAM_STRING, .max = 256,
+     .about = "Only tasks of this person, by UPN or object ID."},
     {"username", IDA_PARAM_STRING, .max = 256,
      .about = "Only tasks that this API user or person asked for."},
     {"dueFrom", IDA_PARAM_TIME, .about = "Only tasks due at this instant or later."},

@@ -6,7 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/cache/person.h"
+#include "core/governance/whom.h"
 #include "core/model/keeps.h"
 #include "core/model/payload.h"
 #include "core/operation/op.h"
@@ -45,7 +45,8 @@ static ida_kind look_at_offboarding(store *s, ida_ctx *c, const ida_task *task,
                                     const ida_update *update)
 {
     ida_task *leaving;
-    ida_kind kind = queue_task_open(s, c, task->tenant, task->person, IDA_USER_DELETE, &leaving);
+    const queue_person person = queue_person_of(task);
+    ida_kind kind = queue_task_open(s, c, task->tenant, &person, IDA_USER_DELETE, &leaving);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
         return IDA_OK;
@@ -80,7 +81,8 @@ static ida_kind take_seat(ida_call *call, store *s, ida_ctx *c, ida_task *task,
     if (user->guest) {
         return IDA_OK; /* guests take none */
     }
-    ida_kind kind = queue_seat_of_person(s, c, task->tenant, task->person, NULL, &counted);
+    const queue_person person = queue_person_of(task);
+    ida_kind kind = queue_seat_of_person(s, c, task->tenant, &person, NULL, &counted);
     if (!kind && !counted) {
         kind = queue_seat_free(s, c, call->tenant);
         task->seat = !kind;
@@ -88,16 +90,23 @@ static ida_kind take_seat(ida_call *call, store *s, ida_ctx *c, ida_task *task,
     return kind;
 }
 
-static ida_kind check_people(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
-                             const ida_update *update)
+static ida_kind check_people(ida_call *call, store *s, ida_ctx *c, ida_task *task,
+                             const ida_user *user, const ida_update *update)
 {
     if (!update->manager) {
         return IDA_OK;
     }
-    if (strcmp(ida_fold_address(c->pool, update->manager), task->person) == 0) {
+    ida_user *manager;
+    ida_kind kind = ida_op_manager_known(call, s, c, update->manager, &manager);
+    if (!kind && manager &&
+        (strcmp(manager->id, user->id) == 0 ||
+         (user->other_id && strcmp(manager->id, user->other_id) == 0))) {
         return ida_fail(c, IDA_BAD_REQUEST, "manager: nobody can be their own manager");
     }
-    return ida_op_manager_known(call, s, c, update->manager);
+    if (!kind) {
+        ida_op_note_manager(c, task, manager);
+    }
+    return kind;
 }
 
 /* The name that task and texts show; the step makes it anew from what the names are then. */
@@ -168,7 +177,7 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     ida_update_check_photo(c, task->directory, update);
     ida_kind kind = ida_faults_raise(c);
     kind = kind ? kind : queue_task_name(s, c, task);
-    kind = kind ? kind : check_people(call, s, c, task, update);
+    kind = kind ? kind : check_people(call, s, c, task, user, update);
     kind = kind ? kind : look_at_offboarding(s, c, task, update);
     if (!kind && update->enabled == 1) {
         kind = take_seat(call, s, c, task, user);
@@ -199,7 +208,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     update.warnings = ida_json_keep(
         c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
     ida_kind kind = store_tenant_lock(s, c, call->principal->company);
-    kind = kind ? kind : cache_user_by_upn(s, c, call->principal->company, update.upn, &user);
+    kind = kind ? kind : governance_whom(s, c, call->principal->company, update.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, update.upn);
     }

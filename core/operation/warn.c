@@ -18,8 +18,8 @@ ida_kind ida_op_warn_of_manager(ida_call *call, store *s, ida_ctx *c, const ida_
     ida_kind kind = cache_user_by_upn(s, c, tenant, manager, &user);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
-        kind = queue_task_open(s, c, tenant, ida_fold_address(c->pool, manager), IDA_USER_CREATE,
-                               &creation);
+        const queue_person whom = {.address = ida_fold_address(c->pool, manager)};
+        kind = queue_task_open(s, c, tenant, &whom, IDA_USER_CREATE, &creation);
     }
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);

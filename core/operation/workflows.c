@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/governance/governance.h"
+#include "core/governance/whom.h"
 #include "core/operation/find.h"
 #include "core/operation/op.h"
 #include "core/operation/schema.h"
@@ -124,18 +125,25 @@ static ida_kind find_workflow(ida_call *call, store *s, const char **name)
                     call->face == IDA_FACE_MCP ? "; list_workflows shows the names." : ".");
 }
 
-/* Runs are found under the UPN that they were made for, also of people who are gone; an ID must be
- * somebody's. */
-static ida_kind whose(ida_call *call, const char **upn)
+/* Runs are those of a person's tasks, also of people who are gone; an ID must be somebody's. */
+static ida_kind whose(ida_call *call, store *s, queue_person *person, const queue_person **of)
 {
-    const char *user = ida_json_string(call->arguments, "user");
-    ida_user *found;
-    ida_kind kind = IDA_OK;
-    if (user && !strchr(user, '@')) {
-        kind = ida_op_find_user(call, &found, NULL);
-        user = kind ? NULL : found->upn;
+    const char *named = ida_json_string(call->arguments, "user");
+    const queue_task_filter any = {.person = person, .limit = 1};
+    ida_user *user;
+    ida_task *tasks;
+    int64_t total = 0;
+    int count;
+    *of = named ? person : NULL;
+    if (!named) {
+        return IDA_OK;
     }
-    *upn = user ? ida_fold_address(call->c->pool, user) : NULL;
+    ida_kind kind = governance_whom_past(s, call->c, call->principal->company, named, person,
+                                         &user);
+    if (!kind && !user && !strchr(named, '@')) {
+        kind = queue_task_list(s, call->c, call->principal->company, &any, &tasks, &count, &total);
+        kind = kind || total ? kind : ida_op_find_user(call, &user, NULL);
+    }
     return kind;
 }
 
@@ -149,12 +157,13 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
                                     .status = ida_json_string(call->arguments, "status")};
     ida_workflow_run *rows;
     const queue_revoked *revoked;
+    queue_person person;
     json_t *position;
     int count = 0;
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "is", &position);
     kind = kind ? kind : find_workflow(call, s, &filter.workflow);
-    kind = kind ? kind : whose(call, &filter.upn);
+    kind = kind ? kind : whose(call, s, &person, &filter.person);
     kind = kind ? kind
                 : governance_workflow_runs(s, c, tenant, &filter,
                                            position ? ida_place_number(position, 0) : INT64_MAX,

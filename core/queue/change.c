@@ -99,6 +99,16 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
     return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
 
+ida_kind queue_task_called(store *s, ida_ctx *c, const ida_task *called)
+{
+    ida_kind kind = queue_trust_keep_if(s, c, called->tenant, called->id, NULL);
+    return kind ? kind
+                : store_write(s, c, STMT_task_called,
+                              DB_ARGS(DB_T(called->id), DB_T(called->upn), DB_T(called->person),
+                                      DB_T(called->mail), DB_T(called->display_name)),
+                              NULL);
+}
+
 ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date,
                          const char *time, const char *zone, int64_t due_at, const char *payload)
 {

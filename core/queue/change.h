@@ -9,6 +9,19 @@
 /* Workers that wait for work listen here (db_wait). */
 #define QUEUE_CHANNEL "idadmin_queue"
 
+/* Whom a question is about. Tasks are found by the IDs of the person's accounts; by the address
+ * those alone that know no ID yet, which are creations: a task of somebody else who had or has the
+ * address is never found. core/governance/whom.h makes one of a user of the cache. */
+typedef struct queue_person {
+    const char *id, *other_id; /* NULL: none, or not known */
+    const char *address;       /* folded UPN; NULL: none */
+} queue_person;
+/* The three as arguments of a statement, which compares them with task.who. */
+#define QUEUE_PERSON(person)                                                                    \
+    DB_T((person)->id ? (person)->id : ""), DB_T((person)->other_id ? (person)->other_id : ""), \
+        DB_T((person)->address ? (person)->address : "")
+queue_person queue_person_of(const ida_task *task);
+
 /* --- inside store_transaction, after store_tenant_lock --- */
 
 /* Seats in use: enabled members of the cache + seats held by tasks - running seat holders whose
@@ -21,7 +34,7 @@ ida_kind queue_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant);
 /* Whether an enabling of the person needs a further seat: no, when another task than `task_id`
  * (NULL: any) holds one for it, or else when the cache counts an enabled account. */
 enum { QUEUE_SEAT_NONE, QUEUE_SEAT_CACHED, QUEUE_SEAT_HELD };
-ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person,
+ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const queue_person *person,
                               const char *task_id, int *counted);
 
 /* Lowest n >= 1 such that candidate n of (local, domain) collides with no UPN, mail, proxy address
@@ -36,9 +49,10 @@ ida_kind queue_address_taken(store *s, ida_ctx *c, const char *tenant, const cha
 ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const char *address,
                                const char *task_id);
 
-/* Gives the task (tenant and person are set) an ID that sorts behind those of the person's queued
- * tasks: where two are due at the same instant the ID decides which goes first. In the transaction
- * that inserts it. */
+/* Gives the task (tenant, person, object_id and other_id are set) an ID that sorts behind those of
+ * the person's open tasks: where two are due at the same instant the ID decides which goes first.
+ * And the `who` of those, so that all of them have one order and one lock also when the person has
+ * got a second account since. In the transaction that inserts it. */
 ida_kind queue_task_name(store *s, ida_ctx *c, ida_task *task);
 
 /* Inserts the task with its steps (task->id set by the caller, queue_task_name), counts its seat in
@@ -46,16 +60,29 @@ ida_kind queue_task_name(store *s, ida_ctx *c, ida_task *task);
  * reservations, which point to it. */
 ida_kind queue_task_insert(store *s, ida_ctx *c, const ida_task *task);
 
-/* The queued task of `type` for a person (folded UPN), or the running one, or the one that the
- * brake holds; IDA_NOT_FOUND. For a second DELETE and "creation still queued". */
-ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const char *person,
+/* The queued task of `type` for a person, or the running one, or the one that the brake holds;
+ * IDA_NOT_FOUND. For a second DELETE and "creation still queued". */
+ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const queue_person *person,
                          ida_task_type type, ida_task **task);
+
+/* A task that is not over, was asked for under the person's address, and is of somebody else, who
+ * had the address then; *task NULL: there is none. */
+ida_kind queue_task_stranger(store *s, ida_ctx *c, const char *tenant, const queue_person *person,
+                             ida_task **task);
+
+/* `who` of the tasks that were asked for under an address (folded UPN), the newest first. */
+ida_kind queue_task_whos(store *s, ida_ctx *c, const char *tenant, const char *address, int max,
+                         const char ***whos, int *count);
 
 /* Gives a queued task, or one that the brake holds and goes on holding, another due time (and, when
  * not NULL, another payload). IDA_CONFLICT when it is in another state. This and the next three are
  * transactions of their own when none is open, and take the tenant's lock themselves. */
 ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date,
                          const char *time, const char *zone, int64_t due_at, const char *payload);
+
+/* What the task's person is called by now, in the transaction that changes the task: upn, person,
+ * mail and display_name of `called`, whose id and tenant are the task's. */
+ida_kind queue_task_called(store *s, ida_ctx *c, const ida_task *called);
 
 /* queued, failed, attention -> cancelled; frees seat and reservations unless the account was made
  * or may have been (a createAccount step with outcome done, already or unknown, or
@@ -89,10 +116,10 @@ ida_kind queue_task_get(store *s, ida_ctx *c, const char *tenant, const char *id
                         ida_task **task);
 
 typedef struct queue_task_filter {
-    const char *state, *type; /* as callers write them, several with commas between, NULL: all */
-    const char *person;       /* folded UPN, NULL: all */
-    const char *username;     /* of the requester, NULL: any */
-    int64_t due_from, due_to; /* due at `due_from` or later, before `due_to`; 0: no bound */
+    const char *state, *type;   /* as callers write them, several with commas between, NULL: all */
+    const queue_person *person; /* NULL: all */
+    const char *username;       /* of the requester, NULL: any */
+    int64_t due_from, due_to;   /* due at `due_from` or later, before `due_to`; 0: no bound */
     enum { QUEUE_BRAKED_OR_NOT, QUEUE_BRAKED, QUEUE_NOT_BRAKED } braked;
     enum { QUEUE_NEWEST, QUEUE_BY_DUE } order;
     const char *before_id; /* the page behind this ID (NULL: the first), which is... */
@@ -113,8 +140,8 @@ ida_kind queue_task_leaver(store *s, ida_ctx *c, const char *tenant, ida_directo
  * the hour before `now` and not released. */
 ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now,
                                        int64_t *count);
-/* The same for an instant from now on: with those queued that begin in the hour before it. `but`: a
- * person (folded UPN) left out. */
+/* The same for an instant from now on: with those queued that begin in the hour before it. `but`:
+ * the task->who of a person left out. */
 ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but,
                                         int64_t at, int64_t *count);
 

@@ -108,14 +108,14 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
     if (kind || !r.rows) {
         return kind;
     }
-    const char *person = DB_ROW(task_person, &r, 0)->person.text;
+    const char *who = DB_ROW(task_who, &r, 0)->who.text;
     kind = queue_task_get(s, c, one->tenant, one->id, 1, &row);
     kind = kind ? kind : queue_trust_judge_run(s, c, row, cl->now, &why);
     if (kind || why) {
         return kind ? kind : queue_trust_hold(s, c, row, why);
     }
     kind = store_write(s, c, STMT_queue_person_lock,
-                       DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), &r);
+                       DB_ARGS(DB_T(one->tenant), DB_T(who), DB_T(one->id)), &r);
     if (kind || !r.changes) {
         return kind;
     }
@@ -127,7 +127,7 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
                        &r);
     if (!kind && !r.changes) {
         return store_write(s, c, STMT_queue_person_unlock,
-                           DB_ARGS(DB_T(one->tenant), DB_T(person), DB_T(one->id)), NULL);
+                           DB_ARGS(DB_T(one->tenant), DB_T(who), DB_T(one->id)), NULL);
     }
     if (!kind) {
         taken_by(row, cl, now);

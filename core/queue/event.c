@@ -31,7 +31,7 @@ ida_kind queue_event_tell(store *s, ida_ctx *c, const ida_task *task, ida_task_s
                               NULL);
     return kind ? kind
                 : store_write(s, c, STMT_event_tell,
-                              DB_ARGS(DB_T(task->tenant), DB_I(seq), DB_T(task->person),
+                              DB_ARGS(DB_T(task->tenant), DB_I(seq), DB_T(task->who),
                                       DB_T(task->object_id), DB_T(type)),
                               NULL);
 }

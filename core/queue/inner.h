@@ -43,7 +43,7 @@ ida_kind queue_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *m
 ida_kind queue_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id);
 /* An update that is over and keeps a seat because it may have enabled the person; *id NULL: there
  * is none. */
-ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *person,
+ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *who,
                                  const char **id);
 ida_kind queue_task_free_names(store *s, ida_ctx *c, const char *task_id);
 

@@ -38,12 +38,12 @@ ida_kind queue_seat_free(store *s, ida_ctx *c, const ida_tenant *tenant)
     return kind;
 }
 
-ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const char *person,
+ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const queue_person *person,
                               const char *task_id, int *counted)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_seat_of_person,
-                               DB_ARGS(DB_T(tenant), DB_T(person), DB_T(task_id)), &r);
+                               DB_ARGS(DB_T(tenant), QUEUE_PERSON(person), DB_T(task_id)), &r);
     *counted = !kind && r.rows ? (int)DB_ROW(number, &r, 0)->number.number : QUEUE_SEAT_NONE;
     return kind;
 }
@@ -62,8 +62,7 @@ ida_kind queue_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *m
     const char *holder;
     *moved = 0;
     ida_kind kind = store_id(s, c, STMT_seat_of_update,
-                             DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_T(task->id)),
-                             &holder);
+                             DB_ARGS(DB_T(task->tenant), DB_T(task->who), DB_T(task->id)), &holder);
     if (kind || !holder) {
         return kind;
     }
@@ -89,10 +88,10 @@ ida_kind queue_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, con
                 : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(-1)), NULL);
 }
 
-ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *person,
+ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *who,
                                  const char **id)
 {
-    return store_id(s, c, STMT_seat_of_over, DB_ARGS(DB_T(tenant), DB_T(person)), id);
+    return store_id(s, c, STMT_seat_of_over, DB_ARGS(DB_T(tenant), DB_T(who)), id);
 }
 
 ida_kind queue_task_free_names(store *s, ida_ctx *c, const char *task_id)
@@ -194,11 +193,21 @@ ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const id
 
 ida_kind queue_task_name(store *s, ida_ctx *c, ida_task *task)
 {
-    const char *last = NULL;
-    ida_kind kind = store_id(s, c, STMT_task_last_of_person,
-                             DB_ARGS(DB_T(task->tenant), DB_T(task->person)), &last);
-    task->id = ida_new_id_after(c->pool, c->env, last);
-    return kind == IDA_NOT_FOUND ? IDA_OK : kind;
+    const queue_person person = queue_person_of(task);
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_task_last_of_person,
+                               DB_ARGS(DB_T(task->tenant), QUEUE_PERSON(&person)), &r);
+    const row_task_last *last = kind ? NULL : DB_ROW(task_last, &r, 0);
+    task->id = ida_new_id_after(c->pool, c->env, last && r.rows ? last->id.text : NULL);
+    if (!kind && r.rows && task->object_id && strcmp(last->who.text, task->person) != 0) {
+        task->who = last->who.text;
+    }
+    return kind;
+}
+
+static const char *who_of(const ida_task *t)
+{
+    return t->who ? t->who : t->object_id ? t->object_id : t->person;
 }
 
 /* Small payloads are not counted: a company's tasks as such are bounded by its rates. */
@@ -265,7 +274,7 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
                 DB_T(t->progress ? t->progress : "{}"), DB_T(t->warnings ? t->warnings : "[]"),
                 DB_T(t->username), DB_T(t->label ? t->label : ""),
                 DB_I(t->disables || t->type == IDA_USER_DELETE), DB_T(t->employee_id),
-                DB_T(t->via ? t->via : "rest")),
+                DB_T(t->via ? t->via : "rest"), DB_T(who_of(t))),
         NULL);
     if (!kind) {
         kind = store_write(s, c, STMT_task_payload_insert,

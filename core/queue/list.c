@@ -58,8 +58,13 @@ static ida_kind add(store *s, ida_ctx *c, listing *l, const way *w, const char *
     int narrow = f->username || f->due_from || f->due_to || f->braked;
     int64_t total = 0, count_max = f->count_max ? f->count_max : INT64_MAX;
     const char *behind = f->before_id ? f->before_id : by_due ? "" : "~"; /* "~": above every ID */
+    static const queue_person nobody;
+    const db_arg one[] = {QUEUE_PERSON(f->person ? f->person : &nobody)},
+                 all[] = {DB_T(NULL), DB_T(NULL), DB_T(NULL)};
+    const db_arg *names = f->person ? one : all;
+    const size_t more = f->person ? 2 : 0; /* further names, at the end */
     const db_arg of[] = {DB_T(l->tenant),
-                         DB_T(f->person),
+                         names[0],
                          DB_T(state),
                          DB_T(wanted_of(c, f->type)),
                          DB_T(f->username),
@@ -76,15 +81,17 @@ static ida_kind add(store *s, ida_ctx *c, listing *l, const way *w, const char *
                            of[7],
                            DB_I(f->limit),
                            DB_T(behind),
-                           DB_I(by_due ? f->after_due : 0)};
-    const db_arg counted[] = {of[0], of[1], of[2], of[3],          of[4],
-                              of[5], of[6], of[7], DB_I(count_max)};
-    const db_arg plainly[] = {of[0], of[1], of[2], of[3], DB_I(count_max)};
+                           DB_I(by_due ? f->after_due : 0),
+                           names[1],
+                           names[2]};
+    const db_arg counted[] = {of[0], of[1], of[2],           of[3],    of[4],   of[5],
+                              of[6], of[7], DB_I(count_max), names[1], names[2]};
+    const db_arg plainly[] = {of[0], of[1], of[2], of[3], DB_I(count_max), names[1], names[2]};
     db_result r;
-    ida_kind kind = store_read(s, c, by_due ? w->by_due : w->newest, page, 11, &r);
+    ida_kind kind = store_read(s, c, by_due ? w->by_due : w->newest, page, 11 + more, &r);
     if (!kind) {
-        kind = narrow ? store_number(s, c, w->total_narrow, counted, 9, &total)
-                      : store_number(s, c, w->total, plainly, 5, &total);
+        kind = narrow ? store_number(s, c, w->total_narrow, counted, 9 + more, &total)
+                      : store_number(s, c, w->total, plainly, 5 + more, &total);
     }
     for (int row = 0; !kind && row < r.rows; row++) {
         kind = queue_task_of_row(c, &r, row, apr_array_push(found));

@@ -60,18 +60,19 @@ ida_kind queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *
     return store_transaction(s, c, put_step, &o);
 }
 
-/* The person is the folded UPN, so a new UPN moves the lock on the person too. */
-static ida_kind move_person(store *s, ida_ctx *c, const ida_task *old, const char *person)
+/* Whoever has no ID yet is known by the UPN: a new one moves the lock on the person, and so does
+ * the ID once it is known. */
+static ida_kind move_person(store *s, ida_ctx *c, const ida_task *task, const char *who)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_queue_person_lock,
-                                DB_ARGS(DB_T(old->tenant), DB_T(person), DB_T(old->id)), &r);
+    ida_kind kind = store_write(s, c, STMT_queue_person_relock,
+                                DB_ARGS(DB_T(task->tenant), DB_T(who), DB_T(task->id)), &r);
     if (!kind && !r.changes) {
-        return ida_fail(c, IDA_CONFLICT, "Another task of %s is running.", person);
+        return ida_fail(c, IDA_CONFLICT, "Another task of %s is running.", who);
     }
     return kind ? kind
-                : store_write(s, c, STMT_queue_person_unlock,
-                              DB_ARGS(DB_T(old->tenant), DB_T(old->person), DB_T(old->id)), NULL);
+                : store_write(s, c, STMT_queue_person_unlock_but,
+                              DB_ARGS(DB_T(task->tenant), DB_T(who), DB_T(task->id)), NULL);
 }
 
 /* Reserves what the task is called from now on and lets go of the rest. */
@@ -88,33 +89,41 @@ static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old,
     if (kind == IDA_CONFLICT) {
         return ida_fail(c, IDA_UNPROCESSABLE, "%s", c->message);
     }
-    kind = kind ? kind
+    return kind ? kind
                 : store_write(s, c, STMT_address_free_but,
                               DB_ARGS(DB_T(old->id), DB_T(upn), DB_T(mail)), NULL);
-    return kind || strcmp(upn, old->person) == 0 ? kind : move_person(s, c, old, upn);
+}
+
+/* Who the task's person is from now on; NULL: as before. */
+static const char *new_who(const ida_task *old, const queue_task_change *change, const char *person)
+{
+    const char *who = old->object_id ? NULL : change->object_id ? change->object_id : person;
+    return who && strcmp(who, old->who) != 0 ? who : NULL;
 }
 
 static ida_kind put_change(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
     const queue_task_change *ch = o->change;
-    const char *person = ch->upn ? ida_fold_address(c->pool, ch->upn) : NULL;
+    const char *person = ch->upn ? ida_fold_address(c->pool, ch->upn) : NULL, *who = NULL;
     ida_task *old;
     ida_kind kind = IDA_OK;
-    if (ch->upn || ch->mail) {
+    if (ch->upn || ch->mail || ch->object_id) {
         kind = fenced(s, c, o->task, STMT_queue_progress,
                       DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(NULL)));
         kind = kind ? kind
                     : queue_task_get(s, c, o->task->tenant, o->task->id, 0,
                                      &old); /* under the row's lock: the names as they are now */
-        kind = kind ? kind : change_names(s, c, old, ch);
+        kind = kind || !(ch->upn || ch->mail) ? kind : change_names(s, c, old, ch);
+        who = kind ? NULL : new_who(old, ch, person);
+        kind = who ? move_person(s, c, old, who) : kind;
     }
     return kind ? kind
                 : fenced(s, c, o->task, STMT_queue_change,
                          DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(ch->upn),
                                  DB_T(person), DB_T(ch->mail), DB_T(ch->display_name),
                                  DB_T(ch->marker), DB_T(ch->progress), DB_T(ch->object_id),
-                                 DB_T(ch->warnings)));
+                                 DB_T(ch->warnings), DB_T(who)));
 }
 
 ida_kind queue_change(store *s, ida_ctx *c, const ida_task *task, const queue_task_change *change)
@@ -134,6 +143,7 @@ static ida_kind account_made(store *s, ida_ctx *c, void *baton)
     const outcome *o = baton;
     ida_kind kind = fenced(s, c, o->task, STMT_queue_made,
                            DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->object_id)));
+    kind = kind || !o->object_id ? kind : move_person(s, c, o->task, o->object_id);
     kind = kind ? kind : queue_task_put_step(s, c, o->task->id, o->step);
     kind = kind ? kind : audited(s, c, o);
     if (kind || o->later) {
@@ -169,7 +179,8 @@ static ida_kind find_seat(store *s, ida_ctx *c, const seat_taking *t, const ida_
     if (kind || had) {
         return kind;
     }
-    kind = queue_seat_of_person(s, c, now->tenant, now->person, now->id, &counted);
+    const queue_person person = queue_person_of(now);
+    kind = queue_seat_of_person(s, c, now->tenant, &person, now->id, &counted);
     if (!kind && counted == QUEUE_SEAT_NONE) {
         kind = queue_seat_free(s, c, t->tenant);
     }
@@ -210,7 +221,7 @@ ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_t
 static ida_kind free_person(store *s, ida_ctx *c, const ida_task *now)
 {
     return store_write(s, c, STMT_queue_person_unlock,
-                       DB_ARGS(DB_T(now->tenant), DB_T(now->person), DB_T(now->id)), NULL);
+                       DB_ARGS(DB_T(now->tenant), DB_T(now->who), DB_T(now->id)), NULL);
 }
 
 /* The offboarding has seen that the person is out: no update that is over keeps a seat for what it
@@ -220,7 +231,7 @@ static ida_kind settle_seats(store *s, ida_ctx *c, const ida_task *now, const ch
     ida_kind kind = IDA_OK;
     while (!kind && over) {
         kind = queue_task_give_back_seat(s, c, now->tenant, over);
-        kind = kind ? kind : queue_task_seat_of_over(s, c, now->tenant, now->person, &over);
+        kind = kind ? kind : queue_task_seat_of_over(s, c, now->tenant, now->who, &over);
     }
     return kind;
 }
@@ -239,7 +250,7 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     ida_task *now;
     ida_kind kind = queue_task_get(s, c, t->tenant, t->id, 0, &now);
     if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
-        kind = queue_task_seat_of_over(s, c, t->tenant, now->person, &over);
+        kind = queue_task_seat_of_over(s, c, t->tenant, now->who, &over);
     }
     queue_kept *kept = NULL;
     kind = kind ? kind : queue_trust_keep(s, c, t, &kept);

@@ -33,6 +33,7 @@ ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *ta
                        .state = (ida_task_state)state,
                        .directory = (ida_directory_kind)directory,
                        .person = t->person.text,
+                       .who = t->who.text,
                        .object_id = t->object_id.text,
                        .upn = t->upn.text,
                        .mail = t->mail.text,
@@ -195,19 +196,51 @@ ida_kind queue_task_get(store *s, ida_ctx *c, const char *tenant, const char *id
     return r.rows ? one_task(s, c, &r, with_payload, task) : queue_task_missing(c, id);
 }
 
-ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const char *person,
+queue_person queue_person_of(const ida_task *task)
+{
+    return (queue_person){task->who ? task->who : task->object_id,
+                          task->other_id ? task->other_id : task->object_id, task->person};
+}
+
+ida_kind queue_task_open(store *s, ida_ctx *c, const char *tenant, const queue_person *person,
                          ida_task_type type, ida_task **task)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_task_open,
-                               DB_ARGS(DB_T(tenant), DB_T(person), DB_T(ida_task_type_text(type))),
-                               &r);
+    ida_kind kind = store_read(
+        s, c, STMT_task_open,
+        DB_ARGS(DB_T(tenant), QUEUE_PERSON(person), DB_T(ida_task_type_text(type))), &r);
     if (kind) {
         return kind;
     }
-    return r.rows ? one_task(s, c, &r, 0, task)
-                  : ida_fail(c, IDA_NOT_FOUND, "There is no open task of type %s for %s.",
-                             ida_task_type_text(type), person);
+    return r.rows
+               ? one_task(s, c, &r, 0, task)
+               : ida_fail(c, IDA_NOT_FOUND, "There is no open task of type %s for %s.",
+                          ida_task_type_text(type), person->address ? person->address : person->id);
+}
+
+ida_kind queue_task_stranger(store *s, ida_ctx *c, const char *tenant, const queue_person *person,
+                             ida_task **task)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_task_stranger,
+                               DB_ARGS(DB_T(tenant), DB_T(person->address ? person->address : ""),
+                                       DB_T(person->id ? person->id : ""),
+                                       DB_T(person->other_id ? person->other_id : "")),
+                               &r);
+    *task = NULL;
+    return kind || !r.rows ? kind : one_task(s, c, &r, 0, task);
+}
+
+static void who_of(const db_result *r, int i, void *out)
+{
+    *(const char **)out = DB_ROW(who, r, i)->who.text;
+}
+
+ida_kind queue_task_whos(store *s, ida_ctx *c, const char *tenant, const char *address, int max,
+                         const char ***whos, int *count)
+{
+    return store_rows(s, c, STMT_task_whos, DB_ARGS(DB_T(tenant), DB_T(address), DB_I(max)), who_of,
+                      sizeof **whos, whos, count);
 }
 
 ida_kind queue_task_leaver(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,

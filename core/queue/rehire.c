@@ -52,7 +52,7 @@ ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
 ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id)
 {
     return store_id(s, c, STMT_offboarded_since,
-                    DB_ARGS(DB_T(task->tenant), DB_T(task->person), DB_I(task->created_at)), id);
+                    DB_ARGS(DB_T(task->tenant), DB_T(task->who), DB_I(task->created_at)), id);
 }
 
 /* --- writes of a run --- */

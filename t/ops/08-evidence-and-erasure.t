@@ -152,8 +152,8 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'access_end user_id', 'access_grant user_id', 'cache.membership_lost user_id',
     'access_request person upn user_id justification approvers decided_by reason',
         'audit_outbox record', 'idempotency key answer', 'reservation address',
-    'role_assignment person upn user_id assigned_by',
-    'task person object_id upn mail display_name employee_id progress warnings error marker '
+    'role_assignment person upn user_id assigned_by who',
+    'task person who object_id upn mail display_name employee_id progress warnings error marker '
     . 'username change_by',
     'task_payload payload', 'task_step detail', 'event error',
     'event_delivery person object_id error',

@@ -134,7 +134,7 @@ sub replayed {
     $stack->worker->stop;
     fall_due($id);
     my ($mac, $signed) = @{ row('mac, signed_at', $id) };
-    my $kept = join ', ', map { "$_ = " . quoted($id, $_) } qw(marker progress object_id);
+    my $kept = join ', ', map { "$_ = " . quoted($id, $_) } qw(marker progress object_id who);
     $stack->worker->start;
     $stack->wait_task($id);
     ok($stack->slapd->user('siv.twice'), 'done once');

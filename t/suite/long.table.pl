@@ -13,6 +13,8 @@ my @each = qw(sqlite postgresql);
     { name => 'mcp-limits', program => 'unit/face/mcp_tools', with => { limits => 200 } },
     { name => 'model', program => 'unit/worker/model', engines => \@each, parts => 2,
         with => { rounds => 5_000, seed => 7 } },
+    { name => 'namesakes', program => 'unit/worker/namesakes', engines => \@each, parts => 2,
+        with => { lives => 5_000, seed => 3 } },
     { name => 'stall', program => 't/queue/04-stalled-worker.t', engines => \@each,
         with => { stall => 120 } },
     { name => 'due-spread', program => 't/queue/05-due-minute.t', engines => \@each,

@@ -237,11 +237,13 @@ static void load(store *s, store *sync)
         APR_ARRAY_PUSH(rows, const char *) = ida_printf(
             pool,
             "INSERT INTO role_assignment (tenant_id, template_id, person, upn, user_id, "
-            "assigned_at, assigned_by) VALUES ('contoso', 't%02d', '%s', 'x', %s, 1, 'x');",
+            "assigned_at, assigned_by, who) VALUES ('contoso', 't%02d', '%s', 'x', %s, 1, 'x', "
+            "'%s');",
             a->what,
             a->by_upn ? apr_psprintf(pool, "user%d@contoso.example", a->person)
                       : apr_psprintf(pool, "formerly%d", a->person),
-            a->by_upn ? "NULL" : apr_psprintf(pool, "'%s'", uid(a->person)));
+            a->by_upn ? "NULL" : apr_psprintf(pool, "'%s'", uid(a->person)),
+            a->by_upn ? apr_psprintf(pool, "user%d@contoso.example", a->person) : uid(a->person));
     }
     script(s, apr_array_pstrcat(pool, rows, '\0'));
     /* What must not count: open and denied requests, another tenant's. */

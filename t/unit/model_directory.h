@@ -14,10 +14,10 @@
 #define GROUPS 5
 
 typedef struct account {
-    char id[24], upn[160], given[40], surname[40], display[90], title[40], employee[20], marker[40];
-    int enabled;
-    unsigned groups; /* bits */
-    int64_t born;    /* ms UTC */
+    char id[40], upn[160], given[40], surname[40], display[90], title[40], employee[20], marker[40];
+    int enabled, gone; /* gone: deleted by hand; its place is not used again */
+    unsigned groups;   /* bits */
+    int64_t born;      /* ms UTC */
 } account;
 
 static account accounts[ACCOUNTS_MAX];
@@ -68,7 +68,7 @@ static int64_t steady_clock(void *baton)
 static account *by_id(const char *id)
 {
     for (int i = 0; i < account_count; i++) {
-        if (strcmp(accounts[i].id, id) == 0) {
+        if (!accounts[i].gone && strcmp(accounts[i].id, id) == 0) {
             return &accounts[i];
         }
     }
@@ -78,7 +78,7 @@ static account *by_id(const char *id)
 static account *by_upn(const char *upn)
 {
     for (int i = 0; i < account_count; i++) {
-        if (strcasecmp(accounts[i].upn, upn) == 0) {
+        if (!accounts[i].gone && strcasecmp(accounts[i].upn, upn) == 0) {
             return &accounts[i];
         }
     }
@@ -195,7 +195,7 @@ static directory_class m_create(directory *d, apr_pool_t *p, const directory_cre
         return e->class;
     }
     for (int i = 0; i < account_count; i++) {
-        if (strcmp(accounts[i].marker, c->marker) == 0) {
+        if (!accounts[i].gone && strcmp(accounts[i].marker, c->marker) == 0) {
             tell(&accounts[i], user);
             return DIRECTORY_ALREADY;
         }
@@ -208,7 +208,7 @@ static directory_class m_create(directory *d, apr_pool_t *p, const directory_cre
     }
     account *a = &accounts[account_count++];
     *a = (account){.enabled = c->person->account_enabled, .born = test_now_ms};
-    snprintf(a->id, sizeof a->id, "id-%d", account_count);
+    snprintf(a->id, sizeof a->id, "00000000-0000-4000-8000-%012d", account_count);
     snprintf(a->upn, sizeof a->upn, "%s", c->upn);
     snprintf(a->given, sizeof a->given, "%s", c->person->firstname);
     snprintf(a->surname, sizeof a->surname, "%s", c->person->surname);

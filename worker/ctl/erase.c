@@ -33,6 +33,14 @@ static json_t *what_stays(ctl_call *ctl, const governance_traces *traces, int in
                             : "Bytes of deleted rows may remain in the database's files until they "
                               "are vacuumed (VACUUM FULL), and in its write-ahead log."));
     }
+    if (traces->shared_count) {
+        json_array_append_new(
+            stays, json_string(ida_printf(
+                       ctl->pool,
+                       "What mentions the person by these addresses alone, which are or were those "
+                       "of others, too: %s.",
+                       traces->shared)));
+    }
     if (in_document) {
         json_array_append_new(stays, json_string(ida_printf(
                                          ctl->pool,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/governance/decision.h"
 #include "core/store/audit.h"
 #include "worker/ctl/governance.h"
 
@@ -107,18 +107,23 @@ static int list(ctl_call *ctl)
                                          {"ASSIGNED", "assignedAt"},
                                          {"BY", "assignedBy"},
                                          {NULL, NULL}};
-    const char *tenant = ctl->arguments[0], *template = "", *person = "";
-    const char *one = ctl->argument_count > 1 ? ida_fold_address(ctl->pool, ctl->arguments[1])
-                                              : NULL;
+    const char *tenant = ctl->arguments[0];
+    governance_assigned_filter filter = {
+        .after_template = "", .after_who = "", .limit = PAGE, .count_max = 1};
     store *s = ctl_store(ctl, DB_REQUEST);
     json_t *rows = ida_json_keep(ctl->pool, json_array());
+    queue_person person;
+    ida_user *user;
     int count = PAGE;
     ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
+    if (!kind && ctl->argument_count > 1) {
+        filter.person = &person;
+        kind = governance_role_person(s, ctl->c, tenant, ctl->arguments[1], &person, &user);
+    }
     while (!kind && count == PAGE) {
         const ida_role_assignment *found;
-        kind = one ? governance_assignment_of(s, ctl->c, tenant, one, PAGE * 2, &found, &count)
-                   : governance_assignment_list(s, ctl->c, tenant, template, person, PAGE, &found,
-                                                &count);
+        int64_t total;
+        kind = governance_assignment_page(s, ctl->c, tenant, &filter, &found, &count, &total);
         for (int i = 0; !kind && i < count; i++) {
             json_t *row = json_object();
             ida_json_put(row, "roleTemplate", found[i].template_name);
@@ -127,10 +132,9 @@ static int list(ctl_call *ctl)
             ida_json_put_time(row, "assignedAt", found[i].assigned_at);
             ida_json_put(row, "assignedBy", found[i].assigned_by);
             json_array_append_new(rows, row);
-            template = found[i].template_id;
-            person = found[i].person;
+            filter.after_template = found[i].template_id;
+            filter.after_who = found[i].who;
         }
-        count = one ? 0 : count;
     }
     if (!kind && !ctl_json(ctl, rows)) {
         ctl_table(ctl, rows, columns, "No role template is assigned.");
@@ -144,7 +148,7 @@ const ctl_command ctl_role_commands[] = {
      "ID TEMPLATE UPN",
      3,
      3,
-     "Assign a role template (ID or name) to a user.",
+     "Assign a role template (ID or name) to a user (UPN or object ID).",
      "A task puts the user into the template's groups and gives its licences; what the user had "
      "before stays when the template is taken away. For a user who has the template already the "
      "difference is queued: a changed tenant document changes nobody's access by itself.",
@@ -155,7 +159,7 @@ const ctl_command ctl_role_commands[] = {
      "ID TEMPLATE UPN",
      3,
      3,
-     "Take a role template from a user.",
+     "Take a role template from a user (UPN or object ID).",
      "A task takes away what the template gave, but for what the user had before and what another "
      "assigned template or approved request grants.",
      {{NULL, NULL, NULL}},
@@ -165,7 +169,7 @@ const ctl_command ctl_role_commands[] = {
      "ID [UPN]",
      1,
      2,
-     "List who has which role template.",
+     "List who has which role template, or those of one user (UPN or object ID).",
      NULL,
      {{NULL, NULL, NULL}},
      list},

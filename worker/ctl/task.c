@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/governance/whom.h"
 #include "core/operation/task_change.h"
 #include "core/queue/trust.h"
 #include "core/store/audit.h"
@@ -53,8 +54,10 @@ static int list(ctl_call *ctl)
         return ctl_usage(ctl, "--limit must be 1 to %d", PAGE);
     }
     store *s = ctl_store(ctl, DB_REQUEST);
+    queue_person person;
+    ida_user *user;
     queue_task_filter filter = {.state = state,
-                                .person = upn ? ida_fold_address(ctl->pool, upn) : NULL,
+                                .person = upn ? &person : NULL,
                                 .before_id = ctl_value(ctl, "before"),
                                 .limit = wanted};
     json_t *rows = NULL;
@@ -62,6 +65,9 @@ static int list(ctl_call *ctl)
     int count = 0;
     int64_t total = 0;
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
+    if (!kind && upn) {
+        kind = governance_whom_past(s, ctl->c, ctl->arguments[0], upn, &person, &user);
+    }
     if (!kind) {
         kind = page(ctl, s, &filter, &rows, &last, &count, &total);
     }

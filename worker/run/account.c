@@ -1,6 +1,7 @@
 /* Owns the account that a step acts on: the task's own, or the person's in the tenant's other
  * directory; what is looked up of it, and what the cache is told. Knows no directory protocol. */
 #include <apr_strings.h>
+#include <string.h>
 
 #include "core/base/json.h"
 #include "core/cache/person.h"
@@ -12,47 +13,103 @@
 
 void run_account_is(run *r, const char *object_id)
 {
+    r->task->who = r->task->object_id ? r->task->who : object_id;
     r->own.object_id = r->task->object_id = object_id;
 }
 
 /* --- the other one --- */
 
-/* Told by the cache: its row of the person in the directory that the run acts on now; NULL: it
- * knows none. */
-static const char *cached_id(run *r)
-{
-    ida_user *user;
-    ida_ctx *c = run_ctx(r);
-    if (cache_user_by_upn(r->main, c, r->task->tenant, r->task->upn, &user) ||
-        !user->in[r->account->directory]) {
-        return NULL;
-    }
-    return user->directory == r->account->directory ? user->id : user->other_id;
-}
+typedef struct find_by_upn {
+    const char *upn;
+    directory_user user;
+} find_by_upn;
 
 static directory_class call_find_by_upn(run *r, const directory_ops *ops, directory *dir,
                                         void *baton, directory_error *e)
 {
-    return ops->find(dir, r->pool, NULL, r->task->upn, baton, e);
+    find_by_upn *call = baton;
+    return ops->find(dir, r->pool, NULL, call->upn, &call->user, e);
 }
 
-/* A cache may be a round behind: then the directory itself is asked, by UPN. */
-static step_end find_other(run *r)
+/* As the cache shows it; NULL: it does not know the ID, or nothing at all. */
+static ida_user *cached(run *r, const char *id)
+{
+    ida_user *user = NULL;
+    return id && !cache_user_details(r->main, run_ctx(r), r->task->tenant, id, &user, NULL) ? user
+                                                                                            : NULL;
+}
+
+static const char *account_in(const ida_user *user, ida_directory_kind where)
+{
+    return !user->in[where] ? NULL : user->directory == where ? user->id : user->other_id;
+}
+
+static const char *described(run *r, const directory_user *user)
+{
+    return ida_printf(r->pool, "%s (ID %s, %s)", user->upn ? user->upn : r->task->upn, user->id,
+                      user->enabled ? "enabled" : "disabled");
+}
+
+/* What the person is called where the account is mastered, which may be another name than when the
+ * task was queued. *upn NULL: that account is gone. */
+static step_end own_upn(run *r, const ida_user *known, const char **upn)
 {
     directory_user user = {0};
     directory_error e;
-    const char *known = ida_json_string(r->progress, "twinId");
-    if (known) {
-        r->other.object_id = apr_pstrdup(r->pool, known); /* the member goes when it is set anew */
+    *upn = known ? known->upn : r->own.object_id ? NULL : r->task->upn;
+    if (*upn) {
         return STEP_ON;
     }
-    r->other.object_id = cached_id(r);
+    r->account = &r->own;
+    step_end end = run_find(r, &user, &e);
+    if (end == STEP_ON && e.class != DIRECTORY_NOT_FOUND) {
+        end = hold_verdict_of(e.class) == VERDICT_GOOD ? STEP_ON : run_fails(r, &e);
+        *upn = end == STEP_ON ? user.upn : NULL;
+    }
+    r->account = &r->other;
+    return end;
+}
+
+/* Whether the account found by UPN in the other directory is this person's: not when it, or the
+ * person's own, is joined to another one. */
+static int is_same_person(run *r, const ida_user *known, const directory_user *found)
+{
+    const ida_user *theirs = cached(r, found->id);
+    const char *partner = theirs ? account_in(theirs, r->own.directory) : NULL;
+    if (partner) {
+        return r->own.object_id && strcmp(partner, r->own.object_id) == 0;
+    }
+    return !known || !known->anchor || !found->cache.anchor ||
+           strcmp(known->anchor, found->cache.anchor) == 0;
+}
+
+/* A cache may be a round behind: then the directory itself is asked, by the UPN that the person has
+ * now. */
+static step_end find_other(run *r)
+{
+    directory_error e;
+    const char *noted = ida_json_string(r->progress, "twinId"), *upn;
+    if (noted) {
+        r->other.object_id = apr_pstrdup(r->pool, noted); /* the member goes when it is set anew */
+        return STEP_ON;
+    }
+    const ida_user *known = cached(r, r->own.object_id);
+    r->other.object_id = known ? account_in(known, r->other.directory) : NULL;
     if (r->other.object_id) {
         return STEP_ON;
     }
-    step_end end = run_ask(r, call_find_by_upn, &user, &e);
-    r->other.object_id = end == STEP_ON && e.class != DIRECTORY_NOT_FOUND ? user.id : NULL;
-    return end;
+    step_end end = own_upn(r, known, &upn);
+    find_by_upn call = {.upn = upn ? upn : r->task->upn};
+    end = end == STEP_ON ? run_ask(r, call_find_by_upn, &call, &e) : end;
+    if (end != STEP_ON || e.class == DIRECTORY_NOT_FOUND) {
+        return end;
+    }
+    if (upn && is_same_person(r, known, &call.user)) {
+        r->other.object_id = call.user.id;
+    } else {
+        r->other.stranger = described(r, &call.user);
+    }
+    return STEP_ON;
 }
 
 /* The claim has looked at the task's own directory alone. */
@@ -133,12 +190,68 @@ step_end run_find(run *r, directory_user *user, directory_error *e)
     return run_call(r, call_find, user, e);
 }
 
+/* The ID is gone: once a run the address is asked, so that nobody is called absent who can sign in
+ * under it. */
+static step_end look_under_address(run *r)
+{
+    run_account *a = r->account;
+    find_by_upn call = {.upn = r->task->upn};
+    directory_error e;
+    if (!a->object_id || a->looked) {
+        return STEP_ON;
+    }
+    step_end end = run_ask(r, call_find_by_upn, &call, &e);
+    if (end != STEP_ON) {
+        return end;
+    }
+    a->looked = 1;
+    if (e.class == DIRECTORY_NOT_FOUND) {
+        return STEP_ON;
+    }
+    if (strcmp(call.user.id, a->object_id) == 0) {
+        return step_later(r, "The directory shows the account by its name and not by its ID %s.",
+                          a->object_id);
+    }
+    a->stranger = described(r, &call.user);
+    return STEP_ON;
+}
+
+step_end step_stranger(run *r, const run_account *of)
+{
+    step_says(r, IDA_STEP_FAILED,
+              "The account%s%s is gone, and somebody stands under its address with another ID: %s. "
+              "Nothing was done to that account. If it is the same person, cancel this task and "
+              "ask anew; if it is somebody else, cancel it.",
+              of->object_id ? " with the ID " : "", of->object_id ? of->object_id : "",
+              of->stranger);
+    r->failure = ida_printf(r->pool, "%s: %s", run_shown(r), r->step.detail);
+    r->failure_unknown = 1;
+    return STEP_ON;
+}
+
 step_end step_absent(run *r)
 {
     step_end end = r->account->object_id ? run_cache_gone(r) : STEP_ON;
-    return end == STEP_ON
-               ? step_says(r, IDA_STEP_ALREADY, "already absent: the directory has no such account")
-               : end;
+    end = end == STEP_ON ? look_under_address(r) : end;
+    if (end != STEP_ON) {
+        return end;
+    }
+    return r->account->stranger ? step_stranger(r, r->account)
+                                : step_says(r, IDA_STEP_ALREADY,
+                                            "already absent: the directory has no such account");
+}
+
+step_end step_gone(run *r, const char *why)
+{
+    step_end end = look_under_address(r);
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (r->account->stranger) {
+        step_stranger(r, r->account);
+        return STEP_FAILED;
+    }
+    return step_fails(r, "%s", why);
 }
 
 step_end step_still_wanted(run *r, const char *so)

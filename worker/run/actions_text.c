@@ -92,7 +92,10 @@ step_end run_person_read(run *r, person *p)
                  *request = values ? values : stored; /* of an update: its new values */
     ida_user *user;
     step_end end = cached(r, r->account->object_id, &user);
-    end = end == STEP_ON && !user ? cached(r, r->task->upn, &user) : end;
+    /* Of somebody who has no ID yet; else the address may be somebody else's by now. */
+    if (end == STEP_ON && !user && !r->account->object_id) {
+        end = cached(r, r->task->upn, &user);
+    }
     if (end != STEP_ON) {
         return end;
     }

@@ -2,7 +2,7 @@
  * what an answer means for the step. Knows no directory protocol and no single step's meaning. */
 #include <string.h>
 
-#include "core/base/text.h"
+#include "core/governance/whom.h"
 #include "core/queue/change.h"
 #include "core/store/directory.h"
 #include "worker/hold/rules.h"
@@ -62,14 +62,17 @@ int64_t run_made_lately(run *r, const char *upn)
     if (!lag) {
         return 0;
     }
-    if (r->task->type != IDA_USER_CREATE ||
-        strcmp(ida_fold_address(r->pool, upn), r->task->person) != 0) {
+    if (upn || r->task->type != IDA_USER_CREATE) {
+        queue_person person;
         queue_task_filter filter = {.type = ida_task_type_text(IDA_USER_CREATE),
-                                    .person = ida_fold_address(r->pool, upn),
+                                    .person = &person,
                                     .limit = 1};
         ida_task *tasks;
+        ida_user *user;
         int count = 0;
-        if (queue_task_list(r->main, run_ctx(r), r->task->tenant, &filter, &tasks, &count,
+        if ((upn ? governance_whom_past(r->main, run_ctx(r), r->task->tenant, upn, &person, &user)
+                 : governance_person_of_task(r->main, run_ctx(r), r->task, &person)) ||
+            queue_task_list(r->main, run_ctx(r), r->task->tenant, &filter, &tasks, &count,
                             &total) ||
             !count) {
             return 0;
@@ -101,7 +104,7 @@ step_end run_lags(run *r, int64_t since, const char *message)
  * yet. (The other directory's account is not made by us.) */
 static void not_found_yet(run *r, directory_error *e)
 {
-    int64_t made_at = e->field || r->account == &r->other ? 0 : run_made_lately(r, r->task->upn);
+    int64_t made_at = e->field || r->account == &r->other ? 0 : run_made_lately(r, NULL);
     if (made_at) {
         e->class = DIRECTORY_LAG;
         e->message = ida_printf(

@@ -151,7 +151,7 @@ static void finish(run *r, ida_task_state state, const char *error)
     } said[] = {
         [IDA_DONE] = {IDA_LOG_INFO, NULL, "is done"},
         [IDA_FAILED] = {IDA_LOG_WARN, "IDA0317", "has failed: "},
-        [IDA_ATTENTION] = {IDA_LOG_ERROR, "IDA0318", "needs attention, its outcome is unknown: "},
+        [IDA_ATTENTION] = {IDA_LOG_ERROR, "IDA0318", "needs attention: "},
     };
     actions_sum_up(r);
     ending end = {.state = state, .error = error};
@@ -221,7 +221,7 @@ static void stop(run *r, step_end end)
         const char *error = ida_printf(r->pool, "%s: %s", run_shown(r),
                                        r->step.detail ? r->step.detail : "failed");
         if (run_note_step(r) == STEP_ON) {
-            finish(r, IDA_FAILED, error);
+            finish(r, r->own.stranger || r->other.stranger ? IDA_ATTENTION : IDA_FAILED, error);
         }
         break;
     }
@@ -244,6 +244,9 @@ static step_end on_other_account(run *r, step_function function)
     step_end end = run_other_account(r, &found);
     if (end != STEP_ON || found) {
         return end == STEP_ON ? function(r) : end;
+    }
+    if (r->other.stranger) {
+        return step_stranger(r, &r->other);
     }
     /* Who leaves has nothing to lose there; what is to be given there cannot be. */
     return r->task->type == IDA_USER_DELETE

@@ -46,6 +46,8 @@ typedef struct run_note {
 typedef struct run_account {
     ida_directory_kind directory;
     const char *object_id; /* NULL: not known (yet) */
+    int looked;            /* 1: who stands under the address was asked, because the ID is gone */
+    const char *stranger;  /* for people: who stands there with another ID; NULL: nobody */
     session *session;
     hold_known known; /* of the directory when the run began with it, or since it answered; if it
                          was held, or the watch held it, the first answer clears it */
@@ -63,7 +65,8 @@ typedef struct run {
     json_t *progress, *warnings; /* belong to the pool */
     const char *failure; /* set by a step that failed without ending the run: the task ends `failed`
                             with this text */
-    int failure_unknown; /* nobody knows whether that step took effect: the task ends `attention` */
+    int failure_unknown; /* nobody knows whether that step took effect, or whom it means: the task
+                            ends `attention` */
     int is_done;         /* what is written now ends the task as done */
     run_note notes[RUN_NOTES_MAX];
     int note_count;

@@ -56,8 +56,8 @@ step_end run_fails(run *r, const directory_error *e);
 /* What an answer says in words. */
 const char *run_why(const directory_error *e);
 
-/* When this service made the account of that UPN (ms UTC), so long as the directory may not show it
- * everywhere yet; else 0. */
+/* When this service made the account of that UPN (NULL: the task's own) in ms UTC, so long as the
+ * directory may not show it everywhere yet; else 0. */
 int64_t run_made_lately(run *r, const char *upn);
 /* When this task wrote to the directory last (ms UTC). */
 int64_t run_last_write(const run *r);
@@ -97,8 +97,14 @@ step_end run_sign_out(run *r, directory_error *e);
  * more. */
 step_end run_cache_user(run *r, directory_user *user);
 step_end run_cache_gone(run *r);
-/* Directory and cache say that the person is gone: write-through and `already`. */
+/* The directory says that the account is gone: write-through and `already`, unless somebody else
+ * stands under its address. */
 step_end step_absent(run *r);
+/* The same where it should be there: STEP_FAILED with `why`, or that somebody else stands there. */
+step_end step_gone(run *r, const char *why);
+/* Somebody stands under the address with another ID: the person made anew, or a namesake. Nothing
+ * is done to that account, the step is `failed`, and the task ends `attention`. */
+step_end step_stranger(run *r, const run_account *of);
 /* STEP_ON, unless the person was offboarded after this task was asked for: who left stays out.
  * `so`: what follows, for the detail. */
 step_end step_still_wanted(run *r, const char *so);

@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/governance/decision.h"
 #include "core/governance/grant.h"
+#include "core/governance/whom.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
 #include "worker/run/sealed.h"
@@ -434,6 +435,7 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int 
         return kind;
     }
     access_order order = {.tenant = tenant,
+                          .person = governance_person(c->pool, user),
                           .type = IDA_ACCESS_GRANT,
                           .directory = other,
                           .user_id = user->directory == other ? user->id : user->other_id,
@@ -469,7 +471,8 @@ static ida_kind do_assign(run *r, store *s, ida_ctx *c, void *baton)
                                .user_id = r->account->object_id,
                                .by = "workflow",
                                .task_id = r->task->id};
-    ida_kind kind = governance_role_assign(s, c, r->task->tenant, a->template, &who, &added);
+    ida_kind kind = governance_person_of_task(s, c, r->task, &who.person);
+    kind = kind ? kind : governance_role_assign(s, c, r->task->tenant, a->template, &who, &added);
     kind = kind ? kind : order_elsewhere(s, c, r, a, added);
     if (kind || !added) {
         return kind; /* a repetition: all was ordered before */

@@ -227,8 +227,9 @@ step_end step_await_synchronisation(run *r)
     step_end end = returns ? run_read_update(r, &update) : STEP_ON;
     end = end == STEP_ON ? run_other_account(r, &found) : end;
     if (end == STEP_ON && leaves) {
-        end = found
-                  ? await_disabled(r)
+        end = found ? await_disabled(r)
+              : r->other.stranger
+                  ? step_stranger(r, &r->other)
                   : step_says(r, IDA_STEP_ALREADY,
                               "already absent: the other directory has no account of this person");
     } else if (end == STEP_ON) {

@@ -22,6 +22,7 @@ typedef struct profile {
     const unsigned char *photo; /* NULL: none */
     size_t photo_len;
     const char *photo_type;
+    const char *manager_id; /* whom that address meant when it was asked for; NULL: not known */
 } profile;
 
 /* What the payload wants; a creation's absent members are not given. */
@@ -37,11 +38,21 @@ static step_end read_profile(run *r, profile *p)
     if (kind) {
         return step_fails(r, "%s", c->message);
     }
-    *p = r->task->type == IDA_USER_CREATE
-             ? (profile){person.manager != NULL, person.photo != NULL, person.manager,
-                         person.photo,           person.photo_len,     person.photo_type}
-             : (profile){update.manager_given, update.photo_given, update.manager,
-                         update.photo,         update.photo_len,   update.photo_type};
+    *p = r->task->type == IDA_USER_CREATE ? (profile){person.manager != NULL,
+                                                      person.photo != NULL,
+                                                      person.manager,
+                                                      person.photo,
+                                                      person.photo_len,
+                                                      person.photo_type,
+                                                      NULL}
+                                          : (profile){update.manager_given,
+                                                      update.photo_given,
+                                                      update.manager,
+                                                      update.photo,
+                                                      update.photo_len,
+                                                      update.photo_type,
+                                                      NULL};
+    p->manager_id = ida_json_string(stored, "managerId");
     return STEP_ON;
 }
 
@@ -170,8 +181,8 @@ static step_end manager_missing(run *r, const manager_call *call)
     }
     ida_ctx *c = run_ctx(r);
     ida_task *queued;
-    ida_kind kind = queue_task_open(r->main, c, r->task->tenant,
-                                    ida_fold_address(r->pool, call->upn), IDA_USER_CREATE, &queued);
+    const queue_person person = {.address = ida_fold_address(r->pool, call->upn)};
+    ida_kind kind = queue_task_open(r->main, c, r->task->tenant, &person, IDA_USER_CREATE, &queued);
     if (kind == IDA_NOT_FOUND) {
         return without_manager(
             r, ida_printf(r->pool, "The manager %s was not found in the directory.", call->upn));
@@ -212,9 +223,34 @@ static const char *present_manager(run *r, const char *wanted)
                : NULL;
 }
 
+static int is_manager(const ida_user *user, const char *id)
+{
+    return strcmp(user->id, id) == 0 || (user->other_id && strcmp(user->other_id, id) == 0);
+}
+
+/* The manager is who had the address when it was asked for: by the address that this person has
+ * now. *gone: the account is not there any more, and somebody else has the address. */
+static void manager_meant(run *r, profile *p, int *gone)
+{
+    ida_user *holder = NULL, *meant = NULL;
+    *gone = 0;
+    if (!p->manager || !p->manager_id) {
+        return;
+    }
+    int held = !cache_user_by_upn(r->main, run_ctx(r), r->task->tenant, p->manager, &holder);
+    if (held && is_manager(holder, p->manager_id)) {
+        return;
+    }
+    if (!cache_user_details(r->main, run_ctx(r), r->task->tenant, p->manager_id, &meant, NULL)) {
+        p->manager = meant->upn ? meant->upn : p->manager;
+    } else {
+        *gone = held;
+    }
+}
+
 static step_end account_gone(run *r)
 {
-    return step_fails(
+    return step_gone(
         r, r->task->type == IDA_USER_CREATE
                ? "The account was made by this task, but the directory does not show it any more."
                : "The directory has no such account any more.");
@@ -245,6 +281,14 @@ step_end step_set_manager(run *r)
     }
     if (!p.manager_given) {
         return step_says(r, IDA_STEP_SKIPPED, "no manager was given");
+    }
+    int gone;
+    manager_meant(r, &p, &gone);
+    if (gone) {
+        return without_manager(
+            r, ida_printf(r->pool,
+                          "The manager %s is gone (ID %s), and somebody else has the address now.",
+                          p.manager, p.manager_id));
     }
     manager_call call = {.upn = p.manager ? manager_here(r, p.manager) : NULL};
     const char *present = present_manager(r, p.manager);

@@ -183,8 +183,9 @@ static void warn_password(run *r)
     int64_t total;
     ida_task *tasks;
     int count = 0;
+    const queue_person whom = queue_person_of(r->task);
     queue_task_filter filter = {.type = ida_task_type_text(IDA_USER_DELETE),
-                                .person = r->task->person,
+                                .person = &whom,
                                 .limit = 1};
     for (int i = 0; i < r->task->step_count; i++) {
         if (strstr(r->task->steps[i].name, "emailInitialPassword")) {
@@ -228,8 +229,7 @@ static step_end gone(run *r)
     step_end end = run_cache_gone(r);
     if (end == STEP_ON) {
         say_sent(r, 0);
-        step_says(r, IDA_STEP_FAILED, "The directory has no such account any more.");
-        end = STEP_FAILED;
+        end = step_gone(r, "The directory has no such account any more.");
     }
     return end;
 }

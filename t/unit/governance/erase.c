@@ -12,11 +12,13 @@ static store *s;
 
 static void end_task(const ida_task *t, const char *object_id)
 {
-    script(DB_REQUEST,
-           apr_psprintf(
-               pool,
-               "UPDATE task SET state = 'done', finished_at = 5, object_id = '%s' WHERE id = '%s'",
-               object_id, t->id));
+    script(
+        DB_REQUEST,
+        apr_psprintf(
+            pool,
+            "UPDATE task SET state = 'done', finished_at = 5, object_id = '%s', who = '%s' WHERE "
+            "id = '%s'",
+            object_id, object_id, t->id));
 }
 
 static void concerns(const governance_traces *t, int expected, const char *target,
@@ -43,11 +45,11 @@ static void test_engine(int number)
     says(c, "is named, with what to do", made->id, "cancel it", NULL);
     is_int(governance_erase_find(s, fresh(), "corp", "anna", &t), IDA_BAD_REQUEST,
            "half a name means too many");
-    end_task(made, "0b5b6d2e-anna");
+    end_task(made, "0b5b6d2e-0000-4000-8000-00000000anna");
     /* Renamed since: the account leads from one UPN to the other. */
     ida_task *left = add_task(s, "corp", IDA_USER_DELETE, "anna.ek@corp.example", test_now_ms);
-    end_task(left, "0b5b6d2e-anna");
-    cache_person("corp", "0b5b6d2e-anna", "anna.ek@corp.example", 0, 0);
+    end_task(left, "0b5b6d2e-0000-4000-8000-00000000anna");
+    cache_person("corp", "0b5b6d2e-0000-4000-8000-00000000anna", "anna.ek@corp.example", 0, 0);
     c = fresh();
     is_int(governance_erase_find(s, c, "corp", "anna.berg@corp.example", &t), IDA_CONFLICT,
            "an account that the directory still has, under whatever name");
@@ -56,6 +58,23 @@ static void test_engine(int number)
     is_int(governance_erase_find(s, fresh(), "corp", "anna.berg@corp.example", &t), IDA_OK,
            "found");
     is_int(t->task_count, 2, "with the tasks under both names");
+
+    /* Somebody else has the address by now. */
+    cache_person("corp", "0c0c0c0c-0000-4000-8000-00000000heir", "anna.berg@corp.example", 1, 1);
+    c = fresh();
+    is_int(governance_erase_find(s, c, "corp", "anna.berg@corp.example", &t), IDA_CONFLICT,
+           "an address that is another's now");
+    says(c, "names who had it, and spares the other", "0b5b6d2e-0000-4000-8000-00000000anna",
+         "must be named by ID", "not to be deleted", NULL);
+    is_int(governance_erase_find(s, fresh(), "corp", "0b5b6d2e-0000-4000-8000-00000000anna", &t),
+           IDA_OK, "by ID the person is found");
+    ok(t->task_count == 2 && t->shared_count == 1, "with her tasks; one address is shared");
+    concerns(t, 1, "anna.ek@corp.example", NULL, NULL);
+    concerns(t, 1, "anna.berg@corp.example", NULL, left->id);
+    concerns(t, 0, "anna.berg@corp.example", NULL, "enabled");
+    script(DB_SYNC, "DELETE FROM cache.directory_user; DELETE FROM cache.address");
+    is_int(governance_erase_find(s, fresh(), "corp", "anna.berg@corp.example", &t), IDA_OK,
+           "alone with the address again");
 
     concerns(t, 1, "anna.berg@corp.example", NULL, NULL);
     concerns(t, 1, NULL, "{\"userPrincipalName\":\"Anna.EK@corp.example\"}", NULL);

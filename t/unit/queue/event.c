@@ -89,7 +89,7 @@ static void told(ida_task *task, const char *person, const char *object_id)
 {
     ida_task now = *task;
     teller t = {.task = &now};
-    now.person = person;
+    now.who = person;
     now.object_id = object_id;
     is_int(store_transaction(s, fresh(), tell, &t), IDA_OK, "told");
 }

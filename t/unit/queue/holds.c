@@ -98,14 +98,15 @@ static void put_held(int count)
                            "i < %d)",
                            count)
             : apr_psprintf(pool, "WITH n(i) AS (SELECT generate_series(1, %d))", count);
-    script(DB_REQUEST,
-           apr_psprintf(pool,
-                        "INSERT INTO task (id, tenant_id, type, state, directory, person, upn, "
-                        "wall_date, wall_time, zone, due_at, next_at, created_at, username) %s "
-                        "SELECT 'held' || i, 'contoso', 'userUpdate', 'queued', 'cloud', 'x' || i, "
-                        "'x' || i, '', '', 'UTC', %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
-                        ", 1, 'hr' FROM n",
-                        numbers, due, due));
+    script(
+        DB_REQUEST,
+        apr_psprintf(pool,
+                     "INSERT INTO task (id, tenant_id, type, state, directory, person, who, "
+                     "upn, wall_date, wall_time, zone, due_at, next_at, created_at, username) %s "
+                     "SELECT 'held' || i, 'contoso', 'userUpdate', 'queued', 'cloud', 'x' || i, "
+                     "'x' || i, 'x' || i, '', '', 'UTC', %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
+                     ", 1, 'hr' FROM n",
+                     numbers, due, due));
     if (!store_sqlite_path(dsn)) {
         script(DB_REQUEST, "ANALYZE task");
     }

@@ -245,7 +245,7 @@ static void look(const char *after)
     int64_t got = ask(
         "SELECT ((((SELECT seats_held FROM tenant WHERE id = 'contoso') * 1000 + (SELECT count(*) "
         "FROM task WHERE seat = 1)) * 1000 + (SELECT count(*) FROM reservation)) * 1000 + (SELECT "
-        "count(*) FROM user_lock l JOIN task t ON t.id = l.task_id AND t.person = l.person AND "
+        "count(*) FROM user_lock l JOIN task t ON t.id = l.task_id AND t.who = l.person AND "
         "t.state = 'running')) * 1000 + (SELECT count(*) FROM user_lock)");
     if (got != want && faults++ < 10) {
         printf("# after %s: seats, tasks with one, names, running with a lock, locks are %lld, not "

@@ -179,7 +179,8 @@ static void test_reading(void)
     queue_task_filter deletes = {.type = "userDelete", .limit = 10};
     queue_task_list(s, fresh(), "fabrikam", &deletes, &list, &count, &total);
     ok(count == 2 && total == 2, "by type");
-    queue_task_filter person = {.person = "p1@corp.example", .state = "queued", .limit = 10};
+    const queue_person p1 = {.address = "p1@corp.example"}, p0 = {.address = "p0@corp.example"};
+    queue_task_filter person = {.person = &p1, .state = "queued", .limit = 10};
     queue_task_list(s, fresh(), "fabrikam", &person, &list, &count, &total);
     ok(count == 2 && total == 2, "by person");
     queue_task_filter state = {.state = "cancelled", .limit = 10};
@@ -190,11 +191,11 @@ static void test_reading(void)
     queue_task_list(s, fresh(), "fabrikam", &state, &list, &count, &total);
     ok(count == 0 && total == 0, "by state and type");
 
-    is_int(queue_task_open(s, fresh(), "fabrikam", "p1@corp.example", IDA_USER_DELETE, &t), IDA_OK,
+    is_int(queue_task_open(s, fresh(), "fabrikam", &p1, IDA_USER_DELETE, &t), IDA_OK,
            "the open offboarding");
     is_str(t->id, made[3]->id, "of that person");
-    is_int(queue_task_open(s, fresh(), "fabrikam", "p0@corp.example", IDA_USER_UPDATE, &t),
-           IDA_NOT_FOUND, "a cancelled one is not open");
+    is_int(queue_task_open(s, fresh(), "fabrikam", &p0, IDA_USER_UPDATE, &t), IDA_NOT_FOUND,
+           "a cancelled one is not open");
     for (int i = 1; i < 5; i++) {
         queue_task_cancel(s, fresh(), "fabrikam", made[i]->id);
     }
@@ -417,7 +418,7 @@ static int run_one(crew *m, store *cache)
     m->failures += store_transaction(cache, m->c, put_account, &account) != IDA_OK;
     queue_seats_used(m->main, m->c, "race", &used);
     __atomic_add_fetch(&race->overshoot, used > race->limit, __ATOMIC_SEQ_CST);
-    m->failures += queue_account_made(m->main, m->c, t, &step, "id", 0, NULL) != IDA_OK;
+    m->failures += queue_account_made(m->main, m->c, t, &step, t->id, 0, NULL) != IDA_OK;
     m->failures += queue_finish(m->main, m->c, t, IDA_DONE, NULL, NULL, NULL) != IDA_OK;
     return 1;
 }

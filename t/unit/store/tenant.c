@@ -106,8 +106,9 @@ static void test_tenant(store *s)
         store_transaction(s, fresh(), run_sql,
                           ida_printf(pool,
                                      "INSERT INTO role_assignment (tenant_id, template_id, person, "
-                                     "upn, assigned_at, assigned_by) VALUES ('contoso', '%s', 'p', "
-                                     "'P', 1, 'x'),('contoso', '%s', 'p', 'P', 1, 'x')",
+                                     "upn, assigned_at, assigned_by, who) VALUES ('contoso', '%s', "
+                                     "'p', 'P', 1, 'x', 'p'),('contoso', '%s', 'p', 'P', 1, 'x', "
+                                     "'p')",
                                      sales, it)),
         IDA_OK, "both assigned");
     const char *without = "{\"companyId\":\"contoso\",\"name\":\"Contoso "

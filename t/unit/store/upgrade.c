@@ -4,6 +4,7 @@
 
 #include "core/db/db.h"
 #include "core/db/migrations.h"
+#include "core/governance/governance.h"
 #include "core/queue/event.h"
 #include "core/queue/rehire.h"
 #include "core/store/directory.h"
@@ -34,7 +35,12 @@ static const char old_rows[] =
     "x@cloud', NULL, NULL, 0);INSERT INTO task (id, tenant_id, type, state, directory, person, "
     "upn, "
     "wall_date, wall_time, zone, due_at, next_at, created_at, username) VALUES ('7', 't', "
-    "'accessRevoke', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'root');";
+    "'accessRevoke', 'queued', 'cloud', 'a', 'a', '', '', '', 1, 1, 1, 'root');UPDATE task SET "
+    "object_id = 'id-1' WHERE id IN ('1', '3');INSERT INTO user_lock (tenant_id, person, task_id) "
+    "VALUES ('t', 'a', '1');INSERT INTO role_template (tenant_id, id, name) VALUES ('t', 'r', "
+    "'R');INSERT INTO role_assignment (tenant_id, template_id, person, upn, user_id, assigned_at, "
+    "assigned_by) VALUES ('t', 'r', 'a', 'a', 'id-1', 1, 'x'), ('t', 'r', 'was.a', 'was.a', "
+    "'id-1', 1, 'x'), ('t', 'r', 'b', 'b', NULL, 1, 'x');";
 
 #define LARGE 5000 /* bytes of the payload of task 6 */
 
@@ -119,6 +125,35 @@ static void check_steps(store *s)
     is_str(access->via, "command", "under another name, at the shell");
 }
 
+/* Old rows are of the account whose ID they tell, else of the address. */
+static void check_people(store *s)
+{
+    const queue_person one = {.id = "id-1"}, other = {.address = "a"};
+    const struct {
+        const queue_person *whom;
+        int64_t tasks, roles;
+    } want[] = {{&one, 2, 1}, {&other, 5, 0}};
+    for (int i = 0; i < 2; i++) {
+        const queue_task_filter tasks = {.person = want[i].whom, .limit = 10};
+        const governance_assigned_filter roles = {.person = want[i].whom,
+                                                  .after_template = "",
+                                                  .after_who = "",
+                                                  .limit = 10,
+                                                  .count_max = 10};
+        const ida_role_assignment *assigned;
+        ida_task *found;
+        int count;
+        int64_t total = 0, given = 0;
+        ida_ctx *c = ida_ctx_make(&env, pool);
+        is_int(queue_task_list(s, c, "t", &tasks, &found, &count, &total), IDA_OK, "listed");
+        is_int(governance_assignment_page(s, c, "t", &roles, &assigned, &count, &given), IDA_OK,
+               "and the role templates");
+        ok(total == want[i].tasks && given == want[i].roles,
+           "%lld tasks and %lld role templates of %s", (long long)total, (long long)given,
+           i ? "the address" : "the ID");
+    }
+}
+
 /* Who made an old key is not known. */
 static void check_keys(store *s)
 {
@@ -173,6 +208,7 @@ int main(void)
         ok(open == 1 && strcmp(coming[0].task_id, "5") == 0,
            "an open creation is found by its employeeId");
         check_steps(s);
+        check_people(s);
         check_keys(s);
         check_events(s);
         check_payloads(s);

@@ -294,7 +294,10 @@ static void look_at_unseen(void)
                      accounts[i].marker);
         }
         if (accounts[i].enabled &&
-            !queue_seat_of_person(main_store, ctx(), company, upn, NULL, &counted) && !counted) {
+            !queue_seat_of_person(main_store, ctx(), company,
+                                  &(queue_person){.id = accounts[i].id, .address = upn}, NULL,
+                                  &counted) &&
+            !counted) {
             complain("%s is enabled in the directory and has no seat", upn);
         }
     }
@@ -440,8 +443,8 @@ static void enable_unheard(void)
 static int has_seat(void)
 {
     int counted = 0;
-    return !queue_seat_of_person(main_store, ctx(), company,
-                                 ida_fold_address(round_pool, accounts[0].upn), NULL, &counted) &&
+    return !queue_seat_of_person(main_store, ctx(), company, &(queue_person){.id = accounts[0].id},
+                                 NULL, &counted) &&
            counted;
 }
 

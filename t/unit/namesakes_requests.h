@@ -1,0 +1,267 @@
+/* What the model of who is meant asks over REST, and what must come of it by IDs alone. Included by
+ * t/unit/worker/namesakes.c, of whose state it is a part. */
+#ifndef T_UNIT_NAMESAKES_REQUESTS_H
+#define T_UNIT_NAMESAKES_REQUESTS_H
+
+typedef struct answer {
+    int status;
+    json_t *data;
+    const char *message, *task;
+} answer;
+
+static answer request(const char *method, const char *uri, const char *query, json_t *body)
+{
+    ida_principal principal = {
+        .company = company, .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
+    ida_ctx *c = ctx();
+    answer out = {0};
+    const char *sent = body ? ida_json_text(round_pool, ida_json_keep(round_pool, body)) : NULL;
+    ida_call call = {.c = c,
+                     .store = main_store,
+                     .principal = &principal,
+                     .tenant = rn.sessions.first->tenant,
+                     .synced = 1};
+    ida_rest_request request = {.method = method,
+                                .query = query,
+                                .content_type = sent ? "application/json" : NULL,
+                                .has_body = sent != NULL,
+                                .body = sent,
+                                .body_len = sent ? strlen(sent) : 0,
+                                .idempotency_key = strcmp(method, "GET") ? text("key-%d", ++keys)
+                                                                         : NULL};
+    ida_rest_answer rest;
+    ida_route route;
+    ida_route_find(c->pool, IDA_FACE_REST, method, uri, &route);
+    if (!ida_rest_admit(&call, &route, &request, &rest)) {
+        ida_rest_run(&call, &request, &rest);
+    }
+    json_t *parsed = ida_json_load(c->pool, rest.body);
+    out.status = rest.status;
+    out.data = json_object_get(parsed, "data");
+    out.message = ida_json_string(json_object_get(parsed, "error"), "message");
+    out.task = ida_json_string(out.data, "taskId");
+    if (out.status >= 500) {
+        complain("%s %s: %d %s", method, uri, out.status, out.message);
+    }
+    if (strcmp(method, "GET") != 0) {
+        *(out.status == 200 ? &writes : &refused) += 1;
+    }
+    return out;
+}
+
+static ida_task *task_of(const char *id)
+{
+    ida_task *t = NULL;
+    if (!id || queue_task_get(main_store, ctx(), company, id, 1, &t)) {
+        complain("no task %s", id ? id : "in the answer");
+    }
+    return t;
+}
+
+static int is_open(const ida_task *t)
+{
+    return t->state == IDA_QUEUED || t->state == IDA_RUNNING || t->state == IDA_ATTENTION;
+}
+
+/* Every task of the company, without a question about anybody. */
+static int all_tasks(ida_task **tasks)
+{
+    const queue_task_filter filter = {.limit = TASKS_MAX};
+    int count = 0;
+    int64_t total;
+    if (queue_task_list(main_store, ctx(), company, &filter, tasks, &count, &total) ||
+        total > TASKS_MAX) {
+        complain("the tasks cannot be listed");
+    }
+    return count;
+}
+
+static int is_of(const ida_task *t, const account *a)
+{
+    return t->object_id && strcmp(t->object_id, a->id) == 0;
+}
+
+static const ida_task *open_of(const account *a, ida_task_type type, const ida_task *tasks,
+                               int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (is_of(&tasks[i], a) && tasks[i].type == type &&
+            (tasks[i].state != IDA_ATTENTION || !tasks[i].started_at) && is_open(&tasks[i])) {
+            return &tasks[i];
+        }
+    }
+    return NULL;
+}
+
+/* The account that the service can know under an address: what the cache says of each ID. */
+static account *holder_of(const char *upn)
+{
+    for (int i = 0; i < account_count; i++) {
+        ida_user *user;
+        if (!cache_user_details(main_store, ctx(), company, accounts[i].id, &user, NULL) &&
+            strcasecmp(user->upn, upn) == 0) {
+            return &accounts[i];
+        }
+    }
+    return NULL;
+}
+
+/* An open task that was asked for under the address and is of another account. */
+static int is_strangers(const char *upn, const account *a, const ida_task *tasks, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (is_open(&tasks[i]) && tasks[i].object_id && !is_of(&tasks[i], a) &&
+            strcasecmp(tasks[i].upn, upn) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static const char *some_name(void)
+{
+    static const char *const names[NAMES] = {"ann.berg", "ann.berg2", "bo.ek", "eva.lind",
+                                             "anna.new"};
+    return text("%s@corp.example", names[roll(NAMES)]);
+}
+
+static account *some_account(void)
+{
+    return account_count ? &accounts[roll(account_count)] : NULL;
+}
+
+static void set_due(json_t *body)
+{
+    if (roll(3)) {
+        const char *at = zone_schedule_local(ctx(), "UTC", test_now_ms + (1 + roll(600)) * MINUTE);
+        ida_json_put(body, "date", apr_pstrndup(round_pool, at, 10));
+        ida_json_put(body, "time", apr_pstrndup(round_pool, at + 11, 5));
+    } else {
+        ida_json_put(body, "time", "00:00");
+    }
+}
+
+static void hire(void)
+{
+    static const char *const first[] = {"Ann", "Bo", "Eva"}, *const last[] = {"Berg", "Ek", "Lind"};
+    int who = roll(3);
+    json_t *body = json_object();
+    if (account_count >= PEOPLE) {
+        return;
+    }
+    ida_json_put(body, "firstname", first[who]);
+    ida_json_put(body, "surname", last[who]);
+    if (roll(3) == 0) {
+        set_due(body);
+    }
+    answer a = request("POST", "/v1/api/user", NULL, body);
+    if (a.status != 200) {
+        complain("a hire: %d %s", a.status, a.message);
+    }
+}
+
+/* Whom a write means: by address or ID; what must come of it, by IDs alone. */
+static void change(int leaves)
+{
+    account *of = some_account();
+    int by_id = of && roll(3) == 0, enabled = leaves ? -1 : roll(3) - 1, count;
+    const char *named = by_id ? of->id : some_name();
+    ida_task *tasks;
+    ida_user *user;
+    json_t *body = json_object();
+    of = !by_id                                                                ? holder_of(named)
+         : cache_user_details(main_store, ctx(), company, of->id, &user, NULL) ? NULL
+                                                                               : of;
+    count = all_tasks(&tasks);
+    const ida_task *leaving = of ? open_of(of, IDA_USER_DELETE, tasks, count) : NULL;
+    int strange = of && !by_id && is_strangers(named, of, tasks, count);
+    ida_json_put(body, "userPrincipalName", named);
+    if (!leaves) {
+        ida_json_put(body, "jobTitle", text("Title %d", roll(1000)));
+    }
+    if (enabled >= 0) {
+        json_object_set_new(body, "accountEnabled", json_boolean(enabled));
+    }
+    set_due(body);
+    answer a = request(leaves ? "DELETE" : "PATCH", "/v1/api/user", NULL, body);
+    if (a.status != 200) {
+        int expected = !of ? 404 : strange ? 409 : leaving && enabled == 1 ? 409 : 0;
+        both += strange;
+        if (a.status != expected) {
+            complain("%s of %s: %d, not %d: %s", leaves ? "leave" : "change", named, a.status,
+                     expected, a.message);
+        } else if (strange && !strstr(a.message, of->id)) {
+            complain("it does not name both: %s", a.message);
+        }
+        return;
+    }
+    const ida_task *t = task_of(a.task);
+    if (!of || strange || !t || !is_of(t, of)) {
+        complain("%s of %s, who is %s, made task %s of %s", leaves ? "leave" : "change", named,
+                 !of       ? "nobody"
+                 : strange ? "not only one"
+                           : of->id,
+                 a.task, t && t->object_id ? t->object_id : "nobody");
+        return;
+    }
+    if (leaving && leaves && strcmp(leaving->id, a.task) != 0) {
+        complain("a second leave of %s: %s beside %s", of->id, a.task, leaving->id);
+    }
+    if (leaving && enabled == 1) {
+        complain("%s was enabled, whose leave %s is queued", of->id, leaving->id);
+    }
+    if (leaving && leaves) {
+        moved++;
+        if (strcasecmp(t->upn, by_id ? t->upn : named) != 0) {
+            complain("the moved task %s is shown as of %s, not %s", t->id, t->upn, named);
+        }
+    }
+}
+
+static void leave(void)
+{
+    change(1);
+}
+
+static void update(void)
+{
+    change(0);
+}
+
+static void change_task(void)
+{
+    ida_task *tasks;
+    int count = all_tasks(&tasks), verb = roll(4);
+    if (!count) {
+        return;
+    }
+    const ida_task *t = &tasks[roll(count)];
+    ida_user *user;
+    int known = t->object_id &&
+                !cache_user_details(main_store, ctx(), company, t->object_id, &user, NULL);
+    const account *other = t->object_id && !known ? holder_of(t->upn) : NULL;
+    json_t *body = verb == 0 ? json_object() : NULL;
+    if (body) {
+        const char *at = zone_schedule_local(ctx(), "UTC", test_now_ms + roll(400) * MINUTE);
+        ida_json_put(body, "date", apr_pstrndup(round_pool, at, 10));
+        ida_json_put(body, "time", apr_pstrndup(round_pool, at + 11, 5));
+    }
+    answer a = request(verb == 0   ? "PATCH"
+                       : verb == 1 ? "DELETE"
+                                   : "POST",
+                       verb > 1 ? "/v1/api/task/retry" : "/v1/api/task", text("id=%s", t->id),
+                       body);
+    if (a.status != 200 || verb == 1) {
+        return;
+    }
+    const ida_task *now = task_of(t->id);
+    if (other) {
+        complain("task %s of %s, who is gone, was changed, and its address is that of %s", t->id,
+                 t->object_id, other->id);
+    } else if (known && now && strcmp(now->upn, user->upn) != 0) {
+        complain("task %s of %s is still shown as of %s, not %s", t->id, t->object_id, now->upn,
+                 user->upn);
+    }
+}
+
+#endif
