@@ -1,6 +1,7 @@
-/* Owns the schedule of syncs and what becomes of each: done, stopped by the deletion guard, failed.
- * What a sync reads and how is the connector's; what the cache takes is the store's. */
-#include "worker/sync.h"
+/* Owns what becomes of each synchronisation that the plan says is due: done, stopped by the
+ * deletion guard, failed. What a sync reads and how is the connector's; what the cache takes is the
+ * store's. */
+#include "worker/sync_plan.h"
 
 #include <apr_strings.h>
 #include <stdio.h>
@@ -9,16 +10,12 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cache/sync.h"
-#include "core/store/directory.h"
 #include "core/store/tenant.h"
 #include "worker/doubts.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/health.h"
 #include "worker/hold/own_key.h"
-#include "worker/hold/threads.h"
 
-#define INTERVAL_DEFAULT_MS 60000
-#define INTERVAL_MIN_MS 1000
 /* A held directory is tried by a task, if one waits: a run takes long and others wait for it. */
 #define TASKS_FIRST_MS 2000
 #define BUSY_ELSEWHERE_MS 2000 /* another worker has the lease: look again */
@@ -27,221 +24,23 @@
 #define THREADS_MIN 4
 #define LEASE_RESERVE_MS 5000
 
-typedef struct entry {
-    struct entry *next;
-    char tenant[72];
-    ida_directory_kind directory;
-    int64_t revision, interval, next_at; /* ms; next_at monotonic */
-    int held;                            /* waits for the end of the directory's hold */
-    int busy, present; /* present 0: not in the document; its rows are to be taken out of the cache
-                          when `reset` says so */
-    int64_t requested_at; /* 0: nobody asked */
-    int accept, reset;
-    /* what was seen of another holder's lease, and since when (monotonic) */
-    char owner[WORKER_NAME];
-    int64_t fence, heartbeat, since;
-} entry;
-
-struct sync_plan {
-    worker *w;
-    apr_pool_t *pool; /* entries; used under the lock */
-    pthread_mutex_t lock;
-    entry *first;
-    hold_threads threads;
-};
-
 typedef struct sync_job {
     sync_plan *plan;
     worker *w;
     store *main, *cache;
     session_cache *sessions;
     apr_pool_t *pool;
-    entry e; /* a copy: the plan may change meanwhile */
+    sync_entry e; /* a copy: the plan may change meanwhile */
     lease *lease;
     int forced;     /* --once: due or not */
     int unanswered; /* out: it was not this worker's turn, what was asked for stays asked */
 } sync_job;
 
-sync_plan *sync_plan_make(worker *w, apr_pool_t *pool)
-{
-    sync_plan *plan = apr_pcalloc(pool, sizeof *plan);
-    plan->w = w;
-    apr_pool_create(&plan->pool, pool);
-    pthread_mutex_init(&plan->lock, NULL);
-    return plan;
-}
-
-/* --- the plan --- */
-
-static entry *find_entry(sync_plan *plan, const char *tenant, ida_directory_kind where)
-{
-    for (entry *e = plan->first; e; e = e->next) {
-        if (e->directory == where && strcmp(e->tenant, tenant) == 0) {
-            return e;
-        }
-    }
-    return NULL;
-}
-
-static int64_t interval_of(const ida_tenant *tenant, ida_directory_kind where)
-{
-    const char *text = ida_json_string(tenant->directory[where], "syncInterval");
-    int64_t ms = text ? worker_duration_parse(text) : INTERVAL_DEFAULT_MS;
-    return ms < INTERVAL_MIN_MS ? INTERVAL_DEFAULT_MS : ms;
-}
-
-/* A document that is new or was changed: its directories are synced at once, which also looks
- * whether a held one is well again. */
-static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char *id)
-{
-    ida_tenant *tenant;
-    int64_t revision;
-    ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL, &revision);
-    int left_over[IDA_DIR_COUNT] = {0}; /* taken out of the document, perhaps while no worker ran */
-    for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
-        store_directory state;
-        if (!tenant->has_directory[d] &&
-            (kind = store_directory_get(main, c, id, (ida_directory_kind)d, &state)) == IDA_OK) {
-            left_over[d] = state.sync_reset;
-        }
-    }
-    if (kind) {
-        return kind;
-    }
-    pthread_mutex_lock(&plan->lock);
-    for (int d = 0; d < IDA_DIR_COUNT; d++) {
-        entry *e = find_entry(plan, id, (ida_directory_kind)d);
-        if (!e && (tenant->has_directory[d] || left_over[d])) {
-            e = apr_pcalloc(plan->pool, sizeof *e);
-            snprintf(e->tenant, sizeof e->tenant, "%s", id);
-            e->directory = (ida_directory_kind)d;
-            e->revision = -1;
-            e->next = plan->first;
-            plan->first = e;
-        }
-        if (e && e->revision != revision) {
-            e->present = tenant->has_directory[d];
-            e->interval = e->present ? interval_of(tenant, (ida_directory_kind)d)
-                                     : INTERVAL_DEFAULT_MS;
-            e->next_at = 0;
-            e->revision = revision;
-        }
-    }
-    pthread_mutex_unlock(&plan->lock);
-    return IDA_OK;
-}
-
-static int revision_known(sync_plan *plan, const store_tenant_id *id)
-{
-    int known = 0;
-    pthread_mutex_lock(&plan->lock);
-    for (entry *e = plan->first; e && !known; e = e->next) {
-        known = e->revision == id->revision && strcmp(e->tenant, id->id) == 0;
-    }
-    pthread_mutex_unlock(&plan->lock);
-    return known;
-}
-
-static void take_request(entry *e, const store_directory *state)
-{
-    e->requested_at = state->sync_requested_at;
-    e->accept = state->sync_accept_deletions;
-    e->reset = state->sync_reset;
-}
-
-static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
-{
-    ida_kind kind = IDA_OK;
-    pthread_mutex_lock(&plan->lock);
-    entry *e = plan->first;
-    pthread_mutex_unlock(&plan->lock);
-    for (; e && !kind; e = e->next) { /* entries are only ever added, in front */
-        store_directory state;
-        kind = store_directory_get(main, worker_ctx(plan->w, pool), e->tenant, e->directory,
-                                   &state);
-        pthread_mutex_lock(&plan->lock);
-        if (!kind && e->held && !state.hold_reason) {
-            e->held = 0;
-            e->next_at = 0;
-        }
-        if (!kind && e->requested_at != state.sync_requested_at) {
-            take_request(e, &state);
-            e->next_at = e->requested_at ? 0 : e->next_at;
-        }
-        pthread_mutex_unlock(&plan->lock);
-    }
-    return kind;
-}
-
-ida_kind sync_plan_refresh(sync_plan *plan, store *main, apr_pool_t *pool)
-{
-    const store_tenant_id *ids;
-    int count = 0;
-    ida_kind kind = store_tenant_ids(main, worker_ctx(plan->w, pool), &ids, &count);
-    for (int i = 0; !kind && i < count; i++) {
-        if (!revision_known(plan, &ids[i])) {
-            ida_ctx *c = worker_ctx(plan->w, pool);
-            /* One damaged document must not keep the others from being synced. */
-            if (take_tenant(plan, main, c, ids[i].id) && c->kind != IDA_SERVICE_UNAVAILABLE) {
-                ida_log(&plan->w->env, IDA_LOG_ERROR, "IDA0500",
-                        "the document of tenant %s cannot be read: %s", ids[i].id,
-                        c->message ? c->message : "");
-            }
-        }
-    }
-    return kind ? kind : take_requests(plan, main, pool);
-}
-
-/* Copies the entry that is due for longest and marks it busy. */
-static int take_due(sync_plan *plan, entry *out, entry **taken)
-{
-    int64_t now = ida_monotonic(&plan->w->env);
-    *taken = NULL;
-    if (hold_own_key_fault(plan->w)) {
-        return 0;
-    }
-    pthread_mutex_lock(&plan->lock);
-    for (entry *e = plan->first; e; e = e->next) {
-        if (!e->busy && (e->present || e->reset) && e->next_at <= now &&
-            (!*taken || e->next_at < (*taken)->next_at)) {
-            *taken = e;
-        }
-    }
-    if (*taken) {
-        (*taken)->busy = 1;
-        *out = **taken;
-        out->held = 0;
-    }
-    pthread_mutex_unlock(&plan->lock);
-    return *taken != NULL;
-}
-
-/* Gives it back with the time of its next turn; what came in meanwhile (a request, a new document)
- * goes first. `answered`: what was asked for is done with, its permission to delete included. */
-static void give_back(sync_plan *plan, entry *e, const entry *mine, int64_t wait, int answered)
-{
-    pthread_mutex_lock(&plan->lock);
-    int newer = e->revision != mine->revision ||
-                (e->requested_at && e->requested_at != mine->requested_at);
-    e->busy = 0;
-    e->held = mine->held;
-    e->next_at = newer ? 0 : ida_monotonic(&plan->w->env) + wait;
-    if (answered && e->requested_at == mine->requested_at) {
-        e->requested_at = 0;
-        e->accept = e->reset = 0;
-    }
-    memcpy(e->owner, mine->owner, sizeof e->owner);
-    e->fence = mine->fence;
-    e->heartbeat = mine->heartbeat;
-    e->since = mine->since;
-    pthread_mutex_unlock(&plan->lock);
-}
-
 /* --- the lease --- */
 
 /* Since when the holder's heartbeat stands still by our own clock; looked at also while a hold or a
  * stop keeps us from syncing. */
-static void watch_holder(entry *e, const store_directory *state, int64_t now)
+static void watch_holder(sync_entry *e, const store_directory *state, int64_t now)
 {
     const char *owner = state->sync_owner ? state->sync_owner : "";
     if (strcmp(e->owner, owner) != 0 || e->fence != state->sync_fence ||
@@ -259,7 +58,7 @@ static void watch_holder(entry *e, const store_directory *state, int64_t now)
 static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours)
 {
     worker *w = job->w;
-    entry *e = &job->e;
+    sync_entry *e = &job->e;
     int64_t now = ida_monotonic(&w->env), fence;
     const char *owner = state->sync_owner ? state->sync_owner : "";
     *ours = 0;
@@ -350,7 +149,7 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
                      int64_t *wait)
 {
     worker *w = job->w;
-    entry *en = &job->e;
+    sync_entry *en = &job->e;
     session *s;
     directory_error e;
     cache_summary summary = {0};
@@ -444,7 +243,7 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
 static int may_begin(sync_job *job, const store_directory *health, int *first, int64_t *wait)
 {
     worker *w = job->w;
-    entry *e = &job->e;
+    sync_entry *e = &job->e;
     cache_sync_state state;
     int asked = e->requested_at != 0 || job->forced;
     int64_t now = ida_now(&w->env);
@@ -479,19 +278,13 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
 static ida_kind read_request(sync_job *job)
 {
     store_directory state;
-    entry *e = &job->e;
+    sync_entry *e = &job->e;
     ida_kind kind = store_directory_get(job->main, worker_ctx(job->w, job->pool), e->tenant,
                                         e->directory, &state);
     if (kind || e->requested_at == state.sync_requested_at) {
         return kind;
     }
-    pthread_mutex_lock(&job->plan->lock);
-    entry *planned = find_entry(job->plan, e->tenant, e->directory);
-    if (planned && planned->requested_at == e->requested_at) {
-        take_request(planned, &state);
-    }
-    pthread_mutex_unlock(&job->plan->lock);
-    take_request(e, &state);
+    sync_plan_asked(job->plan, e, &state);
     return IDA_OK;
 }
 
@@ -513,7 +306,7 @@ static int sync_leased(sync_job *job, const store_directory *health, int first, 
 static int sync_one(sync_job *job, int64_t *wait)
 {
     worker *w = job->w;
-    entry *e = &job->e;
+    sync_entry *e = &job->e;
     store_directory health;
     int ours = 0, failed = 0, first = 0;
     *wait = e->interval;
@@ -563,14 +356,14 @@ static void sync_thread(hold_thread *t)
                         .cache = t->cache,
                         .sessions = &sessions,
                         .pool = t->pool};
-        entry *taken;
-        if (!take_due(plan, &job.e, &taken)) {
+        sync_entry *taken;
+        if (!sync_plan_take(plan, &job.e, &taken)) {
             worker_nap(w, IDLE_MS);
             continue;
         }
         int64_t wait;
         sync_one(&job, &wait);
-        give_back(plan, taken, &job.e, wait, !job.unanswered && !worker_stopping(w));
+        sync_plan_give_back(plan, taken, &job.e, wait, !job.unanswered && !worker_stopping(w));
         apr_pool_clear(t->pool);
     }
     run_session_close_all(&sessions);
@@ -592,8 +385,8 @@ int sync_join(sync_plan *plan, int64_t until)
 int sync_all(sync_plan *plan, store *main, store *cache, session_cache *sessions, apr_pool_t *pool)
 {
     int failed = 0;
-    for (entry *e = plan->first; e && !worker_stopping(plan->w) && !hold_own_key_fault(plan->w);
-         e = e->next) {
+    for (sync_entry *e = plan->first;
+         e && !worker_stopping(plan->w) && !hold_own_key_fault(plan->w); e = e->next) {
         sync_job job = {.plan = plan,
                         .w = plan->w,
                         .main = main,

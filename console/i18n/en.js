@@ -89,6 +89,8 @@ export default {
     taskRunning: 'The task is being carried out now.', taskOver: 'The task is over.',
     taskAltered: 'The task is not as it was ordered: somebody has changed it in the store. It is held; whoever runs the service must look at it.',
     notBraked: 'The brake does not hold this task.',
+    addressOfAnother: 'This address is another person\'s by now. Open the person you mean from the list of people.',
+    addressOfSeveral: 'Several people had this address. Open the person you mean from the list of people.',
     ownRequest: 'Nobody decides their own request.',
     notEligible: 'You are not among those who may decide this.',
     personUnknown: "Your sign-in is not linked to a person, so you cannot decide. The server's setting IdAdminConsolePerson names the person.",
@@ -363,6 +365,7 @@ export default {
     search: 'Name of a group', name: 'Group', kind: 'Kind', directory: 'Directory',
     members: 'Members', membersOf: 'Members of {name}', empty: 'Without members',
     none: 'No group matches.', noMembers: 'Nobody is in this group this way.', how: 'How',
+    others: 'and others, such as devices',
   },
   way: {
     filter: 'How somebody came in', word: { all: 'All', direct: 'Directly',

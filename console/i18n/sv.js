@@ -88,6 +88,8 @@ export default {
     taskRunning: 'Ärendet utförs just nu.', taskOver: 'Ärendet är avslutat.',
     taskAltered: 'Ärendet är inte som det beställdes: någon har ändrat det i databasen. Det hålls tillbaka tills den som sköter tjänsten har tittat på det.',
     notBraked: 'Bromsen håller inte det här ärendet.',
+    addressOfAnother: 'Adressen tillhör numera någon annan. Öppna den person du menar i listan över personer.',
+    addressOfSeveral: 'Flera personer har haft adressen. Öppna den person du menar i listan över personer.',
     ownRequest: 'Ingen beslutar om sin egen begäran.',
     notEligible: 'Du hör inte till dem som får besluta om detta.',
     personUnknown: 'Din inloggning är inte kopplad till någon person, så du kan inte besluta. Serverns inställning IdAdminConsolePerson anger personen.',
@@ -369,6 +371,7 @@ export default {
     search: 'Gruppens namn', name: 'Grupp', kind: 'Typ', directory: 'Katalog', members: 'Medlemmar',
     membersOf: 'Medlemmar i {name}', empty: 'Utan medlemmar', none: 'Ingen grupp matchar.',
     noMembers: 'Ingen är med i gruppen på det sättet.', how: 'Hur',
+    others: 'och andra, till exempel enheter',
   },
   way: {
     filter: 'Hur någon kom in', word: { all: 'Alla', direct: 'Direkt', role_template: 'Rollmall',

@@ -49,7 +49,8 @@ async function groups({ query, signal }) {
         one.description && el('small', { class: 'muted under' }, bdi(one.description))] },
       { label: t('group.kind'), cell: (one) => word('kind', one.kind) },
       { label: t('group.directory'), cell: (one) => directoryName(one.directory) },
-      { label: t('group.members'), kind: 'num', cell: (one) => number(one.memberCount) },
+      { label: t('group.members'), kind: 'num', cell: (one) => [number(one.memberCount),
+        one.otherMembers && el('small', { class: 'muted under' }, t('group.others'))] },
     ],
     none: () => ({ text: t('group.none'), action: button(t('filters.clear'), { run: () => filter.clear() }) }),
   });

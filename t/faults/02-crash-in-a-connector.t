@@ -138,6 +138,7 @@ sub each_is_left_alone {
     $fault->disarm;
     $fault->speed(1);
     $second->stop;
+    $stack->worker->expect_log(qr/IDA0315 tenant sick\d is held/);    # when their server ends
     $slapd->stop;
 }
 

@@ -108,7 +108,7 @@ static void test_types(const char *dsn)
     is_int(store_write(s, fresh(), STMT_key_create,
                        DB_ARGS(DB_T("t"), DB_T("u'\"?1 Å"), DB_T("h"), DB_T("full"), DB_T(""),
                                DB_T(NULL), DB_I(INT64_MAX), DB_I(-1), DB_T(NULL), DB_T(NULL),
-                               DB_T(NULL), DB_I(0)),
+                               DB_T(NULL), DB_I(0), DB_I(0)),
                        &r),
            IDA_OK, "texts, NULL and numbers go in");
     is_int(store_read(s, fresh(), STMT_key_list, DB_ARGS(DB_T("t"), DB_T(""), DB_I(100)), &r),

@@ -67,7 +67,7 @@ static void test_json(void)
     ida_task t = task_of(IDA_QUEUED);
     is_str(text_of(&t),
            "{\"id\":\"01j0\",\"type\":\"userCreate\",\"state\":\"queued\",\"userPrincipalName\":"
-           "\"anna.berg@contoso.example\",\"displayName\":\"Anna "
+           "\"anna.berg@contoso.example\",\"userId\":null,\"displayName\":\"Anna "
            "Berg\",\"directory\":\"onPremises\",\"scheduledAt\":\"2026-11-21T11:30:00+01:00\","
            "\"scheduledAtUtc\":\"2026-11-21T10:30:00Z\",\"timeZone\":\"Europe/"
            "Stockholm\",\"createdAt\":\"2026-11-21T08:33:20Z\","
