@@ -27,7 +27,7 @@ typedef enum ida_area {
 #define IDA_AREAS(area) (1u << (area))
 
 /* Requests under way at the same time, of a key for which nothing is said. */
-#define IDA_CONCURRENCY_DEFAULT 16
+#define IDA_CONCURRENCY_DEFAULT 64
 
 typedef struct ida_principal {
     const char *company; /* tenant ID */

@@ -59,8 +59,8 @@ sub is_free_again {
 sub has_a_default {
     $stack->{keys}{plain} = $stack->ctl_ok('key', 'create', $stack->{company}, 'hr-plain',
         '--access', 'full', '--json');
-    my @held = map { hold('plain') } 1 .. 17;
-    is(statuses(@held), join(' ', (100) x 16, 429), 'sixteen when nothing is said');
+    my @held = map { hold('plain') } 1 .. 65;
+    is(statuses(@held), join(' ', (100) x 64, 429), '64 when nothing is said');
     pop @held;
     finish($_) for @held;
 }
@@ -174,7 +174,7 @@ on_one_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => 0, worker => 0,
         tenant => { rateLimits => { company => 'off', key => 'off' } },
-        httpd => { children => 3, threads => 16, locations => <<'CONF' },
+        httpd => { children => 3, threads => 32, locations => <<'CONF' },
 <Location "/v1/api">
     SetHandler idadmin-rest
     AuthType IdAdmin

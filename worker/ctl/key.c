@@ -243,7 +243,7 @@ const ctl_command ctl_key_commands[] = {
       {"rate-limit", "RATE",
        "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
       {"concurrency", "N",
-       "requests of the key that may be under way at the same time, 1 to 1000; else 16"},
+       "requests of the key that may be under way at the same time, 1 to 1000; else 64"},
       {"decisions", NULL,
        "the key may carry decisions of approvers (POST /v1/api/access-request/decision), such as "
        "those of a ticket system; else it may not"},

@@ -24,6 +24,7 @@ static void *want(void *baton)
     one *me = baton;
     me->place = share_take(s, me->company, me->writes, WAIT_MS);
     me->turn = atomic_fetch_add(&order, 1);
+    share_leave(s, me->place);
     return NULL;
 }
 
@@ -76,13 +77,11 @@ static void turns(void)
     share_leave(s, held[0]);
     pthread_join(other.thread, NULL);
     is_int(other.turn, 0, "the other company goes first");
-    share_leave(s, other.place);
     for (int i = 1; i < 4; i++) {
         share_leave(s, held[i]);
     }
     for (int i = 0; i < 30; i++) {
         pthread_join(greedy[i].thread, NULL);
-        share_leave(s, greedy[i].place);
     }
     is_int(order, 31, "and all are served");
 }

@@ -294,7 +294,6 @@ sub apply_tenant {
 sub create_key {
     my ($self, $name, $username, $access, @options) = @_;
     push @options, '--rate-limit', '6000/60s' if !grep { $_ eq '--rate-limit' } @options;
-    push @options, '--concurrency', 1000 if !grep { $_ eq '--concurrency' } @options;
     my $json = $self->ctl_ok('key', 'create', $self->{company}, $username, '--access', $access,
         @options, '--json');
     $json && $json->{apiKey} or die "idadminctl key create --json gave no apiKey\n";
