@@ -529,6 +529,18 @@ ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *
     return IDA_OK;
 }
 
+ida_kind cache_user_mentioned(store *s, ida_ctx *c, const char *tenant, const char *named,
+                              ida_user **user)
+{
+    ida_kind kind = cache_user_details(s, c, tenant, named, user, NULL);
+    if (kind != IDA_NOT_FOUND && kind != IDA_CONFLICT) {
+        return kind;
+    }
+    ida_ctx_clear(c);
+    *user = NULL;
+    return IDA_OK;
+}
+
 ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
                                  ida_user ***users, int *count)
 {

@@ -43,6 +43,11 @@ ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
 ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *user,
                             ida_user **out, json_t **licenses);
 
+/* Whom a mention beside something else means, by ID or UPN: an approver in a list, the manager in a
+ * text. *user NULL: nobody, or several who share the address; a list must not fail for that. */
+ida_kind cache_user_mentioned(store *s, ida_ctx *c, const char *tenant, const char *named,
+                              ida_user **user);
+
 /* Everybody with this employeeId (compared as directories do), at most 20. */
 ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
                                  ida_user ***users, int *count);

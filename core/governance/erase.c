@@ -83,9 +83,9 @@ static ida_kind is_shared(store *s, ida_ctx *c, const char *tenant, const gather
     const char **whos;
     int count = 0;
     ida_kind kind = cache_user_by_upn(s, c, tenant, address, &user);
-    *shared = !kind && !is_in(g->ids, user->id) &&
-              !(user->other_id && is_in(g->ids, user->other_id));
-    if (kind == IDA_NOT_FOUND) {
+    *shared = kind == IDA_CONFLICT || (!kind && !is_in(g->ids, user->id) &&
+                                       !(user->other_id && is_in(g->ids, user->other_id)));
+    if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
         ida_ctx_clear(c);
         kind = IDA_OK;
     }

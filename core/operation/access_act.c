@@ -70,14 +70,11 @@ ida_kind ida_op_known_person(ida_call *call, apr_hash_t *known, const char *name
     const ida_user *found = apr_hash_get(known, key, APR_HASH_KEY_STRING);
     if (!found) {
         ida_user *u;
-        ida_kind kind = cache_user_details(call->store, c, call->principal->company, named, &u,
-                                           NULL);
-        if (kind == IDA_NOT_FOUND) {
-            ida_ctx_clear(c);
-        } else if (kind) {
+        ida_kind kind = cache_user_mentioned(call->store, c, call->principal->company, named, &u);
+        if (kind) {
             return kind;
         }
-        found = kind ? &nobody : u;
+        found = u ? u : &nobody;
         apr_hash_set(known, key, APR_HASH_KEY_STRING, found);
     }
     *user = found->id ? found : NULL;

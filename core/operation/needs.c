@@ -246,9 +246,8 @@ ida_kind ida_requests_to_decide(ida_call *call, store *s, ida_ctx *c, int *count
     if (!call->tenant->access_governance || !call->person->upn) {
         return IDA_OK;
     }
-    ida_kind kind = cache_user_by_upn(s, c, call->tenant->id, call->person->upn, &user);
-    if (kind == IDA_NOT_FOUND || (!kind && !user->enabled)) {
-        ida_ctx_clear(c);
+    ida_kind kind = cache_user_mentioned(s, c, call->tenant->id, call->person->upn, &user);
+    if (!kind && (!user || !user->enabled)) {
         return IDA_OK;
     }
     kind = kind ? kind
@@ -278,19 +277,11 @@ static ida_kind approvals(needing *n)
     size_t i;
     ida_kind kind = ida_requests_to_decide(n->call, n->s, n->c, &count, &since, sample);
     json_array_foreach (sample, i, one) {
-        ida_user *user;
-        const char *name = NULL;
-        ida_kind found = kind ? kind
-                              : cache_user_by_upn(n->s, n->c, n->call->tenant->id,
-                                                  ida_json_string(one, "userPrincipalName"), &user);
-        if (found == IDA_NOT_FOUND) {
-            ida_ctx_clear(n->c);
-        } else if (found) {
-            kind = found;
-        } else {
-            name = user->display_name;
-        }
-        ida_json_put_or_null(one, "displayName", name);
+        ida_user *user = NULL;
+        kind = kind ? kind
+                    : cache_user_mentioned(n->s, n->c, n->call->tenant->id,
+                                           ida_json_string(one, "userPrincipalName"), &user);
+        ida_json_put_or_null(one, "displayName", !kind && user ? user->display_name : NULL);
     }
     add(n, "approvals", 0, kind ? 0 : count, since, sample);
     return kind;

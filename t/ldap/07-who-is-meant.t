@@ -41,6 +41,23 @@ sub one_address_of_two {
     ambiguous($stack->post('/v1/api/user',
         { firstname => 'Åsa', surname => 'Öberg', manager => upn('eva.berg') }), 'manager');
     ambiguous(details(upn('eva.berg')), 'details');
+    $stack->apply_tenant($stack->tenant_document(
+        modules => { publicApi => JSON::PP::true, accessGovernance => JSON::PP::true },
+        roleTemplates => [{ name => 'Seller', groups => ['Sales team'] }],
+        accessCatalog => [{ service => 'CRM', group => 'CRM admins',
+            approvers => [upn('eva.berg')] }]));
+    for my $command (['role', 'assign', 'nordic', 'Seller', upn('eva.berg')],
+        ['request', 'create', 'nordic', 'CRM', upn('eva.berg')]) {
+        my $refused = $stack->ctl(@$command);
+        isnt($refused->{exit}, 0, "@$command[0, 1] does not guess");
+        like($refused->{err}, qr/\Q$_\E/, "@$command[0, 1]: names $_")
+            for id_of('eva.berg'), id_of('eva.admin');
+    }
+    $stack->create_key(tickets => 'ticket-system', 'full', '--decisions');
+    $stack->ctl_ok('request', 'create', 'nordic', 'CRM', upn('bo.ek'));
+    my ($open) = @{ $stack->get('/v1/api/approvals')->{json}{data}{items} };
+    ambiguous($stack->post('/v1/api/access-request/decision', { requestId => $open->{id},
+        decision => 'approve', approver => upn('eva.berg') }, key => 'tickets'), 'approver');
     my $shown = $stack->ctl('user', 'show', 'nordic', upn('eva.berg'));
     like($shown->{err}, qr/uid=eva\.$_,/, "idadminctl names the DN of eva.$_") for qw(berg admin);
     my $report = $stack->get('/v1/api/hygiene?sections=sharedAddresses')

@@ -53,15 +53,13 @@ static step_end unreadable(run *r, const ida_ctx *c)
                       c->message ? c->message : "away");
 }
 
-/* *user NULL when the cache does not know it. */
+/* *user NULL when the cache does not know it, or several of that address. */
 static step_end cached(run *r, const char *key, ida_user **user)
 {
     ida_ctx *c = run_ctx(r);
     *user = NULL;
-    ida_kind kind = key ? cache_user_details(r->main, c, r->task->tenant, key, user, NULL)
-                        : IDA_NOT_FOUND;
-    *user = kind ? NULL : *user;
-    return !kind || kind == IDA_NOT_FOUND ? STEP_ON : unreadable(r, c);
+    ida_kind kind = key ? cache_user_mentioned(r->main, c, r->task->tenant, key, user) : IDA_OK;
+    return kind ? unreadable(r, c) : STEP_ON;
 }
 
 static step_end read_manager(run *r, person *p, const char *upn)
