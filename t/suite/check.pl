@@ -41,13 +41,17 @@ my %alone  = map { $_ => 1 } alone();
 my @last   = grep { $alone{ name_of($_) } } @programs;
 my @first  = grep { !$alone{ name_of($_) } } @programs;
 
+# A program that hangs is ended, so that the others are told and what it printed is kept. The longest
+# takes a seventh of this on a quiet machine.
+my $most = int(600 * $pace * ($ENV{IDADMIN_REPORTS} ? 5 : 1));
 my %failed;
 my $harness = TAP::Harness->new({
     jobs => $ENV{IDADMIN_JOBS} || 4, timer => 1, merge => 1,
     verbosity => $ENV{IDADMIN_VERBOSE} ? 1 : 0,
     rules => { seq => [(@first ? { par => [@first] } : ()), (map { { seq => $_ } } @last)] },
     exec => sub { my (undef, $file) = @_;
-        return [$file =~ /\.t$/ ? ($^X, "-I$source/t/lib") : (), $file] },
+        return [qw(timeout --foreground --verbose --kill-after=30), $most,
+            $file =~ /\.t$/ ? ($^X, "-I$source/t/lib") : (), $file] },
 });
 $harness->callback(made_parser => sub { my ($parser, $job) = @_; listen_to($parser, $job->[1]) });
 $harness->callback(after_test => sub { my ($job, $parser) = @_;
