@@ -41,8 +41,8 @@ my %alone  = map { $_ => 1 } alone();
 my @last   = grep { $alone{ name_of($_) } } @programs;
 my @first  = grep { !$alone{ name_of($_) } } @programs;
 
-# A program that hangs is ended, so that the others are told and what it printed is kept. The longest
-# takes a seventh of this on a quiet machine.
+# A program that hangs is ended, so that the others are told and what it printed is kept. On a quiet
+# machine the longest takes a seventh of this.
 my $most = int(600 * $pace * ($ENV{IDADMIN_REPORTS} ? 5 : 1));
 my %failed;
 my $harness = TAP::Harness->new({
