@@ -331,6 +331,13 @@ sub _keep_report {
 # How much longer instrumented programs may take: the one factor of every limit on lateness.
 sub slowness { return build_config()->{sanitizers} ? 5 : 1 }
 
+# Whether every thread of these processes is stopped: a signal reaches one after the other. The
+# state is the field behind the name in brackets.
+sub stands_still {
+    my @pids = @_;
+    return !grep { (eval { slurp($_) } // '') !~ /\) T / } map { glob "/proc/$_/task/*/stat" } @pids;
+}
+
 # kB of memory that nobody else has, the mean of these processes but for those that have ended; of
 # none at all there is no mean.
 sub own_memory {

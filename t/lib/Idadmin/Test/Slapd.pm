@@ -241,9 +241,7 @@ sub restart { my ($self) = @_; $self->stop; return $self->start }
 sub freeze {
     my ($self) = @_;
     kill STOP => $self->{pid};
-    # Every thread has to have stopped; the state is the field behind the name in brackets.
-    Idadmin::Test::within(sub { !grep { (eval { Idadmin::Test::slurp($_) } // "") !~ m{\) T } }
-        glob "/proc/$self->{pid}/task/*/stat" });
+    Idadmin::Test::within(sub { Idadmin::Test::stands_still($self->{pid}) });
 }
 sub thaw   { kill CONT => $_[0]{pid} }
 

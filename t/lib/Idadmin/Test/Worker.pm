@@ -49,9 +49,16 @@ sub stop {
 }
 
 sub kill9 { my ($self) = @_; return $self->stop('KILL') }
-# What no program can pass on goes to all of its processes.
-sub signal { my ($self, $signal) = @_;
-    kill $signal, $signal =~ /^(?:STOP|CONT)$/ ? -$self->{pid} : $self->{pid} }
+# What no program can pass on goes to all of its processes. STOP returns when every thread stands.
+sub signal {
+    my ($self, $signal) = @_;
+    my $sent = kill $signal, $signal =~ /^(?:STOP|CONT)$/ ? -$self->{pid} : $self->{pid};
+    if ($signal eq 'STOP') {
+        my @all = ($self->{pid}, $self->working // ());
+        Idadmin::Test::within(sub { Idadmin::Test::stands_still(@all) });
+    }
+    return $sent;
+}
 
 # Runs the program to its end, e.g. run('--once') or run('--check', 'nordic'): { exit, signal, out,
 # err }.
