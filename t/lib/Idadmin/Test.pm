@@ -335,7 +335,8 @@ sub slowness { return build_config()->{sanitizers} ? 5 : 1 }
 # state is the field behind the name in brackets.
 sub stands_still {
     my @pids = @_;
-    return !grep { (eval { slurp($_) } // '') !~ /\) T / } map { glob "/proc/$_/task/*/stat" } @pids;
+    return !grep { (eval { slurp($_) } // '') !~ /\) T / }
+        map { glob "/proc/$_/task/*/stat" } @pids;
 }
 
 # kB of memory that nobody else has, the mean of these processes but for those that have ended; of
