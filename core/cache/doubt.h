@@ -5,8 +5,8 @@
 
 #include "core/cache/cache.h"
 
-/* The directory's last word denies what the worker wrote: a late answer, or somebody's change. One
- * look at the object alone tells. */
+/* The last synchronisation contradicts a value that the worker wrote. Either the answer was stale
+ * or an administrator changed the value since: reading that single object settles it. */
 typedef struct cache_doubt {
     const char *user_id, *group_id; /* group_id NULL: the user's own entry, else the membership */
     int64_t written_at;
@@ -14,11 +14,11 @@ typedef struct cache_doubt {
 ida_kind cache_doubts(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                       int limit, const cache_doubt **rows, int *count);
 
-/* The look at a user. It shows what was written: from now on another look that denies it is
- * believed. It denies it: believed when a read has shown what was written. */
+/* Result of reading one user. If it shows the written value, later contradictions are accepted. If
+ * it contradicts the value, it is accepted only when an earlier read has shown the value. */
 ida_kind cache_tell_seen(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                          const cache_user *user);
-/* The look at a membership, believed either way. */
+/* Result of reading one membership: accepted whatever it shows. */
 ida_kind cache_tell_member_seen(store *s, ida_ctx *c, const char *tenant,
                                 ida_directory_kind directory, const char *group_id,
                                 const char *user_id, int is_member);

@@ -115,9 +115,9 @@ static int is_alias(apr_pool_t *pool, const char *record, const char *key)
     return found;
 }
 
-/* Who else carries the address, given the rows that have it for UPN and their person: IDA_CONFLICT
- * names all of them. *alias: the only one who has it as a further value, where nobody has it for
- * UPN. */
+/* Checks that one person alone has the address. `r` holds the rows whose UPN it is, `user` their
+ * person. IDA_CONFLICT lists all accounts if there are several. If no UPN matches, *alias is the ID
+ * of the only account that has the address as a further value. */
 static ida_kind one_alone(store *s, ida_ctx *c, const char *tenant, const char *key,
                           const db_result *r, const ida_user *user, const char **alias)
 {

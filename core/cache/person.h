@@ -43,8 +43,9 @@ ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
 ida_kind cache_user_details(store *s, ida_ctx *c, const char *tenant, const char *user,
                             ida_user **out, json_t **licenses);
 
-/* Whom a mention beside something else means, by ID or UPN: an approver in a list, the manager in a
- * text. *user NULL: nobody, or several who share the address; a list must not fail for that. */
+/* Looks up a person who is only mentioned, by ID or UPN: an approver in a list, the manager in a
+ * text. *user is NULL if no account matches or several share the address, because a list must not
+ * fail for one ambiguous mention. */
 ida_kind cache_user_mentioned(store *s, ida_ctx *c, const char *tenant, const char *named,
                               ida_user **user);
 

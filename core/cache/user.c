@@ -140,9 +140,9 @@ static void keep_untold(const char **item, const row_user_known *known)
     }
 }
 
-/* `known`: somebody new is as `nobody`. A write-through stays protected against a run that began
- * before it: its run number stays, which tells that, and the digest stays empty. A later run that
- * tells what was written ends the protection, because the directory has shown it. */
+/* `known` is NULL for a new user. A written-through value stays protected against runs that began
+ * before the write: the row keeps its run number and an empty digest. A later run that shows the
+ * written value ends the protection, because the directory has confirmed it. */
 static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *e,
                     const char **item, const row_user_known *known)
 {

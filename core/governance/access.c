@@ -60,7 +60,7 @@ typedef struct assigned {
     struct assigned *next;
 } assigned;
 
-/* A task put somebody into a group. */
+/* A membership that a task granted. */
 typedef struct gift {
     const governance_gift *by;
     int64_t at;

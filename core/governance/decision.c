@@ -102,7 +102,8 @@ ida_kind governance_role_person(store *s, ida_ctx *c, const char *tenant, const 
     return kind;
 }
 
-/* Whose it is instead, where the same address was somebody else's when it was assigned. */
+/* Explains a missing assignment: names the other person if the template was assigned to one who had
+ * the same address at that time. */
 static ida_kind not_assigned(store *s, ida_ctx *c, const char *tenant,
                              const ida_role_template *template, const queue_person *person,
                              const char *upn)
