@@ -224,10 +224,15 @@ sub ctl {
     return $result;
 }
 
-# The same, and it must have succeeded; returns its JSON, if any.
+# The same, and it must have succeeded; returns its JSON, if any. A busy machine may answer a
+# connection too late: then nothing was done, and the command is given again.
 sub ctl_ok {
     my ($self, @arguments) = @_;
-    my $result = $self->ctl(@arguments);
+    my $result;
+    for (1 .. 10) {
+        $result = $self->ctl(@arguments);
+        last if $result->{err} !~ /PostgreSQL cannot be reached: .*timeout expired/s;
+    }
     die 'idadminctl ' . join(' ', grep { !ref } @arguments)
         . " ended with $result->{exit} (signal $result->{signal}):\n$result->{out}$result->{err}"
         if $result->{exit} || $result->{signal};
