@@ -95,7 +95,8 @@ typedef struct cache_summary {
 ida_kind cache_sync_commit(cache_sync *run, ida_ctx *c, const char *tokens, const char *binding,
                            const cache_guard *guard, int sign_ins, cache_summary *summary);
 
-/* Ends a run without applying; error text kept in sync_state.error. */
+/* Ends a run without applying. `error` is kept in sync_state.error; NULL of a run that nothing
+ * failed in (the worker ends, the run begins again): what was kept before stays. */
 ida_kind cache_sync_abort(cache_sync *run, ida_ctx *c, const char *error);
 
 #endif

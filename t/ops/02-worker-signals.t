@@ -103,6 +103,20 @@ sub ends_between_steps {
     is($worker->stop, 0, 'and ends');
 }
 
+# A worker that ends while it reads a directory found nothing wrong with it: what people are told of
+# the directory stays as it was.
+sub ends_in_a_sync {
+    my $error = sub { my ($row) = $stack->sql("SELECT error FROM cache.sync_state WHERE tenant_id "
+        . "= 'nordic' AND directory = 'onPremises'"); return $row->[0] };
+    is($error->(), undef, 'the directory was read without an error');
+    my $worker = $stack->new_worker(options => \@patient);
+    $gate->hold(sync => '(?m)^SEARCH\\b(?s:.*)^filter: \(objectClass=inetOrgPerson\)$');
+    ok(within(sub { grep { $_ eq 'sync' } $gate->waiting }), 'a sync waits for its directory');
+    is($worker->stop('TERM'), 0, 'TERM: exit 0, in the middle of it');
+    $gate->release(sync => 'lost');
+    is($error->(), undef, 'no error of the directory is written down');
+}
+
 # A wall time is a promise: under new zone rules the instant moves, not the wall time.
 sub zone_rules_change {
     my $zones = tempdir() . '/zones.' . $stack->engine;
@@ -419,6 +433,7 @@ on_one_engine {
     manager_to_come();
     ends_between_steps();
     zone_rules_change();
+    ends_in_a_sync();
     ends_in_the_middle();
     $stack->stop;
 } 'Signals and settings are the subject. Tasks given back and claimed again are proved on both '

@@ -282,15 +282,19 @@ sub in_each_step {
     }
     push @cases, $loner;
     all_wait($stack, $gate, @cases);
-    # Once begun it stays so: the gate holds its search. By a clock that stands still none is due:
-    # it leaps, in all for less than a call may take.
+    # Once begun it stays so: the gate holds its search. By a clock that stands still none is due,
+    # and after a failure none for long: one is asked for. The clock leaps so that it is heard, in
+    # all for less than a call may take.
+    $stack->ctl_ok('sync', 'nordic');
     my $looks = 0;
     ok(within(sub { my ($owner) =
         $stack->sql("SELECT sync_owner FROM directory_state WHERE tenant_id = 'nordic' AND "
         . "directory = 'onPremises'");
         $still->leap(2) if !$owner->[0] && $looks++ % 20 == 0 && $looks < 80;
         $owner->[0] }),
-        'and a worker that is or will be dead is in a sync');
+        'and a worker that is or will be dead is in a sync')
+        or diag(Idadmin::Test::json_text($stack->ctl('status', '--json')->{json}),
+        $victim->log_text);
     $victim->kill9;
     $gate->release($_->{name}, $_->{how}) for @cases;
     $gate->release('killed in an action' => 'landed');

@@ -186,7 +186,7 @@ static directory_class run_once(wanted *w, int *again)
     }
     apr_pool_destroy(d.item_pool);
     if (class || *again) {
-        cache_sync_abort(d.run, w->c, class ? k->e->message : NULL);
+        cache_sync_abort(d.run, w->c, class && !graph_stopped(k) ? k->e->message : NULL);
         return class;
     }
     cache_sync_sign_ins_at(d.run, w->sign_ins.known_at);

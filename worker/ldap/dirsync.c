@@ -353,7 +353,7 @@ directory_class ld_dirsync(ld_run *r, const ld_kind *kinds, const json_t *old, j
             class = ld_fail(k, DIRECTORY_CONFIG, NULL, "%s: DirSync tells no single members",
                             ld_server_url(k->d));
         }
-        if (!class && k->alive && k->alive(k->baton)) {
+        if (!class && ld_stopped(k)) {
             class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: sync stopped", ld_server_url(k->d));
         }
     }

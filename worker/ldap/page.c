@@ -99,7 +99,7 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
         k->e->field = k->e->field ? apr_pstrdup(whole, k->e->field) : NULL;
         ldap_control_free(paging);
         apr_pool_clear(page_pool);
-        if (!class && k->alive && k->alive(k->baton)) {
+        if (!class && ld_stopped(k)) {
             class = ld_fail(k, DIRECTORY_LOCAL, NULL, "%s: %s: stopped", ld_server_url(k->d),
                             query->doing);
         }

@@ -26,6 +26,11 @@ int64_t ld_left(const ld_call *k)
     return left > 0 ? left : 0;
 }
 
+int ld_stopped(const ld_call *k)
+{
+    return k->alive && k->alive(k->baton);
+}
+
 directory_class ld_fail(ld_call *k, directory_class class, const char *field, const char *format,
                         ...)
 {
@@ -131,7 +136,7 @@ int ld_wait(ld_call *k, int message_id, LDAPMessage **message)
         if (type != 0) {
             return type;
         }
-        if (k->alive && k->alive(k->baton)) {
+        if (ld_stopped(k)) {
             k->stopped = 1;
             return 0;
         }
@@ -245,8 +250,8 @@ directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void 
             ldap_abandon_ext(d->ld, id, NULL, NULL);
             return class;
         }
-        k->stopped = k->alive && count % LOOK_EVERY == 0 &&
-                     k->alive(k->baton); /* a stream need not end, or ever be silent */
+        k->stopped = count % LOOK_EVERY == 0 &&
+                     ld_stopped(k); /* a stream need not end, or ever be silent */
         if (k->stopped) {
             return lost(k, 0, id, LD_READ, query->doing);
         }

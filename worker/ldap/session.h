@@ -80,6 +80,7 @@ typedef struct ld_call {
 
 ld_call ld_call_begin(directory *d, apr_pool_t *pool, directory_error *e);
 int64_t ld_left(const ld_call *k); /* ms, 0 when over */
+int ld_stopped(const ld_call *k);  /* its caller wants no more of it: the worker ends, say */
 
 /* The failure of a call that got an entry which ld_entry_read does not take. */
 directory_class ld_unreadable(ld_call *k);

@@ -249,7 +249,7 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
         class = streams(r, w, old, by, &tokens, unavailable);
     }
     if (class) {
-        cache_sync_abort(r->run, r->c, k->e->message);
+        cache_sync_abort(r->run, r->c, ld_stopped(k) ? NULL : k->e->message);
         return class;
     }
     /* In Active Directory nothing is missing: an account without a time has never signed in.
