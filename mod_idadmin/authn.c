@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/base/host.h"
-#include "core/base/network.h"
 #include "core/tenant/credentials.h"
 
 APLOG_USE_MODULE(idadmin);
@@ -50,21 +49,6 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
                       r->useragent_ip);
     }
     return status;
-}
-
-/* Why the credentials are not good; NULL when they are. `caller` has been looked up. `address`: the
- * client's as httpd knows it. */
-static const char *judge(const ida_caller *caller, const char *hash, const char *address,
-                         int64_t now)
-{
-    int same = caller && ida_key_hash_equal(hash, caller->key_hash);
-    return !caller || !caller->key_hash                                          ? "no such user"
-           : !same                                                               ? "wrong key"
-           : caller->disabled                                                    ? "user disabled"
-           : caller->principal.expires_at && now >= caller->principal.expires_at ? "key expired"
-           : !ida_networks_hold(caller->principal.from, address)
-               ? "address not allowed for this key"
-               : NULL;
 }
 
 static void set_principal(request_rec *r, request_state *state)
@@ -155,6 +139,12 @@ static int refuse_clear(request_rec *r)
                           0);
 }
 
+static int is_write(request_rec *r)
+{
+    const ida_operation *op = request_route(r)->operation;
+    return op && op->scope == IDA_SCOPE_WRITE;
+}
+
 int authn_check(request_rec *r)
 {
     const char *type = ap_auth_type(r);
@@ -175,7 +165,11 @@ int authn_check(request_rec *r)
     if (!fault) {
         ida_key_hash(key, hash);
     }
-    wipe(key);
+    if (!fault && is_write(r)) {
+        state->key = key; /* the writer judges it again; wiped with the request */
+    } else {
+        wipe(key);
+    }
 
     /* The share of the company that is named, whoever names it. */
     const ida_caller_source source = {pool_acquire, pool_release,
@@ -193,7 +187,7 @@ int authn_check(request_rec *r)
         return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind),
                               wait);
     }
-    const char *reason = fault ? fault : judge(caller, hash, r->useragent_ip, ida_now(&child->env));
+    const char *reason = fault ? fault : ida_caller_fault(caller, hash, r->useragent_ip, ida_now(&child->env));
     OPENSSL_cleanse(hash, sizeof hash);
     if (reason) {
         if (!kind && caller && caller->company_known) {

@@ -1,7 +1,7 @@
 /* Owns what a serving child holds, and its one thread of housekeeping: letting go of old spool
  * segments, writing counts of refused requests that are due, telling of a full rate table. Must not
  * know requests. */
-#include "mod_idadmin/module.h"
+#include "mod_idadmin/writer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -133,6 +133,7 @@ static void start_keeper(apr_pool_t *pool)
 void child_init(apr_pool_t *pool, server_rec *s)
 {
     size_t size = 0;
+    writers_child_init();
     void *block = shm_limiter(&size);
     child = apr_pcalloc(pool, sizeof *child);
     child->server = s;

@@ -38,6 +38,9 @@ void *config_merge(apr_pool_t *pool, void *base, void *more)
     merged->store = m->store ? m->store : b->store;
     merged->spool = m->spool ? m->spool : b->spool;
     merged->task_key = m->task_key ? m->task_key : b->task_key;
+    merged->writer = m->writer ? m->writer : b->writer;
+    merged->writer_program = m->writer_program ? m->writer_program : b->writer_program;
+    merged->writer_store = m->writer_store ? m->writer_store : b->writer_store;
     merged->rate_table = m->rate_table ? m->rate_table : b->rate_table;
     for (int i = 0; i < LIMIT_KINDS; i++) {
         merged->rates[i] = m->rates[i].limit || m->rates[i].off ? m->rates[i] : b->rates[i];
@@ -90,7 +93,7 @@ int config_requires_tls(request_rec *r)
     return config_location(r)->tls != TLS_ELSEWHERE;
 }
 
-static server_config *config_of(server_rec *s)
+server_config *config_of(server_rec *s)
 {
     return ap_get_module_config(s->module_config, &idadmin_module);
 }
@@ -136,23 +139,27 @@ static const char *server_wide(cmd_parms *cmd)
     return ap_check_cmd_context(cmd, GLOBAL_ONLY);
 }
 
+const char *config_store_fault(cmd_parms *cmd, const char *value)
+{
+    const char *fault = store_dsn_fault(value);
+    if (fault) {
+        return apr_psprintf(cmd->pool, "%s \"%s\": %s", cmd->cmd->name, value, fault);
+    }
+    const char *path = store_sqlite_path(value);
+    if (path && *path != '/') { /* where httpd stands is nobody's choice */
+        return apr_psprintf(cmd->pool, "%s \"%s\": must name a file given from / on",
+                            cmd->cmd->name, value);
+    }
+    fault = store_dsn_exposed(cmd->pool, value, cmd->directive->filename);
+    return fault ? apr_psprintf(cmd->pool, "%s: %s", cmd->cmd->name, fault) : NULL;
+}
+
 static const char *set_store(cmd_parms *cmd, void *unused, const char *value)
 {
     (void)unused;
     const char *fault = server_wide(cmd);
-    if (!fault && (fault = store_dsn_fault(value)) != NULL) {
-        fault = apr_psprintf(cmd->pool, "%s \"%s\": %s", cmd->cmd->name, value, fault);
-    }
-    const char *path = fault ? NULL : store_sqlite_path(value);
-    if (path && *path != '/') { /* where httpd stands is nobody's choice */
-        fault = apr_psprintf(cmd->pool, "%s \"%s\": must name a file given from / on",
-                             cmd->cmd->name, value);
-    }
-    if (!fault && (fault = store_dsn_exposed(cmd->pool, value, cmd->directive->filename)) != NULL) {
-        fault = apr_psprintf(cmd->pool, "%s: %s", cmd->cmd->name, fault);
-    }
     config_of(cmd->server)->store = value;
-    return fault;
+    return fault ? fault : config_store_fault(cmd, value);
 }
 
 static const char *set_spool(cmd_parms *cmd, void *unused, const char *value)
@@ -261,6 +268,23 @@ static const ap_expr_info_t *parse_expression(cmd_parms *cmd, const char *text, 
     return parsed;
 }
 
+static apr_array_header_t *all_roles; /* of ida_grant: those of the configuration that is read */
+
+void config_forget_roles(apr_pool_t *pconf)
+{
+    all_roles = apr_array_make(pconf, 8, sizeof(ida_grant));
+}
+
+const char *config_roles(apr_pool_t *pool)
+{
+    const char *lines = "";
+    for (int i = 0; i < all_roles->nelts; i++) {
+        const ida_grant *g = &APR_ARRAY_IDX(all_roles, i, ida_grant);
+        lines = apr_pstrcat(pool, lines, ida_role_name(g->role), " ", g->company, "\n", NULL);
+    }
+    return lines;
+}
+
 static const char *set_console_role(cmd_parms *cmd, void *location, const char *role,
                                     const char *company, const char *condition)
 {
@@ -285,6 +309,8 @@ static const char *set_console_role(cmd_parms *cmd, void *location, const char *
     if (!config->roles) {
         config->roles = apr_array_make(cmd->pool, 4, sizeof(console_role));
     }
+    rule.number = all_roles->nelts;
+    APR_ARRAY_PUSH(all_roles, ida_grant) = rule.grant;
     APR_ARRAY_PUSH(config->roles, console_role) = rule;
     return fault;
 }
@@ -344,6 +370,13 @@ const command_rec idadmin_directives[] = {
     AP_INIT_TAKE1("IdAdminTaskKey", set_task_key, NULL, RSRC_CONF,
                   "file of the task key, which idadminctl schema upgrade makes; read by whoever "
                   "starts httpd"),
+    AP_INIT_TAKE1("IdAdminWriter", config_set_writer, NULL, RSRC_CONF,
+                  "USER or USER:GROUP of the process through which everything is written"),
+    AP_INIT_TAKE1("IdAdminWriterProgram", config_set_writer_program, NULL, RSRC_CONF,
+                  "where idadmin-writer lies"),
+    AP_INIT_TAKE1("IdAdminWriterStore", config_set_writer_store, NULL, RSRC_CONF,
+                  "the store as the process that writes connects to it, for PostgreSQL: its own "
+                  "role, with a passfile that it alone can read"),
     AP_INIT_TAKE1(
         "IdAdminRateTable", set_rate_table, NULL, RSRC_CONF,
         "records of the rate limiter in shared memory; a change holds after a full restart"),

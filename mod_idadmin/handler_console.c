@@ -1,7 +1,7 @@
 /* Owns the stages of a console request in httpd: by the time of the handler 405, other sites, the
  * address limit, whoever authenticates and the person's limit are behind it; it goes on with roles,
  * company, body and operation. Must not know what operations do, nor how a person signed in. */
-#include "mod_idadmin/module.h"
+#include "mod_idadmin/writer.h"
 
 #include <string.h>
 
@@ -10,18 +10,22 @@
 
 APLOG_USE_MODULE(idadmin);
 
-/* Roles and person, judged anew with each request. */
-static ida_person *person_of(request_rec *r)
+/* Roles and person, judged anew with each request. `*numbers`: of the rules that hold, for the
+ * writer, which cannot judge expressions of httpd's. */
+static ida_person *person_of(request_rec *r, const char **numbers)
 {
     const location_config *config = config_location(r);
     ida_person *p = apr_pcalloc(r->pool, sizeof *p);
     int rules = config->roles ? config->roles->nelts : 0;
+    *numbers = "";
     ida_grant *grants = apr_pcalloc(r->pool, sizeof *grants * (size_t)(rules + 1));
     for (int i = 0; i < rules; i++) {
         const console_role *rule = &APR_ARRAY_IDX(config->roles, i, console_role);
         const char *fault = NULL;
         if (ap_expr_exec(r, rule->condition, &fault) > 0 && !fault) {
             grants[p->grant_count++] = rule->grant;
+            *numbers = apr_pstrcat(r->pool, *numbers, **numbers ? "," : "",
+                                   apr_itoa(r->pool, rule->number), NULL);
         } else if (fault) {
             ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
                           "IDA0214: the expression of IdAdminConsoleRole %s %s cannot be judged: "
@@ -82,8 +86,26 @@ static void refuse(ida_call *call, ida_rest_answer *answer)
     ida_answer_refusal(call, answer);
 }
 
+static void hand_write(request_rec *r, ida_call *call, const char *rules,
+                  const ida_rest_request *request, ida_rest_answer *answer)
+{
+    const char *texts[ASKED_COUNT] = {
+        [ASKED_FACE] = "console",
+        [ASKED_COMPANY] = call->principal->company,
+        [ASKED_USER] = call->person->user,
+        [ASKED_UPN] = call->person->upn,
+        [ASKED_RULES] = rules,
+        [ASKED_IF_MATCH] = call->if_match,
+    };
+    if (writer_ask(r, call, texts, request, answer)) {
+        ida_because(call->c, "storeAway", NULL);
+        refuse(call, answer);
+    }
+}
+
 /* OK with `answer` filled, or a status for httpd. */
-static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
+static int run(request_rec *r, ida_call *call, const char *rules, ida_rest_request *request,
+               ida_rest_answer *answer)
 {
     request_body body = {0};
     if (request->has_body) {
@@ -93,7 +115,9 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
             return ours ? OK : status;
         }
     }
-    if (acquire(r, call)) {
+    if (call->operation->scope == IDA_SCOPE_WRITE) {
+        hand_write(r, call, rules, request, answer);
+    } else if (acquire(r, call)) {
         refuse(call, answer);
     } else {
         ida_console_run(call, request, apr_table_get(r->headers_in, "If-None-Match"), answer);
@@ -130,8 +154,9 @@ static int go_home(request_rec *r)
 static int answer_request(request_rec *r, request_state *state)
 {
     const ida_route *route = request_route(r);
+    const char *rules;
     ida_principal principal = {.company = "", .username = r->user, .label = ""};
-    ida_person *person = person_of(r);
+    ida_person *person = person_of(r, &rules);
     ida_call call = {
         .c = state->c,
         .principal = &principal,
@@ -156,7 +181,7 @@ static int answer_request(request_rec *r, request_state *state)
     } else {
         person->roles = company ? ida_person_roles(person, company) : 0;
         if (!ida_console_admit(&call, route, &request, &answer)) {
-            status = run(r, &call, &request, &answer);
+            status = run(r, &call, rules, &request, &answer);
         }
     }
     if (record(r, &call, &answer) != IDA_OK) {

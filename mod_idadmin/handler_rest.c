@@ -1,7 +1,7 @@
 /* Owns the stages of a REST request in httpd: by the time of the handler 405, address limit, 401
  * and the limits of key and company are behind it; it goes on with 404, 403, 415, 413 and the
  * operation. Must not know what operations do. */
-#include "mod_idadmin/module.h"
+#include "mod_idadmin/writer.h"
 
 #include <string.h>
 
@@ -12,6 +12,34 @@ static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
     ida_operation_refusal(call, kind);
     ida_answer_error(call->c, IDA_FACE_REST, answer);
     return kind;
+}
+
+static void run_read(request_rec *r, ida_call *call, ida_rest_request *request,
+                 ida_rest_answer *answer)
+{
+    ida_kind kind = pool_serve(call);
+    if (kind) {
+        pool_refused(r, call->c);
+        refuse(call, kind, answer);
+        return;
+    }
+    ida_rest_run(call, request, answer);
+    pool_give_back(call);
+}
+
+static void hand_write(request_rec *r, ida_call *call, ida_rest_request *request,
+                  ida_rest_answer *answer)
+{
+    const char *texts[ASKED_COUNT] = {
+        [ASKED_FACE] = "rest",
+        [ASKED_COMPANY] = call->principal->company,
+        [ASKED_USER] = call->principal->username,
+        [ASKED_KEY] = request_state_of(r)->key,
+    };
+    ida_kind kind = writer_ask(r, call, texts, request, answer);
+    if (kind) {
+        refuse(call, kind, answer);
+    }
 }
 
 /* Reads the body where the operation takes one, or where one could mean that nothing is to be
@@ -27,13 +55,10 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
             return ours ? OK : status;
         }
     }
-    ida_kind kind = pool_serve(call);
-    if (kind) {
-        pool_refused(r, call->c);
-        refuse(call, kind, answer);
+    if (call->operation->scope == IDA_SCOPE_WRITE) {
+        hand_write(r, call, request, answer);
     } else {
-        ida_rest_run(call, request, answer);
-        pool_give_back(call);
+        run_read(r, call, request, answer);
     }
     body_free(&body);
     return OK;

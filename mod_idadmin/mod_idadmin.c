@@ -1,5 +1,5 @@
 /* The module's record and hooks: which function runs in which phase. Owns nothing else. */
-#include "mod_idadmin/module.h"
+#include "mod_idadmin/writer.h"
 
 #include <mod_auth.h>
 
@@ -10,8 +10,16 @@ static int prepare(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serve
         ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL) {
         return OK; /* the configuration is only being looked at */
     }
-    task_key_read(ptemp, s);
-    return shm_prepare(pconf, s) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    (void)ptemp;
+    return shm_prepare(pconf, s) && writers_start(pconf, s) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+static int forget_before(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+{
+    (void)plog;
+    (void)ptemp;
+    config_forget_roles(pconf);
+    return OK;
 }
 
 static int translate(request_rec *r)
@@ -36,7 +44,9 @@ static void register_hooks(apr_pool_t *pool)
     keepalive_register();
     authn_register();
     authz_register(pool);
-    ap_hook_post_config(prepare, NULL, NULL, APR_HOOK_MIDDLE);
+    writers_register();
+    ap_hook_pre_config(forget_before, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(prepare, NULL, NULL, APR_HOOK_LAST);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_translate_name(translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_map_to_storage(request_map, NULL, NULL, APR_HOOK_REALLY_FIRST);

@@ -15,7 +15,6 @@
 #include <http_request.h>
 
 #include "core/audit/spool.h"
-#include "core/base/key_ring.h"
 #include "core/face/console.h"
 #include "core/face/mcp.h"
 #include "core/face/rest.h"
@@ -35,6 +34,7 @@ typedef struct server_config {
     const char *store;
     const char *spool;
     const char *task_key;
+    const char *writer, *writer_program, *writer_store;
     unsigned rate_table;
     ida_rate rates[LIMIT_KINDS];
 } server_config;
@@ -53,6 +53,7 @@ typedef struct location_config {
 
 typedef struct console_role {
     ida_grant grant;
+    int number; /* among all of the configuration */
     const ap_expr_info_t *condition;
 } console_role;
 
@@ -69,13 +70,29 @@ const char *config_store(server_rec *s);
 const char *config_spool(server_rec *s);
 char *config_task_key(server_rec *s);
 unsigned config_rate_table(server_rec *s);
+server_config *config_of(server_rec *s);
+/* Role and company of each IdAdminConsoleRole by its number, a line each. */
+const char *config_roles(apr_pool_t *pool);
+void config_forget_roles(apr_pool_t *pconf); /* before a configuration is read */
+/* What is wrong with the DSN of a directive; NULL when nothing. */
+const char *config_store_fault(cmd_parms *cmd, const char *value);
+
+/* --- config_writer.c --- */
+
+typedef struct writer_user {
+    const char *name; /* NULL: who starts httpd is not root and stays who it is */
+    uid_t uid;
+    gid_t gid;
+} writer_user;
+
+const char *config_set_writer(cmd_parms *cmd, void *unused, const char *value);
+const char *config_set_writer_program(cmd_parms *cmd, void *unused, const char *value);
+const char *config_set_writer_store(cmd_parms *cmd, void *unused, const char *value);
+const char *config_writer_program(server_rec *s);
+const char *config_writer_store(server_rec *s);
+/* NULL, or what is wrong with IdAdminWriter. */
+const char *config_writer_user(server_rec *s, writer_user *out);
 const ida_rate *config_rate(server_rec *s, limit_kind kind);
-
-/* --- task_key.c --- */
-
-/* Before children are made; what is wrong is logged, and then the ring is empty. */
-void task_key_read(apr_pool_t *pool, server_rec *s);
-const ida_key_ring *task_key_ring(void);
 
 /* --- request.c: state of a request, made by its first hook --- */
 
@@ -92,7 +109,8 @@ typedef struct request_state {
     face face;
     int routed;
     ida_route route;
-    char *key;                /* X-Api-Key, taken out of headers_in; wiped once it is judged */
+    char *key;                /* X-Api-Key, taken out of headers_in; wiped once it is judged, of a
+                                 write when the request is over */
     char *bearer;             /* the same of Authorization: Bearer, where MCP is served */
     const ida_caller *caller; /* given back when the request's pool goes */
     const ida_principal *principal; /* set by check_authn alone */
@@ -167,7 +185,7 @@ ida_kind pool_acquire(void *company, ida_ctx *c, store **s);
 void pool_release(void *company, store *s);
 /* After a refusal by one of them: its message is for the log, and c says the kind's sentence. */
 void pool_refused(request_rec *r, ida_ctx *c);
-/* For a call of an operation: a connection to read with, and the way its write is carried out.
+/* For a call of an operation: a connection to read with.
  * IDA_SERVICE_UNAVAILABLE when none is to be had. Given back before a slow client is written to, at
  * the latest; harmless when it was. */
 ida_kind pool_serve(ida_call *call);

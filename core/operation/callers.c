@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/network.h"
 #include "core/cache/person.h"
 #include "core/store/key.h"
 #include "core/store/tenant.h"
@@ -334,4 +335,17 @@ ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *s
         entry_release(old);
     }
     return kind;
+}
+
+const char *ida_caller_fault(const ida_caller *caller, const char *hash, const char *address,
+                             int64_t now)
+{
+    int same = caller && ida_key_hash_equal(hash, caller->key_hash);
+    return !caller || !caller->key_hash                                          ? "no such user"
+           : !same                                                               ? "wrong key"
+           : caller->disabled                                                    ? "user disabled"
+           : caller->principal.expires_at && now >= caller->principal.expires_at ? "key expired"
+           : !ida_networks_hold(caller->principal.from, address)
+               ? "address not allowed for this key"
+               : NULL;
 }

@@ -120,7 +120,6 @@ Listen 127.0.0.1:$self->{port}
 PidFile $self->{base}/run/pid
 DefaultRuntimeDir $self->{base}/run
 Mutex file:$self->{base}/run default
-CoreDumpDirectory /tmp
 DocumentRoot $self->{base}/htdocs
 ErrorLog $self->{base}/error.log
 LogLevel @{[ $self->{log_level} // ($self->{module} // 1 ? 'warn idadmin:debug' : 'warn') ]}
@@ -151,6 +150,9 @@ CONF
             if defined $self->{store};
         $text .= "IdAdminAuditSpool $self->{spool}\n" if defined $self->{spool};
         $text .= "IdAdminTaskKey $self->{task_key}\n" if defined $self->{task_key};
+        $text .= "IdAdminWriter #$group:#$group\n" if $user;
+        $text .= 'IdAdminWriterProgram ' . Idadmin::Test::program('idadmin-writer') . "\n";
+        $text .= "IdAdminWriterStore \"$self->{writer_store}\"\n" if defined $self->{writer_store};
         $text .= "IdAdminRateLimit $_ $limits{$_}\n" for sort keys %limits;
         $text .= $self->{locations} // $locations;
         $text .= $self->_console if $self->{console};

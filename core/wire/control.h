@@ -1,0 +1,24 @@
+/* What httpd's parent tells a writer while it runs. */
+#ifndef CORE_WIRE_CONTROL_H
+#define CORE_WIRE_CONTROL_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef enum wire_order {
+    ORDER_SERVE = 1, /* take introductions */
+    ORDER_STAND_BY,  /* until the process whose pidfd comes along has ended; then serve */
+    ORDER_CHILD,     /* `process` is a child of this generation */
+    ORDER_CHILD_GONE,
+    ORDER_RETIRE /* end when no child and no connection is left */
+} wire_order;
+
+typedef struct wire_control {
+    int32_t order;
+    int32_t process;
+} wire_control;
+
+/* Descriptors that a writer is started with. */
+enum { WRITER_CONTROL = 3, WRITER_INTRODUCTIONS = 4, WRITER_SETTINGS = 5 };
+
+#endif

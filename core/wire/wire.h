@@ -1,0 +1,78 @@
+/* Messages between httpd and the writer: a head, texts in the order of an enum, a body. What a child
+ * of httpd sends may be anything: every length is checked. */
+#ifndef CORE_WIRE_WIRE_H
+#define CORE_WIRE_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of an introduction: a child of before an upgrade may meet a writer of after it. */
+#define WIRE_VERSION 1
+
+#define WIRE_TEXTS_MAX 65536 /* bytes of all texts of a message */
+
+typedef enum wire_kind {
+    WIRE_ASKED = 1, /* a write, child to writer */
+    WIRE_TOLD,      /* its answer */
+    WIRE_ALIVE,     /* writer to child: it is being worked on; head alone */
+    WIRE_HELLO      /* writer to child: the introduction was taken; head alone */
+} wire_kind;
+
+typedef struct wire_head {
+    uint32_t kind;
+    uint32_t texts_len, body_len; /* bytes */
+} wire_head;
+
+/* Texts of a write. Absent ones are NULL. */
+typedef enum wire_asked {
+    ASKED_FACE, /* "rest", "console" */
+    ASKED_METHOD,
+    ASKED_URI,
+    ASKED_QUERY,
+    ASKED_CONTENT_TYPE,
+    ASKED_IDEMPOTENCY_KEY,
+    ASKED_IF_MATCH,
+    ASKED_ADDRESS,
+    ASKED_COMPANY, /* whose turn it is; of REST also of the credentials */
+    ASKED_USER,    /* of the credentials, or as httpd has authenticated the person */
+    ASKED_KEY,     /* of REST: the API key itself */
+    ASKED_UPN,     /* of the console */
+    ASKED_RULES,   /* of the console: numbers of the rules that hold for the person, with commas */
+    ASKED_HAS_BODY, /* absent: none was announced */
+    ASKED_COUNT
+} wire_asked;
+
+/* Texts of an answer; its body is the answer's. */
+typedef enum wire_told {
+    TOLD_STATUS,
+    TOLD_RETRY_AFTER, /* seconds; absent: none */
+    TOLD_HEADERS,     /* "Name: value\n"... */
+    TOLD_TASK,        /* for the access log */
+    TOLD_RECORDED,    /* absent: the audit has no record of it yet, the child makes one */
+    TOLD_COUNT
+} wire_told;
+
+/* What the parent tells a writer of itself, once, in a sealed file. */
+typedef enum wire_setting {
+    SETTING_PARENT, /* process */
+    SETTING_STORE,
+    SETTING_USER,  /* name for the log */
+    SETTING_UID,   /* to become; absent: stays who it is */
+    SETTING_GID,
+    SETTING_TASK_KEY,
+    SETTING_RATE_KEY, /* in force where a company has none of its own */
+    SETTING_RATE_COMPANY,
+    SETTING_ROLES, /* "operator contoso\n"...: the rules that ASKED_RULES counts, from 0 on */
+    SETTING_LOG_LEVEL,
+    SETTING_COUNT
+} wire_setting;
+
+/* Bytes of these texts in a message. */
+size_t wire_size(const char *const *texts, int count);
+void wire_put(char *to, const char *const *texts, int count);
+
+/* The texts of a message, each with a NUL behind it inside of `from`. 0 when they are not `count`
+ * good ones; then `texts` is not to be used. */
+int wire_get(const char *from, size_t len, const char **texts, int count);
+
+#endif

@@ -1,0 +1,113 @@
+/* Owns the directives of the process that writes. Must not know how it is started. */
+#include "mod_idadmin/module.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef IDA_SBINDIR
+#define IDA_SBINDIR "/usr/local/sbin"
+#endif
+
+#define USER_DEFAULT "idadmin"
+
+const char *config_set_writer(cmd_parms *cmd, void *unused, const char *value)
+{
+    (void)unused;
+    config_of(cmd->server)->writer = value;
+    return !*value || *value == ':'
+               ? apr_psprintf(cmd->pool, "%s \"%s\": must be USER or USER:GROUP", cmd->cmd->name,
+                              value)
+               : ap_check_cmd_context(cmd, GLOBAL_ONLY);
+}
+
+const char *config_set_writer_program(cmd_parms *cmd, void *unused, const char *value)
+{
+    (void)unused;
+    config_of(cmd->server)->writer_program = value;
+    return *value != '/' ? apr_psprintf(cmd->pool, "%s \"%s\": must be a program given from / on",
+                                        cmd->cmd->name, value)
+                         : ap_check_cmd_context(cmd, GLOBAL_ONLY);
+}
+
+const char *config_set_writer_store(cmd_parms *cmd, void *unused, const char *value)
+{
+    (void)unused;
+    const char *fault = config_store_fault(cmd, value);
+    config_of(cmd->server)->writer_store = value;
+    return fault ? fault : ap_check_cmd_context(cmd, GLOBAL_ONLY);
+}
+
+const char *config_writer_program(server_rec *s)
+{
+    const server_config *config = config_of(s);
+    return config->writer_program ? config->writer_program : IDA_SBINDIR "/idadmin-writer";
+}
+
+const char *config_writer_store(server_rec *s)
+{
+    const server_config *config = config_of(s);
+    return config->writer_store ? config->writer_store : config_store(s);
+}
+
+/* "#NUMBER" or a name; 1 when it is known. */
+static int find_user(const char *name, writer_user *out, int *has_group)
+{
+    char *end;
+    if (*name == '#') {
+        out->uid = (uid_t)strtoul(name + 1, &end, 10);
+        return name[1] && !*end;
+    }
+    const struct passwd *entry = getpwnam(name);
+    if (entry) {
+        out->uid = entry->pw_uid;
+        out->gid = entry->pw_gid;
+        *has_group = 1;
+    }
+    return entry != NULL;
+}
+
+static int find_group(const char *name, writer_user *out)
+{
+    char *end;
+    if (*name == '#') {
+        out->gid = (gid_t)strtoul(name + 1, &end, 10);
+        return name[1] && !*end;
+    }
+    const struct group *entry = getgrnam(name);
+    if (entry) {
+        out->gid = entry->gr_gid;
+    }
+    return entry != NULL;
+}
+
+const char *config_writer_user(server_rec *s, writer_user *out)
+{
+    const server_config *config = config_of(s);
+    apr_pool_t *pool = s->process->pconf;
+    const char *given = config->writer ? config->writer : USER_DEFAULT;
+    char *user = apr_pstrdup(pool, given), *group = strchr(user, ':');
+    int has_group = 0;
+    *out = (writer_user){0};
+    if (geteuid() != 0) {
+        return NULL; /* nobody can become another one */
+    }
+    if (group) {
+        *group++ = '\0';
+    }
+    if (!find_user(user, out, &has_group)) {
+        return apr_psprintf(pool,
+                            "IdAdminWriter: there is no user %s, who writes the store; make it "
+                            "(adduser --system --group %s) or name the one that idadmin-worker "
+                            "runs as",
+                            user, user);
+    }
+    if (group ? !find_group(group, out) : !has_group) {
+        return apr_psprintf(pool, "IdAdminWriter %s: there is no group %s", given,
+                            group ? group : "named");
+    }
+    out->name = user;
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/* The writer as httpd knows it: its parent starts and follows writers, its children hand writes
+ * over. */
+#ifndef MOD_IDADMIN_WRITER_H
+#define MOD_IDADMIN_WRITER_H
+
+#include "mod_idadmin/module.h"
+
+#include "core/wire/wire.h"
+
+/* --- writers.c: in the parent --- */
+
+void writers_register(void);
+/* post_config: a writer and one that stands by for the generation that begins; 0 when there can be
+ * none, which was logged. */
+int writers_start(apr_pool_t *pconf, server_rec *s);
+/* child_init: closes what is the parent's. */
+void writers_child_init(void);
+/* Of this generation, for its children: where they introduce themselves; whose hello they take. */
+int writers_introductions(void);
+uid_t writers_user(void);
+
+/* --- hand_over.c: in a child --- */
+
+/* Hands a write over and waits for its answer. `texts`: ASKED_COUNT of them, those of face and
+ * credentials filled in, the request's are added. IDA_OK with `answer`
+ * filled, call->task_id, and the call's record made where the writer has made none;
+ * IDA_SERVICE_UNAVAILABLE in c when there is no answer. */
+ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
+                    const ida_rest_request *request, ida_rest_answer *answer);
+
+#endif

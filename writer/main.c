@@ -1,0 +1,77 @@
+/* idadmin-writer: its start by httpd's parent, its user, its end. Knows nothing of what is written.
+ */
+#include <apr_general.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/zone/zone.h"
+#include "writer/writer.h"
+
+#define CALLERS_MAX 4096 /* API users remembered at once; a kilobyte each */
+/* Writes under way at the same time, as many as one commit takes, and of one company: its burst
+ * waits behind itself. */
+#define TURNS 32
+#define TURNS_OF_COMPANY 16
+
+static int failed(const writer *w, const char *fault)
+{
+    ida_log(&w->env, IDA_LOG_ERROR, "IDA0230", "idadmin-writer does not start: %s", fault);
+    sleep(1); /* its parent starts another one at once, or that would be all it does */
+    return 1;
+}
+
+/* At a restart httpd's signal handling is inherited. The parent says when to end, by its socket. */
+static void ignore_signals(void)
+{
+    static const int own[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGINT, SIGPIPE};
+    sigset_t none;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        signal(own[i], SIG_IGN);
+    }
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        int version = strcmp(argv[1], "--version") == 0;
+        puts(version ? "idadmin-writer " IDA_VERSION
+                     : "idadmin-writer is started by httpd with mod_idadmin (IdAdminWriter), not "
+                       "by hand.");
+        return version ? 0 : 2;
+    }
+    writer *w;
+    apr_pool_t *pool;
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    w = apr_pcalloc(pool, sizeof *w);
+    ida_env_default(&w->env);
+    writer_log_install(&w->env, NULL);
+    ignore_signals();
+    const char *fault = settings_read(&w->settings, WRITER_SETTINGS, pool);
+    writer_log_install(&w->env, fault ? NULL : w->settings.text[SETTING_LOG_LEVEL]);
+    fault = fault ? fault : settings_become(&w->settings, pool);
+    close(WRITER_SETTINGS);
+    if (fault) {
+        return failed(w, fault);
+    }
+    ida_ctx *c = ida_ctx_make(&w->env, pool);
+    if (ida_ring_read(c, "task key", (char *)w->settings.text[SETTING_TASK_KEY],
+                      &w->settings.task_keys)) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0216", "nothing can be queued or changed: %s",
+                c->message);
+    }
+    zone_init(pool);
+    w->callers = ida_callers_make(pool, CALLERS_MAX);
+    w->turns = share_make(
+        pool,
+        (share_size){.places = TURNS, .writers = TURNS, .of_company = TURNS_OF_COMPANY});
+    pool_start(pool, w->settings.text[SETTING_STORE], &w->settings.task_keys);
+    room_start(pool);
+    return loop_run(w);
+}

@@ -1,0 +1,279 @@
+/* Owns one write from its credentials to its answer: who it is that asks is judged anew, as if the
+ * child had said nothing of it. Must not know sockets nor httpd. */
+#include <apr_strings.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/network.h"
+#include "core/face/console.h"
+#include "core/face/rest.h"
+#include "core/store/audit.h"
+#include "core/store/tenant.h"
+#include "core/tenant/credentials.h"
+#include "writer/writer.h"
+
+/* What a write is made of, beside the call. */
+typedef struct writing {
+    served *s;
+    ida_call call;
+    ida_route route;
+    ida_rest_request request;
+    ida_rest_answer answer;
+    ida_principal principal; /* of the console */
+    ida_person person;
+    const ida_caller *caller; /* of REST */
+} writing;
+
+/* --- work that nobody waits for is not committed --- */
+
+typedef struct awaited {
+    const served *s;
+    store_work work;
+    void *baton;
+} awaited;
+
+/* Looked at last: a writer that stood still finds its child gone, which has answered for it. */
+static ida_kind unless_left(store *s, ida_ctx *c, void *baton)
+{
+    const awaited *a = baton;
+    ida_kind kind = a->work(s, c, a->baton);
+    return !kind && wire_is_left(a->s->end)
+               ? ida_fail(c, IDA_SERVICE_UNAVAILABLE, "Nobody waits for this write any more.")
+               : kind;
+}
+
+static ida_kind transaction(ida_call *call, store_work work, void *baton)
+{
+    awaited a = {.s = call->gone_baton, .work = work, .baton = baton};
+    return pool_transaction(call, unless_left, &a);
+}
+
+static int is_left(void *baton)
+{
+    return wire_is_left(((const served *)baton)->end);
+}
+
+static ida_kind acquire(writing *g)
+{
+    ida_call *call = &g->call;
+    ida_kind kind = pool_serve(call);
+    if (kind) {
+        ida_ctx *c = call->c;
+        ida_log(c->env, IDA_LOG_INFO, NULL, "no store connection: %s", c->message);
+        ida_ctx_clear(c); /* what is wrong with the store is the log's business */
+        c->retry_after = 1;
+        ida_fail(c, kind, "%s", ida_kind_text(kind));
+        return kind;
+    }
+    call->transaction = transaction;
+    return IDA_OK;
+}
+
+/* --- credentials --- */
+
+static ida_kind refused(ida_ctx *c, const char *why)
+{
+    ida_log(c->env, IDA_LOG_WARN, "IDA0232",
+            "a child of httpd handed over a write that its credentials do not allow: %s", why);
+    return ida_fail(c, IDA_UNAUTHORIZED, "%s", ida_kind_text(IDA_UNAUTHORIZED));
+}
+
+static ida_kind know_caller(writing *g)
+{
+    served *s = g->s;
+    ida_ctx *c = g->call.c;
+    const char *company = s->text[ASKED_COMPANY], *user = s->text[ASKED_USER],
+               *key = s->text[ASKED_KEY];
+    if (!ida_name_valid(company) || !ida_name_valid(user) || !ida_key_well_formed(key)) {
+        return refused(c, "malformed");
+    }
+    char hash[IDA_KEY_HASH_LEN + 1];
+    ida_key_hash(key, hash);
+    const ida_caller_source source = {pool_acquire, pool_release, (void *)company};
+    ida_kind kind = ida_caller_get(s->w->callers, c, &source, company, user, hash, &g->caller);
+    const char *fault = kind ? NULL
+                             : ida_caller_fault(g->caller, hash, s->text[ASKED_ADDRESS],
+                                                ida_now(c->env));
+    OPENSSL_cleanse(hash, sizeof hash);
+    if (fault) {
+        return refused(c, fault);
+    }
+    if (!kind) {
+        g->call.principal = &g->caller->principal;
+        g->call.tenant = g->caller->tenant;
+        g->call.synced = g->caller->synced;
+    }
+    return kind;
+}
+
+/* The rules of the configuration that hold for the person, by what the child says of them; which
+ * role a rule gives is the configuration's word. */
+static void know_roles(writing *g)
+{
+    const writer_settings *settings = &g->s->w->settings;
+    const char *at = g->s->text[ASKED_RULES] ? g->s->text[ASKED_RULES] : "";
+    ida_grant *grants = apr_pcalloc(g->s->pool,
+                                    sizeof *grants * (size_t)(settings->role_count + 1));
+    while (*at && g->person.grant_count < settings->role_count) {
+        char *end;
+        long rule = strtol(at, &end, 10);
+        if (end == at) {
+            break;
+        }
+        if (rule >= 0 && rule < settings->role_count) {
+            grants[g->person.grant_count++] = settings->roles[rule];
+        }
+        at = end + (*end == ',');
+    }
+    g->person.grants = grants;
+}
+
+static ida_kind know_person(writing *g)
+{
+    served *s = g->s;
+    ida_call *call = &g->call;
+    const writer_settings *settings = &s->w->settings;
+    if (!s->text[ASKED_USER] || !*s->text[ASKED_USER]) {
+        return refused(call->c, "nobody is signed in");
+    }
+    g->principal = (ida_principal){.company = "", .username = s->text[ASKED_USER], .label = ""};
+    g->person = (ida_person){.user = s->text[ASKED_USER], .upn = s->text[ASKED_UPN]};
+    know_roles(g);
+    call->principal = &g->principal;
+    call->person = &g->person;
+    call->server_rate_key = settings->rate_key;
+    call->server_rate_company = settings->rate_company;
+    call->if_match = s->text[ASKED_IF_MATCH];
+    const char *company = ida_console_open(call, &g->route, &g->request);
+    ida_kind kind = company ? acquire(g) : IDA_OK;
+    ida_tenant *tenant = NULL;
+    if (!kind && company) {
+        kind = store_tenant_get(call->store, call->c, company, &tenant, NULL, NULL);
+        pool_give_back(call);
+    }
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(call->c);
+        return IDA_OK;
+    }
+    if (!kind && tenant) {
+        call->tenant = tenant;
+        g->principal.company = tenant->id;
+        g->person.roles = ida_person_roles(&g->person, company);
+    }
+    return kind;
+}
+
+/* --- the write --- */
+
+static void run_rest(writing *g)
+{
+    ida_call *call = &g->call;
+    if (know_caller(g)) {
+        ida_answer_error(call->c, IDA_FACE_REST, &g->answer);
+        return;
+    }
+    if (ida_rest_admit(call, &g->route, &g->request, &g->answer)) {
+        return;
+    }
+    if (acquire(g)) {
+        ida_operation_refusal(call, call->c->kind);
+        ida_answer_error(call->c, IDA_FACE_REST, &g->answer);
+        return;
+    }
+    ida_rest_run(call, &g->request, &g->answer);
+    pool_give_back(call);
+}
+
+static void run_console(writing *g)
+{
+    ida_call *call = &g->call;
+    if (know_person(g)) {
+        ida_answer_error(call->c, IDA_FACE_CONSOLE, &g->answer);
+        return;
+    }
+    if (ida_console_admit(call, &g->route, &g->request, &g->answer)) {
+        return;
+    }
+    if (acquire(g)) {
+        ida_operation_refusal(call, call->c->kind);
+        ida_because(call->c, "storeAway", NULL);
+        ida_answer_refusal(call, &g->answer);
+        return;
+    }
+    ida_console_run(call, &g->request, NULL, &g->answer);
+    pool_give_back(call);
+}
+
+/* Who is refused is recorded where children cannot write, like what was done. */
+static ida_kind add_record(store *s, ida_ctx *c, void *baton)
+{
+    const ida_call *call = baton;
+    return store_audit_add(s, c, call->audit);
+}
+
+static int record(writing *g)
+{
+    ida_call *call = &g->call;
+    if (call->audit_written) {
+        return 1;
+    }
+    if (!call->audit || !call->tenant) {
+        return 0;
+    }
+    ida_ctx *answered = call->c;
+    call->c = ida_ctx_make(answered->env, answered->pool);
+    ida_kind kind = pool_serve(call);
+    kind = kind ? kind : call->transaction(call, add_record, call);
+    pool_give_back(call);
+    call->c = answered;
+    return kind == IDA_OK;
+}
+
+static void tell(writing *g, int recorded)
+{
+    served *s = g->s;
+    const ida_rest_answer *a = &g->answer;
+    s->told[TOLD_STATUS] = apr_itoa(s->pool, a->status);
+    s->told[TOLD_RETRY_AFTER] = a->retry_after ? apr_itoa(s->pool, a->retry_after) : NULL;
+    s->told[TOLD_TASK] = g->call.task_id;
+    s->told[TOLD_RECORDED] = recorded ? "1" : NULL;
+    const char *headers = "";
+    for (const ida_rest_header *h = a->headers; h; h = h->next) {
+        headers = apr_pstrcat(s->pool, headers, h->name, ": ", h->value, "\n", NULL);
+    }
+    s->told[TOLD_HEADERS] = headers;
+    s->answer = a->body;
+    s->answer_len = a->body ? a->len : 0;
+}
+
+void serve(served *s)
+{
+    int console = s->text[ASKED_FACE] && strcmp(s->text[ASKED_FACE], "console") == 0;
+    const char *method = s->text[ASKED_METHOD] ? s->text[ASKED_METHOD] : "",
+               *uri = s->text[ASKED_URI] ? s->text[ASKED_URI] : "";
+    writing g = {
+        .s = s,
+        .call = {.c = ida_ctx_make(&s->w->env, s->pool),
+                 .address = s->text[ASKED_ADDRESS],
+                 .gone = is_left,
+                 .gone_baton = s},
+        .request = {.method = method,
+                    .query = s->text[ASKED_QUERY],
+                    .content_type = s->text[ASKED_CONTENT_TYPE],
+                    .idempotency_key = s->text[ASKED_IDEMPOTENCY_KEY],
+                    .has_body = s->text[ASKED_HAS_BODY] != NULL,
+                    .body = s->body,
+                    .body_len = s->body_len},
+    };
+    ida_route_find(s->pool, console ? IDA_FACE_CONSOLE : IDA_FACE_REST, method, uri, &g.route);
+    if (console) {
+        run_console(&g);
+    } else {
+        run_rest(&g);
+    }
+    tell(&g, record(&g));
+    if (g.caller) {
+        ida_caller_release(g.caller);
+    }
+}

@@ -1,0 +1,96 @@
+/* What the files of the writer share. */
+#ifndef WRITER_WRITER_H
+#define WRITER_WRITER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "core/base/context.h"
+#include "core/base/key_ring.h"
+#include "core/limit/share.h"
+#include "core/operation/callers.h"
+#include "core/operation/operation.h"
+#include "core/wire/control.h"
+#include "core/wire/end.h"
+
+/* --- settings.c --- */
+
+typedef struct writer_settings {
+    const char *text[SETTING_COUNT]; /* as the parent gave them */
+    pid_t parent;
+    ida_rate rate_key, rate_company;
+    ida_grant *roles; /* of the console, by the numbers that children send */
+    int role_count;
+    ida_key_ring task_keys;
+} writer_settings;
+
+/* Reads what the parent has written into the descriptor. NULL when good, else what is wrong. */
+const char *settings_read(writer_settings *s, int fd, apr_pool_t *pool);
+/* Becomes the user that writes, for good. NULL when done (or nobody else is asked for). */
+const char *settings_become(const writer_settings *s, apr_pool_t *pool);
+
+/* --- log.c: standard error is httpd's error log --- */
+
+void writer_log_install(ida_env *env, const char *level);
+
+/* --- pool.c: connections to the store --- */
+
+void pool_start(apr_pool_t *pool, const char *dsn, const ida_key_ring *task_keys);
+ida_kind pool_acquire(void *company, ida_ctx *c, store **s);
+void pool_release(void *company, store *s);
+/* A connection for a call to read with. */
+ida_kind pool_serve(ida_call *call);
+/* store_transaction on a connection of the pool, or in a commit with others; gives the one back that
+ * the call reads with. */
+ida_kind pool_transaction(ida_call *call, store_work work, void *baton);
+void pool_give_back(ida_call *call);
+
+/* --- room.c: memory for bodies --- */
+
+void room_start(apr_pool_t *pool);
+/* Waits until there is room for so many bytes of this company's; 0 when `left` says that nobody
+ * waits for it any more. */
+int room_take(const char *company, size_t bytes, int end);
+void room_leave(const char *company, size_t bytes);
+
+/* --- serve.c: one write --- */
+
+typedef struct writer {
+    ida_env env;
+    writer_settings settings;
+    ida_callers *callers;
+    share *turns; /* of companies, under way at the same time */
+} writer;
+
+/* A write as it came, and how its answer goes back. */
+typedef struct served {
+    const writer *w;
+    const char *text[ASKED_COUNT];
+    const char *body;
+    size_t body_len;
+    int end; /* of the child that waits; closed by it when it waits no more */
+    /* out, in the pool */
+    apr_pool_t *pool;
+    const char *told[TOLD_COUNT];
+    const char *answer;
+    size_t answer_len;
+} served;
+
+/* Carries it out and makes the answer. */
+void serve(served *s);
+
+/* --- connection.c: a child's connection, each with a thread of its own --- */
+
+/* Takes the end over, of the child `process`. */
+void connection_start(const writer *w, int end, pid_t process);
+/* Tells those who wait that their write is being worked on. */
+void connections_comfort(void);
+int connections_count(void);
+
+/* --- loop.c --- */
+
+/* Until nobody needs this writer any more; the exit status. */
+int loop_run(writer *w);
+
+#endif
