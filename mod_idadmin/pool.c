@@ -21,7 +21,7 @@ void pool_init(apr_pool_t *pool, server_rec *s)
     connections.places = share_make(
         pool, (share_size){.places = CONNECTIONS, .writers = 0, .of_company = OF_COMPANY});
     for (int i = 0; i < CONNECTIONS; i++) {
-        connections.of_place[i] = store_make(pool, dsn, DB_REQUEST);
+        connections.of_place[i] = store_make(pool, dsn, DB_READ);
     }
 }
 

@@ -19,7 +19,7 @@ static const struct {
 };
 
 const int db_statement_ms[DB_ROLE_COUNT] = {
-    [DB_REQUEST] = 10000, [DB_SYNC] = 300000, [DB_INGEST] = 60000};
+    [DB_READ] = 10000, [DB_REQUEST] = 10000, [DB_SYNC] = 300000, [DB_INGEST] = 60000};
 
 int64_t db_clock(void)
 {

@@ -14,7 +14,8 @@ typedef struct db db; /* one thread at a time; never carried over a fork */
 /* What a connection may write. On SQLite one file each (the others attached read-only); on
  * PostgreSQL only a name. */
 typedef enum db_role {
-    DB_REQUEST, /* main read-write; cache and audit read-only: httpd, worker runs, idadminctl */
+    DB_READ,    /* nothing: httpd's children */
+    DB_REQUEST, /* main; cache and audit read-only: the writer, worker runs, idadminctl */
     DB_SYNC,    /* cache alone, attached as cache */
     DB_INGEST,  /* audit alone, attached as audit */
     DB_ROLE_COUNT

@@ -84,8 +84,8 @@ static void close_now(db *d)
 static ida_kind open_postgresql(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c,
                                 apr_pool_t *pool)
 {
-    static const char *const names[DB_ROLE_COUNT] = {"idadmin request", "idadmin sync",
-                                                     "idadmin ingest"};
+    static const char *const names[DB_ROLE_COUNT] = {"idadmin read", "idadmin request",
+                                                     "idadmin sync", "idadmin ingest"};
     pg_db *p = apr_pcalloc(pool, sizeof *p);
     p->head = (db){.driver = &db_postgresql, .pool = pool, .env = c->env, .rest = "", .role = role};
     p->statement_ms = unchecked ? UPGRADE_MS : db_statement_ms[role];
@@ -123,8 +123,10 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
     /* As SQLite's cache file does, the cache does not wait for the disk, above all not under the
      * lock of its tenant: the log is one, so whatever is committed later on what the cache was told
      * takes it to the disk along. */
-    const char *wait = role == DB_SYNC ? apr_pstrcat(pool, set, "synchronous_commit = off", NULL)
-                                       : "";
+    const char *wait = role == DB_SYNC   ? apr_pstrcat(pool, set, "synchronous_commit = off", NULL)
+                       : role == DB_READ ? apr_pstrcat(pool, set,
+                                                       "default_transaction_read_only = on", NULL)
+                                         : "";
     p->settings = apr_psprintf(
         pool,
         "%sstatement_timeout = %d%slock_timeout = %d%sidle_in_transaction_session_timeout = "
@@ -168,5 +170,5 @@ const db_driver db_postgresql = {
     .schema_version = pg_schema_version,
     .schema_set_version = pg_schema_set_version,
     .schema_wipe = pg_schema_wipe,
-    .files = {[DB_REQUEST] = ALL_FILES, [DB_SYNC] = ALL_FILES, [DB_INGEST] = ALL_FILES},
+    .files = {[DB_READ] = ALL_FILES, [DB_REQUEST] = ALL_FILES, [DB_SYNC] = ALL_FILES, [DB_INGEST] = ALL_FILES},
 };

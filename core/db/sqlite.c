@@ -1,4 +1,4 @@
-/* Owns the opening of a SQLite store: three files, three roles. libsqlite3 is known to this file
+/* Owns the opening of a SQLite store: three files, each with the role that writes it. libsqlite3 is known to this file
  * and its siblings alone. */
 #include <apr_strings.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #define SYNC_COURTESY_MS 20
 
 const db_file sqlite_own_file[DB_ROLE_COUNT] = {
-    [DB_REQUEST] = DB_MAIN, [DB_SYNC] = DB_CACHE, [DB_INGEST] = DB_AUDIT};
+    [DB_READ] = DB_MAIN, [DB_REQUEST] = DB_MAIN, [DB_SYNC] = DB_CACHE, [DB_INGEST] = DB_AUDIT};
 
 /* Of a new file; an older one keeps its own, and its log counts for more than it is. A sync writes
  * large parts of the cache at a time: half as many pages are a tenth less work. Elsewhere commits
@@ -120,6 +120,20 @@ static void holds(sqlite3_context *call, int count, sqlite3_value **values)
     sqlite3_result_int(call, text && part && memmem(text, text_len, part, part_len));
 }
 
+/* Whoever can open a gate can hold it for ever: it is the owner's alone. */
+static ida_kind open_gate(sqlite_db *s, const sqlite_place *place, ida_ctx *c)
+{
+    const char *gate = apr_pstrcat(s->head.pool, s->path, ".gate", NULL);
+    int error = db_gate_open(&s->gate, gate, 0600, place->owner, place->group);
+    if (error) {
+        c->retry_after = 1;
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The write gate %s of the store cannot be opened: %s.", gate,
+                        strerror(error));
+    }
+    return IDA_OK;
+}
+
 static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c,
                             apr_pool_t *pool)
 {
@@ -127,6 +141,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
                                  "cell_size_check = ON; PRAGMA temp_store = MEMORY";
     static pthread_once_t configured = PTHREAD_ONCE_INIT;
     db_file own = sqlite_own_file[role];
+    int reads = role == DB_READ;
     sqlite_place place = {0};
     pthread_once(&configured, configure_library);
 
@@ -144,18 +159,19 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
 
     ida_kind kind = sqlite_placement(&place, s->path, c);
     if (!kind && unchecked) {
-        kind = sqlite_create(s->path, &place, own, c);
+        kind = sqlite_create(s->path, &place, c);
     }
     if (!kind) {
-        kind = sqlite_check(s->path, 1, c);
+        kind = sqlite_check(s->path, !reads, c);
     }
     if (kind) {
         return kind;
     }
     apr_pool_cleanup_register(pool, s, close_cleanup, apr_pool_cleanup_null);
     int rc = sqlite3_open_v2(
-        own == DB_MAIN ? sqlite_uri(pool, s->path, "rw") : ":memory:", &s->handle,
-        SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+        own == DB_MAIN ? sqlite_uri(pool, s->path, reads ? "ro" : "rw") : ":memory:", &s->handle,
+        (reads ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_URI |
+            SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
         NULL);
     if (rc == SQLITE_OK) {
         sqlite3_busy_timeout(s->handle, BUSY_MS);
@@ -186,16 +202,8 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
     sqlite3_wal_autocheckpoint(s->handle, 0);
     sqlite3_wal_hook(s->handle, sqlite_note_frames, s);
 
-    /* Whoever can open a gate can hold it for ever: that of a file which httpd's user only reads is
-     * the owner's alone. */
-    const char *gate = apr_pstrcat(pool, s->path, ".gate", NULL);
-    int error = db_gate_open(&s->gate, gate, own == DB_MAIN ? sqlite_mode(&place, own) : 0600,
-                             place.owner, place.group);
-    if (error) {
-        c->retry_after = 1;
-        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
-                        "The write gate %s of the store cannot be opened: %s.", gate,
-                        strerror(error));
+    kind = reads ? IDA_OK : open_gate(s, &place, c);
+    if (kind) {
         goto failed;
     }
     kind = unchecked ? make_wal(s, c) : attach_others(s, c, pool, own);
@@ -231,7 +239,8 @@ const db_driver db_sqlite = {
     .schema_version = sqlite_schema_version,
     .schema_set_version = sqlite_schema_set_version,
     .schema_wipe = sqlite_schema_wipe,
-    .files = {[DB_REQUEST] = DB_SEES(DB_MAIN) | DB_SEES(DB_CACHE) | DB_SEES(DB_AUDIT),
+    .files = {[DB_READ] = DB_SEES(DB_MAIN) | DB_SEES(DB_CACHE) | DB_SEES(DB_AUDIT),
+              [DB_REQUEST] = DB_SEES(DB_MAIN) | DB_SEES(DB_CACHE) | DB_SEES(DB_AUDIT),
               [DB_SYNC] = DB_SEES(DB_CACHE),
               [DB_INGEST] = DB_SEES(DB_AUDIT)},
 };

@@ -11,6 +11,7 @@
 
 #include "core/base/file.h"
 
+#define MODE 0640 /* of its files: one user writes them, httpd's children read */
 #define MARK_AT 68 /* where the header of a SQLite file has the program's mark (application_id) */
 
 const char *sqlite_dsn_fault(const char *rest)
@@ -52,11 +53,6 @@ char *sqlite_uri(apr_pool_t *pool, const char *path, const char *mode)
     return uri;
 }
 
-mode_t sqlite_mode(const sqlite_place *place, db_file file)
-{
-    return file == DB_MAIN && place->shared ? 0660 : 0640;
-}
-
 static const char *directory_of(apr_pool_t *pool, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -76,18 +72,31 @@ ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c)
                         "worker's user with the group that httpd's user is in, mode 2750.",
                         directory, strerror(errno));
     }
-    *place = (sqlite_place){st.st_uid, st.st_gid, (st.st_mode & (S_ISGID | S_IWGRP)) != 0};
+    *place = (sqlite_place){st.st_uid, st.st_gid};
     return IDA_OK;
 }
 
-ida_kind sqlite_create(const char *path, const sqlite_place *place, db_file file, ida_ctx *c)
+/* A store of before: httpd's group could write it. */
+static void take_back(const char *path, apr_pool_t *pool)
+{
+    static const char *const parts[] = {"", "-wal", "-shm"};
+    struct stat st;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *part = apr_pstrcat(pool, path, parts[i], NULL);
+        if (stat(part, &st) == 0 && (st.st_mode & S_IWGRP)) {
+            chmod(part, MODE);
+        }
+    }
+}
+
+ida_kind sqlite_create(const char *path, const sqlite_place *place, ida_ctx *c)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 && errno == EEXIST) {
+        take_back(path, c->pool);
         return IDA_OK;
     }
-    int error = fd < 0 ? errno
-                       : ida_file_place(fd, sqlite_mode(place, file), place->owner, place->group);
+    int error = fd < 0 ? errno : ida_file_place(fd, MODE, place->owner, place->group);
     if (fd >= 0) {
         close(fd);
     }

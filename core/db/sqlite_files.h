@@ -7,14 +7,12 @@
 
 #include "core/db/db.h"
 
-/* Owner, group and modes that the store's files get, whoever makes them (root included). httpd's
- * user shares a directory by its group, which new files inherit (mode 2750): it writes the main
- * file, reads cache and audit, and makes nothing there itself, not even a journal that another
- * process would roll back into a file. */
+/* Owner and group that the store's files get, whoever makes them (root included): those of the
+ * directory. httpd's user is in its group (mode 2750): it reads the files and makes nothing there
+ * itself, not even a journal that another process would roll back into a file. */
 typedef struct sqlite_place {
-    uid_t owner; /* the directory's */
+    uid_t owner;
     gid_t group;
-    int shared;
 } sqlite_place;
 
 const char *sqlite_dsn_fault(const char *rest);
@@ -22,10 +20,10 @@ const char *sqlite_dsn_fault(const char *rest);
 char *sqlite_path(apr_pool_t *pool, const char *path, db_file file);
 char *sqlite_uri(apr_pool_t *pool, const char *path, const char *mode);
 ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c);
-mode_t sqlite_mode(const sqlite_place *place, db_file file);
-/* Makes an empty one when there is none. SQLite would do so with the umask alone; its log and
+/* Makes an empty one when there is none, and takes its group's right to write from one that has it.
+ * SQLite would do so with the umask alone; its log and
  * shared memory copy the file's mode, owner and group. */
-ida_kind sqlite_create(const char *path, const sqlite_place *place, db_file file, ida_ctx *c);
+ida_kind sqlite_create(const char *path, const sqlite_place *place, ida_ctx *c);
 /* Whether this process may use the file with its log and the log's index, which SQLite makes beside
  * it: httpd's user cannot, and finds those that the worker leaves there. */
 ida_kind sqlite_check(const char *path, int may_write, ida_ctx *c);

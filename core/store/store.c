@@ -171,7 +171,7 @@ void store_disconnect(store *s)
 
 ida_kind store_connect(store *s, ida_ctx *c)
 {
-    static const char *const roles[DB_ROLE_COUNT] = {"request", "sync", "ingest"};
+    static const char *const roles[DB_ROLE_COUNT] = {"read", "request", "sync", "ingest"};
     if (s->db && !db_is_broken(s->db)) {
         return IDA_OK;
     }
