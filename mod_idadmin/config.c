@@ -37,7 +37,6 @@ void *config_merge(apr_pool_t *pool, void *base, void *more)
     server_config *merged = apr_pcalloc(pool, sizeof *merged);
     merged->store = m->store ? m->store : b->store;
     merged->spool = m->spool ? m->spool : b->spool;
-    merged->task_key = m->task_key ? m->task_key : b->task_key;
     merged->writer = m->writer ? m->writer : b->writer;
     merged->writer_program = m->writer_program ? m->writer_program : b->writer_program;
     merged->writer_store = m->writer_store ? m->writer_store : b->writer_store;
@@ -110,15 +109,6 @@ const char *config_spool(server_rec *s)
     return config->spool ? config->spool : IDA_LOCALSTATEDIR "/lib/idadmin/spool";
 }
 
-char *config_task_key(server_rec *s)
-{
-    const server_config *config = config_of(s);
-    apr_pool_t *pool = s->process->pconf;
-    return config->task_key
-               ? apr_pstrdup(pool, config->task_key)
-               : store_default_task_key(pool, store_default_seal_key(pool, config_store(s)));
-}
-
 unsigned config_rate_table(server_rec *s)
 {
     const server_config *config = config_of(s);
@@ -169,17 +159,6 @@ static const char *set_spool(cmd_parms *cmd, void *unused, const char *value)
     if (*value != '/') {
         return apr_psprintf(cmd->pool, "%s \"%s\": must be a directory given from / on",
                             cmd->cmd->name, value);
-    }
-    return server_wide(cmd);
-}
-
-static const char *set_task_key(cmd_parms *cmd, void *unused, const char *value)
-{
-    (void)unused;
-    config_of(cmd->server)->task_key = value;
-    if (*value != '/') {
-        return apr_psprintf(cmd->pool, "%s \"%s\": must be a file given from / on", cmd->cmd->name,
-                            value);
     }
     return server_wide(cmd);
 }
@@ -367,9 +346,6 @@ const command_rec idadmin_directives[] = {
                   "store of the service: sqlite3:PATH, or pgsql: and libpq parameters (in quotes)"),
     AP_INIT_TAKE1("IdAdminAuditSpool", set_spool, NULL, RSRC_CONF,
                   "directory of this node's audit spool, read by its worker"),
-    AP_INIT_TAKE1("IdAdminTaskKey", set_task_key, NULL, RSRC_CONF,
-                  "file of the task key, which idadminctl schema upgrade makes; read by whoever "
-                  "starts httpd"),
     AP_INIT_TAKE1("IdAdminWriter", config_set_writer, NULL, RSRC_CONF,
                   "USER or USER:GROUP of the process through which everything is written"),
     AP_INIT_TAKE1("IdAdminWriterProgram", config_set_writer_program, NULL, RSRC_CONF,

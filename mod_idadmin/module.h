@@ -33,7 +33,6 @@ extern module AP_MODULE_DECLARE_DATA idadmin_module;
 typedef struct server_config {
     const char *store;
     const char *spool;
-    const char *task_key;
     const char *writer, *writer_program, *writer_store;
     unsigned rate_table;
     ida_rate rates[LIMIT_KINDS];
@@ -68,7 +67,6 @@ int config_has_origins(request_rec *r);
 int config_requires_tls(request_rec *r);
 const char *config_store(server_rec *s);
 const char *config_spool(server_rec *s);
-char *config_task_key(server_rec *s);
 unsigned config_rate_table(server_rec *s);
 server_config *config_of(server_rec *s);
 /* Role and company of each IdAdminConsoleRole by its number, a line each. */

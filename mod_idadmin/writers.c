@@ -237,7 +237,6 @@ static int make_settings(apr_pool_t *pool, server_rec *s, const writer_user *use
         [SETTING_USER] = user->name,
         [SETTING_UID] = user->name ? apr_psprintf(pool, "%ld", (long)user->uid) : NULL,
         [SETTING_GID] = user->name ? apr_psprintf(pool, "%ld", (long)user->gid) : NULL,
-        [SETTING_TASK_KEY] = config_task_key(s),
         [SETTING_RATE_KEY] = ida_rate_text(pool, config_rate(s, LIMIT_KEY)),
         [SETTING_RATE_COMPANY] = ida_rate_text(pool, config_rate(s, LIMIT_COMPANY)),
         [SETTING_ROLES] = config_roles(pool),

@@ -62,7 +62,6 @@ ida_kind layout_check(ida_ctx *c, const worker_config *config)
             config->web_user);
     }
     look(c, "seal_key", config->seal_key, 1);
-    look(c, "task_key", config->task_key, 1);
     look(c, "audit_key", config->audit_key, 1);
     look(c, "audit_signing_key", config->audit_signing_key, 1);
     look(c, "audit_webhook_secret_file", config->audit_webhook_secret_file, 1);

@@ -55,7 +55,6 @@ static void help(void)
          "store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool\n"
          "  --seal-key FILE      default <store stem>.key beside a SQLite store, "
          "else " IDA_SYSCONFDIR "/idadmin/seal.key\n"
-         "  --task-key FILE      default: the seal key's name with .tasks\n"
          "  --audit-key FILE, --audit-signing-key FILE\n"
          "                       default: the seal key's name with .audit and .signing\n"
          "  --audit-checkpoints FILE, --audit-syslog on|off\n"

@@ -60,18 +60,12 @@ int main(int argc, char **argv)
     if (fault) {
         return failed(w, fault);
     }
-    ida_ctx *c = ida_ctx_make(&w->env, pool);
-    if (ida_ring_read(c, "task key", (char *)w->settings.text[SETTING_TASK_KEY],
-                      &w->settings.task_keys)) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0216", "nothing can be queued or changed: %s",
-                c->message);
-    }
     zone_init(pool);
     w->callers = ida_callers_make(pool, CALLERS_MAX);
     w->turns = share_make(
         pool,
         (share_size){.places = TURNS, .writers = TURNS, .of_company = TURNS_OF_COMPANY});
-    pool_start(pool, w->settings.text[SETTING_STORE], &w->settings.task_keys);
+    pool_start(pool, w->settings.text[SETTING_STORE]);
     room_start(pool);
     return loop_run(w);
 }

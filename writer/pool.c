@@ -17,17 +17,15 @@ static struct {
  * commits. NULL with PostgreSQL, where each takes a connection for itself. */
 static store_commit_queue *commits;
 
-void pool_start(apr_pool_t *pool, const char *dsn, const ida_key_ring *task_keys)
+void pool_start(apr_pool_t *pool, const char *dsn)
 {
     connections.places = share_make(
         pool,
         (share_size){.places = CONNECTIONS, .writers = CONNECTIONS, .of_company = OF_COMPANY});
     for (int i = 0; i < CONNECTIONS; i++) {
         connections.of_place[i] = store_make(pool, dsn, DB_REQUEST);
-        connections.of_place[i]->task_keys = task_keys;
     }
-    commits = store_sqlite_path(dsn) ? store_commit_queue_make(pool, dsn, DB_REQUEST, task_keys)
-                                     : NULL;
+    commits = store_sqlite_path(dsn) ? store_commit_queue_make(pool, dsn, DB_REQUEST) : NULL;
 }
 
 static void give_back(store *s)

@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include "core/base/context.h"
-#include "core/base/key_ring.h"
 #include "core/limit/share.h"
 #include "core/operation/callers.h"
 #include "core/operation/operation.h"
@@ -22,7 +21,6 @@ typedef struct writer_settings {
     ida_rate rate_key, rate_company;
     ida_grant *roles; /* of the console, by the numbers that children send */
     int role_count;
-    ida_key_ring task_keys;
 } writer_settings;
 
 /* Reads what the parent has written into the descriptor. NULL when good, else what is wrong. */
@@ -36,7 +34,7 @@ void writer_log_install(ida_env *env, const char *level);
 
 /* --- pool.c: connections to the store --- */
 
-void pool_start(apr_pool_t *pool, const char *dsn, const ida_key_ring *task_keys);
+void pool_start(apr_pool_t *pool, const char *dsn);
 ida_kind pool_acquire(void *company, ida_ctx *c, store **s);
 void pool_release(void *company, store *s);
 /* A connection for a call to read with. */

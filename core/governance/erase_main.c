@@ -8,7 +8,6 @@
 #include "core/base/json.h"
 #include "core/governance/erase.h"
 #include "core/queue/inner.h"
-#include "core/queue/trust.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
 
@@ -21,24 +20,23 @@ static const struct place {
     db_statement see, put;
     int named;
     const char *empty;
-    int signs; /* the proof of the task covers it */
 } places[] = {
-    {STMT_erase_see_progress, STMT_erase_put_progress, 0, "{}", 1},
-    {STMT_erase_see_warnings, STMT_erase_put_warnings, 1, "[]", 0},
-    {STMT_erase_see_username, STMT_erase_put_username, 0, PLACE, 1},
-    {STMT_erase_see_change_by, STMT_erase_put_change_by, 0, PLACE, 0},
-    {STMT_erase_see_error, STMT_erase_put_error, 1, PLACE, 0},
-    {STMT_erase_see_event, STMT_erase_put_event, 1, PLACE, 0},
-    {STMT_erase_see_delivery, STMT_erase_put_delivery, 1, PLACE, 0},
-    {STMT_erase_see_payload, STMT_erase_put_payload, 0, "{}", 1},
-    {STMT_erase_see_detail, STMT_erase_put_detail, 1, PLACE, 0},
-    {STMT_erase_see_action, STMT_erase_put_action, 1, PLACE, 0},
-    {STMT_erase_see_justification, STMT_erase_put_justification, 1, PLACE, 0},
-    {STMT_erase_see_reason, STMT_erase_put_reason, 1, PLACE, 0},
-    {STMT_erase_see_approvers, STMT_erase_put_approvers, 0, "[]", 0},
-    {STMT_erase_see_decided_by, STMT_erase_put_decided_by, 0, PLACE, 0},
-    {STMT_erase_see_assigned_by, STMT_erase_put_assigned_by, 0, PLACE, 0},
-    {STMT_erase_see_answer, STMT_erase_put_answer, 0, PLACE, 0},
+    {STMT_erase_see_progress, STMT_erase_put_progress, 0, "{}"},
+    {STMT_erase_see_warnings, STMT_erase_put_warnings, 1, "[]"},
+    {STMT_erase_see_username, STMT_erase_put_username, 0, PLACE},
+    {STMT_erase_see_change_by, STMT_erase_put_change_by, 0, PLACE},
+    {STMT_erase_see_error, STMT_erase_put_error, 1, PLACE},
+    {STMT_erase_see_event, STMT_erase_put_event, 1, PLACE},
+    {STMT_erase_see_delivery, STMT_erase_put_delivery, 1, PLACE},
+    {STMT_erase_see_payload, STMT_erase_put_payload, 0, "{}"},
+    {STMT_erase_see_detail, STMT_erase_put_detail, 1, PLACE},
+    {STMT_erase_see_action, STMT_erase_put_action, 1, PLACE},
+    {STMT_erase_see_justification, STMT_erase_put_justification, 1, PLACE},
+    {STMT_erase_see_reason, STMT_erase_put_reason, 1, PLACE},
+    {STMT_erase_see_approvers, STMT_erase_put_approvers, 0, "[]"},
+    {STMT_erase_see_decided_by, STMT_erase_put_decided_by, 0, PLACE},
+    {STMT_erase_see_assigned_by, STMT_erase_put_assigned_by, 0, PLACE},
+    {STMT_erase_see_answer, STMT_erase_put_answer, 0, PLACE},
 };
 
 static int begins(const char *text, const char *what, size_t len, int exact)
@@ -95,13 +93,11 @@ static ida_kind clean_place(store *s, ida_ctx *c, const governance_traces *t, co
         for (int i = 0; !kind && i < r.rows; i++) {
             const row_mention *row = DB_ROW(mention, &r, i);
             const char *before = row->text.text, *after = cleaned(c, t, before, p->named);
-            kind = p->signs ? queue_trust_keep_if(s, c, t->tenant, row->owner.text, NULL) : IDA_OK;
-            kind = kind ? kind
-                        : store_write(s, c, p->put,
-                                      DB_ARGS(DB_T(strcmp(after, before) == 0 ? p->empty : after),
-                                              DB_T(row->owner.text), DB_T(row->part.text),
-                                              DB_T(t->tenant)),
-                                      NULL);
+            kind = store_write(s, c, p->put,
+                               DB_ARGS(DB_T(strcmp(after, before) == 0 ? p->empty : after),
+                                       DB_T(row->owner.text), DB_T(row->part.text),
+                                       DB_T(t->tenant)),
+                               NULL);
             (*count)++;
         }
     }
@@ -115,7 +111,6 @@ static ida_kind own_rows(store *s, ida_ctx *c, const governance_traces *t, gover
     for (int i = 0; !kind && i < t->task_count; i++) {
         kind = queue_task_give_back_seat(s, c, t->tenant, t->task_list[i]);
         kind = kind ? kind : queue_task_free_names(s, c, t->task_list[i]);
-        kind = kind ? kind : queue_trust_keep_if(s, c, t->tenant, t->task_list[i], NULL);
     }
     const struct {
         db_statement statement;

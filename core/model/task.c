@@ -1,6 +1,5 @@
 /* Owns the words of tasks and their public form. Must not know where tasks are kept. */
 #include "core/model/task.h"
-#include "core/model/task_mac.h"
 
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -72,14 +71,9 @@ int ida_task_verb_parse(const char *text)
     return position_of(verb_texts, COUNT(verb_texts), text);
 }
 
-int ida_task_is_held(const ida_task *task)
-{
-    return task->state == IDA_ATTENTION && task->mac && strcmp(task->mac, IDA_TASK_HELD) == 0;
-}
-
 int ida_task_braked(const ida_task *task)
 {
-    return task->state == IDA_ATTENTION && !task->started_at && !ida_task_is_held(task);
+    return task->state == IDA_ATTENTION && !task->started_at;
 }
 
 int ida_task_allows(const ida_task *task, ida_task_verb verb)
@@ -88,7 +82,7 @@ int ida_task_allows(const ida_task *task, ida_task_verb verb)
     switch (verb) {
     case IDA_TASK_CANCEL: return task->state == IDA_QUEUED || stuck;
     case IDA_TASK_RESCHEDULE: return task->state == IDA_QUEUED || ida_task_braked(task);
-    case IDA_TASK_RETRY: return stuck && !ida_task_is_held(task);
+    case IDA_TASK_RETRY: return stuck;
     case IDA_TASK_RELEASE: return ida_task_braked(task);
     }
     return 0;

@@ -96,9 +96,6 @@ typedef struct ida_task {
     const char *marker;
     const char
         *payload; /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */
-    const char *payload_hash; /* comes with the payload */
-    const char *mac;          /* proof that it stands as it was written: core/model/task_mac.h */
-    int64_t signed_at;
     const char *progress; /* JSON text */
     const char *warnings; /* JSON array text */
     const char *error;
@@ -113,8 +110,6 @@ typedef struct ida_task {
     int step_count;
 } ida_task;
 
-/* 1 when a worker holds it because its proof does not fit. */
-int ida_task_is_held(const ida_task *task);
 /* 1 when the brake holds it: in `attention` and never started. */
 int ida_task_braked(const ida_task *task);
 /* Whether the rules of states allow the change now. The one place of these rules. */

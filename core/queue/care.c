@@ -2,7 +2,6 @@
  * over. */
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
-#include "core/queue/trust.h"
 #include "core/store/tenant.h"
 
 ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone)
@@ -40,11 +39,9 @@ static ida_kind set_due(store *s, ida_ctx *c, void *baton)
 {
     const setting_due *w = baton;
     db_result r;
-    ida_kind kind = queue_trust_keep_if(s, c, w->task->tenant, w->task->id, NULL);
-    kind = kind ? kind
-                : store_write(s, c, STMT_queue_set_due,
-                              DB_ARGS(DB_T(w->task->id), DB_I(w->task->due_at), DB_I(w->due_at)),
-                              &r);
+    ida_kind kind = store_write(s, c, STMT_queue_set_due,
+                                DB_ARGS(DB_T(w->task->id), DB_I(w->task->due_at), DB_I(w->due_at)),
+                                &r);
     return kind || r.changes
                ? kind
                : ida_fail(c, IDA_CONFLICT, "Task %s was moved or started meanwhile.", w->task->id);

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/model/task_mac.h"
 #include "core/queue/inner.h"
-#include "core/queue/trust.h"
 #include "core/queue/workflow.h"
 #include "core/store/tenant.h"
 
@@ -78,7 +76,6 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
 {
     const transition *t = baton;
     ida_task *task;
-    queue_kept *kept = NULL;
     ida_kind kind = lock_task(s, c, t, 0, &task);
     if (kind) {
         return kind;
@@ -86,14 +83,11 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_RESCHEDULE)) {
         return too_late(c, task, "moved");
     }
-    kind = queue_trust_keep(s, c, task, &kept);
-    kind = kind ? kind
-                : store_write(s, c, STMT_task_move,
-                              DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone),
-                                      DB_I(t->due_at)),
-                              NULL);
+    kind = store_write(s, c, STMT_task_move,
+                       DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone),
+                               DB_I(t->due_at)),
+                       NULL);
     if (!kind && t->payload) {
-        kept->payload_hash = ida_task_payload_hash(c->pool, t->payload);
         kind = queue_task_put_payload(s, c, t->id, t->payload);
     }
     return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
@@ -101,12 +95,10 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
 
 ida_kind queue_task_called(store *s, ida_ctx *c, const ida_task *called)
 {
-    ida_kind kind = queue_trust_keep_if(s, c, called->tenant, called->id, NULL);
-    return kind ? kind
-                : store_write(s, c, STMT_task_called,
-                              DB_ARGS(DB_T(called->id), DB_T(called->upn), DB_T(called->person),
-                                      DB_T(called->mail), DB_T(called->display_name)),
-                              NULL);
+    return store_write(s, c, STMT_task_called,
+                       DB_ARGS(DB_T(called->id), DB_T(called->upn), DB_T(called->person),
+                               DB_T(called->mail), DB_T(called->display_name)),
+                       NULL);
 }
 
 ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date,
@@ -126,7 +118,6 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
 {
     const transition *t = baton;
     ida_task *task;
-    queue_kept *kept = NULL;
     ida_kind kind = lock_task(s, c, t, 0, &task);
     if (kind) {
         return kind;
@@ -134,8 +125,7 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_CANCEL)) {
         return too_late(c, task, "cancelled");
     }
-    kind = queue_trust_keep_if(s, c, t->tenant, t->id, &kept);
-    kind = kind ? kind : queue_task_drop_photo(s, c, task, kept);
+    kind = queue_task_drop_photo(s, c, task);
     kind = kind ? kind
                 : store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))),
                               NULL);
@@ -195,10 +185,6 @@ static ida_kind retry(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_RETRY)) {
         return too_late(c, task, "tried again");
     }
-    kind = queue_trust_keep(s, c, task, NULL);
-    if (kind) {
-        return kind;
-    }
     if (task->type == IDA_USER_CREATE && !queue_task_account_possible(c, task)) {
         kind = take_again(s, c, task);
     }
@@ -238,8 +224,7 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
             "person do it (`idadminctl task release %s %s`), or another API key with full access.",
             task->id, task->username, t->tenant, task->id);
     }
-    kind = queue_trust_keep(s, c, task, NULL);
-    return kind ? kind : queue_task_requeue(s, c, task, 1);
+    return queue_task_requeue(s, c, task, 1);
 }
 
 ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,

@@ -5,7 +5,6 @@
 
 #include "core/queue/event.h"
 #include "core/queue/inner.h"
-#include "core/queue/trust.h"
 #include "core/store/audit.h"
 #include "core/store/rows.h"
 #include "core/store/tenant.h"
@@ -97,12 +96,11 @@ static void taken_by(ida_task *task, const claim *cl, int64_t now)
     task->started_at = task->started_at ? task->started_at : now;
 }
 
-/* Takes the person and the row; *task stays NULL when somebody else was faster, another task of the
- * person goes first, or the task is not believed: it is held then. */
+/* Takes the person and the row; *task stays NULL when somebody else was faster, or another task of
+ * the person goes first. */
 static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one, ida_task **task)
 {
     ida_task *row;
-    const char *why;
     db_result r;
     ida_kind kind = store_read(s, c, STMT_queue_row, DB_ARGS(DB_T(one->id), DB_I(cl->now)), &r);
     if (kind || !r.rows) {
@@ -110,12 +108,9 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
     }
     const char *who = DB_ROW(task_who, &r, 0)->who.text;
     kind = queue_task_get(s, c, one->tenant, one->id, 1, &row);
-    kind = kind ? kind : queue_trust_judge_run(s, c, row, cl->now, &why);
-    if (kind || why) {
-        return kind ? kind : queue_trust_hold(s, c, row, why);
-    }
-    kind = store_write(s, c, STMT_queue_person_lock,
-                       DB_ARGS(DB_T(one->tenant), DB_T(who), DB_T(one->id)), &r);
+    kind = kind ? kind
+                : store_write(s, c, STMT_queue_person_lock,
+                              DB_ARGS(DB_T(one->tenant), DB_T(who), DB_T(one->id)), &r);
     if (kind || !r.changes) {
         return kind;
     }
@@ -131,8 +126,7 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
     }
     if (!kind) {
         taken_by(row, cl, now);
-        kind = queue_trust_signed(s, c, row);
-        *task = kind ? NULL : row;
+        *task = row;
     }
     return kind;
 }

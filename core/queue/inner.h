@@ -4,7 +4,6 @@
 #define CORE_QUEUE_INNER_H
 
 #include "core/queue/change.h"
-#include "core/queue/trust.h"
 
 /* A row of TASK_COLUMNS as a task without steps and payload. IDA_INTERNAL_ERROR when a word in it
  * is none of ours. */
@@ -15,9 +14,8 @@ ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const id
 
 /* `payload` in the place of the one that the task has. */
 ida_kind queue_task_put_payload(store *s, ida_ctx *c, const char *task_id, const char *payload);
-/* The task is over and is never tried again: its photo leaves the store. `kept`: what is signed
- * with the commit, or NULL. */
-ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, queue_kept *kept);
+/* The task is over and is never tried again: its photo leaves the store. */
+ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task);
 
 /* Queued again, now or when it is due. */
 ida_kind queue_task_requeue(store *s, ida_ctx *c, const ida_task *task, int released);

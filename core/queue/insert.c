@@ -5,9 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/model/task_mac.h"
 #include "core/queue/inner.h"
-#include "core/queue/trust.h"
 #include "core/store/rows.h"
 #include "core/store/tenant.h"
 #include "core/tenant/naming.h"
@@ -237,7 +235,7 @@ ida_kind queue_task_put_payload(store *s, ida_ctx *c, const char *task_id, const
                        DB_ARGS(DB_T(task_id), DB_T(payload), DB_I(strlen(payload))), NULL);
 }
 
-ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, queue_kept *kept)
+ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_task_payload_get, DB_ARGS(DB_T(task->id)), &r);
@@ -247,11 +245,7 @@ ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, queue
         return kind;
     }
     json_object_del(payload, "profilePhoto");
-    text = ida_json_text(c->pool, payload);
-    if (kept) {
-        kept->payload_hash = ida_task_payload_hash(c->pool, text);
-    }
-    return queue_task_put_payload(s, c, task->id, text);
+    return queue_task_put_payload(s, c, task->id, ida_json_text(c->pool, payload));
 }
 
 static ida_kind insert(store *s, ida_ctx *c, void *baton)
@@ -286,7 +280,6 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
     if (!kind && t->seat) {
         kind = store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(t->tenant), DB_I(1)), NULL);
     }
-    kind = kind ? kind : queue_trust_new(s, c, t);
     return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
 

@@ -2,7 +2,6 @@
  * enough is the taker's business. */
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
-#include "core/queue/trust.h"
 #include "core/store/rows.h"
 
 ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now,
@@ -54,15 +53,7 @@ static ida_kind take_over(store *s, ida_ctx *c, void *baton)
         kind = ida_fail(c, IDA_NOT_FOUND, "Task %s is alive or no longer running.",
                         t->seen->task_id);
     }
-    const char *why;
-    t->task = NULL;
-    kind = kind ? kind : queue_task_get(s, c, t->seen->tenant, t->seen->task_id, 1, &t->task);
-    kind = kind ? kind : queue_trust_judge_run(s, c, t->task, ida_now(c->env), &why);
-    if (!kind && why) {
-        kind = queue_trust_hold(s, c, t->task, why);
-        t->task = NULL;
-    }
-    return kind;
+    return kind ? kind : queue_task_get(s, c, t->seen->tenant, t->seen->task_id, 1, &t->task);
 }
 
 ida_kind queue_take_over(store *s, ida_ctx *c, const queue_running_task *seen, const char *owner,
@@ -71,5 +62,5 @@ ida_kind queue_take_over(store *s, ida_ctx *c, const queue_running_task *seen, c
     takeover t = {.seen = seen, .owner = owner, .lease_until = now + lease_ms};
     ida_kind kind = store_transaction(s, c, take_over, &t);
     *task = kind ? NULL : t.task;
-    return kind || *task ? kind : ida_fail(c, IDA_NOT_FOUND, "Task %s is held.", seen->task_id);
+    return kind;
 }

@@ -11,7 +11,6 @@
 #include "core/queue/claim.h"
 #include "core/queue/event.h"
 #include "core/queue/inner.h"
-#include "core/queue/trust.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
 
@@ -31,8 +30,7 @@ static ida_kind fenced(store *s, ida_ctx *c, const ida_task *task, db_statement 
                        const db_arg *args, size_t count)
 {
     db_result r;
-    ida_kind kind = queue_trust_keep(s, c, task, NULL);
-    kind = kind ? kind : store_write(s, c, statement, args, count, &r);
+    ida_kind kind = store_write(s, c, statement, args, count, &r);
     return kind || r.changes
                ? kind
                : ida_fail(c, IDA_CONFLICT, "The lease on task %s (fence %lld) is lost.", task->id,
@@ -252,10 +250,8 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
         kind = queue_task_seat_of_over(s, c, t->tenant, now->who, &over);
     }
-    queue_kept *kept = NULL;
-    kind = kind ? kind : queue_trust_keep(s, c, t, &kept);
     if (!kind && o->state == IDA_DONE) {
-        kind = queue_task_drop_photo(s, c, t, kept);
+        kind = queue_task_drop_photo(s, c, t);
     }
     kind = kind ? kind
                 : fenced(s, c, t, STMT_queue_finish,

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/model/task_mac.h"
 #include "core/queue/inner.h"
 #include "core/queue/revoked.h"
 #include "core/store/rows.h"
@@ -65,8 +64,6 @@ ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *ta
                        .change_by = t->change_by.text,
                        .change_at = t->change_at.number,
                        .disables = (int)t->disables.number,
-                       .mac = t->mac.text,
-                       .signed_at = t->signed_at.number,
                        .hold = t->hold_reason.text,
                        .hold_since = t->hold_since.number,
                        .hold_until = t->hold_until.number};
@@ -179,7 +176,6 @@ static ida_kind one_task(store *s, ida_ctx *c, const db_result *r, int with_payl
         db_result payload;
         kind = store_read(s, c, STMT_task_payload_get, DB_ARGS(DB_T(task->id)), &payload);
         task->payload = kind ? NULL : DB_ROW(task_payload, &payload, 0)->payload.text;
-        task->payload_hash = task->payload ? ida_task_payload_hash(c->pool, task->payload) : NULL;
     }
     *out = kind ? NULL : task;
     return kind;

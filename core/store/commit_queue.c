@@ -41,15 +41,13 @@ static apr_status_t destroy(void *baton)
     return APR_SUCCESS;
 }
 
-store_commit_queue *store_commit_queue_make(apr_pool_t *pool, const char *dsn, db_role role,
-                                            const ida_key_ring *task_keys)
+store_commit_queue *store_commit_queue_make(apr_pool_t *pool, const char *dsn, db_role role)
 {
     store_commit_queue *q = apr_pcalloc(pool, sizeof *q);
     pthread_mutex_init(&q->lock, NULL);
     apr_pool_cleanup_register(pool, q, destroy, apr_pool_cleanup_null);
     q->end = &q->first;
     q->connection = store_make(pool, dsn, role);
-    q->connection->task_keys = task_keys;
     return q;
 }
 
@@ -77,7 +75,7 @@ static ida_kind run_member(store *s, ida_ctx *c, member *m)
     if (kind) {
         return kind;
     }
-    m->kind = store_close_work(s, m->c, m->work(s, m->c, m->baton));
+    m->kind = m->work(s, m->c, m->baton);
     if (m->kind && (db_is_broken(s->db) || db_must_repeat(s->db))) {
         return ida_fail(c, m->kind, "%s", m->c->message ? m->c->message : ida_kind_text(m->kind));
     }

@@ -10,10 +10,8 @@
 
 typedef struct store_commit_queue store_commit_queue;
 
-/* Makes the queue with a connection of its own, opened at first use and given these task keys
- * (NULL: none); both live in `pool`. */
-store_commit_queue *store_commit_queue_make(apr_pool_t *pool, const char *dsn, db_role role,
-                                            const ida_key_ring *task_keys);
+/* Makes the queue with a connection of its own, opened at first use; both live in `pool`. */
+store_commit_queue *store_commit_queue_make(apr_pool_t *pool, const char *dsn, db_role role);
 
 /* Does what store_transaction does, with the same demands on `work`, which is handed the queue's
  * connection and may run in the thread of another caller while this one sleeps; returns when it is

@@ -70,11 +70,6 @@ char *store_default_seal_key(apr_pool_t *pool, const char *dsn)
     return apr_pstrcat(pool, apr_pstrmemdup(pool, path, stem), ".key", NULL);
 }
 
-char *store_default_task_key(apr_pool_t *pool, const char *seal_key)
-{
-    return apr_pstrcat(pool, seal_key, ".tasks", NULL);
-}
-
 /* --- the places of this process --- */
 
 /* All handles of one DSN and role share what is known of it: when the store is away, one of them
@@ -165,7 +160,6 @@ store *store_make(apr_pool_t *pool, const char *dsn, db_role role)
 void store_disconnect(store *s)
 {
     s->db = NULL;
-    s->closings = NULL; /* of a transaction that ends here: the next one must not run them */
     apr_pool_clear(s->pool);
 }
 
@@ -290,40 +284,6 @@ static ida_kind begin(store *s, ida_ctx *c, ida_kind (*how)(db *, ida_ctx *))
     return kind;
 }
 
-typedef struct store_closing {
-    const char *word;
-    store_work work;
-    void *baton;
-    struct store_closing *next;
-} store_closing;
-
-int store_is_before_commit(const store *s, const char *word)
-{
-    const store_closing *one = s->closings;
-    while (one && strcmp(one->word, word) != 0) {
-        one = one->next;
-    }
-    return one != NULL;
-}
-
-void store_before_commit(store *s, ida_ctx *c, const char *word, store_work work, void *baton)
-{
-    if (!store_is_before_commit(s, word)) {
-        store_closing *one = apr_palloc(c->pool, sizeof *one);
-        *one = (store_closing){apr_pstrdup(c->pool, word), work, baton, s->closings};
-        s->closings = one;
-    }
-}
-
-ida_kind store_close_work(store *s, ida_ctx *c, ida_kind kind)
-{
-    for (const store_closing *one = s->closings; !kind && one; one = one->next) {
-        kind = one->work(s, c, one->baton);
-    }
-    s->closings = NULL;
-    return kind;
-}
-
 ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
 {
     if (s->db && db_in_transaction(s->db)) {
@@ -336,7 +296,7 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
         if (kind) {
             return kind;
         }
-        kind = store_close_work(s, c, work(s, c, baton));
+        kind = work(s, c, baton);
         if (!kind) {
             kind = db_commit(s->db, c);
         } else {

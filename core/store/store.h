@@ -7,10 +7,8 @@
 #define CORE_STORE_STORE_H
 
 #include <jansson.h>
-#include <sys/stat.h>
 
 #include "core/base/context.h"
-#include "core/base/key_ring.h"
 #include "core/db/db.h"
 
 typedef struct store {
@@ -25,12 +23,6 @@ typedef struct store {
     unsigned char cursor_key[32];
     int has_cursor_key;
     const char *audit_key; /* file of the audit keys, of a process that has them; else NULL */
-    /* Keys of tasks (core/store/task_key.h): given, or a file and what was read from it. */
-    const ida_key_ring *task_keys;
-    const char *task_key;
-    struct stat task_file;
-    ida_key_ring task_ring;
-    struct store_closing *closings; /* of the transaction that is open */
 } store;
 
 /* Default DSN of this build. */
@@ -45,9 +37,6 @@ const char *store_dsn_exposed(apr_pool_t *pool, const char *dsn, const char *fil
 /* Seal key file: <store stem>.key beside a SQLite store, ${sysconfdir}/idadmin/seal.key for
  * PostgreSQL. */
 char *store_default_seal_key(apr_pool_t *pool, const char *dsn);
-
-/* Task key file: <seal key>.tasks. */
-char *store_default_task_key(apr_pool_t *pool, const char *seal_key);
 
 /* Makes a handle without connecting; the first use connects. The handle lives in `pool`. */
 store *store_make(apr_pool_t *pool, const char *dsn, db_role role);
@@ -91,14 +80,6 @@ ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg 
  * took place: IDA_SERVICE_UNAVAILABLE, not repeated. */
 typedef ida_kind (*store_work)(store *s, ida_ctx *c, void *baton);
 ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton);
-
-/* Inside the transaction that is open: `work` runs once when the work of the transaction is done,
- * before the commit, however often it is asked for with this word. For what must follow from all
- * that the transaction writes. */
-void store_before_commit(store *s, ida_ctx *c, const char *word, store_work work, void *baton);
-int store_is_before_commit(const store *s, const char *word);
-/* For whoever joins several works in one transaction: the end of one of them, good or not. */
-ida_kind store_close_work(store *s, ida_ctx *c, ida_kind kind);
 
 /* Same, for reads that must see one state. */
 ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton);

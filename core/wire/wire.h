@@ -59,7 +59,6 @@ typedef enum wire_setting {
     SETTING_USER,  /* name for the log */
     SETTING_UID,   /* to become; absent: stays who it is */
     SETTING_GID,
-    SETTING_TASK_KEY,
     SETTING_RATE_KEY, /* in force where a company has none of its own */
     SETTING_RATE_COMPANY,
     SETTING_ROLES, /* "operator contoso\n"...: the rules that ASKED_RULES counts, from 0 on */

@@ -231,7 +231,7 @@ sub later {
     my ($row)    = $stack->sql("SELECT progress FROM task WHERE id = '$id'");
     my $progress = json_data($row->[0]);
     $change->($progress);
-    $stack->sql_signed("UPDATE task SET attempts = $tries, next_at = 0, progress = '"
+    $stack->sql("UPDATE task SET attempts = $tries, next_at = 0, progress = '"
         . json_text($progress) . "' WHERE id = '$id'");
     $stack->worker->start;
 }

@@ -267,8 +267,7 @@ sub another_key {
         'ab' x 32 . "\n");
     my $good  = $stack->new_worker;
     my $other = $stack->new_worker(seal_key => $file,
-        options => ['--task-key', $stack->task_key, '--audit-key',
-        $stack->task_key =~ s/tasks$/audit/r]);
+        options => ['--audit-key', $stack->audit_key]);
     $other->expect_log(qr/IDA0302/);
     ok($other->log_gets(qr/IDA0302.*takes no work/), 'the log says so');
     my @faults;
@@ -400,7 +399,7 @@ sub manager_to_come {
     my @then = (localtime(time - 3600))[5, 4, 3];
     my @date = (sprintf('%04d-%02d-%02d', $then[0] + 1900, $then[1] + 1, $then[2]), '00:00');
     # Held by its own fault: due, and not done.
-    $stack->sql_signed("UPDATE task SET due_at = 1 WHERE id = '$boss->{taskId}'");
+    $stack->sql("UPDATE task SET due_at = 1 WHERE id = '$boss->{taskId}'");
     $stack->ctl_ok('task', 'reschedule', 'nordic', $later, @date);
     ok(within(sub { (state_of($later)->[2]
         // '') =~ /Waits for the creation of the manager.*\Q$boss->{taskId}\E/ }),

@@ -71,7 +71,7 @@ sub brake {
     like($held->{error}, qr/brake/, 'for the same reason');
     $stack->ctl_ok('task', 'release', 'nordic', $held[1]);
     is($stack->task($held[1])->{nextAttemptAt}, undef, 'released, it is queued');
-    $stack->sql_signed("UPDATE task SET state = 'attention', released = 0 WHERE id = '$held[1]' "
+    $stack->sql("UPDATE task SET state = 'attention', released = 0 WHERE id = '$held[1]' "
         . "AND state = 'queued' AND next_at = due_at");
     is($stack->task($held[1])->{state}, 'attention', 'for its time, not for now');
     like(leave($held->{userPrincipalName} =~ s/\@.*//r)->{json}{data}{message},
@@ -86,7 +86,7 @@ sub brake {
 
 # A PATCH that disables is a way around no brake: it counts, and is held.
 sub brake_on_updates {
-    $stack->sql_signed('UPDATE task SET started_at = started_at - 3600000 WHERE started_at > 0');
+    $stack->sql('UPDATE task SET started_at = started_at - 3600000 WHERE started_at > 0');
     my $disable = sub { my ($uid) = @_;
         return $stack->call(PATCH => '/v1/api/user',
         json => { userPrincipalName => "$uid\@$domain", accountEnabled => JSON::PP::false() }) };

@@ -27,7 +27,7 @@ static void begin_queue(int i)
     dsn = store_upgraded(i, &engine);
     printf("# %s\n", engine);
     due = test_now_ms;
-    s = store_signing(pool, dsn);
+    s = store_make(pool, dsn, DB_REQUEST);
     add_tenant("contoso", "");
     add_tenant("fabrikam", "");
     add_tenant("brake", "\"brake\":{\"offboardingsPerHour\":2},");

@@ -12,7 +12,6 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/queue/claim.h"
-#include "core/queue/trust.h"
 #include "core/store/tenant.h"
 #include "t/unit/store_setup.h"
 
@@ -56,7 +55,7 @@ __attribute__((unused)) static int64_t ask(const char *sql)
 static ida_kind sign_rows(apr_pool_t *own, ida_ctx *c)
 {
     int64_t count;
-    store *s = store_signing(own, dsn);
+    store *s = store_make(own, dsn, DB_REQUEST);
     ida_kind kind = store_connect(s, c);
     kind = kind ? kind : db_begin(s->db, c);
     kind = kind ? kind : db_script(s->db, c, "UPDATE task SET mac = NULL");
@@ -221,7 +220,7 @@ __attribute__((unused)) static void crew_work(void (*run)(crew *), crew *members
         *m = (crew){.number = i, .shared = shared, .run = run};
         apr_pool_create_unmanaged_ex(&m->pool, NULL, NULL);
         m->c = ida_ctx_make(&env, m->pool);
-        m->main = store_signing(m->pool, dsn);
+        m->main = store_make(m->pool, dsn, DB_REQUEST);
         apr_thread_create(&threads[i], NULL, crew_thread, m, pool);
     }
 }

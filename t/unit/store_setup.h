@@ -134,15 +134,6 @@ __attribute__((unused)) static const char *store_upgraded(int i, const char **na
     return dsn;
 }
 
-/* A handle that may queue and claim tasks: all of them with one key. */
-__attribute__((unused)) static store *store_signing(apr_pool_t *own, const char *dsn)
-{
-    static const ida_key_ring ring = {.count = 1, .all = {{.id = "0123456789abcdef"}}};
-    store *s = store_make(own, dsn, DB_REQUEST);
-    s->task_keys = &ring;
-    return s;
-}
-
 /* A store that writes and verifies chains, all of them with the key of one file. */
 __attribute__((unused)) static store *store_with_key(const char *dsn, db_role role)
 {

@@ -115,7 +115,6 @@ static const struct member {
     {"store", set_store, offsetof(worker_config, store)},
     {"spool", set_spool, offsetof(worker_config, spool)},
     {"seal_key", set_path, offsetof(worker_config, seal_key)},
-    {"task_key", set_path, offsetof(worker_config, task_key)},
     {"audit_key", set_path, offsetof(worker_config, audit_key)},
     {"audit_signing_key", set_path, offsetof(worker_config, audit_signing_key)},
     {"audit_checkpoints", set_path, offsetof(worker_config, audit_checkpoints)},
@@ -318,9 +317,6 @@ ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
     }
     if (!config->seal_key) {
         config->seal_key = store_default_seal_key(pool, config->store);
-    }
-    if (!config->task_key) {
-        config->task_key = store_default_task_key(pool, config->seal_key);
     }
     if (!config->audit_key) {
         config->audit_key = apr_pstrcat(pool, config->seal_key, ".audit", NULL);

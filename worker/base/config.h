@@ -9,7 +9,6 @@ typedef struct worker_config {
     const char *store;    /* DSN */
     const char *spool;    /* directory of httpd's audit spool on this node */
     const char *seal_key; /* file */
-    const char *task_key; /* file of the keys that tasks are signed with */
     /* Files of the audit: its keys, the key that signs checkpoints. */
     const char *audit_key, *audit_signing_key;
     const char *audit_checkpoints; /* file that checkpoints are appended to; NULL: none */

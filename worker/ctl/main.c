@@ -88,7 +88,6 @@ store *ctl_store(ctl_call *ctl, db_role role)
 {
     store *s = store_make(ctl->pool, ctl->config.store, role);
     s->audit_key = ctl->config.audit_key;
-    s->task_key = ctl->config.task_key;
     return s;
 }
 

@@ -10,7 +10,6 @@
 #include "core/store/chain_key.h"
 #include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
-#include "worker/ctl/task_key.h"
 
 /* Whose the seal key is to be. */
 static ida_kind owner_of(ctl_call *ctl, uid_t *owner, gid_t *group)
@@ -64,31 +63,9 @@ static ida_kind put_sealed(store *s, ida_ctx *c, void *baton)
                                   ctl_audit(w->ctl, w->tenant->id, "tenant.seal", w->tenant->id));
 }
 
-/* A seal from before seals had revisions is made anew as long as the node knows none of that
- * tenant; one that did not cover all yet, with a greater revision, the `first` time alone: later it
- * could be a document whose rest somebody has changed. */
-static int is_from_before(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
-                          ida_stored_tenant *stored, int64_t seen, int first)
-{
-    if (!seen && ida_tenant_seal_before(key, tenant, 0, stored->seal)) {
-        return 1;
-    }
-    if (first && stored->revision >= seen &&
-        ida_tenant_seal_before(key, tenant, stored->revision, stored->seal)) {
-        stored->revision++;
-        return 1;
-    }
-    return 0;
-}
-
-typedef struct all_tenants {
-    unsigned char key[IDA_SEAL_KEY_LEN];
-    int first; /* the store comes from before tasks were signed */
-} all_tenants;
-
 /* This node begins to know each tenant's revision. What is not sealed stays as it is: tenant apply
  * is for that. */
-static ida_kind seal_tenant(ctl_call *ctl, store *s, const char *id, const all_tenants *all)
+static ida_kind seal_tenant(ctl_call *ctl, store *s, const char *id, const unsigned char *key)
 {
     ida_ctx *c = ctl->c;
     ida_tenant *tenant;
@@ -105,11 +82,13 @@ static ida_kind seal_tenant(ctl_call *ctl, store *s, const char *id, const all_t
                 : ida_seal_judge(c, ctl->config.seal_key, tenant, &work.stored, &state, &why);
     kind = kind ? kind : ida_seal_seen(c, ctl->config.seal_key, id, &seen);
     work.before = work.stored.revision;
-    if (!kind && state == IDA_SEAL_BROKEN &&
-        is_from_before(all->key, tenant, &work.stored, seen, all->first)) {
+    /* A seal from before seals had revisions is made anew as long as the node knows none of that
+     * tenant. */
+    if (!kind && state == IDA_SEAL_BROKEN && !seen &&
+        ida_tenant_seal_before(key, tenant, 0, work.stored.seal)) {
         state = IDA_SEAL_GOOD;
         work.tenant = tenant;
-        work.stored.seal = ida_tenant_seal(ctl->pool, all->key, tenant, work.stored.revision);
+        work.stored.seal = ida_tenant_seal(ctl->pool, key, tenant, work.stored.revision);
         kind = store_transaction(s, c, put_sealed, &work);
     }
     return kind || state != IDA_SEAL_GOOD
@@ -117,14 +96,14 @@ static ida_kind seal_tenant(ctl_call *ctl, store *s, const char *id, const all_t
                : ida_seal_note(c, ctl->config.seal_key, id, work.stored.revision);
 }
 
-static ida_kind seal_tenants(ctl_call *ctl, const all_tenants *all)
+static ida_kind seal_tenants(ctl_call *ctl, const unsigned char *key)
 {
     const store_tenant_id *ids;
     int count = 0;
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = store_tenant_ids(s, ctl->c, &ids, &count);
     for (int i = 0; !kind && i < count; i++) {
-        kind = seal_tenant(ctl, s, ids[i].id, all);
+        kind = seal_tenant(ctl, s, ids[i].id, key);
     }
     return kind;
 }
@@ -142,7 +121,7 @@ static ida_kind make_keys(ctl_call *ctl, uid_t owner, gid_t group)
 static int upgrade(ctl_call *ctl)
 {
     json_t *steps = json_array();
-    all_tenants all = {.first = 0};
+    unsigned char key[IDA_SEAL_KEY_LEN];
     uid_t owner;
     gid_t group;
     ida_kind kind = owner_of(ctl, &owner, &group);
@@ -157,11 +136,9 @@ static int upgrade(ctl_call *ctl)
         kind = make_keys(ctl, owner, group);
     }
     if (!kind) {
-        kind = ida_seal_key_read(ctl->c, ctl->config.seal_key, all.key);
-        kind = kind ? kind : ctl_task_key_is_first(ctl, &all.first);
-        kind = kind ? kind : seal_tenants(ctl, &all);
-        kind = kind ? kind : ctl_task_key_make(ctl, owner, group);
-        OPENSSL_cleanse(&all, sizeof all);
+        kind = ida_seal_key_read(ctl->c, ctl->config.seal_key, key);
+        kind = kind ? kind : seal_tenants(ctl, key);
+        OPENSSL_cleanse(key, sizeof key);
     }
     if (!kind) {
         json_t *document = json_pack("{s:i, s:s, s:O}", "version", store_schema_version(),

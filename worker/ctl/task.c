@@ -6,10 +6,8 @@
 #include "core/base/text.h"
 #include "core/governance/whom.h"
 #include "core/operation/task_change.h"
-#include "core/queue/trust.h"
 #include "core/store/audit.h"
 #include "worker/ctl/ctl.h"
-#include "worker/ctl/task_key.h"
 
 #define PAGE 200
 
@@ -246,46 +244,11 @@ static int release_all(ctl_call *ctl)
     return ctl_result(ctl, kind);
 }
 
-static ida_kind accept_in(store *s, ida_ctx *c, void *baton)
-{
-    task_work *work = baton;
-    ida_task_change *change = &work->change;
-    ida_kind kind = queue_trust_accept(s, c, change->tenant, change->id);
-    kind = kind ? kind : queue_task_changed(s, c, change->id, ACCEPT, work->ctl->actor);
-    kind = kind ? kind : queue_task_get(s, c, change->tenant, change->id, 0, &change->task);
-    if (kind) {
-        return kind;
-    }
-    audit_record *record = ctl_audit(work->ctl, change->tenant, ACCEPT, change->task->upn);
-    record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s}", "id",
-                                                                                 change->id)));
-    return store_audit_add(s, c, record);
-}
-
-/* A task that a worker does not believe, by somebody who has looked at it. */
-static int accept_altered(ctl_call *ctl)
-{
-    task_work work = {.ctl = ctl, .change = {.tenant = ctl->arguments[0], .id = ctl->arguments[1]}};
-    store *s = ctl_store(ctl, DB_REQUEST);
-    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
-    if (!kind) {
-        kind = not_found(ctl, store_transaction(s, ctl->c, accept_in, &work));
-    }
-    if (!kind) {
-        print_task(ctl, work.change.task);
-        ctl_say(ctl, "\nThe task is signed as it stands, and queued.");
-    }
-    return ctl_result(ctl, kind);
-}
-
 static int release(ctl_call *ctl)
 {
-    int all = ctl_value(ctl, "all-braked") != NULL, accept = ctl_value(ctl, "accept") != NULL;
-    if (all == (ctl->argument_count == 2) || (all && accept)) {
+    int all = ctl_value(ctl, "all-braked") != NULL;
+    if (all == (ctl->argument_count == 2)) {
         return ctl_usage(ctl, "either TASK or --all-braked is wanted");
-    }
-    if (accept) {
-        return accept_altered(ctl);
     }
     return all ? release_all(ctl) : change(ctl, (ida_task_change){.verb = IDA_TASK_RELEASE});
 }
@@ -337,24 +300,9 @@ const ctl_command ctl_task_commands[] = {
      1,
      2,
      "Release an offboarding, or an update that disables an account, that the brake holds.",
-     "With --accept: a task that is held because it was put into the store or changed there by "
-     "hand. Look at it first (task show);\n"
-     "it is signed as it stands and carried out.",
-     {{"all-braked", NULL, "every task of the tenant that the brake holds"},
-      {"accept", NULL, "one that is held because it is not believed"},
-      {NULL, NULL, NULL}},
+     NULL,
+     {{"all-braked", NULL, "every task of the tenant that the brake holds"}, {NULL, NULL, NULL}},
      release},
-    {"task",
-     "rotate-key",
-     "",
-     0,
-     0,
-     "Make a new task key and sign the open tasks of all tenants with it.",
-     "The older key counts until --done, so that every httpd can be reloaded in between.",
-     {{"done", NULL, "every httpd has been reloaded: older keys count no more"},
-      {"lost", NULL, "the file is gone: make another; tasks queued before are held"},
-      {NULL, NULL, NULL}},
-     ctl_task_rotate_key},
     {"task",
      "reschedule",
      "ID TASK DATE TIME",

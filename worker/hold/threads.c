@@ -14,7 +14,6 @@ static void *thread_main(void *baton)
     t->main = store_make(own, dsn, DB_REQUEST);
     t->cache = store_make(own, dsn, DB_SYNC);
     t->audit = store_make(own, dsn, DB_INGEST);
-    t->main->task_key = t->w->config.task_key;
     t->main->audit_key = t->audit->audit_key = t->w->config.audit_key;
     entry->work(t);
     apr_pool_destroy(own); /* disconnects */

@@ -46,7 +46,6 @@ void worker_settings_set(worker *w, const worker_config *config)
     worker_config next = *config;
     next.store = w->config.store;
     next.threads = w->config.threads;
-    next.task_key = w->config.task_key;
     next.audit_key = w->config.audit_key;
     next.audit_signing_key = w->config.audit_signing_key;
     pthread_mutex_lock(&w->lock);

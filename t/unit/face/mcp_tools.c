@@ -560,7 +560,7 @@ int main(void)
     for (engine = 0; engine < store_engines(); engine++) {
         const char *name, *dsn = store_upgraded(engine, &name);
         printf("# %s\n", name);
-        store *s = store_signing(pool, dsn), *sync = store_make(pool, dsn, DB_SYNC),
+        store *s = store_make(pool, dsn, DB_REQUEST), *sync = store_make(pool, dsn, DB_SYNC),
               *ingest = store_with_key(dsn, DB_INGEST);
         ida_tenant *t;
         char *canonical;

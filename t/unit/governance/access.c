@@ -367,7 +367,7 @@ int main(void)
     for (int i = 0; i < store_engines(); i++) {
         const char *name, *dsn = store_upgraded(i, &name);
         printf("# %s\n", name);
-        store *s = store_signing(pool, dsn), *sync = store_make(pool, dsn, DB_SYNC);
+        store *s = store_make(pool, dsn, DB_REQUEST), *sync = store_make(pool, dsn, DB_SYNC);
         load(s, sync);
         const ida_tenant *t = tenant_of(s, COMPANY), *other = tenant_of(s, "other");
         double begun = seconds();

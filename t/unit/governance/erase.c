@@ -36,7 +36,7 @@ static void test_engine(int number)
     governance_traces *t = NULL;
     governance_erased erased = {0};
     dsn = store_upgraded(number, &engine);
-    s = store_signing(pool, dsn);
+    s = store_make(pool, dsn, DB_REQUEST);
     add_tenant("corp", "");
     ida_task *made = add_task(s, "corp", IDA_USER_CREATE, "anna.berg@corp.example", test_now_ms);
     ida_ctx *c = fresh();

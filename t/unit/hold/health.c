@@ -194,7 +194,7 @@ int main(void)
     worker_init(&w, &env, &config, pool);
     w.call_count = 2 * THREADS;
     w.calls = apr_pcalloc(pool, sizeof *w.calls * (size_t)w.call_count);
-    s = store_signing(pool, dsn);
+    s = store_make(pool, dsn, DB_REQUEST);
     add_tenant(TENANT, "");
     together();
     watched();

@@ -243,7 +243,7 @@ int main(void)
         dsn = store_upgraded(i, &engine);
         add_tenant("contoso", "");
         add_key("contoso", "hr");
-        s = store_signing(pool, dsn);
+        s = store_make(pool, dsn, DB_REQUEST);
         ages();
         guesses();
         synced();

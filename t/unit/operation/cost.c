@@ -204,7 +204,7 @@ int main(void)
     for (int i = 0; i < store_engines(); i++) {
         const char *name, *dsn = store_upgraded(i, &name);
         printf("# %s\n", name);
-        store *s = store_signing(pool, dsn), *sync = store_make(pool, dsn, DB_SYNC);
+        store *s = store_make(pool, dsn, DB_REQUEST), *sync = store_make(pool, dsn, DB_SYNC);
         put_tenant(s, "few", 0);
         put_tenant(s, "many", 0);
         load_people(sync, "few", FEW);

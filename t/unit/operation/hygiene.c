@@ -448,7 +448,7 @@ int main(void)
     for (int i = 0; i < store_engines(); i++) {
         const char *name, *dsn = store_upgraded(i, &name);
         printf("# %s\n", name);
-        store *s = store_signing(pool, dsn), *sync = store_make(pool, dsn, DB_SYNC);
+        store *s = store_make(pool, dsn, DB_REQUEST), *sync = store_make(pool, dsn, DB_SYNC);
         put_tenant(s, COMPANY, 1);
         put_tenant(s, "alone", 0);
         load_directory(sync, COMPANY, i ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD,

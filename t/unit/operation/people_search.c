@@ -333,7 +333,7 @@ int main(void)
     setup();
     for (int i = 0; i < store_engines(); i++) {
         const char *name, *dsn = store_upgraded(i, &name);
-        store *s = store_signing(pool, dsn), *sync = store_make(pool, dsn, DB_SYNC);
+        store *s = store_make(pool, dsn, DB_REQUEST), *sync = store_make(pool, dsn, DB_SYNC);
         printf("# %s\n", name);
         seed = 7;
         put_tenant(s, COMPANY, 1);

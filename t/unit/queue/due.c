@@ -216,7 +216,7 @@ int main(void)
     for (int i = 0; i < store_engines(); i++) {
         dsn = store_upgraded(i, &engine);
         printf("# %s\n", engine);
-        store *s = store_signing(pool, dsn);
+        store *s = store_make(pool, dsn, DB_REQUEST);
         add_tenant("contoso", "");
         year(s);
     }

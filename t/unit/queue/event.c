@@ -205,7 +205,7 @@ int main(void)
     for (int i = 0, engines = store_engines(); i < engines; i++) {
         ida_task *tasks[TELLERS];
         dsn = store_upgraded(i, &engine);
-        s = store_signing(pool, dsn);
+        s = store_make(pool, dsn, DB_REQUEST);
         add_tenant("corp", "");
         for (int n = 0; n < TELLERS; n++) {
             tasks[n] = add_task(s, "corp", IDA_USER_CREATE,

@@ -312,7 +312,7 @@ int main(void)
     for (int i = 0; i < store_engines(); i++) {
         dsn = store_upgraded(i, &engine);
         printf("# %s\n", engine);
-        s = store_signing(pool, dsn);
+        s = store_make(pool, dsn, DB_REQUEST);
         add_tenant("contoso", "");
         for (unsigned seed = 1; seed <= 3; seed++) {
             lives_of(seed);

@@ -515,7 +515,7 @@ int main(void)
         dsn = store_upgraded(i, &engine);
         printf("# %s\n", engine);
         due = test_now_ms;
-        s = store_signing(pool, dsn);
+        s = store_make(pool, dsn, DB_REQUEST);
         add_tenant("contoso", "");
         add_tenant("fabrikam", "");
         add_tenant("tight", "\"seatLimit\":1,");

@@ -548,7 +548,7 @@ int main(void)
             dsn = apr_pstrcat(pool, dsn, " options='-c synchronous_commit=off'", NULL);
         }
         printf("# %s\n", engine);
-        main_store = store_signing(pool, dsn);
+        main_store = store_make(pool, dsn, DB_REQUEST);
         cache_store = store_make(pool, dsn, DB_SYNC);
         wrong = 0;
         accepted = refused_count = ran = crashes_of_requests = calls = faults_made = deaths = 0;

@@ -424,7 +424,7 @@ int main(void)
         if (!store_sqlite_path(dsn)) {
             dsn = apr_pstrcat(pool, dsn, " options='-c synchronous_commit=off'", NULL);
         }
-        main_store = store_signing(pool, dsn);
+        main_store = store_make(pool, dsn, DB_REQUEST);
         cache_store = store_make(pool, dsn, DB_SYNC);
         for (int kind = IDA_DIR_CLOUD; kind < IDA_DIR_COUNT; kind++) {
             where = (ida_directory_kind)kind;

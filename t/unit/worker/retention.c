@@ -102,7 +102,6 @@ static void test_engine(int engine_number)
     int64_t now = test_now_ms, history = now - 30 * DAY, log = now - 60 * DAY;
     dsn = store_upgraded(engine_number, &engine);
     s = store_with_key(dsn, DB_REQUEST);
-    s->task_keys = store_signing(pool, dsn)->task_keys; /* its tasks are queued here, too */
     audit = store_with_key(dsn, DB_INGEST);
     add_tenant("kept", "\"retention\":{\"taskHistoryDays\":30,\"auditDays\":60},");
     for (int i = 0; i < OLD_TASKS; i++) {

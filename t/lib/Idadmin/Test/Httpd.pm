@@ -149,7 +149,6 @@ CONF
         $text .= "IdAdminStore $self->{store}\n" =~ s/^(IdAdminStore )(.* .*)$/$1"$2"/r
             if defined $self->{store};
         $text .= "IdAdminAuditSpool $self->{spool}\n" if defined $self->{spool};
-        $text .= "IdAdminTaskKey $self->{task_key}\n" if defined $self->{task_key};
         $text .= "IdAdminWriter #$group:#$group\n" if $user;
         $text .= 'IdAdminWriterProgram ' . Idadmin::Test::program('idadmin-writer') . "\n";
         $text .= "IdAdminWriterStore \"$self->{writer_store}\"\n" if defined $self->{writer_store};

@@ -90,7 +90,6 @@ sub new {
         $self->_begin_tenant(%how);
     }
     $self->{httpd} = Idadmin::Test::Httpd->new(store => $as{web}, spool => $self->{spool},
-        task_key => $self->task_key,
         %{ $how{httpd} || {} })
         if !defined $how{httpd} || $how{httpd};
     if (!defined $how{worker} || $how{worker}) {
@@ -155,19 +154,10 @@ sub sql {
     return @$rows;
 }
 
-# File of the task key, which lies beside the seal key.
-sub task_key {
+# File of the audit key, which lies beside the seal key.
+sub audit_key {
     my ($self) = @_;
-    return ($self->{seal_key} // "$self->{base}/lib/idadmin.key") . '.tasks';
-}
-
-# SQL on tasks after which they are believed: signed in the same transaction.
-sub sql_signed {
-    my ($self, $statement) = @_;
-    my $result = Idadmin::Test::run_command([Idadmin::Test::program('tool/signed'),
-        $self->{store}, $self->task_key, $statement], user => Idadmin::Test::runtime_user());
-    die "signed: $result->{err}\n$statement\n" if $result->{exit};
-    return;
+    return ($self->{seal_key} // "$self->{base}/lib/idadmin.key") . '.audit';
 }
 
 # Stops workers (SIGSTOP) where they keep nobody from the store, as nearly all the time: one that
