@@ -276,7 +276,7 @@ static generation *make_generation(apr_pool_t *pool, server_rec *s, const writer
     ap_mpm_query(AP_MPMQ_GENERATION, &g->number);
     g->settings = make_settings(pool, s, user);
     if (g->settings < 0 || wire_pair(SOCK_SEQPACKET, g->introductions) != 0) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, errno, s, "IDA0251: a writer cannot be started");
+        ap_log_error(APLOG_MARK, APLOG_ERR, errno, s, "IDA0255: a writer cannot be prepared");
         wire_close(&g->settings);
         return NULL;
     }
@@ -310,7 +310,7 @@ int writers_start(apr_pool_t *pconf, server_rec *s)
     apr_cpystrn(program, config_writer_program(s), sizeof program);
     if (access(program, X_OK) != 0) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, errno, s,
-                     "IDA0250: %s, through which everything is written, cannot be started "
+                     "IDA0254: %s, through which everything is written, cannot be started "
                      "(IdAdminWriterProgram)",
                      program);
         return 0;

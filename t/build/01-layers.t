@@ -13,7 +13,7 @@ my %text;    # file -> text, relative names
 for my $file (split /\n/, run_command([qw(find), $src,
     qw(-type f -not -path */.git/* -not -path */obj/* -not -path */build-*)])->{out}) {
     my $name = substr $file, length($src) + 1;
-    next if $name !~ m{^(?:core|schema|mod_idadmin|worker|conf|doc|t|\.ci)/|^(?:configure
+    next if $name !~ m{^(?:core|schema|mod_idadmin|writer|worker|conf|doc|t|\.ci)/|^(?:configure
         |Makefile\.in|[A-Z]+\.md)$}x;
     next if $name =~ m{^t/fuzz/\w+/};    # seeds: bytes as attackers send them
     $text{$name} = slurp($file);
@@ -44,9 +44,11 @@ my %arrows = (
     'core/governance' => [qw(core/queue core/cache)],
     'core/operation'  => [qw(core/governance)],
     'core/face'       => [qw(core/operation)],
+    'core/wire'       => [qw(core/base)],
     'schema'          => [],
 
-    'mod_idadmin' => [qw(core/face core/limit)],
+    'mod_idadmin' => [qw(core/face core/limit core/wire)],
+    'writer'      => [qw(core/face core/limit core/wire)],
 
     'worker/base'      => [qw(core/base core/store)],
     'worker/directory' => [qw(worker/base core/cache)],
@@ -79,7 +81,7 @@ subtest 'rooms include only what is below them' => sub {
         [qr{^libpq|^pg_}       => qr{^core/db/postgresql}],
     );
     my (%seen, @wrong);
-    for my $file (files(qr{^(?:core|schema|mod_idadmin|worker)/.*\.(?:[ch]|def)$})) {
+    for my $file (files(qr{^(?:core|schema|mod_idadmin|writer|worker)/.*\.(?:[ch]|def)$})) {
         my ($room) = $file =~ m{^(.*)/};
         $room = 'schema' if $room =~ m{^schema/};
         push @wrong, "$file: no arrows are known of the room $room" if !$arrows{$room};
@@ -134,9 +136,10 @@ subtest 'values of LDAP answers are read through one place' => sub {
 
 subtest 'log ids' => sub {
     my %range = (core => [1, 199], schema => [1, 199], mod_idadmin => [200, 299],
+        writer => [200, 299],
         worker => [300, 799]);
     my (%where, @outside);
-    for my $file (files(qr{^(?:core|schema|mod_idadmin|worker)/.*\.[ch]$})) {
+    for my $file (files(qr{^(?:core|schema|mod_idadmin|writer|worker)/.*\.[ch]$})) {
         my ($room) = $file =~ m{^(\w+)/};
         for my $string (code($file) =~ /"((?:[^"\\\n]|\\.)*)"/g) {
             for my $id ($string =~ /\b(IDA\d{4})\b/g) {
@@ -328,7 +331,7 @@ subtest 'shape of files' => sub {
     is_deeply(\@long, [], 'no file above 600 lines');
     is_deeply(\@wide, [], 'no line above 100 columns');
     my @headless = grep { $text{$_} !~ m{\A/\*} }
-        files(qr{^(?:core|schema|mod_idadmin|worker)/.*\.[ch]$});
+        files(qr{^(?:core|schema|mod_idadmin|writer|worker)/.*\.[ch]$});
     is_deeply(\@headless, [], 'each source file says first what it owns');
     is_deeply([grep { !$text{"$_/README.md"} } sort keys %arrows], [], 'each room has a README');
 };

@@ -51,18 +51,6 @@ __attribute__((unused)) static int64_t ask(const char *sql)
     return value;
 }
 
-/* Tasks that SQL of a test has changed are believed again. */
-static ida_kind sign_rows(apr_pool_t *own, ida_ctx *c)
-{
-    int64_t count;
-    store *s = store_make(own, dsn, DB_REQUEST);
-    ida_kind kind = store_connect(s, c);
-    kind = kind ? kind : db_begin(s->db, c);
-    kind = kind ? kind : db_script(s->db, c, "UPDATE task SET mac = NULL");
-    kind = kind ? kind : db_commit(s->db, c);
-    return kind ? kind : queue_trust_sign_all(s, c, 1, &count);
-}
-
 /* Runs SQL that is written out here, in one transaction of the given role; 1 when it held. */
 __attribute__((unused)) static int script(db_role role, const char *sql)
 {
@@ -74,9 +62,6 @@ __attribute__((unused)) static int script(db_role role, const char *sql)
     kind = kind ? kind : db_begin(s->db, c);
     kind = kind ? kind : db_script(s->db, c, sql);
     kind = kind ? kind : db_commit(s->db, c);
-    if (!kind && role == DB_REQUEST && strstr(sql, "task")) {
-        kind = sign_rows(own, c);
-    }
     if (kind) {
         printf("# %s: %s\n", sql, c->message ? c->message : ida_kind_code(kind));
     }

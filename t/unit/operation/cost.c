@@ -109,7 +109,6 @@ static void plans(const char *dsn)
                {STMT_audit_times_actor, "record_actor"},
                {STMT_audit_times_category, "record_category"},
                {STMT_audit_times_target, "record_target"},
-               {STMT_audit_task_ended, "record_target"},
                {STMT_audit_times_deeds, "record_deeds"},
                {STMT_audit_count_deeds, "record_deeds"},
                {STMT_template_list, "sqlite_autoindex_role_template"},

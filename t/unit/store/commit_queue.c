@@ -109,7 +109,7 @@ static void test_together(void)
     const char *engine, *dsn = store_upgraded(0, &engine);
     writer writers[THREADS];
     int good = 0, wrong = 0;
-    run_all(writers, store_commit_queue_make(pool, dsn, DB_REQUEST, NULL));
+    run_all(writers, store_commit_queue_make(pool, dsn, DB_REQUEST));
     for (int t = 0; t < THREADS; t++) {
         good += writers[t].answers[GOOD];
         wrong += writers[t].wrong;
@@ -127,7 +127,7 @@ static void test_store_away(void)
     writer writers[THREADS];
     int good = 0;
     run_all(writers,
-            store_commit_queue_make(pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST, NULL));
+            store_commit_queue_make(pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST));
     for (int t = 0; t < THREADS; t++) {
         good += writers[t].answers[GOOD];
     }
