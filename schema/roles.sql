@@ -1,8 +1,9 @@
--- PostgreSQL: what each process may do, as two roles without a login. An administrator gives them to
--- the users that the processes connect as. Safe to repeat, and to be repeated after each upgrade.
+-- PostgreSQL: what each process may do, as three roles without a login. An administrator gives them
+-- to the users that the processes connect as. Safe to repeat, and to be repeated after each upgrade.
 --
--- idadmin_web, of httpd: reads all, queues and changes tasks, requests, keys; never the record of the
---   audit log, tenant documents and their seals, or what was read from directories.
+-- idadmin_web, of httpd's children: reads.
+-- idadmin_writer, of the process that writes for them: queues and changes tasks, requests, keys; never
+--   the record of the audit log, tenant documents and their seals, or what was read from directories.
 -- idadmin_worker: owns what was read from directories, appends to the audit log and takes away what
 --   is past its retention, carries tasks out; never changes an audit record, a tenant document or a key.
 -- Whoever runs this (idadminctl) owns the rest: documents, seals, keys, erasure, upgrades.
@@ -12,15 +13,15 @@ DECLARE
     role TEXT;
     each RECORD;
 BEGIN
-    FOREACH role IN ARRAY ARRAY['idadmin_web', 'idadmin_worker'] LOOP
+    FOREACH role IN ARRAY ARRAY['idadmin_web', 'idadmin_writer', 'idadmin_worker'] LOOP
         IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = role) THEN
             EXECUTE format('CREATE ROLE %I NOLOGIN', role);
         END IF;
         EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I, cache, audit FROM %I', main, role);
         EXECUTE format('GRANT USAGE ON SCHEMA %I, cache, audit TO %I', main, role);
         EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %I, cache, audit TO %I', main, role);
-        EXECUTE format('GRANT UPDATE (seats_held) ON %I.tenant TO %I', main, role);
     END LOOP;
+    EXECUTE format('GRANT UPDATE (seats_held) ON %I.tenant TO idadmin_writer, idadmin_worker', main);
 
     FOR each IN SELECT * FROM (VALUES
         ('task'), ('task_payload'), ('task_step'), ('task_membership'), ('user_lock'), ('reservation'),
@@ -28,10 +29,10 @@ BEGIN
         ('role_assignment'), ('access_request'), ('access_grant'), ('workflow_run'),
         ('workflow_run_action'), ('event'), ('event_counter')) AS t (name)
     LOOP
-        EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO idadmin_web, idadmin_worker',
+        EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO idadmin_writer, idadmin_worker',
                        main, each.name);
     END LOOP;
-    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.api_key TO idadmin_web', main);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.api_key TO idadmin_writer', main);
     FOR each IN SELECT * FROM (VALUES ('worker'), ('access_end'), ('notification'), ('event_delivery'), ('setting')) AS t (name)
     LOOP
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO idadmin_worker', main, each.name);

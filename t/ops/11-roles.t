@@ -64,14 +64,17 @@ my @nobody = (
     'CREATE ROLE x SUPERUSER', 'SET ROLE idadmin', "COPY tenant TO PROGRAM 'cat'",
 );
 my %forbidden = (
-    web => [@nobody, 'DELETE FROM audit.record', 'DELETE FROM audit.chain',
+    web => [@nobody, (map { ("DELETE FROM $_", "INSERT INTO $_ DEFAULT VALUES") } sort keys %tables),
+        "UPDATE task SET state = 'queued'", 'UPDATE tenant SET seats_held = 0',
+        'SET ROLE idadmin_writer', 'SET ROLE idadmin_worker'],
+    writer => [@nobody, 'DELETE FROM audit.record', 'DELETE FROM audit.chain',
         "UPDATE audit.chain SET hash = ''",
         "INSERT INTO audit.record (tenant_id, seq, rid, at, category, outcome, personal_hash, hash)"
             . " VALUES ('nordic', 1000000, 'x', 1, 'api', 'ok', '', '')",
         (map {"DELETE FROM $_"} grep {/^cache\./} sort keys %tables),
         "UPDATE cache.directory_user SET enabled = 1", 'DELETE FROM worker', 'DELETE FROM setting',
         'DELETE FROM event_delivery', 'DELETE FROM role_template', 'DELETE FROM access_service',
-        'DELETE FROM workflow', 'SET ROLE idadmin_worker'],
+        'DELETE FROM workflow', 'SET ROLE idadmin_web', 'SET ROLE idadmin_worker'],
     worker => [@nobody, "UPDATE api_key SET key_hash = ''", 'DELETE FROM api_key',
         "INSERT INTO api_key (tenant_id, username, key_hash, access_level, created_at) "
             . "VALUES ('nordic', 'x', '', 'full', 1)",

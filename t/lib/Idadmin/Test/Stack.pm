@@ -40,8 +40,8 @@ sub for_each_stack(&@) {
 #   httpd  => {...} for Httpd->new, or 0               worker => {...} for Worker->new, or 0
 #   keys   => { name => [username, access, more options...] }, besides full and read; 6000/60s
 #          unless --rate-limit is given
-#   roles  => 1   PostgreSQL: httpd and worker connect as users with the roles idadmin_web and
-#          idadmin_worker alone
+#   roles  => 1   PostgreSQL: httpd's children, its writer and the worker connect as users with the
+#          roles idadmin_web, idadmin_writer and idadmin_worker alone
 #   sync   => 0   do not wait for the first sync (with a worker it is waited for)
 sub new {
     my ($class, %how) = @_;
@@ -66,7 +66,7 @@ sub new {
         $self->{seal_key}   = "$base/lib/seal.key";
     }
     $self->ctl_ok('schema', 'upgrade');
-    my %as = map { $_ => $self->{store} } qw(web worker);
+    my %as = map { $_ => $self->{store} } qw(web writer worker);
     if ($self->{postgresql} && ($how{roles} || $ENV{IDADMIN_ROLES})) {
         $self->ctl_ok('schema', 'upgrade', '--roles');
         %as = map { $_ => $self->{postgresql}->dsn($self->{database},
@@ -90,6 +90,7 @@ sub new {
         $self->_begin_tenant(%how);
     }
     $self->{httpd} = Idadmin::Test::Httpd->new(store => $as{web}, spool => $self->{spool},
+        $as{writer} eq $as{web} ? () : (writer_store => $as{writer}),
         %{ $how{httpd} || {} })
         if !defined $how{httpd} || $how{httpd};
     if (!defined $how{worker} || $how{worker}) {
