@@ -142,10 +142,36 @@ sub made_anew {
     isnt($stack->slapd->bind_code('eve.anew'), 0, 'and is out');
 }
 
+# Access that was ordered for an account that is gone by then, and made anew: neither given nor taken.
+sub access_anew {
+    $stack->apply_tenant($stack->tenant_document(roleTemplates => [
+        map { { name => $_, groups => [$_] } } 'Sales team', 'Finance']));
+    done($stack->post('/v1/api/user', { firstname => 'Ada', surname => 'Anew' }), 'hired');
+    my $old   = details(upn('ada.anew'));
+    my $role  = sub { $stack->ctl_ok('role', $_[0], 'nordic', $_[1], $old->{id}) };
+    my %known = map { $_ => 1 } @{ tasks_of($old->{id}) };
+    my $fresh = sub { my ($id) = grep { !$known{$_}++ } @{ tasks_of($old->{id}) }; return $id };
+    $role->('assign', 'Sales team');
+    $stack->wait_task($fresh->());
+    $stack->worker->stop;
+    my @tasks = map { $role->(@$_); $fresh->() } ['unassign', 'Sales team'], ['assign', 'Finance'];
+    $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('ada.anew'));
+    $stack->slapd->add_user('ada.anew');
+    $stack->worker->start;
+    for my $id (@tasks) {
+        my $task = $stack->wait_task($id, states => ['attention']);
+        like($task->{error}, qr/\Q$old->{id}\E is gone, and somebody stands under its address/,
+            "$task->{type} asks a person");
+        $stack->worker->expect_log(qr/IDA0318.*$id/);
+    }
+    ok(!(grep { /ada\.anew/ } $stack->slapd->members('Finance')), 'nothing is given');
+}
+
 for_each_engine {
     ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine);
-    my @parts = ([namesakes => \&namesakes], [made_anew => \&made_anew]);
+    my @parts = ([namesakes => \&namesakes], [made_anew => \&made_anew],
+        [access_anew => \&access_anew]);
     subtest(@$_) for grep { !$ENV{PART} || $_->[0] eq $ENV{PART} } @parts;
     is($stack->worker->stop, 0, 'the worker ends cleanly');
     $stack->stop;
