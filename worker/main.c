@@ -399,9 +399,10 @@ static int work(void *baton)
     return serve(&w, pool, &of->line, &of->signals);
 }
 
-static int died_in_a_directory(void *baton)
+static int died_in_a_directory(void *baton, int signal)
 {
-    return hold_crash_has_culprit(((start *)baton)->crashes);
+    start *of = baton;
+    return hold_crash_judge(of->crashes, signal, ida_monotonic(&of->env));
 }
 
 int main(int argc, char **argv)

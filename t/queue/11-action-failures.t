@@ -354,38 +354,6 @@ sub gone {
     }
 }
 
-# An account that went while the task waited, and was made anew under its address: nothing is done to
-# the new one, and the task asks a person, also when another run than the one that saw it ends it.
-my $pause = '/busy/1/503/60?anew';
-my @stranger = (add('Finance'), leave('Finance'), set('office', 'House 2'), report_to('eva.berg'));
-my $anew = workflow('anew', 'userUpdate', call_hook("${pause}1"),
-    (map { { %$_, continueOnError => $true } } @stranger), call_hook("${pause}2"));
-
-sub made_anew {
-    my ($on) = @_;
-    my ($id, $slapd) = (change($on, 'only.anew'), $stack->slapd);
-    my $goes_on = sub { my ($n) = @_;
-        ok(within(sub { scalar(my @calls = $hook->calls("$pause$n"))
-            && $on->task($id)->{state} eq 'queued' }), "it waits for receiver $n");
-        $on->sql("UPDATE task SET next_at = 0 WHERE id = '$id'") };
-    my $old = $on->get('/v1/api/user/details?user=' . upn('only.anew'))->{json}{data}{user}{id};
-    ok(within(sub { scalar(my @calls = $hook->calls("${pause}1")) }), 'its own step is done');
-    $slapd->delete_entry(Idadmin::Test::Slapd::user_dn('only.anew'));
-    $slapd->add_user('only.anew');
-    $goes_on->($_) for 1, 2;
-    my $task = $on->wait_task($id, states => ['attention']);
-    for my $at (2 .. 1 + @stranger) {
-        my $step = step($task, "anew/$at $stranger[$at - 2]{type}");
-        is($step->{outcome}, 'failed', "$step->{name} is not done to the new account");
-        like($step->{detail}, qr/ID \Q$old\E is gone, and somebody stands under its address/, 'why');
-    }
-    is(step($task, 'anew/6 callWebhook')->{outcome}, 'done', 'the workflow goes on');
-    like($task->{error}, qr{^anew/\d.*somebody stands under its address}, 'and a person is asked');
-    my $now = $slapd->user('only.anew');
-    is_deeply([$now->{physicalDeliveryOfficeName}, grep { /only\.anew/ } $slapd->members('Finance')],
-        [undef], 'the new account is as it was made');
-}
-
 my @guarded = (['reports of whom one is guarded', report_to(), 'failed',
     qr/^4\ of\ 5\ reports\ now\ report\ to\ eva\.berg\S+;\ 1\ refused,\ the\ last\ because:
         \ .*nils\.palm.*protectedAccounts/x]);
@@ -554,7 +522,7 @@ my $ldif = join '', (map { group_entry($_) } 'Canteen', 'Workshop', 'Deleted', '
     map { my ($uid, $place) = @$_;
     "dn: uid=$uid,$place$people\nobjectClass: inetOrgPerson\nuid: $uid\ncn: $uid\nsn: $uid\nmail: "
     . ($place ? 'elsewhere' : $uid) . "\@$d\n\n" } ['anna.lind', 'ou=taken,'], ['only.ground', ''],
-    ['only.gone', ''], ['only.anew', ''];
+    ['only.gone', ''];
 
 $stack = Idadmin::Test::Stack->new(engine => $ENV{IDADMIN_ENGINE} // 'sqlite',
     cloud => { home => $d, directory => { syncInterval => '600s' } }, slapd => { ldif => $ldif },
@@ -593,7 +561,6 @@ my %on = (
     roleTemplates => \@cloud_templates),
     left   => company($stack, left => workflows(userDelete => @gone_on_premises), %$ground),
     purged => company($stack, purged => workflows(userDelete => @gone_in_the_cloud), %$sky),
-    anew   => company($stack, anew => [$anew], %$ground),
     guard  => company($stack, guard => workflows(userUpdate => @guarded),
     directories => { onPremises => $stack->directory_document(syncInterval => '600s',
         protectedAccounts => [$Idadmin::Test::Slapd::service,
@@ -605,14 +572,13 @@ my %on = (
 );
 $on{$_}->wait_synced for sort keys %on;
 $stack->worker->expect_log(qr/IDA0316.*(?:Insufficient access|Authorization_RequestDenied)/,
-    qr/IDA0317.*(?:accountEnabled|Invalid value)/, qr/IDA0318.*(?:unknown 2 off|anew)/,
+    qr/IDA0317.*(?:accountEnabled|Invalid value)/, qr/IDA0318.*unknown 2 off/,
     qr/IDA0315.*asks to slow down|IDA0321/);
 
 subtest 'on-premises' => sub { on_premises($on{ground}) };
 subtest 'the cloud' => sub { cloud($on{sky}) };
 subtest 'an account that lacks much' => sub { bare($on{high}) };
 subtest 'accounts that went' => sub { gone($on{left}, $on{purged}) };
-subtest 'accounts made anew' => sub { made_anew($on{anew}) };
 subtest 'a guarded report' => sub { guarded($on{guard}) };
 subtest 'both' => sub { $stack = $on{nordic}; both() };
 subtest 'what follows' => sub { order($on{chain}) };
