@@ -135,7 +135,7 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
         return too_late(c, task, "cancelled");
     }
     kind = queue_trust_keep_if(s, c, t->tenant, t->id, &kept);
-    kind = kind ? kind : queue_task_drop_photo(s, c, task, kept);
+    kind = kind ? kind : queue_task_drop_photo(s, c, task, kept, 0);
     kind = kind ? kind
                 : store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))),
                               NULL);

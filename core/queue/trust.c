@@ -135,8 +135,12 @@ static ida_kind keep(store *s, ida_ctx *c, const ida_task *task, queue_kept **ke
                      const char **why)
 {
     ida_task *now;
+    queue_kept *already = store_is_before_commit(s, task->id);
     *why = NULL;
-    if (store_is_before_commit(s, task->id)) {
+    if (already) {
+        if (kept) {
+            *kept = already;
+        }
         return IDA_OK;
     }
     ida_kind kind = read_covered(s, c, task->tenant, task->id, task->payload_hash, &now);

@@ -297,13 +297,13 @@ typedef struct store_closing {
     struct store_closing *next;
 } store_closing;
 
-int store_is_before_commit(const store *s, const char *word)
+void *store_is_before_commit(const store *s, const char *word)
 {
     const store_closing *one = s->closings;
     while (one && strcmp(one->word, word) != 0) {
         one = one->next;
     }
-    return one != NULL;
+    return one ? one->baton : NULL;
 }
 
 void store_before_commit(store *s, ida_ctx *c, const char *word, store_work work, void *baton)

@@ -96,7 +96,8 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton);
  * before the commit, however often it is asked for with this word. For what must follow from all
  * that the transaction writes. */
 void store_before_commit(store *s, ida_ctx *c, const char *word, store_work work, void *baton);
-int store_is_before_commit(const store *s, const char *word);
+/* What is asked for with this word so far; NULL: nothing. */
+void *store_is_before_commit(const store *s, const char *word);
 /* For whoever joins several works in one transaction: the end of one of them, good or not. */
 ida_kind store_close_work(store *s, ida_ctx *c, ida_kind kind);
 
