@@ -7,7 +7,6 @@
 #include "core/audit/spool.h"
 #include "core/queue/claim.h"
 #include "core/queue/walls.h"
-#include "core/store/audit.h"
 #include "core/store/chain_key.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
@@ -25,7 +24,8 @@
 #include "worker/verify.h"
 
 #define SOON_MS 200
-#define SHARE_MS 2000 /* how late a new worker is noticed by those that share limits with it */
+#define OUTBOX_BATCHES 8 /* of one pass: then the spool has its turn */
+#define SHARE_MS 2000    /* how late a new worker is noticed by those that share limits with it */
 
 typedef struct keeper {
     worker *w;
@@ -153,13 +153,14 @@ static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
     return !fine;
 }
 
-int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool)
+int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool,
+                     store_audit_turns *turns)
 {
     static _Atomic int64_t said;
     static _Atomic int64_t said_key;
-    int64_t moved;
     ida_ctx *c = worker_ctx(w, pool);
     ida_kind kind = store_audit_ready(audit, c);
+    turns->more = 0;
     if (kind && kind != IDA_SERVICE_UNAVAILABLE) { /* a store that is away is told below */
         if (say_now(w, &said_key)) {
             ida_log(&w->env, IDA_LOG_ERROR, "IDA0418",
@@ -169,7 +170,7 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool)
         return 1;
     }
     ida_ctx_clear(c);
-    kind = ingest_outbox(main, audit, c, worker_stopping, w, &moved);
+    kind = ingest_outbox(main, audit, c, OUTBOX_BATCHES, turns);
     if (kind && say_now(w, &said)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0602",
                 "audit records cannot be taken from the outbox: %s", c->message ? c->message : "");
@@ -179,10 +180,11 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool)
 
 static void ingest_thread(hold_thread *t)
 {
+    store_audit_turns turns = {0};
     while (!worker_stopping(t->w)) {
-        housekeep_ingest(t->w, t->main, t->audit, t->pool);
+        int failed = housekeep_ingest(t->w, t->main, t->audit, t->pool, &turns);
         apr_pool_clear(t->pool);
-        worker_nap(t->w, 1000);
+        worker_nap(t->w, turns.more && !failed ? 0 : 1000);
     }
 }
 

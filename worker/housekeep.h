@@ -3,6 +3,7 @@
 #ifndef WORKER_HOUSEKEEP_H
 #define WORKER_HOUSEKEEP_H
 
+#include "core/store/audit.h"
 #include "worker/hold/takeover.h"
 #include "worker/sync.h"
 
@@ -16,7 +17,9 @@ housekeeping *housekeep_start(worker *w, takeover *watch, sync_plan *plan, apr_p
  * threads left at `until`. */
 int housekeep_join(housekeeping *h, int64_t until);
 
-/* One pass of ingestion, outbox and spool; 0 when all went well. */
-int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool);
+/* One pass of ingestion, outbox and spool, neither of which waits for all of the other; 0 when all
+ * went well. `turns`: kept from pass to pass; turns->more: another pass has work at once. */
+int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool,
+                     store_audit_turns *turns);
 
 #endif

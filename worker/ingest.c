@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "core/audit/spool.h"
-#include "core/store/audit.h"
 
 #define CHUNK (256 * 1024) /* bytes read and committed at once */
 #define BATCH_MAX 2048     /* records of one transaction */
@@ -313,15 +312,20 @@ ida_kind ingest_backlog(store *audit, ida_ctx *c, const char *directory, ingest_
     return kind;
 }
 
-ida_kind ingest_outbox(store *main, store *audit, ida_ctx *c, int (*stopping)(void *baton),
-                       void *baton, int64_t *moved)
+ida_kind ingest_outbox(store *main, store *audit, ida_ctx *c, int batches, store_audit_turns *turns)
 {
-    *moved = 0;
-    int count = OUTBOX_BATCH;
+    apr_pool_t *each;
     ida_kind kind = IDA_OK;
-    while (!kind && count == OUTBOX_BATCH && !stopping(baton)) {
-        kind = store_audit_drain_outbox(main, audit, c, OUTBOX_BATCH, &count);
-        *moved += kind ? 0 : count;
+    apr_pool_create(&each, c->pool);
+    turns->more = 1;
+    for (int i = 0; !kind && turns->more && (!batches || i < batches); i++) {
+        int moved;
+        ida_ctx *mine = ida_ctx_make(c->env, each);
+        kind = store_audit_drain_outbox(main, audit, mine, OUTBOX_BATCH, turns, &moved);
+        kind = kind ? ida_fail(c, kind, "%s", mine->message ? mine->message : ida_kind_text(kind))
+                    : IDA_OK;
+        apr_pool_clear(each);
     }
+    apr_pool_destroy(each);
     return kind;
 }

@@ -3,7 +3,7 @@
 #ifndef WORKER_INGEST_H
 #define WORKER_INGEST_H
 
-#include "core/store/store.h"
+#include "core/store/audit.h"
 
 typedef struct ingest_summary {
     int64_t records, torn; /* of this pass */
@@ -34,8 +34,9 @@ ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all,
  * not exist. */
 ida_kind ingest_backlog(store *audit, ida_ctx *c, const char *directory, ingest_waiting *waiting);
 
-/* Moves the outbox until it is empty or `stopping` answers non-zero; *moved counts. */
-ida_kind ingest_outbox(store *main, store *audit, ida_ctx *c, int (*stopping)(void *baton),
-                       void *baton, int64_t *moved);
+/* Moves up to `batches` batches of the outbox (0: all of it), companies in turns. `turns`: kept by
+ * the caller from one call to the next; turns->more: records may be left. */
+ida_kind ingest_outbox(store *main, store *audit, ida_ctx *c, int batches,
+                       store_audit_turns *turns);
 
 #endif

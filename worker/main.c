@@ -305,6 +305,20 @@ static void *once_signals(void *baton)
     }
 }
 
+static int ingest_all(worker *w, store *main, store *audit, apr_pool_t *pool)
+{
+    store_audit_turns turns = {0};
+    apr_pool_t *each;
+    int failed;
+    apr_pool_create(&each, pool);
+    do {
+        failed = housekeep_ingest(w, main, audit, each, &turns);
+        apr_pool_clear(each);
+    } while (turns.more && !failed && !worker_stopping(w));
+    apr_pool_destroy(each);
+    return failed;
+}
+
 static int once(worker *w, apr_pool_t *pool)
 {
     takeover *watch = hold_takeover_make(w, pool);
@@ -326,7 +340,7 @@ static int once(worker *w, apr_pool_t *pool)
     }
     hold_own_key_look(w, main, scratch);
     int failed = hold_own_key_fault(w) != NULL || drain(w, watch, pool);
-    failed |= housekeep_ingest(w, main, audit, scratch);
+    failed |= ingest_all(w, main, audit, scratch);
     failed |= sync_plan_refresh(plan, main, scratch) != IDA_OK;
     failed |= sync_all(plan, main, cache, &sessions, scratch) > 0;
     notify_once(w, main, scratch);
@@ -384,9 +398,10 @@ static int work(void *baton)
     return serve(&w, pool, &of->line, &of->signals);
 }
 
-static int died_in_a_directory(void *baton)
+static int died_in_a_directory(void *baton, int signal)
 {
-    return hold_crash_has_culprit(((start *)baton)->crashes);
+    start *of = baton;
+    return hold_crash_judge(of->crashes, signal, ida_monotonic(&of->env));
 }
 
 int main(int argc, char **argv)

@@ -12,6 +12,7 @@
 #define DAY_MS INT64_C(86400000)
 #define TASKS_AT_ONCE 50 /* each is several statements under the tenant's lock */
 #define ROWS_AT_ONCE 1000
+#define PHOTO_DAYS 30 /* of a task that failed */
 
 struct retention {
     worker *w;
@@ -32,6 +33,13 @@ static int64_t key_time(const ida_tenant *tenant)
 static int64_t history(const ida_tenant *tenant)
 {
     return tenant->task_history_days * DAY_MS;
+}
+
+/* A task that failed may be tried again, with its photo as long as anybody may think of it. */
+static int64_t photo_time(const ida_tenant *tenant)
+{
+    int64_t kept = history(tenant);
+    return kept && kept < PHOTO_DAYS * DAY_MS ? kept : PHOTO_DAYS * DAY_MS;
 }
 
 static int64_t audit_time(const ida_tenant *tenant)
@@ -59,6 +67,7 @@ static const kind_kept of_nobody[] = {{key_time, remove_keys, ROWS_AT_ONCE, 0}};
 /* Events before their tasks, which would take them along: what is kept has no holes. */
 static const kind_kept of_tenant[] = {{history, queue_event_retain, ROWS_AT_ONCE, 0},
                                       {history, queue_retain, TASKS_AT_ONCE, 0},
+                                      {photo_time, queue_retain_photos, TASKS_AT_ONCE, 0},
                                       {history, governance_request_retain, ROWS_AT_ONCE, 0},
                                       {audit_time, store_audit_retain, ROWS_AT_ONCE, 1}};
 

@@ -78,7 +78,7 @@ int supervise(const ida_env *env, const sigset_t *signals, const supervised *of,
         if (ida_monotonic(env) - begun >= STEADY_MS) {
             before[0] = before[1] = 0;
         }
-        int sort = of->is_explained(baton);
+        int sort = of->is_explained(baton, WTERMSIG(status));
         int64_t pause = before[sort] ? 2 * before[sort] : pauses[sort].first;
         before[sort] = pause = pause < pauses[sort].most ? pause : pauses[sort].most;
         ida_log(env, IDA_LOG_ERROR, "IDA0335", "the working process %ld died of signal %d (%s)%s",

@@ -11,7 +11,7 @@ typedef struct supervised {
     int (*work)(void *baton);
     /* 1: the cause of the death is known and the next process keeps away from it, so that its start
      * is not put off for long. */
-    int (*is_explained)(void *baton);
+    int (*is_explained)(void *baton, int signal);
 } supervised;
 
 /* Runs `work` in a process of its own, as often as it dies of a signal; TERM, INT and HUP, which

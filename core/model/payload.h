@@ -7,6 +7,9 @@
 #include "core/model/param.h"
 #include "core/tenant/tenant.h"
 
+/* Member of a stored payload: its photo has left the store before it was set. */
+#define IDA_PHOTO_LEFT "photoLeft"
+
 typedef struct ida_create {
     const char *firstname, *surname, *middle_name, *job_title, *department, *company, *office,
         *city;

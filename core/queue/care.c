@@ -83,6 +83,32 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
+static ida_kind retain_photos(store *s, ida_ctx *c, void *baton)
+{
+    retention *t = baton;
+    db_result r;
+    t->removed = 0;
+    ida_kind kind = store_tenant_lock(s, c, t->tenant);
+    kind = kind ? kind
+                : store_read(s, c, STMT_queue_retain_photos,
+                             DB_ARGS(DB_T(t->tenant), DB_I(t->before), DB_I(t->max)), &r);
+    for (int row = 0; !kind && row < r.rows; row++) {
+        ida_task task = {.tenant = t->tenant, .id = DB_ROW(id, &r, row)->id.text};
+        kind = queue_task_drop_photo(s, c, &task, 1);
+        t->removed += !kind;
+    }
+    return kind;
+}
+
+ida_kind queue_retain_photos(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
+                             int *removed)
+{
+    retention t = {.tenant = tenant, .before = before, .max = max};
+    ida_kind kind = store_transaction(s, c, retain_photos, &t);
+    *removed = kind ? 0 : t.removed;
+    return kind;
+}
+
 ida_kind queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
                       int *removed)
 {

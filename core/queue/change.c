@@ -125,7 +125,7 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_CANCEL)) {
         return too_late(c, task, "cancelled");
     }
-    kind = queue_task_drop_photo(s, c, task);
+    kind = queue_task_drop_photo(s, c, task, 0);
     kind = kind ? kind
                 : store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))),
                               NULL);

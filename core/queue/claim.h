@@ -139,6 +139,11 @@ ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *afte
  * task->due_at any more. */
 ida_kind queue_set_due(store *s, ida_ctx *c, const ida_task *task, int64_t due_at);
 
+/* Photos of tasks that ended `failed` or `attention` before `before` leave the store, at most
+ * `max`: who tries such a task again is told. */
+ida_kind queue_retain_photos(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
+                             int *removed);
+
 /* Removes finished tasks (with steps and runs, and what they may still hold) that ended before
  * `before`, oldest first, at most `max`. */
 ida_kind queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,

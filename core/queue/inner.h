@@ -14,8 +14,9 @@ ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const id
 
 /* `payload` in the place of the one that the task has. */
 ida_kind queue_task_put_payload(store *s, ida_ctx *c, const char *task_id, const char *payload);
-/* The task is over and is never tried again: its photo leaves the store. */
-ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task);
+/* The photo of the task leaves the store. `untold`: a later try has to say that it is not there any
+ * more. */
+ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, int untold);
 
 /* Queued again, now or when it is due. */
 ida_kind queue_task_requeue(store *s, ida_ctx *c, const ida_task *task, int released);

@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/model/payload.h"
 #include "core/queue/inner.h"
 #include "core/store/rows.h"
 #include "core/store/tenant.h"
@@ -225,7 +226,8 @@ static ida_kind payload_fits(store *s, ida_ctx *c, const ida_task *t, size_t byt
     return ida_fail(c, IDA_FORBIDDEN,
                     "The photos of queued and failed tasks take %lld of the %lld MB that "
                     "queuedMegabytes of the tenant document allows. Send this one without a photo, "
-                    "wait until some are carried out, or raise queuedMegabytes.",
+                    "wait until some are carried out, cancel failed ones that nobody will try "
+                    "again, or raise queuedMegabytes.",
                     (long long)((used + 1048575) / 1048576), (long long)tenant->queued_megabytes);
 }
 
@@ -235,7 +237,7 @@ ida_kind queue_task_put_payload(store *s, ida_ctx *c, const char *task_id, const
                        DB_ARGS(DB_T(task_id), DB_T(payload), DB_I(strlen(payload))), NULL);
 }
 
-ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task)
+ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, int untold)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_task_payload_get, DB_ARGS(DB_T(task->id)), &r);
@@ -245,6 +247,9 @@ ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task)
         return kind;
     }
     json_object_del(payload, "profilePhoto");
+    if (untold) {
+        json_object_set_new(payload, IDA_PHOTO_LEFT, json_true());
+    }
     return queue_task_put_payload(s, c, task->id, ida_json_text(c->pool, payload));
 }
 

@@ -234,6 +234,21 @@ static ida_kind settle_seats(store *s, ida_ctx *c, const ida_task *now, const ch
     return kind;
 }
 
+/* 1: no further try of the task sets its photo. */
+static int photo_is_over(const ida_task *now, ida_task_state state)
+{
+    int steps = 0, open = 0;
+    for (int i = 0; i < now->step_count; i++) {
+        const ida_step *step = &now->steps[i];
+        if (strcmp(step->name, "setPhoto") == 0) {
+            steps++;
+            open += step->outcome != IDA_STEP_DONE && step->outcome != IDA_STEP_ALREADY &&
+                    step->outcome != IDA_STEP_SKIPPED;
+        }
+    }
+    return state == IDA_DONE || (steps && !open);
+}
+
 /* Row and steps are read before the fence is asked: nobody but the run that has it changes them.
  * The person is let go behind the seats: who waits to claim the next task of the person holds that
  * one's row, which may be the heir of a seat. */
@@ -250,8 +265,8 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     if (!kind && t->type == IDA_USER_DELETE && o->state == IDA_DONE) {
         kind = queue_task_seat_of_over(s, c, t->tenant, now->who, &over);
     }
-    if (!kind && o->state == IDA_DONE) {
-        kind = queue_task_drop_photo(s, c, t);
+    if (!kind && photo_is_over(now, o->state)) {
+        kind = queue_task_drop_photo(s, c, t, 0);
     }
     kind = kind ? kind
                 : fenced(s, c, t, STMT_queue_finish,

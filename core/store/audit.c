@@ -3,6 +3,8 @@
 #include "core/store/audit.h"
 
 #include <apr_strings.h>
+#include <apr_tables.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,8 @@
 #include "core/store/chain_head.h"
 #include "core/store/chain_key.h"
 #include "core/store/rows.h"
+
+#define COMPANIES 16 /* whose records one batch of the outbox takes in */
 
 ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record)
 {
@@ -103,35 +107,79 @@ static audit_record *damaged(ida_ctx *c, const char *rid, const char *tenant, co
     return audit_damaged(c, rid, tenant, "workflow", "worker", text, strlen(text));
 }
 
-ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max, int *moved)
+/* Up to COMPANIES that wait, from the one whose turn it is. *end: behind them there is none. */
+static ida_kind next_companies(store *main, ida_ctx *c, const char *after, const char **ids,
+                               int *count, int *end)
 {
     db_result r;
-    *moved = 0;
-    ida_kind kind = store_read(main, c, STMT_audit_outbox_read, DB_ARGS(DB_I(max)), &r);
-    if (kind || !r.rows) {
+    ida_kind kind = IDA_OK;
+    *count = *end = 0;
+    while (!kind && !*end && *count < COMPANIES) {
+        kind = store_read(main, c, STMT_audit_outbox_next, DB_ARGS(DB_T(after)), &r);
+        *end = kind || !r.rows;
+        if (!*end) {
+            after = ids[(*count)++] = DB_ROW(id, &r, 0)->id.text;
+        }
+    }
+    return kind;
+}
+
+/* The columns say whose it is and which; a text that says otherwise is not to be believed. */
+static audit_record *read_row(ida_ctx *c, const row_outbox *row)
+{
+    const char *rid = row->rid.text, *tenant = row->tenant_id.text, *text = row->record.text;
+    audit_record *record = audit_decode(c->pool, text, strlen(text));
+    return record && strcmp(record->rid, rid) == 0 && strcmp(record->tenant, tenant) == 0
+               ? record
+               : damaged(c, rid, tenant, text);
+}
+
+/* The oldest `share` of one company; *all 0: more of it may be left. */
+static ida_kind read_share(store *main, ida_ctx *c, const char *tenant, int share,
+                           apr_array_header_t *records, json_t *rids, int *all)
+{
+    db_result r;
+    ida_kind kind = store_read(main, c, STMT_audit_outbox_read, DB_ARGS(DB_T(tenant), DB_I(share)),
+                               &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        const row_outbox *row = DB_ROW(outbox, &r, i);
+        APR_ARRAY_PUSH(records, audit_record *) = read_row(c, row);
+        json_array_append_new(rids, json_string(row->rid.text));
+    }
+    *all = kind || r.rows < share;
+    return kind;
+}
+
+ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max,
+                                  store_audit_turns *turns, int *moved)
+{
+    const char *ids[COMPANIES];
+    int count, end, whole = turns->after[0] == '\0';
+    apr_array_header_t *records = apr_array_make(c->pool, max, sizeof(audit_record *));
+    json_t *rids = ida_json_keep(c->pool, json_array());
+    *moved = turns->more = 0;
+    ida_kind kind = next_companies(main, c, turns->after, ids, &count, &end);
+    for (int i = 0; !kind && i < count; i++) {
+        int all, share = max / count ? max / count : 1;
+        kind = read_share(main, c, ids[i], share, records, rids, &all);
+        whole = whole && all;
+    }
+    if (kind) {
         return kind;
     }
-    audit_record **records = apr_palloc(c->pool, sizeof *records * (apr_size_t)r.rows);
-    json_t *rids = ida_json_keep(c->pool, json_array());
-    for (int i = 0; i < r.rows; i++) {
-        const row_outbox *row = DB_ROW(outbox, &r, i);
-        const char *rid = row->rid.text, *tenant = row->tenant_id.text, *text = row->record.text;
-        audit_record *record = audit_decode(c->pool, text, strlen(text));
-        /* The columns say whose it is and which; a text that says otherwise is not to be believed.
-         */
-        records[i] = record && strcmp(record->rid, rid) == 0 && strcmp(record->tenant, tenant) == 0
-                         ? record
-                         : damaged(c, rid, tenant, text);
-        json_array_append_new(rids, json_string(rid));
+    turns->more = !whole || !end;
+    snprintf(turns->after, sizeof turns->after, "%s", end ? "" : ids[count - 1]);
+    if (!records->nelts) {
+        return IDA_OK;
     }
-    batch b = {.records = records, .count = r.rows};
+    batch b = {.records = (audit_record **)records->elts, .count = records->nelts};
     kind = commit(ingest, c, &b, append);
     if (!kind) {
         /* A crash before this moves the same records again, which append passes over by rid. */
         kind = store_write(main, c, STMT_audit_outbox_delete,
                            DB_ARGS(DB_T(ida_json_text(c->pool, rids))), NULL);
     }
-    *moved = kind ? 0 : r.rows;
+    *moved = kind ? 0 : records->nelts;
     return kind;
 }
 

@@ -9,11 +9,18 @@
 /* Into the outbox, inside the caller's transaction (role DB_REQUEST). */
 ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record);
 
-/* Moves up to `max` outbox records into audit.record: reads with `main`, commits with `ingest`,
- * then deletes from the outbox. *moved tells how many. Repeatable at any crash point (rid). A
- * record that cannot be decoded is moved as one with outcome "damaged" and logged: it blocks
- * nothing. */
-ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max, int *moved);
+/* Where the companies that wait in the outbox have got in taking turns; zeros: the beginning. */
+typedef struct store_audit_turns {
+    char after[72]; /* the company that was served last */
+    int more;       /* out: records may be left */
+} store_audit_turns;
+
+/* Moves up to `max` outbox records into audit.record, the oldest ones of the next companies, each
+ * of which gets the same share: reads with `main`, commits with `ingest`, then deletes from the
+ * outbox. *moved tells how many. Repeatable at any crash point (rid). A record that cannot be
+ * decoded is moved as one with outcome "damaged" and logged: it blocks nothing. */
+ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max,
+                                  store_audit_turns *turns, int *moved);
 
 /* Position of a spool segment (0 when unknown), and a batch of its records with the new position in
  * one transaction (role DB_INGEST). `torn`: how many incomplete records this batch skipped; added

@@ -321,7 +321,7 @@ sub gone_rows {
     my $gone = qr/^The directory does not show the account any more/;
     return (
         ['into a group',     add('Finance'), 'failed', $gone],
-        ['out of a group',   leave('Finance'), 'already', qr/^no member of Finance$/],
+        ['out of a group',   leave('Finance'), 'already', qr/^already absent/],
         ['templates',        act('unassignRoleTemplates'), 'already',
         qr/no role template is assigned/],
         ['licences',         act('removeLicenses'), @$licences],

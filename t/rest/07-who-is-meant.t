@@ -4,9 +4,11 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_data);
+use Idadmin::Test qw(for_each_engine json_data within);
 use Idadmin::Test::Stack ();
-use Idadmin::Test::Times qw(wall);
+use Idadmin::Test::Times qw(step wall);
+use Idadmin::Test::Webhook ();
+use Idadmin::Test::Workflows qw(act workflow);
 
 my $domain = $Idadmin::Test::Slapd::domain;
 my ($stack, $engine);
@@ -142,10 +144,81 @@ sub made_anew {
     isnt($stack->slapd->bind_code('eve.anew'), 0, 'and is out');
 }
 
+# Access that was ordered for an account that is gone by then, and made anew: neither given nor
+# taken.
+sub access_anew {
+    $stack->apply_tenant($stack->tenant_document(roleTemplates => [
+        map { { name => $_, groups => [$_] } } 'Sales team', 'Finance']));
+    done($stack->post('/v1/api/user', { firstname => 'Ada', surname => 'Anew' }), 'hired');
+    my $old   = details(upn('ada.anew'));
+    my $role  = sub { $stack->ctl_ok('role', $_[0], 'nordic', $_[1], $old->{id}) };
+    my %known = map { $_ => 1 } @{ tasks_of($old->{id}) };
+    my $fresh = sub { my ($id) = grep { !$known{$_}++ } @{ tasks_of($old->{id}) }; return $id };
+    $role->('assign', 'Sales team');
+    $stack->wait_task($fresh->());
+    $stack->worker->stop;
+    my @tasks = map { $role->(@$_); $fresh->() } ['unassign', 'Sales team'], ['assign', 'Finance'];
+    $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('ada.anew'));
+    $stack->slapd->add_user('ada.anew');
+    $stack->worker->start;
+    for my $id (@tasks) {
+        my $task = $stack->wait_task($id, states => ['attention']);
+        like($task->{error}, qr/\Q$old->{id}\E is gone, and somebody stands under its address/,
+            "$task->{type} asks a person");
+        $stack->worker->expect_log(qr/IDA0318.*$id/);
+    }
+    ok(!(grep { /ada\.anew/ } $stack->slapd->members('Finance')), 'nothing is given');
+}
+
+# An account that is made anew between two actions of a workflow: nothing is done to the new one,
+# and the task asks a person, also when another run than the one that saw it ends the task.
+sub actions_anew {
+    my $hook  = Idadmin::Test::Webhook->new;
+    my $pause = '/busy/1/503/60?anew';
+    my ($true, %go_on) = (JSON::PP::true(), continueOnError => JSON::PP::true());
+    my $wait  = sub { act(callWebhook => url => $hook->url("$pause$_[0]"),
+        secretFile => $hook->secret, allowPrivate => $true) };
+    my @actions = (act(addToGroup => group => 'Finance', %go_on),
+        act(removeFromGroup => group => 'Finance', %go_on),
+        act(setAttribute => attribute => 'office', value => 'House 2', %go_on),
+        act(transferReports => to => upn('eva.berg'), %go_on));
+    $stack->apply_tenant($stack->tenant_document(workflows => [
+        workflow('anew', 'userUpdate', $wait->(1), @actions, $wait->(2))]));
+    done($stack->post('/v1/api/user', { firstname => 'Ivy', surname => 'Anew' }), 'hired');
+    my $old   = details(upn('ivy.anew'));
+    my $asked = patch({ userPrincipalName => upn('ivy.anew'), city => 'Lund' });
+    my $id    = $asked->{json}{data}{taskId};
+    my $waits = sub { my ($number) = @_;
+        ok(within(sub { scalar(my @calls = $hook->calls("$pause$number"))
+            && $stack->task($id)->{state} eq 'queued' }), "it waits for receiver $number") };
+    $waits->(1);
+    $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('ivy.anew'));
+    $stack->slapd->add_user('ivy.anew');
+    for (1, 2) {
+        $waits->($_);
+        $stack->sql("UPDATE task SET next_at = 0 WHERE id = '$id'");
+    }
+    my $task = $stack->wait_task($id, states => ['attention']);
+    for my $at (2 .. 5) {
+        my $step = step($task, "anew/$at $actions[$at - 2]{type}");
+        is($step->{outcome}, 'failed', "$step->{name} is not done to the new account");
+        like($step->{detail},
+            qr/ID \Q$old->{id}\E is gone, and somebody stands under its address/, 'and says why');
+    }
+    is(step($task, 'anew/6 callWebhook')->{outcome}, 'done', 'the workflow goes on');
+    like($task->{error}, qr{^anew/\d.*somebody stands under its address}, 'and a person is asked');
+    is($stack->slapd->user('ivy.anew')->{physicaldeliveryofficename}, undef,
+        'the new account is as it was made');
+    $stack->worker->expect_log(qr/IDA0318.*$id/);
+    $hook->stop;
+}
+
 for_each_engine {
     ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine);
-    my @parts = ([namesakes => \&namesakes], [made_anew => \&made_anew]);
+    my @parts = ([namesakes => \&namesakes], [made_anew => \&made_anew],
+        [access_anew => \&access_anew],
+        [actions_anew => \&actions_anew]);
     subtest(@$_) for grep { !$ENV{PART} || $_->[0] eq $ENV{PART} } @parts;
     is($stack->worker->stop, 0, 'the worker ends cleanly');
     $stack->stop;

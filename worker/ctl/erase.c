@@ -8,12 +8,6 @@
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 
-static int never(void *baton)
-{
-    (void)baton;
-    return 0;
-}
-
 /* What this command cannot reach. */
 static json_t *what_stays(ctl_call *ctl, const governance_traces *traces, int in_document,
                           int compacted)
@@ -55,10 +49,10 @@ static ida_kind erase_parts(ctl_call *ctl, store *main, store *audit, store *cac
                             governance_erased *erased, governance_traces **traces, int *in_document)
 {
     const char *tenant = ctl->arguments[0];
-    int64_t moved;
+    store_audit_turns turns = {0};
     ida_kind kind = governance_erase_find(main, ctl->c, tenant, ctl->arguments[1], traces);
     /* Records on their way would come in behind the erasure. */
-    kind = kind ? kind : ingest_outbox(main, audit, ctl->c, never, NULL, &moved);
+    kind = kind ? kind : ingest_outbox(main, audit, ctl->c, 0, &turns);
     kind = kind ? kind : governance_erase_audit(audit, ctl->c, *traces, &erased->audit);
     kind = kind ? kind : governance_erase_cache(cache, ctl->c, *traces, &erased->cache);
     kind = kind ? kind

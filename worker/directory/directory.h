@@ -161,8 +161,8 @@ typedef struct directory_ops {
                                    const char *const *candidates, int candidate_count,
                                    const directory_membership **rows, int *count,
                                    directory_error *e);
-    /* DIRECTORY_ALREADY: was no member, or user or group is gone. DIRECTORY_INVALID: membership by
-     * rule. DIRECTORY_OK only after re-reading. */
+    /* DIRECTORY_ALREADY: was no member, or the group is gone. DIRECTORY_NOT_FOUND: the user is not
+     * there. DIRECTORY_INVALID: membership by rule. DIRECTORY_OK only after re-reading. */
     directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id,
                                      const char *user_id, directory_error *e);
 

@@ -179,14 +179,11 @@ directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id
 /* --- leaving --- */
 
 /* The directory said that there is no such membership. Some replica may still show it: then that is
- * not settled. */
+ * not settled. DIRECTORY_NOT_FOUND: the user is gone. */
 static directory_class surely_left(graph_call *k, const char *group_id, const char *user_id)
 {
     gathering g = gathering_in(k->pool);
     directory_class class = gather_listed(k, user_id, &g);
-    if (class == DIRECTORY_NOT_FOUND) {
-        return DIRECTORY_ALREADY; /* the user is gone */
-    }
     if (!class && apr_hash_get(g.seen, key_of(k->pool, group_id), APR_HASH_KEY_STRING)) {
         return graph_fail(k, DIRECTORY_LAG, NULL,
                           "removing the member: the group does not know the user, but the user's "
@@ -213,11 +210,11 @@ directory_class graph_remove_member(directory *d, apr_pool_t *pool, const char *
         return class;
     }
     class = graph_needs(&k, graph_write(&k, &remove, &answer), "GroupMember.ReadWrite.All", 0);
-    if (class == DIRECTORY_NOT_FOUND) {
-        class = surely_left(&k, group_id, user_id);
-        class = class == DIRECTORY_ALREADY && answer.sent_before ? DIRECTORY_OK : class;
+    if (class != DIRECTORY_NOT_FOUND) {
+        return graph_end(&k, explain(&k, group_id, class));
     }
-    return graph_end(&k, explain(&k, group_id, class));
+    class = surely_left(&k, group_id, user_id);
+    return graph_end(&k, class == DIRECTORY_ALREADY && answer.sent_before ? DIRECTORY_OK : class);
 }
 
 /* --- joining --- */

@@ -13,6 +13,10 @@
 #define CALLS_MAX 512
 #define DEPTH_MAX 4
 #define LEFT_ALONE_S 300 /* at least: a directory that killed a process */
+#define SUSPECTS_MAX 128
+/* Who has worked for so long after a death has nothing to do with it. */
+#define STEADY_MS 60000
+#define TURN_NAP_MS 50
 #define STACK_SIZE 32768 /* of the handler: the thread's own may be what overflowed */
 
 typedef struct crash_call {
@@ -21,12 +25,22 @@ typedef struct crash_call {
     ida_directory_kind directory;
 } crash_call;
 
+/* A directory in whose work a process was when it died of a signal that no thread could see. Its
+ * place is written by the supervisor alone, while there is no working process. */
+typedef struct crash_suspect {
+    atomic_int deaths; /* how many; 0: it is none (any more) */
+    char tenant[72];
+    ida_directory_kind directory;
+} crash_suspect;
+
 struct crash_note {
     char service[WORKER_NAME]; /* the name of the first; that of each later one begins with it */
     int starts;
     atomic_int signal, culprit, threads; /* culprit: 1 + the call of the thread that crashed; 0:
                                             nobody knows */
+    int64_t begun;                       /* monotonic ms */
     crash_call calls[CALLS_MAX];
+    crash_suspect suspects[SUSPECTS_MAX];
 };
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
@@ -40,6 +54,8 @@ typedef struct crash_place {
     ida_directory_kind directory;
 } crash_place;
 
+static _Atomic(crash_suspect *) served;   /* the suspect whose turn it is */
+static _Thread_local crash_suspect *turn; /* this thread's, when it serves one */
 static _Thread_local crash_call *mine;
 static _Thread_local crash_place outer[DEPTH_MAX];
 static _Thread_local int depth;
@@ -69,8 +85,124 @@ crash_note *hold_crash_note_make(void)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* A thread that was in no call blames nobody, nor does a signal that no thread could see (the
- * kernel's kill when memory is short). */
+/* --- suspects --- */
+
+static crash_suspect *suspect_of(crash_note *note, const char *tenant, ida_directory_kind where)
+{
+    for (int i = 0; i < SUSPECTS_MAX; i++) {
+        crash_suspect *s = &note->suspects[i];
+        if (s->deaths && s->directory == where && strcmp(s->tenant, tenant) == 0) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+static crash_suspect *suspect_made(crash_note *note, const crash_call *call)
+{
+    crash_suspect *s = suspect_of(note, call->tenant, call->directory);
+    for (int i = 0; !s && i < SUSPECTS_MAX; i++) {
+        if (!note->suspects[i].deaths) {
+            s = &note->suspects[i];
+            memcpy(s->tenant, call->tenant, sizeof s->tenant);
+            s->directory = call->directory;
+        }
+    }
+    return s; /* NULL: there are too many, it is none of them */
+}
+
+/* 1: a call before this one in the note is of the same directory. */
+static int is_counted(const crash_note *note, int at)
+{
+    const crash_call *call = &note->calls[at];
+    for (int i = 0; i < at; i++) {
+        const crash_call *other = &note->calls[i];
+        if (other->busy && other->directory == call->directory &&
+            strcmp(other->tenant, call->tenant) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* One more death for each directory in whose work the process was. The culprit is the one that was
+ * served alone when the process died again, or the only one that was there three times. */
+static int suspect_all(crash_note *note, int signal)
+{
+    int places = 0, often = 0, last = 0, third = 0;
+    for (int i = 0; i < CALLS_MAX; i++) {
+        crash_suspect *s = note->calls[i].busy && !is_counted(note, i)
+                               ? suspect_made(note, &note->calls[i])
+                               : NULL;
+        if (s) {
+            places++;
+            last = i;
+            often += ++s->deaths >= 3;
+            third = s->deaths >= 3 ? i : third;
+        }
+    }
+    const crash_call *alone = &note->calls[last];
+    crash_suspect *one = places == 1 ? suspect_of(note, alone->tenant, alone->directory) : NULL;
+    int found = one && one->deaths >= 2 ? last : often == 1 ? third : -1;
+    if (found >= 0) {
+        note->culprit = 1 + found;
+        note->signal = signal;
+    }
+    return places > 0;
+}
+
+int hold_crash_judge(crash_note *note, int signal, int64_t now)
+{
+    int known = note->culprit != 0;
+    for (int i = 0; now - note->begun >= STEADY_MS && i < SUSPECTS_MAX; i++) {
+        note->suspects[i].deaths = 0;
+    }
+    if (!known && !note->signal) {
+        known = suspect_all(note, signal);
+    }
+    if (note->culprit) {
+        const crash_call *call = &note->calls[note->culprit - 1];
+        crash_suspect *s = suspect_of(note, call->tenant, call->directory);
+        if (s) {
+            s->deaths = 0; /* it is held instead */
+        }
+    }
+    return known;
+}
+
+/* Waits until no other suspect is served, so that a death names this one. */
+static void take_turn(worker *w, const char *tenant, ida_directory_kind where)
+{
+    crash_suspect *s = suspect_of(shared, tenant, where);
+    while (s && s->deaths && !worker_stopping(w) &&
+           ida_monotonic(&w->env) - shared->begun < STEADY_MS) {
+        crash_suspect *none = NULL;
+        if (atomic_compare_exchange_strong(&served, &none, s)) {
+            turn = s;
+            return;
+        }
+        worker_nap(w, TURN_NAP_MS);
+    }
+}
+
+/* Its work has ended, and the process lives. */
+static void give_turn(void)
+{
+    if (turn) {
+        turn->deaths = 0;
+        turn = NULL;
+        atomic_store(&served, NULL);
+    }
+}
+
+int hold_crash_waits(const char *tenant, ida_directory_kind where)
+{
+    return shared && atomic_load(&served) && suspect_of(shared, tenant, where);
+}
+
+/* --- the next process --- */
+
+/* A thread that was in no call blames nobody. */
 static void take_suspect(worker *w, const crash_note *note)
 {
     if (note->culprit) {
@@ -88,11 +220,6 @@ static void name(const worker *w, int start, char id[static sizeof w->id])
     snprintf(id, sizeof w->id, start > 1 ? "%.*s.%d" : "%.*s", most, w->service, start);
 }
 
-int hold_crash_has_culprit(const crash_note *note)
-{
-    return note->culprit != 0;
-}
-
 void hold_crash_begins(worker *w, crash_note *note)
 {
     if (!note->starts++) {
@@ -103,6 +230,7 @@ void hold_crash_begins(worker *w, crash_note *note)
     name(w, w->starts, w->id);
     take_suspect(w, note);
     note->signal = note->culprit = note->threads = 0;
+    note->begun = ida_monotonic(&w->env);
     memset(note->calls, 0, sizeof note->calls);
     shared = note;
     struct sigaction act = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -191,6 +319,9 @@ static void is_at(const char *tenant, ida_directory_kind where)
 void hold_crash_call_begins(worker *w, const char *tenant, ida_directory_kind where)
 {
     mine = mine || !w->service[0] ? mine : place();
+    if (mine && !depth) {
+        take_turn(w, tenant, where);
+    }
     if (mine && depth < DEPTH_MAX) {
         if (depth) {
             memcpy(outer[depth].tenant, mine->tenant, sizeof outer[depth].tenant);
@@ -206,6 +337,7 @@ void hold_crash_call_ends(void)
     depth--;
     if (mine && !depth) {
         mine->busy = 0;
+        give_turn();
     } else if (mine && depth < DEPTH_MAX) {
         is_at(outer[depth].tenant, outer[depth].directory);
     }

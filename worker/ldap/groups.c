@@ -411,7 +411,10 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
     for (int attempt = 0; attempt <= LD_ATTEMPTS; attempt++) {
         directory_class class = ld_user_by_id(&k, user_id, &user);
         class = class ? class : ld_guard(&k, &user);
-        class = class ? class : group_holding(&k, group_id, &user, &group, &shows);
+        if (class) {
+            return class;
+        }
+        class = group_holding(&k, group_id, &user, &group, &shows);
         if (class == DIRECTORY_NOT_FOUND) {
             *e = (directory_error){0};
             return DIRECTORY_ALREADY;

@@ -9,7 +9,7 @@
 #include "core/queue/rehire.h"
 #include "core/store/directory.h"
 #include "worker/hold/rules.h"
-#include "worker/run/step.h"
+#include "worker/run/actions.h"
 
 void run_account_is(run *r, const char *object_id)
 {
@@ -226,6 +226,7 @@ step_end step_stranger(run *r, const run_account *of)
               of->stranger);
     r->failure = ida_printf(r->pool, "%s: %s", run_shown(r), r->step.detail);
     r->failure_unknown = 1;
+    action_meets_stranger(r);
     return STEP_ON;
 }
 
@@ -243,7 +244,8 @@ step_end step_absent(run *r)
 
 step_end step_gone(run *r, const char *why)
 {
-    step_end end = look_under_address(r);
+    step_end end = r->account->object_id ? run_cache_gone(r) : STEP_ON;
+    end = end == STEP_ON ? look_under_address(r) : end;
     if (end != STEP_ON) {
         return end;
     }

@@ -13,9 +13,10 @@
 
 /* Members of the task's progress: actions that ended badly, by step, with the text of the task's
  * failure or `true` when the run goes on (also of one that was left out because the document
- * changed); groups that actions made the person a member of, by ID; tries used up before the
- * present action. */
+ * changed); those that met somebody else under the person's address; groups that actions made the
+ * person a member of, by ID; tries used up before the present action. */
 #define ENDED "actionsEnded"
+#define STRANGER "actionsStranger"
 #define GRANTED "actionsGranted"
 #define GAVE "actionsGave" /* read by core/governance/access.c */
 #define TRIES_BEFORE "triesBefore"
@@ -116,6 +117,13 @@ static int is_bad(const ida_step *step)
 static const json_t *bad_end(const run *r, const ida_step *step)
 {
     return is_bad(step) || step->outcome == IDA_STEP_SKIPPED ? ended(r, step) : NULL;
+}
+
+/* 1: the account that it acts on is gone, and somebody else stands under its address. */
+static int met_stranger(const run *r, const ida_step *step)
+{
+    return is_bad(step) && json_object_get(json_object_get(r->progress, STRANGER),
+                                           ida_step_shown(r->pool, step)) != NULL;
 }
 
 static int is_of(const ida_step *step, const char *workflow)
@@ -231,6 +239,7 @@ void actions_begin(run *r)
             const char *shown = ida_step_shown(r->pool, step);
             forget_warnings(r, shown);
             json_object_del(json_object_get(r->progress, ENDED), shown);
+            json_object_del(json_object_get(r->progress, STRANGER), shown);
         }
     }
 }
@@ -240,8 +249,11 @@ void actions_sum_up(run *r)
     for (int i = 0; i < r->task->step_count; i++) {
         const ida_step *step = &r->task->steps[i];
         const json_t *text = bad_end(r, step);
-        if (json_is_string(
-                text)) { /* a task whose outcome is unknown says of which action that is */
+        if (met_stranger(r, step)) { /* whatever else failed: whom the task means is the question */
+            r->failure = ida_printf(r->pool, "%s: %s", ida_step_shown(r->pool, step), step->detail);
+            r->failure_unknown = 1;
+        } else if (json_is_string(text)) { /* a task whose outcome is unknown says of which action
+                                              that is */
             int unknown = step->outcome == IDA_STEP_UNKNOWN && !r->failure_unknown;
             r->failure = r->failure && !unknown ? r->failure : json_string_value(text);
             r->failure_unknown |= unknown;
@@ -300,11 +312,18 @@ const queue_workflow_news *action_waits(run *r, const char *reason)
 
 /* --- for the actions --- */
 
+void action_meets_stranger(run *r)
+{
+    if (r->step.workflow) {
+        json_object_set_new(member(r->progress, STRANGER), run_shown(r), json_true());
+    }
+}
+
 step_end action_answered(run *r, const directory_error *e)
 {
     return e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY ? STEP_ON
            : e->class == DIRECTORY_NOT_FOUND
-               ? step_fails(r, "The directory does not show the account any more.")
+               ? step_gone(r, "The directory does not show the account any more.")
                : run_fails(r, e);
 }
 

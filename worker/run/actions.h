@@ -20,6 +20,12 @@ const queue_workflow_news *action_waits(run *r, const char *reason);
 /* Failed actions as warnings and as the failure of the task. Repeatable. */
 void actions_sum_up(run *r);
 
+/* --- for worker/run/account.c --- */
+
+/* The step in hand acts on an account that is gone, and somebody else stands under its address: of
+ * an action this is kept, so that the task ends `attention` whatever comes after. */
+void action_meets_stranger(run *r);
+
 /* --- for worker/run/steps_hybrid.c --- */
 
 /* What the document says of the action that a step is; NULL: the step is none, or the document has

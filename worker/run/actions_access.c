@@ -31,9 +31,11 @@ static step_end find_group(run *r, ida_group **group)
     step_end end = run_other_account(r, &found);
     return end != STEP_ON || found
                ? end
-               : step_fails(r,
-                            "The group %s is in the directory %s, where the person has no account.",
-                            wanted, ida_directory_name((*group)->directory));
+               : step_gone(r,
+                           ida_printf(r->pool,
+                                      "The group %s is in the directory %s, where the person has "
+                                      "no account.",
+                                      wanted, ida_directory_name((*group)->directory)));
 }
 
 step_end action_add_to_group(run *r)
@@ -66,8 +68,7 @@ step_end action_add_to_group(run *r)
     case DIRECTORY_NOT_FOUND:
         return e.field ? step_fails(r, "The group %s is not in the directory any more: %s",
                                     group->name, run_why(&e))
-                       : step_fails(r, "The directory does not show the account any more: %s",
-                                    run_why(&e));
+                       : action_answered(r, &e);
     default: return run_fails(r, &e);
     }
 }
@@ -83,8 +84,11 @@ step_end action_remove_from_group(run *r)
     }
     switch (e.class) {
     case DIRECTORY_OK: return step_says(r, IDA_STEP_DONE, "removed from %s", group->name);
-    case DIRECTORY_ALREADY:
-    case DIRECTORY_NOT_FOUND: return step_says(r, IDA_STEP_ALREADY, "no member of %s", group->name);
+    case DIRECTORY_NOT_FOUND:
+        if (!e.field) {
+            return step_absent(r);
+        } /* fall through */
+    case DIRECTORY_ALREADY: return step_says(r, IDA_STEP_ALREADY, "no member of %s", group->name);
     default: return run_fails(r, &e);
     }
 }
@@ -140,7 +144,10 @@ step_end action_remove_licenses(run *r)
         return step_says(r, IDA_STEP_SKIPPED, "a directory of this kind has no licences");
     }
     if (!found) {
-        return step_says(r, IDA_STEP_SKIPPED,
+        return r->account->stranger
+                   ? step_stranger(r, r->account)
+                   : step_says(
+                         r, IDA_STEP_SKIPPED,
                          "licences are the cloud directory's, where the person has no account");
     }
     end = run_call(r, call_all_licenses, all_licenses(r), &e);

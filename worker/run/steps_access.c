@@ -249,12 +249,10 @@ static step_end give(run *r, deed *d)
                                d->stood ? "it was so before; it stays when this is taken away again"
                                         : "it is so already");
     }
-    if (e.class == DIRECTORY_NOT_FOUND) {
-        d->refused = 1;
-        return step_says(r, IDA_STEP_FAILED, "the %s is not there: %s",
-                         e.field ? "group" : "account", e.message ? e.message : "not found");
-    }
-    end = run_fails(r, &e);
+    end = e.class != DIRECTORY_NOT_FOUND ? run_fails(r, &e)
+          : e.field
+              ? step_fails(r, "the group is not there: %s", run_why(&e))
+              : step_gone(r, ida_printf(r->pool, "the account is not there: %s", run_why(&e)));
     d->refused = end == STEP_FAILED;
     return end == STEP_FAILED ? STEP_ON : end;
 }
@@ -282,6 +280,11 @@ static step_end take(run *r, deed *d)
     }
     if (e.class == DIRECTORY_OK) {
         return step_says(r, IDA_STEP_DONE, "%s", d->item->license ? "taken away" : "removed");
+    }
+    if (e.class == DIRECTORY_NOT_FOUND && !e.field) {
+        end = step_absent(r);
+        d->refused = r->step.outcome == IDA_STEP_FAILED;
+        return end;
     }
     if (e.class == DIRECTORY_ALREADY || e.class == DIRECTORY_NOT_FOUND) {
         return step_says(r, IDA_STEP_ALREADY, "it was gone already");

@@ -19,6 +19,9 @@
 static step_end wait_for_it(run *r, const char *what)
 {
     int64_t since = run_last_write(r), waited = ida_now(&r->w->env) - since;
+    if (waited >= SYNCHRONISATION_MS && r->account->stranger) {
+        return step_gone(r, what);
+    }
     if (waited >= SYNCHRONISATION_MS) {
         return step_fails(r,
                           "%s after %lld minutes: see whether the synchronisation between the "
@@ -197,12 +200,14 @@ static step_end await_return(run *r, int found, const ida_update *update)
 
 static step_end follow(run *r, int found, int enabled)
 {
-    directory_error e = {.class = DIRECTORY_NOT_FOUND};
+    directory_error e;
     step_end end = found ? switch_there(r, enabled, &e) : STEP_ON;
     if (end != STEP_ON) {
         return end;
     }
-    return e.class == DIRECTORY_NOT_FOUND
+    return found && e.class == DIRECTORY_NOT_FOUND ? step_absent(r)
+           : !found && r->other.stranger           ? step_stranger(r, &r->other)
+           : !found
                ? step_says(r, IDA_STEP_ALREADY, "the other directory has no account of this person")
            : e.class == DIRECTORY_ELSEWHERE
                ? step_says(r, IDA_STEP_SKIPPED,

@@ -22,6 +22,7 @@ typedef struct profile {
     const unsigned char *photo; /* NULL: none */
     size_t photo_len;
     const char *photo_type;
+    int photo_left;         /* it was given, and is not in the store any more */
     const char *manager_id; /* whom that address meant when it was asked for; NULL: not known */
 } profile;
 
@@ -44,6 +45,7 @@ static step_end read_profile(run *r, profile *p)
                                                       person.photo,
                                                       person.photo_len,
                                                       person.photo_type,
+                                                      0,
                                                       NULL}
                                           : (profile){update.manager_given,
                                                       update.photo_given,
@@ -51,8 +53,10 @@ static step_end read_profile(run *r, profile *p)
                                                       update.photo,
                                                       update.photo_len,
                                                       update.photo_type,
+                                                      0,
                                                       NULL};
     p->manager_id = ida_json_string(stored, "managerId");
+    p->photo_left = json_is_true(json_object_get(stored, IDA_PHOTO_LEFT));
     return STEP_ON;
 }
 
@@ -344,6 +348,11 @@ step_end step_set_photo(run *r)
     step_end end = read_profile(r, &p);
     if (end != STEP_ON) {
         return end;
+    }
+    if (p.photo_left) {
+        run_warn(r, "The photo was not set: it left the store because the task had failed long "
+                    "ago. Send it again with a change of the user.");
+        return step_says(r, IDA_STEP_SKIPPED, "the photo is not in the store any more");
     }
     if (!p.photo_given) {
         return step_says(r, IDA_STEP_SKIPPED, "no photo was given");

@@ -226,12 +226,8 @@ static step_end changed(run *r, changes *ch, directory_class class)
 
 static step_end gone(run *r)
 {
-    step_end end = run_cache_gone(r);
-    if (end == STEP_ON) {
-        say_sent(r, 0);
-        end = step_gone(r, "The directory has no such account any more.");
-    }
-    return end;
+    say_sent(r, 0);
+    return step_gone(r, "The directory has no such account any more.");
 }
 
 /* The step ends for good, and an earlier try, or a part of this one, may have enabled the account:
@@ -316,6 +312,9 @@ static step_end join(run *r, const char *id, const char *name, given_back *b)
         }
         note(e.class == DIRECTORY_OK ? b->added : b->had, name);
         return STEP_ON;
+    }
+    if (e.class == DIRECTORY_NOT_FOUND && !e.field) {
+        return gone(r);
     }
     end = run_fails(r, &e);
     if (e.class == DIRECTORY_NOT_FOUND || end == STEP_FAILED) {

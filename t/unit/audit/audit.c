@@ -231,8 +231,10 @@ static void test_outbox(store *main, store *ingest)
 {
     int moved, sum = 0;
     int64_t count;
+    store_audit_turns turns = {0};
     const audit_row *rows;
-    is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &moved), IDA_OK, "an empty outbox");
+    is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &turns, &moved), IDA_OK,
+           "an empty outbox");
     is_int(moved, 0, "moves nothing");
     const char *first = NULL, *again = NULL;
     for (int i = 0; i < 25; i++) {
@@ -244,9 +246,10 @@ static void test_outbox(store *main, store *ingest)
         is_int(store_audit_add(main, fresh(), a), IDA_OK, "into the outbox");
     }
     do {
-        is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &moved), IDA_OK, "drained");
+        is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &turns, &moved), IDA_OK,
+               "drained");
         sum += moved;
-    } while (moved);
+    } while (turns.more);
     is_int(sum, 25, "all moved");
     is_int(broken(main, "contoso", &count, NULL), 0, "the chain is whole");
     is_int(count, 20, "20 records of one tenant");
@@ -258,7 +261,7 @@ static void test_outbox(store *main, store *ingest)
     again = first;
     sql(main, "INSERT INTO audit_outbox (rid, tenant_id, record) VALUES ('%026d', 'contoso', '%s')",
         0, again);
-    is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &moved), IDA_OK,
+    is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &turns, &moved), IDA_OK,
            "a record met before");
     is_int(moved, 1, "leaves the outbox");
     is_int(total(main, "contoso", (store_audit_filter){0}, &rows), 20, "and is not there twice");
@@ -272,7 +275,7 @@ static void test_outbox(store *main, store *ingest)
     is_int(store_audit_add(main, fresh(), record("contoso", "behind")), IDA_OK,
            "a good one behind them");
     complaints = 0;
-    is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &moved), IDA_OK,
+    is_int(store_audit_drain_outbox(main, ingest, fresh(), 10, &turns, &moved), IDA_OK,
            "poison is drained");
     is_int(moved, 3, "with what stands behind it");
     is_int(complaints, 2, "and logged");
@@ -309,6 +312,39 @@ static void test_outbox(store *main, store *ingest)
     is_int(total(main, "contoso", (store_audit_filter){.from = base + 1000, .to = base + 3000},
                  &rows),
            2, "times from inclusive, to exclusive");
+}
+
+/* Companies take turns, whoever came first and however many there are: 40 are more than one batch
+ * has room for. */
+static void test_turns(store *main, store *ingest)
+{
+    enum { MANY = 40, EACH = 6 };
+    store_audit_turns turns = {0};
+    int moved, batches = 0, served = 0, sum = 0;
+    for (int i = 0; i < MANY * EACH; i++) {
+        audit_record *a = record(ida_printf(pool, "turn-%02d", i / EACH), "hr");
+        a->rid = ida_printf(pool, "turn%022d", i);
+        is_int(store_audit_add(main, fresh(), a), IDA_OK, "into the outbox");
+    }
+    do {
+        is_int(store_audit_drain_outbox(main, ingest, fresh(), 80, &turns, &moved), IDA_OK,
+               "drained");
+        sum += moved;
+        if (++batches == 3) {
+            for (int i = 0; i < MANY; i++) {
+                const audit_row *rows;
+                served += total(ingest, ida_printf(pool, "turn-%02d", i), (store_audit_filter){0},
+                                &rows) > 0;
+            }
+        }
+    } while (turns.more && batches < 100);
+    is_int(served, MANY, "after one round each company was served");
+    is_int(sum, MANY * EACH, "in the end all of them wholly");
+    for (int i = 0; i < MANY; i++) {
+        int64_t count = 0;
+        is_int(broken(ingest, ida_printf(pool, "turn-%02d", i), &count, NULL), 0, "a whole chain");
+        is_int(count, EACH, "of all its records");
+    }
 }
 
 static void test_spool(store *main, store *ingest)
@@ -505,6 +541,7 @@ int main(void)
         store *main_store = store_with_key(dsn, DB_REQUEST),
               *ingest = store_with_key(dsn, DB_INGEST);
         test_outbox(main_store, ingest);
+        test_turns(main_store, ingest);
         test_spool(main_store, ingest);
         test_manipulation(main_store, ingest);
         test_retention(main_store, ingest);

@@ -388,6 +388,41 @@ static void storage(void)
            "{\"time\":\"12:00\",\"userPrincipalName\":\"eva@x.example\"}", "what a delete stores");
 }
 
+/* A body of these members beside the names, and what of it is stored, in bytes. Letters outside
+ * ASCII, quotes and slashes are not written longer than they were sent; the new values of an update
+ * stand in a member of their own. */
+static void stored_bytes(const char *members, const char *name)
+{
+    ida_create now;
+    ida_update change = {0};
+    ida_ctx *c = fresh();
+    const char *sent = apr_pstrcat(pool, "{\"firstname\":\"Åsa\",\"surname\":\"Öberg\",", members,
+                                   "}", NULL);
+    ida_payload_create(c, &cloud, body_of(sent), &now);
+    const char *kept = ida_json_text(pool, ida_create_to_json(pool, &now));
+    ok(!c->faults && strlen(kept) <= strlen(sent), "%s: a creation of %zu bytes is stored in %zu",
+       name, strlen(sent), strlen(kept));
+    c = fresh();
+    sent = apr_pstrcat(pool, "{\"userPrincipalName\":\"asa.oberg@x.example\",", members, "}", NULL);
+    ida_payload_update(c, body_of(sent), &change);
+    kept = ida_json_text(pool, ida_update_to_json(pool, &change));
+    ok(!c->faults && strlen(kept) <= strlen(sent) + strlen(",\"values\":{}"),
+       "%s: an update of %zu bytes is stored in %zu", name, strlen(sent), strlen(kept));
+}
+
+static void size(void)
+{
+    static const char letters[] = "Ünïcödé Отдел 部門 \\\"x\\\" a/b";
+    const char *texts = apr_psprintf(pool,
+                                     "\"accountEnabled\":true,\"department\":\"%s\",\"jobTitle\":"
+                                     "\"%s\",\"company\":\"%s\"",
+                                     letters, letters, letters);
+    stored_bytes(texts, "texts");
+    stored_bytes(apr_pstrcat(pool, texts, ",", photo_bytes(jpeg, sizeof jpeg), NULL),
+                 "a small photo");
+    stored_bytes(apr_pstrcat(pool, texts, ",", photo_of(4194304), NULL), "the largest photo");
+}
+
 /* What each directory is told not to keep, by the words of its warning; NULL: nothing. */
 static void keeping(void)
 {
@@ -441,6 +476,7 @@ int main(void)
     photos();
     deletes();
     storage();
+    size();
     keeping();
     return done();
 }

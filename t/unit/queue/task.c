@@ -1,5 +1,6 @@
 /* The queue as callers see it, on both engines: seats, names, listing, moving, cancelling,
  * retrying; exact under concurrency. */
+#include "core/model/payload.h"
 #include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -474,6 +475,50 @@ static int has_photo(const ida_task *t)
     return now && strstr(now->payload, "profilePhoto") != NULL;
 }
 
+/* As a run does it: the photo is set, then something else fails, in one transaction. */
+static ida_kind set_then_fail(store *to, ida_ctx *c, void *baton)
+{
+    const ida_task *run = baton;
+    ida_step photo = {0};
+    for (int i = 0; i < run->step_count; i++) {
+        photo = strcmp(run->steps[i].name, "setPhoto") == 0 ? run->steps[i] : photo;
+    }
+    photo.outcome = IDA_STEP_DONE;
+    ida_kind kind = queue_step(to, c, run, &photo, NULL, NULL);
+    return kind ? kind : queue_finish(to, c, run, IDA_FAILED, "no", NULL, NULL);
+}
+
+/* A photo that is set is not needed again; one that waits for another try leaves in the end, and
+ * the next try is told. */
+static void test_photo_of_failed(void)
+{
+    ida_task *one, *two;
+    int left = -1;
+    ok(!with_photo(fresh(), "photo.set@corp.example", &one), "with a photo");
+    ida_task *run = claim_at(s, "w", due, NULL);
+    ok(run && !store_transaction(s, fresh(), set_then_fail, run), "set, and then failed");
+    ok(!has_photo(one), "the photo is gone");
+    is_int(queue_task_retry(s, fresh(), "small", one->id), IDA_OK, "it may be tried again");
+    run = claim_at(s, "w", due, NULL);
+    ok(run && !queue_finish(s, fresh(), run, IDA_DONE, NULL, NULL, NULL), "done");
+
+    ok(!with_photo(fresh(), "photo.waits@corp.example", &two), "another");
+    run = claim_at(s, "w", due, NULL);
+    ok(run && !queue_finish(s, fresh(), run, IDA_FAILED, "no", NULL, NULL),
+       "failed before its photo was set");
+    is_int(queue_retain_photos(s, fresh(), "small", test_now_ms, 10, &left), IDA_OK, "soon");
+    ok(left == 0 && has_photo(two), "its photo waits");
+    is_int(queue_retain_photos(s, fresh(), "small", test_now_ms + 1, 10, &left), IDA_OK, "later");
+    const ida_task *now = get_task(s, two);
+    ok(left == 1 && now && !strstr(now->payload, "profilePhoto") &&
+           strstr(now->payload, IDA_PHOTO_LEFT),
+       "it leaves, which the payload tells");
+    is_int(queue_retain_photos(s, fresh(), "small", test_now_ms + 1, 10, &left), IDA_OK, "again");
+    is_int(left, 0, "once");
+    is_int(queue_task_retry(s, fresh(), "small", two->id), IDA_OK, "it may be tried again");
+    is_int(queue_task_cancel(s, fresh(), "small", two->id), IDA_OK, "cancelled");
+}
+
 /* Photos of what is queued have a budget, and leave with the task. */
 static void test_photos(void)
 {
@@ -516,6 +561,7 @@ int main(void)
         add_tenant("race", "\"seatLimit\":15,");
         add_tenant("small", "\"queuedMegabytes\":1,");
         test_photos();
+        test_photo_of_failed();
         test_seats();
         test_seat_at_the_end();
         test_names();

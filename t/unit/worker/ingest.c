@@ -1,8 +1,11 @@
-/* The spool under the hands of somebody who runs as httpd: locks held, segments without end.
- * Ingestion goes on, or it is told, and the telling has a bound. Clocks are set by hand. */
+/* The spool under the hands of somebody who runs as httpd: locks held, segments without end; the
+ * outbox under a flood of one company's records. Ingestion goes on, or it is told, and the telling
+ * has a bound. Clocks are set by hand. */
 #include "t/unit/setup.h"
 
 #include "t/unit/store_setup.h"
+
+#include "core/store/rows.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -17,6 +20,7 @@
 
 static worker w;
 static store *s, *audit;
+static store_audit_turns turns;
 static int64_t clock_ms = 1000;
 static const char *spool;
 static int told[2]; /* IDA0413, IDA0414 */
@@ -40,7 +44,7 @@ static void count_log(void *baton, ida_level level, const char *id, const char *
 static int pass(int seconds)
 {
     clock_ms += seconds * 1000;
-    return housekeep_ingest(&w, s, audit, pool);
+    return housekeep_ingest(&w, s, audit, pool, &turns);
 }
 
 /* A segment of the minute `ago` with an honest record, not yet taken. */
@@ -181,6 +185,65 @@ static void endless(void)
     ok(access(path, F_OK) != 0, "after some more it is gone");
 }
 
+#define FLOOD 9000 /* records: more than one pass takes */
+
+static int64_t outbox(const char *tenant)
+{
+    db_result r;
+    is_int(store_read(s, fresh(), STMT_audit_outbox_read, DB_ARGS(DB_T(tenant), DB_I(2 * FLOOD)),
+                      &r),
+           IDA_OK, tenant);
+    return r.rows;
+}
+
+static struct crowd {
+    const char *tenant;
+    int count, put;
+} crowd;
+
+static ida_kind put_crowd(store *to, ida_ctx *c, void *baton)
+{
+    audit_record *record = audit_make(c, crowd.tenant, "workflow");
+    ida_kind kind = IDA_OK;
+    (void)baton;
+    record->actor = "worker";
+    record->action = "task.step";
+    record->outcome = "ok";
+    for (int i = 0; !kind && i < crowd.count; i++) {
+        record->rid = ida_printf(c->pool, "%s%020d", crowd.tenant, crowd.put + i);
+        kind = store_audit_add(to, c, record);
+    }
+    return kind;
+}
+
+static void put(const char *tenant, int count)
+{
+    crowd = (struct crowd){tenant, count, crowd.put + crowd.count};
+    is_int(store_transaction(s, fresh(), put_crowd, NULL), IDA_OK, tenant);
+}
+
+/* Behind a flood of one company's records others wait for one batch, and httpd's for one pass. */
+static void flood(void)
+{
+    put("a-flood", FLOOD);
+    put("zealous", 3);
+    honest(0);
+    is_int(pass(1), 0, "a pass");
+    is_int(outbox("zealous"), 0, "the other company's records have got in");
+    is_int(waiting(), 0, "httpd's too");
+    int64_t left = outbox("a-flood");
+    ok(left > 0 && left < FLOOD && turns.more,
+       "while %" APR_INT64_T_FMT " records of the flood still wait", left);
+    put("zealous", 3);
+    pass(1);
+    is_int(outbox("zealous"), 0, "they need not be there first");
+    for (int i = 0; i < 10 && turns.more; i++) {
+        pass(0);
+    }
+    is_int(outbox("a-flood"), 0, "the flood gets in as well");
+    ok(!turns.more, "which is known");
+}
+
 static void test_engine(int engine)
 {
     const char *name, *dsn = store_upgraded(engine, &name);
@@ -194,6 +257,7 @@ static void test_engine(int engine)
     reader_lock();
     held_segment();
     endless();
+    flood();
     store_disconnect(s);
     store_disconnect(audit);
 }
