@@ -2,6 +2,7 @@
  * this writer serves; children introduce themselves. Must not know what is written. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,6 +71,8 @@ static void look_at_strangers(loop *l)
         stranger *one = &l->strangers[i];
         if (child_at(l, one->process)) {
             admit(l, one->end, one->process);
+        } else if (kill(one->process, 0) != 0 && errno == ESRCH) {
+            wire_close(&one->end); /* a child, perhaps, that has ended meanwhile */
         } else if (ida_monotonic(&l->w->env) - one->since < STRANGER_MS) {
             l->strangers[kept++] = *one;
         } else {

@@ -329,16 +329,20 @@ sub graceful {
 
 # Process ids of the serving children.
 sub children {
-    my ($self) = @_;
+    my ($self, $what) = @_;
+    $what //= qr/^(?!idadmin-writer$)/;
     my @children;
     for my $file (glob '/proc/[0-9]*/stat') {
         open my $in, '<', $file or next;
-        my ($pid, $state, $parent) = (<$in> // '') =~ /^(\d+) \(.*\) (\S) (\d+)/ or next;
-        push @children, $pid if $parent == $self->{pid} && $state ne 'Z';
+        my ($pid, $name, $state, $parent) = (<$in> // '') =~ /^(\d+) \((.*)\) (\S) (\d+)/ or next;
+        push @children, $pid if $parent == $self->{pid} && $state ne 'Z' && $name =~ $what;
     }
     @children = sort { $a <=> $b } @children;
     return @children;
 }
+
+# Process ids of the writers: of each generation one that serves and one that stands by.
+sub writers { my ($self) = @_; return $self->children(qr/^idadmin-writer$/) }
 
 # kill -9 (or another signal) for one child, at random unless named; returns its process id.
 sub kill_child {
