@@ -40,7 +40,7 @@ typedef struct process {
 typedef struct generation {
     int used, number, retired;
     int introductions[2]; /* the writers' end, the children's */
-    int settings;
+    int settings, beat;
     uid_t user;
     process process[2];
     int serving; /* which of them */
@@ -91,28 +91,28 @@ static void forget(generation *g)
         wire_close(&g->introductions[i]);
     }
     wire_close(&g->settings);
+    wire_close(&g->beat);
     g->used = g->process[0].proc.pid || g->process[1].proc.pid;
 }
 
 /* --- a process --- */
 
-/* Between fork and exec: nothing that may lock. The three ends first go where they do not stand in
- * each other's way. */
+/* Between fork and exec: nothing that may lock. The ends first go where they do not stand in each
+ * other's way. */
 static void become_writer(const generation *g, int control)
 {
-    const int from[] = {control, g->introductions[0], g->settings};
-    const int to[] = {WRITER_CONTROL, WRITER_INTRODUCTIONS, WRITER_SETTINGS};
-    int high[3];
-    for (int i = 0; i < 3; i++) {
+    const int from[] = {control, g->introductions[0], g->settings, g->beat};
+    int high[sizeof from / sizeof *from];
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
         high[i] = fcntl(from[i], F_DUPFD, 64);
     }
-    for (int i = 0; i < 3; i++) {
-        dup2(high[i], to[i]); /* and is inherited */
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
+        dup2(high[i], WRITER_CONTROL + (int)i); /* and is inherited */
     }
     int nothing = open("/dev/null", O_RDWR);
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
-    syscall(SYS_close_range, WRITER_SETTINGS + 1, ~0U, 0);
+    syscall(SYS_close_range, WRITER_END, ~0U, 0);
     char *const words[] = {program, NULL};
     char *const none[] = {NULL};
     execve(program, words, none);
@@ -271,13 +271,16 @@ static generation *make_generation(apr_pool_t *pool, server_rec *s, const writer
         return NULL;
     }
     memset(g, 0, sizeof *g);
-    g->introductions[0] = g->introductions[1] = g->settings = -1;
+    g->introductions[0] = g->introductions[1] = g->settings = g->beat = -1;
     g->user = user->name ? user->uid : geteuid();
     ap_mpm_query(AP_MPMQ_GENERATION, &g->number);
     g->settings = make_settings(pool, s, user);
-    if (g->settings < 0 || wire_pair(SOCK_SEQPACKET, g->introductions) != 0) {
+    g->beat = memfd_create("idadmin-writer-beat", MFD_CLOEXEC);
+    if (g->settings < 0 || g->beat < 0 || ftruncate(g->beat, WRITER_BEAT_BYTES) != 0 ||
+        wire_pair(SOCK_SEQPACKET, g->introductions) != 0) {
         ap_log_error(APLOG_MARK, APLOG_ERR, errno, s, "IDA0255: a writer cannot be prepared");
         wire_close(&g->settings);
+        wire_close(&g->beat);
         return NULL;
     }
     g->used = 1;
@@ -347,6 +350,7 @@ void writers_child_init(void)
         }
         if (g->used) {
             wire_close(&g->settings);
+            wire_close(&g->beat);
             wire_close(&g->introductions[0]);
         }
         if (g->used && g != current) {

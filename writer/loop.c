@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "writer/writer.h"
@@ -13,6 +15,7 @@
 #define STRANGERS_MAX 64     /* who were faster than their parent's word */
 #define STRANGER_MS 2000
 #define TICK_MS 1000
+#define STILL_MS 10000 /* who serves and does not move for so long is ended by the other one */
 #define CONNECTIONS_MAX 2048 /* of all children: threads and descriptors are bounded by it */
 
 typedef struct stranger {
@@ -25,6 +28,9 @@ typedef struct loop {
     writer *w;
     int control, introductions, active; /* active: pidfd of whom we stand by for; -1: we serve */
     int serving, retired, orphan;
+    _Atomic uint64_t *beat; /* moved by who serves */
+    uint64_t seen;
+    int64_t seen_at;
     pid_t children[CHILDREN_MAX];
     int child_count;
     stranger strangers[STRANGERS_MAX];
@@ -109,6 +115,34 @@ static void take_introduction(loop *l)
     }
 }
 
+/* Stopped, or hanging: its children wait, and its end would let us serve. */
+static void watch_active(loop *l)
+{
+    uint64_t beat = atomic_load(l->beat);
+    int64_t now = ida_monotonic(&l->w->env);
+    if (beat != l->seen || !l->seen_at) {
+        l->seen = beat;
+        l->seen_at = now;
+    } else if (now - l->seen_at >= STILL_MS) {
+        ida_log(&l->w->env, IDA_LOG_ERROR, "IDA0235",
+                "the writer has stood still for %lld s and is ended; the one that stands by goes "
+                "on",
+                (long long)(now - l->seen_at) / 1000);
+        syscall(SYS_pidfd_send_signal, l->active, SIGKILL, NULL, 0);
+    }
+}
+
+static void tick(loop *l)
+{
+    connections_comfort();
+    look_at_strangers(l);
+    if (l->serving) {
+        atomic_fetch_add(l->beat, 1);
+    } else if (l->active >= 0) {
+        watch_active(l);
+    }
+}
+
 static void serve_from_now_on(loop *l)
 {
     wire_close(&l->active);
@@ -175,6 +209,12 @@ int loop_run(writer *w)
     }
     *l = (loop){
         .w = w, .control = WRITER_CONTROL, .introductions = WRITER_INTRODUCTIONS, .active = -1};
+    l->beat = mmap(NULL, WRITER_BEAT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, WRITER_BEAT, 0);
+    close(WRITER_BEAT);
+    if (l->beat == MAP_FAILED) {
+        free(l);
+        return 1;
+    }
     int64_t ticked = ida_monotonic(&w->env);
     while (!is_done(l)) {
         struct pollfd fds[] = {{l->control, POLLIN, 0},
@@ -193,8 +233,7 @@ int loop_run(writer *w)
         }
         if (ida_monotonic(&w->env) - ticked >= TICK_MS) {
             ticked = ida_monotonic(&w->env);
-            connections_comfort();
-            look_at_strangers(l);
+            tick(l);
         }
     }
     ida_log(&w->env, IDA_LOG_INFO, NULL, "the writer ends");

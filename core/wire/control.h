@@ -18,7 +18,9 @@ typedef struct wire_control {
     int32_t process;
 } wire_control;
 
-/* Descriptors that a writer is started with. */
-enum { WRITER_CONTROL = 3, WRITER_INTRODUCTIONS = 4, WRITER_SETTINGS = 5 };
+/* Descriptors that a writer is started with. Both writers of a generation have the beat: memory of
+ * which the one that serves moves the first number, so that the other one sees it stand still. */
+enum { WRITER_CONTROL = 3, WRITER_INTRODUCTIONS, WRITER_SETTINGS, WRITER_BEAT, WRITER_END };
+#define WRITER_BEAT_BYTES 4096
 
 #endif
