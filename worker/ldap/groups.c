@@ -199,7 +199,15 @@ static directory_class gather_primary(ld_call *k, gathering *g, const directory_
 typedef struct elsewhere {
     gathering *g;
     const directory_user *user;
+    const char *gid; /* of the user's own entry, escaped; NULL: none */
 } elsewhere;
+
+static void add_retained(gathering *g, const char *id, const char *name, const char *why)
+{
+    *(directory_membership *)apr_array_push(g->rows) = (directory_membership){
+        .group_id = apr_pstrdup(g->pool, id), .group_name = apr_pstrdup(g->pool, name),
+        .retained = why};
+}
 
 /* "(host,login,domain)" with this login, in any case. */
 static int triple_names(const ld_attribute *a, const char *login)
@@ -222,7 +230,18 @@ static directory_class take_elsewhere(const ld_entry *entry, apr_pool_t *pool, v
     const directory *d = g->d;
     const char *id = ld_id_text(d->dialect, pool, entry), *name = ld_text(pool, entry, "cn"),
                *key = ld_dn_key(pool, entry->dn), *why = NULL;
-    if (!id || !key || apr_hash_get(g->seen, id, APR_HASH_KEY_STRING)) {
+    int seen = id && apr_hash_get(g->seen, id, APR_HASH_KEY_STRING);
+    if (!id || !key) {
+        return DIRECTORY_OK;
+    }
+    if (e->gid && ld_holds(entry, "objectClass", "posixGroup") &&
+        ld_holds(entry, "gidNumber", e->gid)) {
+        /* A row of its own beside that of a memberUid, which can be taken away. */
+        add_retained(g, seen ? "gidNumber" : id, name ? name : entry->dn,
+                     "the group of the account's own gidNumber, which this service does not change");
+        return DIRECTORY_OK;
+    }
+    if (seen) {
         return DIRECTORY_OK;
     }
     if (ld_holds(entry, "objectClass", "organizationalRole")) {
@@ -237,44 +256,55 @@ static directory_class take_elsewhere(const ld_entry *entry, apr_pool_t *pool, v
         why = outside(d, pool, key);
     }
     if (why) {
-        directory_membership *row = apr_array_push(g->rows);
-        *row = (directory_membership){.group_id = apr_pstrdup(g->pool, id),
-                                      .group_name = apr_pstrdup(g->pool, name ? name : entry->dn),
-                                      .retained = why};
-        apr_hash_set(g->seen, row->group_id, APR_HASH_KEY_STRING, row->group_id);
+        add_retained(g, id, name ? name : entry->dn, why);
+        id = apr_pstrdup(g->pool, id);
+        apr_hash_set(g->seen, id, APR_HASH_KEY_STRING, id);
     }
     return DIRECTORY_OK;
 }
 
-/* Groups outside groupBase and entries of other kinds that name the user: this service leaves them
- * alone, and says so. What our account may not see stays unsaid; the doctor counts such entries. */
+/* The number of the primary group as a value of a filter; NULL: the user's entry has none. */
+static directory_class own_gid(ld_call *k, const directory_user *user, const char **gid)
+{
+    static const char *const attributes[] = {"gidNumber", NULL};
+    const ld_entry *own;
+    directory_class class = ld_read(k, user->dn, attributes, "read the user's gidNumber", &own);
+    const char *number = own ? ld_text(k->pool, own, attributes[0]) : NULL;
+    *gid = number ? ld_filter_text(k->pool, number) : NULL;
+    return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+}
+
+/* Groups outside groupBase, the group of the user's gidNumber and entries of other kinds that name
+ * the user: this service leaves them alone, and says so. What our account may not see stays unsaid; the doctor counts such entries. */
 static directory_class gather_elsewhere(ld_call *k, gathering *g, const directory_user *user)
 {
     static const char *const attributes[] = {"objectClass",       "cn",        "roleOccupant",
-                                             "nisNetgroupTriple", "entryUUID", NULL};
+                                             "nisNetgroupTriple", "entryUUID", "gidNumber", NULL};
     const ld_dialect *t = k->d->dialect;
-    elsewhere e = {g, user};
+    elsewhere e = {g, user, NULL};
     if (!t->elsewhere || !k->d->root) {
         return DIRECTORY_OK;
     }
+    directory_class class = own_gid(k, user, &e.gid);
+    const char *by_gid = e.gid ? apr_pstrcat(k->pool, "(&(objectClass=posixGroup)(gidNumber=", e.gid,
+                                             "))", NULL)
+                               : "";
     const ld_query query = {.base = apr_pstrdup(k->pool, k->d->root),
                             .scope = LDAP_SCOPE_SUBTREE,
                             .attributes = attributes,
                             .phase = LD_READ,
                             .doing = "look for other memberships",
                             .filter = apr_pstrcat(k->pool, "(|(&", t->group_filter,
-                                                  names_user(k, user), ")", t->elsewhere, ")",
-                                                  NULL)};
-    directory_class class = every_page(k, &query, take_elsewhere, &e);
+                                                  names_user(k, user), ")", t->elsewhere, by_gid,
+                                                  ")", NULL)};
+    class = class ? class : every_page(k, &query, take_elsewhere, &e);
     if (class == DIRECTORY_TRANSIENT) {
         return class;
     }
     if (class) {
-        *(directory_membership *)apr_array_push(g->rows) = (directory_membership){
-            .group_id = "elsewhere",
-            .group_name = "groups outside groupBase",
-            .retained = apr_pstrcat(g->pool, "were not looked at: ",
-                                    k->e->message ? k->e->message : "", NULL)};
+        add_retained(g, "elsewhere", "groups outside groupBase",
+                     apr_pstrcat(g->pool, "were not looked at: ",
+                                 k->e->message ? k->e->message : "", NULL));
         *k->e = (directory_error){0};
     }
     return DIRECTORY_OK;
