@@ -266,7 +266,7 @@ async function requests({ company, query, signal }) {
       { label: t('request.service'), cell: (one) => bdi(one.service) },
       { label: t('tasks.state'), cell: (one) => [pill(word('request.state', one.state), ...STATES[one.state]),
         one.takenAwayAt && el('small', { class: 'muted under' },
-          t('request.takenAway', { at: when(one.takenAwayAt) })),
+          rich('request.takenAway', { at: when(one.takenAwayAt) })),
         one.taskId && company.can('tasks.read') && [' ',
           el('a', { href: href('task', one.taskId) }, t('task.open'))]] },
       { label: t('request.since'), cell: (one) => when(one.requestedAt, 'day') },

@@ -36,7 +36,8 @@ static int same(const char *a, const char *b)
 static void add_addresses(cache_census *n, const cache_person *person)
 {
     int further = cache_item_count(person->addresses);
-    const char **values = apr_palloc(n->addresses->pool, (apr_size_t)(further + 1) * sizeof *values);
+    const char **values = apr_palloc(n->addresses->pool,
+                                     (apr_size_t)(further + 1) * sizeof *values);
     cache_item_read(n->addresses->pool, person->addresses, values, further);
     for (int i = 0; i < further; i++) {
         APR_ARRAY_PUSH(n->addresses, const char *) = values[i];

@@ -173,8 +173,9 @@ static const char *number(apr_pool_t *pool, int64_t value)
 /* Of what is shown, then of the further addresses: those come last, because the text is cut. */
 static const char *search_key(apr_pool_t *pool, const char *const *fields)
 {
-    static const int shown[] = {CACHE_USER_display_name, CACHE_USER_given_name, CACHE_USER_surname,
-                                CACHE_USER_upn,          CACHE_USER_mail,       CACHE_USER_job_title,
+    static const int shown[] = {CACHE_USER_display_name, CACHE_USER_given_name,
+                                CACHE_USER_surname,      CACHE_USER_upn,
+                                CACHE_USER_mail,         CACHE_USER_job_title,
                                 CACHE_USER_department,   CACHE_USER_company,
                                 CACHE_USER_employee_id};
     const int texts = (int)(sizeof shown / sizeof *shown),

@@ -186,7 +186,7 @@ typedef struct cache_census {
     int64_t change, before;
     const char **ids, **upns, **anchors;
     int count, upn_count, anchor_count, two;
-    const char *list[3]; /* ids, upns, anchors as JSON */
+    const char *list[3];           /* ids, upns, anchors as JSON */
     apr_array_header_t *addresses; /* UPNs and further ones that come, go or change */
 } cache_census;
 

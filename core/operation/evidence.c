@@ -464,9 +464,8 @@ static ida_kind find_heirs(dossier *d)
     }
     if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
         ida_ctx_clear(d->c);
-        kind = kind == IDA_CONFLICT
-                   ? cache_carriers(d->s, d->c, d->tenant, address, &rows, &count)
-                   : IDA_OK;
+        kind = kind == IDA_CONFLICT ? cache_carriers(d->s, d->c, d->tenant, address, &rows, &count)
+                                    : IDA_OK;
     }
     for (int i = 0; !kind && i < count; i++) {
         int is_own = 0;

@@ -101,7 +101,7 @@ static const ida_param create_members[] = {
 
 static ida_kind check_create(ida_call *call)
 {
-    static const ida_new_key as = {"username", "accessLevel", "label", "expires", "rateLimit",
+    static const ida_new_key as = {"username", "accessLevel", "label", "expires",  "rateLimit",
                                    "from",     "scopes",      NULL,    "decisions"};
     ida_ctx *c = call->c;
     key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);

@@ -204,9 +204,10 @@ typedef struct elsewhere {
 
 static void add_retained(gathering *g, const char *id, const char *name, const char *why)
 {
-    *(directory_membership *)apr_array_push(g->rows) = (directory_membership){
-        .group_id = apr_pstrdup(g->pool, id), .group_name = apr_pstrdup(g->pool, name),
-        .retained = why};
+    *(directory_membership *)apr_array_push(
+        g->rows) = (directory_membership){.group_id = apr_pstrdup(g->pool, id),
+                                          .group_name = apr_pstrdup(g->pool, name),
+                                          .retained = why};
 }
 
 /* "(host,login,domain)" with this login, in any case. */
@@ -237,8 +238,9 @@ static directory_class take_elsewhere(const ld_entry *entry, apr_pool_t *pool, v
     if (e->gid && ld_holds(entry, "objectClass", "posixGroup") &&
         ld_holds(entry, "gidNumber", e->gid)) {
         /* A row of its own beside that of a memberUid, which can be taken away. */
-        add_retained(g, seen ? "gidNumber" : id, name ? name : entry->dn,
-                     "the group of the account's own gidNumber, which this service does not change");
+        add_retained(
+            g, seen ? "gidNumber" : id, name ? name : entry->dn,
+            "the group of the account's own gidNumber, which this service does not change");
         return DIRECTORY_OK;
     }
     if (seen) {
@@ -275,20 +277,22 @@ static directory_class own_gid(ld_call *k, const directory_user *user, const cha
 }
 
 /* Groups outside groupBase, the group of the user's gidNumber and entries of other kinds that name
- * the user: this service leaves them alone, and says so. What our account may not see stays unsaid; the doctor counts such entries. */
+ * the user: this service leaves them alone, and says so. What our account may not see stays unsaid;
+ * the doctor counts such entries. */
 static directory_class gather_elsewhere(ld_call *k, gathering *g, const directory_user *user)
 {
-    static const char *const attributes[] = {"objectClass",       "cn",        "roleOccupant",
-                                             "nisNetgroupTriple", "entryUUID", "gidNumber", NULL};
+    static const char *const attributes[] = {
+        "objectClass", "cn", "roleOccupant", "nisNetgroupTriple", "entryUUID", "gidNumber", NULL};
     const ld_dialect *t = k->d->dialect;
     elsewhere e = {g, user, NULL};
     if (!t->elsewhere || !k->d->root) {
         return DIRECTORY_OK;
     }
     directory_class class = own_gid(k, user, &e.gid);
-    const char *by_gid = e.gid ? apr_pstrcat(k->pool, "(&(objectClass=posixGroup)(gidNumber=", e.gid,
-                                             "))", NULL)
-                               : "";
+    const char *by_gid = e.gid
+                             ? apr_pstrcat(k->pool, "(&(objectClass=posixGroup)(gidNumber=", e.gid,
+                                           "))", NULL)
+                             : "";
     const ld_query query = {.base = apr_pstrdup(k->pool, k->d->root),
                             .scope = LDAP_SCOPE_SUBTREE,
                             .attributes = attributes,
@@ -303,8 +307,8 @@ static directory_class gather_elsewhere(ld_call *k, gathering *g, const director
     }
     if (class) {
         add_retained(g, "elsewhere", "groups outside groupBase",
-                     apr_pstrcat(g->pool, "were not looked at: ",
-                                 k->e->message ? k->e->message : "", NULL));
+                     apr_pstrcat(g->pool,
+                                 "were not looked at: ", k->e->message ? k->e->message : "", NULL));
         *k->e = (directory_error){0};
     }
     return DIRECTORY_OK;

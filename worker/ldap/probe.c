@@ -143,12 +143,13 @@ static void check_kind(probe *p, const char *base, const char *filter, const cha
                      : apr_pstrcat(k.pool, "no two people share a value of ", address, NULL));
         directory_report_line(
             &p->report, "managers", !s.several,
-            s.several ? ida_printf(k.pool,
-                                   "%lld people have several values of %s, so none of them is taken "
-                                   "for the manager: %s",
-                                   (long long)s.several, k.d->dialect->manager, s.managed)
-                      : apr_pstrcat(k.pool, "nobody has several values of ", k.d->dialect->manager,
-                                    NULL));
+            s.several
+                ? ida_printf(k.pool,
+                             "%lld people have several values of %s, so none of them is taken "
+                             "for the manager: %s",
+                             (long long)s.several, k.d->dialect->manager, s.managed)
+                : apr_pstrcat(k.pool, "nobody has several values of ", k.d->dialect->manager,
+                              NULL));
     }
 }
 

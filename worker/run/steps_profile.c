@@ -129,6 +129,8 @@ static step_end manager_comes_later(run *r, const manager_call *call, const ida_
                                .enabled = -1,
                                .manager_given = 1,
                                .manager = call->upn};
+    json_t *payload = ida_update_to_json(r->pool, &update);
+    ida_json_put(payload, "managerTask", creation->id); /* with which it is moved */
     ida_task *task = apr_pcalloc(r->pool, sizeof *task);
     *task = (ida_task){.id = ida_new_id(r->pool, &r->w->env),
                        .tenant = r->task->tenant,
@@ -147,7 +149,7 @@ static step_end manager_comes_later(run *r, const manager_call *call, const ida_
                        .due_at = creation->due_at,
                        .next_at = creation->due_at,
                        .created_at = ida_now(&r->w->env),
-                       .payload = ida_json_text(r->pool, ida_update_to_json(r->pool, &update)),
+                       .payload = ida_json_text(r->pool, payload),
                        .progress = "{}",
                        .warnings = "[]",
                        .username = r->task->username,

@@ -170,8 +170,11 @@ static void further(store *s, store *reader)
 {
     static const char *hers[] = {"Info@contoso.example", "moa.gift@contoso.example", NULL},
                       *of_ab[] = {"ab@contoso.example", "moa.gift@contoso.example", NULL};
-    cache_user moa = {.id = "m", .upn = "moa@contoso.example", .mail = "moa@contoso.example",
-                      .addresses = hers, .enabled = 1},
+    cache_user moa = {.id = "m",
+                      .upn = "moa@contoso.example",
+                      .mail = "moa@contoso.example",
+                      .addresses = hers,
+                      .enabled = 1},
                info = {.id = "i", .upn = "info@contoso.example", .enabled = 1},
                ab = {.id = "b", .upn = "b@contoso.example", .mail = "moa@contoso.example"};
     cache_people_filter filter = CACHE_PEOPLE_ALL;

@@ -51,7 +51,7 @@ static int in_team(const question *q, ida_directory_kind d, int i)
 
 static int holds_words(const question *q, const human *h)
 {
-    const char *const texts[] = {h->name,  h->given,      h->family,  h->upn,     h->mail,
+    const char *const texts[] = {h->name,  h->given,      h->family,  h->upn,      h->mail,
                                  h->title, h->department, h->company, h->employee, h->alias};
     const char *words = ida_search_words(pool, texts, 10);
     int found = 1;
