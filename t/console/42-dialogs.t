@@ -151,6 +151,14 @@ subtest 'a key that decides' => sub {
     $company->open('access/requests');
     $browser->until('what was taken away is said',
         sub { $browser->text('main') =~ /Taken away in the directory (?!\[)\w/ });
+    $company->look('access-taken');
+};
+
+subtest 'evidence of a leaver' => sub {
+    $company->open('person/' . $company->id_of('bo.ek') . '?tab=evidence');
+    $browser->until('what became of the password',
+        sub { $browser->text('main') =~ /replaced by one that nobody knows/ });
+    $company->look('person-evidence');
 };
 
 subtest 'in forced colours and with large text' => sub {
