@@ -4,17 +4,11 @@ use warnings;
 use Test::More;
 use POSIX ();
 use Idadmin::Test qw(within);
-use Idadmin::Test::Console ();
+use Idadmin::Test::Console qw(refused);
 use Idadmin::Test::Stack;
 
 my ($stack, %as);
 my @roles = qw(viewer operator approver key-administrator auditor administrator);
-
-sub refused {
-    my ($answer, $status, $reason, $name) = @_;
-    is_deeply([$answer->{status}, $answer->{json}{error}{reason}], [$status, $reason], $name)
-        or diag $answer->{body};
-}
 
 sub faults {
     my ($answer, $names, $name) = @_;
