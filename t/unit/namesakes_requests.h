@@ -112,10 +112,10 @@ static void hire(void)
 {
     static const char *const first[] = {"Ann", "Bo", "Eva"}, *const last[] = {"Berg", "Ek", "Lind"};
     int who = roll(3);
-    json_t *body = json_object();
     if (account_count >= PEOPLE) {
         return;
     }
+    json_t *body = json_object();
     ida_json_put(body, "firstname", first[who]);
     ida_json_put(body, "surname", last[who]);
     if (roll(3) == 0) {
