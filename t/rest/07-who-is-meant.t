@@ -9,7 +9,7 @@ use Idadmin::Test::Rest qw(about upn patch refused done);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(step wall);
 use Idadmin::Test::Webhook ();
-use Idadmin::Test::Workflows qw(act workflow);
+use Idadmin::Test::Workflows qw(act company workflow);
 
 my ($stack, $engine);
 
@@ -160,8 +160,9 @@ sub actions_anew {
         act(removeFromGroup => group => 'Finance', %go_on),
         act(setAttribute => attribute => 'office', value => 'House 2', %go_on),
         act(transferReports => to => upn('eva.berg'), %go_on));
-    $stack->apply_tenant($stack->tenant_document(workflows => [
-        workflow('anew', 'userUpdate', $wait->(1), @actions, $wait->(2))]));
+    my $before = $stack;
+    $stack = about(company($stack, 'anew', [
+        workflow('anew', 'userUpdate', $wait->(1), @actions, $wait->(2))])->wait_synced);
     done($stack->post('/v1/api/user', { firstname => 'Ivy', surname => 'Anew' }), 'hired');
     my $old   = details(upn('ivy.anew'));
     my $asked = patch({ userPrincipalName => upn('ivy.anew'), city => 'Lund' });
@@ -189,6 +190,7 @@ sub actions_anew {
         'the new account is as it was made');
     $stack->worker->expect_log(qr/IDA0318.*$id/);
     $hook->stop;
+    $stack = about($before);
 }
 
 for_each_engine {
