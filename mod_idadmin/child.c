@@ -154,7 +154,7 @@ void child_init(apr_pool_t *pool, server_rec *s)
                      "limited to some at the same time get 429 in this child");
     }
     child->spool = audit_spool_writer_make(pool, config_spool(s));
-    child->callers = ida_callers_make(pool, CALLERS_MAX);
+    child->callers = ida_callers_make(pool, CALLERS_MAX, IDA_CALLER_AGE_MS);
     child->mcp = ida_mcp_make(pool);
     child->openapi = ida_openapi(pool);
     body_init(pool);

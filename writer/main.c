@@ -61,7 +61,7 @@ int main(int argc, char **argv)
         return failed(w, fault);
     }
     zone_init(pool);
-    w->callers = ida_callers_make(pool, CALLERS_MAX);
+    w->callers = ida_callers_make(pool, CALLERS_MAX, 0);
     w->turns = share_make(
         pool,
         (share_size){.places = TURNS, .writers = TURNS, .of_company = TURNS_OF_COMPANY});

@@ -265,6 +265,8 @@ async function requests({ company, query, signal }) {
       { label: t('tasks.person'), kind: 'main', cell: (one) => linkTo(one.requester, company) },
       { label: t('request.service'), cell: (one) => bdi(one.service) },
       { label: t('tasks.state'), cell: (one) => [pill(word('request.state', one.state), ...STATES[one.state]),
+        one.takenAwayAt && el('small', { class: 'muted under' },
+          rich('request.takenAway', { at: when(one.takenAwayAt) })),
         one.taskId && company.can('tasks.read') && [' ',
           el('a', { href: href('task', one.taskId) }, t('task.open'))]] },
       { label: t('request.since'), cell: (one) => when(one.requestedAt, 'day') },

@@ -124,17 +124,26 @@ async function make(company) {
   const scopes = SCOPES.map((name) => field({ name, kind: 'check', label: t(`scope.${name}`) }));
   const limited = fold(t('apikey.scopes'), el('p', { class: 'hint' }, t('apikey.scopesHint')),
     scopes.map((one) => one.node)); // of keys that only read
-  access.node.addEventListener('change', () => { limited.hidden = access.value() === 'full'; });
+  const decisions = field({
+    name: 'decisions', kind: 'check', label: t('apikey.decisions'), hint: t('apikey.decisionsHint'),
+  });
+  const shown = () => { // a decision is a write
+    limited.hidden = access.value() === 'full';
+    decisions.node.hidden = !limited.hidden;
+  };
+  access.node.addEventListener('change', shown);
+  shown();
   const key = await formDialog({
     title: t('apikey.make'), submit: t('apikey.make'),
-    fields: [label, username, access, ...ends, rateLimit, from, ...scopes],
-    layout: [label.node, username.node, access.node, ends.map((one) => one.node), limited,
+    fields: [label, username, access, ...ends, decisions, rateLimit, from, ...scopes],
+    layout: [label.node, username.node, access.node, decisions.node, ends.map((one) => one.node), limited,
       fold(t('apikey.more'), rateLimit.node, from.node)],
     check: (values) => [...required(values, 'label', 'username'), ...expiryFault(values)],
     run: ({ label: text, username: name, accessLevel, ...rest }) => send('POST', 'key', { body: {
       label: text, username: name, accessLevel, expires: expiryOf(rest), rateLimit: rest.rateLimit || null,
       from: rest.from.split(/[\s,]+/).filter(Boolean),
       scopes: accessLevel === 'full' ? [] : SCOPES.filter((one) => rest[one]),
+      decisions: accessLevel === 'full' && rest.decisions,
     } }),
   });
   if (key) await reveal(key, company);
@@ -201,6 +210,7 @@ export async function page({ company, signal }) {
       { label: t('apikey.access'), cell: (one) => [word('access', one.accessLevel),
         one.scopes.length > 0 && el('small', { class: 'muted under' },
           listed(one.scopes.map((name) => t(`scope.${name}`)))),
+        one.decisions && el('small', { class: 'muted under' }, t('apikey.decides')),
         one.concurrency && el('small', { class: 'muted under' }, t('apikey.atOnce', { n: one.concurrency }))] },
       { label: t('apikey.lastUsed'), cell: (one) => (one.lastUsedAt ? age(one.lastUsedAt) : t('apikey.unused')) },
       { label: t('apikey.expires'), cell: (one) => (one.expiresAt ? when(one.expiresAt, 'day') : t('apikey.never')) },

@@ -100,7 +100,9 @@ function evidence({ user, signal }) {
       ...data.offboardings.map((one) => card({ title: taskTitle(one), beside: button(t('evidence.print'),
         { run: () => print(), kind: 'small' }) },
       facts([[t('person.due'), when(one.scheduledAtUtc)], [t('people.status'), statePill(one.state)],
-        [t('person.by'), bdi(one.requestedBy?.label || one.requestedBy?.username)]]),
+        [t('person.by'), bdi(one.requestedBy?.label || one.requestedBy?.username)],
+        one.passwordReplaced !== null
+          && [t('evidence.password'), t(`evidence.${one.passwordReplaced ? 'replaced' : 'notReplaced'}`)]]),
       timeline(one.steps.map(step)))),
       data.chain && el('p', { class: 'muted' }, t(data.chain.whole ? 'evidence.chain' : 'evidence.broken',
         { n: data.chain.records ?? data.chain.brokenAt ?? 0 })),

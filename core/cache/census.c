@@ -25,6 +25,7 @@ void cache_census_make(cache_census *n, apr_pool_t *pool, int people)
     n->ids = apr_palloc(pool, (apr_size_t)(people + 1) * sizeof *n->ids);
     n->upns = apr_palloc(pool, (apr_size_t)(people + 1) * 2 * sizeof *n->upns);
     n->anchors = apr_palloc(pool, (apr_size_t)(people + 1) * 2 * sizeof *n->anchors);
+    n->addresses = apr_array_make(pool, people * 2 + 1, sizeof(char *));
 }
 
 static int same(const char *a, const char *b)
@@ -32,8 +33,26 @@ static int same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+static void add_addresses(cache_census *n, const cache_person *person)
+{
+    int further = cache_item_count(person->addresses);
+    const char **values = apr_palloc(n->addresses->pool,
+                                     (apr_size_t)(further + 1) * sizeof *values);
+    cache_item_read(n->addresses->pool, person->addresses, values, further);
+    for (int i = 0; i < further; i++) {
+        APR_ARRAY_PUSH(n->addresses, const char *) = values[i];
+    }
+    if (person->upn_key) {
+        APR_ARRAY_PUSH(n->addresses, const char *) = person->upn_key;
+    }
+}
+
 void cache_census_add(cache_census *n, const cache_person *old, const cache_person *new)
 {
+    if (!same(old->upn_key, new->upn_key) || !same(old->addresses, new->addresses)) {
+        add_addresses(n, old);
+        add_addresses(n, new);
+    }
     if (old->exists == new->exists &&
         old->member == new->member &&same(old->upn_key, new->upn_key) &&
         same(old->anchor, new->anchor)) {
@@ -92,6 +111,13 @@ static ida_kind mark_twins(const cache_census *n, cache_at *at, ida_ctx *c)
                              DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), NULL);
 }
 
+static ida_kind find_shared(const cache_census *n, cache_at *at, ida_ctx *c)
+{
+    const char *list = cache_list(c->pool, (const char **)n->addresses->elts, n->addresses->nelts);
+    ida_kind kind = cache_by_list(at, c, STMT_shared_forget, list);
+    return kind ? kind : cache_by_list(at, c, STMT_shared_find, list);
+}
+
 ida_kind cache_census_end(cache_census *n, cache_at *at, ida_ctx *c)
 {
     int64_t after = 0;
@@ -99,11 +125,8 @@ ida_kind cache_census_end(cache_census *n, cache_at *at, ida_ctx *c)
     if (!kind && n->two) {
         kind = mark_twins(n, at, c);
     }
-    if (!kind && n->upn_count) {
-        kind = store_write(at->s, c, STMT_shared_by_key,
-                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
-                                   DB_T(cache_list(c->pool, n->upns, n->upn_count))),
-                           NULL);
+    if (!kind && n->addresses->nelts) {
+        kind = find_shared(n, at, c);
     }
     if (kind) {
         return kind;

@@ -364,7 +364,7 @@ static void holder_of(const db_result *r, int i, void *out)
 static void sharer_of(const db_result *r, int i, void *out)
 {
     const row_sharer *row = DB_ROW(sharer, r, i);
-    *(cache_sharer *)out = (cache_sharer){.person = PERSON_OF(row), .address = row->upn_key.text};
+    *(cache_sharer *)out = (cache_sharer){.person = PERSON_OF(row), .address = row->address.text};
 }
 
 ida_kind cache_people_sharing(store *s, ida_ctx *c, const char *tenant,

@@ -108,8 +108,8 @@ ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
                                     const cache_report_filter *of, int64_t most,
                                     cache_report_count *total);
 
-/* Accounts whose UPN another account of the same directory has too, by UPN and ID: none of them can
- * be told by it. */
+/* Accounts with an address, UPN or other, that another account of the same directory has too, once
+ * for each such address, by address and ID. */
 typedef struct cache_sharer {
     cache_listed_person person;
     const char *address; /* folded */

@@ -170,14 +170,22 @@ static const char *number(apr_pool_t *pool, int64_t value)
     return value == 0 ? "0" : value == 1 ? "1" : apr_off_t_toa(pool, value);
 }
 
+/* Of what is shown, then of the further addresses: those come last, because the text is cut. */
 static const char *search_key(apr_pool_t *pool, const char *const *fields)
 {
-    const char *const words[] = {fields[CACHE_USER_display_name], fields[CACHE_USER_given_name],
-                                 fields[CACHE_USER_surname],      fields[CACHE_USER_upn],
-                                 fields[CACHE_USER_mail],         fields[CACHE_USER_job_title],
-                                 fields[CACHE_USER_department],   fields[CACHE_USER_company],
-                                 fields[CACHE_USER_employee_id]};
-    return ida_search_words(pool, words, sizeof words / sizeof *words);
+    static const int shown[] = {CACHE_USER_display_name, CACHE_USER_given_name,
+                                CACHE_USER_surname,      CACHE_USER_upn,
+                                CACHE_USER_mail,         CACHE_USER_job_title,
+                                CACHE_USER_department,   CACHE_USER_company,
+                                CACHE_USER_employee_id};
+    const int texts = (int)(sizeof shown / sizeof *shown),
+              further = cache_item_count(fields[CACHE_USER_addresses]);
+    const char **words = apr_palloc(pool, (apr_size_t)(texts + further) * sizeof *words);
+    for (int i = 0; i < texts; i++) {
+        words[i] = fields[shown[i]];
+    }
+    cache_item_read(pool, fields[CACHE_USER_addresses], words + texts, further);
+    return ida_search_words(pool, words, texts + further);
 }
 
 /* The record without one text and with another. */
@@ -268,7 +276,6 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
         fields[CACHE_USER_employee_id]
             ? cache_key(pool, ida_fold_value(pool, fields[CACHE_USER_employee_id]))
             : NULL;
-    fields[CACHE_USER_search_key] = search_key(pool, fields);
     if (!fields[CACHE_USER_name_key]) {
         fields[CACHE_USER_name_key] = "";
     }
@@ -300,6 +307,7 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
     }
     fields[CACHE_USER_addresses] = cache_item(pool, addresses, sorted(addresses, count));
     fields[CACHE_USER_aliases] = cache_item(pool, aliases, sorted(aliases, aliased));
+    fields[CACHE_USER_search_key] = search_key(pool, fields);
     fields[CACHE_USER_upns] = told ? cache_item(pool, upns, sorted(upns, told)) : NULL;
     if (user->licenses) {
         int names = length(user->licenses), named = 0;

@@ -16,7 +16,8 @@ static ida_kind forget(store *s, ida_ctx *c, void *baton)
 
 static ida_kind step_rows(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
-    static const db_statement tables[] = {STMT_empty_unresolved_member, STMT_empty_address};
+    static const db_statement tables[] = {STMT_empty_unresolved_member, STMT_empty_address,
+                                          STMT_empty_shared_address};
     db_result r;
     const cache_at *at = &run->at;
     ida_kind kind = store_write(at->s, c, tables[cursor->count],

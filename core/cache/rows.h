@@ -175,6 +175,7 @@ ida_kind cache_user_seen(cache_at *at, ida_ctx *c, const char *id, const char *i
 typedef struct cache_person {
     const char *id, *upn_key, *anchor;
     int exists, member;
+    const char *addresses; /* record of the further ones */
 } cache_person;
 
 /* A set of changes of people in one directory: begun before the rows are written, ended after, and
@@ -185,7 +186,8 @@ typedef struct cache_census {
     int64_t change, before;
     const char **ids, **upns, **anchors;
     int count, upn_count, anchor_count, two;
-    const char *list[3]; /* ids, upns, anchors as JSON */
+    const char *list[3];           /* ids, upns, anchors as JSON */
+    apr_array_header_t *addresses; /* UPNs and further ones that come, go or change */
 } cache_census;
 
 void cache_census_make(cache_census *n, apr_pool_t *pool, int people);

@@ -261,11 +261,19 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const
             continue;
         }
         cache_person old = {.id = e->id},
-                     new = {e->id, item[CACHE_USER_upn_key], item[CACHE_USER_anchor], 1,
-                            counts(item[CACHE_USER_enabled], item[CACHE_USER_guest])};
+                     new = {e->id,
+                            item[CACHE_USER_upn_key],
+                            item[CACHE_USER_anchor],
+                            1,
+                            counts(item[CACHE_USER_enabled], item[CACHE_USER_guest]),
+                            item[CACHE_USER_addresses]};
         if (known) {
-            old = (cache_person){e->id, known->upn_key.text, known->anchor.text, 1,
-                                 counts(known->enabled.text, known->guest.text)};
+            old = (cache_person){e->id,
+                                 known->upn_key.text,
+                                 known->anchor.text,
+                                 1,
+                                 counts(known->enabled.text, known->guest.text),
+                                 known->addresses.text};
         }
         born += !known;
         cache_census_add(&n, &old, &new);
@@ -293,8 +301,12 @@ static ida_kind people(cache_at *at, ida_ctx *c, const char *list, db_result *r)
 
 static cache_person person_of(const row_user_person *row)
 {
-    return (cache_person){row->id.text, row->upn_key.text, row->anchor.text, 1,
-                          row->enabled.number && !row->guest.number};
+    return (cache_person){row->id.text,
+                          row->upn_key.text,
+                          row->anchor.text,
+                          1,
+                          row->enabled.number && !row->guest.number,
+                          row->addresses.text};
 }
 
 ida_kind cache_links_cut(cache_at *at, ida_ctx *c, const char *ids)

@@ -486,6 +486,9 @@ ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *t
                 : store_write(s, c, STMT_erase_addresses,
                               DB_ARGS(DB_T(traces->tenant), DB_T(traces->marks)), &r);
     *count = kind ? 0 : r.changes;
+    kind = kind ? kind
+                : store_write(s, c, STMT_erase_shared_addresses,
+                              DB_ARGS(DB_T(traces->tenant), DB_T(traces->marks)), NULL);
     const char *beginnings = dn_beginnings(c, traces);
     kind = kind ? kind
                 : store_write(s, c, STMT_erase_managers,

@@ -51,6 +51,7 @@ struct ida_callers {
     pthread_mutex_t lock;
     entry *bucket[BUCKETS];
     unsigned known, max_known;
+    int64_t age_ms;
 };
 
 static void tenant_release(held_tenant *t)
@@ -86,10 +87,11 @@ static apr_status_t destroy(void *baton)
     return APR_SUCCESS;
 }
 
-ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max)
+ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max, int64_t age_ms)
 {
     ida_callers *all = apr_pcalloc(pool, sizeof *all);
     all->max_known = max;
+    all->age_ms = age_ms;
     pthread_mutex_init(&all->lock, NULL);
     apr_pool_cleanup_register(pool, all, destroy, apr_pool_cleanup_null);
     return all;
@@ -292,7 +294,7 @@ static entry *remembered(ida_callers *all, unsigned h, const asked *a, int64_t n
         int64_t age = now - old->loaded_at;
         int renew = age >= RENEW_MS && !old->renewing;
         atomic_fetch_add(&old->references, 1);
-        *good = age < IDA_CALLER_AGE_MS && !renew;
+        *good = age < all->age_ms && !renew;
         old->renewing |= !*good;
     }
     pthread_mutex_unlock(&all->lock);
@@ -323,7 +325,7 @@ ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *s
         }
         *out = &fresh->caller;
         /* still young enough; the next caller tries again */
-    } else if (old && ida_monotonic(c->env) - old->loaded_at < IDA_CALLER_AGE_MS) {
+    } else if (old && ida_monotonic(c->env) - old->loaded_at < all->age_ms) {
         ida_ctx_clear(c);
         pthread_mutex_lock(&all->lock);
         old->renewing = 0;

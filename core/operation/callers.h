@@ -9,7 +9,7 @@
 #include "core/tenant/principal.h"
 #include "core/tenant/tenant.h"
 
-#define IDA_CALLER_AGE_MS 2000 /* a disabled key stops within 2 s */
+#define IDA_CALLER_AGE_MS 2000 /* of who only reads: a disabled key stops within 2 s */
 
 typedef struct ida_callers ida_callers;
 
@@ -33,10 +33,11 @@ typedef struct ida_caller_source {
     void *baton;
 } ida_caller_source;
 
-/* `max` users are kept. */
-ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max);
+/* `max` users are kept. What is older than `age_ms` is not believed; 0: each call asks the store for
+ * the key, and only a tenant document of the same revision serves on. */
+ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max, int64_t age_ms);
 
-/* The state of a user for who comes with a key of this hash, at most IDA_CALLER_AGE_MS old; IDA_OK
+/* The state of a user for who comes with a key of this hash, as young as said above; IDA_OK
  * also for one that does not exist or has another key, which the caller judges
  * (ida_key_hash_equal): `tenant` is NULL then, and the store was asked for the key alone. Names
  * must be valid (ida_name_valid). */

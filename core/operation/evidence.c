@@ -28,7 +28,8 @@ typedef struct dossier {
     const char *tenant;
     queue_person person; /* whom it is about: an ID once known, whoever has the address now */
     ida_user *user;      /* as the cache shows the person now; NULL: it has no such account */
-    ida_user *heir;      /* who has the leaver's address now, and is not the leaver; or NULL */
+    const char *heirs;   /* IDs of other accounts that have the leaver's address now; or NULL */
+    ida_user *heir;      /* that account, if there is one only */
     ida_task *offboardings, *tasks; /* newest first; tasks: of every type */
     int count, task_count;
     json_t *document, *open; /* open: sentences about what is not proven; both of the pool */
@@ -198,7 +199,7 @@ static int is_of_person(const dossier *d, const json_t *ids, const audit_row *ro
             return 1;
         }
     }
-    return !of && (!d->heir || row->record.at <= d->offboardings[0].finished_at);
+    return !of && (!d->heirs || row->record.at <= d->offboardings[0].finished_at);
 }
 
 static ida_kind find_records(dossier *d, audit_row **rows, int *count)
@@ -295,6 +296,11 @@ static ida_kind put_now(dossier *d)
                        "The account is gone, and its address %s is that of another one (ID %s, "
                        "%s): if the person came back under it, that one was not offboarded.",
                        d->heir->upn, d->heir->id, d->heir->enabled ? "enabled" : "disabled");
+        } else if (d->heirs) {
+            not_proven(d,
+                       "The account is gone, and several others have its address %s (IDs %s): if "
+                       "the person came back under it, none of those was offboarded.",
+                       d->offboardings[0].upn, d->heirs);
         }
         return IDA_OK;
     }
@@ -441,15 +447,36 @@ static ida_kind nothing_of(dossier *d, const char *named)
                            others, *others ? "." : "");
 }
 
-static ida_kind find_heir(dossier *d)
+/* The other accounts that have the leaver's address now: the leaver is known by ID, so several are
+ * no reason to refuse. */
+static ida_kind find_heirs(dossier *d)
 {
+    const char *address = d->offboardings[0].upn;
+    const char *own[] = {d->person.id, d->person.other_id, d->user ? d->user->id : NULL,
+                         d->user ? d->user->other_id : NULL};
+    const cache_carrier *rows;
+    int count = 0;
     ida_user *user;
-    ida_kind kind = cache_user_by_upn(d->s, d->c, d->tenant, d->offboardings[0].upn, &user);
-    if (kind == IDA_NOT_FOUND) {
-        ida_ctx_clear(d->c);
-        return IDA_OK;
+    ida_kind kind = cache_user_by_upn(d->s, d->c, d->tenant, address, &user);
+    if (!kind && (!d->user || strcmp(user->id, d->user->id) != 0)) {
+        d->heir = user;
+        d->heirs = user->id;
     }
-    d->heir = !kind && (!d->user || strcmp(user->id, d->user->id) != 0) ? user : NULL;
+    if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
+        ida_ctx_clear(d->c);
+        kind = kind == IDA_CONFLICT ? cache_carriers(d->s, d->c, d->tenant, address, &rows, &count)
+                                    : IDA_OK;
+    }
+    for (int i = 0; !kind && i < count; i++) {
+        int is_own = 0;
+        for (size_t n = 0; n < sizeof own / sizeof *own; n++) {
+            is_own |= own[n] && strcmp(own[n], rows[i].id) == 0;
+        }
+        if (!is_own) {
+            d->heirs = ida_printf(d->c->pool, "%s%s%s", d->heirs ? d->heirs : "",
+                                  d->heirs ? ", " : "", rows[i].id);
+        }
+    }
     return kind;
 }
 
@@ -465,14 +492,14 @@ ida_kind ida_evidence(store *s, ida_ctx *c, const char *tenant, const char *name
     kind = kind      ? kind
            : d.count ? find_tasks(&d, NULL, &d.tasks, &d.task_count)
                      : nothing_of(&d, named);
-    kind = kind ? kind : find_heir(&d);
+    kind = kind ? kind : find_heirs(&d);
     if (kind) {
         return kind;
     }
     ida_json_put(d.document, "companyId", tenant);
     ida_json_put(d.document, "userPrincipalName", d.offboardings[0].upn);
     ida_json_put_or_null(d.document, "userId", d.offboardings[0].object_id);
-    ida_json_put_or_null(d.document, "addressNowOf", d.heir ? d.heir->id : NULL);
+    ida_json_put_or_null(d.document, "addressNowOf", d.heirs);
     ida_json_put_time(d.document, "at", ida_now(c->env));
     kind = compile(&d, walk);
     json_object_set_new(d.document, "complete", json_boolean(json_array_size(d.open) == 0));

@@ -140,8 +140,9 @@ static ida_kind shared_addresses(section *x)
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
         const cache_listed_person *p = &rows[i].person;
-        ida_page_add(x->page, idle_row(x, p),
-                     ida_place("iiss", x->now, coded(x), rows[i].address, p->id));
+        json_t *row = idle_row(x, p);
+        ida_json_put(row, "sharedAddress", rows[i].address);
+        ida_page_add(x->page, row, ida_place("iiss", x->now, coded(x), rows[i].address, p->id));
     }
     return kind;
 }
@@ -351,10 +352,10 @@ static const ida_param params[] = {
     {0},
 };
 
-static const ida_field person[] = {OUT_INCLUDE(ida_person_row_members),
-                                   OUT_INTEGER("inactiveDays", OR_NULL),
-                                   OUT_INTEGER("membershipCount", SOMETIMES),
-                                   OUT_TEXTS("licenses", SOMETIMES), OUT_END};
+static const ida_field person[] = {
+    OUT_INCLUDE(ida_person_row_members),       OUT_INTEGER("inactiveDays", OR_NULL),
+    OUT_INTEGER("membershipCount", SOMETIMES), OUT_TEXTS("licenses", SOMETIMES),
+    OUT_TEXT("sharedAddress", SOMETIMES),      OUT_END};
 static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
                                   OUT_TEXT("kind", ALWAYS), OUT_TEXT("directory", SOMETIMES),
                                   OUT_END};

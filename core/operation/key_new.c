@@ -94,18 +94,22 @@ static const ida_param create_members[] = {
      .about = "Networks it may be used from; none: from anywhere."},
     {"scopes", IDA_PARAM_LIST, .at = IDA_PARAM_IN_VALUES,
      .about = "What a read-only key is limited to, some of " IDA_AREA_NAMES "; none: no limit."},
+    {"decisions", IDA_PARAM_BOOLEAN, .at = IDA_PARAM_IN_VALUES,
+     .about = "Whether a full key may carry decisions of approvers."},
     {0},
 };
 
 static ida_kind check_create(ida_call *call)
 {
-    static const ida_new_key as = {"username", "accessLevel", "label", "expires", "rateLimit",
-                                   "from",     "scopes",      NULL,    NULL};
+    static const ida_new_key as = {"username", "accessLevel", "label", "expires",  "rateLimit",
+                                   "from",     "scopes",      NULL,    "decisions"};
     ida_ctx *c = call->c;
     key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
     ida_params_read(c, call->body, create_members, "is required", in);
     in->given.from = joined(c->pool, typed(c, call->body, create_members, "from"));
     in->given.scopes = joined(c->pool, typed(c, call->body, create_members, "scopes"));
+    in->given.decisions = json_is_true(typed(c, call->body, create_members, "decisions")) ? "true"
+                                                                                          : NULL;
     ida_kind kind = ida_faults_raise(c);
     kind = kind ? kind : ida_new_key_check(c, call->tenant, &in->given, &as, &in->wanted);
     in->wanted.company = call->tenant->id;

@@ -11,6 +11,7 @@
 #include "core/store/tenant.h"
 
 #define WAITING_NAMED_MAX 20
+#define FOLLOWERS_MAX 1000
 
 static ida_kind cancel(store *s, ida_ctx *c, ida_task_change *change)
 {
@@ -31,6 +32,38 @@ static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
                                      change->person ? NULL : change->by);
 }
 
+/* The tasks that the worker queued for the moment of a creation, to set its person as the manager
+ * of others (worker/run/steps_profile.c), move with it. */
+static ida_kind move_followers(store *s, ida_ctx *c, ida_task_change *change, const zone_due *due)
+{
+    ida_task *naming, *task;
+    int count = 0, moved = 0;
+    ida_kind kind = change->task->type == IDA_USER_CREATE
+                        ? queue_task_naming_manager(s, c, change->tenant, change->task->person,
+                                                    FOLLOWERS_MAX, &naming, &count)
+                        : IDA_OK;
+    for (int i = 0; !kind && i < count; i++) {
+        kind = queue_task_get(s, c, change->tenant, naming[i].id, 1, &task);
+        const json_t *payload = kind || !task->payload ? NULL
+                                                       : ida_json_load(c->pool, task->payload);
+        const char *of = ida_json_string(payload, "managerTask");
+        if (kind || !of || strcmp(of, change->id) != 0) {
+            continue;
+        }
+        kind = queue_task_move(s, c, change->tenant, task->id, due->date, due->time, due->zone,
+                               due->at_ms, NULL);
+        kind = kind ? kind
+                    : queue_task_changed(s, c, task->id, ida_task_change_name(IDA_TASK_RESCHEDULE),
+                                         change->by);
+        moved++;
+    }
+    if (!kind && moved) {
+        change->waiting = ida_printf(c->pool, " %d %s this manager then moved with it.", moved,
+                                     moved > 1 ? "tasks that set" : "task that sets");
+    }
+    return kind;
+}
+
 /* In the zone that the tenant has now: whoever writes a time means that one. The part that is left
  * out stays: a new time alone must not bring an offboarding of next month to today. */
 static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
@@ -47,9 +80,10 @@ static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
     kind = kind ? kind : ida_faults_raise(c);
     change->adjustment = kind ? NULL : due.adjustment;
     kind = kind ? kind : governance_whom_again(s, c, change->task);
-    return kind ? kind
+    kind = kind ? kind
                 : queue_task_move(s, c, change->tenant, change->id, due.date, due.time, due.zone,
                                   due.at_ms, NULL);
+    return kind ? kind : move_followers(s, c, change, &due);
 }
 
 static const char *when(ida_ctx *c, const ida_task *task)

@@ -12,6 +12,7 @@
 #include "core/operation/op.h"
 #include "core/operation/warn.h"
 #include "core/queue/change.h"
+#include "core/queue/rehire.h"
 #include "core/store/tenant.h"
 #include "core/tenant/naming.h"
 #include "core/tenant/shape.h"
@@ -179,8 +180,13 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     kind = kind ? kind : queue_task_name(s, c, task);
     kind = kind ? kind : check_people(call, s, c, task, user, update);
     kind = kind ? kind : look_at_offboarding(s, c, task, update);
+    const char *password = NULL;
     if (!kind && update->enabled == 1) {
         kind = take_seat(call, s, c, task, user);
+        kind = kind || user->enabled ? kind : queue_rehire_password(s, c, task, &password);
+    }
+    if (password) {
+        warn(update->warnings, password);
     }
     if (!kind && update->enabled == 0) {
         task->disables = 1;

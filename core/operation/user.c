@@ -54,6 +54,18 @@ static void add_fields(json_t *out, const json_t *all, const json_t *fields)
     }
 }
 
+static int asks_sign_ins(const json_t *fields)
+{
+    const json_t *name;
+    size_t i;
+    int asks = 0;
+    json_array_foreach ((json_t *)fields, i, name) {
+        const char *text = json_string_value(name);
+        asks |= strcmp(text, "signInActivity") == 0 || strcmp(text, "lastSignInAt") == 0;
+    }
+    return asks;
+}
+
 static ida_kind run_get(ida_call *call)
 {
     ida_ctx *c = call->c;
@@ -78,10 +90,16 @@ static ida_kind run_get(ida_call *call)
     }
     json_t *out = ida_user_json(user);
     call->result = ida_json_keep(c->pool, json_pack("{s:o}", "user", out));
-    if (fields) {
-        add_fields(out, all, fields);
+    if (!fields) {
+        return IDA_OK;
     }
-    return IDA_OK;
+    add_fields(out, all, fields);
+    if (asks_sign_ins(fields)) {
+        cache_freshness fresh;
+        kind = cache_freshness_get(call->store, c, call->tenant, &fresh);
+        ida_json_put_time(call->result, "signInsAsOf", fresh.sign_ins_as_of);
+    }
+    return kind;
 }
 
 static const ida_param get_params[] = {
@@ -95,7 +113,7 @@ static const ida_param get_params[] = {
 const ida_field ida_user_members[] = {OUT_TEXT("userPrincipalName", ALWAYS),
                                       OUT_INCLUDE_SOMETIMES(ida_person_detail_members), OUT_END};
 static const ida_field result[] = {OUT_NAMED_OBJECT("user", ALWAYS, ida_user_members, "User"),
-                                   OUT_END};
+                                   OUT_TIME("signInsAsOf", SOMETIMES | OR_NULL), OUT_END};
 
 const ida_operation ida_op_user_get = {
     .name = "user.get",

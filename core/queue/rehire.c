@@ -8,6 +8,7 @@
 
 #include "core/queue/claim.h"
 #include "core/store/rows.h"
+#include "core/tenant/shape.h"
 
 static void coming_of(const db_result *r, int i, void *out)
 {
@@ -177,4 +178,34 @@ ida_kind queue_licenses_taken(store *s, ida_ctx *c, const ida_task *task, int po
 {
     taking w = {task, position, names};
     return names && *names ? store_transaction(s, c, taken, &w) : IDA_OK;
+}
+
+ida_kind queue_rehire_password(store *s, ida_ctx *c, const ida_task *task, const char **text)
+{
+    const queue_person person = queue_person_of(task);
+    const queue_task_filter filter = {.type = ida_task_type_text(IDA_USER_DELETE),
+                                      .person = &person,
+                                      .limit = 1};
+    ida_task *left;
+    int64_t total;
+    int count = 0;
+    *text = NULL;
+    for (int i = 0; i < task->step_count; i++) {
+        if (strcmp(task->steps[i].name, IDA_ACTION_PASSWORD) == 0) {
+            return IDA_OK;
+        }
+    }
+    ida_kind kind = queue_task_list(s, c, task->tenant, &filter, &left, &count, &total);
+    const json_t *progress = !kind && count && left->progress
+                                 ? ida_json_load(c->pool, left->progress)
+                                 : NULL;
+    if (ida_json_string(progress, "passwordReplaced") ||
+        ida_json_string(progress, "twinPasswordReplaced")) {
+        *text = ida_printf(
+            c->pool,
+            "The password of the account is an unknown one since the offboarding %s: "
+            "set a new password, else nobody can sign in.",
+            left->id);
+    }
+    return kind;
 }

@@ -31,4 +31,9 @@ ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
  * NULL: the last word holds. */
 ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id);
 
+/* For a task that enables an account: the sentence that a new password is needed, because the last
+ * offboarding replaced the old one and no action of the task sends a new one. *text NULL: none is.
+ */
+ida_kind queue_rehire_password(store *s, ida_ctx *c, const ida_task *task, const char **text);
+
 #endif

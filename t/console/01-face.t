@@ -3,7 +3,7 @@ use strict;
 use warnings;
 use Test::More;
 use Idadmin::Test qw(within);
-use Idadmin::Test::Console ();
+use Idadmin::Test::Console qw(refused);
 use Idadmin::Test::Stack ();
 
 my $stack = Idadmin::Test::Stack->new(
@@ -16,12 +16,6 @@ my $stack = Idadmin::Test::Stack->new(
 my $httpd = $stack->httpd;
 my %as = map { $_ => Idadmin::Test::Console->new($httpd, user => $_, company => 'nordic') }
     @Idadmin::Test::Httpd::console_users;
-
-sub refused {
-    my ($answer, $status, $reason, $name) = @_;
-    is_deeply([$answer->{status}, $answer->{json}{error}{reason}], [$status, $reason], $name)
-        or diag $answer->{body};
-}
 
 subtest 'who is signed in' => sub {
     my $session = $as{eva}->data('/session');

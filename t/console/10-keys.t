@@ -4,17 +4,11 @@ use warnings;
 use Test::More;
 use POSIX ();
 use Idadmin::Test qw(within);
-use Idadmin::Test::Console ();
+use Idadmin::Test::Console qw(refused);
 use Idadmin::Test::Stack;
 
 my ($stack, %as);
 my @roles = qw(viewer operator approver key-administrator auditor administrator);
-
-sub refused {
-    my ($answer, $status, $reason, $name) = @_;
-    is_deeply([$answer->{status}, $answer->{json}{error}{reason}], [$status, $reason], $name)
-        or diag $answer->{body};
-}
 
 sub faults {
     my ($answer, $names, $name) = @_;
@@ -76,6 +70,11 @@ sub create {
         concurrency => undef, decisions => JSON::PP::false() }, 'in the list');
     $stack->ctl_ok('key', 'create', 'nordic', 'crowd', '--access', 'read-only', '--concurrency', 3);
     is(row('crowd')->{concurrency}, 3, 'how many at the same time');
+    is(make({ username => 'tickets', accessLevel => 'full', decisions => JSON::PP::true })
+        ->{status}, 200, 'a key that may carry decisions');
+    ok(row('tickets')->{decisions}, 'is told as such');
+    faults(make({ username => 'reader-x', accessLevel => 'read-only',
+        decisions => JSON::PP::true }), ['decisions'], 'one that only reads may not');
     refused(make({ username => 'hr-new', accessLevel => 'full' }), 409, 'keyExists', 'twice');
     ok(within(sub { row('hr-new')->{lastUsedAt} }), 'when it was used last');
     my $plain = make({ username => 'reader', accessLevel => 'read-only', from => [],

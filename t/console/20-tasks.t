@@ -5,7 +5,7 @@ use warnings;
 use JSON::PP ();
 use Test::More;
 use Idadmin::Test qw(within);
-use Idadmin::Test::Console ();
+use Idadmin::Test::Console qw(refused);
 use Idadmin::Test::Stack qw(for_each_stack);
 
 my $domain = $Idadmin::Test::Slapd::domain;
@@ -27,11 +27,6 @@ sub leave { my ($uid, %when) = @_;
     return $answer->{json}{data}{taskId} }
 sub change { my ($who, $body, %arguments) = @_;
     return $as{$who}->post('/tasks/change', $body, \%arguments) }
-sub refused {
-    my ($answer, $status, $reason, $name) = @_;
-    is_deeply([$answer->{status}, $answer->{json}{error}{reason}], [$status, $reason], $name)
-        or diag $answer->{body};
-}
 sub log_of { my ($action) = @_; return grep { $_->{action} eq $action }
     @{ $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} } }
 # Records of an action for a task, once all of them have come.

@@ -4,7 +4,7 @@ use warnings;
 use JSON::PP ();
 use Test::More;
 use Idadmin::Test qw(within);
-use Idadmin::Test::Console ();
+use Idadmin::Test::Console qw(refused);
 use Idadmin::Test::Stack qw(for_each_stack);
 
 my $domain = $Idadmin::Test::Slapd::domain;
@@ -13,11 +13,6 @@ my ($stack, %as);
 sub upn { return "$_[0]\@$domain" }
 sub data { my ($who, @call) = @_; return $as{$who}->data(@call) }
 sub names { return [map { $_->{name} } @{ $_[0]{items} }] }
-sub refused {
-    my ($answer, $status, $reason, $name) = @_;
-    is_deeply([$answer->{status}, $answer->{json}{error}{reason}], [$status, $reason], $name)
-        or diag $answer->{body};
-}
 sub good { my ($answer, $name) = @_; is($answer->{status}, 200, $name) or diag $answer->{body};
     return $answer->{json}{data} }
 sub logged {

@@ -138,6 +138,29 @@ subtest 'keys and menus' => sub {
     $browser->press('Control', 'a');
 };
 
+subtest 'a key that decides' => sub {
+    $company->open('keys');
+    $browser->click_text('main button', 'Make a key');
+    unlike(dialog(), qr/decisions of approvers/, 'a key that reads carries no decisions');
+    $browser->click('dialog[open] [name^=accessLevel][value=full]');
+    like(dialog(), qr/May carry decisions of approvers/, 'one that writes may');
+    $company->look('dialog-key-full', viewport => 1);
+    $browser->press('Escape');
+    $browser->wait_gone('dialog[open]');
+    like($browser->text('main'), qr/carries decisions/, 'the list says so');
+    $company->open('access/requests');
+    $browser->until('what was taken away is said',
+        sub { $browser->text('main') =~ /Taken away in the directory (?!\[)\w/ });
+    $company->look('access-taken');
+};
+
+subtest 'evidence of a leaver' => sub {
+    $company->open('person/' . $company->id_of('bo.ek') . '?tab=evidence');
+    $browser->until('what became of the password',
+        sub { $browser->text('main') =~ /replaced by one that nobody knows/ });
+    $company->look('person-evidence');
+};
+
 subtest 'in forced colours and with large text' => sub {
     $company->open('overview');
     $browser->media(forced => 1);

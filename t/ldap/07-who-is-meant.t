@@ -7,6 +7,7 @@ use JSON::PP ();
 use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Stack;
+use Idadmin::Test::Times qw(wall);
 
 my $d = $Idadmin::Test::Slapd::domain;
 my ($people, $groups) = ($Idadmin::Test::Slapd::people, $Idadmin::Test::Slapd::groups);
@@ -83,6 +84,45 @@ sub one_address_of_two {
     sync();
     is($stack->get('/v1/api/user?userPrincipalName=' . upn('eva.berg'))->{status}, 200,
         'found again when the other is gone');
+}
+
+# By object ID nothing is ambiguous, whoever has the leaver's address now.
+sub evidence_by_id {
+    $stack->slapd->add_user('ola.gone');
+    sync();
+    my $id = id_of('ola.gone');
+    my $task = $stack->wait_task($stack->delete('/v1/api/user',
+        { userPrincipalName => upn('ola.gone'), time => '00:00' })->{json}{data}{taskId});
+    is($task->{state}, 'done', 'somebody leaves') or diag explain $task;
+    $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('ola.gone'));
+    $stack->slapd->add_user("ola.$_", mail => upn('ola.gone')) for qw(one two);
+    sync();
+    my $told = $stack->ctl('evidence', 'nordic', $id, '--json')->{json};
+    is($told->{userId}, $id, 'the evidence of the leaver');
+    is_deeply([sort split /, /, $told->{addressNowOf} // ''],
+        [sort map { id_of($_) } qw(ola.one ola.two)], 'names both who have the address now');
+    like("@{ $told->{notProven} }", qr/several others have its address/,
+        'which is not proven to be somebody else');
+    like($stack->ctl('evidence', 'nordic', upn('ola.gone'))->{err},
+        qr/is that of several accounts/, 'by address the question is ambiguous');
+}
+
+# A manager whose address another account gets while the task waits is still who was meant.
+sub manager_of_a_shared_address {
+    my $eva = id_of('eva.berg');
+    my $answer = $stack->post('/v1/api/user', { firstname => 'Ulf', surname => 'Report',
+        manager => upn('eva.berg'), date => '2030-05-06' });
+    is($answer->{status}, 200, 'queued') or diag $answer->{body};
+    my $id = $answer->{json}{data}{taskId};
+    $stack->slapd->add_user('eva.admin', mail => upn('eva.berg'));
+    sync();
+    $stack->ctl_ok('task', 'reschedule', 'nordic', $id, wall(time - 120));
+    my $task = $stack->wait_task($id);
+    is($task->{state}, 'done', 'carried out') or diag explain $task;
+    is($stack->slapd->user('ulf.report')->{manager}[0],
+        Idadmin::Test::Slapd::user_dn('eva.berg'), 'the manager is who had the address alone');
+    $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('eva.admin'));
+    sync();
 }
 
 sub addresses_of_one {
@@ -172,7 +212,9 @@ on_one_engine {
             . "dn: cn=Chief,$groups\nobjectClass: organizationalRole\ncn: Chief\n"
             . "roleOccupant: $elin\n\n" });
     subtest 'one address of two' => \&one_address_of_two;
+    subtest 'manager by ID'      => \&manager_of_a_shared_address;
     subtest 'addresses of one'   => \&addresses_of_one;
+    subtest 'evidence by ID'     => \&evidence_by_id;
     subtest 'classes of groups'  => \&classes_of_groups;
     subtest 'members by login'   => \&members_by_login;
     subtest 'ends'               => \&ends;

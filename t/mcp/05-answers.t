@@ -238,10 +238,10 @@ sub hygiene {
 
 # What a leaver's run took away and what it could not, as lists; runs narrowed by person and status.
 sub runs {
-    my $leaving = $stack->delete('/v1/api/user', { userPrincipalName => "carin.sjoberg\@$d",
-        time => '00:00' });    # over, whatever the hour
     my @held = map { $_->{resource}{name} } grep { !@{ $_->{via} } && $_->{resource}{kind}
         ne 'dynamic' } @{ data('/user/access', user => "carin.sjoberg\@$d")->{items} };
+    my $leaving = $stack->delete('/v1/api/user', { userPrincipalName => "carin.sjoberg\@$d",
+        time => '00:00' });    # over, whatever the hour
     my $task = $stack->wait_task($leaving->{json}{data}{taskId});
     my ($step) = grep { $_->{name} eq 'revokeMemberships' } @{ $task->{steps} };
     cmp_ok(scalar @held, '>', 0, 'the leaver was in groups');

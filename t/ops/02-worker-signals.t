@@ -398,8 +398,8 @@ sub manager_to_come {
         or diag explain $task;
     my @then = (localtime(time - 3600))[5, 4, 3];
     my @date = (sprintf('%04d-%02d-%02d', $then[0] + 1900, $then[1] + 1, $then[2]), '00:00');
-    # Held by its own fault: due, and not done.
-    $stack->sql("UPDATE task SET due_at = 1 WHERE id = '$boss->{taskId}'");
+    # Held by its own fault: due, and not done. The worker leaves the instant as it is.
+    $stack->sql("UPDATE task SET due_at = 1, wall_fixed = 0 WHERE id = '$boss->{taskId}'");
     $stack->ctl_ok('task', 'reschedule', 'nordic', $later, @date);
     ok(within(sub { (state_of($later)->[2]
         // '') =~ /Waits for the creation of the manager.*\Q$boss->{taskId}\E/ }),

@@ -158,7 +158,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'task_payload payload', 'task_step detail', 'event error',
     'event_delivery person object_id error',
     'user_lock person', 'workflow_run upn', 'workflow_run_action error',
-    'cache.address address owner_id',
+    'cache.address address owner_id', 'cache.shared_address address owner_id',
     'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname '
     . 'department department_key search_key job_title company office city country employee_id '
     . 'employee_key aliases '
@@ -196,6 +196,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'workflow tenant_id id name trigger_type actions',
     'workflow_run id tenant_id workflow event_type task_id status',
     'workflow_run_action run_id type status', 'cache.address tenant_id directory',
+    'cache.shared_address tenant_id directory',
     'cache.counter tenant_id name',
     'cache.directory_group tenant_id directory id name name_key kind description dn dn_key rule '
     . 'stamp digest', 'cache.directory_user tenant_id directory licenses',

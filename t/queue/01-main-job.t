@@ -125,8 +125,11 @@ sub manager_from_queue {
     my $waits = $stack->task($later);
     is("$waits->{type} $waits->{state} $waits->{scheduledAt}",
         "userUpdate queued $boss->{scheduledAt}", 'a task waits for that day');
-    $stack->ctl_ok('task', 'reschedule', 'nordic', $_, wall(time - 120))
-        for $boss->{taskId}, $later;
+    ($date, $time) = wall(time - 120);
+    my $moved = $stack->call(PATCH => "/v1/api/task?id=$boss->{taskId}",
+        json => { date => $date, time => $time });
+    like($moved->{body}, qr/1 task that sets this manager then moved with it/,
+        'which is moved with the creation');
     $stack->wait_task($boss->{taskId});
     is(outcomes($stack->wait_task($later))->{setManager}, 'done', 'and sets the manager');
     is($stack->slapd->user('new.junior')->{manager}[0],

@@ -64,7 +64,7 @@ sub at_random {
 
     my $kills = 0;
     my $end = Time::HiRes::time() + 12 * $slow;
-    while (Time::HiRes::time() < $end && ($kills < 2 || open_tasks($stack, 'queued'))) {
+    while ($kills < 2 || (Time::HiRes::time() < $end && open_tasks($stack, 'queued'))) {
         Time::HiRes::sleep(0.1 + rand 0.3);
         my $victim = $workers[rand @workers];
         $victim->kill9;

@@ -60,6 +60,9 @@ sub look_up {
         'fields= adds the manager');
     is_deeply($fields->{json}{data}{user}{directories}, ['onPremises'], 'and the directories');
     is($fields->{json}{data}{user}{status}, 'active', 'and the status');
+    ok(!exists $fields->{json}{data}{signInsAsOf}, 'no time of sign-ins unasked');
+    ok(exists $stack->get('/v1/api/user?userPrincipalName=eva.berg%40nordic.example'
+                . '&fields=signInActivity')->{json}{data}{signInsAsOf}, 'then it is told');
     refused($stack->get('/v1/api/user'), 400, 'BAD_REQUEST', qr/userPrincipalName: is required/,
         'no parameter');
     refused($stack->get('/v1/api/user?userPrincipalName='), 400, 'BAD_REQUEST',

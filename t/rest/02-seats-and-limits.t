@@ -11,8 +11,10 @@ for_each_engine {
     my $stack = Idadmin::Test::Stack->new(engine => $engine, tenant => { seatLimit => 30 });
     my @answers = in_parallel(64, sub {
         my ($index) = @_;
-        my $answer = $stack->post('/v1/api/user',
+        my $answer;    # a busy machine keeps some waiting for longer than the service does
+        within(sub { $answer = $stack->post('/v1/api/user',
             { firstname => 'Same', surname => $index % 2 ? 'Name' : "Name$index" });
+            $answer->{status} != 503 });
         return { status => $answer->{status}, id => $answer->{json}{data}{taskId},
             upn => $answer->{json}{data}{userPrincipalName},
             message => $answer->{json}{error}{message} };

@@ -5,35 +5,13 @@ use warnings;
 use utf8;
 use Test::More;
 use Idadmin::Test qw(for_each_engine json_data within);
+use Idadmin::Test::Rest qw(about upn patch refused done);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Times qw(step wall);
 use Idadmin::Test::Webhook ();
-use Idadmin::Test::Workflows qw(act workflow);
+use Idadmin::Test::Workflows qw(act company workflow);
 
-my $domain = $Idadmin::Test::Slapd::domain;
 my ($stack, $engine);
-
-sub upn     { return "$_[0]\@$domain" }
-sub patch   { my ($body, %how) = @_; my $query = delete $how{query} // '';
-    return $stack->call(PATCH => "/v1/api/user$query", json => $body, %how) }
-sub message { my ($answer) = @_;
-    return $answer->{json}{error}{message} // $answer->{json}{data}{message} // '' }
-
-sub refused {
-    my ($answer, $status, $code, $like, $name) = @_;
-    subtest($name => sub {
-        is($answer->{status}, $status, 'status') or diag($answer->{body});
-        is($answer->{json}{error}{code}, $code, 'code');
-        like(message($answer), $like, 'message');
-    });
-}
-
-# Queued and carried out.
-sub done {
-    my ($answer, $name) = @_;
-    is($answer->{status}, 200, $name) or diag($answer->{body}) or return {};
-    return $stack->wait_task($answer->{json}{data}{taskId});
-}
 
 sub details { my ($named) = @_;
     return $stack->get("/v1/api/user/details?user=$named")->{json}{data}{user} // {} }
@@ -182,8 +160,9 @@ sub actions_anew {
         act(removeFromGroup => group => 'Finance', %go_on),
         act(setAttribute => attribute => 'office', value => 'House 2', %go_on),
         act(transferReports => to => upn('eva.berg'), %go_on));
-    $stack->apply_tenant($stack->tenant_document(workflows => [
-        workflow('anew', 'userUpdate', $wait->(1), @actions, $wait->(2))]));
+    my $before = $stack;
+    $stack = about(company($stack, 'anew', [
+        workflow('anew', 'userUpdate', $wait->(1), @actions, $wait->(2))])->wait_synced);
     done($stack->post('/v1/api/user', { firstname => 'Ivy', surname => 'Anew' }), 'hired');
     my $old   = details(upn('ivy.anew'));
     my $asked = patch({ userPrincipalName => upn('ivy.anew'), city => 'Lund' });
@@ -211,11 +190,12 @@ sub actions_anew {
         'the new account is as it was made');
     $stack->worker->expect_log(qr/IDA0318.*$id/);
     $hook->stop;
+    $stack = about($before);
 }
 
 for_each_engine {
     ($engine) = @_;
-    $stack = Idadmin::Test::Stack->new(engine => $engine);
+    $stack = about(Idadmin::Test::Stack->new(engine => $engine));
     my @parts = ([namesakes => \&namesakes], [made_anew => \&made_anew],
         [access_anew => \&access_anew],
         [actions_anew => \&actions_anew]);

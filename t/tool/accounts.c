@@ -14,7 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "t/tool/clock.h"
 
 #define CONNECTIONS_MAX 64
 #define TEXT_MAX 512
@@ -26,13 +27,6 @@ static atomic_int next_one, failed;
 static double *ends; /* seconds after the start, by account */
 static double started;
 static pthread_barrier_t ready;
-
-static double now_s(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static int refused(const char *doing, int code)
 {

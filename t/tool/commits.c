@@ -5,14 +5,8 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-static double now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
+#include "t/tool/clock.h"
 
 int main(int argc, char **argv)
 {
@@ -32,16 +26,16 @@ int main(int argc, char **argv)
                 argc == 3 ? argv[1] : "(usage: commits FILE SECONDS)");
         return 1;
     }
-    double start = now(), end = start + atof(argv[2]);
+    double start = now_s(), end = start + atof(argv[2]);
     long count = 0;
-    for (; now() < end; count++) {
+    for (; now_s() < end; count++) {
         if (sqlite3_step(insert) != SQLITE_DONE) {
             fprintf(stderr, "commits: %s\n", sqlite3_errmsg(db));
             return 1;
         }
         sqlite3_reset(insert);
     }
-    printf("%.1f\n", (double)count / (now() - start));
+    printf("%.1f\n", (double)count / (now_s() - start));
     sqlite3_finalize(insert);
     sqlite3_close(db);
     return 0;

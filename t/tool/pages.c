@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "t/tool/clock.h"
 
 #define TOKEN_MAX 8192
 
@@ -37,13 +38,6 @@ static size_t take(char *bytes, size_t size, size_t count, void *baton)
     p->len += len;
     p->text[p->len] = '\0';
     return len;
-}
-
-static double now_s(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
 /* The value of @odata.nextLink, cut out of the text ("\/" is taken back to "/"); NULL when there is

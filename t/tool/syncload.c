@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "core/cache/sync.h"
+#include "t/tool/clock.h"
 #include "t/tool/scattered.h"
 
 #define SLICE 100
@@ -28,13 +29,6 @@ static const char *const neighbour = "neighbour";
 static int users, groups, members, cloud, first, beside;
 static _Atomic int probing = 1;
 static _Atomic long longest_us;
-
-static double now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 /* Processor time of this process: what a machine with other work to do does not change much. */
 static double cpu(void)
@@ -92,14 +86,14 @@ static void *probe(void *baton)
     store *s = store_make(own, dsn, DB_SYNC);
     while (atomic_load(&probing)) {
         struct timespec nap = {0, 3000000};
-        double start = now();
+        double start = now_s();
         apr_pool_clear(round);
         ida_ctx *c = ida_ctx_make(&env, round);
         enabled = !enabled;
         if (cache_tell_enabled(s, c, whose, directory, id, enabled, NULL)) {
             fprintf(stderr, "syncload: write-through: %s\n", c->message ? c->message : "");
         }
-        long us = (long)((now() - start) * 1e6);
+        long us = (long)((now_s() - start) * 1e6);
         if (us > atomic_load(&longest_us)) {
             atomic_store(&longest_us, us);
         }
@@ -178,7 +172,7 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
     reset_peak();
     long before = status_mb("VmRSS");
     atomic_store(&longest_us, 0);
-    double start = now(), busy = cpu();
+    double start = now_s(), busy = cpu();
     must(cache_sync_begin(&run, s, c, run_pool, tenant, cloud ? IDA_DIR_CLOUD : IDA_DIR_ON_PREMISES,
                           full),
          c, "begin");
@@ -198,9 +192,9 @@ static void run_once(store *s, const char *name, int full, int changed, int vers
             }
         }
     }
-    double fed = now();
+    double fed = now_s();
     must(cache_sync_commit(run, c, "{}", "b", NULL, 1, &summary), c, "commit");
-    double end = now();
+    double end = now_s();
     busy = cpu() - busy;
     store_checkpoint(s, c);
     printf("%-34s %7.2f s (fed %.2f, commit %.2f, processor %.2f)  %+4ld MB to %ld MB  longest "

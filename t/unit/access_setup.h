@@ -22,13 +22,6 @@ __attribute__((unused)) static int dice(int sides)
     return (int)((seed >> 8) % (uint32_t)sides);
 }
 
-__attribute__((unused)) static void must(ida_kind kind, const ida_ctx *c, const char *what)
-{
-    if (kind) {
-        ok(0, "%s: %s", what, c->message ? c->message : ida_kind_text(kind));
-    }
-}
-
 /* Statements of the test's own, run inside a transaction of the role's file. */
 static const char *free_sql;
 static ida_kind run_free(store *s, ida_ctx *c, void *baton)

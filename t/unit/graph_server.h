@@ -42,7 +42,7 @@ static struct {
     int tokens_len, tokens_at, token_delay_ms;
     char *seen[SEEN_MAX]; /* requests, head and body */
     int seen_count, connections;
-    atomic_int open_until_end;
+    atomic_int closed; /* connections that ACT_CLOSE has closed */
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 __attribute__((unused)) static void script(const reply *replies, int count)
@@ -138,6 +138,7 @@ static void *serve_connection(void *baton)
     int fd = (int)(intptr_t)baton;
     static const size_t size = 1 << 20;
     char *request = malloc(size);
+    int closes = 0;
     while (read_request(fd, request, size)) {
         reply r = next_reply(request);
         if (r.act == ACT_RESET) {
@@ -159,12 +160,14 @@ static void *serve_connection(void *baton)
             }
             sent += (size_t)n;
         }
-        if (r.act == ACT_CUT || r.act == ACT_CLOSE) {
+        closes = r.act == ACT_CLOSE;
+        if (r.act == ACT_CUT || closes) {
             break;
         }
     }
     free(request);
     close(fd);
+    atomic_fetch_add(&server.closed, closes);
     return NULL;
 }
 

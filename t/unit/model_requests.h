@@ -4,45 +4,16 @@
 #ifndef T_UNIT_MODEL_REQUESTS_H
 #define T_UNIT_MODEL_REQUESTS_H
 
-typedef struct answer {
-    int status, replayed;
-    json_t *data;
-    const char *message;
-} answer;
-
 static answer request_once(const char *method, const char *uri, const char *query, const char *body,
                            const char *key)
 {
-    ida_principal principal = {
-        .company = company, .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
     ida_tenant *tenant;
     ida_ctx *c = ctx();
-    answer out = {0};
     if (store_tenant_get(main_store, c, company, &tenant, NULL, NULL)) {
         complain("tenant: %s", c->message);
-        return out;
+        return (answer){0};
     }
-    ida_call call = {
-        .c = c, .store = main_store, .principal = &principal, .tenant = tenant, .synced = 1};
-    ida_rest_request request = {.method = method,
-                                .query = query,
-                                .content_type = body ? "application/json" : NULL,
-                                .has_body = body != NULL,
-                                .body = body,
-                                .body_len = body ? strlen(body) : 0,
-                                .idempotency_key = key};
-    ida_rest_answer rest;
-    ida_route route;
-    ida_route_find(c->pool, IDA_FACE_REST, method, uri, &route);
-    if (!ida_rest_admit(&call, &route, &request, &rest)) {
-        ida_rest_run(&call, &request, &rest);
-    }
-    json_t *parsed = ida_json_load(c->pool, rest.body);
-    out.status = rest.status;
-    out.replayed = call.replayed;
-    out.data = json_object_get(parsed, "data");
-    out.message = ida_json_string(json_object_get(parsed, "error"), "message");
-    return out;
+    return rest_request(tenant, method, uri, query, body, key);
 }
 
 /* Whoever dies is asked again under the same key, as a client would. */
@@ -100,7 +71,7 @@ static promise *promise_of(const char *id)
 static promise *promised(const answer *a, ida_task_type type, int enabled, const char *title,
                          const char *employee)
 {
-    const char *id = ida_json_string(a->data, "taskId");
+    const char *id = a->task;
     promise *p = id ? promise_of(id) : NULL;
     if (!id || promise_count == PROMISES_MAX) {
         complain("no task in a 200");
@@ -120,11 +91,7 @@ static promise *promised(const answer *a, ida_task_type type, int enabled, const
 static void set_due(json_t *body)
 {
     if (roll(3) == 0) {
-        ida_ctx *c = ctx();
-        const char *at = zone_schedule_local(c, "Europe/Stockholm",
-                                             test_now_ms + (1 + roll(300)) * MINUTE);
-        ida_json_put(body, "date", apr_pstrndup(round_pool, at, 10));
-        ida_json_put(body, "time", apr_pstrndup(round_pool, at + 11, 5));
+        put_due(body, "Europe/Stockholm", test_now_ms + (1 + roll(300)) * MINUTE);
     } else {
         ida_json_put(body, "time", NULL);
     }
@@ -289,10 +256,7 @@ static void reschedule(void)
 {
     const char *query = query_of_some();
     json_t *body = json_object();
-    const char *at = zone_schedule_local(ctx(), "Europe/Stockholm",
-                                         test_now_ms + roll(200) * MINUTE);
-    ida_json_put(body, "date", apr_pstrndup(round_pool, at, 10));
-    ida_json_put(body, "time", apr_pstrndup(round_pool, at + 11, 5));
+    put_due(body, "Europe/Stockholm", test_now_ms + roll(200) * MINUTE);
     if (query) {
         request("PATCH", "/v1/api/task", query, body);
     } else {

@@ -3,47 +3,16 @@
 #ifndef T_UNIT_NAMESAKES_REQUESTS_H
 #define T_UNIT_NAMESAKES_REQUESTS_H
 
-typedef struct answer {
-    int status;
-    json_t *data;
-    const char *message, *task;
-} answer;
-
 static answer request(const char *method, const char *uri, const char *query, json_t *body)
 {
-    ida_principal principal = {
-        .company = company, .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
-    ida_ctx *c = ctx();
-    answer out = {0};
     const char *sent = body ? ida_json_text(round_pool, ida_json_keep(round_pool, body)) : NULL;
-    ida_call call = {.c = c,
-                     .store = main_store,
-                     .principal = &principal,
-                     .tenant = rn.sessions.first->tenant,
-                     .synced = 1};
-    ida_rest_request request = {.method = method,
-                                .query = query,
-                                .content_type = sent ? "application/json" : NULL,
-                                .has_body = sent != NULL,
-                                .body = sent,
-                                .body_len = sent ? strlen(sent) : 0,
-                                .idempotency_key = strcmp(method, "GET") ? text("key-%d", ++keys)
-                                                                         : NULL};
-    ida_rest_answer rest;
-    ida_route route;
-    ida_route_find(c->pool, IDA_FACE_REST, method, uri, &route);
-    if (!ida_rest_admit(&call, &route, &request, &rest)) {
-        ida_rest_run(&call, &request, &rest);
-    }
-    json_t *parsed = ida_json_load(c->pool, rest.body);
-    out.status = rest.status;
-    out.data = json_object_get(parsed, "data");
-    out.message = ida_json_string(json_object_get(parsed, "error"), "message");
-    out.task = ida_json_string(out.data, "taskId");
+    int reads = strcmp(method, "GET") == 0;
+    answer out = rest_request(rn.sessions.first->tenant, method, uri, query, sent,
+                              reads ? NULL : text("key-%d", ++keys));
     if (out.status >= 500) {
         complain("%s %s: %d %s", method, uri, out.status, out.message);
     }
-    if (strcmp(method, "GET") != 0) {
+    if (!reads) {
         *(out.status == 200 ? &writes : &refused) += 1;
     }
     return out;
@@ -133,9 +102,7 @@ static account *some_account(void)
 static void set_due(json_t *body)
 {
     if (roll(3)) {
-        const char *at = zone_schedule_local(ctx(), "UTC", test_now_ms + (1 + roll(600)) * MINUTE);
-        ida_json_put(body, "date", apr_pstrndup(round_pool, at, 10));
-        ida_json_put(body, "time", apr_pstrndup(round_pool, at + 11, 5));
+        put_due(body, "UTC", test_now_ms + (1 + roll(600)) * MINUTE);
     } else {
         ida_json_put(body, "time", "00:00");
     }
@@ -145,10 +112,10 @@ static void hire(void)
 {
     static const char *const first[] = {"Ann", "Bo", "Eva"}, *const last[] = {"Berg", "Ek", "Lind"};
     int who = roll(3);
-    json_t *body = json_object();
     if (account_count >= PEOPLE) {
         return;
     }
+    json_t *body = json_object();
     ida_json_put(body, "firstname", first[who]);
     ida_json_put(body, "surname", last[who]);
     if (roll(3) == 0) {
@@ -242,9 +209,7 @@ static void change_task(void)
     const account *other = t->object_id && !known ? holder_of(t->upn) : NULL;
     json_t *body = verb == 0 ? json_object() : NULL;
     if (body) {
-        const char *at = zone_schedule_local(ctx(), "UTC", test_now_ms + roll(400) * MINUTE);
-        ida_json_put(body, "date", apr_pstrndup(round_pool, at, 10));
-        ida_json_put(body, "time", apr_pstrndup(round_pool, at + 11, 5));
+        put_due(body, "UTC", test_now_ms + roll(400) * MINUTE);
     }
     answer a = request(verb == 0   ? "PATCH"
                        : verb == 1 ? "DELETE"

@@ -12,7 +12,7 @@ enum { PEOPLE = 260, GROUPS = 12, NOBODY = -1 };
 
 typedef struct human {
     const char *id, *upn, *mail, *name, *given, *family, *department, *title, *company, *employee,
-        *anchor;
+        *alias, *anchor;
     const char *licenses[3];
     int there, enabled, guest, manager, licensed;
     int64_t created, signed_in, success;
@@ -69,6 +69,7 @@ static void make(ida_directory_kind d, int i)
                                      d == IDA_DIR_CLOUD ? number * 2 + dice(2) : number)
                       : NULL;
     h->mail = dice(3) ? h->upn : apr_psprintf(pool, "mail.%d@contoso.example", i);
+    h->alias = i % 7 ? NULL : apr_psprintf(pool, "alias.%d@b.example", i);
     h->anchor = dice(10) ? NULL : apr_psprintf(pool, "anchor%d", dice(30));
     for (int n = 0, first = dice(3); n < h->licensed; n++) {
         h->licenses[n] = skus[(first + n) % 3];
@@ -115,10 +116,13 @@ static int listed(ida_directory_kind d, int i)
 static cache_user told(ida_directory_kind d, int i)
 {
     const human *h = &all[d][i];
-    const char **licenses = apr_pmemdup(pool, h->licenses, sizeof h->licenses);
+    const char **licenses = apr_pmemdup(pool, h->licenses, sizeof h->licenses),
+               **addresses = apr_pcalloc(pool, 2 * sizeof *addresses);
+    addresses[0] = h->alias;
     return (cache_user){.id = h->id,
                         .upn = h->upn,
                         .mail = h->mail,
+                        .addresses = addresses,
                         .display_name = h->name,
                         .given_name = h->given,
                         .surname = h->family,

@@ -26,6 +26,16 @@ static struct {
     int databases;
 } unit_store;
 
+/* What the rest of a test stands on: a failure counts as a failed test. */
+static int unmet;
+__attribute__((unused)) static void must(ida_kind kind, const ida_ctx *c, const char *what)
+{
+    if (kind) {
+        unmet++;
+        ok(0, "%s: %s", what, c->message ? c->message : ida_kind_text(kind));
+    }
+}
+
 /* with-pg.sh stands beside this header. */
 static const char *unit_script(void)
 {

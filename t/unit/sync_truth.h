@@ -5,6 +5,7 @@
 
 #include "core/cache/cache.h"
 #include "t/unit/setup.h"
+#include "t/unit/store_setup.h"
 
 #define USERS 50
 #define GROUPS 12
@@ -100,15 +101,6 @@ static void member_of(const truth *t, int m, cache_member *member)
     *member = by_dn(t) ? (cache_member){.dn_key = is_user ? user_dn(t, m) : group_dn(m - USERS)}
                        : (cache_member){.id = is_user ? user_id(t, m) : group_id(t, m - USERS),
                                         .kind = is_user ? "user" : "group"};
-}
-
-static int failures;
-static void must(ida_kind kind, const ida_ctx *c, const char *what)
-{
-    if (kind) {
-        failures++;
-        printf("# %s: %s\n", what, c->message ? c->message : ida_kind_text(kind));
-    }
 }
 
 static void send_group(cache_sync *run, ida_ctx *c, const truth *t, int i)

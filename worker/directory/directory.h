@@ -73,7 +73,8 @@ typedef struct directory_user {
                             entry says so */
     const char *primary; /* names the group that the account's own entry makes it a member of, as
                             the connector compares it; NULL: none */
-    cache_user cache;    /* the same entry in the form the cache takes */
+    int managers;     /* how many the entry names; the cache takes a manager who is the only one */
+    cache_user cache; /* the same entry in the form the cache takes */
     /* Of create, update and disable: what the directory could not keep, and that a lock has no
      * effect, for people; NULL-terminated, or NULL when none. */
     const char *const *warnings;

@@ -361,7 +361,10 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     c->created_at = ld_time(ld_text(pool, entry, t->created));
     c->last_success_at = sign_in_of(t, pool, entry);
     c->last_sign_in_at = c->last_success_at;
-    const char *manager = ld_text(pool, entry, t->manager);
+    const ld_attribute *managers = ld_get(entry, t->manager);
+    user->managers = managers ? managers->count : 0;
+    /* Which of several is meant only a person can say, so none is taken; the doctor names them. */
+    const char *manager = user->managers == 1 ? ld_text(pool, entry, t->manager) : NULL;
     c->manager_dn = manager ? ld_extended_dn(pool, manager, &c->manager_id) : NULL;
     c->manager_dn = c->manager_id ? NULL : c->manager_dn;
     c->manager_dn_key = c->manager_dn ? ld_dn_key(pool, c->manager_dn) : NULL;

@@ -7,17 +7,10 @@
 #include <strings.h>
 
 #include "core/base/text.h"
+#include "worker/ldap/elsewhere.h"
 #include "worker/ldap/escape.h"
 #include "worker/ldap/ops.h"
 #include "worker/ldap/session.h"
-
-typedef struct gathering {
-    directory *d;
-    apr_pool_t *pool;
-    apr_array_header_t *rows; /* directory_membership */
-    apr_hash_t *seen;         /* group ID */
-    apr_hash_t *by_rule;      /* group ID -> DN */
-} gathering;
 
 static int is_dynamic(const directory *d, const ld_entry *group)
 {
@@ -25,18 +18,9 @@ static int is_dynamic(const directory *d, const ld_entry *group)
     return class && ld_holds(group, "objectClass", class);
 }
 
-/* Why a group that lies there is not changed. In Active Directory an ID finds it anywhere. */
-static const char *outside(const directory *d, apr_pool_t *pool, const char *dn_key)
-{
-    const char *base = d->dialect->binary_ids ? NULL : ld_dn_key(pool, d->group_base);
-    return base && !ld_dn_key_below(dn_key, base)
-               ? "the group lies outside groupBase, where this service changes nothing"
-               : NULL;
-}
-
 static directory_class gather(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
-    gathering *g = baton;
+    ld_gathering *g = baton;
     cache_group group;
     if (ld_group_read(g->d, entry_pool, entry, &group) &&
         !apr_hash_get(g->seen, group.id, APR_HASH_KEY_STRING)) {
@@ -46,17 +30,10 @@ static directory_class gather(const ld_entry *entry, apr_pool_t *entry_pool, voi
         row->retained = strcmp(group.kind, "dynamic") == 0
                             ? apr_pstrcat(g->pool, "membership by rule", group.rule ? ": " : "",
                                           group.rule ? group.rule : "", NULL)
-                            : outside(g->d, entry_pool, group.dn_key);
+                            : ld_outside(g->d, entry_pool, group.dn_key);
         apr_hash_set(g->seen, row->group_id, APR_HASH_KEY_STRING, row->group_id);
     }
     return DIRECTORY_OK;
-}
-
-static directory_class every_page(ld_call *k, const ld_query *query, ld_each each, void *baton)
-{
-    directory_class class = ld_paged(k, query, each, baton);
-    /* A read is repeated once; what is seen twice counts once. */
-    return class == DIRECTORY_TRANSIENT && ld_left(k) > 0 ? ld_paged(k, query, each, baton) : class;
 }
 
 /* How groups of a class name the user; NULL: they cannot. */
@@ -79,7 +56,7 @@ static const char *names_user(ld_call *k, const directory_user *user)
 }
 
 /* Every group below the base that lists the user. */
-static directory_class gather_by_member(ld_call *k, gathering *g, const directory_user *user)
+static directory_class gather_by_member(ld_call *k, ld_gathering *g, const directory_user *user)
 {
     const ld_dialect *t = k->d->dialect;
     const ld_query query = {.base = k->d->group_base,
@@ -89,13 +66,13 @@ static directory_class gather_by_member(ld_call *k, gathering *g, const director
                             .doing = "list memberships",
                             .filter = apr_pstrcat(k->pool, "(&", t->group_filter,
                                                   names_user(k, user), ")", NULL)};
-    return every_page(k, &query, gather, g);
+    return ld_every_page(k, &query, gather, g);
 }
 
 static directory_class collect(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     cache_group group;
-    gathering *g = baton;
+    ld_gathering *g = baton;
     if (ld_group_read(g->d, entry_pool, entry, &group) &&
         !apr_hash_get(g->by_rule, group.id, APR_HASH_KEY_STRING)) {
         apr_hash_set(g->by_rule, apr_pstrdup(g->pool, group.id), APR_HASH_KEY_STRING,
@@ -120,7 +97,7 @@ static directory_class shows_user(ld_call *k, const char *group_dn, int by_rule,
 }
 
 /* The group at the DN if it shows the user. */
-static directory_class gather_shown(ld_call *k, gathering *g, const char *group_dn, int by_rule,
+static directory_class gather_shown(ld_call *k, ld_gathering *g, const char *group_dn, int by_rule,
                                     const directory_user *user)
 {
     const ld_entry *group = NULL;
@@ -137,7 +114,7 @@ static directory_class gather_shown(ld_call *k, gathering *g, const char *group_
 
 /* Groups by rule: depending on its overlays a server finds them by a filter on members, or only
  * shows their members when asked for one group. */
-static directory_class gather_by_rule(ld_call *k, gathering *g, const directory_user *user)
+static directory_class gather_by_rule(ld_call *k, ld_gathering *g, const directory_user *user)
 {
     const ld_query query = {.base = k->d->group_base,
                             .scope = LDAP_SCOPE_SUBTREE,
@@ -145,7 +122,7 @@ static directory_class gather_by_rule(ld_call *k, gathering *g, const directory_
                             .phase = LD_BASE,
                             .doing = "list dynamic groups",
                             .filter = k->d->dialect->dynamic_filter};
-    directory_class class = query.filter ? every_page(k, &query, collect, g) : DIRECTORY_OK;
+    directory_class class = query.filter ? ld_every_page(k, &query, collect, g) : DIRECTORY_OK;
     for (apr_hash_index_t *i = apr_hash_first(g->pool, g->by_rule); i && !class;
          i = apr_hash_next(i)) {
         if (!apr_hash_get(g->seen, apr_hash_this_key(i), APR_HASH_KEY_STRING)) {
@@ -157,7 +134,7 @@ static directory_class gather_by_rule(ld_call *k, gathering *g, const directory_
 
 /* Groups the user's own entry names: also those outside groupBase. The link may outlive its group,
  * so the group has the last word. */
-static directory_class gather_by_back_link(ld_call *k, gathering *g, const directory_user *user)
+static directory_class gather_by_back_link(ld_call *k, ld_gathering *g, const directory_user *user)
 {
     const ld_dialect *t = k->d->dialect;
     const char *const attributes[] = {t->member_of, NULL};
@@ -172,7 +149,7 @@ static directory_class gather_by_back_link(ld_call *k, gathering *g, const direc
 
 /* The group that stands in no `member` of any group, but in a number of the user's own entry:
  * wherever it lies. */
-static directory_class gather_primary(ld_call *k, gathering *g, const directory_user *user)
+static directory_class gather_primary(ld_call *k, ld_gathering *g, const directory_user *user)
 {
     const ld_entry *group;
     int before = g->rows->nelts;
@@ -192,92 +169,6 @@ static directory_class gather_primary(ld_call *k, gathering *g, const directory_
             "primary one";
     }
     return class;
-}
-
-/* --- what is named and never changed --- */
-
-typedef struct elsewhere {
-    gathering *g;
-    const directory_user *user;
-} elsewhere;
-
-/* "(host,login,domain)" with this login, in any case. */
-static int triple_names(const ld_attribute *a, const char *login)
-{
-    for (int i = 0; login && a && i < a->count; i++) {
-        const char *from = strchr(a->values[i].bv_val, ','),
-                   *to = from ? strchr(from + 1, ',') : NULL;
-        if (to && (size_t)(to - from - 1) == strlen(login) &&
-            strncasecmp(from + 1, login, strlen(login)) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static directory_class take_elsewhere(const ld_entry *entry, apr_pool_t *pool, void *baton)
-{
-    const elsewhere *e = baton;
-    gathering *g = e->g;
-    const directory *d = g->d;
-    const char *id = ld_id_text(d->dialect, pool, entry), *name = ld_text(pool, entry, "cn"),
-               *key = ld_dn_key(pool, entry->dn), *why = NULL;
-    if (!id || !key || apr_hash_get(g->seen, id, APR_HASH_KEY_STRING)) {
-        return DIRECTORY_OK;
-    }
-    if (ld_holds(entry, "objectClass", "organizationalRole")) {
-        why = ld_holds(entry, "roleOccupant", e->user->dn)
-                  ? "an organizationalRole (roleOccupant): this service does not change those"
-                  : NULL;
-    } else if (ld_holds(entry, "objectClass", "nisNetgroup")) {
-        why = triple_names(ld_get(entry, "nisNetgroupTriple"), e->user->login)
-                  ? "a nisNetgroup: this service does not change those"
-                  : NULL;
-    } else {
-        why = outside(d, pool, key);
-    }
-    if (why) {
-        directory_membership *row = apr_array_push(g->rows);
-        *row = (directory_membership){.group_id = apr_pstrdup(g->pool, id),
-                                      .group_name = apr_pstrdup(g->pool, name ? name : entry->dn),
-                                      .retained = why};
-        apr_hash_set(g->seen, row->group_id, APR_HASH_KEY_STRING, row->group_id);
-    }
-    return DIRECTORY_OK;
-}
-
-/* Groups outside groupBase and entries of other kinds that name the user: this service leaves them
- * alone, and says so. What our account may not see stays unsaid; the doctor counts such entries. */
-static directory_class gather_elsewhere(ld_call *k, gathering *g, const directory_user *user)
-{
-    static const char *const attributes[] = {"objectClass",       "cn",        "roleOccupant",
-                                             "nisNetgroupTriple", "entryUUID", NULL};
-    const ld_dialect *t = k->d->dialect;
-    elsewhere e = {g, user};
-    if (!t->elsewhere || !k->d->root) {
-        return DIRECTORY_OK;
-    }
-    const ld_query query = {.base = apr_pstrdup(k->pool, k->d->root),
-                            .scope = LDAP_SCOPE_SUBTREE,
-                            .attributes = attributes,
-                            .phase = LD_READ,
-                            .doing = "look for other memberships",
-                            .filter = apr_pstrcat(k->pool, "(|(&", t->group_filter,
-                                                  names_user(k, user), ")", t->elsewhere, ")",
-                                                  NULL)};
-    directory_class class = every_page(k, &query, take_elsewhere, &e);
-    if (class == DIRECTORY_TRANSIENT) {
-        return class;
-    }
-    if (class) {
-        *(directory_membership *)apr_array_push(g->rows) = (directory_membership){
-            .group_id = "elsewhere",
-            .group_name = "groups outside groupBase",
-            .retained = apr_pstrcat(g->pool, "were not looked at: ",
-                                    k->e->message ? k->e->message : "", NULL)};
-        *k->e = (directory_error){0};
-    }
-    return DIRECTORY_OK;
 }
 
 static int is_primary(ld_call *k, const ld_entry *group, const directory_user *user)
@@ -332,11 +223,11 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
 {
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user;
-    gathering g = {.d = d,
-                   .pool = pool,
-                   .rows = apr_array_make(pool, 8, sizeof(directory_membership)),
-                   .seen = apr_hash_make(pool),
-                   .by_rule = apr_hash_make(pool)};
+    ld_gathering g = {.d = d,
+                      .pool = pool,
+                      .rows = apr_array_make(pool, 8, sizeof(directory_membership)),
+                      .seen = apr_hash_make(pool),
+                      .by_rule = apr_hash_make(pool)};
     *rows = NULL;
     *count = 0;
     directory_class class = ld_user_by_id(&k, id, &user);
@@ -344,7 +235,7 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
     class = class ? class : gather_by_back_link(&k, &g, &user);
     class = class ? class : gather_by_rule(&k, &g, &user);
     class = class ? class : gather_primary(&k, &g, &user);
-    class = class ? class : gather_elsewhere(&k, &g, &user);
+    class = class ? class : ld_gather_elsewhere(&k, &g, &user, names_user(&k, &user));
     for (int i = 0; !class && i < candidate_count; i++) {
         const ld_entry *group = NULL;
         int shows = 0;

@@ -16,8 +16,7 @@ void ld_made_keep(ld_call *k, const directory_user *user)
     directory *d = k->d;
     directory_error before = *k->e;
     ld_made_forget(d);
-    if (user->id && user->dn && !user->cache.manager_dn && !user->cache.manager_id &&
-        ld_guard(k, user) == DIRECTORY_OK) {
+    if (user->id && user->dn && !user->managers && ld_guard(k, user) == DIRECTORY_OK) {
         d->made.id = apr_pstrdup(d->made.pool, user->id);
         d->made.dn = apr_pstrdup(d->made.pool, user->dn);
         d->made.until = ida_monotonic(d->env) + MADE_MS;

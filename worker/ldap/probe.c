@@ -42,9 +42,11 @@ typedef struct shown {
     apr_hash_t *holders;  /* address, folded -> DN */
     const char *sharing;  /* the first that are shared, with the DNs */
     int64_t shared;
+    const char *managed; /* the first entries that name several managers, for people */
+    int64_t several;
 } shown;
 
-#define SHARED_NAMED 5 /* shared addresses that are named */
+#define SHARED_NAMED 5 /* shared addresses, or entries with several managers, that are named */
 
 /* Notes who has the addresses of the entry. */
 static void note_addresses(shown *s, const ld_entry *entry, apr_pool_t *entry_pool)
@@ -63,6 +65,15 @@ static void note_addresses(shown *s, const ld_entry *entry, apr_pool_t *entry_po
     }
 }
 
+static void note_managers(shown *s, const ld_entry *entry)
+{
+    const ld_attribute *a = s->address ? ld_get(entry, s->dialect->manager) : NULL;
+    if (a && a->count > 1 && ++s->several <= SHARED_NAMED) {
+        s->managed = apr_pstrcat(s->pool, s->managed ? s->managed : "", s->managed ? "; " : "",
+                                 entry->dn, NULL);
+    }
+}
+
 static directory_class count_entry(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     shown *s = baton;
@@ -71,6 +82,7 @@ static directory_class count_entry(const ld_entry *entry, apr_pool_t *entry_pool
         s->nameless = apr_pstrdup(s->pool, entry->dn);
     }
     note_addresses(s, entry, entry_pool);
+    note_managers(s, entry);
     return DIRECTORY_OK;
 }
 
@@ -99,7 +111,8 @@ static void check_kind(probe *p, const char *base, const char *filter, const cha
                .pool = k.pool,
                .address = address,
                .holders = apr_hash_make(k.pool)};
-    const char *const attributes[] = {k.d->dialect->id, address, NULL};
+    const char *const attributes[] = {k.d->dialect->id, address,
+                                      address ? k.d->dialect->manager : NULL, NULL};
     const ld_query query = {.base = base,
                             .scope = LDAP_SCOPE_SUBTREE,
                             .filter = filter,
@@ -128,6 +141,15 @@ static void check_kind(probe *p, const char *base, const char *filter, const cha
                                   "by object ID alone: %s",
                                   (long long)s.shared, address, s.sharing)
                      : apr_pstrcat(k.pool, "no two people share a value of ", address, NULL));
+        directory_report_line(
+            &p->report, "managers", !s.several,
+            s.several
+                ? ida_printf(k.pool,
+                             "%lld people have several values of %s, so none of them is taken "
+                             "for the manager: %s",
+                             (long long)s.several, k.d->dialect->manager, s.managed)
+                : apr_pstrcat(k.pool, "nobody has several values of ", k.d->dialect->manager,
+                              NULL));
     }
 }
 

@@ -59,7 +59,7 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id,
         }
         *manager_id = manager.id;
         const char *has = user.cache.manager_dn_key, *wanted = manager.cache.dn_key;
-        if (wanted ? has && strcmp(has, wanted) == 0 : !user.cache.manager_dn) {
+        if (wanted ? has && strcmp(has, wanted) == 0 : !user.managers) {
             return sent ? DIRECTORY_OK : DIRECTORY_ALREADY;
         }
         class = replace(&k, user.dn, d->dialect->manager, manager.dn,

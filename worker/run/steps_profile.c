@@ -129,6 +129,8 @@ static step_end manager_comes_later(run *r, const manager_call *call, const ida_
                                .enabled = -1,
                                .manager_given = 1,
                                .manager = call->upn};
+    json_t *payload = ida_update_to_json(r->pool, &update);
+    ida_json_put(payload, "managerTask", creation->id); /* with which it is moved */
     ida_task *task = apr_pcalloc(r->pool, sizeof *task);
     *task = (ida_task){.id = ida_new_id(r->pool, &r->w->env),
                        .tenant = r->task->tenant,
@@ -147,7 +149,7 @@ static step_end manager_comes_later(run *r, const manager_call *call, const ida_
                        .due_at = creation->due_at,
                        .next_at = creation->due_at,
                        .created_at = ida_now(&r->w->env),
-                       .payload = ida_json_text(r->pool, ida_update_to_json(r->pool, &update)),
+                       .payload = ida_json_text(r->pool, payload),
                        .progress = "{}",
                        .warnings = "[]",
                        .username = r->task->username,
@@ -233,7 +235,8 @@ static int is_manager(const ida_user *user, const char *id)
 }
 
 /* The manager is who had the address when it was asked for: by the address that this person has
- * now. *gone: the account is not there any more, and somebody else has the address. */
+ * now, or by ID where others have it too. *gone: the account is not there any more, and somebody
+ * else has the address. */
 static void manager_meant(run *r, profile *p, int *gone)
 {
     ida_user *holder = NULL, *meant = NULL;
@@ -241,14 +244,17 @@ static void manager_meant(run *r, profile *p, int *gone)
     if (!p->manager || !p->manager_id) {
         return;
     }
-    int held = !cache_user_by_upn(r->main, run_ctx(r), r->task->tenant, p->manager, &holder);
-    if (held && is_manager(holder, p->manager_id)) {
+    ida_kind kind = cache_user_by_upn(r->main, run_ctx(r), r->task->tenant, p->manager, &holder);
+    int shared = kind == IDA_CONFLICT;
+    if (!kind && is_manager(holder, p->manager_id)) {
         return;
     }
-    if (!cache_user_details(r->main, run_ctx(r), r->task->tenant, p->manager_id, &meant, NULL)) {
-        p->manager = meant->upn ? meant->upn : p->manager;
-    } else {
-        *gone = held;
+    if (cache_user_details(r->main, run_ctx(r), r->task->tenant, p->manager_id, &meant, NULL)) {
+        *gone = !kind || shared;
+    } else if (meant->upn) {
+        int same = strcmp(ida_fold_address(r->pool, meant->upn),
+                          ida_fold_address(r->pool, p->manager)) == 0;
+        p->manager = shared && same ? meant->id : meant->upn;
     }
 }
 

@@ -176,36 +176,6 @@ static const char *described(run *r, const changes *ch)
     return ch->dropped ? ida_printf(r->pool, "%s; not set: %s", text, ch->dropped) : text;
 }
 
-/* Who comes back needs a password where the offboarding replaced it, unless a workflow of this task
- * sends one. */
-static void warn_password(run *r)
-{
-    int64_t total;
-    ida_task *tasks;
-    int count = 0;
-    const queue_person whom = queue_person_of(r->task);
-    queue_task_filter filter = {.type = ida_task_type_text(IDA_USER_DELETE),
-                                .person = &whom,
-                                .limit = 1};
-    for (int i = 0; i < r->task->step_count; i++) {
-        if (strstr(r->task->steps[i].name, "emailInitialPassword")) {
-            return;
-        }
-    }
-    if (queue_task_list(r->main, run_ctx(r), r->task->tenant, &filter, &tasks, &count, &total) ||
-        !count) {
-        return;
-    }
-    const json_t *progress = tasks[0].progress ? ida_json_load(r->pool, tasks[0].progress) : NULL;
-    if (ida_json_string(progress, "passwordReplaced") ||
-        ida_json_string(progress, "twinPasswordReplaced")) {
-        run_warn(r, ida_printf(r->pool,
-                               "The account is enabled, but its password is an unknown one since "
-                               "the offboarding %s: set a new password, else nobody can sign in.",
-                               tasks[0].id));
-    }
-}
-
 /* The directory shows the new values: cache first, then step and seat in one transaction. */
 static step_end changed(run *r, changes *ch, directory_class class)
 {
@@ -216,8 +186,10 @@ static step_end changed(run *r, changes *ch, directory_class class)
     for (const char *const *w = ch->after.warnings; w && *w; w++) {
         run_warn(r, *w);
     }
-    if (ch->enabled == 1 && class == DIRECTORY_OK) {
-        warn_password(r);
+    const char *password = NULL;
+    if (ch->enabled == 1 && class == DIRECTORY_OK &&
+        !queue_rehire_password(r->main, run_ctx(r), r->task, &password) && password) {
+        run_warn(r, password);
     }
     step_says(r, class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY, "%s", described(r, ch));
     say_sent(r, 0);

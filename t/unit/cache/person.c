@@ -2,6 +2,7 @@
  * hot reads use indexes. On both engines. */
 #include <sqlite3.h>
 
+#include "core/base/search_key.h"
 #include "core/base/text.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
@@ -142,6 +143,75 @@ static const char *who(store *reader, const char *wanted)
     return kind == IDA_CONFLICT ? c->message : kind ? ida_kind_code(kind) : u->id;
 }
 
+/* "address id id, address ...", as the report pages over them one by one. */
+static const char *sharing(store *reader)
+{
+    const cache_report_filter everybody = {0};
+    const char *address = "", *id = "", *all = "";
+    for (int i = 0, count = 1; i < 20 && count; i++) {
+        const cache_sharer *rows;
+        if (cache_people_sharing(reader, fresh(), accounts_of, &everybody, address, id, 1, &rows,
+                                 &count)) {
+            return "an error";
+        }
+        if (count) {
+            all = apr_pstrcat(pool, all, strcmp(address, rows[0].address) ? " " : "",
+                              strcmp(address, rows[0].address) ? rows[0].address : "", "=",
+                              rows[0].person.id, NULL);
+            address = rows[0].address;
+            id = rows[0].person.id;
+        }
+    }
+    return all;
+}
+
+/* Addresses that are shared, but not as UPNs; and finding people by them. */
+static void further(store *s, store *reader)
+{
+    static const char *hers[] = {"Info@contoso.example", "moa.gift@contoso.example", NULL},
+                      *of_ab[] = {"ab@contoso.example", "moa.gift@contoso.example", NULL};
+    cache_user moa = {.id = "m",
+                      .upn = "moa@contoso.example",
+                      .mail = "moa@contoso.example",
+                      .addresses = hers,
+                      .enabled = 1},
+               info = {.id = "i", .upn = "info@contoso.example", .enabled = 1},
+               ab = {.id = "b", .upn = "b@contoso.example", .mail = "moa@contoso.example"};
+    cache_people_filter filter = CACHE_PEOPLE_ALL;
+    const cache_listed_person *rows;
+    int count;
+    filter.limit = 10;
+    filter.words[0] = ida_search_word(pool, "moa.gift@contoso.example");
+    tell(s, &moa);
+    is_str(sharing(reader), "", "nobody shares");
+    is_int(cache_people_search(reader, fresh(), accounts_of, &filter, &rows, &count) ||
+               count != 1 || strcmp(rows[0].id, "m"),
+           0, "a mail alias finds its person");
+    tell(s, &info);
+    is_str(sharing(reader), " info@contoso.example=i=m", "one's alias is another's UPN");
+    tell(s, &ab);
+    is_str(sharing(reader), " info@contoso.example=i=m moa@contoso.example=b=m",
+           "one's mail is another's");
+    ab.addresses = of_ab;
+    tell(s, &ab);
+    is_str(sharing(reader),
+           " info@contoso.example=i=m moa.gift@contoso.example=b=m moa@contoso.example=b=m",
+           "two have one alias");
+    is_int(cache_people_search(reader, fresh(), accounts_of, &filter, &rows, &count) || count != 2,
+           0, "which finds both");
+    moa.addresses = NULL;
+    tell(s, &moa);
+    is_str(sharing(reader), " moa@contoso.example=b=m", "without the aliases the mail is left");
+    is_int(cache_people_search(reader, fresh(), accounts_of, &filter, &rows, &count) ||
+               count != 1 || strcmp(rows[0].id, "b"),
+           0, "and the alias finds the other one alone");
+    is_int(cache_tell_gone(s, fresh(), accounts_of, premises, "b"), IDA_OK, "one is gone");
+    is_str(sharing(reader), "", "nobody shares any more");
+    is_int(cache_tell_gone(s, fresh(), accounts_of, premises, "m") ||
+               cache_tell_gone(s, fresh(), accounts_of, premises, "i"),
+           0, "nor is there anybody");
+}
+
 /* Addresses that several accounts carry, accounts that carry several, and accounts that end. */
 static void accounts(store *s, store *reader)
 {
@@ -160,6 +230,7 @@ static void accounts(store *s, store *reader)
     const cache_sharer *sharers;
     const cache_report_filter everybody = {0};
     cache_report_count shared;
+    further(s, reader);
     tell(s, &day);
     is_str(who(reader, "ann@contoso.example"), "a-day", "the only one of an address");
     tell(s, &night);

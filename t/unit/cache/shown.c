@@ -10,13 +10,6 @@
 
 static const char *const tenant = "contoso";
 
-static void must(ida_kind kind, const ida_ctx *c, const char *what)
-{
-    if (kind) {
-        ok(0, "%s: %s", what, c->message ? c->message : ida_kind_text(kind));
-    }
-}
-
 static void item_in(store *s, ida_directory_kind where, const cache_user *u)
 {
     cache_sync *run;

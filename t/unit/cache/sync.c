@@ -33,7 +33,7 @@ static int wrong(int same, const char *format, ...)
         vprintf(format, args);
         printf("\n");
         va_end(args);
-        failures++;
+        unmet++;
     }
     return !same;
 }
@@ -134,8 +134,8 @@ static int passed(const char *format, ...)
     va_start(args, format);
     vsnprintf(name, sizeof name, format, args);
     va_end(args);
-    int good = ok(failures == 0, "%s", name);
-    failures = 0;
+    int good = ok(unmet == 0, "%s", name);
+    unmet = 0;
     return good;
 }
 
@@ -218,7 +218,7 @@ static void random_script(const char *dsn, const char *name)
               (int)counter(s, "enabled_members"), want);
         wrong(counter(s, "users") == counter(s, "users.cloud") + counter(s, "users.onPremises"),
               "round %d: users is not the sum", round);
-        if (failures) {
+        if (unmet) {
             break;
         }
     }
@@ -273,9 +273,9 @@ static void crashes(const char *dsn, const char *name)
         if (child == 0) {
             crash_countdown = at;
             env.monotonic = crashing_monotonic;
-            failures = 0;
+            unmet = 0;
             sync_now(store_make(pool, dsn, DB_SYNC), t, how);
-            _exit(failures ? 1 : 0);
+            _exit(unmet ? 1 : 0);
         }
         int status = 0;
         waitpid(child, &status, 0);
@@ -292,7 +292,7 @@ static void crashes(const char *dsn, const char *name)
         compare(s, t);
         wrong(counter(s, "enabled_members") == enabled_members(apr_pcalloc(pool, sizeof *t), t),
               "crash point %d: enabled_members", at);
-        if (failures) {
+        if (unmet) {
             break;
         }
     }
@@ -335,7 +335,7 @@ static void first_load_crashes(const char *dsn, const char *name)
             mutate(t);
         }
         store *s = store_make(pool, dsn, DB_SYNC);
-        for (int at = 1; !finished && at < 400 && !failures; at += 1 + at / 6, points++) {
+        for (int at = 1; !finished && at < 400 && !unmet; at += 1 + at / 6, points++) {
             ida_ctx *c = fresh();
             must(cache_reset(s, c, tenant, t->directory), c, "reset");
             store_disconnect(s);
@@ -343,9 +343,9 @@ static void first_load_crashes(const char *dsn, const char *name)
             if (child == 0) {
                 crash_countdown = at;
                 env.monotonic = crashing_monotonic;
-                failures = 0;
+                unmet = 0;
                 load_first(store_make(pool, dsn, DB_SYNC), t);
-                _exit(failures ? 1 : 0);
+                _exit(unmet ? 1 : 0);
             }
             int status = 0;
             waitpid(child, &status, 0);

@@ -9,17 +9,10 @@ static const char *const tenant = "contoso";
 static store *s;
 static cache_sync *run;
 
-static void good(ida_kind kind, const ida_ctx *c, const char *what)
-{
-    if (kind) {
-        ok(0, "%s: %s", what, c->message ? c->message : ida_kind_text(kind));
-    }
-}
-
 static void begin(int full)
 {
     ida_ctx *c = fresh();
-    good(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, full), c, "begin");
+    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, full), c, "begin");
 }
 
 /* manager NULL: untold; "": nobody. */
@@ -34,27 +27,27 @@ static void tell(const char *id, const char *department, const char *manager)
                     .manager_untold = manager == NULL,
                     .manager_id = manager && *manager ? manager : NULL,
                     .sign_ins_untold = 1};
-    good(cache_sync_user(run, c, &u), c, id);
+    must(cache_sync_user(run, c, &u), c, id);
 }
 
 static void flush(void)
 {
     ida_ctx *c = fresh();
-    good(cache_run_flush(run, c), c, "flush");
+    must(cache_run_flush(run, c), c, "flush");
 }
 
 static void commit(void)
 {
     ida_ctx *c = fresh();
     cache_summary summary;
-    good(cache_sync_commit(run, c, "{}", "b", NULL, 1, &summary), c, "commit");
+    must(cache_sync_commit(run, c, "{}", "b", NULL, 1, &summary), c, "commit");
 }
 
 static ida_user *user(const char *id)
 {
     ida_ctx *c = fresh();
     ida_user *u = NULL;
-    good(cache_user_by_upn(s, c, tenant, apr_pstrcat(pool, id, "@contoso.example", NULL), &u), c,
+    must(cache_user_by_upn(s, c, tenant, apr_pstrcat(pool, id, "@contoso.example", NULL), &u), c,
          id);
     return u;
 }
@@ -63,7 +56,7 @@ static const char *manager(const char *id)
 {
     db_result r;
     ida_ctx *c = fresh();
-    good(store_read(s, c, STMT_user_visible, DB_ARGS(DB_T(tenant), DB_T("cloud"), DB_T(id)), &r), c,
+    must(store_read(s, c, STMT_user_visible, DB_ARGS(DB_T(tenant), DB_T("cloud"), DB_T(id)), &r), c,
          "row");
     return r.rows ? DB_ROW(user_visible, &r, 0)->manager_id.text : "(no row)";
 }
@@ -129,7 +122,7 @@ static void held_back(void)
     tell("a", "9", "m");
     flush();
     test_now_ms += 1000;
-    good(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "a", 0, NULL), c, "written through");
+    must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "a", 0, NULL), c, "written through");
     commit();
     is_int(user("a")->enabled, 0, "the write-through is seen");
     begin(0);
@@ -151,10 +144,10 @@ static void sign_ins(void)
     ida_ctx *c = fresh();
     const cache_sign_in_list first = {1000, 2000, 3000}, never = {0, 0, 0};
     begin(0);
-    good(cache_sync_sign_ins(run, c, "a", &first), c, "sign-ins");
-    good(cache_sync_sign_ins(run, c, "b", &first), c, "sign-ins");
-    good(cache_sync_sign_ins(run, c, "nobody", &first), c, "sign-ins of an unknown user");
-    good(cache_sync_sign_ins(run, c, "new", &first), c, "sign-ins before their user");
+    must(cache_sync_sign_ins(run, c, "a", &first), c, "sign-ins");
+    must(cache_sync_sign_ins(run, c, "b", &first), c, "sign-ins");
+    must(cache_sync_sign_ins(run, c, "nobody", &first), c, "sign-ins of an unknown user");
+    must(cache_sync_sign_ins(run, c, "new", &first), c, "sign-ins before their user");
     tell("new", "1", NULL);
     commit();
     is_int(user("a")->last_sign_in_at, 1000, "last");
@@ -163,7 +156,7 @@ static void sign_ins(void)
     is_int(user("new")->last_success_at, 3000, "of a user who came in the same run");
     begin(0);
     tell("a", "11", NULL);
-    good(cache_sync_sign_ins(run, c, "b", &never), c, "sign-ins");
+    must(cache_sync_sign_ins(run, c, "b", &never), c, "sign-ins");
     commit();
     is_int(user("a")->last_success_at, 3000, "an item without them leaves them");
     is_int(user("b")->last_success_at, 0, "told as never");
@@ -188,12 +181,12 @@ static void returned(void)
     tell("a", "12", NULL);
     tell("back1", "1", NULL);
     tell("back2", "1", NULL);
-    good(cache_sync_returned(run, c, settled, 5001, "", 10, &ids, &count), c, "returned");
+    must(cache_sync_returned(run, c, settled, 5001, "", 10, &ids, &count), c, "returned");
     is_int(count, 2, "users without a row");
     is_str(ids[0], "back1", "in order");
-    good(cache_sync_returned(run, c, settled, 5001, "back1", 10, &ids, &count), c, "returned");
+    must(cache_sync_returned(run, c, settled, 5001, "back1", 10, &ids, &count), c, "returned");
     is_int(count, 1, "page by page");
-    good(cache_sync_returned(run, c, settled, 5000, "", 10, &ids, &count), c, "returned");
+    must(cache_sync_returned(run, c, settled, 5000, "", 10, &ids, &count), c, "returned");
     is_int(count, 0, "not those who are new");
     commit();
 }

@@ -283,7 +283,7 @@ static void test_gone(void)
  * error. */
 static void away(void)
 {
-    ida_mcp_message message = {.id = json_integer(1)};
+    ida_mcp_message message = {.id = ida_json_keep(pool, json_integer(1))};
     for (int public = 0; public < 2; public ++) {
         ida_principal reader = {.company = "contoso", .username = "reader", .label = ""};
         ida_call call = {.c = fresh(),

@@ -84,7 +84,7 @@ static const char *look(ida_callers *all, const char *company, const char *usern
 
 static void ages(void)
 {
-    ida_callers *all = ida_callers_make(pool, 1024);
+    ida_callers *all = ida_callers_make(pool, 1024, IDA_CALLER_AGE_MS);
     const ida_caller *kept;
     is_str(look(all, "contoso", "hr"), "on 1", "the first look asks the store");
     is_str(look(all, "contoso", "hr"), "on 0", "the next does not");
@@ -122,7 +122,7 @@ static void ages(void)
  * of a user who is seen for the first time, not of one whose holder is at work. */
 static void guesses(void)
 {
-    ida_callers *all = ida_callers_make(pool, 1024);
+    ida_callers *all = ida_callers_make(pool, 1024, IDA_CALLER_AGE_MS);
     for (int i = 0; i < 3; i++) {
         is_str(look_with(all, "hr", bad), "other 1", "a wrong key costs one look at the key alone");
         is_str(look_with(all, "nobody", bad), "none 1", "an unknown user the same");
@@ -155,7 +155,7 @@ static int full_sync(const char *directory)
 
 static void synced(void)
 {
-    ida_callers *all = ida_callers_make(pool, 1024);
+    ida_callers *all = ida_callers_make(pool, 1024, IDA_CALLER_AGE_MS);
     const ida_caller *snapshot;
     ok(full_sync("cloud"), "one directory");
     ida_caller_get(all, fresh(), &source, "contoso", "hr", right, &snapshot);
@@ -170,7 +170,7 @@ static void synced(void)
 
 static void bounds(void)
 {
-    ida_callers *all = ida_callers_make(pool, 1024);
+    ida_callers *all = ida_callers_make(pool, 1024, IDA_CALLER_AGE_MS);
     char name[32];
     look(all, "contoso", "hr");
     for (int i = 0; i < 3000; i++) {
@@ -178,7 +178,7 @@ static void bounds(void)
         look_with(all, name, bad);
     }
     is_str(look(all, "contoso", "hr"), "on 0", "3000 guessed names do not push out a user");
-    ida_callers *one_each = ida_callers_make(pool, 1);
+    ida_callers *one_each = ida_callers_make(pool, 1, IDA_CALLER_AGE_MS);
     is_str(look(one_each, "contoso", "hr"), "on 1", "the smallest memory");
     is_str(look(one_each, "contoso", "new"), "on 1", "works too");
 }
@@ -218,7 +218,7 @@ static void threads(void)
 {
     pthread_t thread[8];
     apr_pool_t *own[8];
-    shared = ida_callers_make(pool, 16);
+    shared = ida_callers_make(pool, 16, IDA_CALLER_AGE_MS);
     env.monotonic = running_clock;
     for (int i = 0; i < 8; i++) {
         apr_allocator_t *allocator;

@@ -51,9 +51,9 @@ static int in_team(const question *q, ida_directory_kind d, int i)
 
 static int holds_words(const question *q, const human *h)
 {
-    const char *const texts[] = {h->name,  h->given,      h->family,  h->upn,     h->mail,
-                                 h->title, h->department, h->company, h->employee};
-    const char *words = ida_search_words(pool, texts, 9);
+    const char *const texts[] = {h->name,  h->given,      h->family,  h->upn,      h->mail,
+                                 h->title, h->department, h->company, h->employee, h->alias};
+    const char *words = ida_search_words(pool, texts, 10);
     int found = 1;
     for (int i = 0; i < CACHE_WORDS_MAX && q->words[i]; i++) {
         found = found && strstr(words, q->words[i]);
@@ -149,7 +149,7 @@ static const char *beginning(const char *text)
 static const char *some_words(const human *h)
 {
     const char *const of[] = {h->name,   h->given,   h->family,   h->upn,  h->title, h->mail,
-                              "contoso", h->company, h->employee, "user5", "user50"};
+                              "contoso", h->company, h->employee, "user5", h->alias};
     const char *text = NULL;
     for (int n = dice(3); n >= 0; n--) {
         const char *word = of[dice(11)];

@@ -27,7 +27,8 @@ const char *__asan_default_options(void)
 #define ROUNDS_A_LIFE 200
 #define PROMISES_MAX 1200
 #define SEATS 12
-#define MINUTE INT64_C(60000)
+
+#include "t/unit/model_company.h"
 
 /* What a 200 promised. */
 typedef struct promise {
@@ -49,33 +50,9 @@ typedef struct person {
 
 static promise promises[PROMISES_MAX];
 static person people[ACCOUNTS_MAX];
-static int promise_count, wrong, life_number, keys;
+static int promise_count, life_number;
 static long accepted, refused_count, ran, crashes_of_requests;
-static char company[40];
-static store *main_store, *cache_store;
-static apr_pool_t *life_pool, *round_pool;
-static worker w;
-static runner rn;
 static session *the_session;
-static call_slot slots[2];
-
-static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void complain(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (wrong++ < 12) {
-        printf("# life %d: ", life_number);
-        vprintf(format, args);
-        printf("\n");
-    }
-    va_end(args);
-}
-
-static ida_ctx *ctx(void)
-{
-    return ida_ctx_make(&env, round_pool);
-}
 
 /* The engine's randomness: another sequence than that of the dice. splitmix64. */
 static uint64_t random_state;
@@ -92,40 +69,12 @@ static void told_random(void *baton, void *bytes, size_t len)
     }
 }
 
-static void silent(void *baton, ida_level level, const char *id, const char *message)
-{
-    (void)baton, (void)level, (void)id;
-    if (parameter("log", 0)) {
-        printf("# %s %s\n", id ? id : "", message);
-    }
-}
-
 /* A process begins: connections, sessions, leases. */
 static void start_process(void)
 {
-    worker_config config = {
-        .store = dsn, .spool = "/nonexistent", .seal_key = "/nonexistent", .threads = 1};
     store_disconnect(main_store);
     store_disconnect(cache_store);
-    worker_init(&w, &env, &config, life_pool);
-    memset(slots, 0, sizeof slots);
-    w.calls = slots;
-    w.call_count = 2;
-    rn = (runner){.w = &w, .main = main_store, .cache = cache_store, .sessions = {.w = &w}};
-    session *s = the_session = apr_pcalloc(life_pool, sizeof *s);
-    apr_pool_create(&s->pool, life_pool);
-    apr_pool_create(&s->dir_pool, s->pool);
-    snprintf(s->tenant_id, sizeof s->tenant_id, "%s", company);
-    s->kind = IDA_DIR_CLOUD;
-    s->ops = &model_ops;
-    s->dir = (directory *)accounts;
-    const char *seal;
-    ida_ctx *lasting = ida_ctx_make(&env, life_pool);
-    if (store_tenant_get(main_store, lasting, company, &s->tenant, &seal, &s->revision)) {
-        complain("no tenant: %s", lasting->message);
-    }
-    rn.sessions.first = s;
-    rn.sessions.count = 1;
+    the_session = start_worker(IDA_DIR_CLOUD);
 }
 
 #include "t/unit/model_requests.h"

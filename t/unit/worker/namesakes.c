@@ -20,44 +20,13 @@
 #define ROUNDS 90 /* operations of a company */
 #define TASKS_MAX 400
 #define NAMES 5 /* addresses that everybody shares */
-#define MINUTE INT64_C(60000)
 
-static store *main_store, *cache_store;
-static apr_pool_t *life_pool, *round_pool;
-static worker w;
-static runner rn;
-static call_slot slots[2];
+#include "t/unit/model_company.h"
+
 static ida_directory_kind where;
-static char company[40];
-static int companies, lives, wrong, keys;
+static int companies, lives;
 static int assigned[ACCOUNTS_MAX]; /* the role template, by account */
 static long writes, refused, both, moved, strangers, ended;
-
-static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void complain(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (wrong++ < 12) {
-        printf("# company %d: ", companies);
-        vprintf(format, args);
-        printf("\n");
-    }
-    va_end(args);
-}
-
-static void silent(void *baton, ida_level level, const char *id, const char *message)
-{
-    (void)baton, (void)level;
-    if (parameter("log", 0)) {
-        printf("# %s %s\n", id ? id : "", message);
-    }
-}
-
-static ida_ctx *ctx(void)
-{
-    return ida_ctx_make(&env, round_pool);
-}
 
 static const char *text(const char *format, ...)
 {
@@ -69,31 +38,6 @@ static const char *text(const char *format, ...)
 }
 
 /* --- the company --- */
-
-static void start_worker(void)
-{
-    worker_config config = {
-        .store = dsn, .spool = "/nonexistent", .seal_key = "/nonexistent", .threads = 1};
-    const char *seal;
-    worker_init(&w, &env, &config, life_pool);
-    memset(slots, 0, sizeof slots);
-    w.calls = slots;
-    w.call_count = 2;
-    rn = (runner){.w = &w, .main = main_store, .cache = cache_store, .sessions = {.w = &w}};
-    session *s = apr_pcalloc(life_pool, sizeof *s);
-    apr_pool_create(&s->pool, life_pool);
-    apr_pool_create(&s->dir_pool, s->pool);
-    snprintf(s->tenant_id, sizeof s->tenant_id, "%s", company);
-    s->kind = where;
-    s->ops = &model_ops;
-    s->dir = (directory *)accounts;
-    if (store_tenant_get(main_store, ida_ctx_make(&env, life_pool), company, &s->tenant, &seal,
-                         &s->revision)) {
-        complain("no tenant");
-    }
-    rn.sessions.first = s;
-    rn.sessions.count = 1;
-}
 
 static void synchronise(void)
 {
@@ -140,7 +84,7 @@ static void begin_company(void)
                      company))) {
         complain("no company");
     }
-    start_worker();
+    start_worker(where);
     synchronise();
 }
 

@@ -89,11 +89,32 @@ sub _happen {
     $self->_post('/access-request', { service => 'CRM', user => upn($_),
         justification => 'Covers for a colleague who is away until May.' })
         for qw(ida.wall henrik.falk);
+    $self->_taken_away;
     $self->_post('/key', { username => 'hr-system', accessLevel => 'full',
-        label => 'HR system, nightly run', expires => $day->(20) });
+        label => 'HR system, nightly run', expires => $day->(20),
+        decisions => JSON::PP::true });
     $self->_post('/audit/verify');
     within(sub { $self->{api}->data('/audit/chain')->{state} eq 'whole' });
     $self->{tasks} = \%tasks;
+    return;
+}
+
+# A request whose group somebody else took away in the directory.
+sub _taken_away {
+    my ($self) = @_;
+    my $stack = $self->{stack};
+    $stack->ctl_ok('request', 'create', 'nordic', 'CRM', upn('greta.dahl'));
+    my ($open) = grep { $_->{requester}{userPrincipalName} eq upn('greta.dahl') }
+        @{ $self->{api}->data('/approvals')->{items} };
+    $stack->ctl_ok('request', 'approve', 'nordic', $open->{id}, '--by', upn('eva.berg'));
+    $stack->wait_task($self->{api}->data('/access-requests', { state => 'approved' })
+            ->{items}[0]{taskId});
+    my $groups = $Idadmin::Test::Slapd::groups;
+    $stack->slapd->modify("dn: cn=CRM admins,$groups\nchangetype: modify\ndelete: member\nmember: "
+        . Idadmin::Test::Slapd::user_dn('greta.dahl') . "\n");
+    $stack->ctl_ok('sync', 'nordic', '--wait');
+    within(sub { $self->{api}->data('/access-requests', { state => 'approved' })
+        ->{items}[0]{takenAwayAt} });
     return;
 }
 

@@ -3,8 +3,12 @@ package Idadmin::Test::Console;
 # browser on a page of the console sends.
 use strict;
 use warnings;
+use Exporter 'import';
 use JSON::PP ();
 use MIME::Base64 ();
+use Test::More ();
+
+our @EXPORT_OK = qw(refused);
 
 # new(HTTPD, user => NAME, company => ID)
 sub new {
@@ -46,6 +50,16 @@ sub data {
     my $answer = $self->get($path, $arguments);
     die "GET $path: $answer->{status} $answer->{body}\n" if $answer->{status} != 200;
     return $answer->{json}{data};
+}
+
+# An answer of this status that gives this reason.
+sub refused {
+    my ($answer, $status, $reason, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    Test::More::is_deeply([$answer->{status}, $answer->{json}{error}{reason}], [$status, $reason],
+        $name)
+        or Test::More::diag($answer->{body});
+    return;
 }
 
 1;

@@ -140,6 +140,7 @@ sub right { my ($self) = @_; $self->_set_clock(0, 0, 0); return $self }
 sub leap {
     my ($self, $seconds) = @_;
     my ($shown, $ns) = $self->_shown;
+    $Idadmin::Test::clock_leapt = 1;
     $self->_set_clock($self->_get('since_ns') ? $self->_get('speed') : 1, $ns,
         $shown + 1e9 * $seconds);
     return $self;

@@ -329,9 +329,14 @@ sub delete { my ($self, $target, $json, %how) = @_;
 
 sub get_user { my ($self, $upn, %how) = @_;
     return $self->get('/v1/api/user?userPrincipalName=' . _escape($upn), %how) }
-sub task     { my ($self, $id, %how) = @_;
-    my $answer = $self->get('/v1/api/task?id=' . _escape($id), %how);
-    return $answer->{json}{data}{task} }
+# Asked again where the answer only says later: a store that is busy, or a test that asks too often.
+sub task {
+    my ($self, $id, %how) = @_;
+    my $answer;
+    Idadmin::Test::soon(60, sub { $answer = $self->get('/v1/api/task?id=' . _escape($id), %how);
+        $answer->{status} !~ /^(?:429|503)$/ });
+    return $answer->{json}{data}{task};
+}
 
 sub _escape { my ($text) = @_; $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ge;
     return $text }
