@@ -287,7 +287,8 @@ static generation *make_generation(apr_pool_t *pool, server_rec *s, const writer
     return g;
 }
 
-/* Writers of before the restart go on for their children; the callback lies elsewhere now. */
+/* Writers of before the restart go on for their children; the callback lies elsewhere now. Who has
+ * ended while nobody looked is replaced. */
 static void follow_again(void)
 {
     for (int i = 0; i < GENERATIONS_MAX; i++) {
@@ -296,6 +297,8 @@ static void follow_again(void)
             if (g->process[k].proc.pid) {
                 apr_proc_other_child_register(&g->process[k].proc, watch, &g->process[k], NULL,
                                               config_pool);
+            } else if (g->child_count) {
+                start_process(g, k);
             }
         }
     }

@@ -7,7 +7,7 @@
 #include "writer/writer.h"
 
 #define SILENCE_MS 5000 /* of a child in the middle of a message, and of one that reads no answer */
-#define STACK_BYTES ((size_t)512 << 10)
+#define STACK_BYTES ((size_t)2 << 20)
 
 typedef struct connection {
     const writer *w;

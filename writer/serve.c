@@ -64,10 +64,8 @@ static ida_kind acquire(writing *g)
         ida_ctx_clear(c); /* what is wrong with the store is the log's business */
         c->retry_after = 1;
         ida_fail(c, kind, "%s", ida_kind_text(kind));
-        return kind;
     }
-    call->transaction = transaction;
-    return IDA_OK;
+    return kind;
 }
 
 /* --- credentials --- */
@@ -256,6 +254,7 @@ void serve(served *s)
         .s = s,
         .call = {.c = ida_ctx_make(&s->w->env, s->pool),
                  .address = s->text[ASKED_ADDRESS],
+                 .transaction = transaction,
                  .gone = is_left,
                  .gone_baton = s},
         .request = {.method = method,
