@@ -72,7 +72,8 @@ static ida_kind acquire(writing *g)
 
 static ida_kind refused(ida_ctx *c, const char *why)
 {
-    ida_log(c->env, IDA_LOG_WARN, "IDA0232",
+    /* A key may have been taken back since the child has looked. */
+    ida_log(c->env, IDA_LOG_INFO, NULL,
             "a child of httpd handed over a write that its credentials do not allow: %s", why);
     return ida_fail(c, IDA_UNAUTHORIZED, "%s", ida_kind_text(IDA_UNAUTHORIZED));
 }
