@@ -72,6 +72,13 @@ ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c)
                         "worker's user with the group that httpd's user is in, mode 2750.",
                         directory, strerror(errno));
     }
+    if (st.st_mode & (S_IWGRP | S_IWOTH)) { /* a reader could put another file into the place of one */
+        c->retry_after = 1;
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The directory %s of the store may be written by others than its owner: "
+                        "chmod g-w,o-w %s.",
+                        directory, directory);
+    }
     *place = (sqlite_place){st.st_uid, st.st_gid};
     return IDA_OK;
 }

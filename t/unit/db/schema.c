@@ -161,30 +161,36 @@ static int mode_of(const char *path, const char *suffix)
     return stat(apr_pstrcat(pool, path, suffix, NULL), &st) == 0 ? (int)(st.st_mode & 07777) : -1;
 }
 
-/* A directory is shared by its group when that passes to what is made in it, or may make something.
- */
+/* Its user writes, its group reads, whatever the directory's own mode lets in. */
 static void test_modes(const char *dsn)
 {
-    static const struct {
-        mode_t directory;
-        int main;
-    } cases[] = {{0700, 0640}, {0755, 0640}, {02750, 0660}, {0770, 0660}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    static const mode_t directories[] = {0700, 0755, 02750};
+    const char *open = ida_printf(pool, "%s.modes.open", dsn + strlen("sqlite3:"));
+    ida_ctx *c = fresh();
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
         const char *directory = ida_printf(pool, "%s.modes.%zu", dsn + strlen("sqlite3:"), i),
                    *path = ida_printf(pool, "%s/x.db", directory),
                    *own = ida_printf(pool, "sqlite3:%s", path);
+        const char *files[] = {path, cache_path(own)};
         mkdir(directory, 0700);
-        chmod(directory, cases[i].directory);
+        chmod(directory, directories[i]);
         is_int(store_schema_upgrade(own, fresh(), NULL), IDA_OK,
                "a store in a directory of its own");
-        is_int(mode_of(path, ""), cases[i].main,
-               "the main file is the group's where the directory is");
-        is_int(mode_of(path, "-wal"), cases[i].main, "so is its log");
-        is_int(mode_of(path, ".gate"), cases[i].main, "and its gate");
-        is_int(mode_of(cache_path(own), ""), 0640, "the cache is read by the group");
-        is_int(mode_of(cache_path(own), "-shm"), 0640, "as is the index of its log");
-        is_int(mode_of(cache_path(own), ".gate"), 0600, "and its gate held by the owner alone");
+        for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+            is_int(mode_of(files[f], ""), 0640, "a file is read by the group");
+            is_int(mode_of(files[f], "-wal"), 0640, "as is its log");
+            is_int(mode_of(files[f], "-shm"), 0640, "and the index of the log");
+            is_int(mode_of(files[f], ".gate"), 0600, "the gate is the owner's alone");
+        }
+        chmod(path, 0660);
+        is_int(store_schema_upgrade(own, fresh(), NULL), IDA_OK, "upgraded again");
+        is_int(mode_of(path, ""), 0640, "what the group could write before it cannot any more");
     }
+    mkdir(open, 0700);
+    chmod(open, 0770);
+    is_int(store_schema_upgrade(ida_printf(pool, "sqlite3:%s/x.db", open), c, NULL),
+           IDA_SERVICE_UNAVAILABLE, "a directory that its group may write is refused");
+    ok(c->message && strstr(c->message, "g-w"), "and what to do is said");
 }
 
 /* A connection that can only read the others must start when no log of them is left. */
