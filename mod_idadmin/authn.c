@@ -172,7 +172,7 @@ int authn_check(request_rec *r)
     }
 
     /* The share of the company that is named, whoever names it. */
-    const ida_caller_source source = {pool_acquire, pool_release,
+    const ida_caller_source source = {ida_pool_acquire, ida_pool_release,
                                       (void *)(company && ida_name_valid(company) ? company : "")};
     const ida_caller *caller = NULL;
     const char *name = ida_name_valid(username) ? username : nobody;

@@ -14,6 +14,8 @@
 
 APLOG_USE_MODULE(idadmin);
 
+#define CONNECTIONS 4    /* to read with; as many served as many requests as 25 */
+#define OF_COMPANY 2     /* of them may be with one company */
 #define CALLERS_MAX 4096 /* API users remembered at once in a child; a kilobyte each */
 
 child_state *child;
@@ -158,7 +160,7 @@ void child_init(apr_pool_t *pool, server_rec *s)
     child->mcp = ida_mcp_make(pool);
     child->openapi = ida_openapi(pool);
     body_init(pool);
-    pool_init(pool, s);
+    ida_pool_start(pool, config_store(s), DB_READ, CONNECTIONS, OF_COMPANY);
     start_keeper(pool);
     /* Before anything else of the pool goes: the thread writes to the spool. */
     apr_pool_pre_cleanup_register(pool, NULL, stop_keeper);

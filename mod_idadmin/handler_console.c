@@ -50,11 +50,10 @@ static ida_person *person_of(request_rec *r, const char **numbers)
     return p;
 }
 
-static ida_kind acquire(request_rec *r, ida_call *call)
+static ida_kind acquire(ida_call *call)
 {
-    ida_kind kind = pool_serve(call);
+    ida_kind kind = ida_pool_serve(call);
     if (kind) {
-        pool_refused(r, call->c);
         ida_because(call->c, "storeAway", NULL);
     }
     return kind;
@@ -65,9 +64,9 @@ static ida_kind load_company(request_rec *r, ida_call *call, const char *company
                              ida_principal *principal)
 {
     ida_tenant *tenant;
-    ida_kind kind = acquire(r, call);
+    ida_kind kind = acquire(call);
     kind = kind ? kind : store_tenant_get(call->store, call->c, company, &tenant, NULL, NULL);
-    pool_give_back(call);
+    ida_pool_give_back(call);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(call->c);
         return IDA_OK;
@@ -117,11 +116,11 @@ static int run(request_rec *r, ida_call *call, const char *rules, ida_rest_reque
     }
     if (call->operation->scope == IDA_SCOPE_WRITE) {
         hand_write(r, call, rules, request, answer);
-    } else if (acquire(r, call)) {
+    } else if (acquire(call)) {
         refuse(call, answer);
     } else {
         ida_console_run(call, request, apr_table_get(r->headers_in, "If-None-Match"), answer);
-        pool_give_back(call);
+        ida_pool_give_back(call);
     }
     body_free(&body);
     return OK;

@@ -8,17 +8,14 @@
 APLOG_USE_MODULE(idadmin);
 
 /* A store connection, the tool, and the connection back before a slow client is written to. */
-static void run_tool(request_rec *r, ida_call *call, const ida_mcp_message *message,
-                     ida_rest_answer *answer)
+static void run_tool(ida_call *call, const ida_mcp_message *message, ida_rest_answer *answer)
 {
-    ida_kind kind = pool_acquire((void *)call->principal->company, call->c, &call->store);
-    if (kind) {
-        pool_refused(r, call->c);
+    if (ida_pool_serve(call)) {
         ida_mcp_failed(call, message, answer);
         return;
     }
     ida_mcp_call(call, message, answer);
-    pool_release(NULL, call->store);
+    ida_pool_give_back(call);
 }
 
 /* OK with `answer` filled, or a status for httpd with call->audit set. */
@@ -39,7 +36,7 @@ static int run(request_rec *r, ida_call *call, ida_mcp_request *request, ida_res
     request->body = body.bytes;
     request->body_len = body.len;
     if (ida_mcp_read(call, child->mcp, request, &message, answer)) {
-        run_tool(r, call, &message, answer);
+        run_tool(call, &message, answer);
     }
     body_free(&body);
     return OK;

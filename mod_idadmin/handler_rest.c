@@ -14,17 +14,16 @@ static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
     return kind;
 }
 
-static void run_read(request_rec *r, ida_call *call, ida_rest_request *request,
+static void run_read(ida_call *call, ida_rest_request *request,
                  ida_rest_answer *answer)
 {
-    ida_kind kind = pool_serve(call);
+    ida_kind kind = ida_pool_serve(call);
     if (kind) {
-        pool_refused(r, call->c);
         refuse(call, kind, answer);
         return;
     }
     ida_rest_run(call, request, answer);
-    pool_give_back(call);
+    ida_pool_give_back(call);
 }
 
 static void hand_write(request_rec *r, ida_call *call, ida_rest_request *request,
@@ -58,7 +57,7 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
     if (call->operation->scope == IDA_SCOPE_WRITE) {
         hand_write(r, call, request, answer);
     } else {
-        run_read(r, call, request, answer);
+        run_read(call, request, answer);
     }
     body_free(&body);
     return OK;

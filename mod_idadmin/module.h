@@ -21,6 +21,7 @@
 #include "core/limit/limit.h"
 #include "core/limit/seats.h"
 #include "core/operation/callers.h"
+#include "core/operation/pool.h"
 
 extern module AP_MODULE_DECLARE_DATA idadmin_module;
 
@@ -174,20 +175,6 @@ _Atomic int64_t *shm_spool_said(
     void); /* monotonic ms of the last line about the spool, over all children */
 _Atomic uint64_t *shm_overflow_watch(
     void); /* {minute of the last log line: 32, overflows told: 32} */
-
-/* --- pool.c: store connections of this child --- */
-
-void pool_init(apr_pool_t *pool, server_rec *s);
-/* `company`: a text, whose share it comes from; "": of requests that name none. */
-ida_kind pool_acquire(void *company, ida_ctx *c, store **s);
-void pool_release(void *company, store *s);
-/* After a refusal by one of them: its message is for the log, and c says the kind's sentence. */
-void pool_refused(request_rec *r, ida_ctx *c);
-/* For a call of an operation: a connection to read with.
- * IDA_SERVICE_UNAVAILABLE when none is to be had. Given back before a slow client is written to, at
- * the latest; harmless when it was. */
-ida_kind pool_serve(ida_call *call);
-void pool_give_back(ida_call *call);
 
 /* --- spool.c and refusals.c: audit --- */
 

@@ -101,7 +101,7 @@ static int carry_out(connection *k, served *s)
     const char *company = s->text[ASKED_COMPANY];
     int turn;
     do { /* for as long as somebody waits */
-        turn = share_take(k->w->turns, company, 1, SILENCE_MS);
+        turn = share_take(k->w->turns, company, SILENCE_MS);
     } while (turn < 0 && !wire_is_left(k->end));
     int good = turn >= 0;
     if (good) {

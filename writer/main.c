@@ -13,6 +13,8 @@
 /* Writes under way at the same time, as many as one commit takes, and of one company: its burst
  * waits behind itself. */
 #define TURNS 32
+#define CONNECTIONS 8
+#define OF_COMPANY 2 /* writes of one company wait for its row: more of them would only wait there */
 #define TURNS_OF_COMPANY 16
 
 static int failed(const writer *w, const char *fault)
@@ -64,8 +66,10 @@ int main(int argc, char **argv)
     w->callers = ida_callers_make(pool, CALLERS_MAX, 0);
     w->turns = share_make(
         pool,
-        (share_size){.places = TURNS, .writers = TURNS, .of_company = TURNS_OF_COMPANY});
-    pool_start(pool, w->settings.text[SETTING_STORE]);
+        (share_size){.places = TURNS, .of_company = TURNS_OF_COMPANY});
+    const char *dsn = w->settings.text[SETTING_STORE];
+    ida_pool_start(pool, dsn, DB_REQUEST, CONNECTIONS, OF_COMPANY);
+    w->commits = store_sqlite_path(dsn) ? store_commit_queue_make(pool, dsn, DB_REQUEST) : NULL;
     room_start(pool);
     return loop_run(w);
 }

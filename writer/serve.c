@@ -43,29 +43,28 @@ static ida_kind unless_left(store *s, ida_ctx *c, void *baton)
                : kind;
 }
 
+/* In a commit with others, or on a connection of the pool; gives the one back that the call reads
+ * with. */
 static ida_kind transaction(ida_call *call, store_work work, void *baton)
 {
-    awaited a = {.s = call->gone_baton, .work = work, .baton = baton};
-    return pool_transaction(call, unless_left, &a);
+    const served *for_whom = call->gone_baton;
+    awaited a = {.s = for_whom, .work = work, .baton = baton};
+    store *s;
+    ida_pool_give_back(call);
+    if (for_whom->w->commits) {
+        return store_commit_queue_run(for_whom->w->commits, call->c, unless_left, &a);
+    }
+    ida_kind kind = ida_pool_acquire((void *)call->principal->company, call->c, &s);
+    if (!kind) {
+        kind = store_transaction(s, call->c, unless_left, &a);
+        ida_pool_release(NULL, s);
+    }
+    return kind;
 }
 
 static int is_left(void *baton)
 {
     return wire_is_left(((const served *)baton)->end);
-}
-
-static ida_kind acquire(writing *g)
-{
-    ida_call *call = &g->call;
-    ida_kind kind = pool_serve(call);
-    if (kind) {
-        ida_ctx *c = call->c;
-        ida_log(c->env, IDA_LOG_INFO, NULL, "no store connection: %s", c->message);
-        ida_ctx_clear(c); /* what is wrong with the store is the log's business */
-        c->retry_after = 1;
-        ida_fail(c, kind, "%s", ida_kind_text(kind));
-    }
-    return kind;
 }
 
 /* --- credentials --- */
@@ -89,7 +88,7 @@ static ida_kind know_caller(writing *g)
     }
     char hash[IDA_KEY_HASH_LEN + 1];
     ida_key_hash(key, hash);
-    const ida_caller_source source = {pool_acquire, pool_release, (void *)company};
+    const ida_caller_source source = {ida_pool_acquire, ida_pool_release, (void *)company};
     ida_kind kind = ida_caller_get(s->w->callers, c, &source, company, user, hash, &g->caller);
     const char *fault = kind ? NULL
                              : ida_caller_fault(g->caller, hash, s->text[ASKED_ADDRESS],
@@ -145,11 +144,11 @@ static ida_kind know_person(writing *g)
     call->server_rate_company = settings->rate_company;
     call->if_match = s->text[ASKED_IF_MATCH];
     const char *company = ida_console_open(call, &g->route, &g->request);
-    ida_kind kind = company ? acquire(g) : IDA_OK;
+    ida_kind kind = company ? ida_pool_serve(call) : IDA_OK;
     ida_tenant *tenant = NULL;
     if (!kind && company) {
         kind = store_tenant_get(call->store, call->c, company, &tenant, NULL, NULL);
-        pool_give_back(call);
+        ida_pool_give_back(call);
     }
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(call->c);
@@ -175,13 +174,13 @@ static void run_rest(writing *g)
     if (ida_rest_admit(call, &g->route, &g->request, &g->answer)) {
         return;
     }
-    if (acquire(g)) {
+    if (ida_pool_serve(call)) {
         ida_operation_refusal(call, call->c->kind);
         ida_answer_error(call->c, IDA_FACE_REST, &g->answer);
         return;
     }
     ida_rest_run(call, &g->request, &g->answer);
-    pool_give_back(call);
+    ida_pool_give_back(call);
 }
 
 static void run_console(writing *g)
@@ -194,14 +193,14 @@ static void run_console(writing *g)
     if (ida_console_admit(call, &g->route, &g->request, &g->answer)) {
         return;
     }
-    if (acquire(g)) {
+    if (ida_pool_serve(call)) {
         ida_operation_refusal(call, call->c->kind);
         ida_because(call->c, "storeAway", NULL);
         ida_answer_refusal(call, &g->answer);
         return;
     }
     ida_console_run(call, &g->request, NULL, &g->answer);
-    pool_give_back(call);
+    ida_pool_give_back(call);
 }
 
 /* Who is refused is recorded where children cannot write, like what was done. */
@@ -222,9 +221,9 @@ static int record(writing *g)
     }
     ida_ctx *answered = call->c;
     call->c = ida_ctx_make(answered->env, answered->pool);
-    ida_kind kind = pool_serve(call);
+    ida_kind kind = ida_pool_serve(call);
     kind = kind ? kind : call->transaction(call, add_record, call);
-    pool_give_back(call);
+    ida_pool_give_back(call);
     call->c = answered;
     return kind == IDA_OK;
 }

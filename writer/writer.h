@@ -9,7 +9,8 @@
 #include "core/base/context.h"
 #include "core/limit/share.h"
 #include "core/operation/callers.h"
-#include "core/operation/operation.h"
+#include "core/operation/pool.h"
+#include "core/store/commit_queue.h"
 #include "core/wire/control.h"
 #include "core/wire/end.h"
 
@@ -32,18 +33,6 @@ const char *settings_become(const writer_settings *s, apr_pool_t *pool);
 
 void writer_log_install(ida_env *env, const char *level);
 
-/* --- pool.c: connections to the store --- */
-
-void pool_start(apr_pool_t *pool, const char *dsn);
-ida_kind pool_acquire(void *company, ida_ctx *c, store **s);
-void pool_release(void *company, store *s);
-/* A connection for a call to read with. */
-ida_kind pool_serve(ida_call *call);
-/* store_transaction on a connection of the pool, or in a commit with others; gives the one back that
- * the call reads with. */
-ida_kind pool_transaction(ida_call *call, store_work work, void *baton);
-void pool_give_back(ida_call *call);
-
 /* --- room.c: memory for bodies --- */
 
 void room_start(apr_pool_t *pool);
@@ -58,6 +47,9 @@ typedef struct writer {
     ida_env env;
     writer_settings settings;
     ida_callers *callers;
+    store_commit_queue *commits; /* of SQLite, which has one writer at a time: all writes of this
+                                    machine's httpd share its commits. NULL with PostgreSQL, where
+                                    each takes a connection for itself */
     share *turns; /* of companies, under way at the same time */
 } writer;
 

@@ -71,7 +71,7 @@ static ida_kind attach_others(sqlite_db *s, ida_ctx *c, apr_pool_t *pool, db_fil
             continue;
         }
         const char *path = sqlite_path(pool, s->head.rest, file);
-        ida_kind kind = sqlite_check(path, 0, c);
+        ida_kind kind = sqlite_check(path, file, 0, c);
         if (kind) {
             return kind;
         }
@@ -162,7 +162,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
         kind = sqlite_create(s->path, &place, c);
     }
     if (!kind) {
-        kind = sqlite_check(s->path, !reads, c);
+        kind = sqlite_check(s->path, own, !reads, c);
     }
     if (kind) {
         return kind;

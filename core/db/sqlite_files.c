@@ -115,7 +115,7 @@ ida_kind sqlite_create(const char *path, const sqlite_place *place, ida_ctx *c)
     return IDA_OK;
 }
 
-ida_kind sqlite_check(const char *path, int may_write, ida_ctx *c)
+ida_kind sqlite_check(const char *path, db_file file, int may_write, ida_ctx *c)
 {
     static const char *const parts[] = {"", "-wal", "-shm"};
     int makes = access(directory_of(c->pool, path), W_OK) == 0;
@@ -129,7 +129,7 @@ ida_kind sqlite_check(const char *path, int may_write, ida_ctx *c)
         if (errno == ENOENT) {
             return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                             "The file %s of the store does not exist: %s.", part,
-                            i > 0 || !may_write ? "start idadmin-worker, which makes it"
+                            i > 0 || file != DB_MAIN ? "start idadmin-worker, which makes it"
                                                 : "run idadminctl schema upgrade");
         }
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE,

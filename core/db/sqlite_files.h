@@ -26,7 +26,7 @@ ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c);
 ida_kind sqlite_create(const char *path, const sqlite_place *place, ida_ctx *c);
 /* Whether this process may use the file with its log and the log's index, which SQLite makes beside
  * it: httpd's user cannot, and finds those that the worker leaves there. */
-ida_kind sqlite_check(const char *path, int may_write, ida_ctx *c);
+ida_kind sqlite_check(const char *path, db_file file, int may_write, ida_ctx *c);
 /* See db_cache_absent. Also for an empty one: whoever made it may have been killed. */
 int sqlite_cache_absent(const char *rest);
 

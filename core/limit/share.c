@@ -14,7 +14,7 @@
 /* A thread that waits, on its own stack. */
 typedef struct waiter {
     const char *company;
-    int writes, place; /* place: -1: not yet */
+    int place; /* -1: not yet */
     pthread_cond_t given;
     struct waiter *next; /* that came later */
 } waiter;
@@ -25,7 +25,7 @@ struct share {
     pthread_condattr_t monotonic;
     int idle[SHARE_PLACES_MAX], idle_count;
     struct {
-        int taken, writes;
+        int taken;
         char company[NAME_MAX_LEN];
     } places[SHARE_PLACES_MAX];
     waiter *first;
@@ -55,16 +55,12 @@ static uint64_t *turn_of(share *s, const char *company)
     return &s->turns[hash % TURNS];
 }
 
-/* Places of the company; *writing: of all companies, those with writers. */
-static int has(const share *s, const char *company, int *writing)
+/* Places of the company. */
+static int has(const share *s, const char *company)
 {
     int count = 0;
-    *writing = 0;
     for (int i = 0; i < s->size.places; i++) {
-        if (s->places[i].taken) {
-            *writing += s->places[i].writes;
-            count += strcmp(s->places[i].company, company) == 0;
-        }
+        count += s->places[i].taken && strcmp(s->places[i].company, company) == 0;
     }
     return count;
 }
@@ -76,8 +72,8 @@ static waiter **next_waiter(share *s)
     int fewest = 0;
     for (waiter **at = &s->first; *at; at = &(*at)->next) {
         const waiter *one = *at;
-        int writing, count = has(s, one->company, &writing);
-        if (count >= s->size.of_company || (one->writes && writing >= s->size.writers)) {
+        int count = has(s, one->company);
+        if (count >= s->size.of_company) {
             continue;
         }
         if (!best || count < fewest ||
@@ -97,7 +93,6 @@ static void hand_out(share *s)
         *at = one->next;
         one->place = s->idle[--s->idle_count];
         s->places[one->place].taken = 1;
-        s->places[one->place].writes = one->writes;
         apr_cpystrn(s->places[one->place].company, one->company, NAME_MAX_LEN);
         *turn_of(s, one->company) = ++s->turn;
         pthread_cond_signal(&one->given);
@@ -113,10 +108,10 @@ static void give_up(share *s, const waiter *one)
     *at = one->next;
 }
 
-int share_take(share *s, const char *company, int writes, int wait_ms)
+int share_take(share *s, const char *company, int wait_ms)
 {
     struct timespec end;
-    waiter me = {.company = company, .writes = writes, .place = -1}, **last = &s->first;
+    waiter me = {.company = company, .place = -1}, **last = &s->first;
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += wait_ms / 1000;
     end.tv_nsec += (long)(wait_ms % 1000) * 1000000;

@@ -260,8 +260,8 @@ subtest 'records and notes' => sub {
     unlike $all, qr/\Q$key\E/, 'no key in any log or record';
     like slurp($httpd->access_log), qr/op=task\.list company=nordic user=hr-read/,
         'notes of the access log';
-    my @records = map { json_data($_) } map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool
-        . '/*.audit';
+    my @records = map { json_data($_) } (map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool
+        . '/*.audit'), map { $_->[0] } $stack->sql('SELECT record FROM audit_outbox');
     my %outcomes = map { $_->{outcome} => 1 } @records;
     is join(' ', sort grep { $outcomes{$_} } qw(ok NOT_FOUND FORBIDDEN UNSUPPORTED_MEDIA_TYPE
         PAYLOAD_TOO_LARGE BAD_REQUEST SERVICE_UNAVAILABLE)),
@@ -314,14 +314,13 @@ $stack->stop;
 subtest 'without a schema' => sub {
     my $dir = tempdir() . '/empty';
     mkdir $dir or die $!;
-    chmod 0777, $dir;
     my $empty = Idadmin::Test::Httpd->new(store => "sqlite3:$dir/idadmin.db", spool => $dir);
     my $answer = $empty->client->request(GET => '/v1/api/tasks',
         headers => [$stack->headers('read')]);
     error_is($answer, 503, 'SERVICE_UNAVAILABLE', 'httpd starts and answers 503');
     ok $answer->{headers}{'retry-after'}, 'Retry-After';
     ok $empty->log_gets(qr/IDA0110.*idadminctl schema upgrade/), 'the log names the command';
-    $empty->expect_log(qr/IDA0110|IDA0216/);    # no store, no key
+    $empty->expect_log(qr/IDA0110/);
     $empty->stop;
 };
 

@@ -51,15 +51,14 @@ subtest 'who can open what' => sub {
     ok(within(sub { grep { ($_->{action} // '') eq 'user.create' } @{
         $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and has in the audit');
     my %expected = (                         # worker, httpd
-        'idadmin.db'           => ['rwdc', 'rw'],
-        'idadmin.db-wal'       => ['rwdc', 'rw'],
-        'idadmin.db-shm'       => ['rwdc', 'rw'],
-        'idadmin.db.gate'      => ['rwdc', 'rw'],
+        'idadmin.db'           => ['rwdc', 'r'],
+        'idadmin.db-wal'       => ['rwdc', 'r'],
+        'idadmin.db-shm'       => ['rwdc', 'r'],
+        'idadmin.db.gate'      => ['rwdc', ''],
         'idadmin.key'          => ['rdc',  ''],
         'idadmin.key.revisions' => ['rwdc', ''],
         'idadmin.key.audit'    => ['rdc', ''],
         'idadmin.key.signing'  => ['rdc', ''],
-        'idadmin.key.tasks'    => ['rdc', ''],
         map({ ("idadmin-$_.db" => ['rwdc', 'r'], "idadmin-$_.db-wal" => ['rwdc', 'r'],
         "idadmin-$_.db-shm" => ['rwdc', 'r'], "idadmin-$_.db.gate" => ['rwdc', '']) } qw(cache
         audit)),

@@ -186,8 +186,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'reservation tenant_id task_id',
     'role_assignment tenant_id template_id task_id',
     'role_template tenant_id id name description groups licenses', 'setting name value',
-    'task id tenant_id type state directory wall_date wall_time zone lease_owner label via change '
-        . 'mac',
+    'task id tenant_id type state directory wall_date wall_time zone lease_owner label via change',
     'task_membership task_id directory group_id group_name retained restored_by'
         . ' refused kind',
     'task_payload task_id',
@@ -217,6 +216,7 @@ sub columns_of_schema {
             $table = $1 if /^CREATE TABLE (?:IF NOT EXISTS )?(\S+)/;
             $all{"$table.$1"}++ if $table && /^ +([a-z_]+) +TEXT\b/;
             $all{"$1.$2"}++ if /^ALTER TABLE (\S+) ADD COLUMN ([a-z_]+) TEXT\b/;
+            delete $all{"$1.$2"} if /^ALTER TABLE (\S+) DROP COLUMN ([a-z_]+)/;
         }
     }
     return sort keys %all;

@@ -1,5 +1,4 @@
-/* A few places among many companies: none has more than its part, writers leave room for readers,
- * and whoever waits is served by company, not by arrival. */
+/* A few places among many companies: none has more than its part, and whoever waits is served by company, not by arrival. */
 #include "t/unit/setup.h"
 
 #include <pthread.h>
@@ -15,14 +14,14 @@ static atomic_int order;
 
 typedef struct one {
     const char *company;
-    int writes, place, turn;
+    int place, turn;
     pthread_t thread;
 } one;
 
 static void *want(void *baton)
 {
     one *me = baton;
-    me->place = share_take(s, me->company, me->writes, WAIT_MS);
+    me->place = share_take(s, me->company, WAIT_MS);
     me->turn = atomic_fetch_add(&order, 1);
     share_leave(s, me->place);
     return NULL;
@@ -43,16 +42,15 @@ static void begin(one *w, const char *company)
 
 static void parts(void)
 {
-    s = share_make(pool, (share_size){.places = 4, .writers = 2, .of_company = 2});
-    int a = share_take(s, "greedy", 0, 0), b = share_take(s, "greedy", 0, 0);
+    s = share_make(pool, (share_size){.places = 4, .of_company = 2});
+    int a = share_take(s, "greedy", 0), b = share_take(s, "greedy", 0);
     ok(a >= 0 && b >= 0 && a != b, "two places");
-    is_int(share_take(s, "greedy", 0, 20), -1, "no third, although two are free");
-    int c = share_take(s, "other", 1, 0), d = share_take(s, "third", 1, 0);
+    is_int(share_take(s, "greedy", 20), -1, "no third, although two are free");
+    int c = share_take(s, "other", 0), d = share_take(s, "third", 0);
     ok(c >= 0 && d >= 0, "others have the rest");
-    is_int(share_take(s, "fourth", 0, 0), -1, "all are taken");
+    is_int(share_take(s, "fourth", 0), -1, "all are taken");
     share_leave(s, a);
-    is_int(share_take(s, "fourth", 1, 0), -1, "two writers are enough");
-    is_int(share_take(s, "fourth", 0, 0), a, "a reader has the one left last");
+    is_int(share_take(s, "fourth", 0), a, "the one left last is given first");
     share_leave(s, a);
     share_leave(s, b);
     share_leave(s, c);
@@ -63,10 +61,10 @@ static void parts(void)
 static void turns(void)
 {
     one greedy[30], other;
-    s = share_make(pool, (share_size){.places = 4, .writers = 2, .of_company = 4});
+    s = share_make(pool, (share_size){.places = 4, .of_company = 4});
     int held[4];
     for (int i = 0; i < 4; i++) {
-        held[i] = share_take(s, "greedy", 0, 0);
+        held[i] = share_take(s, "greedy", 0);
     }
     for (int i = 0; i < 30; i++) {
         begin(&greedy[i], "greedy");

@@ -43,15 +43,15 @@ static void start(const char *program)
        "both pairs");
     writer = fork();
     if (writer == 0) {
-        const int from[] = {control[1], introductions[0], given, memory};
-        int high[4];
-        for (int i = 0; i < 4; i++) {
+        const int from[] = {control[1], introductions[0], given, memory, log_file};
+        int high[5];
+        for (int i = 0; i < 5; i++) { /* where they do not stand in each other's way */
             high[i] = fcntl(from[i], F_DUPFD, 64);
         }
         for (int i = 0; i < 4; i++) {
             dup2(high[i], WRITER_CONTROL + i);
         }
-        dup2(log_file, STDERR_FILENO);
+        dup2(high[4], STDERR_FILENO);
         execl(program, program, (char *)NULL);
         _exit(127);
     }
