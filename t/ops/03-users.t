@@ -182,13 +182,13 @@ subtest 'root makes the store' => sub {
     is($named->{exit}, 1, 'a store that has an audit key gets no other one');
     like($named->{err}, qr/copy it from the node/, 'it is to be copied');
     ok(!-e "$pg/seal.key.audit", 'and nothing stands in its place');
-    for my $key (qw(audit tasks)) {
+    for my $key ('audit') {
         spew("$pg/seal.key.$key", slurp("$dir/idadmin.key.$key"));
         chmod 0600, "$pg/seal.key.$key";
     }
     $named = run_command(\@on_another_node);
     is($named->{exit}, 0, '--owner') or diag $named->{err};
-    for my $key (map { "seal.key$_" } '', qw(.audit .signing .tasks)) {
+    for my $key (map { "seal.key$_" } '', qw(.audit .signing)) {
         is(getpwuid((stat "$pg/$key")[4]), 'nobody', "gives $key to the one who is named");
         is((stat "$pg/$key")[2] & 07777, 0400, 'for that one alone');
     }
