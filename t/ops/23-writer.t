@@ -30,13 +30,13 @@ sub insist {
                 hire($name, client => $client, headers => { 'Idempotency-Key' => $name });
             };
             $client = undef if !$answer; # closed by a graceful restart
-            $answers{ $answer ? $answer->{status} : 'closed' }++;
-            if (($answer->{status} // 0) == 200) {
+            my $status = $answer ? $answer->{status} : 'closed';
+            $answers{$status}++;
+            if ($status eq '200') {
                 push @{ $answers{tasks} }, $answer->{json}{data}{taskId};
                 last;
             }
-            push @{ $answers{odd} }, $answer->{body}
-                if $answer && $answer->{status} !~ /^(?:200|503)$/;
+            push @{ $answers{odd} }, $answer->{body} if $status !~ /^(?:200|503|closed)$/;
             Time::HiRes::sleep(0.02);
         }
     }

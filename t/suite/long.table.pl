@@ -42,6 +42,8 @@ my @each = qw(sqlite postgresql);
         with => { rounds => 100, seed => 7 } },
     { name => 'kill-programs', program => 't/faults/03-programs.t', engines => \@each, parts => 10,
         with => { rounds => 100, seed => 7 } },
+    { name => 'kill-writers', program => 't/ops/23-writer.t', engines => \@each,
+        with => { kills => 500 } },
     { name => 'hostile', program => 't/http/05-hostile-requests.t', engines => \@each, parts => 2,
         with => { mutations => 5_000, seed => 1 } },
     { name => 'load', program => 't/ops/13-long-load.t', engines => \@each,
