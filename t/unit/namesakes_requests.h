@@ -62,22 +62,35 @@ static const ida_task *open_of(const account *a, ida_task_type type, const ida_t
     return NULL;
 }
 
-/* The account that the service can know under an address: what the cache says of each ID. */
-static account *holder_of(const char *upn)
+/* Whom the service can know under an address: what the cache says of each ID. They are several when
+ * an address passed from one account to another by hand and only the new holder was written since:
+ * until a synchronisation has seen the former one, the service cannot tell who has it. */
+typedef struct holders {
+    account *all[ACCOUNTS_MAX];
+    int count;
+} holders;
+
+static const holders *holders_of(const char *upn)
 {
+    holders *of = apr_pcalloc(round_pool, sizeof *of);
     for (int i = 0; i < account_count; i++) {
         ida_user *user;
         if (!cache_user_details(main_store, ctx(), company, accounts[i].id, &user, NULL) &&
             strcasecmp(user->upn, upn) == 0) {
-            return &accounts[i];
+            of->all[of->count++] = &accounts[i];
         }
     }
-    return NULL;
+    return of;
 }
 
-/* An open task that was asked for under the address and is of another account. */
-static int is_strangers(const char *upn, const account *a, const ida_task *tasks, int count)
+/* The address means two people: several accounts hold it, or an open task that was asked for under
+ * it is of another account than its only holder. */
+static int is_ambiguous(const char *upn, const holders *of, const ida_task *tasks, int count)
 {
+    const account *a = of->all[0];
+    if (of->count != 1) {
+        return of->count > 1;
+    }
     for (int i = 0; i < count; i++) {
         if (is_open(&tasks[i]) && tasks[i].object_id && !is_of(&tasks[i], a) &&
             strcasecmp(tasks[i].upn, upn) == 0) {
@@ -136,12 +149,13 @@ static void change(int leaves)
     ida_task *tasks;
     ida_user *user;
     json_t *body = json_object();
-    of = !by_id                                                                ? holder_of(named)
+    const holders *known = holders_of(named);
+    of = !by_id                                                                ? known->all[0]
          : cache_user_details(main_store, ctx(), company, of->id, &user, NULL) ? NULL
                                                                                : of;
     count = all_tasks(&tasks);
     const ida_task *leaving = of ? open_of(of, IDA_USER_DELETE, tasks, count) : NULL;
-    int strange = of && !by_id && is_strangers(named, of, tasks, count);
+    int strange = !by_id && is_ambiguous(named, known, tasks, count);
     ida_json_put(body, "userPrincipalName", named);
     if (!leaves) {
         ida_json_put(body, "jobTitle", text("Title %d", roll(1000)));
@@ -157,9 +171,13 @@ static void change(int leaves)
         if (a.status != expected) {
             complain("%s of %s: %d, not %d: %s", leaves ? "leave" : "change", named, a.status,
                      expected, a.message);
-        } else if (strange && !strstr(a.message, of->id)) {
-            complain("it does not name both: %s", a.message);
         }
+        for (int i = 0; strange && i < known->count; i++) {
+            if (!strstr(a.message, known->all[i]->id)) {
+                complain("it does not name %s: %s", known->all[i]->id, a.message);
+            }
+        }
+        shared += strange && known->count > 1;
         return;
     }
     const ida_task *t = task_of(a.task);
@@ -206,7 +224,7 @@ static void change_task(void)
     ida_user *user;
     int known = t->object_id &&
                 !cache_user_details(main_store, ctx(), company, t->object_id, &user, NULL);
-    const account *other = t->object_id && !known ? holder_of(t->upn) : NULL;
+    const account *other = t->object_id && !known ? holders_of(t->upn)->all[0] : NULL;
     json_t *body = verb == 0 ? json_object() : NULL;
     if (body) {
         put_due(body, "UTC", test_now_ms + roll(400) * MINUTE);

@@ -128,6 +128,18 @@ static void load_directory(store *sync, const char *company, ida_directory_kind 
     apr_pool_destroy(run_pool);
 }
 
+/* How many people a search without terms counts. */
+static int64_t everybody(store *s, const ida_tenant *t)
+{
+    asked a = ask_in(pool, s, t, &ida_op_users_search, "{}");
+    return json_integer_value(json_object_get(a.result, "totalCount"));
+}
+
+static const json_t *section_of(const asked *a, const char *name)
+{
+    return json_object_get(json_object_get(a->result, "sections"), name);
+}
+
 /* --- paging a list to its end --- */
 
 static int wrong;
@@ -162,10 +174,7 @@ static int64_t collect(store *s, const ida_tenant *t, const char *section, const
             differ(arguments, a.message, "rows");
             got = -1;
         } else {
-            const json_t *list = section ? json_object_get(json_object_get(a.result, "sections"),
-                                                           section)
-                                         : a.result,
-                         *item;
+            const json_t *list = section ? section_of(&a, section) : a.result, *item;
             int64_t says = json_integer_value(
                 json_object_get(list, section ? "count" : "totalCount"));
             size_t i;
@@ -245,8 +254,7 @@ static void hygiene(store *s, const ida_tenant *t)
     compare("empty groups", want, GROUPS);
 
     asked a = ask_in(pool, s, t, &ida_op_hygiene, "{'limit':5}");
-    const json_t *sections = json_object_get(a.result, "sections"),
-                 *stale = json_object_get(sections, "staleAccounts"), *item;
+    const json_t *stale = section_of(&a, "staleAccounts"), *item;
     int64_t last = 99999;
     size_t i;
     json_array_foreach (json_object_get(stale, "items"), i, item) {
@@ -260,28 +268,24 @@ static void hygiene(store *s, const ida_tenant *t)
            "the tenant's threshold");
     ok(json_is_null(json_object_get(stale, "note")), "no note where sign-ins are recorded");
     const char *cursor = ida_json_string(stale, "nextCursor");
-    ok(!ask_in(pool, s, t, &ida_op_hygiene,
-               apr_psprintf(pool, "{'sections':['staleAccounts'],'cursor':'%s'}", cursor))
-            .kind,
-       "a section's cursor goes on with that section alone");
-    ok(ask_in(pool, s, t, &ida_op_hygiene, apr_psprintf(pool, "{'cursor':'%s'}", cursor)).kind ==
-           IDA_BAD_REQUEST,
-       "not with all");
-    ok(ask_in(pool, s, t, &ida_op_hygiene,
-              apr_psprintf(pool, "{'sections':['emptyGroups'],'cursor':'%s'}", cursor))
-               .kind == IDA_BAD_REQUEST,
-       "not with another");
-    ok(ask_in(pool, s, t, &ida_op_hygiene,
-              apr_psprintf(pool, "{'sections':['staleAccounts'],'staleDays':7,'cursor':'%s'}",
-                           cursor))
-               .kind == IDA_BAD_REQUEST,
-       "not with another threshold");
+    static const struct {
+        const char *with, *name;
+        ida_kind kind;
+    } goes_on[] = {{"'sections':['staleAccounts'],", "a section's cursor goes on with it alone",
+                    IDA_OK},
+                   {"", "not with all", IDA_BAD_REQUEST},
+                   {"'sections':['emptyGroups'],", "not with another", IDA_BAD_REQUEST},
+                   {"'sections':['staleAccounts'],'staleDays':7,", "not with another threshold",
+                    IDA_BAD_REQUEST}};
+    for (i = 0; i < sizeof goes_on / sizeof *goes_on; i++) {
+        const char *text = apr_psprintf(pool, "{%s'cursor':'%s'}", goes_on[i].with, cursor);
+        is_int(ask_in(pool, s, t, &ida_op_hygiene, text).kind, goes_on[i].kind, goes_on[i].name);
+    }
     test_now_ms += 30 * DAY; /* a report goes on as it was begun */
     a = ask_in(pool, s, t, &ida_op_hygiene,
                apr_psprintf(pool, "{'sections':['staleAccounts'],'cursor':'%s'}", cursor));
     test_now_ms -= 30 * DAY;
-    is_int(json_integer_value(json_object_get(
-               json_object_get(json_object_get(a.result, "sections"), "staleAccounts"), "count")),
+    is_int(json_integer_value(json_object_get(section_of(&a, "staleAccounts"), "count")),
            json_integer_value(json_object_get(stale, "count")),
            "pages are of the instant of the first one");
 }
@@ -290,22 +294,18 @@ static void hygiene(store *s, const ida_tenant *t)
 static void premises_alone(store *s, const ida_tenant *t)
 {
     asked a = ask_in(pool, s, t, &ida_op_hygiene, "{}");
-    const json_t *sections = json_object_get(a.result, "sections"),
-                 *guests = json_object_get(sections, "inactiveGuests");
+    const json_t *guests = section_of(&a, "inactiveGuests"),
+                 *stale = section_of(&a, "staleAccounts");
     ok(json_is_false(json_object_get(guests, "available")) &&
            strstr(ida_json_string(guests, "reason"), "cloud"),
        "guests: %s", ida_json_string(guests, "reason"));
     ok(json_object_size(guests) == 2, "and nothing else");
-    ok(json_is_true(json_object_get(json_object_get(sections, "staleAccounts"), "available")),
-       "stale accounts stay available");
-    ok(strstr(ida_json_string(json_object_get(sections, "staleAccounts"), "note"), "no sign-ins") !=
-           NULL,
-       "with a note");
-    ok(json_is_null(json_object_get(json_object_get(sections, "emptyGroups"), "note")),
+    ok(json_is_true(json_object_get(stale, "available")), "stale accounts stay available");
+    ok(strstr(ida_json_string(stale, "note"), "no sign-ins") != NULL, "with a note");
+    ok(json_is_null(json_object_get(section_of(&a, "emptyGroups"), "note")),
        "which empty groups do not need");
-    is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result,
-                                              "totalCount")),
-           PEOPLE - CLOUD_PEOPLE, "without the cloud everybody of the premises counts");
+    is_int(everybody(s, t), PEOPLE - CLOUD_PEOPLE,
+           "without the cloud everybody of the premises counts");
 }
 
 /* --- search --- */
@@ -413,32 +413,23 @@ static void twins_move(store *s, store *sync, const ida_tenant *t)
                        .display_name = "Moved",
                        .enabled = 1}; /* of u7000, joined by UPN */
     must(cache_tell_user(sync, c, COMPANY, IDA_DIR_CLOUD, &twin), c, "put");
-    is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result,
-                                              "totalCount")),
-           all + 1, "a UPN that moved parts two rows");
+    is_int(everybody(s, t), all + 1, "a UPN that moved parts two rows");
     twin.upn = upn(CLOUD_PEOPLE);
     must(cache_tell_user(sync, c, COMPANY, IDA_DIR_CLOUD, &twin), c, "put");
-    is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result,
-                                              "totalCount")),
-           all, "and joins them again");
+    is_int(everybody(s, t), all, "and joins them again");
     must(cache_tell_gone(sync, c, COMPANY, IDA_DIR_CLOUD, uid(1)), c,
          "gone"); /* of u7001, joined by anchor */
-    is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result,
-                                              "totalCount")),
-           all, "whose cloud row goes is still listed");
+    is_int(everybody(s, t), all, "whose cloud row goes is still listed");
     must(cache_tell_gone(sync, c, COMPANY, IDA_DIR_ON_PREMISES, uid(CLOUD_PEOPLE + 1)), c, "gone");
-    is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result,
-                                              "totalCount")),
-           all - 1, "until the other goes too");
+    is_int(everybody(s, t), all - 1, "until the other goes too");
     must(cache_reset(sync, c, COMPANY, IDA_DIR_CLOUD), c, "reset");
     is_int(ask_in(pool, s, t, &ida_op_users_search, "{}").kind, IDA_SERVICE_UNAVAILABLE,
            "an emptied cache lists nobody, whatever the caller remembers");
     is_int(ask_in(pool, s, t, &ida_op_user_details, "{'user':'nobody'}").kind,
            IDA_SERVICE_UNAVAILABLE, "nor says that somebody is not there");
     script(sync, "UPDATE cache.sync_state SET full_at = 1");
-    is_int(json_integer_value(json_object_get(ask_in(pool, s, t, &ida_op_users_search, "{}").result,
-                                              "totalCount")),
-           PEOPLE - CLOUD_PEOPLE - 1, "without the cloud the premises' rows are the people");
+    is_int(everybody(s, t), PEOPLE - CLOUD_PEOPLE - 1,
+           "without the cloud the premises' rows are the people");
 }
 
 int main(void)

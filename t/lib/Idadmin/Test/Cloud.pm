@@ -120,7 +120,9 @@ sub _ask {
     my $answer = $client->request($method, "/_control$path", defined $data
         ? (headers => { 'Content-Type' => 'application/json' },
         body => Idadmin::Test::json_text($data)) : ());
-    my $json = Idadmin::Test::json_data($answer->{body});
+    my $json = eval { Idadmin::Test::json_data($answer->{body}) }
+        // die "emulator: $method $path: $answer->{status} $answer->{reason}: "
+        . "\"$answer->{body}\" is no JSON\n";
     die 'emulator: ' . ($json->{error} // $answer->{body}) . "\n" if $answer->{status} != 200;
     return $json;
 }
