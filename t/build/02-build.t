@@ -114,6 +114,7 @@ subtest 'install and uninstall' => sub {
     my %there = map { $_ => 1 } @files;
     ok($there{$_}, $_)
         for qw(/usr/lib/apache2/modules/mod_idadmin.so /usr/bin/idadminctl /usr/sbin/idadmin-worker
+            /usr/sbin/idadmin-writer
             /usr/share/idadmin/idadmin-httpd.conf /usr/share/idadmin/idadmin.load
             /usr/share/idadmin/idadmin-worker.conf
             /usr/share/idadmin/idadmin-worker.service /usr/share/idadmin/idadmin.sysusers
@@ -125,8 +126,10 @@ subtest 'install and uninstall' => sub {
         'load file names the module');
     is_deeply([grep { slurp("$stage/root/usr/share/idadmin/$_") =~ /\@\w+dir\@/ }
         map {m{^/usr/share/idadmin/(.*)}} @files], [], 'every sample is filled in');
-    is(in_dir('/', "$stage/root/usr/bin/idadminctl", '--help')->{exit}, 0,
-        'the installed program runs') if !build_config()->{sanitizers};
+    is(in_dir('/', "$stage/root/usr/$$_[0]", $$_[1])->{exit}, $$_[2], "installed, $$_[0] runs")
+        for build_config()->{sanitizers} ? () : (['bin/idadminctl', '--help', 0],
+        ['sbin/idadmin-worker', '--version', 0], ['sbin/idadmin-writer', '--version', 0],
+        ['sbin/idadmin-writer', '--help', 2]);
     my %mode = map { $_ => sprintf '%04o',
         ((stat "$stage/root$_")[2] // 0) & 07777 } qw(/etc/idadmin /etc/idadmin/secrets);
     is_deeply(\%mode, { '/etc/idadmin' => '0755', '/etc/idadmin/secrets' => '0700' },

@@ -18,7 +18,7 @@ my $gcov = $ENV{GCOV} // 'gcov';
 
 my @notes;
 File::Find::find({ no_chdir => 1, wanted => sub { push @notes, $_ if /\.gcno$/ } },
-    grep {-d} map {"$build/obj/$_"} qw(core mod_idadmin worker));
+    grep {-d} map {"$build/obj/$_"} qw(core mod_idadmin worker writer));
 @notes or die "coverage.pl: $build was not built with --coverage (make coverage does)\n";
 
 # file => line => how often it ran; what was never linked or never ran has its lines, too
@@ -35,7 +35,7 @@ for my $note (sort @notes) {
     my ($told) = $text =~ /^(\{.*\})$/m or die "$note: $text\n";
     for my $file (@{ JSON::PP::decode_json($told)->{files} }) {
         # (headers' inline functions belong to the header's room; system headers to nobody)
-        my ($path) = $file->{file} =~ m{((?:core|mod_idadmin|worker)/[\w/]+\.[ch])$} or next;
+        my ($path) = $file->{file} =~ m{((?:core|mod_idadmin|worker|writer)/[\w/]+\.[ch])$} or next;
         $ran{$path}{ $_->{line_number} } += $_->{count} for @{ $file->{lines} };
     }
 }
