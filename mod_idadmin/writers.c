@@ -330,6 +330,12 @@ int writers_start(apr_pool_t *pconf, server_rec *s)
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
                      "the writer runs as the user of httpd's children: their rights are not split");
     }
+    if (ap_coredumpdir_configured) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                     "IDA0256: CoreDumpDirectory is set, but httpd's children write no core files: "
+                     "where they could, every other process of their user could read their memory "
+                     "and take their connections to the writer");
+    }
     current = make_generation(pconf, s, &user);
     for (int i = 0; current && i < 2; i++) {
         start_process(current, i);

@@ -19,7 +19,7 @@
 
 static int failed(const writer *w, const char *fault)
 {
-    ida_log(&w->env, IDA_LOG_ERROR, "IDA0230", "idadmin-writer does not start: %s", fault);
+    ida_log(&w->env, IDA_LOG_ERROR, "IDA0236", "idadmin-writer does not start: %s", fault);
     sleep(1); /* its parent starts another one at once, or that would be all it does */
     return 1;
 }

@@ -146,8 +146,11 @@ sub cgi {
     is($found{user}, $web, 'of the same user');
     is($found{sockets}, '0', 'it has inherited no socket');
     is($found{paths}, '0', 'the writer has no path in the file system');
-    cmp_ok($found{seen}, '>', 4, 'of children and writers, which it sees,');
-    is($found{taken}, '0', 'nothing can be taken');
+    cmp_ok($found{seen}, '>', 3, 'of children and writers, which it sees,');
+    cmp_ok($found{asked}, '>', 3, 'and asks the system for theirs,');
+    is($found{taken}, '0', 'nothing can be taken, though CoreDumpDirectory is set');
+    my @lines = slurp($stack->httpd->error_log) =~ /:warn\].*IDA0256: CoreDumpDirectory/g;
+    is(scalar @lines, 1, 'one line says that children write no core files');
 }
 
 # What such a program can reach of its server's other processes.
@@ -159,18 +162,23 @@ sub parent { my ($pid) = @_;
     open my $in, '<', "/proc/$pid/stat" or return 0;
     return (<$in> // '') =~ /\) \S (\d+)/ ? $1 : 0 }
 my $sockets = grep { !m{/[012]$} && (readlink // '') =~ /^socket:/ } glob '/proc/self/fd/*';
-my $server  = parent(getppid);    # the daemon of mod_cgid lies between
-my @others  = grep { parent($_) == $server } map { m{(\d+)} ? $1 : () } glob '/proc/[0-9]*';
-my ($taken, $seen) = (0, scalar @others);
+my $daemon  = getppid;            # of mod_cgid: no child that serves, nobody listens to it
+my $server  = parent($daemon);
+my @others  = grep { $_ != $daemon && parent($_) == $server }
+    map { m{(\d+)} ? $1 : () } glob '/proc/[0-9]*';
+my ($taken, $asked, $seen) = (0, 0, scalar @others);
 for my $pid (@others) {
     my $memory;
     $taken++ if open($memory, '<', "/proc/$pid/mem") && sysread $memory, my $byte, 1;
     $taken += grep { (readlink // '') =~ /^socket:/ } glob "/proc/$pid/fd/*";
+    my $held = syscall 434, $pid, 0;                                          # pidfd_open
+    $taken += grep { syscall(438, $held, $_, 0) >= 0 } 0 .. 63 if $held > 0;  # pidfd_getfd
+    $asked++ if $held > 0;
 }
 open my $unix, '<', '/proc/net/unix' or die;
 my $paths = grep {m{writer}} map { (split)[7] // '' } <$unix>;
 print "user: ", scalar(getpwuid $>), "\nsockets: $sockets\npaths: $paths\n";
-print "seen: $seen\ntaken: $taken\n";
+print "seen: $seen\nasked: $asked\ntaken: $taken\n";
 CGI
 
 my $cgi = tempdir() . '/cgi';
@@ -184,11 +192,13 @@ for_each_stack {
     ($stack) = @_;
     $stack->wait_task($stack->post('/v1/api/user',
         { firstname => 'Real', surname => 'Hire' })->{json}{data}{taskId});
+    $stack->httpd->expect_log(qr/IDA0256/);
     subtest 'what it holds'           => \&holds;
     subtest 'recipes'                 => \&recipes;
     subtest 'files'                   => \&files;
     subtest 'a program of the server' => \&cgi;
 } roles => 1, httpd => { server => "LoadModule cgid_module $modules/mod_cgid.so\n"
+        . "CoreDumpDirectory $cgi\n"
         . "ScriptSock cgid.sock\nScriptAlias /cgi/ $cgi/\n"
         . "<Directory $cgi>\n    Options ExecCGI\n    Require all granted\n</Directory>" };
 done_testing();

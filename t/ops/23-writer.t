@@ -1,12 +1,14 @@
 # The process that writes for httpd: killed at random under load, beside graceful restarts, it loses
 # nothing that was answered and does nothing twice; one that stands still is not waited for, and what
-# was given up is not done when it moves again; reads go on; strangers get no connection.
+# was given up is not done when it moves again; reads go on. Without root httpd says that rights are
+# not split, and without a writer it does not start.
 use strict;
 use warnings;
 use utf8;
 use Socket ();
 use Test::More;
-use Idadmin::Test qw(in_parallel parameter within);
+use Idadmin::Test qw(in_parallel parameter slurp within);
+use Idadmin::Test::Httpd ();
 use Idadmin::Test::Stack;
 use Time::HiRes ();
 
@@ -119,6 +121,44 @@ sub ended {
     is(hire('Graceful')->{status}, 200, 'and the new ones serve');
 }
 
+# Another httpd on the same store, started by the user that owns it.
+sub without_root {
+    for my $mode ('-DFOREGROUND', '-X') {
+        my $httpd = Idadmin::Test::Httpd->new(store => $stack->store, spool => $stack->spool,
+            user => Idadmin::Test::runtime_user(), mode => $mode, children => 2);
+        my %by = (client => $httpd->client);
+        is(hire('Alone' . ++our $alone, %by)->{status}, 200, "$mode: a write");
+        is($stack->get_user('eva.berg@nordic.example', %by)->{status}, 200, 'and a read');
+        my @lines = slurp($httpd->error_log) =~ /:notice\].*their rights are not split$/mg;
+        is(scalar @lines, 1, 'one line says that rights are not split');
+        my @users = map { (stat "/proc/$_")[4] } $httpd->pid, $httpd->children;
+        is_deeply([grep { $_ != $users[0] } @users], [], 'of one user');
+        my @writers = $httpd->writers;
+        cmp_ok(scalar @writers, '>', 0, 'it has writers');
+        $httpd->stop;
+        ok(within(sub { !grep { -e "/proc/$_" } @writers }), 'which end with it');
+    }
+}
+
+# Nothing could be written: said at the start rather than with each write.
+sub not_started {
+    my @cases = (['IdAdminWriterProgram /nonexistent/writer',
+        qr{IDA0254: /nonexistent/writer, .* cannot be started}]);
+    push @cases, ['IdAdminWriter nobody-of-that-name',
+        qr/IDA0250: IdAdminWriter: there is no user nobody-of-that-name/],
+        ['IdAdminWriter daemon:none-of-that-name',
+        qr/IDA0250: IdAdminWriter .*: there is no group none-of-that-name/] if !$>;
+    for my $case (@cases) {
+        my ($line, $why) = @$case;
+        my $httpd = Idadmin::Test::Httpd->new(store => 'sqlite3:/nonexistent/idadmin.db',
+            spool => '/nonexistent', server => $line, start => 0);
+        ok(!eval { $httpd->start }, "$line: it does not start");
+        like($@, $why, 'and says why');
+    }
+}
+
+subtest 'not started' => \&not_started;
+
 for_each_stack {
     ($stack) = @_;
     $stack->httpd->expect_log(qr/IDA0252/, qr/exit signal Killed/, qr/IDA0235/, qr/IDA0105/);
@@ -129,5 +169,6 @@ for_each_stack {
     my @writers = $stack->httpd->writers;
     $stack->httpd->stop;
     ok(within(sub { !grep { -e "/proc/$_" } @writers }), 'httpd is stopped: they end');
+    subtest 'without root' => \&without_root;
 } httpd => { children => 2 };
 done_testing();

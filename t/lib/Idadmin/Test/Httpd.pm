@@ -46,12 +46,15 @@ sub skip_reason {
 #   tls => 1               also listens with TLS and HTTP/2 on tls_port
 #   log_level => TEXT      [warn idadmin:debug]           children => N [3]   threads => N [25]
 #   start => 0             do not start yet               env => {...}
+#   user => UID            httpd itself runs as this user, not as root
+#   mode => TEXT           [-DFOREGROUND] how httpd is started; -X: one process that serves
 sub new {
     my ($class, %how) = @_;
     my $base = Idadmin::Test::tempdir() . '/httpd' . ++our $count;
     for my $dir ($base, "$base/run", "$base/htdocs") {
         mkdir $dir or die "$dir: $!\n";
         chmod 0755, $dir;
+        Idadmin::Test::give_to($how{user}, $dir);
     }
     # Same size as the handler that benchmarks compare with: a fixed JSON of 300 bytes.
     my $fixed = '{"data":{"fixed":"' . 'x' x (300 - 21) . '"}}';
@@ -99,7 +102,8 @@ my @notes = qw(op company user label task);    # of a request, for the access lo
 
 sub _configuration {
     my ($self) = @_;
-    my ($user, $group) = (Idadmin::Test::web_user(), Idadmin::Test::runtime_user());
+    my ($user, $group) = $self->{user} ? ()
+        : (Idadmin::Test::web_user(), Idadmin::Test::runtime_user());
     my $children = $self->{children} // 3;
     my $threads  = $self->{threads} // 25;
     my $workers  = $children * $threads;
@@ -111,8 +115,9 @@ sub _configuration {
         alias mime dir headers setenvif status log_config unixd);
     push @modules, qw(socache_shmcb ssl http2) if $self->{tls};
     my $text = "ServerRoot $self->{base}\n" . $self->_load(\@modules);
-    $text .= 'LoadModule idadmin_module ' . Idadmin::Test::build_dir() . "/mod_idadmin.so\n"
-        if $self->{module} // 1;
+    my $module = $self->{user} ? Idadmin::Test::program('mod_idadmin.so')
+        : Idadmin::Test::build_dir() . '/mod_idadmin.so';
+    $text .= "LoadModule idadmin_module $module\n" if $self->{module} // 1;
     $text .= "User $user\nGroup #$group\n" if $user;
     $text .= <<"CONF";
 ServerName 127.0.0.1
@@ -236,13 +241,10 @@ sub start {
         $self->reconfigure;
         $self->{generation} = $self->_generations;
         $self->{pid} = Idadmin::Test::daemon([Idadmin::Test::build_config()->{httpd},
-            '-DFOREGROUND', '-f', $self->configuration_file],
-            log => "$self->{base}/output", env => $self->{env}, preload => 1);
-        Idadmin::Test::within(sub {
-            Idadmin::Test::ended($self->{pid})
-                || ($self->_generations > $self->{generation}
-                && $self->children >= ($self->{children} // 3));
-        });
+            $self->{mode} // '-DFOREGROUND', '-f', $self->configuration_file],
+            log => "$self->{base}/output", env => $self->{env}, preload => 1,
+            user => $self->{user});
+        Idadmin::Test::within(sub { Idadmin::Test::ended($self->{pid}) || $self->_serves });
         if (!Idadmin::Test::ended($self->{pid})) {
             $self->{started} = 1;
             return $self;
@@ -253,6 +255,13 @@ sub start {
     }
     die "httpd does not start:\n" . Idadmin::Test::slurp("$self->{base}/output")
         . (-e $self->error_log ? Idadmin::Test::slurp($self->error_log) : '');
+}
+
+sub _serves {
+    my ($self) = @_;
+    return scalar _listening($self->{pid}) if ($self->{mode} // '') eq '-X';
+    return $self->_generations > $self->{generation}
+        && $self->children >= ($self->{children} // 3);
 }
 
 sub stop {
