@@ -86,12 +86,15 @@ ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c)
 /* A store of before: httpd's group could write it. */
 static void take_back(const char *path, apr_pool_t *pool)
 {
-    static const char *const parts[] = {"", "-wal", "-shm"};
+    static const struct {
+        const char *ending;
+        mode_t mode;
+    } parts[] = {{"", MODE}, {"-wal", MODE}, {"-shm", MODE}, {".gate", 0600}};
     struct stat st;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const char *part = apr_pstrcat(pool, path, parts[i], NULL);
+        const char *part = apr_pstrcat(pool, path, parts[i].ending, NULL);
         if (stat(part, &st) == 0 && (st.st_mode & S_IWGRP)) {
-            chmod(part, MODE);
+            chmod(part, parts[i].mode);
         }
     }
 }
