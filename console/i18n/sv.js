@@ -86,7 +86,6 @@ export default {
     nothingToRestore: 'Det finns inget konto att återställa.',
     taskChanged: 'Ärendet har ändrats under tiden. Kontrollera igen innan du fortsätter.',
     taskRunning: 'Ärendet utförs just nu.', taskOver: 'Ärendet är avslutat.',
-    taskAltered: 'Ärendet är inte som det beställdes: någon har ändrat det i databasen. Det hålls tillbaka tills den som sköter tjänsten har tittat på det.',
     notBraked: 'Bromsen håller inte det här ärendet.',
     addressOfAnother: 'Adressen tillhör numera någon annan. Öppna den person du menar i listan över personer.',
     addressOfSeveral: 'Flera personer har haft adressen. Öppna den person du menar i listan över personer.',
