@@ -1,24 +1,42 @@
-/* The keys that the chains of audit records are made with: a ring in a file that the worker's user
- * alone can read. `is_new`: chains may still stand under the key before, or under none. */
+/* The keys that the chains of audit records are made with. The worker's user alone can read them.
+ *
+ * A file of one key a line, as 64 hexadecimal digits, the newest last: that one chains, those
+ * before it verify. " new" behind the newest: chains may still stand under the key before, or under
+ * none, and are moved to it. Without the word a chain under an older key was put back by somebody:
+ * whoever got hold of a key that was rotated away cannot go on with it. */
 #ifndef CORE_AUDIT_KEYS_H
 #define CORE_AUDIT_KEYS_H
 
-#include "core/base/key_ring.h"
+#include <sys/types.h>
 
-#define AUDIT_KEY_NAME "audit key"
-#define AUDIT_KEYS_MAX IDA_RING_MAX
-#define AUDIT_KEY_ID_SIZE IDA_RING_ID_SIZE
+#include "core/base/key_file.h"
 
-typedef ida_ring_key audit_secret;
-typedef ida_key_ring audit_keys;
+#define AUDIT_KEYS_MAX 64
+#define AUDIT_KEY_ID_SIZE 17
 
-#define audit_keys_make(c, path, owner, group) ida_ring_make(c, AUDIT_KEY_NAME, path, owner, group)
-#define audit_keys_read(c, path, keys) ida_ring_read(c, AUDIT_KEY_NAME, path, keys)
-#define audit_keys_wipe(keys) ida_ring_wipe(keys)
-#define audit_keys_newest(keys) ida_ring_newest(keys)
-#define audit_keys_find(keys, id) ida_ring_find(keys, id)
-#define audit_keys_rotate(c, path, keys) ida_ring_rotate(c, AUDIT_KEY_NAME, path, keys)
-#define audit_keys_set_new(c, path, keys, is_new) \
-    ida_ring_set_new(c, AUDIT_KEY_NAME, path, keys, is_new)
+typedef struct audit_secret {
+    char id[AUDIT_KEY_ID_SIZE]; /* made from the key: who has the same name has the same key */
+    unsigned char bytes[IDA_SECRET_LEN];
+} audit_secret;
+
+typedef struct audit_keys {
+    int count, is_new; /* is_new: chains are being moved to the newest */
+    audit_secret all[AUDIT_KEYS_MAX];
+} audit_keys;
+
+/* Makes the file when there is none; its key is new. */
+ida_kind audit_keys_make(ida_ctx *c, const char *path, uid_t owner, gid_t group);
+/* To be wiped by audit_keys_wipe, also when it failed. IDA_NOT_FOUND: there is no file. */
+ida_kind audit_keys_read(ida_ctx *c, const char *path, audit_keys *keys);
+void audit_keys_wipe(audit_keys *keys);
+
+const audit_secret *audit_keys_newest(const audit_keys *keys);
+/* NULL: none of that name. */
+const audit_secret *audit_keys_find(const audit_keys *keys, const char *id);
+
+/* Adds a key to file and list, as new; one that is new still stays the newest. */
+ida_kind audit_keys_rotate(ida_ctx *c, const char *path, audit_keys *keys);
+/* Whether chains may be moved to the newest key; no change writes nothing. */
+ida_kind audit_keys_set_new(ida_ctx *c, const char *path, audit_keys *keys, int is_new);
 
 #endif

@@ -167,7 +167,7 @@ static ida_kind take_again(store *s, ida_ctx *c, const ida_task *task)
 }
 
 /* Now, unless it was moved to a later time while it waited. */
-ida_kind queue_task_requeue(store *s, ida_ctx *c, const ida_task *task, int released)
+static ida_kind requeue(store *s, ida_ctx *c, const ida_task *task, int released)
 {
     int64_t now = ida_now(c->env), at = task->due_at > now ? task->due_at : now;
     ida_kind kind = store_write(s, c, STMT_task_requeue,
@@ -189,7 +189,7 @@ static ida_kind retry(store *s, ida_ctx *c, void *baton)
         kind = take_again(s, c, task);
     }
     kind = kind ? kind : queue_workflow_retry(s, c, task->id);
-    return kind ? kind : queue_task_requeue(s, c, task, 0);
+    return kind ? kind : requeue(s, c, task, 0);
 }
 
 ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id)
@@ -224,7 +224,7 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
             "person do it (`idadminctl task release %s %s`), or another API key with full access.",
             task->id, task->username, t->tenant, task->id);
     }
-    return queue_task_requeue(s, c, task, 1);
+    return requeue(s, c, task, 1);
 }
 
 ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,

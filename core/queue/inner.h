@@ -18,9 +18,6 @@ ida_kind queue_task_put_payload(store *s, ida_ctx *c, const char *task_id, const
  * more. */
 ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, int untold);
 
-/* Queued again, now or when it is due. */
-ida_kind queue_task_requeue(store *s, ida_ctx *c, const ida_task *task, int released);
-
 /* IDA_NOT_FOUND with the sentence for people. */
 ida_kind queue_task_missing(ida_ctx *c, const char *id);
 
