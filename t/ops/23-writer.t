@@ -123,8 +123,9 @@ sub ended {
 
 # Another httpd on the same store, started by the user that owns it.
 sub without_root {
+    my $spool = Idadmin::Test::make_layout(spool => "$stack->{base}/spool-alone");
     for my $mode ('-DFOREGROUND', '-X') {
-        my $httpd = Idadmin::Test::Httpd->new(store => $stack->store, spool => $stack->spool,
+        my $httpd = Idadmin::Test::Httpd->new(store => $stack->store, spool => $spool,
             user => Idadmin::Test::runtime_user(), mode => $mode, children => 2);
         my %by = (client => $httpd->client);
         is(hire('Alone' . ++our $alone, %by)->{status}, 200, "$mode: a write");
