@@ -6,7 +6,8 @@
 #include "core/face/request.h"
 #include "writer/writer.h"
 
-#define SILENCE_MS 5000 /* of a child in the middle of a message, and of one that reads no answer */
+/* Of a child in the middle of a message, and of one that reads no answer. */
+#define SILENCE_MS 5000
 #define STACK_BYTES ((size_t)2 << 20)
 
 typedef struct connection {

@@ -64,7 +64,8 @@ my @nobody = (
     'CREATE ROLE x SUPERUSER', 'SET ROLE idadmin', "COPY tenant TO PROGRAM 'cat'",
 );
 my %forbidden = (
-    web => [@nobody, (map { ("DELETE FROM $_", "INSERT INTO $_ DEFAULT VALUES") } sort keys %tables),
+    web => [@nobody,
+        (map { ("DELETE FROM $_", "INSERT INTO $_ DEFAULT VALUES") } sort keys %tables),
         "UPDATE task SET state = 'queued'", 'UPDATE tenant SET seats_held = 0',
         'SET ROLE idadmin_writer', 'SET ROLE idadmin_worker'],
     writer => [@nobody, 'DELETE FROM audit.record', 'DELETE FROM audit.chain',

@@ -31,7 +31,8 @@ sub insist {
                 $client //= $stack->httpd->client;
                 hire($name, client => $client, headers => { 'Idempotency-Key' => $name });
             };
-            $client = undef if !$answer; # closed by a graceful restart
+            $answer = undef if $answer && !$answer->{status};
+            $client = undef if !$answer;    # closed by a graceful restart, perhaps in a head
             my $status = $answer ? $answer->{status} : 'closed';
             $answers{$status}++;
             if ($status eq '200') {
