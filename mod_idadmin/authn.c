@@ -187,7 +187,9 @@ int authn_check(request_rec *r)
         return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind),
                               wait);
     }
-    const char *reason = fault ? fault : ida_caller_fault(caller, hash, r->useragent_ip, ida_now(&child->env));
+    const char *reason = fault ? fault
+                               : ida_caller_fault(caller, hash, r->useragent_ip,
+                                                  ida_now(&child->env));
     OPENSSL_cleanse(hash, sizeof hash);
     if (reason) {
         if (!kind && caller && caller->company_known) {

@@ -64,8 +64,7 @@ static int introduce(int64_t until)
     int64_t left = until - ida_monotonic(&child->env);
     int good = left > 0 && wire_send(writers_introductions(), &version, sizeof version, ends[1]);
     close(ends[1]);
-    good = good &&
-           wire_read(ends[0], &head, sizeof head, (int)left, &from) == WIRE_DONE &&
+    good = good && wire_read(ends[0], &head, sizeof head, (int)left, &from) == WIRE_DONE &&
            head.kind == WIRE_HELLO && from.uid == writers_user();
     if (!good) {
         close(ends[0]);
@@ -110,9 +109,7 @@ static wire_fate hear(apr_pool_t *pool, int end, const char **told, char **body,
     fate = wire_read(end, texts, head.texts_len, SILENCE_MS, NULL);
     fate = fate ? fate : wire_read(end, *body, *len, SILENCE_MS, NULL);
     (*body)[*len] = '\0';
-    return fate                                                  ? fate
-           : wire_get(texts, head.texts_len, told, TOLD_COUNT) ? WIRE_DONE
-                                                                 : WIRE_LOST;
+    return fate ? fate : wire_get(texts, head.texts_len, told, TOLD_COUNT) ? WIRE_DONE : WIRE_LOST;
 }
 
 static void take_headers(apr_pool_t *pool, char *lines, ida_rest_answer *answer)

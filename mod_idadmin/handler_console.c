@@ -86,7 +86,7 @@ static void refuse(ida_call *call, ida_rest_answer *answer)
 }
 
 static void hand_write(request_rec *r, ida_call *call, const char *rules,
-                  const ida_rest_request *request, ida_rest_answer *answer)
+                       const ida_rest_request *request, ida_rest_answer *answer)
 {
     const char *texts[ASKED_COUNT] = {
         [ASKED_FACE] = "console",

@@ -14,8 +14,7 @@ static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
     return kind;
 }
 
-static void run_read(ida_call *call, ida_rest_request *request,
-                 ida_rest_answer *answer)
+static void run_read(ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
 {
     ida_kind kind = ida_pool_serve(call);
     if (kind) {
@@ -27,7 +26,7 @@ static void run_read(ida_call *call, ida_rest_request *request,
 }
 
 static void hand_write(request_rec *r, ida_call *call, ida_rest_request *request,
-                  ida_rest_answer *answer)
+                       ida_rest_answer *answer)
 {
     const char *texts[ASKED_COUNT] = {
         [ASKED_FACE] = "rest",

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include <ap_mpm.h>
-#include <http_main.h>
 #include <apr_thread_proc.h>
+#include <http_main.h>
 #include <mpm_common.h>
 #include <unixd.h>
 

@@ -1,5 +1,5 @@
-/* Owns a child's connection and the thread that serves it: one write at a time. Must not know what a
- * write is. */
+/* Owns a child's connection and the thread that serves it: one write at a time. Must not know what
+ * a write is. */
 #include <stdlib.h>
 #include <string.h>
 

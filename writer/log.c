@@ -12,7 +12,8 @@ static const char *const names[] = {[IDA_LOG_ERROR] = "error",
                                     [IDA_LOG_DEBUG] = "debug"};
 static ida_level limit = IDA_LOG_WARN; /* set once, before threads start */
 
-/* Text from outside may reach a message: nothing in it may begin a second line or move a terminal. */
+/* Text from outside may reach a message: nothing in it may begin a second line or move a terminal.
+ */
 static void disarm(char *text)
 {
     for (; *text; text++) {

@@ -12,7 +12,7 @@
 #include "writer/writer.h"
 
 #define CHILDREN_MAX 4096
-#define STRANGERS_MAX 64     /* who were faster than their parent's word */
+#define STRANGERS_MAX 64 /* who were faster than their parent's word */
 #define STRANGER_MS 2000
 #define TICK_MS 1000
 #define STILL_MS 10000 /* who serves and does not move for so long is ended by the other one */

@@ -14,7 +14,8 @@
  * waits behind itself. */
 #define TURNS 32
 #define CONNECTIONS 8
-#define OF_COMPANY 2 /* writes of one company wait for its row: more of them would only wait there */
+#define OF_COMPANY \
+    2 /* writes of one company wait for its row: more of them would only wait there */
 #define TURNS_OF_COMPANY 16
 
 static int failed(const writer *w, const char *fault)
@@ -64,9 +65,7 @@ int main(int argc, char **argv)
     }
     zone_init(pool);
     w->callers = ida_callers_make(pool, CALLERS_MAX, 0);
-    w->turns = share_make(
-        pool,
-        (share_size){.places = TURNS, .of_company = TURNS_OF_COMPANY});
+    w->turns = share_make(pool, (share_size){.places = TURNS, .of_company = TURNS_OF_COMPANY});
     const char *dsn = w->settings.text[SETTING_STORE];
     ida_pool_start(pool, dsn, DB_REQUEST, CONNECTIONS, OF_COMPANY);
     w->commits = store_sqlite_path(dsn) ? store_commit_queue_make(pool, dsn, DB_REQUEST) : NULL;

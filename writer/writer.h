@@ -50,7 +50,7 @@ typedef struct writer {
     store_commit_queue *commits; /* of SQLite, which has one writer at a time: all writes of this
                                     machine's httpd share its commits. NULL with PostgreSQL, where
                                     each takes a connection for itself */
-    share *turns; /* of companies, under way at the same time */
+    share *turns;                /* of companies, under way at the same time */
 } writer;
 
 /* A write as it came, and how its answer goes back. */

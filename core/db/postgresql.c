@@ -123,10 +123,10 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
     /* As SQLite's cache file does, the cache does not wait for the disk, above all not under the
      * lock of its tenant: the log is one, so whatever is committed later on what the cache was told
      * takes it to the disk along. */
-    const char *wait = role == DB_SYNC   ? apr_pstrcat(pool, set, "synchronous_commit = off", NULL)
-                       : role == DB_READ ? apr_pstrcat(pool, set,
-                                                       "default_transaction_read_only = on", NULL)
-                                         : "";
+    const char *wait = role == DB_SYNC ? apr_pstrcat(pool, set, "synchronous_commit = off", NULL)
+                       : role == DB_READ
+                           ? apr_pstrcat(pool, set, "default_transaction_read_only = on", NULL)
+                           : "";
     p->settings = apr_psprintf(
         pool,
         "%sstatement_timeout = %d%slock_timeout = %d%sidle_in_transaction_session_timeout = "
@@ -170,5 +170,8 @@ const db_driver db_postgresql = {
     .schema_version = pg_schema_version,
     .schema_set_version = pg_schema_set_version,
     .schema_wipe = pg_schema_wipe,
-    .files = {[DB_READ] = ALL_FILES, [DB_REQUEST] = ALL_FILES, [DB_SYNC] = ALL_FILES, [DB_INGEST] = ALL_FILES},
+    .files = {[DB_READ] = ALL_FILES,
+              [DB_REQUEST] = ALL_FILES,
+              [DB_SYNC] = ALL_FILES,
+              [DB_INGEST] = ALL_FILES},
 };

@@ -1,5 +1,5 @@
-/* Owns the opening of a SQLite store: three files, each with the role that writes it. libsqlite3 is known to this file
- * and its siblings alone. */
+/* Owns the opening of a SQLite store: three files, each with the role that writes it. libsqlite3 is
+ * known to this file and its siblings alone. */
 #include <apr_strings.h>
 #include <pthread.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 
 #include "core/base/file.h"
 
-#define MODE 0640 /* of its files: one user writes them, httpd's children read */
+#define MODE 0640  /* of its files: one user writes them, httpd's children read */
 #define MARK_AT 68 /* where the header of a SQLite file has the program's mark (application_id) */
 
 const char *sqlite_dsn_fault(const char *rest)
@@ -72,7 +72,8 @@ ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c)
                         "worker's user with the group that httpd's user is in, mode 2750.",
                         directory, strerror(errno));
     }
-    if (st.st_mode & (S_IWGRP | S_IWOTH)) { /* a reader could put another file into the place of one */
+    if (st.st_mode &
+        (S_IWGRP | S_IWOTH)) { /* a reader could put another file into the place of one */
         c->retry_after = 1;
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                         "The directory %s of the store may be written by others than its owner: "
@@ -133,7 +134,7 @@ ida_kind sqlite_check(const char *path, db_file file, int may_write, ida_ctx *c)
             return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                             "The file %s of the store does not exist: %s.", part,
                             i > 0 || file != DB_MAIN ? "start idadmin-worker, which makes it"
-                                                : "run idadminctl schema upgrade");
+                                                     : "run idadminctl schema upgrade");
         }
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
                         "The file %s of the store cannot be %s by the user with ID %ld: %s. It "

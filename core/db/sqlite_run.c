@@ -212,9 +212,9 @@ ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, const db_arg *arg
     }
     if ((rc = bind_all(stmt, args, count)) == SQLITE_OK) {
         int64_t now = db_clock(), deadline = now + DB_PATIENCE_MS;
-        s->read_until = 
-            !writes && (d->role == DB_READ || d->role == DB_REQUEST) ? now + db_statement_ms[d->role]
-                                                                     : 0;
+        s->read_until = !writes && (d->role == DB_READ || d->role == DB_REQUEST)
+                            ? now + db_statement_ms[d->role]
+                            : 0;
         do {
             rc = step_all(stmt, result, c->pool);
             if (rc != SQLITE_DONE) {

@@ -33,8 +33,8 @@ typedef struct ida_caller_source {
     void *baton;
 } ida_caller_source;
 
-/* `max` users are kept. What is older than `age_ms` is not believed; 0: each call asks the store for
- * the key, and only a tenant document of the same revision serves on. */
+/* `max` users are kept. What is older than `age_ms` is not believed; 0: each call asks the store
+ * for the key, and only a tenant document of the same revision serves on. */
 ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max, int64_t age_ms);
 
 /* The state of a user for who comes with a key of this hash, as young as said above; IDA_OK
@@ -47,8 +47,8 @@ ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *s
 void ida_caller_release(const ida_caller *caller);
 
 /* Why the credentials are not good, for the log; NULL when they are. `caller` has been looked up
- * with this hash; NULL: there was nobody to look up. `address`: the client's. The time it takes does
- * not tell whether there is such a user. */
+ * with this hash; NULL: there was nobody to look up. `address`: the client's. The time it takes
+ * does not tell whether there is such a user. */
 const char *ida_caller_fault(const ida_caller *caller, const char *hash, const char *address,
                              int64_t now);
 

@@ -13,8 +13,7 @@ static struct {
 
 void ida_pool_start(apr_pool_t *pool, const char *dsn, db_role role, int count, int of_company)
 {
-    connections.places = share_make(pool,
-                                    (share_size){.places = count, .of_company = of_company});
+    connections.places = share_make(pool, (share_size){.places = count, .of_company = of_company});
     for (int i = 0; i < count; i++) {
         connections.of_place[i] = store_make(pool, dsn, role);
     }

@@ -83,10 +83,9 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_RESCHEDULE)) {
         return too_late(c, task, "moved");
     }
-    kind = store_write(s, c, STMT_task_move,
-                       DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone),
-                               DB_I(t->due_at)),
-                       NULL);
+    kind = store_write(
+        s, c, STMT_task_move,
+        DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone), DB_I(t->due_at)), NULL);
     if (!kind && t->payload) {
         kind = queue_task_put_payload(s, c, t->id, t->payload);
     }

@@ -1,5 +1,5 @@
-/* Messages between httpd and the writer: a head, texts in the order of an enum, a body. What a child
- * of httpd sends may be anything: every length is checked. */
+/* Messages between httpd and the writer: a head, texts in the order of an enum, a body. What a
+ * child of httpd sends may be anything: every length is checked. */
 #ifndef CORE_WIRE_WIRE_H
 #define CORE_WIRE_WIRE_H
 
@@ -33,11 +33,11 @@ typedef enum wire_asked {
     ASKED_IDEMPOTENCY_KEY,
     ASKED_IF_MATCH,
     ASKED_ADDRESS,
-    ASKED_COMPANY, /* whose turn it is; of REST also of the credentials */
-    ASKED_USER,    /* of the credentials, or as httpd has authenticated the person */
-    ASKED_KEY,     /* of REST: the API key itself */
-    ASKED_UPN,     /* of the console */
-    ASKED_RULES,   /* of the console: numbers of the rules that hold for the person, with commas */
+    ASKED_COMPANY,  /* whose turn it is; of REST also of the credentials */
+    ASKED_USER,     /* of the credentials, or as httpd has authenticated the person */
+    ASKED_KEY,      /* of REST: the API key itself */
+    ASKED_UPN,      /* of the console */
+    ASKED_RULES,    /* of the console: numbers of the rules that hold for the person, with commas */
     ASKED_HAS_BODY, /* absent: none was announced */
     ASKED_COUNT
 } wire_asked;

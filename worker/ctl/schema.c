@@ -130,7 +130,8 @@ static int upgrade(ctl_call *ctl)
     }
     if (!kind && ctl_value(ctl, "roles")) {
         kind = store_schema_roles(ctl->config.store, ctl->c);
-        json_array_append_new(steps, json_string("roles: idadmin_web, idadmin_writer and idadmin_worker"));
+        json_array_append_new(steps,
+                              json_string("roles: idadmin_web, idadmin_writer and idadmin_worker"));
     }
     if (!kind) {
         kind = make_keys(ctl, owner, group);
@@ -173,7 +174,8 @@ const ctl_command ctl_schema_commands[] = {
      {{"owner", "USER",
        "as root: the seal key belongs to this user, one that is there already too"},
       {"roles", NULL,
-       "PostgreSQL: makes the roles idadmin_web, idadmin_writer and idadmin_worker, or says anew what each may do"},
+       "PostgreSQL: makes the roles idadmin_web, idadmin_writer and idadmin_worker, or says anew "
+       "what each may do"},
       {NULL, NULL, NULL}},
      upgrade},
     {0},

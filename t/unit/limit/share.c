@@ -1,4 +1,5 @@
-/* A few places among many companies: none has more than its part, and whoever waits is served by company, not by arrival. */
+/* A few places among many companies: none has more than its part, and whoever waits is served by
+ * company, not by arrival. */
 #include "t/unit/setup.h"
 
 #include <pthread.h>

@@ -126,8 +126,7 @@ static void test_store_away(void)
 {
     writer writers[THREADS];
     int good = 0;
-    run_all(writers,
-            store_commit_queue_make(pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST));
+    run_all(writers, store_commit_queue_make(pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST));
     for (int t = 0; t < THREADS; t++) {
         good += writers[t].answers[GOOD];
     }
