@@ -87,8 +87,8 @@ sub holds {
 
 # -- what it cannot do
 
-# Recipes of an attack on the store, each of which once worked: rows that a worker or the audit would
-# believe, history that it would erase, a lie to the HR system.
+# Recipes of an attack on the store, each of which once worked: rows that a worker or the audit
+# would believe, history that it would erase, a lie to the HR system.
 my @recipes = (
     [outbox => "INSERT INTO audit_outbox (rid, tenant_id, record) VALUES ('x', 'nordic', '{}')",
         'DELETE FROM audit_outbox'],

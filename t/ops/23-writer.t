@@ -1,7 +1,7 @@
-# The process that writes for httpd: killed at random under load, beside graceful restarts, it loses
-# nothing that was answered and does nothing twice; one that stands still is not waited for, and what
-# was given up is not done when it moves again; reads go on. Without root httpd says that rights are
-# not split, and without a writer it does not start.
+# The process that writes for httpd: killed at random under load, beside graceful restarts, it
+# loses nothing that was answered and does nothing twice; one that stands still is not waited for,
+# and what was given up is not done when it moves again; reads go on. Without root httpd says that
+# rights are not split, and without a writer it does not start.
 use strict;
 use warnings;
 use utf8;
