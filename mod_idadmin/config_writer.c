@@ -1,8 +1,7 @@
 /* Owns the directives of the process that writes. Must not know how it is started. */
 #include "mod_idadmin/module.h"
 
-#include <grp.h>
-#include <pwd.h>
+#include <apr_user.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,34 +52,25 @@ const char *config_writer_store(server_rec *s)
 }
 
 /* "#NUMBER" or a name; 1 when it is known. */
-static int find_user(const char *name, writer_user *out, int *has_group)
+static int find_user(apr_pool_t *pool, const char *name, writer_user *out, int *has_group)
 {
     char *end;
     if (*name == '#') {
         out->uid = (uid_t)strtoul(name + 1, &end, 10);
         return name[1] && !*end;
     }
-    const struct passwd *entry = getpwnam(name);
-    if (entry) {
-        out->uid = entry->pw_uid;
-        out->gid = entry->pw_gid;
-        *has_group = 1;
-    }
-    return entry != NULL;
+    *has_group = apr_uid_get(&out->uid, &out->gid, name, pool) == APR_SUCCESS;
+    return *has_group;
 }
 
-static int find_group(const char *name, writer_user *out)
+static int find_group(apr_pool_t *pool, const char *name, writer_user *out)
 {
     char *end;
     if (*name == '#') {
         out->gid = (gid_t)strtoul(name + 1, &end, 10);
         return name[1] && !*end;
     }
-    const struct group *entry = getgrnam(name);
-    if (entry) {
-        out->gid = entry->gr_gid;
-    }
-    return entry != NULL;
+    return apr_gid_get(&out->gid, name, pool) == APR_SUCCESS;
 }
 
 const char *config_writer_user(server_rec *s, writer_user *out)
@@ -97,16 +87,22 @@ const char *config_writer_user(server_rec *s, writer_user *out)
     if (group) {
         *group++ = '\0';
     }
-    if (!find_user(user, out, &has_group)) {
+    if (!find_user(pool, user, out, &has_group)) {
         return apr_psprintf(pool,
                             "IdAdminWriter: there is no user %s, who writes the store; make it "
                             "(adduser --system --group %s) or name the one that idadmin-worker "
                             "runs as",
                             user, user);
     }
-    if (group ? !find_group(group, out) : !has_group) {
+    if (group ? !find_group(pool, group, out) : !has_group) {
         return apr_psprintf(pool, "IdAdminWriter %s: there is no group %s", given,
                             group ? group : "named");
+    }
+    if (out->uid == 0) {
+        return apr_psprintf(pool,
+                            "IdAdminWriter %s: the writer gives up root; name the user that "
+                            "idadmin-worker runs as",
+                            given);
     }
     out->name = user;
     return NULL;

@@ -149,7 +149,8 @@ sub not_started {
     push @cases, ['IdAdminWriter nobody-of-that-name',
         qr/IDA0250: IdAdminWriter: there is no user nobody-of-that-name/],
         ['IdAdminWriter daemon:none-of-that-name',
-        qr/IDA0250: IdAdminWriter .*: there is no group none-of-that-name/] if !$>;
+        qr/IDA0250: IdAdminWriter .*: there is no group none-of-that-name/],
+        ['IdAdminWriter root', qr/IDA0250: IdAdminWriter root: the writer gives up root/] if !$>;
     for my $case (@cases) {
         my ($line, $why) = @$case;
         my $httpd = Idadmin::Test::Httpd->new(store => 'sqlite3:/nonexistent/idadmin.db',
