@@ -85,7 +85,7 @@ static int hand_over(const char *const *texts, const char *body, size_t len, int
             return 1;
         }
         if (*end < 0) {
-            usleep(TRY_AGAIN_US);
+            apr_sleep(TRY_AGAIN_US);
         }
         wire_close(end); /* what it has of the message is no message */
     } while (ida_monotonic(&child->env) < until);

@@ -1,9 +1,9 @@
 /* Owns what httpd's parent tells a writer at its start, and the way from root to the user that
  * writes. Must not know what the settings are used for. */
 #include <apr_strings.h>
+#include <apr_user.h>
 #include <errno.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -73,8 +73,9 @@ const char *settings_become(const writer_settings *s, apr_pool_t *pool)
     if (uid && gid) {
         uid_t user = (uid_t)strtoul(uid, NULL, 10);
         gid_t group = (gid_t)strtoul(gid, NULL, 10);
-        const struct passwd *entry = getpwuid(user);
-        int grouped = entry ? initgroups(entry->pw_name, group) : setgroups(0, NULL);
+        char *name;
+        int grouped = apr_uid_name_get(&name, user, pool) == APR_SUCCESS ? initgroups(name, group)
+                                                                         : setgroups(0, NULL);
         if (setgid(group) != 0 || grouped != 0 || setuid(user) != 0) {
             return failed(pool, "cannot become the user that writes");
         }
