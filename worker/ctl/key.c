@@ -25,6 +25,7 @@ static ida_kind audited(store *s, ida_ctx *c, const key_work *work, const char *
     audit_record *record = ctl_audit(work->ctl, work->principal.company, action,
                                      work->principal.username);
     record->parameters = work->parameters;
+    record->detail = work->key ? store_key_mark(c->pool, &work->principal, work->key) : NULL;
     return store_audit_add(s, c, record);
 }
 

@@ -1,0 +1,94 @@
+/* Owns the walk over rows that an audit record is to have made, and what counts as from before. Must
+ * not know what the rows are. */
+#include "core/store/origin.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/store/rows.h"
+
+#define PAGE 500
+
+store_origins store_origins_make(apr_pool_t *pool, int64_t since)
+{
+    return (store_origins){.since = since,
+                           .strays = apr_array_make(pool, 4, sizeof(store_stray))};
+}
+
+static void add(ida_ctx *c, store_origins *out, const char *what, const char *how,
+                const store_origin *row)
+{
+    if (out->strays->nelts == STORE_ORIGINS_MAX) {
+        out->more = 1;
+        return;
+    }
+    *(store_stray *)apr_array_push(out->strays) = (store_stray){
+        what, apr_pstrdup(c->pool, row->name), apr_pstrdup(c->pool, how), row->at};
+}
+
+/* A record on its way may be in the outbox, or have left it since the row was read: it is chained
+ * before it leaves, so what is in neither place in this order has none. */
+static ida_kind look_again(store *s, ida_ctx *page, const char *tenant, const char *before,
+                           store_origin_page read, store_origin *row)
+{
+    db_result waits;
+    const store_origin *again;
+    int count;
+    ida_kind kind = store_read(s, page, STMT_origin_waits, DB_ARGS(DB_T(tenant), DB_T(row->name)),
+                               &waits);
+    if (!kind && waits.rows) {
+        row->origin = 1;
+        return IDA_OK;
+    }
+    kind = kind ? kind : read(s, page, tenant, before, 1, &again, &count);
+    row->origin = !kind && (!count || strcmp(again->name, row->name) != 0) ? 1 /* gone by now */
+                  : kind                                                   ? 0
+                                                                           : again->origin;
+    return kind;
+}
+
+static ida_kind judge(store *s, ida_ctx *c, ida_ctx *page, const char *tenant, const char *before,
+                      const char *what, const char *how, store_origin_page read, store_origin row,
+                      store_origins *out)
+{
+    ida_kind kind = row.origin || row.at < out->since
+                        ? IDA_OK
+                        : look_again(s, page, tenant, before, read, &row);
+    if (kind) {
+        return kind;
+    }
+    out->erased += row.origin == 2;
+    if (row.changed) {
+        add(c, out, what, row.changed, &row);
+    } else if (!row.origin && row.at < out->since) {
+        out->before++;
+    } else if (!row.origin) {
+        add(c, out, what, how, &row);
+    }
+    return IDA_OK;
+}
+
+ida_kind store_origins_look(store *s, ida_ctx *c, const char *tenant, const char *what,
+                            const char *how, store_origin_page page, store_origins *out)
+{
+    const char *after = "";
+    int count = PAGE;
+    ida_kind kind = IDA_OK;
+    while (!kind && count == PAGE && !out->more) {
+        apr_pool_t *pool;
+        apr_pool_create(&pool, c->pool);
+        ida_ctx *own = ida_ctx_make(c->env, pool);
+        const store_origin *rows;
+        kind = page(s, own, tenant, after, PAGE, &rows, &count);
+        for (int i = 0; !kind && i < count; i++) {
+            kind = judge(s, c, own, tenant, after, what, how, page, rows[i], out);
+            after = rows[i].name;
+        }
+        after = apr_pstrdup(c->pool, after);
+        if (kind) {
+            ida_fail(c, kind, "%s", own->message ? own->message : ida_kind_text(kind));
+        }
+        apr_pool_destroy(pool);
+    }
+    return kind;
+}

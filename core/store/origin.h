@@ -1,0 +1,45 @@
+/* Rows that no audit record made: what somebody put in who can write the database. */
+#ifndef CORE_STORE_ORIGIN_H
+#define CORE_STORE_ORIGIN_H
+
+#include <apr_tables.h>
+
+#include "core/store/store.h"
+
+#define STORE_ORIGINS_MAX 100 /* that are named; `more` tells of others */
+
+typedef struct store_stray {
+    const char *what; /* "API key", "task" */
+    const char *name; /* its username, its ID */
+    const char *how;  /* "no audit record made it" */
+    int64_t at;       /* ms: when it was made, as it says */
+} store_stray;
+
+typedef struct store_origins {
+    int64_t since; /* in: what is older may have lost its record, or had none */
+    apr_array_header_t *strays; /* store_stray */
+    int more;                   /* 1: there are others */
+    int64_t before; /* how many without a record are from before `since` */
+    int64_t erased; /* how many have at their time a record that was erased and may be theirs */
+} store_origins;
+
+store_origins store_origins_make(apr_pool_t *pool, int64_t since);
+
+/* One row of a page, as a record of the audit may have made it. */
+typedef struct store_origin {
+    const char *name;
+    int64_t at;
+    int origin;          /* 1: a record; 2: one that was erased, perhaps; 0: none */
+    const char *changed; /* how it differs from what its record says; NULL: it does not */
+} store_origin;
+/* A page of rows by name, behind `after`; reads main with the audit beside it. */
+typedef ida_kind (*store_origin_page)(store *s, ida_ctx *c, const char *tenant, const char *after,
+                                      int limit, const store_origin **rows, int *count);
+/* Looks at all rows of a company, page by page, and adds what no record made. */
+ida_kind store_origins_look(store *s, ida_ctx *c, const char *tenant, const char *what,
+                            const char *how, store_origin_page page, store_origins *out);
+
+/* The API keys of a company. */
+ida_kind store_origins_of_keys(store *s, ida_ctx *c, const char *tenant, store_origins *out);
+
+#endif
