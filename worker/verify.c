@@ -45,8 +45,10 @@ static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *
     kind = kind ? kind : queue_origins(main, c, tenant, &found);
     for (int i = 0; !kind && i < found.strays->nelts; i++) {
         const store_stray *stray = &((const store_stray *)found.strays->elts)[i];
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0423", "tenant %s: the %s %s: %s; see idadminctl audit "
-                "verify %s", tenant, stray->what, stray->name, stray->how, tenant);
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0423",
+                "tenant %s: the %s %s: %s; see idadminctl audit "
+                "verify %s",
+                tenant, stray->what, stray->name, stray->how, tenant);
     }
     return kind;
 }

@@ -1,5 +1,5 @@
-/* Owns the lines of <audit key>.heads: "COMPANY NUMBER FOOT HASH SINCE", one a company, in the order
- * in which companies came. Must not know how a chain is verified. */
+/* Owns the lines of <audit key>.heads: "COMPANY NUMBER FOOT HASH SINCE", one a company, in the
+ * order in which companies came. Must not know how a chain is verified. */
 #include "core/audit/anchor.h"
 
 #include <apr_strings.h>
@@ -41,8 +41,7 @@ static int parse_line(char *text, line *out)
     if (count != MEMBERS) {
         return 0;
     }
-    *out = (line){member[0],
-                  {number(member[1]), number(member[2]), member[3], number(member[4])}};
+    *out = (line){member[0], {number(member[1]), number(member[2]), member[3], number(member[4])}};
     return *member[0] && out->anchor.number >= 0 && out->anchor.foot >= 0 &&
            out->anchor.foot <= out->anchor.number && out->anchor.since >= 0 &&
            strlen(member[3]) == HASH_LEN && strspn(member[3], "0123456789abcdef") == HASH_LEN;

@@ -6,7 +6,7 @@
 #include "core/base/context.h"
 
 typedef struct ida_beside {
-    const char *what;             /* for people: "file of seal revisions" */
+    const char *what;              /* for people: "file of seal revisions" */
     const char *key_file, *ending; /* the file is key_file followed by ending */
 } ida_beside;
 

@@ -92,7 +92,7 @@ typedef struct store_chain_walk {
     int64_t walked, broken; /* broken: the first record that does not fit; 0: none so far */
     const char *reason;     /* of that, a sentence in the context's pool */
     int more;               /* 1: the end was not reached */
-    int64_t since; /* ms: of what was done before, retention may have removed the record */
+    int64_t since;          /* ms: of what was done before, retention may have removed the record */
 } store_chain_walk;
 /* At most `max` records in one snapshot. */
 ida_kind store_audit_walk(store *s, ida_ctx *c, const char *tenant, int max, store_chain_walk *w);

@@ -176,22 +176,22 @@ static audit_record *removal(ida_ctx *c, const retain_work *w, int64_t first, in
     record->target = w->tenant;
     record->outcome = "ok";
     record->parameters = ida_json_text(
-        c->pool, ida_json_keep(c->pool, json_pack("{s:I, s:I, s:I}", "from", (json_int_t)first + 1,
-                                                  "to", (json_int_t)end, "before",
-                                                  (json_int_t)w->before)));
+        c->pool,
+        ida_json_keep(c->pool, json_pack("{s:I, s:I, s:I}", "from", (json_int_t)first + 1, "to",
+                                         (json_int_t)end, "before", (json_int_t)w->before)));
     record->detail = ida_printf(c->pool, "records %lld to %lld were older than retention.auditDays",
                                 (long long)first + 1, (long long)end);
     return record;
 }
 
-/* What the chain says of its own beginning then is proven by the key, like its end, and recorded. */
+/* What the chain says of its own beginning then is proven by the key, like its end, and recorded.
+ */
 static ida_kind move_foot(store *s, ida_ctx *c, const retain_work *w, int64_t end, const char *hash)
 {
     store_chain_head head;
     ida_kind kind = store_chain_allowed(s, c, &w->keys);
     kind = kind ? kind : store_chain_open(s, c, &w->keys, w->tenant, &head);
-    kind = kind ? kind
-                : store_chain_append(s, c, &head, removal(c, w, head.is.first_seq, end));
+    kind = kind ? kind : store_chain_append(s, c, &head, removal(c, w, head.is.first_seq, end));
     head.is.first_seq = end;
     head.is.first_hash = hash;
     return kind ? kind : store_chain_close(s, c, &head);
@@ -217,9 +217,9 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     end = young.rows ? DB_ROW(number, &young, 0)->number.number - 1 : end;
-    kind = store_read(s, c, STMT_audit_other_than,
-                      DB_ARGS(DB_T(w->tenant), DB_I(first), DB_I(end), DB_T(STORE_RETENTION_ACTION)),
-                      &r);
+    kind = store_read(
+        s, c, STMT_audit_other_than,
+        DB_ARGS(DB_T(w->tenant), DB_I(first), DB_I(end), DB_T(STORE_RETENTION_ACTION)), &r);
     if (kind || !r.rows) { /* a record of each round would else follow from the one before */
         return kind;
     }

@@ -131,7 +131,8 @@ static ida_kind judge_end(store *s, ida_ctx *c, const walk_work *work, const db_
                              "is missing: record %lld was verified on this machine, so %s, or an "
                              "older store was put back",
                              (long long)w->anchor->number,
-                             r->rows ? "the newest records were cut off" : "the chain was deleted"));
+                             r->rows ? "the newest records were cut off"
+                                     : "the chain was deleted"));
     } else if (w->to > w->head) {
         broken_at(w, c, w->head + 1, "is missing: the newest records were cut off");
     } else if (strcmp(w->hash, is.hash) != 0) {
@@ -171,12 +172,11 @@ static ida_kind judge_retained(store *s, ida_ctx *c, const walk_work *work)
     const int64_t seen = w->anchor ? w->anchor->foot : w->foot;
     db_result r;
     ida_kind kind = store_read(s, c, STMT_audit_retained,
-                               DB_ARGS(DB_T(work->tenant),
-                                       DB_T(audit_key(c->pool, work->tenant))),
+                               DB_ARGS(DB_T(work->tenant), DB_T(audit_key(c->pool, work->tenant))),
                                &r);
     kind = kind ? kind
-                : store_number(s, c, STMT_audit_first_at, DB_ARGS(DB_T(work->tenant), DB_I(w->foot)),
-                               &w->since);
+                : store_number(s, c, STMT_audit_first_at,
+                               DB_ARGS(DB_T(work->tenant), DB_I(w->foot)), &w->since);
     if (kind) {
         return kind;
     }

@@ -1,5 +1,5 @@
-/* Owns the walk over rows that an audit record is to have made, and what counts as from before. Must
- * not know what the rows are. */
+/* Owns the walk over rows that an audit record is to have made, and what counts as from before.
+ * Must not know what the rows are. */
 #include "core/store/origin.h"
 
 #include <apr_strings.h>
@@ -11,8 +11,7 @@
 
 store_origins store_origins_make(apr_pool_t *pool, int64_t since)
 {
-    return (store_origins){.since = since,
-                           .strays = apr_array_make(pool, 4, sizeof(store_stray))};
+    return (store_origins){.since = since, .strays = apr_array_make(pool, 4, sizeof(store_stray))};
 }
 
 static void add(ida_ctx *c, store_origins *out, const char *what, const char *how,
@@ -22,8 +21,9 @@ static void add(ida_ctx *c, store_origins *out, const char *what, const char *ho
         out->more = 1;
         return;
     }
-    *(store_stray *)apr_array_push(out->strays) = (store_stray){
-        what, apr_pstrdup(c->pool, row->name), apr_pstrdup(c->pool, how), row->at};
+    *(store_stray *)apr_array_push(out->strays) = (store_stray){what,
+                                                                apr_pstrdup(c->pool, row->name),
+                                                                apr_pstrdup(c->pool, how), row->at};
 }
 
 /* A record on its way may be in the outbox, or have left it since the row was read: it is chained

@@ -16,10 +16,10 @@ typedef struct store_stray {
 } store_stray;
 
 typedef struct store_origins {
-    int64_t since; /* in: what is older may have lost its record, or had none */
+    int64_t since;              /* in: what is older may have lost its record, or had none */
     apr_array_header_t *strays; /* store_stray */
     int more;                   /* 1: there are others */
-    int64_t before; /* how many without a record are from before `since` */
+    int64_t before;             /* how many without a record are from before `since` */
     int64_t erased; /* how many have at their time a record that was erased and may be theirs */
 } store_origins;
 

@@ -1,5 +1,5 @@
-/* idadminctl audit verify, accept, checkpoints, public-key, rotate-key. How a chain is judged is the
- * store's. */
+/* idadminctl audit verify, accept, checkpoints, public-key, rotate-key. How a chain is judged is
+ * the store's. */
 #include "worker/ctl/chain.h"
 
 #include <apr_tables.h>
@@ -230,8 +230,8 @@ static json_t *verdict_json(const verdict *v, int64_t records, int checkpoints)
         "{s:b, s:I, s:i, s:o, s:o, s:b, s:I, s:I, s:o}", "whole", v->broken == 0, "records",
         (json_int_t)records, "checkpoints", checkpoints, "brokenAt",
         v->broken ? json_integer(v->broken) : json_null(), "strays", strays_json(&v->strays),
-        "moreStrays", v->strays.more, "fromBefore", (json_int_t)v->strays.before,
-        "recordsErased", (json_int_t)v->strays.erased, "anchor",
+        "moreStrays", v->strays.more, "fromBefore", (json_int_t)v->strays.before, "recordsErased",
+        (json_int_t)v->strays.erased, "anchor",
         v->anchor ? json_pack("{s:I, s:I}", "number", (json_int_t)v->anchor->number, "foot",
                               (json_int_t)v->anchor->foot)
                   : json_null());

@@ -141,8 +141,9 @@ static void test_engine(int engine_number)
     is_int(ask("SELECT count(*) FROM idempotency"), 1, "keys of requests: kept for a day");
     is_int(ask("SELECT count(*) FROM access_request"), 3,
            "requests: what is open, granted or young stays");
-    is_int(verified(), 15 + 3, "old records are gone, what is left is a whole chain, with a record "
-                               "of each removal");
+    is_int(verified(), 15 + 3,
+           "old records are gone, what is left is a whole chain, with a record "
+           "of each removal");
     const store_audit_filter removals = {.action = "audit.retention", .target = "kept", .limit = 9};
     const audit_row *rows;
     int count;
