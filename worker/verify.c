@@ -38,26 +38,27 @@ static void say(worker *w, const char *tenant, const store_chain_check *before,
 /* Once the chain is known to be whole: what is in it must have made what is beside it. What was
  * there before this machine looked for the first time counts as from before. */
 static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *tenant,
-                                int64_t since)
+                                int64_t since, const char **known)
 {
-    store_origins found = store_origins_make(c->pool, since);
+    store_origins found = store_origins_make(c->pool, since, *known);
     ida_kind kind = store_origins_of_keys(main, c, tenant, &found);
     kind = kind ? kind : queue_origins(main, c, tenant, &found);
     for (int i = 0; !kind && i < found.strays->nelts; i++) {
         const store_stray *stray = &((const store_stray *)found.strays->elts)[i];
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0423",
-                "tenant %s: the %s %s: %s; see idadminctl audit "
-                "verify %s",
-                tenant, stray->what, stray->name, stray->how, tenant);
+                "tenant %s: the %s %s: %s; see idadminctl audit verify %s", tenant, stray->what,
+                stray->name, stray->how, tenant);
     }
+    *known = kind ? *known : store_origins_known(c->pool, &found);
     return kind;
 }
 
 /* What was verified is what this machine holds the chain against from now on. */
 static void hold_fast(worker *w, const char *tenant, const audit_anchor *from,
-                      const store_chain_walk *found, int64_t since, apr_pool_t *pool)
+                      const store_chain_walk *found, int64_t since, const char *known,
+                      apr_pool_t *pool)
 {
-    const audit_anchor to = {found->to, found->foot, found->hash, since};
+    const audit_anchor to = {found->to, found->foot, found->hash, since, known};
     ida_ctx *c = worker_ctx(w, pool);
     if (audit_anchor_move(c, w->config.audit_key, tenant, from, &to)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0424",
@@ -92,11 +93,12 @@ static ida_kind verify(worker *w, store *main, ida_ctx *c, const char *tenant,
     }
     say(w, tenant, before, &to);
     int64_t since = anchor ? anchor->since : begun;
+    const char *known = anchor ? anchor->known : NULL;
     if (full && !to.broken) {
-        kind = look_for_strays(w, main, c, tenant, since > to.since ? since : to.since);
+        kind = look_for_strays(w, main, c, tenant, since > to.since ? since : to.since, &known);
     }
     if (!kind && !to.broken) {
-        hold_fast(w, tenant, anchor, &to, since, c->pool);
+        hold_fast(w, tenant, anchor, &to, since, known, c->pool);
     }
     store_chain_check found = {.requested_at = before->requested_at,
                                .verified_to = to.to,

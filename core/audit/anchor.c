@@ -1,5 +1,5 @@
-/* Owns the lines of <audit key>.heads: "COMPANY NUMBER FOOT HASH SINCE", one a company, in the
- * order in which companies came. Must not know how a chain is verified. */
+/* Owns the lines of <audit key>.heads: "COMPANY NUMBER FOOT HASH SINCE KNOWN ...", one a company,
+ * in the order in which companies came. Must not know how a chain is verified. */
 #include "core/audit/anchor.h"
 
 #include <apr_strings.h>
@@ -34,14 +34,16 @@ static int parse_line(char *text, line *out)
 {
     char *member[MEMBERS + 1] = {text};
     int count = 1;
-    for (char *at = text; (at = strchr(at, ' ')) && count <= MEMBERS; count++) {
+    for (char *at = text; count <= MEMBERS && (at = strchr(at, ' ')); count++) {
         *at++ = '\0';
         member[count] = at;
     }
-    if (count != MEMBERS) {
+    if (count < MEMBERS) {
         return 0;
     }
-    *out = (line){member[0], {number(member[1]), number(member[2]), member[3], number(member[4])}};
+    *out = (line){member[0],
+                  {number(member[1]), number(member[2]), member[3], number(member[4]),
+                   member[MEMBERS]}};
     return *member[0] && out->anchor.number >= 0 && out->anchor.foot >= 0 &&
            out->anchor.foot <= out->anchor.number && out->anchor.since >= 0 &&
            strlen(member[3]) == HASH_LEN && strspn(member[3], "0123456789abcdef") == HASH_LEN;
@@ -125,6 +127,11 @@ typedef struct move_work {
     const audit_anchor *from, *to;
 } move_work;
 
+static int same_known(const audit_anchor *a, const audit_anchor *b)
+{
+    return a->known && b->known ? strcmp(a->known, b->known) == 0 : a->known == b->known;
+}
+
 static int same(const audit_anchor *a, const audit_anchor *b)
 {
     return a->number == b->number && a->foot == b->foot && strcmp(a->hash, b->hash) == 0;
@@ -145,8 +152,9 @@ static ida_kind move(ida_ctx *c, const char *text, const char **changed, void *b
     for (int i = 0; i < lines->nelts; i++) {
         const line *one = &((line *)lines->elts)[i];
         APR_ARRAY_PUSH(out, const char *) = ida_printf(
-            c->pool, "%s %lld %lld %s %lld\n", one->tenant, (long long)one->anchor.number,
-            (long long)one->anchor.foot, one->anchor.hash, (long long)one->anchor.since);
+            c->pool, "%s %lld %lld %s %lld%s%s\n", one->tenant, (long long)one->anchor.number,
+            (long long)one->anchor.foot, one->anchor.hash, (long long)one->anchor.since,
+            one->anchor.known ? " " : "", one->anchor.known ? one->anchor.known : "");
     }
     *changed = apr_array_pstrcat(c->pool, out, 0);
     return IDA_OK;
@@ -157,5 +165,7 @@ ida_kind audit_anchor_move(ida_ctx *c, const char *audit_key, const char *tenant
 {
     const ida_beside file = file_of(audit_key);
     move_work work = {&file, tenant, from, to};
-    return from && same(from, to) ? IDA_OK : ida_beside_update(c, &file, move, &work);
+    return from && same(from, to) && same_known(from, to)
+               ? IDA_OK
+               : ida_beside_update(c, &file, move, &work);
 }

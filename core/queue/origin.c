@@ -16,7 +16,8 @@ static ida_kind page(store *s, ida_ctx *c, const char *tenant, const char *after
     store_origin *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {
         const row_task_origin *t = DB_ROW(task_origin, &r, i);
-        all[i] = (store_origin){t->id.text, t->created_at.number, (int)t->origin.number, NULL};
+        all[i] = (store_origin){t->id.text, t->created_at.number, (int)t->origin.number,
+                                t->finished_at.number == 0, NULL};
     }
     *rows = all;
     return kind;

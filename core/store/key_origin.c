@@ -61,7 +61,7 @@ static ida_kind page(store *s, ida_ctx *c, const char *tenant, const char *after
                    *was = k->made.text;
         /* records of older versions say nothing of the row */
         int changed = was && strncmp(was, MARK, strlen(MARK)) == 0 && strcmp(was, is) != 0;
-        all[i] = (store_origin){k->id.text, k->created_at.number, (int)k->origin.number,
+        all[i] = (store_origin){k->id.text, k->created_at.number, (int)k->origin.number, 1,
                                 changed ? "its hash or what it may was changed since it was made"
                                         : NULL};
     }

@@ -5,13 +5,30 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/base/text.h"
 #include "core/store/rows.h"
 
 #define PAGE 500
+#define SOON_MS (INT64_C(60) * 86400000) /* retention takes no more between two looks */
 
-store_origins store_origins_make(apr_pool_t *pool, int64_t since)
+store_origins store_origins_make(apr_pool_t *pool, int64_t since, const char *known)
 {
-    return (store_origins){.since = since, .strays = apr_array_make(pool, 4, sizeof(store_stray))};
+    store_origins out = {.since = since,
+                         .strays = apr_array_make(pool, 4, sizeof(store_stray)),
+                         .known = known ? apr_hash_make(pool) : NULL,
+                         .seen = apr_array_make(pool, 16, sizeof(char *))};
+    char *rest = known ? apr_pstrdup(pool, known) : NULL, *word;
+    while (rest && (word = strtok_r(rest, " ", &rest))) {
+        apr_hash_set(out.known, word, APR_HASH_KEY_STRING, word);
+    }
+    return out;
+}
+
+char *store_origins_known(apr_pool_t *pool, const store_origins *found)
+{
+    /* not empty where there was nothing to see, either */
+    return apr_pstrcat(pool, "-", found->seen->nelts ? " " : "",
+                       apr_array_pstrcat(pool, found->seen, ' '), NULL);
 }
 
 static void add(ida_ctx *c, store_origins *out, const char *what, const char *how,
@@ -57,13 +74,20 @@ static ida_kind judge(store *s, ida_ctx *c, ida_ctx *page, const char *tenant, c
     if (kind) {
         return kind;
     }
+    /* "API key" and "task" differ in their first letter, names hold no spaces */
+    const char *word = ida_printf(page->pool, "%c:%s", *what, row.name);
+    int is_new = out->known && row.lasting && !apr_hash_get(out->known, word, APR_HASH_KEY_STRING);
     out->erased += row.origin == 2;
     if (row.changed) {
         add(c, out, what, row.changed, &row);
-    } else if (!row.origin && row.at < out->since) {
+    } else if (!row.origin && row.at < out->since && !is_new) {
         out->before++;
     } else if (!row.origin) {
         add(c, out, what, how, &row);
+        return IDA_OK;
+    }
+    if (row.lasting && row.at < out->since + SOON_MS) {
+        APR_ARRAY_PUSH(out->seen, const char *) = apr_pstrdup(c->pool, word);
     }
     return IDA_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef CORE_STORE_ORIGIN_H
 #define CORE_STORE_ORIGIN_H
 
+#include <apr_hash.h>
 #include <apr_tables.h>
 
 #include "core/store/store.h"
@@ -18,18 +19,24 @@ typedef struct store_stray {
 typedef struct store_origins {
     int64_t since;              /* in: what is older may have lost its record, or had none */
     apr_array_header_t *strays; /* store_stray */
+    apr_hash_t *known;          /* words of the last look; NULL: there was none */
+    apr_array_header_t *seen;   /* words for the next one */
     int more;                   /* 1: there are others */
     int64_t before;             /* how many without a record are from before `since` */
     int64_t erased; /* how many have at their time a record that was erased and may be theirs */
 } store_origins;
 
-store_origins store_origins_make(apr_pool_t *pool, int64_t since);
+/* `known`: what this machine knew when it looked last; NULL: it did not. */
+store_origins store_origins_make(apr_pool_t *pool, int64_t since, const char *known);
+/* What it knows now, for the next look. */
+char *store_origins_known(apr_pool_t *pool, const store_origins *found);
 
 /* One row of a page, as a record of the audit may have made it. */
 typedef struct store_origin {
     const char *name;
     int64_t at;
     int origin;          /* 1: a record; 2: one that was erased, perhaps; 0: none */
+    int lasting;         /* 1: it has an effect yet, so it must have been there if it is old */
     const char *changed; /* how it differs from what its record says; NULL: it does not */
 } store_origin;
 /* A page of rows by name, behind `after`; reads main with the audit beside it. */

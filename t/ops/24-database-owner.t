@@ -23,7 +23,7 @@ sub verify {
     return $result;
 }
 
-sub anchor { return (slurp($heads) =~ /^nordic (\d+) (\d+) [0-9a-f]{64} \d+$/m) }
+sub anchor { return (slurp($heads) =~ /^nordic (\d+) (\d+) [0-9a-f]{64} \d+ -/m) }
 
 # The verifier looks at once at a chain that somebody asks about.
 sub looked_at {
@@ -94,6 +94,10 @@ sub injected {
     ok(looked_at(), 'the verifier looks');
     $stack->worker->log_gets(qr/IDA0423.*API key mine.*\n(?:.*\n)*.*IDA0423.*task $forged/);
     $stack->worker->expect_log(qr/IDA0423/);
+    $stack->sql("UPDATE task SET created_at = 1, finished_at = 0, state = 'attention' WHERE id ="
+        . " '$forged'; UPDATE api_key SET created_at = 1 WHERE username = 'mine'");
+    is(scalar @{ strays(verify(1, 'those that say they are old')) }, 2,
+        'are named: they were not there before');
     take_out(task => id => $forged);
     take_out(api_key => username => 'mine');
     $stack->sql("UPDATE api_key SET access_level = 'full', scopes = NULL WHERE username = 'late'");

@@ -279,7 +279,7 @@ int ctl_chain_verify(ctl_call *ctl)
     const char *tenant = ctl->arguments[0];
     int there;
     evidence e = {.broken = 0};
-    verdict v = {.strays = store_origins_make(ctl->pool, 0)};
+    verdict v = {.strays = store_origins_make(ctl->pool, 0, NULL)};
     store_chain_walk w = {.to = 0};
     ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
     kind = kind ? kind : gather(ctl, s, &e);
@@ -293,7 +293,10 @@ int ctl_chain_verify(ctl_call *ctl)
     v.broken = w.broken ? w.broken : e.broken;
     v.reason = w.broken ? w.reason : e.reason;
     if (!kind && !v.broken) {
-        v.strays.since = v.anchor && v.anchor->since > w.since ? v.anchor->since : w.since;
+        v.strays = store_origins_make(ctl->pool,
+                                      v.anchor && v.anchor->since > w.since ? v.anchor->since
+                                                                            : w.since,
+                                      v.anchor ? v.anchor->known : NULL);
         kind = store_origins_of_keys(s, ctl->c, tenant, &v.strays);
         kind = kind ? kind : queue_origins(s, ctl->c, tenant, &v.strays);
     }
@@ -350,7 +353,8 @@ int ctl_chain_accept(ctl_call *ctl)
                         "%s",
                         tenant, (long long)w.broken, w.reason);
     }
-    const audit_anchor to = {w.to, w.foot, *w.hash ? w.hash : audit_genesis, ida_now(&ctl->env)};
+    const audit_anchor to = {w.to, w.foot, *w.hash ? w.hash : audit_genesis, ida_now(&ctl->env),
+                             NULL};
     accept_work work = {ctl, from, &to};
     kind = kind ? kind : store_transaction(s, ctl->c, accept_in, &work);
     kind = kind ? kind : audit_anchor_move(ctl->c, s->audit_key, tenant, from, &to);
