@@ -37,19 +37,23 @@ static void say(worker *w, const char *tenant, const store_chain_check *before,
 
 /* Once the chain is known to be whole: what is in it must have made what is beside it. What was
  * there before this machine looked for the first time counts as from before. */
-static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *tenant,
-                                int64_t since, const char **known)
+static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *tenant, int full,
+                                const store_chain_walk *whole, int64_t since, const char **known)
 {
+    int64_t seen = whole->anchor ? whole->anchor->number : whole->to;
     store_origins found = store_origins_make(c->pool, since, *known);
-    ida_kind kind = store_origins_of_keys(main, c, tenant, &found);
-    kind = kind ? kind : queue_origins(main, c, tenant, &found);
+    ida_kind kind = queue_origins_of_runs(main, c, tenant, seen, whole->to, seen, &found);
+    kind = kind || !full ? kind : store_origins_of_keys(main, c, tenant, &found);
+    kind = kind || !full ? kind : queue_origins(main, c, tenant, &found);
     for (int i = 0; !kind && i < found.strays->nelts; i++) {
         const store_stray *stray = &((const store_stray *)found.strays->elts)[i];
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0423",
                 "tenant %s: the %s %s: %s; see idadminctl audit verify %s", tenant, stray->what,
                 stray->name, stray->how, tenant);
     }
-    *known = kind ? *known : store_origins_known(c->pool, &found);
+    *known = kind || (!full && !found.seen->nelts)
+                 ? *known
+                 : store_origins_known(c->pool, &found, *known, full);
     return kind;
 }
 
@@ -94,8 +98,9 @@ static ida_kind verify(worker *w, store *main, ida_ctx *c, const char *tenant,
     say(w, tenant, before, &to);
     int64_t since = anchor ? anchor->since : begun;
     const char *known = anchor ? anchor->known : NULL;
-    if (full && !to.broken) {
-        kind = look_for_strays(w, main, c, tenant, since > to.since ? since : to.since, &known);
+    if (!to.broken) {
+        kind = look_for_strays(w, main, c, tenant, full, &to, since > to.since ? since : to.since,
+                               &known);
     }
     if (!kind && !to.broken) {
         hold_fast(w, tenant, anchor, &to, since, known, c->pool);

@@ -3,6 +3,7 @@
 #include "core/store/origin.h"
 
 #include <apr_strings.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/text.h"
@@ -24,23 +25,36 @@ store_origins store_origins_make(apr_pool_t *pool, int64_t since, const char *kn
     return out;
 }
 
-char *store_origins_known(apr_pool_t *pool, const store_origins *found)
+char *store_origins_known(apr_pool_t *pool, const store_origins *found, const char *known, int rows)
 {
-    /* not empty where there was nothing to see, either */
-    return apr_pstrcat(pool, "-", found->seen->nelts ? " " : "",
-                       apr_array_pstrcat(pool, found->seen, ' '), NULL);
+    char *rest = apr_pstrdup(pool, known ? known : ""), *word;
+    char *out = apr_pstrcat(pool, "-", found->seen->nelts ? " " : "",
+                            apr_array_pstrcat(pool, found->seen, ' '), NULL);
+    while ((word = strtok_r(rest, " ", &rest))) {
+        if (strcmp(word, "-") != 0 && (!rows || *word == *STORE_STRAY_RUN)) {
+            out = apr_pstrcat(pool, out, " ", word, NULL);
+        }
+    }
+    return out;
 }
 
-static void add(ida_ctx *c, store_origins *out, const char *what, const char *how,
-                const store_origin *row)
+void store_origins_add(ida_ctx *c, store_origins *out, const char *what, const char *name,
+                       const char *how, int64_t at)
 {
     if (out->strays->nelts == STORE_ORIGINS_MAX) {
         out->more = 1;
         return;
     }
-    *(store_stray *)apr_array_push(out->strays) = (store_stray){what,
-                                                                apr_pstrdup(c->pool, row->name),
-                                                                apr_pstrdup(c->pool, how), row->at};
+    *(store_stray *)apr_array_push(out->strays) = (store_stray){what, apr_pstrdup(c->pool, name),
+                                                                apr_pstrdup(c->pool, how), at};
+}
+
+/* "API key" and "task" differ in their first letter, names hold no spaces. */
+int store_origins_knew(const store_origins *found, const char *what, const char *name)
+{
+    char word[2 + 256];
+    snprintf(word, sizeof word, "%c:%s", *what, name);
+    return !found->known || apr_hash_get(found->known, word, APR_HASH_KEY_STRING) != NULL;
 }
 
 /* A record on its way may be in the outbox, or have left it since the row was read: it is chained
@@ -74,20 +88,18 @@ static ida_kind judge(store *s, ida_ctx *c, ida_ctx *page, const char *tenant, c
     if (kind) {
         return kind;
     }
-    /* "API key" and "task" differ in their first letter, names hold no spaces */
-    const char *word = ida_printf(page->pool, "%c:%s", *what, row.name);
-    int is_new = out->known && row.lasting && !apr_hash_get(out->known, word, APR_HASH_KEY_STRING);
+    int is_new = row.lasting && !store_origins_knew(out, what, row.name);
     out->erased += row.origin == 2;
     if (row.changed) {
-        add(c, out, what, row.changed, &row);
+        store_origins_add(c, out, what, row.name, row.changed, row.at);
     } else if (!row.origin && row.at < out->since && !is_new) {
         out->before++;
     } else if (!row.origin) {
-        add(c, out, what, how, &row);
+        store_origins_add(c, out, what, row.name, how, row.at);
         return IDA_OK;
     }
     if (row.lasting && row.at < out->since + SOON_MS) {
-        APR_ARRAY_PUSH(out->seen, const char *) = apr_pstrdup(c->pool, word);
+        APR_ARRAY_PUSH(out->seen, const char *) = ida_printf(c->pool, "%c:%s", *what, row.name);
     }
     return IDA_OK;
 }

@@ -28,8 +28,11 @@ typedef struct store_origins {
 
 /* `known`: what this machine knew when it looked last; NULL: it did not. */
 store_origins store_origins_make(apr_pool_t *pool, int64_t since, const char *known);
-/* What it knows now, for the next look. */
-char *store_origins_known(apr_pool_t *pool, const store_origins *found);
+/* What it knows now, for the next look; `rows`: whether rows were looked at. */
+char *store_origins_known(apr_pool_t *pool, const store_origins *found, const char *known,
+                          int rows);
+/* Strays that are no rows stay strays until an administrator accepts the chain. */
+#define STORE_STRAY_RUN "x"
 
 /* One row of a page, as a record of the audit may have made it. */
 typedef struct store_origin {
@@ -45,6 +48,11 @@ typedef ida_kind (*store_origin_page)(store *s, ida_ctx *c, const char *tenant, 
 /* Looks at all rows of a company, page by page, and adds what no record made. */
 ida_kind store_origins_look(store *s, ida_ctx *c, const char *tenant, const char *what,
                             const char *how, store_origin_page page, store_origins *out);
+
+/* One that is no row, or may have been changed since: as `name` of `what`. */
+int store_origins_knew(const store_origins *found, const char *what, const char *name);
+void store_origins_add(ida_ctx *c, store_origins *out, const char *what, const char *name,
+                       const char *how, int64_t at);
 
 /* The API keys of a company. */
 ida_kind store_origins_of_keys(store *s, ida_ctx *c, const char *tenant, store_origins *out);

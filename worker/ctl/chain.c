@@ -299,6 +299,9 @@ int ctl_chain_verify(ctl_call *ctl)
                                       v.anchor ? v.anchor->known : NULL);
         kind = store_origins_of_keys(s, ctl->c, tenant, &v.strays);
         kind = kind ? kind : queue_origins(s, ctl->c, tenant, &v.strays);
+        kind = kind ? kind
+                    : queue_origins_of_runs(s, ctl->c, tenant, w.foot, w.to,
+                                            v.anchor ? v.anchor->number : w.to, &v.strays);
     }
     if (kind) {
         return ctl_result(ctl, kind);
