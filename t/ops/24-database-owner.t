@@ -139,7 +139,8 @@ sub carried_out {
         . " released = 0, marker = NULL, progress = '{}', fence = 0");
     $stack->sql("INSERT INTO task_payload SELECT '$fresh', payload, bytes FROM task_payload WHERE"
         . " task_id = '$task'");
-    ok(within(sub { count("task WHERE id = '$fresh' AND state IN ('done', 'failed', 'attention')") }),
+    my $ended = "task WHERE id = '$fresh' AND state IN ('done', 'failed', 'attention')";
+    ok(within(sub { count($ended) }),
         'the worker carries out a task that was put in');
     $stack->sql("DELETE FROM $_->[0] WHERE $_->[1] = '$fresh'") for (['task_payload', 'task_id'],
         ['event', 'task_id'], ['task_step', 'task_id'], ['reservation', 'task_id'],
