@@ -132,7 +132,7 @@ static ida_kind of_one(retention *t, store *main, store *audit, ida_ctx *c, int6
         return carry_out(t, main, audit, c, NULL, of_nobody, sizeof of_nobody / sizeof *of_nobody,
                          until, left);
     }
-    ida_kind kind = store_tenant_get(main, c, t->ids[t->at].id, &tenant, NULL, NULL);
+    ida_kind kind = store_tenant_get(main, c, t->ids[t->at].id, &tenant, NULL);
     return kind ? kind
                 : carry_out(t, main, audit, c, tenant, of_tenant,
                             sizeof of_tenant / sizeof *of_tenant, until, left);

@@ -44,7 +44,7 @@ static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char
 {
     ida_tenant *tenant;
     int64_t revision;
-    ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL, &revision);
+    ida_kind kind = store_tenant_get(main, c, id, &tenant, &revision);
     int left_over[IDA_DIR_COUNT] = {0}; /* taken out of the document, perhaps while no worker ran */
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
         store_directory state;

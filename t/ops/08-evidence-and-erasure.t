@@ -176,11 +176,11 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'access_service tenant_id name group_name approvers',
     'api_key tenant_id username key_hash access_level label rate_limit allowed_from created_by'
         . ' scopes',
-    'audit_check tenant_id hash reason',
+    'audit_check tenant_id', 'audit.verified tenant_id hash reason',
     'audit_outbox rid tenant_id',
     'directory_check tenant_id directory worker lines',
     'directory_state tenant_id directory hold_reason sync_owner',
-    'event tenant_id id type task_id', 'event_counter tenant_id',
+    'event tenant_id id type task_id proof', 'event_counter tenant_id',
     'event_delivery tenant_id url', 'notification tenant_id url events owner',
     'idempotency tenant_id username method path request_hash location task_id',
     'reservation tenant_id task_id',
