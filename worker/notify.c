@@ -175,8 +175,9 @@ static webhook_outcome call(turn *t, const queue_event *event, int *retry_after,
         return WEBHOOK_GONE;
     }
     if (!queue_event_is_ours(worker_ctx(t->w, t->pool), event)) {
-        *detail = "No worker said what the store has of this event: somebody else wrote it, or it is "
-                  "older than the upgrade that gave events a proof";
+        *detail =
+            "No worker said what the store has of this event: somebody else wrote it, or it is "
+            "older than the upgrade that gave events a proof";
         return WEBHOOK_GONE;
     }
     const webhook_call made = {.url = t->receiver.url,

@@ -41,10 +41,10 @@ static const char *start_rid(apr_pool_t *pool, const char *task)
     return apr_pstrcat(pool, "start-", task, NULL);
 }
 
-/* *why tells why the task must not begin; NULL: it may. Counts what the audit has recorded, not what
- * rows of tasks say: who began is not begun again. Locks the tenant when it has a brake, so that the
- * count stays true until the commit. A tenant document that cannot be read stops its own disablings,
- * not the queue. */
+/* *why tells why the task must not begin; NULL: it may. Counts what the audit has recorded, not
+ * what rows of tasks say: who began is not begun again. Locks the tenant when it has a brake, so
+ * that the count stays true until the commit. A tenant document that cannot be read stops its own
+ * disablings, not the queue. */
 static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate *one,
                           const char **why)
 {

@@ -36,8 +36,8 @@ ida_kind queue_event_tell(store *s, ida_ctx *c, const ida_task *task, ida_task_s
                               .zone = task->zone,
                               .username = task->username,
                               .label = task->label};
-    const char *body = ida_json_text(c->pool, ida_json_keep(c->pool, queue_event_json(
-                                                                         c, task->tenant, &told)));
+    const char *body = ida_json_text(
+        c->pool, ida_json_keep(c->pool, queue_event_json(c, task->tenant, &told)));
     db_result r;
     ida_kind kind = store_write(s, c, STMT_event_next, DB_ARGS(DB_T(task->tenant)), &r);
     int64_t seq = kind ? 0 : DB_ROW(number, &r, 0)->number.number;

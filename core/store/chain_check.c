@@ -1,5 +1,5 @@
-/* Owns the rows of audit_check, which anybody may wish by, and audit.verified, which the worker alone
- * writes. Must not know how a chain is verified. */
+/* Owns the rows of audit_check, which anybody may wish by, and audit.verified, which the worker
+ * alone writes. Must not know how a chain is verified. */
 #include "core/store/chain_check.h"
 
 #include "core/store/rows.h"
@@ -42,8 +42,8 @@ ida_kind store_chain_check_claim(store *s, ida_ctx *c, const char *tenant,
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_audit_check_claim,
-                                DB_ARGS(DB_T(tenant), DB_I(seen->claimed_at),
-                                        DB_I(ida_now(c->env)), DB_I(seen->wished)),
+                                DB_ARGS(DB_T(tenant), DB_I(seen->claimed_at), DB_I(ida_now(c->env)),
+                                        DB_I(seen->wished)),
                                 &r);
     *taken = !kind && r.changes;
     return kind;

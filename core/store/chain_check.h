@@ -1,5 +1,5 @@
-/* How far the chains of audit records were verified, and who wants to know. The wish lies in the main
- * file, what was found in the audit's. */
+/* How far the chains of audit records were verified, and who wants to know. The wish lies in the
+ * main file, what was found in the audit's. */
 #ifndef CORE_STORE_CHAIN_CHECK_H
 #define CORE_STORE_CHAIN_CHECK_H
 

@@ -6,8 +6,8 @@
 #include "core/store/store.h"
 #include "core/tenant/tenant.h"
 
-/* Parsed tenant; `revision` may be NULL. In a process with a seal key (ida_env) only a document that
- * it may follow: for another one IDA_INTERNAL_ERROR, reason "unsealed". */
+/* Parsed tenant; `revision` may be NULL. In a process with a seal key (ida_env) only a document
+ * that it may follow: for another one IDA_INTERNAL_ERROR, reason "unsealed". */
 ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant,
                           int64_t *revision);
 /* The number that a changed document raises; IDA_NOT_FOUND. */

@@ -61,7 +61,8 @@ typedef struct ida_stored_tenant {
     int64_t revision;
 } ida_stored_tenant;
 
-/* The seal: HMAC-SHA256 in hex over company ID, revision and the document's text as it is stored. */
+/* The seal: HMAC-SHA256 in hex over company ID, revision and the document's text as it is stored.
+ */
 char *ida_seal_make(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const char *tenant,
                     const ida_stored_tenant *stored);
 /* 1 when the stored seal is right (constant time). */
@@ -97,8 +98,8 @@ ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
                          const ida_stored_tenant *stored);
 
 /* A number that is another one when judgements may have become untrue: a newer revision was seen by
- * some process of this node, or the key is another one. What was made of a document that is followed
- * is used again under the same number alone. 0: this process has no seal key. */
+ * some process of this node, or the key is another one. What was made of a document that is
+ * followed is used again under the same number alone. 0: this process has no seal key. */
 int64_t ida_seal_epoch(ida_ctx *c);
 
 /* A proof under the seal key that a process which has it said `text` of `id`: whoever writes the

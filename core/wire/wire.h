@@ -57,7 +57,7 @@ typedef enum wire_setting {
     SETTING_PARENT, /* process */
     SETTING_STORE,
     SETTING_SEAL_KEY, /* file */
-    SETTING_UID, /* to become; absent: stays who it is */
+    SETTING_UID,      /* to become; absent: stays who it is */
     SETTING_GID,
     SETTING_RATE_KEY, /* in force where a company has none of its own */
     SETTING_RATE_COMPANY,

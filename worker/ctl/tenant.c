@@ -136,8 +136,7 @@ static ida_kind judge(ctl_call *ctl, apply_work *work, store *s, const char *id)
         ida_ctx_clear(c);
         return IDA_OK;
     }
-    kind = kind ? kind
-                : ida_seal_judge(c, ctl->config.seal_key, id, &work->before, &state, &why);
+    kind = kind ? kind : ida_seal_judge(c, ctl->config.seal_key, id, &work->before, &state, &why);
     if (!kind && state != IDA_SEAL_GOOD) {
         work->distrust = why;
     }

@@ -11,7 +11,7 @@ typedef struct session {
     char tenant_id[72];
     ida_directory_kind kind;
     int64_t revision, epoch, used_at; /* monotonic ms; epoch: ida_seal_epoch */
-    ida_tenant *tenant;        /* as sealed; lives as long as the session */
+    ida_tenant *tenant;               /* as sealed; lives as long as the session */
     const directory_ops *ops;
     directory *dir;
 } session;

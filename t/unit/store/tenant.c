@@ -77,8 +77,7 @@ static void test_tenant(store *s)
     ida_stored_tenant stored;
     int64_t revision;
     ida_ctx *c = fresh();
-    is_int(store_tenant_get(s, c, "contoso", &tenant, &revision), IDA_NOT_FOUND,
-           "no tenant yet");
+    is_int(store_tenant_get(s, c, "contoso", &tenant, &revision), IDA_NOT_FOUND, "no tenant yet");
     says(c, "said in words", "contoso", NULL);
     is_int(store_tenant_lock(s, fresh(), "contoso"), IDA_NOT_FOUND, "nothing to lock");
 
@@ -137,8 +136,7 @@ static void test_tenant(store *s)
     for (int i = 0; i < 2; i++) {
         script_replace(s, swaps[i], swaps[i + 1]);
         c = fresh();
-        is_int(store_tenant_get(s, c, "contoso", &tenant, NULL),
-               i ? IDA_OK : IDA_INTERNAL_ERROR,
+        is_int(store_tenant_get(s, c, "contoso", &tenant, NULL), i ? IDA_OK : IDA_INTERNAL_ERROR,
                i ? "its own document" : "another tenant's document");
         ok(i || says(c, "is not taken for its own", "contoso", "fabrikam", "tenant apply", NULL),
            "told");

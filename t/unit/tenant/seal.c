@@ -125,7 +125,8 @@ static void following(const char *key_file, const unsigned char *key, const char
     is_int(followed(key_file, six), IDA_OK, "again");
     is_int(followed(key_file, forged), IDA_INTERNAL_ERROR, "not a changed one");
     is_int(followed(key_file, five), IDA_INTERNAL_ERROR, "nor the older one any more");
-    is_int(ida_seal_note(fresh(), key_file, "contoso", 7), IDA_OK, "another process saw a newer one");
+    is_int(ida_seal_note(fresh(), key_file, "contoso", 7), IDA_OK,
+           "another process saw a newer one");
     is_int(followed(key_file, six), IDA_INTERNAL_ERROR, "at once this is an older one");
     unlink(apr_pstrcat(pool, key_file, ".revisions", NULL));
     is_int(followed(key_file, six), IDA_OK, "nothing was seen: a good seal is enough");
