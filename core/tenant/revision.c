@@ -285,10 +285,10 @@ ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
     if (kind) {
         why = ida_printf(c->pool, "its seal cannot be judged: %s", c->message);
         ida_ctx_clear(c);
-        return not_followed(c, tenant, "IDA0303", why);
+        return not_followed(c, tenant, "IDA0151", why);
     }
     if (state != IDA_SEAL_GOOD) {
-        return not_followed(c, tenant, state == IDA_SEAL_OLDER ? "IDA0350" : "IDA0301", why);
+        return not_followed(c, tenant, state == IDA_SEAL_OLDER ? "IDA0152" : "IDA0150", why);
     }
     /* Files that were replaced meanwhile, as by the note, may say otherwise: then it is judged
      * again the next time. */

@@ -245,14 +245,14 @@ sub seal {
     $stack->sql("UPDATE tenant SET document = '$forged', revision = revision + 1 WHERE id = "
         . "'nordic'");
     my $worker = $stack->new_worker;
-    $worker->expect_log(qr/IDA0301/, qr/IDA0314/, qr/IDA0603/);
+    $worker->expect_log(qr/IDA0150/, qr/IDA0314/, qr/IDA0603/);
     # Of a directory that the synchronisation found first, and holds, the task is not begun: the
     # answer tells the hold's reason.
     ok(within(sub { (state_of($id)->[2] // eval { $stack->task($id)->{error} }
         // '') =~ /not sealed/ }), 'the task waits and says that the settings are not sealed')
         or diag(explain(state_of($id)));
     is(state_of($id)->[1], 0, 'no try is counted');
-    ok($worker->log_gets(qr/IDA0301.*nordic/), 'the log tells the administrator');
+    ok($worker->log_gets(qr/IDA0150.*nordic/), 'the log tells the administrator');
     $trap->blocking(0);
     ok(!$trap->accept, 'nobody called the forged address');
     $stack->apply_tenant($stack->tenant_document);
@@ -343,10 +343,10 @@ sub replay {
     $id = queue('Replayed');
     put_back(@old);
     $worker->start;
-    $worker->expect_log(qr/IDA0350/, qr/IDA0314/, qr/IDA0603/);
+    $worker->expect_log(qr/IDA0152/, qr/IDA0314/, qr/IDA0603/);
     ok(within(sub { ($stack->task($id)->{error} // q()) =~ /older \(revision $old[2]\)/ }),
         'the old one is not served, and the task says why') or diag(explain(state_of($id)));
-    ok($worker->log_gets(qr/IDA0350.*nordic.*older/), 'so does the log');
+    ok($worker->log_gets(qr/IDA0152.*nordic.*older/), 'so does the log');
     like($worker->run('--check', 'nordic')->{out}, qr/FAIL.*older/, '--check too');
     my $harmless = apply({ companyId => 'nordic', name => 'Nordic' });
     is($harmless->{exit}, 1, 'nothing is laid over it');

@@ -155,7 +155,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'role_assignment person upn user_id assigned_by who',
     'task person who object_id upn mail display_name employee_id progress warnings error marker '
     . 'username change_by',
-    'task_payload payload', 'task_step detail', 'event error',
+    'task_payload payload', 'task_step detail', 'event error body',
     'event_delivery person object_id error',
     'user_lock person', 'workflow_run upn', 'workflow_run_action error',
     'cache.address address owner_id', 'cache.shared_address address owner_id',

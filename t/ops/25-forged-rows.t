@@ -42,8 +42,8 @@ sub documents {
         brake     => sub { delete $_[0]{brake} },
         format    => sub { $_[0]{usernameFormat} = '{surname}' },
     );
-    $stack->httpd->expect_log(qr/IDA0301/, qr/IDA0350/);
-    $stack->worker->expect_log(qr/IDA0301/, qr/IDA0350/, qr/IDA0314/, qr/IDA0370/,
+    $stack->httpd->expect_log(qr/IDA0150/, qr/IDA0152/);
+    $stack->worker->expect_log(qr/IDA0150/, qr/IDA0152/, qr/IDA0314/, qr/IDA0370/,
         qr/IDA0603/);
     for my $name (sort keys %change) {
         my $document = JSON::PP->new->utf8->decode($good);
@@ -54,7 +54,7 @@ sub documents {
         cmp_ok($answer->{headers}{'retry-after'} // 0, '>', 0, 'to be tried again later');
     }
     is($stack->get_user("nobody\@$domain")->{status}, 404, 'reading goes on');
-    ok($stack->httpd->log_gets(qr/IDA0301.*nordic.*tenant apply/), 'httpd\'s log says what to do');
+    ok($stack->httpd->log_gets(qr/IDA0150.*nordic.*tenant apply/), 'httpd\'s log says what to do');
     put_back($good, $seal, $revision);
     my $task = queue('Anna')->{json}{data}{taskId};
     is($stack->wait_task($task)->{state}, 'done', 'the right one is followed');
@@ -65,7 +65,7 @@ sub documents {
     my $old = queue('Older');
     is($old->{status}, 503, 'an older one with its good seal, by whichever process a newer was seen')
         or diag $old->{body};
-    ok($stack->httpd->log_gets(qr/IDA0350.*nordic/), 'and the log says so');
+    ok($stack->httpd->log_gets(qr/IDA0152.*nordic/), 'and the log says so');
     $stack->apply_tenant($stack->tenant_document(brake => { offboardingsPerHour => 2 },
         notifications => [{ url => $hook->url('/ok'), secretFile => $hook->secret,
         events => ['task.done'], allowPrivate => JSON::PP::true() }]));
