@@ -63,7 +63,7 @@ sub documents {
         events => ['task.done'], allowPrivate => JSON::PP::true() }]));
     put_back($good, $seal, $revision);
     my $old = queue('Older');
-    is($old->{status}, 503, 'an older one with its good seal, by whichever process a newer was seen')
+    is($old->{status}, 503, 'an older one with its good seal, once any process saw a newer')
         or diag $old->{body};
     ok($stack->httpd->log_gets(qr/IDA0152.*nordic/), 'and the log says so');
     $stack->apply_tenant($stack->tenant_document(brake => { offboardingsPerHour => 2 },
