@@ -71,9 +71,10 @@ static void hold_fast(worker *w, const char *tenant, const audit_anchor *from,
     }
 }
 
-static ida_kind verify(worker *w, store *main, ida_ctx *c, const char *tenant,
+static ida_kind verify(hold_thread *t, ida_ctx *c, const char *tenant,
                        const store_chain_check *before)
 {
+    worker *w = t->w;
     int64_t begun = ida_now(c->env);
     const audit_anchor *anchor;
     int there;
@@ -88,10 +89,10 @@ static ida_kind verify(worker *w, store *main, ida_ctx *c, const char *tenant,
                 w->config.audit_key);
     }
     int full = !anchor || before->requested_at || begun - before->full_at >= FULL_EVERY_MS ||
-               before->full_at > begun;
+               before->full_at - begun > STORE_CLOCKS_APART_MS;
     store_chain_walk to = {.to = full ? 0 : anchor->number, .anchor = anchor};
     apr_cpystrn(to.hash, full ? "" : anchor->hash, sizeof to.hash);
-    kind = walk(w, main, c, tenant, &to);
+    kind = walk(w, t->main, c, tenant, &to);
     if (kind || to.more) {
         return kind; /* not to its end: the next round begins where this one did */
     }
@@ -99,36 +100,37 @@ static ida_kind verify(worker *w, store *main, ida_ctx *c, const char *tenant,
     int64_t since = anchor ? anchor->since : begun;
     const char *known = anchor ? anchor->known : NULL;
     if (!to.broken) {
-        kind = look_for_strays(w, main, c, tenant, full, &to, since > to.since ? since : to.since,
+        kind = look_for_strays(w, t->main, c, tenant, full, &to, since > to.since ? since : to.since,
                                &known);
     }
     if (!kind && !to.broken) {
         hold_fast(w, tenant, anchor, &to, since, known, c->pool);
     }
-    store_chain_check found = {.requested_at = before->requested_at,
+    store_chain_check found = {.wished = before->wished,
                                .verified_to = to.to,
                                .hash = to.hash,
                                .verified_at = ida_now(c->env),
                                .full_at = full ? begun : before->full_at,
                                .broken_at = to.broken,
                                .reason = to.broken ? to.reason : NULL};
-    return kind ? kind : store_chain_check_done(main, c, tenant, &found);
+    return kind ? kind : store_chain_check_done(t->audit, c, tenant, &found);
 }
 
 /* 1 when there was something to do. */
-static int look(worker *w, store *main, apr_pool_t *pool)
+static int look(hold_thread *t)
 {
+    worker *w = t->w;
     store_chain_check seen;
     const char *tenant = NULL;
     int taken = 0;
-    ida_ctx *c = worker_ctx(w, pool);
-    ida_kind kind = store_chain_check_due(main, c, ida_now(c->env) - EVERY_MS, &tenant);
+    ida_ctx *c = worker_ctx(w, t->pool);
+    ida_kind kind = store_chain_check_due(t->main, c, ida_now(c->env) - EVERY_MS, &tenant);
     if (kind || !tenant) {
         return 0;
     }
-    kind = store_chain_check_get(main, c, tenant, &seen);
-    kind = kind ? kind : store_chain_check_claim(main, c, tenant, &seen, &taken);
-    kind = kind || !taken ? kind : verify(w, main, c, tenant, &seen);
+    kind = store_chain_check_get(t->main, c, tenant, &seen);
+    kind = kind ? kind : store_chain_check_claim(t->audit, c, tenant, &seen, &taken);
+    kind = kind || !taken ? kind : verify(t, c, tenant, &seen);
     if (kind && !worker_stopping(w)) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0416",
                 "the audit chain of tenant %s could not be verified: %s", tenant,
@@ -165,7 +167,7 @@ void verify_thread(hold_thread *t)
             sign(t);
             apr_pool_clear(t->pool);
         }
-        int busy = look(t->w, t->main, t->pool);
+        int busy = look(t);
         apr_pool_clear(t->pool);
         if (!busy) {
             worker_nap(t->w, LOOK_MS);

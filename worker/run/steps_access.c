@@ -433,7 +433,7 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int 
         a->before = 1;
         return IDA_OK;
     }
-    kind = kind ? kind : store_tenant_get(s, c, r->task->tenant, &tenant, NULL, NULL);
+    kind = kind ? kind : store_tenant_get(s, c, r->task->tenant, &tenant, NULL);
     if (kind) {
         return kind;
     }
