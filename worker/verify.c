@@ -100,8 +100,8 @@ static ida_kind verify(hold_thread *t, ida_ctx *c, const char *tenant,
     int64_t since = anchor ? anchor->since : begun;
     const char *known = anchor ? anchor->known : NULL;
     if (!to.broken) {
-        kind = look_for_strays(w, t->main, c, tenant, full, &to, since > to.since ? since : to.since,
-                               &known);
+        kind = look_for_strays(w, t->main, c, tenant, full, &to,
+                               since > to.since ? since : to.since, &known);
     }
     if (!kind && !to.broken) {
         hold_fast(w, tenant, anchor, &to, since, known, c->pool);
