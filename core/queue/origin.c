@@ -14,12 +14,12 @@ static ida_kind page(store *s, ida_ctx *c, const char *tenant, const char *after
                      const store_origin **rows, int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_task_origin,
+    ida_kind kind = store_read(s, c, STMT_origin_task,
                                DB_ARGS(DB_T(tenant), DB_T(after), DB_I(limit)), &r);
     *count = kind ? 0 : r.rows;
     store_origin *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {
-        const row_task_origin *t = DB_ROW(task_origin, &r, i);
+        const row_origin_task *t = DB_ROW(origin_task, &r, i);
         all[i] = (store_origin){t->id.text, t->created_at.number, (int)t->origin.number,
                                 t->finished_at.number == 0, NULL};
     }

@@ -30,8 +30,8 @@ sub looked_at {
     my $most = $stack->engine eq 'sqlite' ? 'max' : 'greatest';
     my ($wish) = $stack->sql("SELECT $most(claimed_at, asked, answered) + 1 FROM audit.verified "
         . "WHERE tenant_id = 'nordic'");
-    $stack->sql("INSERT INTO audit_check (tenant_id, requested_at) VALUES ('nordic', $wish->[0]) ON "
-        . "CONFLICT (tenant_id) DO UPDATE SET requested_at = excluded.requested_at");
+    $stack->sql("INSERT INTO audit_check (tenant_id, requested_at) VALUES ('nordic', $wish->[0]) "
+        . "ON CONFLICT (tenant_id) DO UPDATE SET requested_at = excluded.requested_at");
     return within(sub { ($stack->sql("SELECT answered FROM audit.verified WHERE tenant_id = "
         . "'nordic'"))[0][0] >= $wish->[0] });
 }
