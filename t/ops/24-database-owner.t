@@ -146,6 +146,7 @@ sub carried_out {
     my $ended = "task WHERE id = '$fresh' AND state IN ('done', 'failed', 'attention')";
     ok(within(sub { count($ended) }),
         'the worker carries out a task that was put in');
+    chained();
     $stack->sql("DELETE FROM $_->[0] WHERE $_->[1] = '$fresh'") for (['task_payload', 'task_id'],
         ['event', 'task_id'], ['task_step', 'task_id'], ['reservation', 'task_id'],
         ['workflow_run', 'task_id'], ['task', 'id']);
