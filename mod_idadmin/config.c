@@ -39,6 +39,7 @@ void *config_merge(apr_pool_t *pool, void *base, void *more)
     merged->spool = m->spool ? m->spool : b->spool;
     merged->writer = m->writer ? m->writer : b->writer;
     merged->writer_program = m->writer_program ? m->writer_program : b->writer_program;
+    merged->seal_key = m->seal_key ? m->seal_key : b->seal_key;
     merged->writer_store = m->writer_store ? m->writer_store : b->writer_store;
     merged->rate_table = m->rate_table ? m->rate_table : b->rate_table;
     for (int i = 0; i < LIMIT_KINDS; i++) {
@@ -350,6 +351,9 @@ const command_rec idadmin_directives[] = {
                   "USER or USER:GROUP of the process through which everything is written"),
     AP_INIT_TAKE1("IdAdminWriterProgram", config_set_writer_program, NULL, RSRC_CONF,
                   "where idadmin-writer lies"),
+    AP_INIT_TAKE1("IdAdminSealKey", config_set_seal_key, NULL, RSRC_CONF,
+                  "file of the seal key, which the process that writes reads: it follows sealed "
+                  "tenant documents alone"),
     AP_INIT_TAKE1("IdAdminWriterStore", config_set_writer_store, NULL, RSRC_CONF,
                   "the store as the process that writes connects to it, for PostgreSQL: its own "
                   "role, with a passfile that it alone can read"),

@@ -39,6 +39,15 @@ const char *config_set_writer_store(cmd_parms *cmd, void *unused, const char *va
     return fault ? fault : ap_check_cmd_context(cmd, GLOBAL_ONLY);
 }
 
+const char *config_set_seal_key(cmd_parms *cmd, void *unused, const char *value)
+{
+    (void)unused;
+    config_of(cmd->server)->seal_key = value;
+    return *value != '/' ? apr_psprintf(cmd->pool, "%s \"%s\": must be a file given from / on",
+                                        cmd->cmd->name, value)
+                         : ap_check_cmd_context(cmd, GLOBAL_ONLY);
+}
+
 const char *config_writer_program(server_rec *s)
 {
     const server_config *config = config_of(s);
@@ -49,6 +58,14 @@ const char *config_writer_store(server_rec *s)
 {
     const server_config *config = config_of(s);
     return config->writer_store ? config->writer_store : config_store(s);
+}
+
+/* Its path alone: the writer reads it, after it has given up root. */
+const char *config_seal_key(server_rec *s)
+{
+    const server_config *config = config_of(s);
+    return config->seal_key ? config->seal_key
+                            : store_default_seal_key(s->process->pconf, config_store(s));
 }
 
 /* "#NUMBER" or a name; 1 when it is known. */

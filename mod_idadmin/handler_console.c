@@ -65,7 +65,7 @@ static ida_kind load_company(request_rec *r, ida_call *call, const char *company
 {
     ida_tenant *tenant;
     ida_kind kind = acquire(call);
-    kind = kind ? kind : store_tenant_get(call->store, call->c, company, &tenant, NULL, NULL);
+    kind = kind ? kind : store_tenant_get(call->store, call->c, company, &tenant, NULL);
     ida_pool_give_back(call);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(call->c);

@@ -34,7 +34,7 @@ extern module AP_MODULE_DECLARE_DATA idadmin_module;
 typedef struct server_config {
     const char *store;
     const char *spool;
-    const char *writer, *writer_program, *writer_store;
+    const char *writer, *writer_program, *writer_store, *seal_key;
     unsigned rate_table;
     ida_rate rates[LIMIT_KINDS];
 } server_config;
@@ -87,8 +87,10 @@ typedef struct writer_user {
 const char *config_set_writer(cmd_parms *cmd, void *unused, const char *value);
 const char *config_set_writer_program(cmd_parms *cmd, void *unused, const char *value);
 const char *config_set_writer_store(cmd_parms *cmd, void *unused, const char *value);
+const char *config_set_seal_key(cmd_parms *cmd, void *unused, const char *value);
 const char *config_writer_program(server_rec *s);
 const char *config_writer_store(server_rec *s);
+const char *config_seal_key(server_rec *s);
 /* NULL, or what is wrong with IdAdminWriter. */
 const char *config_writer_user(server_rec *s, writer_user *out);
 const ida_rate *config_rate(server_rec *s, limit_kind kind);

@@ -234,6 +234,7 @@ static int make_settings(apr_pool_t *pool, server_rec *s, const writer_user *use
     const char *text[SETTING_COUNT] = {
         [SETTING_PARENT] = apr_psprintf(pool, "%ld", (long)getpid()),
         [SETTING_STORE] = config_writer_store(s),
+        [SETTING_SEAL_KEY] = config_seal_key(s),
         [SETTING_UID] = user->name ? apr_psprintf(pool, "%ld", (long)user->uid) : NULL,
         [SETTING_GID] = user->name ? apr_psprintf(pool, "%ld", (long)user->gid) : NULL,
         [SETTING_RATE_KEY] = ida_rate_text(pool, config_rate(s, LIMIT_KEY)),

@@ -25,21 +25,22 @@ BEGIN
 
     FOR each IN SELECT * FROM (VALUES
         ('task'), ('task_payload'), ('task_step'), ('task_membership'), ('user_lock'), ('reservation'),
-        ('idempotency'), ('audit_outbox'), ('audit_check'), ('directory_check'), ('directory_state'),
+        ('idempotency'), ('audit_outbox'), ('directory_check'), ('directory_state'),
         ('role_assignment'), ('access_request'), ('access_grant'), ('workflow_run'),
         ('workflow_run_action'), ('event'), ('event_counter')) AS t (name)
     LOOP
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO idadmin_writer, idadmin_worker',
                        main, each.name);
     END LOOP;
-    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.api_key TO idadmin_writer', main);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %1$I.api_key, %1$I.audit_check TO idadmin_writer', main);
     FOR each IN SELECT * FROM (VALUES ('worker'), ('access_end'), ('notification'), ('event_delivery'), ('setting')) AS t (name)
     LOOP
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO idadmin_worker', main, each.name);
     END LOOP;
 
     GRANT INSERT, DELETE, UPDATE (erased_mac) ON audit.record TO idadmin_worker;
-    GRANT INSERT, UPDATE, DELETE ON audit.chain, audit.spool_position, audit.chain_key TO idadmin_worker;
+    GRANT INSERT, UPDATE, DELETE ON audit.chain, audit.spool_position, audit.chain_key,
+        audit.verified TO idadmin_worker;
     GRANT INSERT, UPDATE (sent, told) ON audit.checkpoint TO idadmin_worker;
 
     EXECUTE format('GRANT idadmin_worker TO %I', current_user); -- to give it tables, to upgrade them

@@ -83,7 +83,7 @@ json_t *check_report(worker *w, store *main, apr_pool_t *pool, const char *tenan
     session_cache sessions = {.w = w};
     json_t *lines = ida_json_keep(pool, json_array());
     ida_tenant *tenant;
-    if (store_tenant_get(main, c, tenant_id, &tenant, NULL, NULL)) {
+    if (store_tenant_get(main, c, tenant_id, &tenant, NULL)) {
         add(lines, 0, "settings", c->message);
         return lines;
     }
@@ -116,7 +116,14 @@ int check_tenant(worker *w, const char *id, apr_pool_t *pool)
     store *main = store_make(pool, w->config.store, DB_REQUEST);
     session_cache sessions = {.w = w};
     ida_tenant *tenant;
-    ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL, NULL);
+    ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL);
+    json_t *lines = ida_json_keep(pool, json_array());
+    if (kind && c->reason) { /* not to be followed */
+        add(lines, 0, "settings", c->message);
+        print(pool, lines);
+        puts("Some checks failed.");
+        return 1;
+    }
     if (kind) {
         fprintf(stderr, "idadmin-worker: %s\n",
                 kind == IDA_NOT_FOUND
@@ -126,7 +133,6 @@ int check_tenant(worker *w, const char *id, apr_pool_t *pool)
         return 1;
     }
     printf("tenant %s (%s)\n", tenant->id, tenant->name);
-    json_t *lines = ida_json_keep(pool, json_array());
     check_machine(w, c, tenant, lines);
     int good = print(pool, lines);
     for (int d = 0; d < IDA_DIR_COUNT; d++) {

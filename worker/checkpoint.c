@@ -78,11 +78,13 @@ static int log_listens(void)
     return error;
 }
 
-/* The file comes last of what may fail: it would have the line again at each further try. */
-static ida_kind send_one(ida_ctx *c, const worker_config *config, const audit_checkpoint *p)
+/* The file comes last of what may fail: it would have the line again at each further try. `log`:
+ * the system's log is one of the places. */
+static ida_kind send_one(ida_ctx *c, const worker_config *config, int log,
+                         const audit_checkpoint *p)
 {
     const char *line = audit_checkpoint_line(c->pool, p), *where = _PATH_LOG;
-    int error = config->audit_syslog ? log_listens() : 0;
+    int error = log ? log_listens() : 0;
     if (!error && config->audit_checkpoints) {
         const char *text = apr_pstrcat(c->pool, line, "\n", NULL);
         where = config->audit_checkpoints;
@@ -91,7 +93,7 @@ static ida_kind send_one(ida_ctx *c, const worker_config *config, const audit_ch
     if (error) {
         return ida_fail(c, IDA_INTERNAL_ERROR, "%s: %s", where, strerror(error));
     }
-    if (config->audit_syslog) {
+    if (log) {
         syslog(LOG_AUTHPRIV | LOG_NOTICE, "idadmin audit checkpoint %s", line);
     }
     return IDA_OK;
@@ -100,15 +102,18 @@ static ida_kind send_one(ida_ctx *c, const worker_config *config, const audit_ch
 ida_kind checkpoint_send(store *audit, ida_ctx *c, const worker_config *config)
 {
     const audit_checkpoint *list;
-    int count = 0;
+    int count = 0, log = config->audit_syslog;
     ida_kind kind = IDA_OK;
-    if (!config->audit_checkpoints && !config->audit_syslog) {
+    if (log == WORKER_SYSLOG_WHERE_HEARD) { /* containers often have none */
+        log = log_listens() == 0;
+    }
+    if (!config->audit_checkpoints && !log) {
         return IDA_OK; /* nowhere to go: they wait for the day that names a place */
     }
     do {
         kind = store_checkpoint_unsent(audit, c, &list, &count);
         for (int i = 0; !kind && i < count; i++) {
-            kind = send_one(c, config, &list[i]);
+            kind = send_one(c, config, log, &list[i]);
             kind = kind ? kind : store_checkpoint_sent(audit, c, &list[i]);
         }
     } while (!kind && count);

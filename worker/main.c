@@ -384,6 +384,7 @@ static int work(void *baton)
         return EXIT_FAILURE;
     }
     worker_init(&w, &of->env, &config, pool);
+    w.env.seal_key = w.config.seal_key;
     w.call_count = loop_slots(&w);
     w.calls = apr_pcalloc(pool, sizeof *w.calls * (size_t)w.call_count);
     if (of->line.check) {

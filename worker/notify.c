@@ -144,16 +144,14 @@ static int look(notifier *n, turn *t, apr_pool_t *pool)
 static void read_settings(turn *t, apr_pool_t *pool)
 {
     ida_tenant *tenant;
-    const char *seal;
-    int64_t revision;
     size_t i;
     const json_t *one;
     const queue_receiver *r = &t->receiver;
     ida_ctx *c = worker_ctx(t->w, pool);
     t->settings = NULL;
-    t->fault = store_tenant_get(t->main, c, r->tenant, &tenant, &seal, &revision)
+    t->fault = store_tenant_get(t->main, c, r->tenant, &tenant, NULL)
                    ? ida_printf(pool, "The tenant's document cannot be read: %s", c->message)
-                   : run_seal_fault(t->w, pool, tenant, seal, revision);
+                   : NULL;
     if (t->fault) {
         return;
     }
@@ -176,13 +174,17 @@ static webhook_outcome call(turn *t, const queue_event *event, int *retry_after,
         *detail = "The tenant's document names this receiver no more";
         return WEBHOOK_GONE;
     }
-    json_t *body = ida_json_keep(t->pool, queue_event_json(worker_ctx(t->w, t->pool),
-                                                           t->receiver.tenant, event));
+    if (!queue_event_is_ours(worker_ctx(t->w, t->pool), event)) {
+        *detail =
+            "No worker said what the store has of this event: somebody else wrote it, or it is "
+            "older than the upgrade that gave events a proof";
+        return WEBHOOK_GONE;
+    }
     const webhook_call made = {.url = t->receiver.url,
                                .secret_file = ida_json_string(t->settings, "secretFile"),
                                .ca_file = ida_json_string(t->settings, "caFile"),
                                .id = event->id,
-                               .body = ida_json_text(t->pool, body),
+                               .body = event->body,
                                .allow_private = json_is_true(
                                    json_object_get(t->settings, "allowPrivate"))};
     return webhook_send(&t->w->env, t->pool, &made, retry_after, detail);

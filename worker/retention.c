@@ -8,6 +8,7 @@
 #include "core/store/audit.h"
 #include "core/store/idempotency.h"
 #include "core/store/tenant.h"
+#include "worker/hold/own_key.h"
 
 #define DAY_MS INT64_C(86400000)
 #define TASKS_AT_ONCE 50 /* each is several statements under the tenant's lock */
@@ -132,7 +133,7 @@ static ida_kind of_one(retention *t, store *main, store *audit, ida_ctx *c, int6
         return carry_out(t, main, audit, c, NULL, of_nobody, sizeof of_nobody / sizeof *of_nobody,
                          until, left);
     }
-    ida_kind kind = store_tenant_get(main, c, t->ids[t->at].id, &tenant, NULL, NULL);
+    ida_kind kind = store_tenant_get(main, c, t->ids[t->at].id, &tenant, NULL);
     return kind ? kind
                 : carry_out(t, main, audit, c, tenant, of_tenant,
                             sizeof of_tenant / sizeof *of_tenant, until, left);
@@ -143,6 +144,9 @@ int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
     int64_t until = ida_monotonic(&t->w->env) + RETENTION_STEP_MS;
     apr_pool_t *each;
     int left = 0;
+    if (hold_own_key_fault(t->w)) {
+        return 0; /* with another key no document is to be followed */
+    }
     if (!t->begun && !begin(t, main)) {
         return 0; /* the store is away; the next round is as good */
     }

@@ -44,7 +44,7 @@ static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char
 {
     ida_tenant *tenant;
     int64_t revision;
-    ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL, &revision);
+    ida_kind kind = store_tenant_get(main, c, id, &tenant, &revision);
     int left_over[IDA_DIR_COUNT] = {0}; /* taken out of the document, perhaps while no worker ran */
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
         store_directory state;
@@ -136,12 +136,16 @@ ida_kind sync_plan_refresh(sync_plan *plan, store *main, apr_pool_t *pool)
 {
     const store_tenant_id *ids;
     int count = 0;
+    if (hold_own_key_fault(plan->w)) {
+        return IDA_OK; /* with it every document would look forged */
+    }
     ida_kind kind = store_tenant_ids(main, worker_ctx(plan->w, pool), &ids, &count);
     for (int i = 0; !kind && i < count; i++) {
         if (!revision_known(plan, &ids[i])) {
             ida_ctx *c = worker_ctx(plan->w, pool);
             /* One damaged document must not keep the others from being synced. */
-            if (take_tenant(plan, main, c, ids[i].id) && c->kind != IDA_SERVICE_UNAVAILABLE) {
+            if (take_tenant(plan, main, c, ids[i].id) && c->kind != IDA_SERVICE_UNAVAILABLE &&
+                !c->reason) { /* one that is not to be followed was told of */
                 ida_log(&plan->w->env, IDA_LOG_ERROR, "IDA0500",
                         "the document of tenant %s cannot be read: %s", ids[i].id,
                         c->message ? c->message : "");

@@ -1,9 +1,11 @@
 /* Owns when chains of audit records are verified and signed: new records every hour, all of them
- * once a day and when somebody asks. How is the store's. */
+ * once a day and when somebody asks; and the anchor of this machine, which follows what was found
+ * whole. How a chain is verified is the store's. */
 #include "worker/verify.h"
 
 #include <apr_strings.h>
 
+#include "core/queue/origin.h"
 #include "core/store/chain_check.h"
 #include "worker/checkpoint.h"
 
@@ -33,42 +35,102 @@ static void say(worker *w, const char *tenant, const store_chain_check *before,
     }
 }
 
-static ida_kind verify(worker *w, store *main, ida_ctx *c, const char *tenant,
+/* Once the chain is known to be whole: what is in it must have made what is beside it. What was
+ * there before this machine looked for the first time counts as from before. */
+static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *tenant, int full,
+                                const store_chain_walk *whole, int64_t since, const char **known)
+{
+    int64_t seen = whole->anchor ? whole->anchor->number : whole->to;
+    store_origins found = store_origins_make(c->pool, since, *known);
+    ida_kind kind = queue_origins_of_runs(main, c, tenant, seen, whole->to, seen, &found);
+    kind = kind || !full ? kind : store_origins_of_keys(main, c, tenant, &found);
+    kind = kind || !full ? kind : queue_origins(main, c, tenant, &found);
+    for (int i = 0; !kind && i < found.strays->nelts; i++) {
+        const store_stray *stray = &((const store_stray *)found.strays->elts)[i];
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0423",
+                "tenant %s: the %s %s: %s; see idadminctl audit verify %s", tenant, stray->what,
+                stray->name, stray->how, tenant);
+    }
+    *known = kind || (!full && !found.seen->nelts)
+                 ? *known
+                 : store_origins_known(c->pool, &found, *known, full);
+    return kind;
+}
+
+/* What was verified is what this machine holds the chain against from now on. */
+static void hold_fast(worker *w, const char *tenant, const audit_anchor *from,
+                      const store_chain_walk *found, int64_t since, const char *known,
+                      apr_pool_t *pool)
+{
+    const audit_anchor to = {found->to, found->foot, found->hash, since, known};
+    ida_ctx *c = worker_ctx(w, pool);
+    if (audit_anchor_move(c, w->config.audit_key, tenant, from, &to)) {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0424",
+                "how far the audit chain of tenant %s was verified cannot be kept: %s", tenant,
+                c->message);
+    }
+}
+
+static ida_kind verify(hold_thread *t, ida_ctx *c, const char *tenant,
                        const store_chain_check *before)
 {
+    worker *w = t->w;
     int64_t begun = ida_now(c->env);
-    int full = before->requested_at || begun - before->full_at >= FULL_EVERY_MS;
-    store_chain_walk to = {.to = full ? 0 : before->verified_to};
-    apr_cpystrn(to.hash, full ? "" : before->hash, sizeof to.hash);
-    ida_kind kind = walk(w, main, c, tenant, &to);
+    const audit_anchor *anchor;
+    int there;
+    ida_kind kind = audit_anchor_read(c, w->config.audit_key, tenant, &anchor, &there);
+    if (kind) {
+        return kind;
+    }
+    if (!there) {
+        ida_log(&w->env, IDA_LOG_INFO, NULL,
+                "there is no anchor of the audit chains (%s.heads): it is made, and the chains "
+                "count as they are",
+                w->config.audit_key);
+    }
+    int full = !anchor || before->requested_at || begun - before->full_at >= FULL_EVERY_MS ||
+               before->full_at - begun > STORE_CLOCKS_APART_MS;
+    store_chain_walk to = {.to = full ? 0 : anchor->number, .anchor = anchor};
+    apr_cpystrn(to.hash, full ? "" : anchor->hash, sizeof to.hash);
+    kind = walk(w, t->main, c, tenant, &to);
     if (kind || to.more) {
         return kind; /* not to its end: the next round begins where this one did */
     }
     say(w, tenant, before, &to);
-    store_chain_check found = {.requested_at = before->requested_at,
+    int64_t since = anchor ? anchor->since : begun;
+    const char *known = anchor ? anchor->known : NULL;
+    if (!to.broken) {
+        kind = look_for_strays(w, t->main, c, tenant, full, &to,
+                               since > to.since ? since : to.since, &known);
+    }
+    if (!kind && !to.broken) {
+        hold_fast(w, tenant, anchor, &to, since, known, c->pool);
+    }
+    store_chain_check found = {.wished = before->wished,
                                .verified_to = to.to,
                                .hash = to.hash,
                                .verified_at = ida_now(c->env),
                                .full_at = full ? begun : before->full_at,
                                .broken_at = to.broken,
                                .reason = to.broken ? to.reason : NULL};
-    return store_chain_check_done(main, c, tenant, &found);
+    return kind ? kind : store_chain_check_done(t->audit, c, tenant, &found);
 }
 
 /* 1 when there was something to do. */
-static int look(worker *w, store *main, apr_pool_t *pool)
+static int look(hold_thread *t)
 {
+    worker *w = t->w;
     store_chain_check seen;
     const char *tenant = NULL;
     int taken = 0;
-    ida_ctx *c = worker_ctx(w, pool);
-    ida_kind kind = store_chain_check_due(main, c, ida_now(c->env) - EVERY_MS, &tenant);
+    ida_ctx *c = worker_ctx(w, t->pool);
+    ida_kind kind = store_chain_check_due(t->main, c, ida_now(c->env) - EVERY_MS, &tenant);
     if (kind || !tenant) {
         return 0;
     }
-    kind = store_chain_check_get(main, c, tenant, &seen);
-    kind = kind ? kind : store_chain_check_claim(main, c, tenant, &seen, &taken);
-    kind = kind || !taken ? kind : verify(w, main, c, tenant, &seen);
+    kind = store_chain_check_get(t->main, c, tenant, &seen);
+    kind = kind ? kind : store_chain_check_claim(t->audit, c, tenant, &seen, &taken);
+    kind = kind || !taken ? kind : verify(t, c, tenant, &seen);
     if (kind && !worker_stopping(w)) {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0416",
                 "the audit chain of tenant %s could not be verified: %s", tenant,
@@ -105,7 +167,7 @@ void verify_thread(hold_thread *t)
             sign(t);
             apr_pool_clear(t->pool);
         }
-        int busy = look(t->w, t->main, t->pool);
+        int busy = look(t);
         apr_pool_clear(t->pool);
         if (!busy) {
             worker_nap(t->w, LOOK_MS);

@@ -63,6 +63,7 @@ int main(int argc, char **argv)
     if (fault) {
         return failed(w, fault);
     }
+    w->env.seal_key = w->settings.text[SETTING_SEAL_KEY];
     zone_init(pool);
     w->callers = ida_callers_make(pool, CALLERS_MAX, 0);
     w->turns = share_make(pool, (share_size){.places = TURNS, .of_company = TURNS_OF_COMPANY});

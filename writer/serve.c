@@ -13,6 +13,8 @@
 #include "core/tenant/credentials.h"
 #include "writer/writer.h"
 
+#define UNSEALED_RETRY 60 /* seconds: a person has to look */
+
 /* What a write is made of, beside the call. */
 typedef struct writing {
     served *s;
@@ -67,6 +69,17 @@ static int is_left(void *baton)
     return wire_is_left(((const served *)baton)->end);
 }
 
+/* A document that is not to be followed is no fault of the request. The log has said what to do. */
+static ida_kind unless_followed(ida_ctx *c, ida_kind kind)
+{
+    if (kind != IDA_INTERNAL_ERROR) {
+        return kind;
+    }
+    ida_ctx_clear(c);
+    c->retry_after = UNSEALED_RETRY;
+    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "%s", ida_kind_text(IDA_SERVICE_UNAVAILABLE));
+}
+
 /* --- credentials --- */
 
 static ida_kind refused(ida_ctx *c, const char *why)
@@ -102,7 +115,7 @@ static ida_kind know_caller(writing *g)
         g->call.tenant = g->caller->tenant;
         g->call.synced = g->caller->synced;
     }
-    return kind;
+    return unless_followed(c, kind);
 }
 
 /* The rules of the configuration that hold for the person, by what the child says of them; which
@@ -147,9 +160,10 @@ static ida_kind know_person(writing *g)
     ida_kind kind = company ? ida_pool_serve(call) : IDA_OK;
     ida_tenant *tenant = NULL;
     if (!kind && company) {
-        kind = store_tenant_get(call->store, call->c, company, &tenant, NULL, NULL);
+        kind = store_tenant_get(call->store, call->c, company, &tenant, NULL);
         ida_pool_give_back(call);
     }
+    kind = unless_followed(call->c, kind);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(call->c);
         return IDA_OK;

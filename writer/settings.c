@@ -53,7 +53,7 @@ const char *settings_read(writer_settings *s, int fd, apr_pool_t *pool)
     size_t len = (size_t)st.st_size;
     char *all = apr_palloc(pool, len);
     if (pread(fd, all, len, 0) != (ssize_t)len || !wire_get(all, len, s->text, SETTING_COUNT) ||
-        !s->text[SETTING_PARENT] || !s->text[SETTING_STORE]) {
+        !s->text[SETTING_PARENT] || !s->text[SETTING_STORE] || !s->text[SETTING_SEAL_KEY]) {
         return "its settings cannot be read";
     }
     s->parent = (pid_t)atol(s->text[SETTING_PARENT]);

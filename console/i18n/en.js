@@ -87,6 +87,7 @@ export default {
     nothingToRestore: 'There is no account to bring back.',
     taskChanged: 'The task has been changed meanwhile. Look again before you go on.',
     taskRunning: 'The task is being carried out now.', taskOver: 'The task is over.',
+    unsealed: 'The settings of this company are not as an administrator sealed them. Whoever runs the service must look at it.',
     notBraked: 'The brake does not hold this task.',
     addressOfAnother: 'This address is another person\'s by now. Open the person you mean from the list of people.',
     addressOfSeveral: 'Several people had this address. Open the person you mean from the list of people.',

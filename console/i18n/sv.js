@@ -86,6 +86,7 @@ export default {
     nothingToRestore: 'Det finns inget konto att återställa.',
     taskChanged: 'Ärendet har ändrats under tiden. Kontrollera igen innan du fortsätter.',
     taskRunning: 'Ärendet utförs just nu.', taskOver: 'Ärendet är avslutat.',
+    unsealed: 'Företagets inställningar är inte som en administratör har förseglat dem. Den som sköter tjänsten måste titta på det.',
     notBraked: 'Bromsen håller inte det här ärendet.',
     addressOfAnother: 'Adressen tillhör numera någon annan. Öppna den person du menar i listan över personer.',
     addressOfSeveral: 'Flera personer har haft adressen. Öppna den person du menar i listan över personer.',

@@ -170,3 +170,16 @@ char *ida_new_id(apr_pool_t *pool, const ida_env *env)
     out[26] = '\0';
     return out;
 }
+
+int64_t ida_id_time(const char *id)
+{
+    int64_t at = 0;
+    for (int d = 0; d < 10; d++) { /* 3 and 9 times 5 bits */
+        const char *digit = id[d] ? strchr(alphabet, id[d]) : NULL;
+        if (!digit) {
+            return -1;
+        }
+        at = at << 5 | (digit - alphabet);
+    }
+    return at;
+}

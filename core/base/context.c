@@ -105,6 +105,7 @@ void ida_env_default(ida_env *env)
     env->random = real_random;
     env->log = stderr_log;
     env->baton = NULL;
+    env->seal_key = NULL;
 }
 
 ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool)

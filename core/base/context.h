@@ -22,6 +22,8 @@ typedef struct ida_env {
                 const char *message);  /* id "IDA0001", or NULL below warn */
     int64_t (*monotonic)(void *baton); /* milliseconds of a clock that never steps */
     void *baton;
+    const char *seal_key; /* file: only sealed tenant documents are followed. NULL: this process
+                             only reads, or judges by itself */
 } ida_env;
 
 typedef struct ida_fault {

@@ -94,6 +94,8 @@ char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len);
  * millisecond: audit records of one run are read in it. */
 struct ida_env;
 char *ida_new_id(apr_pool_t *pool, const struct ida_env *env);
+/* When an ID was made, ms; -1 when it is none. */
+int64_t ida_id_time(const char *id);
 
 /* The same, and it sorts behind `other` (NULL: none), which another process may have made within
  * the same millisecond, or before the clock was set back. */

@@ -47,7 +47,7 @@ ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *acto
                               const access_item *items, int count, governance_orders *orders)
 {
     ida_tenant *tenant;
-    ida_kind kind = store_tenant_get(s, c, actor->tenant, &tenant, NULL, NULL);
+    ida_kind kind = store_tenant_get(s, c, actor->tenant, &tenant, NULL);
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
         const char *account = governance_account(user, (ida_directory_kind)d), *id = NULL;
         for (int i = 0; !account && i < count; i++) {

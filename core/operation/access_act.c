@@ -53,6 +53,11 @@ ida_kind ida_op_acted(ida_call *call, store *s, ida_ctx *c, const governance_ord
                                              "directory.",
                                              json_string_value(name))));
     }
+    for (i = json_array_size(orders->tasks); i > 1; i--) { /* the record names all of them */
+        call->remark = ida_printf(c->pool, "and task %s%s%s",
+                                  json_string_value(json_array_get(orders->tasks, i - 1)),
+                                  call->remark ? ", " : "", call->remark ? call->remark : "");
+    }
     ida_json_put(call->result, "message", message);
     if (orders->tasks) { /* asking alone queues none */
         json_object_set(call->result, "taskIds", orders->tasks);

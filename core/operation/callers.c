@@ -33,7 +33,7 @@ typedef struct held_tenant {
     atomic_int references;
     apr_pool_t *pool;
     ida_tenant *tenant;
-    int64_t revision;
+    int64_t revision, epoch;
 } held_tenant;
 
 typedef struct entry {
@@ -183,7 +183,8 @@ static ida_kind load_tenant(store *s, ida_ctx *c, const char *company, held_tena
     apr_allocator_owner_set(allocator, pool);
     held_tenant *held = apr_pcalloc(pool, sizeof *held);
     ida_ctx *inner = ida_ctx_make(c->env, pool);
-    ida_kind kind = store_tenant_get(s, inner, company, &held->tenant, NULL, &held->revision);
+    held->epoch = ida_seal_epoch(inner);
+    ida_kind kind = store_tenant_get(s, inner, company, &held->tenant, &held->revision);
     if (kind) {
         c->retry_after = inner->retry_after;
         ida_fail(c, kind, "%s", inner->message ? inner->message : ida_kind_text(kind));
@@ -242,7 +243,8 @@ static entry *make_entry(const store_key *key, const char *company, const char *
 static ida_kind load_rest(store *s, ida_ctx *c, const entry *old, entry *e)
 {
     ida_kind kind = IDA_OK;
-    int same = old && old->tenant && old->tenant->revision == e->revision;
+    int same = old && old->tenant && old->tenant->revision == e->revision &&
+               old->tenant->epoch == ida_seal_epoch(c);
     if (same) {
         e->tenant = old->tenant;
         atomic_fetch_add(&e->tenant->references, 1);

@@ -112,7 +112,7 @@ static ida_kind judge_password(dossier *d, const ida_user *user)
     if (!user->in[IDA_DIR_ON_PREMISES] || json_is_string(noted) || json_is_null(noted)) {
         return IDA_OK;
     }
-    ida_kind kind = store_tenant_get(d->s, d->c, d->tenant, &tenant, NULL, NULL);
+    ida_kind kind = store_tenant_get(d->s, d->c, d->tenant, &tenant, NULL);
     const char *dialect = kind ? NULL
                                : ida_json_string(tenant->directory[IDA_DIR_ON_PREMISES], "dialect");
     if (dialect && strcmp(dialect, "openLdap") == 0) {

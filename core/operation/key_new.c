@@ -59,6 +59,7 @@ static ida_kind issue(ida_call *call, store *s, ida_ctx *c, const ida_principal 
     char *key;
     ida_kind kind = store_key_issue(s, c, p, call->principal->username, &key);
     if (!kind) {
+        call->remark = store_key_mark(c->pool, p, key);
         call->result = ida_json_keep(c->pool, ida_new_key_json(c->pool, p, key));
     }
     return ida_key_refused(c, kind);

@@ -70,7 +70,7 @@ static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_tenant *tenant;
     zone_due due = {0};
-    ida_kind kind = store_tenant_get(s, c, change->tenant, &tenant, NULL, NULL);
+    ida_kind kind = store_tenant_get(s, c, change->tenant, &tenant, NULL);
     if (!kind) {
         kind = zone_schedule(
             c, change->task->type == IDA_USER_DELETE ? ZONE_DUE_DELETE : ZONE_DUE_UPDATE,

@@ -157,7 +157,7 @@ static ida_kind take_again(store *s, ida_ctx *c, const ida_task *task)
     ida_tenant *tenant;
     ida_kind kind = IDA_OK;
     if (!task->seat && queue_task_wants_seat(c, task)) {
-        kind = store_tenant_get(s, c, task->tenant, &tenant, NULL, NULL);
+        kind = store_tenant_get(s, c, task->tenant, &tenant, NULL);
         kind = kind ? kind : queue_seat_free(s, c, tenant);
         kind = kind ? kind : queue_task_take_seat(s, c, task->tenant, task->id);
     }

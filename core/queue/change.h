@@ -136,12 +136,9 @@ ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_t
 ida_kind queue_task_leaver(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                            int64_t at, const char **id, const char **upn);
 
-/* The brake's number: offboardings and other tasks that disable an account, first started within
- * the hour before `now` and not released. */
-ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now,
-                                       int64_t *count);
-/* The same for an instant from now on: with those queued that begin in the hour before it. `but`:
- * the task->who of a person left out. */
+/* What the brake's number will be at an instant from now on, by what the tasks' rows say:
+ * offboardings and other tasks that disable an account, not released, which were first started in
+ * the hour before it or are queued to begin then. `but`: the task->who of a person left out. */
 ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but,
                                         int64_t at, int64_t *count);
 

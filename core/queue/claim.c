@@ -3,6 +3,10 @@
  * PostgreSQL: tenant (brake only), hold of the directory, task, person. */
 #include "core/queue/claim.h"
 
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/base/json.h"
 #include "core/queue/event.h"
 #include "core/queue/inner.h"
 #include "core/store/audit.h"
@@ -13,11 +17,11 @@
 #define SPREAD 16 /* directories that have one claimable looked at then */
 #define ROUNDS 8
 #define SOON_MAX 64
+#define HOUR_MS INT64_C(3600000) /* what the brake looks at */
 
 typedef struct candidate {
     const char *id, *tenant, *directory;
-    int first_disabling; /* the brake has a say: only grows less likely while we wait for the
-                            tenant's lock */
+    int disabling; /* and not released: the brake has a say */
 } candidate;
 
 typedef struct claim {
@@ -31,16 +35,23 @@ typedef struct claim {
     int braked;     /* out */
 } claim;
 
-/* *why tells why the task must not begin; NULL: it may. Locks the tenant when it has a brake, so
+/* Identity of the record that a task has begun, which the audit takes once. */
+static const char *start_rid(apr_pool_t *pool, const char *task)
+{
+    return apr_pstrcat(pool, "start-", task, NULL);
+}
+
+/* *why tells why the task must not begin; NULL: it may. Counts what the audit has recorded, not
+ * what rows of tasks say: who began is not begun again. Locks the tenant when it has a brake, so
  * that the count stays true until the commit. A tenant document that cannot be read stops its own
  * disablings, not the queue. */
 static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate *one,
                           const char **why)
 {
     ida_tenant *tenant;
-    int64_t started = 0;
+    db_result r;
     *why = NULL;
-    ida_kind kind = store_tenant_get(s, c, one->tenant, &tenant, NULL, NULL);
+    ida_kind kind = store_tenant_get(s, c, one->tenant, &tenant, NULL);
     if (kind == IDA_INTERNAL_ERROR && store_is_connected(s)) {
         *why = ida_printf(c->pool, "The brake cannot be judged: %s", c->message);
         ida_ctx_clear(c);
@@ -50,8 +61,17 @@ static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate
         return kind;
     }
     kind = store_tenant_lock(s, c, one->tenant);
-    kind = kind ? kind : queue_task_disablings_started(s, c, one->tenant, cl->now, &started);
-    if (!kind && started >= tenant->brake_per_hour) {
+    kind = kind ? kind
+                : store_read(s, c, STMT_audit_started,
+                             DB_ARGS(DB_T(one->tenant), DB_I(cl->now - HOUR_MS),
+                                     DB_T(start_rid(c->pool, one->id))),
+                             &r);
+    if (kind) {
+        return kind;
+    }
+    const row_started *row = DB_ROW(started, &r, 0);
+    int64_t started = row->count.number;
+    if (!row->own.number && started >= tenant->brake_per_hour) {
         *why = ida_printf(c->pool,
                           "Held by the brake: %lld offboardings and other disablings were started "
                           "within the last hour, as many as brake.offboardingsPerHour allows. A "
@@ -59,7 +79,22 @@ static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate
                           "that asked, may release this task; or cancel it.",
                           (long long)started);
     }
-    return kind;
+    return IDA_OK;
+}
+
+static ida_kind record_start(store *s, ida_ctx *c, const ida_task *task, int64_t at)
+{
+    audit_record *record = audit_make(c, task->tenant, "workflow");
+    record->rid = start_rid(c->pool, task->id);
+    record->at = at;
+    record->actor = "worker";
+    record->label = "";
+    record->action = "task.start";
+    record->target = task->upn;
+    record->outcome = "ok";
+    record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s}", "taskId",
+                                                                                 task->id)));
+    return store_audit_add(s, c, record);
 }
 
 static ida_kind pull_brake(store *s, ida_ctx *c, claim *cl, const candidate *one, const char *why)
@@ -124,6 +159,9 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
         return store_write(s, c, STMT_queue_person_unlock,
                            DB_ARGS(DB_T(one->tenant), DB_T(who), DB_T(one->id)), NULL);
     }
+    if (!kind && one->disabling) {
+        kind = record_start(s, c, row, now);
+    }
     if (!kind) {
         taken_by(row, cl, now);
         *task = row;
@@ -140,7 +178,7 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     const char *why = NULL;
     cl->task = NULL;
     cl->braked = 0;
-    ida_kind kind = one->first_disabling ? ask_brake(s, c, cl, one, &why) : IDA_OK;
+    ida_kind kind = one->disabling ? ask_brake(s, c, cl, one, &why) : IDA_OK;
     if (kind || why) {
         return kind ? kind : pull_brake(s, c, cl, one, why);
     }
@@ -187,7 +225,8 @@ static ida_kind try_found(store *s, ida_ctx *c, claim *cl, db_statement look, in
         if (row->doubtful.number == doubtful && is_candidate(cl, row)) {
             cl->tried++;
             cl->one = (candidate){row->id.text, row->tenant_id.text, row->directory.text,
-                                  row->disables.number && !row->started_at.number &&
+                                  (row->disables.number ||
+                                   strcmp(row->type.text, "userDelete") == 0) &&
                                       !row->released.number};
             kind = store_transaction(s, c, try_one, cl);
         }

@@ -15,25 +15,48 @@
 #include "core/zone/schedule.h"
 
 #define TYPE_BEGINS "task." /* then the state */
+#define EVENT "event"       /* what its proof is of */
 
 ida_kind queue_event_tell(store *s, ida_ctx *c, const ida_task *task, ida_task_state state,
                           int64_t at, const char *error)
 {
     const char *type = apr_pstrcat(c->pool, TYPE_BEGINS, ida_task_state_text(state), NULL),
                *id = apr_pstrcat(c->pool, "evt_", ida_new_id(c->pool, c->env), NULL);
+    const queue_event told = {.id = id,
+                              .type = type,
+                              .at = at,
+                              .error = error,
+                              .task_id = task->id,
+                              .task_type = ida_task_type_text(task->type),
+                              .directory = ida_directory_name(task->directory),
+                              .object_id = task->object_id,
+                              .upn = task->upn,
+                              .display_name = task->display_name,
+                              .due_at = task->due_at,
+                              .zone = task->zone,
+                              .username = task->username,
+                              .label = task->label};
+    const char *body = ida_json_text(
+        c->pool, ida_json_keep(c->pool, queue_event_json(c, task->tenant, &told)));
     db_result r;
     ida_kind kind = store_write(s, c, STMT_event_next, DB_ARGS(DB_T(task->tenant)), &r);
     int64_t seq = kind ? 0 : DB_ROW(number, &r, 0)->number.number;
     kind = kind ? kind
                 : store_write(s, c, STMT_event_insert,
                               DB_ARGS(DB_T(task->tenant), DB_I(seq), DB_T(id), DB_T(type),
-                                      DB_T(task->id), DB_I(at), DB_T(error)),
+                                      DB_T(task->id), DB_I(at), DB_T(error), DB_T(body),
+                                      DB_T(ida_seal_statement(c, EVENT, id, body))),
                               NULL);
     return kind ? kind
                 : store_write(s, c, STMT_event_tell,
                               DB_ARGS(DB_T(task->tenant), DB_I(seq), DB_T(task->who),
                                       DB_T(task->object_id), DB_T(type)),
                               NULL);
+}
+
+int queue_event_is_ours(ida_ctx *c, const queue_event *event)
+{
+    return event->body && ida_seal_statement_holds(c, EVENT, event->id, event->body, event->proof);
 }
 
 static void event_of(const db_result *r, int i, void *out)
@@ -53,7 +76,9 @@ static void event_of(const db_result *r, int i, void *out)
                                         .due_at = row->due_at.number,
                                         .zone = row->zone.text,
                                         .username = row->username.text,
-                                        .label = row->label.text};
+                                        .label = row->label.text,
+                                        .body = row->body.text,
+                                        .proof = row->proof.text};
 }
 
 ida_kind queue_event_list(store *s, ida_ctx *c, const char *tenant, int64_t after, int max,

@@ -14,6 +14,8 @@ typedef struct queue_event {
     const char *task_id, *task_type, *directory, *object_id, *upn, *display_name;
     int64_t due_at;
     const char *zone, *username, *label;
+    const char *body, *proof; /* as it was told, and that a worker said so; NULL: erased, or of
+                                 before events had them */
 } queue_event;
 
 /* The task is done, has failed or needs attention: the event, and what its receivers are to be
@@ -29,7 +31,11 @@ ida_kind queue_event_list(store *s, ida_ctx *c, const char *tenant, int64_t afte
 ida_kind queue_event_bounds(store *s, ida_ctx *c, const char *tenant, int64_t *first,
                             int64_t *last);
 
-/* As receivers are sent it and callers see it. New reference. */
+/* 1 when the body is what a worker has said, whatever rows of the store say now: what is signed in
+ * our name is nothing else. */
+int queue_event_is_ours(ida_ctx *c, const queue_event *event);
+
+/* As callers see it, by the task's row. New reference. */
 json_t *queue_event_json(ida_ctx *c, const char *tenant, const queue_event *event);
 
 /* Removes those told before `before`, the oldest first, at most `max`. */

@@ -217,7 +217,7 @@ static ida_kind payload_fits(store *s, ida_ctx *c, const ida_task *t, size_t byt
     if (bytes < PAYLOAD_LARGE) {
         return IDA_OK;
     }
-    ida_kind kind = store_tenant_get(s, c, t->tenant, &tenant, NULL, NULL);
+    ida_kind kind = store_tenant_get(s, c, t->tenant, &tenant, NULL);
     kind = kind ? kind
                 : store_number(s, c, STMT_task_payload_queued, DB_ARGS(DB_T(t->tenant)), &used);
     if (kind || used + (int64_t)bytes <= tenant->queued_megabytes * 1048576) {

@@ -251,13 +251,6 @@ ida_kind queue_task_leaver(store *s, ida_ctx *c, const char *tenant, ida_directo
     return kind;
 }
 
-ida_kind queue_task_disablings_started(store *s, ida_ctx *c, const char *tenant, int64_t now,
-                                       int64_t *count)
-{
-    return store_number(s, c, STMT_disablings_started, DB_ARGS(DB_T(tenant), DB_I(now - HOUR_MS)),
-                        count);
-}
-
 ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant, const char *but,
                                         int64_t at, int64_t *count)
 {

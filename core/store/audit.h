@@ -3,6 +3,7 @@
 #ifndef CORE_STORE_AUDIT_H
 #define CORE_STORE_AUDIT_H
 
+#include "core/audit/anchor.h"
 #include "core/audit/chain.h"
 #include "core/store/store.h"
 
@@ -73,7 +74,7 @@ ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant,
 /* What a checkpoint says of a record, believed by whoever gives it. */
 typedef struct store_chain_mark {
     int64_t number;
-    const char *hash, *when; /* when: for people */
+    const char *hash, *what; /* what: for people, "the checkpoint of ..." */
 } store_chain_mark;
 
 typedef struct store_chain_walk {
@@ -84,27 +85,31 @@ typedef struct store_chain_walk {
     char hash[STORE_HASH_SIZE], key[AUDIT_KEY_ID_SIZE];
     /* In: checkpoints in the order of their numbers. */
     const store_chain_mark *marks;
-    int mark_count, mark; /* mark: how many of them were passed */
+    int mark_count, mark;       /* mark: how many of them were passed */
+    const audit_anchor *anchor; /* in: what this machine verified before; NULL: nothing */
     /* Out. The chain holds the records after `foot` up to `head`. */
     int64_t foot, head;
     int64_t walked, broken; /* broken: the first record that does not fit; 0: none so far */
     const char *reason;     /* of that, a sentence in the context's pool */
     int more;               /* 1: the end was not reached */
+    int64_t since;          /* ms: of what was done before, retention may have removed the record */
 } store_chain_walk;
 /* At most `max` records in one snapshot. */
 ida_kind store_audit_walk(store *s, ida_ctx *c, const char *tenant, int max, store_chain_walk *w);
 
+/* Walks the chain of a tenant from where `w` begins to its end; w->walked: all of them. */
+ida_kind store_audit_walk_all(store *s, ida_ctx *c, const char *tenant, store_chain_walk *w);
 /* Walks the chain of a tenant. *broken_seq = 0: whole; else the first record that does not fit, and
  * c->message says how (the call still answers IDA_OK). *count: records walked. */
 ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq,
                             int64_t *count);
-/* The same, held against checkpoints. */
-ida_kind store_audit_verify_marks(store *s, ida_ctx *c, const char *tenant,
-                                  const store_chain_mark *marks, int mark_count,
-                                  int64_t *broken_seq, int64_t *count);
+
+/* The action of the record that retention leaves of what it removed; its target is the company. */
+#define STORE_RETENTION_ACTION "audit.retention"
 
 /* Removes at most `max` records older than `before` (ms) as a prefix, in one transaction, keeping
- * the last hash. *removed tells how many; less than `max`: no more of them. */
+ * the last hash, and records up to which number. Where nothing but such records is old it removes
+ * none. *removed tells how many; less than `max`: no more of them. */
 ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
                             int *removed);
 

@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/store/audit.h"
 #include "core/store/chain_head.h"
@@ -166,12 +167,31 @@ typedef struct retain_work {
     audit_keys keys;
 } retain_work;
 
-/* What the chain says of its own beginning then is proven by the key, like its end. */
+static audit_record *removal(ida_ctx *c, const retain_work *w, int64_t first, int64_t end)
+{
+    audit_record *record = audit_make(c, w->tenant, "workflow");
+    record->actor = "worker";
+    record->label = "";
+    record->action = STORE_RETENTION_ACTION;
+    record->target = w->tenant;
+    record->outcome = "ok";
+    record->parameters = ida_json_text(
+        c->pool,
+        ida_json_keep(c->pool, json_pack("{s:I, s:I, s:I}", "from", (json_int_t)first + 1, "to",
+                                         (json_int_t)end, "before", (json_int_t)w->before)));
+    record->detail = ida_printf(c->pool, "records %lld to %lld were older than retention.auditDays",
+                                (long long)first + 1, (long long)end);
+    return record;
+}
+
+/* What the chain says of its own beginning then is proven by the key, like its end, and recorded.
+ */
 static ida_kind move_foot(store *s, ida_ctx *c, const retain_work *w, int64_t end, const char *hash)
 {
     store_chain_head head;
     ida_kind kind = store_chain_allowed(s, c, &w->keys);
     kind = kind ? kind : store_chain_open(s, c, &w->keys, w->tenant, &head);
+    kind = kind ? kind : store_chain_append(s, c, &head, removal(c, w, head.is.first_seq, end));
     head.is.first_seq = end;
     head.is.first_hash = hash;
     return kind ? kind : store_chain_close(s, c, &head);
@@ -197,8 +217,11 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
         return kind;
     }
     end = young.rows ? DB_ROW(number, &young, 0)->number.number - 1 : end;
-    if (end <= first) {
-        return IDA_OK;
+    kind = store_read(
+        s, c, STMT_audit_other_than,
+        DB_ARGS(DB_T(w->tenant), DB_I(first), DB_I(end), DB_T(STORE_RETENTION_ACTION)), &r);
+    if (kind || !r.rows) { /* a record of each round would else follow from the one before */
+        return kind;
     }
     if ((kind = store_read(s, c, STMT_audit_hash_at, DB_ARGS(DB_T(w->tenant), DB_I(end)), &r)) !=
         IDA_OK) {

@@ -3,6 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/store/audit.h"
 #include "core/store/chain_fault.h"
@@ -31,18 +32,24 @@ static void broken_at(store_chain_walk *w, ida_ctx *c, int64_t seq, const char *
     w->reason = ida_printf(c->pool, "Record %lld %s.", (long long)seq, how);
 }
 
-/* The checkpoints over the record that was found whole just now. */
+/* What this machine and the checkpoints say of the record that was found whole just now. */
 static void compare_marks(store_chain_walk *w, ida_ctx *c)
 {
+    const audit_anchor *anchor = w->anchor;
+    if (anchor && anchor->number == w->to && strcmp(anchor->hash, w->hash) != 0) {
+        broken_at(w, c, w->to,
+                  "is not the one that was verified on this machine: the chain was written anew, "
+                  "or an older store was put back and went on");
+    }
     for (; !w->broken && w->mark < w->mark_count && w->marks[w->mark].number <= w->to; w->mark++) {
         const store_chain_mark *mark = &w->marks[w->mark];
         if (mark->number == w->to && strcmp(mark->hash, w->hash) != 0) {
             broken_at(w, c, w->to,
                       ida_printf(c->pool,
-                                 "is not the one that the checkpoint of %s is over: it, or one "
-                                 "since record %lld, was changed, taken out or put in, and the "
-                                 "chain written anew from there",
-                                 mark->when,
+                                 "is not the one that %s is over: it, or one since record %lld, "
+                                 "was changed, taken out or put in, and the chain written anew "
+                                 "from there",
+                                 mark->what,
                                  (long long)(w->mark ? w->marks[w->mark - 1].number + 1
                                                      : w->foot + 1)));
         }
@@ -118,7 +125,15 @@ static ida_kind judge_end(store *s, ida_ctx *c, const walk_work *work, const db_
     if (kind) {
         return kind;
     }
-    if (w->to > w->head) {
+    if (w->anchor && w->anchor->number > w->head) {
+        broken_at(w, c, w->head + 1,
+                  ida_printf(c->pool,
+                             "is missing: record %lld was verified on this machine, so %s, or an "
+                             "older store was put back",
+                             (long long)w->anchor->number,
+                             r->rows ? "the newest records were cut off"
+                                     : "the chain was deleted"));
+    } else if (w->to > w->head) {
         broken_at(w, c, w->head + 1, "is missing: the newest records were cut off");
     } else if (strcmp(w->hash, is.hash) != 0) {
         broken_at(w, c, w->head, "is not the one that the chain ends with");
@@ -141,9 +156,48 @@ static ida_kind judge_end(store *s, ida_ctx *c, const walk_work *work, const db_
     } else if (w->mark < w->mark_count) {
         broken_at(w, c, w->head + 1,
                   ida_printf(c->pool,
-                             "is missing: the checkpoint of %s is over record %lld, so the newest "
-                             "records were cut off, or an older store was put back",
-                             w->marks[w->mark].when, (long long)w->marks[w->mark].number));
+                             "is missing: %s is over record %lld, so the newest records were cut "
+                             "off, or an older store was put back",
+                             w->marks[w->mark].what, (long long)w->marks[w->mark].number));
+    }
+    return IDA_OK;
+}
+
+/* What retention says of the beginning: a chain that begins elsewhere than its newest record says
+ * was changed. One that began behind records before retention said so is taken as this machine saw
+ * it first. */
+static ida_kind judge_retained(store *s, ida_ctx *c, const walk_work *work)
+{
+    store_chain_walk *w = work->walk;
+    const int64_t seen = w->anchor ? w->anchor->foot : w->foot;
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_audit_retained,
+                               DB_ARGS(DB_T(work->tenant), DB_T(audit_key(c->pool, work->tenant))),
+                               &r);
+    kind = kind ? kind
+                : store_number(s, c, STMT_audit_first_at,
+                               DB_ARGS(DB_T(work->tenant), DB_I(w->foot)), &w->since);
+    if (kind) {
+        return kind;
+    }
+    const char *text = r.rows ? DB_ROW(audit_retained, &r, 0)->parameters.text : NULL;
+    const json_t *said = text ? ida_json_load(c->pool, text) : NULL;
+    const int64_t to = r.rows ? json_integer_value(json_object_get(said, "to")) : seen,
+                  before = json_integer_value(json_object_get(said, "before"));
+    w->since = before > w->since ? before : w->since;
+    if (w->foot < seen) {
+        broken_at(w, c, w->foot + 1,
+                  ida_printf(c->pool,
+                             "was removed by retention, as this machine saw, like all up to record "
+                             "%lld: an older store was put back",
+                             (long long)seen));
+    } else if (w->foot != to) {
+        broken_at(w, c, w->foot + 1,
+                  ida_printf(c->pool,
+                             "is where the chain begins, and by %s it begins behind record %lld: "
+                             "records were taken out, and not by retention",
+                             r.rows ? "what retention recorded" : "what this machine saw",
+                             (long long)to));
     }
     return IDA_OK;
 }
@@ -164,7 +218,7 @@ static ida_kind judge_beginning(store *s, ida_ctx *c, const walk_work *work, con
                   "is not where the worker let the chain begin: records before it were taken out, "
                   "and not by retention");
     }
-    return kind;
+    return kind || w->broken || !r->rows ? kind : judge_retained(s, c, work);
 }
 
 static ida_kind walk(store *s, ida_ctx *c, void *baton)
@@ -207,26 +261,27 @@ ida_kind store_audit_walk(store *s, ida_ctx *c, const char *tenant, int max, sto
     return kind;
 }
 
-ida_kind store_audit_verify_marks(store *s, ida_ctx *c, const char *tenant,
-                                  const store_chain_mark *marks, int mark_count,
-                                  int64_t *broken_seq, int64_t *count)
+ida_kind store_audit_walk_all(store *s, ida_ctx *c, const char *tenant, store_chain_walk *w)
 {
-    store_chain_walk w = {.marks = marks, .mark_count = mark_count};
+    int64_t count = 0;
     ida_kind kind;
-    *count = 0;
     do {
-        kind = store_audit_walk(s, c, tenant, AT_ONCE, &w);
-        *count += w.walked;
-    } while (!kind && w.more);
-    *broken_seq = w.broken;
-    if (!kind && w.broken) {
-        c->message = w.reason;
-    }
+        kind = store_audit_walk(s, c, tenant, AT_ONCE, w);
+        count += w->walked;
+    } while (!kind && w->more);
+    w->walked = count;
     return kind;
 }
 
 ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq,
                             int64_t *count)
 {
-    return store_audit_verify_marks(s, c, tenant, NULL, 0, broken_seq, count);
+    store_chain_walk w = {.to = 0};
+    ida_kind kind = store_audit_walk_all(s, c, tenant, &w);
+    *count = w.walked;
+    *broken_seq = w.broken;
+    if (!kind && w.broken) {
+        c->message = w.reason;
+    }
+    return kind;
 }

@@ -1,4 +1,5 @@
-/* Owns the rows of audit_check. Must not know how a chain is verified. */
+/* Owns the rows of audit_check, which anybody may wish by, and audit.verified, which the worker
+ * alone writes. Must not know how a chain is verified. */
 #include "core/store/chain_check.h"
 
 #include "core/store/rows.h"
@@ -10,7 +11,9 @@ ida_kind store_chain_check_get(store *s, ida_ctx *c, const char *tenant, store_c
     *out = (store_chain_check){.hash = ""};
     if (!kind && r.rows) {
         const row_audit_check *k = DB_ROW(audit_check, &r, 0);
-        *out = (store_chain_check){.requested_at = k->requested_at.number,
+        int64_t wished = k->wished.number;
+        *out = (store_chain_check){.requested_at = wished == k->answered.number ? 0 : wished,
+                                   .wished = wished,
                                    .claimed_at = k->claimed_at.number,
                                    .verified_to = k->verified_to.number,
                                    .verified_at = k->verified_at.number,
@@ -30,18 +33,18 @@ ida_kind store_chain_check_request(store *s, ida_ctx *c, const char *tenant)
 
 ida_kind store_chain_check_due(store *s, ida_ctx *c, int64_t before, const char **tenant)
 {
-    return store_id(s, c, STMT_audit_check_due, DB_ARGS(DB_I(before)), tenant);
+    return store_id(s, c, STMT_audit_check_due,
+                    DB_ARGS(DB_I(before), DB_I(ida_now(c->env) + STORE_CLOCKS_APART_MS)), tenant);
 }
 
 ida_kind store_chain_check_claim(store *s, ida_ctx *c, const char *tenant,
                                  const store_chain_check *seen, int *taken)
 {
     db_result r;
-    int64_t now = ida_now(c->env);
-    /* Later than the request that it answers, whatever another node's clock says. */
-    int64_t at = now > seen->requested_at ? now : seen->requested_at + 1;
     ida_kind kind = store_write(s, c, STMT_audit_check_claim,
-                                DB_ARGS(DB_T(tenant), DB_I(seen->claimed_at), DB_I(at)), &r);
+                                DB_ARGS(DB_T(tenant), DB_I(seen->claimed_at), DB_I(ida_now(c->env)),
+                                        DB_I(seen->wished)),
+                                &r);
     *taken = !kind && r.changes;
     return kind;
 }
@@ -50,7 +53,7 @@ ida_kind store_chain_check_done(store *s, ida_ctx *c, const char *tenant,
                                 const store_chain_check *found)
 {
     return store_write(s, c, STMT_audit_check_done,
-                       DB_ARGS(DB_T(tenant), DB_I(found->requested_at), DB_I(found->verified_to),
+                       DB_ARGS(DB_T(tenant), DB_I(found->wished), DB_I(found->verified_to),
                                DB_T(found->hash), DB_I(found->verified_at), DB_I(found->full_at),
                                DB_I(found->broken_at), DB_T(found->reason)),
                        NULL);

@@ -1,11 +1,17 @@
-/* How far the chains of audit records were verified, and who wants to know. Main file. */
+/* How far the chains of audit records were verified, and who wants to know. The wish lies in the
+ * main file, what was found in the audit's. */
 #ifndef CORE_STORE_CHAIN_CHECK_H
 #define CORE_STORE_CHAIN_CHECK_H
 
 #include "core/store/audit.h"
 
+/* Clocks of nodes differ by less. A time that lies farther ahead was not written by a worker, and
+ * counts as long ago. */
+#define STORE_CLOCKS_APART_MS INT64_C(300000)
+
 typedef struct store_chain_check {
     int64_t requested_at; /* somebody wants it verified from the beginning; 0: nobody */
+    int64_t wished;       /* the same, also when it was answered */
     int64_t claimed_at;   /* a worker began then */
     int64_t verified_to, verified_at, full_at; /* full_at: from the beginning; 0: never */
     const char *hash;                          /* of record verified_to */
@@ -16,13 +22,14 @@ typedef struct store_chain_check {
 /* All zero when it was never looked at (not IDA_NOT_FOUND). */
 ida_kind store_chain_check_get(store *s, ida_ctx *c, const char *tenant, store_chain_check *out);
 ida_kind store_chain_check_request(store *s, ida_ctx *c, const char *tenant);
-/* A tenant whose chain is to be looked at: somebody asked, or it was begun last before `before`;
- * *tenant NULL: none. */
+/* A tenant whose chain is to be looked at: somebody asked, or it was begun last before `before`, or
+ * at a time to come; *tenant NULL: none. */
 ida_kind store_chain_check_due(store *s, ida_ctx *c, int64_t before, const char **tenant);
-/* Takes it as it was seen; *taken 0: another worker was faster. */
+/* Takes it as it was seen; *taken 0: another worker was faster. This and the next one: a store of
+ * DB_INGEST. */
 ida_kind store_chain_check_claim(store *s, ida_ctx *c, const char *tenant,
                                  const store_chain_check *seen, int *taken);
-/* What was found; the request of `found->requested_at` is answered. */
+/* What was found; the wish `found->wished` is answered. */
 ida_kind store_chain_check_done(store *s, ida_ctx *c, const char *tenant,
                                 const store_chain_check *found);
 

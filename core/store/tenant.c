@@ -36,15 +36,15 @@ ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, ida_stored_
 }
 
 ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant,
-                          const char **seal, int64_t *revision)
+                          int64_t *revision)
 {
     ida_stored_tenant stored;
     ida_kind kind = store_tenant_document(s, c, id, &stored);
+    if (!kind && c->env->seal_key) {
+        kind = ida_seal_follow(c, c->env->seal_key, id, &stored);
+    }
     if (kind) {
         return kind;
-    }
-    if (seal) {
-        *seal = stored.seal;
     }
     if (revision) {
         *revision = stored.revision;

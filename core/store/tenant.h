@@ -6,9 +6,10 @@
 #include "core/store/store.h"
 #include "core/tenant/tenant.h"
 
-/* Parsed tenant; *seal and *revision may be NULL. */
+/* Parsed tenant; `revision` may be NULL. In a process with a seal key (ida_env) only a document
+ * that it may follow: for another one IDA_INTERNAL_ERROR, reason "unsealed". */
 ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant,
-                          const char **seal, int64_t *revision);
+                          int64_t *revision);
 /* The number that a changed document raises; IDA_NOT_FOUND. */
 ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *revision);
 /* The stored canonical document with its seal, as they are; IDA_NOT_FOUND. */

@@ -1,5 +1,5 @@
-/* Owns what makes a tenant document trustworthy for the worker: the seal over what the worker acts
- * on, the seal's key, and the files that hold secrets. Must not know the store. */
+/* Owns what makes a tenant document trustworthy: the seal over all of it, the seal's key, and the
+ * files that hold secrets. Must not know the store. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,70 +19,55 @@
 
 #define KEY_NAME "seal key"
 
-/* What the seal covers: whoever changes where the directory's secrets, initial passwords, webhooks
- * or notifications go, what the worker does by itself, or what a template or a service grants and
- * who approves it, breaks it. Seals of before covered the first `count` of them. */
-static const char *const sealed_members[] = {"directories", "workflows", "notifications",
-                                             "roleTemplates", "accessCatalog"};
-#define SEALED (sizeof sealed_members / sizeof *sealed_members)
-#define SEALED_BEFORE 3
-
-static char *sealed_text(apr_pool_t *pool, const ida_tenant *tenant, int64_t revision, size_t count)
-{
-    json_t *all = json_object();
-    ida_json_put(all, "companyId", tenant->id);
-    if (revision) {
-        json_object_set_new(all, "revision", json_integer(revision));
-    }
-    for (size_t i = 0; i < count; i++) {
-        json_object_set(all, sealed_members[i],
-                        json_object_get(tenant->document, sealed_members[i]));
-    }
-    char *text = ida_json_sorted(pool, all);
-    json_decref(all);
-    return text;
-}
-
-static char *seal_of(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
-                     const ida_tenant *tenant, int64_t revision, size_t count)
+/* Hexadecimal digits of a HMAC; the key is the seal key. */
+static char *mac_text(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
+                      const ida_bytes *parts, size_t count)
 {
     unsigned char mac[IDA_DIGEST_LEN];
-    const char *text = sealed_text(pool, tenant, revision, count);
-    const ida_bytes parts[] = {{"seal", 4}, {text, strlen(text)}};
-    ida_hmac_sha256(key, IDA_SEAL_KEY_LEN, parts, 2, mac);
+    ida_hmac_sha256(key, IDA_SEAL_KEY_LEN, parts, count, mac);
     return ida_hex(pool, mac, sizeof mac);
 }
 
-static int is_seal(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
-                   int64_t revision, const char *seal, size_t count)
+static ida_bytes bytes_of(const char *text)
 {
-    apr_pool_t *scratch;
-    if (!seal || strlen(seal) != IDA_DIGEST_LEN * 2) {
-        return 0;
+    return (ida_bytes){text, strlen(text)};
+}
+
+static int same_mac(const char *right, const char *given)
+{
+    return given && strlen(given) == IDA_DIGEST_LEN * 2 &&
+           CRYPTO_memcmp(right, given, IDA_DIGEST_LEN * 2) == 0;
+}
+
+/* The text is covered as it is stored: no list of members has to be kept. */
+char *ida_seal_make(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const char *tenant,
+                    const ida_stored_tenant *stored)
+{
+    const ida_bytes parts[] = {bytes_of("tenant document"), bytes_of(tenant),
+                               bytes_of(apr_psprintf(pool, "%" APR_INT64_T_FMT, stored->revision)),
+                               bytes_of(stored->document)};
+    return mac_text(pool, key, parts, sizeof parts / sizeof *parts);
+}
+
+int ida_seal_valid(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const char *tenant,
+                   const ida_stored_tenant *stored)
+{
+    return same_mac(ida_seal_make(pool, key, tenant, stored), stored->seal);
+}
+
+int ida_seal_valid_before(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
+                          const ida_tenant *tenant, const ida_stored_tenant *stored)
+{
+    static const char *const members[] = {"directories", "workflows", "notifications",
+                                          "roleTemplates", "accessCatalog"};
+    json_t *all = ida_json_keep(pool, json_object());
+    ida_json_put(all, "companyId", tenant->id);
+    json_object_set_new(all, "revision", json_integer(stored->revision));
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        json_object_set(all, members[i], json_object_get(tenant->document, members[i]));
     }
-    apr_pool_create(&scratch, NULL);
-    int valid = CRYPTO_memcmp(seal_of(scratch, key, tenant, revision, count), seal,
-                              IDA_DIGEST_LEN * 2) == 0;
-    apr_pool_destroy(scratch);
-    return valid;
-}
-
-char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
-                      const ida_tenant *tenant, int64_t revision)
-{
-    return seal_of(pool, key, tenant, revision, SEALED);
-}
-
-int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
-                          int64_t revision, const char *seal)
-{
-    return is_seal(key, tenant, revision, seal, SEALED);
-}
-
-int ida_tenant_seal_before(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
-                           int64_t revision, const char *seal)
-{
-    return is_seal(key, tenant, revision, seal, SEALED_BEFORE);
+    const ida_bytes parts[] = {bytes_of("seal"), bytes_of(ida_json_sorted(pool, all))};
+    return same_mac(mac_text(pool, key, parts, 2), stored->seal);
 }
 
 char *ida_seal_key_name(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN])
@@ -91,6 +76,26 @@ char *ida_seal_key_name(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_L
     const ida_bytes parts[] = {{"name of the seal key", 20}};
     ida_hmac_sha256(key, IDA_SEAL_KEY_LEN, parts, 1, mac);
     return ida_hex(pool, mac, 8);
+}
+
+const char *ida_seal_statement(ida_ctx *c, const char *what, const char *id, const char *text)
+{
+    unsigned char key[IDA_SEAL_KEY_LEN];
+    const ida_bytes parts[] = {bytes_of("statement"), bytes_of(what), bytes_of(id), bytes_of(text)};
+    ida_ctx *own = ida_ctx_make(c->env, c->pool);
+    if (!c->env->seal_key || ida_seal_key_read(own, c->env->seal_key, key)) {
+        return NULL;
+    }
+    const char *proof = mac_text(c->pool, key, parts, sizeof parts / sizeof *parts);
+    OPENSSL_cleanse(key, sizeof key);
+    return proof;
+}
+
+int ida_seal_statement_holds(ida_ctx *c, const char *what, const char *id, const char *text,
+                             const char *proof)
+{
+    const char *right = ida_seal_statement(c, what, id, text);
+    return !c->env->seal_key || (right && same_mac(right, proof));
 }
 
 /* NULL when the file may be used, else why not. The permissions judged are those of the descriptor

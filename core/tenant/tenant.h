@@ -1,5 +1,5 @@
-/* The tenant document: parsing with every rule, merging with the document before it, sealing of
- * what the worker must be able to trust. Knows no store. */
+/* The tenant document: parsing with every rule, merging with the document before it, its seal.
+ * Knows no store. */
 #ifndef CORE_TENANT_TENANT_H
 #define CORE_TENANT_TENANT_H
 
@@ -55,18 +55,22 @@ ida_kind ida_tenant_load(ida_ctx *c, const char *canonical, ida_tenant **tenant)
  * Refusal names member and file. */
 ida_kind ida_tenant_files_check(ida_ctx *c, const ida_tenant *tenant);
 
-/* HMAC-SHA256 in hex over company ID, revision, `directories`, `workflows` and `notifications`.
- * Revision 0: as before seals had revisions. */
-char *ida_tenant_seal(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
-                      const ida_tenant *tenant, int64_t revision);
-/* 1 when the seal is right (constant time). */
-int ida_tenant_seal_valid(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
-                          int64_t revision, const char *seal);
+/* A document as the store has it. */
+typedef struct ida_stored_tenant {
+    const char *document, *seal; /* NULL: there is no such tenant */
+    int64_t revision;
+} ida_stored_tenant;
 
-/* The same for seals from before they covered role templates and the access catalog: for the one
- * time that they are made anew. */
-int ida_tenant_seal_before(const unsigned char key[IDA_SEAL_KEY_LEN], const ida_tenant *tenant,
-                           int64_t revision, const char *seal);
+/* The seal: HMAC-SHA256 in hex over company ID, revision and the document's text as it is stored.
+ */
+char *ida_seal_make(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const char *tenant,
+                    const ida_stored_tenant *stored);
+/* 1 when the stored seal is right (constant time). */
+int ida_seal_valid(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const char *tenant,
+                   const ida_stored_tenant *stored);
+/* The same of a seal from before it covered every member: for the one time that it is made anew. */
+int ida_seal_valid_before(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
+                          const ida_tenant *tenant, const ida_stored_tenant *stored);
 
 /* Reads the seal key file. Refuses one that others can read, or httpd's user. */
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN]);
@@ -82,15 +86,29 @@ ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t grou
  * httpd's user cannot write. */
 typedef enum ida_seal_state { IDA_SEAL_GOOD, IDA_SEAL_BROKEN, IDA_SEAL_OLDER } ida_seal_state;
 
-typedef struct ida_stored_tenant {
-    const char *document, *seal; /* NULL: there is no such tenant */
-    int64_t revision;
-} ida_stored_tenant;
-
 /* *why: a sentence for people, unless the state is good. Fails when key or revisions cannot be
  * read. */
-ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const ida_tenant *tenant,
+ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const char *tenant,
                         const ida_stored_tenant *stored, ida_seal_state *state, const char **why);
+
+/* IDA_OK for a document that is to be followed, whose revision is noted; else IDA_INTERNAL_ERROR
+ * with the reason "unsealed", which the log has been told. Costs a hash and two looks at files once
+ * the document was judged. */
+ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
+                         const ida_stored_tenant *stored);
+
+/* A number that is another one when judgements may have become untrue: a newer revision was seen by
+ * some process of this node, or the key is another one. What was made of a document that is
+ * followed is used again under the same number alone. 0: this process has no seal key. */
+int64_t ida_seal_epoch(ida_ctx *c);
+
+/* A proof under the seal key that a process which has it said `text` of `id`: whoever writes the
+ * store alone cannot make one. NULL: this process has no seal key (ida_env), or cannot read it.
+ * `what`: a word for the kind of statement. */
+const char *ida_seal_statement(ida_ctx *c, const char *what, const char *id, const char *text);
+/* 1 when the proof is right (constant time), or this process has no seal key to judge by. */
+int ida_seal_statement_holds(ida_ctx *c, const char *what, const char *id, const char *text,
+                             const char *proof);
 
 /* A name of the key that tells nothing of it; the store keeps that of the key that sealed last. */
 #define IDA_SEAL_KEY_SETTING "seal_key"

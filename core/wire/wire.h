@@ -56,7 +56,8 @@ typedef enum wire_told {
 typedef enum wire_setting {
     SETTING_PARENT, /* process */
     SETTING_STORE,
-    SETTING_UID, /* to become; absent: stays who it is */
+    SETTING_SEAL_KEY, /* file */
+    SETTING_UID,      /* to become; absent: stays who it is */
     SETTING_GID,
     SETTING_RATE_KEY, /* in force where a company has none of its own */
     SETTING_RATE_COMPANY,

@@ -148,7 +148,7 @@ sub company {
     my $used = data(administrator => '/overview')->{seats}{used};
     $stack->apply_tenant($stack->tenant_document(seatLimit => $used + 1));
     is(need('seatsLow')->{severity}, 'warning', 'few seats are left');
-    $stack->sql("INSERT INTO audit_check (tenant_id, verified_at, broken_at, reason) VALUES "
+    $stack->sql("INSERT INTO audit.verified (tenant_id, verified_at, broken_at, reason) VALUES "
         . "('nordic', 1795253400000, 4711, 'hash differs') ON CONFLICT (tenant_id) DO UPDATE SET "
         . "verified_at = 1795253400000, broken_at = 4711, reason = 'hash differs'");
     is_deeply(need('chainBroken')->{sample}, [{ reason => 'record 4711: hash differs' }],

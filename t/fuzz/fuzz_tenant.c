@@ -1,16 +1,17 @@
-/* Bytes as a tenant document: alone, and over one that stands. What is accepted loads again and
- * keeps its seal. */
+/* Bytes as a tenant document: alone, and over one that stands. What is accepted loads again as
+ * the same text, which is sealed. */
+#include <string.h>
+
 #include "core/base/json.h"
 #include "core/tenant/tenant.h"
 #include "t/fuzz/fuzz_copy.h"
 #include "t/fuzz/mutate.h"
 
-static void sound(ida_ctx *c, const ida_tenant *tenant, const char *canonical)
+static void sound(ida_ctx *c, const char *canonical)
 {
-    static const unsigned char key[IDA_SEAL_KEY_LEN] = {1};
     ida_tenant *again;
     FUZZ_HOLDS(ida_tenant_load(c, canonical, &again) == IDA_OK);
-    FUZZ_HOLDS(ida_tenant_seal_valid(key, again, 1, ida_tenant_seal(c->pool, key, tenant, 1)));
+    FUZZ_HOLDS(strcmp(ida_json_sorted(c->pool, again->document), canonical) == 0);
     FUZZ_HOLDS(again->id && again->upn_domain && again->email_domain && again->username_format &&
                again->has_directory[again->create_users_in]);
 }
@@ -34,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_told(c, kind);
         FUZZ_HOLDS(kind ? !tenant && !canonical : tenant && canonical);
         if (!kind) {
-            sound(c, tenant, canonical);
+            sound(c, canonical);
         }
     }
     return 0;

@@ -241,18 +241,18 @@ sub seal {
     (my $forged = $document) =~ s{ldaps://127\.0\.0\.1:\d+}{ldaps://127.0.0.1:$port}
         or die "no URL in $document";
     $forged =~ s/'/''/g;
+    my $id = queue('Forged');
     $stack->sql("UPDATE tenant SET document = '$forged', revision = revision + 1 WHERE id = "
         . "'nordic'");
     my $worker = $stack->new_worker;
-    $worker->expect_log(qr/IDA0301/, qr/IDA0314/);
-    my $id = queue('Forged');
+    $worker->expect_log(qr/IDA0150/, qr/IDA0314/, qr/IDA0603/);
     # Of a directory that the synchronisation found first, and holds, the task is not begun: the
     # answer tells the hold's reason.
     ok(within(sub { (state_of($id)->[2] // eval { $stack->task($id)->{error} }
         // '') =~ /not sealed/ }), 'the task waits and says that the settings are not sealed')
         or diag(explain(state_of($id)));
     is(state_of($id)->[1], 0, 'no try is counted');
-    ok($worker->log_gets(qr/IDA0301.*nordic/), 'the log tells the administrator');
+    ok($worker->log_gets(qr/IDA0150.*nordic/), 'the log tells the administrator');
     $trap->blocking(0);
     ok(!$trap->accept, 'nobody called the forged address');
     $stack->apply_tenant($stack->tenant_document);
@@ -339,12 +339,14 @@ sub replay {
     is(apply({ companyId => 'nordic', seatLimit => 78 })->{exit}, 0, 'a newer document');
     my ($worker, $id) = ($stack->new_worker, queue('Newer'));
     $stack->wait_task($id);
-    put_back(@old);
-    $worker->expect_log(qr/IDA0350/, qr/IDA0314/);
+    $worker->stop;
     $id = queue('Replayed');
+    put_back(@old);
+    $worker->start;
+    $worker->expect_log(qr/IDA0152/, qr/IDA0314/, qr/IDA0603/);
     ok(within(sub { ($stack->task($id)->{error} // q()) =~ /older \(revision $old[2]\)/ }),
         'the old one is not served, and the task says why') or diag(explain(state_of($id)));
-    ok($worker->log_gets(qr/IDA0350.*nordic.*older/), 'so does the log');
+    ok($worker->log_gets(qr/IDA0152.*nordic.*older/), 'so does the log');
     like($worker->run('--check', 'nordic')->{out}, qr/FAIL.*older/, '--check too');
     my $harmless = apply({ companyId => 'nordic', name => 'Nordic' });
     is($harmless->{exit}, 1, 'nothing is laid over it');
@@ -354,24 +356,31 @@ sub replay {
     $worker->stop;
 }
 
-# Seals of a version that knew no revisions are made anew by schema upgrade, once.
-sub sealed_before_revisions {
+# A seal of before it covered every member is made anew by schema upgrade, once: put back later, it
+# is that of an older document.
+sub sealed_before {
     my $key = "$stack->{base}/lib/" . ($stack->engine eq 'sqlite' ? 'idadmin.key' : 'seal.key');
-    my $document = json_data(stored()->[0]);
-    my $text = JSON::PP->new->canonical->utf8->encode({ companyId => 'nordic',
-        directories => $document->{directories} });
+    my ($document, $good, $revision) = @{ stored() };
+    my $parsed = json_data($document);
     chomp(my $digits = slurp($key));
-    my $seal = Digest::SHA::hmac_sha256_hex(join('', map { pack('Q>', length $_) . $_ } 'seal',
-        $text), pack 'H*', $digits);
-    my $revision = stored()->[2];
-    $stack->sql("UPDATE tenant SET seal = '$seal' WHERE id = 'nordic'");
+    my $before = sub {
+        my $text = JSON::PP->new->canonical->utf8->encode({ companyId => 'nordic',
+            revision => $_[0] + 0, directories => $parsed->{directories},
+            map { exists $parsed->{$_} ? ($_ => $parsed->{$_}) : () }
+                qw(workflows notifications roleTemplates accessCatalog) });
+        return Digest::SHA::hmac_sha256_hex(join('', map { pack('Q>', length $_) . $_ } 'seal',
+            $text), pack 'H*', $digits) };
+    put_back($document, $before->($revision), $revision);
     $stack->ctl_ok('schema', 'upgrade');
-    is(stored()->[1], $seal, 'not where a revision was seen');
-    unlink "$key.revisions" or die "$key.revisions: $!\n";
-    $stack->ctl_ok('schema', 'upgrade');
-    isnt(stored()->[1], $seal, 'where none was seen the seal is made anew');
+    isnt(stored()->[1], $before->($revision), 'the seal is made anew');
+    is(stored()->[2], $revision + 1, 'under a higher revision');
     is(apply({ companyId => 'nordic', seatLimit => 79 })->{exit}, 0, 'and holds');
-    is_deeply(json_data(slurp("$key.revisions")), { nordic => $revision + 1 },
+    my @now = @{ stored() };
+    put_back($document, $before->($revision), $revision);
+    $stack->ctl_ok('schema', 'upgrade');
+    is(stored()->[1], $before->($revision), 'not a second time');
+    put_back(@now);
+    is_deeply(json_data(slurp("$key.revisions")), { nordic => $now[2] },
         'the node knows the newest');
     if ($stack->engine ne 'sqlite') {    # whose files lie in the same directory
         unlink "$key.revisions";
@@ -428,7 +437,7 @@ on_one_engine {
     another_key();
     laundering();
     replay();
-    sealed_before_revisions();
+    sealed_before();
     manager_to_come();
     ends_between_steps();
     zone_rules_change();

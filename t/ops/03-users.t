@@ -50,10 +50,12 @@ subtest 'who can open what' => sub {
         'what the writer wrote the worker carries out');
     ok(within(sub { grep { ($_->{action} // '') eq 'user.create' } @{
         $stack->ctl_ok('audit', 'list', 'nordic', '--json') } }), 'and has in the audit');
+    ok(within(sub { -e "$lib/idadmin.key.audit.heads" }), 'which the verifier has looked at');
     my %expected = (                         # worker, httpd
         'idadmin.key'          => ['rdc',  ''],
         'idadmin.key.revisions' => ['rwdc', ''],
         'idadmin.key.audit'    => ['rdc', ''],
+        'idadmin.key.audit.heads' => ['rwdc', ''],
         'idadmin.key.signing'  => ['rdc', ''],
         map({ ("$_.db" => ['rwdc', 'r'], "$_.db-wal" => ['rwdc', 'r'], "$_.db-shm" => ['rwdc', 'r'],
         "$_.db.gate" => ['rwdc', '']) } qw(idadmin idadmin-cache idadmin-audit)),

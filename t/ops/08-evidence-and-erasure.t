@@ -155,7 +155,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'role_assignment person upn user_id assigned_by who',
     'task person who object_id upn mail display_name employee_id progress warnings error marker '
     . 'username change_by',
-    'task_payload payload', 'task_step detail', 'event error',
+    'task_payload payload', 'task_step detail', 'event error body',
     'event_delivery person object_id error',
     'user_lock person', 'workflow_run upn', 'workflow_run_action error',
     'cache.address address owner_id', 'cache.shared_address address owner_id',
@@ -176,11 +176,11 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'access_service tenant_id name group_name approvers',
     'api_key tenant_id username key_hash access_level label rate_limit allowed_from created_by'
         . ' scopes',
-    'audit_check tenant_id hash reason',
+    'audit_check tenant_id', 'audit.verified tenant_id hash reason',
     'audit_outbox rid tenant_id',
     'directory_check tenant_id directory worker lines',
     'directory_state tenant_id directory hold_reason sync_owner',
-    'event tenant_id id type task_id', 'event_counter tenant_id',
+    'event tenant_id id type task_id proof', 'event_counter tenant_id',
     'event_delivery tenant_id url', 'notification tenant_id url events owner',
     'idempotency tenant_id username method path request_hash location task_id',
     'reservation tenant_id task_id',

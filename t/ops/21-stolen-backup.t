@@ -116,5 +116,6 @@ for_each_stack {
     is($stack->wait_task($after->{json}{data}{taskId})->{state}, 'done',
         'with new keys work goes on');
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'under a whole chain');
+    $stack->worker->expect_log(qr/IDA0371/);    # events of before, told under the stolen key
 };
 done_testing();

@@ -127,6 +127,7 @@ sub without_root {
     my $spool = Idadmin::Test::make_layout(spool => "$stack->{base}/spool-alone");
     for my $mode ('-DFOREGROUND', '-X') {
         my $httpd = Idadmin::Test::Httpd->new(store => $stack->store, spool => $spool,
+            $stack->{seal_key} ? (seal_key => $stack->{seal_key}) : (),
             user => Idadmin::Test::runtime_user(), mode => $mode, children => 2);
         my %by = (client => $httpd->client);
         is(hire('Alone' . ++our $alone, %by)->{status}, 200, "$mode: a write");

@@ -42,7 +42,7 @@ __attribute__((unused)) static ida_tenant *tenant_of(store *s, const char *id)
 {
     ida_tenant *t = NULL;
     ida_ctx *c = fresh();
-    must(store_tenant_get(s, c, id, &t, NULL, NULL), c, "tenant");
+    must(store_tenant_get(s, c, id, &t, NULL), c, "tenant");
     return t;
 }
 

@@ -57,9 +57,8 @@ static session *start_worker(ida_directory_kind kind)
     s->kind = kind;
     s->ops = &model_ops;
     s->dir = (directory *)accounts;
-    const char *seal;
     ida_ctx *lasting = ida_ctx_make(&env, life_pool);
-    if (store_tenant_get(main_store, lasting, company, &s->tenant, &seal, &s->revision)) {
+    if (store_tenant_get(main_store, lasting, company, &s->tenant, &s->revision)) {
         complain("no tenant: %s", lasting->message);
     }
     rn.sessions.first = s;

@@ -9,7 +9,7 @@ static answer request_once(const char *method, const char *uri, const char *quer
 {
     ida_tenant *tenant;
     ida_ctx *c = ctx();
-    if (store_tenant_get(main_store, c, company, &tenant, NULL, NULL)) {
+    if (store_tenant_get(main_store, c, company, &tenant, NULL)) {
         complain("tenant: %s", c->message);
         return (answer){0};
     }

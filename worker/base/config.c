@@ -292,7 +292,8 @@ static char *default_spool(apr_pool_t *pool, const char *dsn)
 ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
                             const worker_option *options, worker_config *config)
 {
-    *config = (worker_config){.threads = 4,
+    *config = (worker_config){.audit_syslog = WORKER_SYSLOG_WHERE_HEARD,
+                              .threads = 4,
                               .stop_timeout = 30000,
                               .log_level = "info",
                               .web_user = "www-data",

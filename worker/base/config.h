@@ -12,8 +12,10 @@ typedef struct worker_config {
     /* Files of the audit: its keys, the key that signs checkpoints. */
     const char *audit_key, *audit_signing_key;
     const char *audit_checkpoints; /* file that checkpoints are appended to; NULL: none */
-    int audit_syslog;              /* 1: they go to the system's log, too */
-    const char *audit_webhook;     /* URL that is called with each; NULL: none */
+    /* They go to the system's log too: 1 always, which fails where none listens; 0 never. */
+    int audit_syslog;
+#define WORKER_SYSLOG_WHERE_HEARD 2 /* the default: where one listens */
+    const char *audit_webhook;      /* URL that is called with each; NULL: none */
     const char *audit_webhook_secret_file, *audit_webhook_ca_file;
     int threads;          /* 1-64 */
     int64_t stop_timeout; /* ms */

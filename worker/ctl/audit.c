@@ -212,14 +212,25 @@ const ctl_command ctl_audit_commands[] = {
      "ID",
      1,
      1,
-     "Check that the chain of a tenant's audit records is whole.",
-     "Says what was done to the first record that does not fit. Checkpoints that left the machine "
-     "also show what somebody with the worker's keys, or with an older copy of the store, did.",
+     "Check that the chain of a tenant's audit records is whole, and what is beside it.",
+     "Says what was done to the first record that does not fit, and names API keys and tasks that "
+     "no record made. Checkpoints that left the machine also show what somebody with the worker's "
+     "keys, or with an older copy of store and keys, did.",
      {{"checkpoints", "FILE", "also hold it against these checkpoints"},
       {"key", "PUB",
        "the public key that they are signed by, or a file of it; default this node's"},
       {NULL, NULL, NULL}},
      ctl_chain_verify},
+    {"audit",
+     "accept",
+     "ID",
+     1,
+     1,
+     "Take a tenant's chain as it is for the one that this machine verified, as after a restore.",
+     "Until then a chain that is older than what was verified here counts as broken. One that is "
+     "broken in itself stays so. The audit log records it.",
+     {{NULL, NULL, NULL}},
+     ctl_chain_accept},
     {"audit",
      "checkpoints",
      "ID",

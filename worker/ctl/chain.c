@@ -1,5 +1,5 @@
-/* idadminctl audit verify, checkpoints, public-key, rotate-key. How a chain is judged is the
- * store's. */
+/* idadminctl audit verify, accept, checkpoints, public-key, rotate-key. How a chain is judged is
+ * the store's. */
 #include "worker/ctl/chain.h"
 
 #include <apr_tables.h>
@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/audit/anchor.h"
 #include "core/audit/chain.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
+#include "core/queue/origin.h"
 #include "core/store/audit.h"
+#include "core/store/chain_check.h"
 #include "core/store/chain_key.h"
 #include "core/store/checkpoint.h"
 #include "worker/checkpoint.h"
@@ -49,8 +52,9 @@ static void fault(evidence *e, int64_t number, const char *reason)
 
 static void add_mark(ctl_call *ctl, evidence *e, const audit_checkpoint *p)
 {
-    *(store_chain_mark *)apr_array_push(
-        e->marks) = (store_chain_mark){p->number, p->hash, ida_utc_text(ctl->pool, p->at)};
+    *(store_chain_mark *)apr_array_push(e->marks) = (store_chain_mark){
+        p->number, p->hash,
+        ida_printf(ctl->pool, "the checkpoint of %s", ida_utc_text(ctl->pool, p->at))};
 }
 
 /* The public key: as 64 hexadecimal digits, in a file, or this node's. */
@@ -196,38 +200,177 @@ static ida_kind gather(ctl_call *ctl, store *s, evidence *e)
     return kind;
 }
 
+/* --- verifying --- */
+
+typedef struct verdict {
+    int64_t broken;
+    const char *reason;
+    const audit_anchor *anchor;
+    store_origins strays;
+} verdict;
+
+static json_t *strays_json(const store_origins *strays)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < strays->strays->nelts; i++) {
+        const store_stray *stray = &((const store_stray *)strays->strays->elts)[i];
+        json_t *row = json_object();
+        ida_json_put(row, "what", stray->what);
+        ida_json_put(row, "name", stray->name);
+        ida_json_put(row, "reason", stray->how);
+        ida_json_put_time(row, "createdAt", stray->at);
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+static json_t *verdict_json(const verdict *v, int64_t records, int checkpoints)
+{
+    json_t *document = json_pack(
+        "{s:b, s:I, s:i, s:o, s:o, s:b, s:I, s:I, s:o}", "whole", v->broken == 0, "records",
+        (json_int_t)records, "checkpoints", checkpoints, "brokenAt",
+        v->broken ? json_integer(v->broken) : json_null(), "strays", strays_json(&v->strays),
+        "moreStrays", v->strays.more, "fromBefore", (json_int_t)v->strays.before, "recordsErased",
+        (json_int_t)v->strays.erased, "anchor",
+        v->anchor ? json_pack("{s:I, s:I}", "number", (json_int_t)v->anchor->number, "foot",
+                              (json_int_t)v->anchor->foot)
+                  : json_null());
+    ida_json_put(document, "reason", v->reason);
+    return document;
+}
+
+static void say_whole(ctl_call *ctl, const verdict *v, int64_t records)
+{
+    const char *tenant = ctl->arguments[0];
+    ctl_say(ctl, "The chain of %s is whole: %lld records.", tenant, (long long)records);
+    if (v->anchor) {
+        ctl_say(ctl, "It holds what was verified on this machine, up to record %lld.",
+                (long long)v->anchor->number);
+    } else {
+        ctl_say(ctl, "There is no anchor on this machine: a chain that was deleted or put back as "
+                     "it was earlier would not show.");
+    }
+    if (v->strays.before) {
+        ctl_say(ctl, "%lld keys and tasks without a record are from before what is kept.",
+                (long long)v->strays.before);
+    }
+}
+
+static int complain(ctl_call *ctl, const verdict *v)
+{
+    if (v->broken) {
+        fprintf(stderr, "idadminctl: the chain of %s is broken at record %lld: %s\n",
+                ctl->arguments[0], (long long)v->broken, v->reason);
+    }
+    for (int i = 0; i < v->strays.strays->nelts; i++) {
+        const store_stray *stray = &((const store_stray *)v->strays.strays->elts)[i];
+        fprintf(stderr, "idadminctl: the %s %s of %s: %s\n", stray->what, stray->name,
+                ctl->arguments[0], stray->how);
+    }
+    if (v->strays.more) {
+        fputs("idadminctl: there are more of these\n", stderr);
+    }
+    return v->broken || v->strays.strays->nelts ? CTL_FAILED : CTL_DONE;
+}
+
 int ctl_chain_verify(ctl_call *ctl)
 {
     store *s = ctl_store(ctl, DB_REQUEST);
-    int64_t broken = 0, count = 0;
+    const char *tenant = ctl->arguments[0];
+    int there;
     evidence e = {.broken = 0};
-    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
+    verdict v = {.strays = store_origins_make(ctl->pool, 0, NULL)};
+    store_chain_walk w = {.to = 0};
+    ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
     kind = kind ? kind : gather(ctl, s, &e);
+    kind = kind ? kind : audit_anchor_read(ctl->c, s->audit_key, tenant, &v.anchor, &there);
     if (!kind) {
-        kind = store_audit_verify_marks(s, ctl->c, ctl->arguments[0],
-                                        (const store_chain_mark *)e.marks->elts, e.marks->nelts,
-                                        &broken, &count);
+        w.anchor = v.anchor;
+        w.marks = (const store_chain_mark *)e.marks->elts;
+        w.mark_count = e.marks->nelts;
+        kind = store_audit_walk_all(s, ctl->c, tenant, &w);
+    }
+    v.broken = w.broken ? w.broken : e.broken;
+    v.reason = w.broken ? w.reason : e.reason;
+    if (!kind && !v.broken) {
+        v.strays = store_origins_make(ctl->pool,
+                                      v.anchor && v.anchor->since > w.since ? v.anchor->since
+                                                                            : w.since,
+                                      v.anchor ? v.anchor->known : NULL);
+        kind = store_origins_of_keys(s, ctl->c, tenant, &v.strays);
+        kind = kind ? kind : queue_origins(s, ctl->c, tenant, &v.strays);
+        kind = kind ? kind
+                    : queue_origins_of_runs(s, ctl->c, tenant, w.foot, w.to,
+                                            v.anchor ? v.anchor->number : w.to, &v.strays);
     }
     if (kind) {
         return ctl_result(ctl, kind);
     }
-    const char *reason = broken ? ctl->c->message : e.reason;
-    broken = broken ? broken : e.broken;
-    json_t *document = json_pack("{s:b, s:I, s:i, s:o}", "whole", broken == 0, "records",
-                                 (json_int_t)count, "checkpoints", e.marks->nelts, "brokenAt",
-                                 broken ? json_integer(broken) : json_null());
-    ida_json_put(document, "reason", reason);
-    if (!ctl_json(ctl, document) && !broken) {
-        ctl_say(ctl, "The chain of %s is whole: %lld records.", ctl->arguments[0],
-                (long long)count);
+    json_t *document = verdict_json(&v, w.walked, e.marks->nelts);
+    if (!ctl_json(ctl, document) && !v.broken) {
+        say_whole(ctl, &v, w.walked);
     }
     json_decref(document);
-    if (broken) {
-        fprintf(stderr, "idadminctl: the chain of %s is broken at record %lld: %s\n",
-                ctl->arguments[0], (long long)broken, reason);
-        return CTL_FAILED;
+    return complain(ctl, &v);
+}
+
+/* --- a chain that was put back by an administrator --- */
+
+typedef struct accept_work {
+    ctl_call *ctl;
+    const audit_anchor *from, *to;
+} accept_work;
+
+static ida_kind accept_in(store *s, ida_ctx *c, void *baton)
+{
+    const accept_work *work = baton;
+    const char *tenant = work->ctl->arguments[0];
+    audit_record *record = ctl_audit(work->ctl, tenant, "audit.accept", tenant);
+    record->parameters = ida_json_text(
+        c->pool, ida_json_keep(c->pool, json_pack("{s:I, s:I}", "verifiedBefore",
+                                                  (json_int_t)work->from->number, "accepted",
+                                                  (json_int_t)work->to->number)));
+    ida_kind kind = store_audit_add(s, c, record);
+    return kind ? kind : store_chain_check_request(s, c, tenant);
+}
+
+int ctl_chain_accept(ctl_call *ctl)
+{
+    store *s = ctl_store(ctl, DB_REQUEST);
+    const char *tenant = ctl->arguments[0];
+    const audit_anchor *from = NULL;
+    int there;
+    store_chain_walk w = {.to = 0};
+    ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
+    kind = kind ? kind : audit_anchor_read(ctl->c, s->audit_key, tenant, &from, &there);
+    if (!kind && !from) {
+        kind = ida_fail(ctl->c, IDA_NOT_FOUND,
+                        "There is no anchor of %s on this machine: the worker makes it, there is "
+                        "nothing to accept.",
+                        tenant);
     }
-    return CTL_DONE;
+    kind = kind ? kind : store_audit_walk_all(s, ctl->c, tenant, &w);
+    if (!kind && w.broken) {
+        kind = ida_fail(ctl->c, IDA_CONFLICT,
+                        "The chain of %s is broken in itself at record %lld, which nothing mends: "
+                        "%s",
+                        tenant, (long long)w.broken, w.reason);
+    }
+    const audit_anchor to = {w.to, w.foot, *w.hash ? w.hash : audit_genesis, ida_now(&ctl->env),
+                             NULL};
+    accept_work work = {ctl, from, &to};
+    kind = kind ? kind : store_transaction(s, ctl->c, accept_in, &work);
+    kind = kind ? kind : audit_anchor_move(ctl->c, s->audit_key, tenant, from, &to);
+    if (!kind) {
+        json_t *document = json_pack("{s:s, s:I, s:I}", "companyId", tenant, "verifiedBefore",
+                                     (json_int_t)from->number, "accepted", (json_int_t)to.number);
+        if (!ctl_json(ctl, document)) {
+            ctl_say(ctl, "The chain of %s is taken as it is, up to record %lld.", tenant,
+                    (long long)to.number);
+        }
+        json_decref(document);
+    }
+    return ctl_result(ctl, kind);
 }
 
 int ctl_chain_checkpoints(ctl_call *ctl)

@@ -5,6 +5,7 @@
 #include "worker/ctl/ctl.h"
 
 int ctl_chain_verify(ctl_call *ctl);
+int ctl_chain_accept(ctl_call *ctl);
 int ctl_chain_checkpoints(ctl_call *ctl);
 int ctl_chain_public_key(ctl_call *ctl);
 int ctl_chain_rotate_key(ctl_call *ctl);

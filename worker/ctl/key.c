@@ -25,6 +25,7 @@ static ida_kind audited(store *s, ida_ctx *c, const key_work *work, const char *
     audit_record *record = ctl_audit(work->ctl, work->principal.company, action,
                                      work->principal.username);
     record->parameters = work->parameters;
+    record->detail = work->key ? store_key_mark(c->pool, &work->principal, work->key) : NULL;
     return store_audit_add(s, c, record);
 }
 
@@ -65,7 +66,8 @@ static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_wor
     ida_tenant *tenant;
     ida_principal *p = &work->principal;
     ida_kind kind = ctl_tenant_exists(ctl, s, p->company);
-    kind = kind ? kind : store_tenant_get(s, ctl->c, p->company, &tenant, NULL, NULL);
+    ctl->env.seal_key = ctl->config.seal_key;
+    kind = kind ? kind : store_tenant_get(s, ctl->c, p->company, &tenant, NULL);
     kind = kind ? kind : ida_new_key_check(ctl->c, tenant, given, &as, p);
     kind = kind ? kind : ida_faults_raise(ctl->c);
     if (!kind) {

@@ -44,8 +44,7 @@ static ida_kind owner_of(ctl_call *ctl, uid_t *owner, gid_t *group)
 typedef struct sealing {
     ctl_call *ctl;
     const ida_tenant *tenant;
-    ida_stored_tenant stored; /* as it is to be */
-    int64_t before;           /* its revision as it is */
+    ida_stored_tenant before, after;
 } sealing;
 
 static ida_kind put_sealed(store *s, ida_ctx *c, void *baton)
@@ -54,46 +53,42 @@ static ida_kind put_sealed(store *s, ida_ctx *c, void *baton)
     ida_stored_tenant now;
     ida_kind kind = store_tenant_lock(s, c, w->tenant->id);
     kind = kind ? kind : store_tenant_document(s, c, w->tenant->id, &now);
-    if (kind || strcmp(now.document, w->stored.document) != 0 || now.revision != w->before) {
+    if (kind || strcmp(now.document, w->before.document) != 0 ||
+        now.revision != w->before.revision) {
         return kind; /* somebody applied a document meanwhile, and sealed it */
     }
-    kind = store_tenant_put(s, c, w->tenant, &w->stored);
+    kind = store_tenant_put(s, c, w->tenant, &w->after);
     return kind ? kind
                 : store_audit_add(s, c,
                                   ctl_audit(w->ctl, w->tenant->id, "tenant.seal", w->tenant->id));
 }
 
-/* This node begins to know each tenant's revision. What is not sealed stays as it is: tenant apply
- * is for that. */
+/* A seal from before it covered every member is made anew once: under a higher revision, so that
+ * the document with its old seal is an older one from then on. What is not sealed stays as it is,
+ * tenant apply is for that. */
 static ida_kind seal_tenant(ctl_call *ctl, store *s, const char *id, const unsigned char *key)
 {
     ida_ctx *c = ctl->c;
     ida_tenant *tenant;
-    ida_seal_state state;
-    const char *why;
     int64_t seen;
     sealing work = {.ctl = ctl};
-    ida_kind kind = store_tenant_document(s, c, id, &work.stored);
-    if (!kind && ida_tenant_load(c, work.stored.document, &tenant) != IDA_OK) {
+    ida_kind kind = store_tenant_document(s, c, id, &work.before);
+    kind = kind ? kind : ida_seal_seen(c, ctl->config.seal_key, id, &seen);
+    if (!kind && ida_tenant_load(c, work.before.document, &tenant) != IDA_OK) {
         ida_ctx_clear(c);
         return IDA_OK;
     }
-    kind = kind ? kind
-                : ida_seal_judge(c, ctl->config.seal_key, tenant, &work.stored, &state, &why);
-    kind = kind ? kind : ida_seal_seen(c, ctl->config.seal_key, id, &seen);
-    work.before = work.stored.revision;
-    /* A seal from before seals had revisions is made anew as long as the node knows none of that
-     * tenant. */
-    if (!kind && state == IDA_SEAL_BROKEN && !seen &&
-        ida_tenant_seal_before(key, tenant, 0, work.stored.seal)) {
-        state = IDA_SEAL_GOOD;
+    work.after = work.before;
+    if (!kind && work.before.revision >= seen && strcmp(tenant->id, id) == 0 &&
+        ida_seal_valid_before(ctl->pool, key, tenant, &work.before)) {
         work.tenant = tenant;
-        work.stored.seal = ida_tenant_seal(ctl->pool, key, tenant, work.stored.revision);
+        work.after.revision++;
+        work.after.seal = ida_seal_make(ctl->pool, key, id, &work.after);
         kind = store_transaction(s, c, put_sealed, &work);
     }
-    return kind || state != IDA_SEAL_GOOD
+    return kind || !ida_seal_valid(ctl->pool, key, id, &work.after)
                ? kind
-               : ida_seal_note(c, ctl->config.seal_key, id, work.stored.revision);
+               : ida_seal_note(c, ctl->config.seal_key, id, work.after.revision);
 }
 
 static ida_kind seal_tenants(ctl_call *ctl, const unsigned char *key)

@@ -73,7 +73,7 @@ static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant,
 static ida_kind directories_json(ctl_call *ctl, store *s, const char *id, json_t *out)
 {
     ida_tenant *tenant;
-    ida_kind kind = store_tenant_get(s, ctl->c, id, &tenant, NULL, NULL);
+    ida_kind kind = store_tenant_get(s, ctl->c, id, &tenant, NULL);
     if (kind && kind != IDA_SERVICE_UNAVAILABLE) {
         json_t *row = json_pack("{s:s}", "companyId", id);
         ida_json_put_or_null(row, "problem", ctl->c->message);

@@ -51,7 +51,7 @@ ida_kind ctl_sync_request(ctl_call *ctl, store *s, const char *tenant, sync_requ
 {
     ida_tenant *parsed;
     ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
-    kind = kind ? kind : store_tenant_get(s, ctl->c, tenant, &parsed, NULL, NULL);
+    kind = kind ? kind : store_tenant_get(s, ctl->c, tenant, &parsed, NULL);
     if (kind) {
         return kind;
     }

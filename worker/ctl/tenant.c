@@ -130,14 +130,13 @@ static ida_kind judge(ctl_call *ctl, apply_work *work, store *s, const char *id)
     if (!work->before.document) {
         return IDA_OK;
     }
-    ida_kind kind = store_tenant_get(s, c, id, &stored, NULL, NULL);
+    ida_kind kind = store_tenant_get(s, c, id, &stored, NULL);
     if (kind == IDA_INTERNAL_ERROR) {
         work->distrust = c->message;
         ida_ctx_clear(c);
         return IDA_OK;
     }
-    kind = kind ? kind
-                : ida_seal_judge(c, ctl->config.seal_key, stored, &work->before, &state, &why);
+    kind = kind ? kind : ida_seal_judge(c, ctl->config.seal_key, id, &work->before, &state, &why);
     if (!kind && state != IDA_SEAL_GOOD) {
         work->distrust = why;
     }
@@ -189,7 +188,7 @@ static ida_kind seal(ctl_call *ctl, apply_work *work)
                          ? before
                          : seen; /* a stored number may be as forged as the rest */
     work->after.revision = same ? before : newest + 1;
-    work->after.seal = ida_tenant_seal(ctl->pool, key, work->tenant, work->after.revision);
+    work->after.seal = ida_seal_make(ctl->pool, key, work->tenant->id, &work->after);
     work->key_name = ida_seal_key_name(ctl->pool, key);
     OPENSSL_cleanse(key, sizeof key);
     return IDA_OK;

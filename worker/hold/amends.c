@@ -65,8 +65,7 @@ static void look_at(worker *w, store *main, apr_pool_t *pool, const wanted *of)
     ida_tenant *tenant;
     int64_t revision;
     int was_held = 0;
-    const char *path = store_tenant_get(main, worker_ctx(w, pool), of->tenant, &tenant, NULL,
-                                        &revision)
+    const char *path = store_tenant_get(main, worker_ctx(w, pool), of->tenant, &tenant, &revision)
                            ? NULL
                            : changed_file(tenant->directory[of->directory], of->since);
     if (path &&

@@ -35,7 +35,6 @@ void worker_settings(worker *w, apr_pool_t *pool, worker_config *out)
     pthread_mutex_lock(&w->lock);
     *out = w->settings;
     out->spool = apr_pstrdup(pool, out->spool);
-    out->seal_key = apr_pstrdup(pool, out->seal_key);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -46,6 +45,7 @@ void worker_settings_set(worker *w, const worker_config *config)
     worker_config next = *config;
     next.store = w->config.store;
     next.threads = w->config.threads;
+    next.seal_key = w->config.seal_key;
     next.audit_key = w->config.audit_key;
     next.audit_signing_key = w->config.audit_signing_key;
     pthread_mutex_lock(&w->lock);

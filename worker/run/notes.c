@@ -18,6 +18,9 @@ audit_record *run_audit(run *r, ida_ctx *c, const char *action, const char *outc
     json_t *parameters = ida_json_keep(c->pool,
                                        json_pack("{s:s, s:s}", "taskId", r->task->id, "type",
                                                  ida_task_type_text(r->task->type)));
+    if (r->own.session) { /* the document that the run follows */
+        json_object_set_new(parameters, "revision", json_integer(r->own.session->revision));
+    }
     if (r->step.name) {
         ida_json_put(parameters, "step", run_shown(r));
         ida_json_put(parameters, "outcome", ida_outcome_text(r->step.outcome));

@@ -1,5 +1,4 @@
-/* Owns when a directory session is made, used again and closed, and that only sealed settings are
- * ever used. Knows no task. */
+/* Owns when a directory session is made, used again and closed. Knows no task. */
 #include "worker/run/session.h"
 
 #include <apr_strings.h>
@@ -58,35 +57,6 @@ static void tidy(session_cache *cache)
     }
 }
 
-const char *run_seal_fault(worker *w, apr_pool_t *pool, const ida_tenant *tenant, const char *seal,
-                           int64_t revision)
-{
-    worker_config config;
-    ida_seal_state state;
-    const char *why;
-    const ida_stored_tenant stored = {.seal = seal ? seal : "", .revision = revision};
-    worker_settings(w, pool, &config);
-    ida_ctx *c = worker_ctx(w, pool);
-    ida_kind kind = ida_seal_judge(c, config.seal_key, tenant, &stored, &state, &why);
-    if (!kind && state == IDA_SEAL_GOOD) {
-        kind = ida_seal_note(c, config.seal_key, tenant->id, revision);
-    }
-    if (kind) {
-        return ida_printf(pool, "The tenant's seal cannot be judged: %s", c->message);
-    }
-    if (state == IDA_SEAL_GOOD) {
-        return NULL;
-    }
-    ida_log(&w->env, IDA_LOG_ERROR, state == IDA_SEAL_OLDER ? "IDA0350" : "IDA0301",
-            "tenant %s is not served: %s; find out who did it, then run idadminctl tenant apply "
-            "with the full document",
-            tenant->id, why);
-    return ida_printf(pool,
-                      "The tenant is not served: %s. Find out who did it, then run idadminctl "
-                      "tenant apply with the full document.",
-                      why);
-}
-
 static session *known(session_cache *cache, const char *tenant, ida_directory_kind kind)
 {
     for (session *s = cache->first; s; s = s->next) {
@@ -98,10 +68,14 @@ static session *known(session_cache *cache, const char *tenant, ida_directory_ki
 }
 
 static directory_class load(session_cache *cache, store *main, session *s, const char *tenant,
-                            const char **seal, directory_error *e)
+                            directory_error *e)
 {
     ida_ctx *c = worker_ctx(cache->w, s->pool);
-    ida_kind kind = store_tenant_get(main, c, tenant, &s->tenant, seal, &s->revision);
+    s->epoch = ida_seal_epoch(c);
+    ida_kind kind = store_tenant_get(main, c, tenant, &s->tenant, &s->revision);
+    if (kind && c->reason) { /* not to be followed, which waits for a person */
+        return refuse(e, DIRECTORY_CONFIG, c->message);
+    }
     if (kind) {
         return refuse(e, DIRECTORY_LOCAL,
                       ida_printf(s->pool, "The tenant's document cannot be read: %s",
@@ -129,8 +103,7 @@ directory_class run_session_renew(session_cache *cache, session *s, directory_er
     return class;
 }
 
-static directory_class open_session(session_cache *cache, session *s, const char *seal,
-                                    directory_error *e)
+static directory_class open_session(session_cache *cache, session *s, directory_error *e)
 {
     s->ops = directory_ops_for(s->kind);
     if (!s->tenant->has_directory[s->kind]) {
@@ -145,8 +118,7 @@ static directory_class open_session(session_cache *cache, session *s, const char
                        "This version of idadmin-worker has no connector for the directory %s.",
                        ida_directory_name(s->kind)));
     }
-    const char *fault = run_seal_fault(cache->w, s->pool, s->tenant, seal, s->revision);
-    return fault ? refuse(e, DIRECTORY_CONFIG, fault) : run_session_renew(cache, s, e);
+    return run_session_renew(cache, s, e);
 }
 
 static directory_class taken(session_cache *cache, session *s, session **out)
@@ -156,12 +128,24 @@ static directory_class taken(session_cache *cache, session *s, session **out)
     return DIRECTORY_OK;
 }
 
-/* The document is read and parsed only when it is another one. */
-static int stands(session_cache *cache, store *main, apr_pool_t *pool, const session *s)
+/* The document is read and parsed only when it is another one, or may not be followed any more. */
+static int stands(session_cache *cache, store *main, apr_pool_t *pool, session *s)
 {
     int64_t revision;
-    return !store_tenant_revision(main, worker_ctx(cache->w, pool), s->tenant_id, &revision) &&
-           revision == s->revision;
+    ida_tenant *tenant;
+    ida_ctx *c = worker_ctx(cache->w, pool);
+    if (store_tenant_revision(main, c, s->tenant_id, &revision) || revision != s->revision) {
+        return 0;
+    }
+    int64_t epoch = ida_seal_epoch(c);
+    if (epoch != s->epoch) {
+        if (store_tenant_get(main, c, s->tenant_id, &tenant, &revision) ||
+            revision != s->revision) {
+            return 0;
+        }
+        s->epoch = epoch;
+    }
+    return 1;
 }
 
 directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *pool,
@@ -169,7 +153,6 @@ directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *p
                                 directory_error *e)
 {
     apr_pool_t *fresh;
-    const char *seal;
     *out = NULL;
     *e = (directory_error){.class = DIRECTORY_OK};
     tidy(cache);
@@ -182,12 +165,12 @@ directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *p
     s->pool = fresh;
     s->kind = kind;
     snprintf(s->tenant_id, sizeof s->tenant_id, "%s", tenant);
-    directory_class class = load(cache, main, s, tenant, &seal, e);
+    directory_class class = load(cache, main, s, tenant, e);
     if (class == DIRECTORY_OK) {
         if (old) {
             drop(cache, old);
         }
-        class = open_session(cache, s, seal, e);
+        class = open_session(cache, s, e);
     }
     if (class != DIRECTORY_OK) {
         e->message = apr_pstrdup(pool, e->message); /* survives the pool it was made in */

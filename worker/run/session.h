@@ -10,8 +10,8 @@ typedef struct session {
     apr_pool_t *pool, *dir_pool; /* dir_pool: of the present connection */
     char tenant_id[72];
     ida_directory_kind kind;
-    int64_t revision, used_at; /* monotonic ms */
-    ida_tenant *tenant;        /* as sealed; lives as long as the session */
+    int64_t revision, epoch, used_at; /* monotonic ms; epoch: ida_seal_epoch */
+    ida_tenant *tenant;               /* as sealed; lives as long as the session */
     const directory_ops *ops;
     directory *dir;
 } session;
@@ -34,10 +34,5 @@ directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *p
 directory_class run_session_renew(session_cache *cache, session *s, directory_error *e);
 
 void run_session_close_all(session_cache *cache);
-
-/* Why a tenant document as the store has it must not be acted upon (it was logged), in `pool`;
- * NULL: it is sealed, and the newest. */
-const char *run_seal_fault(worker *w, apr_pool_t *pool, const ida_tenant *tenant, const char *seal,
-                           int64_t revision);
 
 #endif

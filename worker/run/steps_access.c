@@ -433,7 +433,7 @@ static ida_kind order_elsewhere(store *s, ida_ctx *c, run *r, assigning *a, int 
         a->before = 1;
         return IDA_OK;
     }
-    kind = kind ? kind : store_tenant_get(s, c, r->task->tenant, &tenant, NULL, NULL);
+    kind = kind ? kind : store_tenant_get(s, c, r->task->tenant, &tenant, NULL);
     if (kind) {
         return kind;
     }
@@ -481,9 +481,10 @@ static ida_kind do_assign(run *r, store *s, ida_ctx *c, void *baton)
         return kind; /* a repetition: all was ordered before */
     }
     audit_record *record = run_audit(r, c, "role.assign", "ok", NULL);
-    record->parameters = ida_json_text(
-        c->pool, ida_json_keep(c->pool, json_pack("{s:s, s:s}", "roleTemplate", a->template->name,
-                                                  "taskId", r->task->id)));
+    json_t *parameters = ida_json_keep(
+        c->pool, json_pack("{s:s, s:s}", "roleTemplate", a->template->name, "taskId", r->task->id));
+    ida_json_put(parameters, "queued", a->elsewhere);
+    record->parameters = ida_json_text(c->pool, parameters);
     return store_audit_add(s, c, record);
 }
 

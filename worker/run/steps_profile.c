@@ -162,10 +162,14 @@ static step_end manager_comes_later(run *r, const manager_call *call, const ida_
     step_says(r, IDA_STEP_SKIPPED, "The manager %s is created at %s; task %s sets it then.",
               call->upn, day, task->id);
     r->step.at = ida_now(&r->w->env);
+    audit_record *record = run_audit(r, c, "task.step", "ok", r->step.detail);
+    json_t *parameters = ida_json_load(r->pool, record->parameters);
+    ida_json_put(parameters, "queued", task->id);
+    record->parameters = ida_json_text(r->pool, parameters);
     later_manager later = {.task = task,
                            .step = &r->step,
                            .progress = ida_json_text(r->pool, r->progress),
-                           .audit = run_audit(r, c, "task.step", "ok", r->step.detail)};
+                           .audit = record};
     step_end end = run_store(r, write_later, &later);
     r->recorded = end == STEP_ON;
     if (end == STEP_ON) {

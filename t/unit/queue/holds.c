@@ -167,12 +167,13 @@ static void test_one_person(void)
     ok(many < 60 * few, "a look costs %.2f ms behind 4,000, %.2f ms behind 200", many, few);
 }
 
+#define STARTS "SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake' AND rid LIKE 'start-%'"
+
 static void test_brake(void)
 {
     drain();
     ida_task *stopped[4];
     int braked, started = 0, held = 0;
-    int64_t count = 0;
     for (int i = 0; i < 6; i++) {
         add_task(s, "brake", IDA_USER_DELETE, apr_psprintf(pool, "leaver%d@corp.example", i),
                  due + i);
@@ -191,11 +192,11 @@ static void test_brake(void)
     ida_task *t = get_task(s, stopped[0]);
     ok(t->state == IDA_ATTENTION && !t->started_at && t->error && strstr(t->error, "brake"),
        "the others wait for attention and say why");
-    is_int(ask("SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake'"), 4,
-           "each is audited");
+    is_int(ask("SELECT count(*) FROM audit_outbox WHERE tenant_id = 'brake' AND rid NOT LIKE "
+               "'start-%'"),
+           4, "each is audited");
+    is_int(ask(STARTS), 2, "and the beginning of the others");
     is_int(ask("SELECT count(*) FROM user_lock WHERE tenant_id = 'brake'"), 2, "and locks nobody");
-    queue_task_disablings_started(s, fresh(), "brake", due + 20, &count);
-    is_int(count, 2, "started within the hour");
     c = fresh();
     is_int(queue_task_release(s, c, "brake", t->id, t->username), IDA_FORBIDDEN,
            "who asked cannot release");
@@ -208,8 +209,9 @@ static void test_brake(void)
     is_int(queue_task_release(s, fresh(), "brake", t->id, NULL), IDA_OK, "released by a person");
     t = claim_at(s, "w", test_now_ms + 10, &braked);
     ok(t && !braked && t->released && !strcmp(t->id, stopped[0]->id), "it goes");
-    queue_task_disablings_started(s, fresh(), "brake", due + 20, &count);
-    is_int(count, 2, "and does not count");
+    is_int(ask(STARTS), 2, "and does not count");
+    /* Whoever writes the rows of tasks does not turn the brake back. */
+    script(DB_REQUEST, "UPDATE task SET started_at = 1, disables = 0 WHERE tenant_id = 'brake'");
     is_int(queue_task_retry(s, fresh(), "brake", stopped[1]->id), IDA_OK, "merely retried");
     t = claim_at(s, "w", test_now_ms + 10, &braked);
     ok(t && braked, "it is stopped again");

@@ -7,25 +7,42 @@
 #include "core/tenant/value.h"
 #include "t/unit/tenant_documents.h"
 
+static ida_stored_tenant sealed(const unsigned char *key, const char *canonical, int64_t revision)
+{
+    ida_stored_tenant out = {.document = canonical, .revision = revision};
+    out.seal = ida_seal_make(pool, key, "contoso", &out);
+    return out;
+}
+
+/* The row as it is, with one thing of it changed. */
+static int holds(const unsigned char *key, ida_stored_tenant row, const char *document,
+                 const char *seal, int64_t revision)
+{
+    row.document = document ? document : row.document;
+    row.seal = seal;
+    row.revision = revision;
+    return ida_seal_valid(pool, key, "contoso", &row);
+}
+
 static void sealing(void)
 {
     unsigned char key[IDA_SEAL_KEY_LEN] = {1}, other[IDA_SEAL_KEY_LEN] = {2};
     ida_tenant *t, *changed;
     char *canonical, *ignored;
     apply(fresh(), full, NULL, &t, &canonical);
-    char *seal = ida_tenant_seal(pool, key, t, 3);
-    is_int((int64_t)strlen(seal), 64, "a seal has 64 digits");
-    ok(ida_tenant_seal_valid(key, t, 3, seal), "it is right");
-    ok(!ida_tenant_seal_valid(other, t, 3, seal), "not under another key");
-    ok(!ida_tenant_seal_valid(key, t, 3, NULL) && !ida_tenant_seal_valid(key, t, 3, "") &&
-           !ida_tenant_seal_valid(key, t, 3, "ab"),
+    is_str(t->id, "contoso", "the company");
+    ida_stored_tenant row = sealed(key, canonical, 3);
+    is_int((int64_t)strlen(row.seal), 64, "a seal has 64 digits");
+    ok(holds(key, row, NULL, row.seal, 3), "it is right");
+    ok(!holds(other, row, NULL, row.seal, 3), "not under another key");
+    ok(!ida_seal_valid(pool, key, "fabrikam", &row), "nor of another company");
+    ok(!holds(key, row, NULL, NULL, 3) && !holds(key, row, NULL, "", 3) &&
+           !holds(key, row, NULL, "ab", 3),
        "nor when absent");
-    ok(!ida_tenant_seal_valid(key, t, 2, seal) && !ida_tenant_seal_valid(key, t, 4, seal) &&
-           !ida_tenant_seal_valid(key, t, 0, seal),
+    ok(!holds(key, row, NULL, row.seal, 2) && !holds(key, row, NULL, row.seal, 4) &&
+           !holds(key, row, NULL, row.seal, 0),
        "nor of another revision");
-    ida_tenant_load(fresh(), canonical, &changed);
-    ok(ida_tenant_seal_valid(key, changed, 3, seal), "right after loading");
-    ok(!ida_tenant_seal_before(key, changed, 2, seal), "nor as one of before, of another revision");
+    ok(!ida_seal_valid_before(pool, key, t, &row), "nor is it one of before");
     char *older = apr_pstrdup(pool, canonical);
     for (char *at = older; (at = strstr(at, "\"userCreate\"")) != NULL;) {
         memcpy(at, "\"userUpdate\"", 12);
@@ -36,7 +53,6 @@ static void sealing(void)
     static const char *const breaking[] = {
         "{\"directories\":{\"cloud\":{\"apiUrl\":\"https://evil.example\"}}}",
         "{\"directories\":{\"onPremises\":{\"protectedAccounts\":[]}}}",
-        "{\"directories\":{\"cloud\":{\"protectedAccounts\":[]}}}",
         "{\"directories\":{\"onPremises\":null}}",
         "{\"workflows\":[]}",
         "{\"notifications\":[{\"url\":\"https://evil.example\",\"secretFile\":\"/etc/w\","
@@ -44,19 +60,26 @@ static void sealing(void)
         "{\"roleTemplates\":[{\"name\":\"Sales\",\"groups\":[\"Domain Admins\"]}]}",
         "{\"accessCatalog\":[{\"service\":\"CRM\",\"group\":\"Domain Admins\",\"approvers\":"
         "[\"eve@corp.example\"]}]}",
-        "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-        "\"callWebhook\",\"url\":\"https://evil.example\",\"secretFile\":\"/etc/w\"}]}]}",
-        "{\"workflows\":[{\"name\":\"Joiner\",\"trigger\":\"userCreate\",\"actions\":[{\"type\":"
-        "\"sendInitialPassword\",\"to\":\"eve@evil.example\"}]}]}",
+        "{\"retention\":{\"auditDays\":1000,\"taskHistoryDays\":1}}",
+        "{\"brake\":{\"offboardingsPerHour\":9999}}",
+        "{\"upnDomain\":\"evil.example\"}",
+        "{\"emailDomain\":\"evil.example\"}",
+        "{\"usernameFormat\":\"{surname}\"}",
+        "{\"displayNameFormat\":\"{surname}\"}",
+        "{\"seatLimit\":7777}",
+        "{\"timeZone\":\"Asia/Tokyo\"}",
+        "{\"keys\":{\"defaultDays\":3000}}",
+        "{\"modules\":{\"publicApi\":true}}",
+        "{\"rateLimits\":{\"key\":\"7/7s\"}}",
+        "{\"hygiene\":{\"staleAfterDays\":7}}",
+        "{\"name\":\"Evil\"}",
     };
     for (size_t i = 0; i < sizeof breaking / sizeof *breaking; i++) {
-        ok(apply(fresh(), breaking[i], canonical, &changed, &ignored) == IDA_OK &&
-               !ida_tenant_seal_valid(key, changed, 3, seal),
-           "change %d breaks it", (int)i);
+        char *text;
+        ok(apply(fresh(), breaking[i], canonical, &changed, &text) == IDA_OK &&
+               strcmp(text, canonical) != 0 && !holds(key, row, text, row.seal, 3),
+           "%s breaks it", breaking[i]);
     }
-    ok(apply(fresh(), "{\"seatLimit\":7}", canonical, &changed, &ignored) == IDA_OK &&
-           ida_tenant_seal_valid(key, changed, 3, seal),
-       "a seat limit does not");
 }
 
 static void put_file(const char *path, const char *text, mode_t mode)
@@ -68,15 +91,66 @@ static void put_file(const char *path, const char *text, mode_t mode)
     }
 }
 
-static ida_seal_state judged(const char *key_file, const ida_tenant *t, const unsigned char *key,
+static ida_seal_state judged(const char *key_file, const char *canonical, const unsigned char *key,
                              int64_t revision, const char **why)
 {
     ida_seal_state state = IDA_SEAL_BROKEN;
     ida_ctx *c = fresh();
-    const ida_stored_tenant stored = {.seal = ida_tenant_seal(pool, key, t, revision),
-                                      .revision = revision};
-    is_int(ida_seal_judge(c, key_file, t, &stored, &state, why), IDA_OK, "judged");
+    const ida_stored_tenant stored = sealed(key, canonical, revision);
+    is_int(ida_seal_judge(c, key_file, "contoso", &stored, &state, why), IDA_OK, "judged");
     return state;
+}
+
+static ida_kind followed(const char *key_file, ida_stored_tenant row)
+{
+    ida_ctx *c = fresh();
+    ida_kind kind = ida_seal_follow(c, key_file, "contoso", &row);
+    ok(!kind == !c->reason, "a reason is given when there is one");
+    return kind;
+}
+
+/* A judgement is remembered, and holds no longer than what it rests on. */
+static void following(const char *key_file, const unsigned char *key, const char *canonical)
+{
+    int64_t seen;
+    ida_stored_tenant five = sealed(key, canonical, 5), six = sealed(key, canonical, 6),
+                      forged = six;
+    forged.document = "{\"companyId\":\"contoso\"}";
+    for (int i = 0; i < 3; i++) {
+        is_int(followed(key_file, five), IDA_OK, "followed");
+    }
+    is_int(ida_seal_seen(fresh(), key_file, "contoso", &seen), IDA_OK, "read");
+    is_int(seen, 5, "and noted");
+    is_int(followed(key_file, six), IDA_OK, "a newer one");
+    is_int(followed(key_file, six), IDA_OK, "again");
+    is_int(followed(key_file, forged), IDA_INTERNAL_ERROR, "not a changed one");
+    is_int(followed(key_file, five), IDA_INTERNAL_ERROR, "nor the older one any more");
+    is_int(ida_seal_note(fresh(), key_file, "contoso", 7), IDA_OK,
+           "another process saw a newer one");
+    is_int(followed(key_file, six), IDA_INTERNAL_ERROR, "at once this is an older one");
+    unlink(apr_pstrcat(pool, key_file, ".revisions", NULL));
+    is_int(followed(key_file, six), IDA_OK, "nothing was seen: a good seal is enough");
+    is_int(followed("/nonexistent/key", six), IDA_INTERNAL_ERROR, "nothing without a key");
+    unlink(apr_pstrcat(pool, key_file, ".revisions", NULL));
+}
+
+/* What is said under the key, and by whom else. */
+static void statements(const char *key_file)
+{
+    ida_env with_key = env;
+    with_key.seal_key = key_file;
+    ida_ctx *c = ida_ctx_make(&with_key, pool);
+    const char *proof = ida_seal_statement(c, "event", "evt_1", "{}");
+    ok(proof && ida_seal_statement_holds(c, "event", "evt_1", "{}", proof), "a statement holds");
+    ok(!ida_seal_statement_holds(c, "event", "evt_2", "{}", proof) &&
+           !ida_seal_statement_holds(c, "other", "evt_1", "{}", proof) &&
+           !ida_seal_statement_holds(c, "event", "evt_1", "{ }", proof) &&
+           !ida_seal_statement_holds(c, "event", "evt_1", "{}", NULL),
+       "and nothing else by its proof");
+    with_key.seal_key = "/nonexistent/key";
+    ok(!ida_seal_statement(c, "event", "evt_1", "{}") &&
+           !ida_seal_statement_holds(c, "event", "evt_1", "{}", proof),
+       "without the key nothing is said, and nothing believed");
 }
 
 /* What a node remembers beside its seal key, so that an old document with its good seal is not
@@ -89,7 +163,7 @@ static void revisions(const char *key_file, const unsigned char *key)
     struct stat status;
     int64_t seen;
     apply(fresh(), full, NULL, &t, &canonical);
-    is_int(judged(key_file, t, key, 5, &why), IDA_SEAL_GOOD,
+    is_int(judged(key_file, canonical, key, 5, &why), IDA_SEAL_GOOD,
            "nothing seen yet: a good seal is enough");
     is_int(ida_seal_note(fresh(), key_file, t->id, 5), IDA_OK, "seen");
     ok(stat(record, &status) == 0 && (status.st_mode & 07777) == 0600,
@@ -98,9 +172,9 @@ static void revisions(const char *key_file, const unsigned char *key)
     is_int(ida_seal_note(fresh(), key_file, t->id, 3), IDA_OK, "an older one");
     is_int(ida_seal_seen(fresh(), key_file, t->id, &seen), IDA_OK, "read");
     is_int(seen, 5, "never lowers it");
-    is_int(judged(key_file, t, key, 5, &why), IDA_SEAL_GOOD, "the newest is good");
-    is_int(judged(key_file, t, key, 6, &why), IDA_SEAL_GOOD, "so is a newer one");
-    is_int(judged(key_file, t, key, 4, &why), IDA_SEAL_OLDER,
+    is_int(judged(key_file, canonical, key, 5, &why), IDA_SEAL_GOOD, "the newest is good");
+    is_int(judged(key_file, canonical, key, 6, &why), IDA_SEAL_GOOD, "so is a newer one");
+    is_int(judged(key_file, canonical, key, 4, &why), IDA_SEAL_OLDER,
            "an older one with its good seal is not");
     ok(strstr(why, "revision 4") && strstr(why, "revision 5") && strstr(why, "backup"),
        "the reason says what happened: %s", why);
@@ -117,6 +191,7 @@ static void revisions(const char *key_file, const unsigned char *key)
     is_int(symlink(key_file, record), 0, "a link");
     is_int(ida_seal_seen(fresh(), key_file, t->id, &seen), IDA_INTERNAL_ERROR, "is not followed");
     unlink(record);
+    following(key_file, key, canonical);
 }
 
 static void files(void)
@@ -183,6 +258,7 @@ static void files(void)
     is_int(ida_seal_key_read(fresh(), path, again), IDA_OK, "read again");
     ok(memcmp(key, again, sizeof key) == 0, "the same key");
     revisions(path, key);
+    statements(path);
     chmod(path, 0640);
     is_int(ida_seal_key_read(fresh(), path, again), IDA_OK, "a group may read it");
     chmod(path, 0644);

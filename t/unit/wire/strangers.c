@@ -25,6 +25,7 @@ static int settings(void)
     const char *text[SETTING_COUNT] = {
         [SETTING_PARENT] = apr_psprintf(pool, "%ld", (long)getpid()),
         [SETTING_STORE] = "sqlite3:/nonexistent/idadmin.db",
+        [SETTING_SEAL_KEY] = "/nonexistent/seal.key",
         [SETTING_LOG_LEVEL] = "debug",
     };
     size_t size = wire_size(text, SETTING_COUNT);

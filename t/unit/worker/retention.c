@@ -128,6 +128,12 @@ static void test_engine(int engine_number)
     ok(verified() == OLD_RECORDS + 15, "%s: all records", engine);
 
     retention *t = retention_make(&w, pool);
+    int64_t tasks = ask("SELECT count(*) FROM task");
+    w.env.seal_key = "/nonexistent/seal.key";
+    rounds(t);
+    w.env.seal_key = NULL;
+    ok(ask("SELECT count(*) FROM task") == tasks && verified() == OLD_RECORDS + 15,
+       "%s: nothing goes by a document that is not to be followed", engine);
     hurry = 1;
     int steps = rounds(t);
     ok(steps > 5 && steps < 100,
@@ -141,19 +147,30 @@ static void test_engine(int engine_number)
     is_int(ask("SELECT count(*) FROM idempotency"), 1, "keys of requests: kept for a day");
     is_int(ask("SELECT count(*) FROM access_request"), 3,
            "requests: what is open, granted or young stays");
-    is_int(verified(), 15, "old records are gone, what is left is a whole chain");
+    is_int(verified(), 15 + 3,
+           "old records are gone, what is left is a whole chain, with a record "
+           "of each removal");
+    const store_audit_filter removals = {.action = "audit.retention", .target = "kept", .limit = 9};
+    const audit_row *rows;
+    int count;
+    store_audit_list(s, fresh(), "kept", &removals, &rows, &count, NULL);
+    ok(count == 3 && strstr(rows[0].record.parameters, "\"to\":2500,"),
+       "which says up to where: %s", count ? rows[0].record.parameters : "none");
     hurry = 0;
     is_int(rounds(t), 1, "nothing to do: one step");
     test_now_ms += DAY;
     is_int(rounds(t), 1, "a day later");
     is_int(ask("SELECT count(*) FROM task"), 2, "another task");
     is_int(ask("SELECT count(*) FROM idempotency"), 0, "the other key");
-    is_int(verified(), 0, "and the last records");
+    is_int(verified(), 3 + 1, "and the last records");
+    test_now_ms += 90 * DAY;
+    is_int(rounds(t), 1, "long afterwards");
+    is_int(verified(), 4, "records of removals alone are left as they are");
     audit_record *one = audit_make(fresh(), "kept", "api");
     one->action = one->actor = "x";
     one->outcome = "ok";
     store_audit_spool_batch(audit, fresh(), "node", "s2", 1, 0, &one, 1);
-    is_int(verified(), 1, "the chain goes on");
+    is_int(verified(), 5, "the chain goes on");
     test_now_ms = now;
     store_disconnect(s);
     store_disconnect(audit);

@@ -156,6 +156,7 @@ CONF
         $text .= "IdAdminAuditSpool $self->{spool}\n" if defined $self->{spool};
         $text .= "IdAdminWriter #$group:#$group\n" if $user;
         $text .= 'IdAdminWriterProgram ' . Idadmin::Test::program('idadmin-writer') . "\n";
+        $text .= "IdAdminSealKey \"$self->{seal_key}\"\n" if defined $self->{seal_key};
         $text .= "IdAdminWriterStore \"$self->{writer_store}\"\n" if defined $self->{writer_store};
         $text .= "IdAdminRateLimit $_ $limits{$_}\n" for sort keys %limits;
         $text .= $self->{locations} // $locations;

@@ -91,6 +91,7 @@ sub new {
     }
     $self->{httpd} = Idadmin::Test::Httpd->new(store => $as{web}, spool => $self->{spool},
         $as{writer} eq $as{web} ? () : (writer_store => $as{writer}),
+        $self->{seal_key} ? (seal_key => $self->{seal_key}) : (),
         %{ $how{httpd} || {} })
         if !defined $how{httpd} || $how{httpd};
     if (!defined $how{worker} || $how{worker}) {

@@ -1,0 +1,30 @@
+/* The anchor of a machine: for each company how far its chain was verified here, in a file beside
+ * the audit key, <audit key>.heads. Whoever writes the database cannot write it, so a chain that is
+ * deleted, shortened, or put back as it was earlier does not fit it. Knows no store. */
+#ifndef CORE_AUDIT_ANCHOR_H
+#define CORE_AUDIT_ANCHOR_H
+
+#include "core/base/context.h"
+
+typedef struct audit_anchor {
+    int64_t number, foot; /* of the last record that was verified; of the one before the first */
+    const char *hash;     /* of record `number` */
+    int64_t since;        /* ms: when this machine began to look after the chain */
+    /* Words with spaces between: keys and tasks that were there when it looked last, whose records
+     * may be gone by the next time. NULL: it did not look yet. */
+    const char *known;
+} audit_anchor;
+
+/* *anchor NULL: the file says nothing of the company; *there 0: nor is there a file. Refuses a file
+ * that others may write, or that is damaged. */
+ida_kind audit_anchor_read(ida_ctx *c, const char *audit_key, const char *tenant,
+                           const audit_anchor **anchor, int *there);
+/* Puts `to` in the place of `from` (NULL: none yet); nothing when somebody else changed the line
+ * meanwhile, because what was verified then was held against another one. */
+ida_kind audit_anchor_move(ida_ctx *c, const char *audit_key, const char *tenant,
+                           const audit_anchor *from, const audit_anchor *to);
+/* The companies that the file names, in its order. */
+ida_kind audit_anchor_companies(ida_ctx *c, const char *audit_key, const char *const **tenants,
+                                int *count);
+
+#endif

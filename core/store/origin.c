@@ -1,0 +1,130 @@
+/* Owns the walk over rows that an audit record is to have made, and what counts as from before.
+ * Must not know what the rows are. */
+#include "core/store/origin.h"
+
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/store/rows.h"
+
+#define PAGE 500
+#define SOON_MS (INT64_C(60) * 86400000) /* retention takes no more between two looks */
+
+store_origins store_origins_make(apr_pool_t *pool, int64_t since, const char *known)
+{
+    store_origins out = {.since = since,
+                         .strays = apr_array_make(pool, 4, sizeof(store_stray)),
+                         .known = known ? apr_hash_make(pool) : NULL,
+                         .seen = apr_array_make(pool, 16, sizeof(char *))};
+    char *rest = known ? apr_pstrdup(pool, known) : NULL, *word;
+    while (rest && (word = strtok_r(rest, " ", &rest))) {
+        apr_hash_set(out.known, word, APR_HASH_KEY_STRING, word);
+    }
+    return out;
+}
+
+char *store_origins_known(apr_pool_t *pool, const store_origins *found, const char *known, int rows)
+{
+    char *rest = apr_pstrdup(pool, known ? known : ""), *word;
+    char *out = apr_pstrcat(pool, "-", found->seen->nelts ? " " : "",
+                            apr_array_pstrcat(pool, found->seen, ' '), NULL);
+    while ((word = strtok_r(rest, " ", &rest))) {
+        if (strcmp(word, "-") != 0 && (!rows || *word == *STORE_STRAY_RUN)) {
+            out = apr_pstrcat(pool, out, " ", word, NULL);
+        }
+    }
+    return out;
+}
+
+void store_origins_add(ida_ctx *c, store_origins *out, const char *what, const char *name,
+                       const char *how, int64_t at)
+{
+    if (out->strays->nelts == STORE_ORIGINS_MAX) {
+        out->more = 1;
+        return;
+    }
+    *(store_stray *)apr_array_push(out->strays) = (store_stray){what, apr_pstrdup(c->pool, name),
+                                                                apr_pstrdup(c->pool, how), at};
+}
+
+/* "API key" and "task" differ in their first letter, names hold no spaces. */
+int store_origins_knew(const store_origins *found, const char *what, const char *name)
+{
+    char word[2 + 256];
+    snprintf(word, sizeof word, "%c:%s", *what, name);
+    return !found->known || apr_hash_get(found->known, word, APR_HASH_KEY_STRING) != NULL;
+}
+
+/* A record on its way may be in the outbox, or have left it since the row was read: it is chained
+ * before it leaves, so what is in neither place in this order has none. */
+static ida_kind look_again(store *s, ida_ctx *page, const char *tenant, const char *before,
+                           store_origin_page read, store_origin *row)
+{
+    db_result waits;
+    const store_origin *again;
+    int count;
+    ida_kind kind = store_read(s, page, STMT_origin_waits, DB_ARGS(DB_T(tenant), DB_T(row->name)),
+                               &waits);
+    if (!kind && waits.rows) {
+        row->origin = 1;
+        return IDA_OK;
+    }
+    kind = kind ? kind : read(s, page, tenant, before, 1, &again, &count);
+    row->origin = !kind && (!count || strcmp(again->name, row->name) != 0) ? 1 /* gone by now */
+                  : kind                                                   ? 0
+                                                                           : again->origin;
+    return kind;
+}
+
+static ida_kind judge(store *s, ida_ctx *c, ida_ctx *page, const char *tenant, const char *before,
+                      const char *what, const char *how, store_origin_page read, store_origin row,
+                      store_origins *out)
+{
+    ida_kind kind = row.origin || row.at < out->since
+                        ? IDA_OK
+                        : look_again(s, page, tenant, before, read, &row);
+    if (kind) {
+        return kind;
+    }
+    int is_new = row.lasting && !store_origins_knew(out, what, row.name);
+    out->erased += row.origin == 2;
+    if (row.changed) {
+        store_origins_add(c, out, what, row.name, row.changed, row.at);
+    } else if (!row.origin && row.at < out->since && !is_new) {
+        out->before++;
+    } else if (!row.origin) {
+        store_origins_add(c, out, what, row.name, how, row.at);
+        return IDA_OK;
+    }
+    if (row.lasting && row.at < out->since + SOON_MS) {
+        APR_ARRAY_PUSH(out->seen, const char *) = ida_printf(c->pool, "%c:%s", *what, row.name);
+    }
+    return IDA_OK;
+}
+
+ida_kind store_origins_look(store *s, ida_ctx *c, const char *tenant, const char *what,
+                            const char *how, store_origin_page page, store_origins *out)
+{
+    const char *after = "";
+    int count = PAGE;
+    ida_kind kind = IDA_OK;
+    while (!kind && count == PAGE && !out->more) {
+        apr_pool_t *pool;
+        apr_pool_create(&pool, c->pool);
+        ida_ctx *own = ida_ctx_make(c->env, pool);
+        const store_origin *rows;
+        kind = page(s, own, tenant, after, PAGE, &rows, &count);
+        for (int i = 0; !kind && i < count; i++) {
+            kind = judge(s, c, own, tenant, after, what, how, page, rows[i], out);
+            after = rows[i].name;
+        }
+        after = apr_pstrdup(c->pool, after);
+        if (kind) {
+            ida_fail(c, kind, "%s", own->message ? own->message : ida_kind_text(kind));
+        }
+        apr_pool_destroy(pool);
+    }
+    return kind;
+}

@@ -1,0 +1,197 @@
+# Whoever owns the database, without the worker's keys, leaves traces: a deleted chain, an older one
+# put back with all its proofs, a task and a key put in, a key that was changed are each found and
+# named, and an administrator who restored a backup can say so.
+use strict;
+use warnings;
+use utf8;
+use Test::More;
+use Idadmin::Test;
+use Idadmin::Test::Stack;
+
+my @tables = qw(record chain checkpoint chain_key);
+my ($stack, $heads);
+
+sub count { my ($of) = @_; return ($stack->sql("SELECT count(*) FROM $of"))[0][0] }
+
+sub chained { within(sub { !count('audit_outbox') }) or die "records stay in the outbox\n" }
+
+sub verify {
+    my ($exit, $what) = @_;
+    chained();
+    my $result = $stack->ctl('audit', 'verify', 'nordic', '--json');
+    is($result->{exit}, $exit, $what) or diag $result->{out}, $result->{err};
+    return $result;
+}
+
+sub anchor { return (slurp($heads) =~ /^nordic (\d+) (\d+) [0-9a-f]{64} \d+ -/m) }
+
+# The verifier looks at once at a chain that somebody asks about.
+sub looked_at {
+    my $most = $stack->engine eq 'sqlite' ? 'max' : 'greatest';
+    my ($wish) = $stack->sql("SELECT $most(claimed_at, asked, answered) + 1 FROM audit.verified "
+        . "WHERE tenant_id = 'nordic'");
+    $stack->sql("INSERT INTO audit_check (tenant_id, requested_at) VALUES ('nordic', $wish->[0]) "
+        . "ON CONFLICT (tenant_id) DO UPDATE SET requested_at = excluded.requested_at");
+    return within(sub { ($stack->sql("SELECT answered FROM audit.verified WHERE tenant_id = "
+        . "'nordic'"))[0][0] >= $wish->[0] });
+}
+
+sub keep { my ($name) = @_;
+    $stack->sql(join ';', map { "CREATE TABLE audit.${name}_$_ AS SELECT * FROM audit.$_" }
+        @tables) }
+sub put_back { my ($name) = @_;
+    $stack->sql(join ';', map { ("DELETE FROM audit.$_",
+        "INSERT INTO audit.$_ SELECT * FROM audit.${name}_$_") } @tables) }
+
+# A copy of a row under another name, as whoever writes the database makes it.
+sub put_in {
+    my ($table, $key, $from, $to, $also) = @_;
+    $stack->sql("CREATE TABLE made AS SELECT * FROM $table WHERE $key = '$from';"
+        . "UPDATE made SET $key = '$to'$also; INSERT INTO $table SELECT * FROM made;"
+        . 'DROP TABLE made');
+}
+
+sub take_out { my ($table, $key, $name) = @_;
+    $stack->sql("DELETE FROM $table WHERE $key = '$name'") }
+
+sub strays { my ($result) = @_;
+    return [map { "$_->{what} $_->{name}: $_->{reason}" } @{ $result->{json}{strays} }] }
+
+sub begun {
+    ok(within(sub { -s $heads && anchor() }), 'the verifier makes an anchor beside the audit key');
+    is(sprintf('%o', (stat $heads)[2] & 07777), '600', 'for its own user');
+    my $result = verify(0, 'what was there before is whole');
+    is_deeply(strays($result), [], 'and nothing strays');
+    ok($result->{json}{anchor}, 'held against the anchor');
+}
+
+# Each way in which a task or a key comes to be has a record that names it.
+sub worked {
+    my $answer = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg' });
+    is($answer->{status}, 200, 'a person is asked for');
+    $stack->wait_task($answer->{json}{data}{taskId});
+    my $upn = $answer->{json}{data}{userPrincipalName};
+    my $change = $stack->call('PATCH', '/v1/api/user',
+        json => { userPrincipalName => $upn, department => 'Sales' });
+    is($change->{status}, 200, 'and changed') or diag json_text($change->{json});
+    $stack->wait_task($change->{json}{data}{taskId});
+    $stack->create_key(late => 'late', 'read-only', '--scopes', 'users');
+    my $before = verify(0, 'all of it is on record');
+    is_deeply(strays($before), [], 'with names');
+    is($before->{json}{recordsErased}, 0, 'each by its record');
+    return ($answer->{json}{data}{taskId}, $upn);
+}
+
+sub injected {
+    my ($task, $upn) = @_;
+    my $forged = $task =~ s/.{4}\z/0000/r;
+    put_in(task => id => $task, $forged, '');
+    put_in(api_key => username => 'late', 'mine', ", key_hash = '" . 'ab' x 32 . "'");
+    my $result = verify(1, 'a task and a key put in');
+    is_deeply(strays($result), ['API key mine: no audit record made it',
+        "task $forged: no audit record queued it"], 'both are named');
+    like($result->{err}, qr/the task $forged of nordic/, 'to people too');
+    $stack->sql("UPDATE task SET upn = 'erased', person = 'erased:' || id, who = 'erased:' || id"
+        . " WHERE id = '$forged'");
+    is(scalar @{ strays(verify(1, 'one that looks erased')) }, 2, 'is named as well');
+    ok(looked_at(), 'the verifier looks');
+    $stack->worker->log_gets(qr/IDA0423.*API key mine.*\n(?:.*\n)*.*IDA0423.*task $forged/);
+    $stack->worker->expect_log(qr/IDA0423/);
+    $stack->sql("UPDATE task SET created_at = 1, finished_at = 0, state = 'attention' WHERE id ="
+        . " '$forged'; UPDATE api_key SET created_at = 1 WHERE username = 'mine'");
+    is(scalar @{ strays(verify(1, 'those that say they are old')) }, 2,
+        'are named: they were not there before');
+    take_out(task => id => $forged);
+    take_out(api_key => username => 'mine');
+    $stack->sql("UPDATE api_key SET access_level = 'full', scopes = NULL WHERE username = 'late'");
+    is_deeply(strays(verify(1, 'a key that may more than it was made for')),
+        ['API key late: its hash or what it may was changed since it was made'], 'is named');
+    $stack->sql("UPDATE api_key SET access_level = 'read-only', scopes = 'users' WHERE"
+        . " username = 'late'");
+    verify(0, 'all of it taken back');
+}
+
+sub replayed {
+    keep('old');
+    $stack->create_key(more => 'more', 'read-only');
+    chained();
+    ok(looked_at(), 'the verifier looks again');
+    my ($number) = anchor();
+    is($number, count("audit.record WHERE tenant_id = 'nordic'"), 'the anchor follows');
+    keep('now');
+    put_back('old');
+    my $result = verify(1, 'an older chain put back with its proofs');
+    like($result->{json}{reason}, qr/record $number was verified on this machine.*older store/,
+        'is told by the anchor');
+    ok(looked_at(), 'the verifier looks');
+    ok(within(sub { $stack->worker->log_has(qr/IDA0415.*nordic/) }), 'and says so');
+    $stack->worker->expect_log(qr/IDA0415/);
+    is((anchor())[0], $number, 'and holds fast');
+    my $accepted = $stack->ctl('audit', 'accept', 'nordic', '--json');
+    is($accepted->{exit}, 0, 'an administrator who restored it says so') or diag $accepted->{err};
+    is($accepted->{json}{verifiedBefore}, $number, 'against what was verified');
+    verify(0, 'then it is the one to go on with');
+    is(count("audit.record WHERE action = 'audit.accept' AND tenant_id = 'nordic'"), 1,
+        'and that is on record');
+}
+
+# What runs leaves records of its run, whatever becomes of its row.
+sub carried_out {
+    my ($task) = @_;
+    my $fresh = $task =~ s/.{4}\z/1111/r;
+    put_in(task => id => $task, $fresh, ", state = 'queued', finished_at = 0, seat = 0,"
+        . " released = 0, marker = NULL, progress = '{}', fence = 0");
+    $stack->sql("INSERT INTO task_payload SELECT '$fresh', payload, bytes FROM task_payload WHERE"
+        . " task_id = '$task'");
+    my $ended = "task WHERE id = '$fresh' AND state IN ('done', 'failed', 'attention')";
+    ok(within(sub { count($ended) }),
+        'the worker carries out a task that was put in');
+    chained();
+    $stack->sql("DELETE FROM $_->[0] WHERE $_->[1] = '$fresh'") for (['task_payload', 'task_id'],
+        ['event', 'task_id'], ['task_step', 'task_id'], ['reservation', 'task_id'],
+        ['workflow_run', 'task_id'], ['task', 'id']);
+    is_deeply(strays(verify(1, 'then its row is taken out')),
+        ["task $fresh: it was carried out, and no audit record queued it"], 'it is named still');
+    ok(looked_at(), 'the verifier looks');
+    $stack->worker->expect_log(qr/IDA0423/);
+    is(verify(1, 'nor does it get old')->{exit}, 1, 'for good');
+    $stack->ctl_ok('audit', 'accept', 'nordic');
+    verify(0, 'until an administrator has seen it');
+}
+
+sub deleted {
+    $stack->worker->stop;
+    keep('whole');
+    $stack->sql(join ';', map {"DELETE FROM audit.$_ WHERE tenant_id = 'nordic'"}
+        qw(record chain checkpoint));
+    my $result = verify(1, 'a deleted chain');
+    like($result->{json}{reason}, qr/the chain was deleted/, 'is told as such');
+    put_back('whole');
+    $stack->sql("DELETE FROM audit.record WHERE tenant_id = 'nordic' AND seq <= 3; UPDATE"
+        . " audit.chain SET first_seq = 3, first_hash = (SELECT hash FROM audit.whole_record WHERE"
+        . " tenant_id = 'nordic' AND seq = 3) WHERE tenant_id = 'nordic'");
+    like(verify(1, 'records taken out as by retention')->{json}{reason}, qr/not by retention/,
+        'are told');
+    put_back('whole');
+    my $text = slurp($heads);
+    spew($heads, $text =~ s/^nordic \d+/nordic x/mr);
+    my $damaged = $stack->ctl('audit', 'verify', 'nordic');
+    is($damaged->{exit}, 1, 'a damaged anchor');
+    like($damaged->{err}, qr/\.heads is damaged in line \d/, 'is named');
+    unlink $heads;
+    like($stack->ctl('audit', 'verify', 'nordic')->{out}, qr/no anchor on this machine/,
+        'a missing one is told');
+    is($stack->ctl('audit', 'accept', 'nordic')->{exit}, 1, 'there is nothing to accept');
+}
+
+for_each_stack {
+    ($stack) = @_;
+    ($heads) = map {"$_.heads"} glob "$stack->{base}/lib/*.audit";
+    begun();
+    my @made = worked();
+    injected(@made);
+    replayed();
+    carried_out(@made);
+    deleted();
+};
+done_testing();

@@ -1,0 +1,153 @@
+# Whoever writes the database itself (here: SQL as its owner) changes nothing that is trusted: a
+# document of which any member was changed, or an older one, is followed by nobody; the brake counts
+# what the audit recorded; the verifier is not switched off; nothing is signed that no worker said.
+use strict;
+use warnings;
+use utf8;
+use JSON::PP ();
+use Test::More;
+use Idadmin::Test qw(within);
+use Idadmin::Test::Stack ();
+use Idadmin::Test::Webhook ();
+
+my $domain = $Idadmin::Test::Slapd::domain;
+my $year_2100 = '4102444800000';
+my ($stack, $hook);
+
+sub stored { my ($row) = $stack->sql('SELECT document, seal, revision FROM tenant WHERE id = '
+        . "'nordic'"); return @$row }
+
+sub put_back {
+    my ($document, $seal, $revision) = @_;
+    s/'/''/g for $document;
+    $stack->sql("UPDATE tenant SET document = '$document', seal = '$seal', revision = $revision "
+        . "WHERE id = 'nordic'");
+}
+
+sub queue {
+    my ($given) = @_;
+    return $stack->post('/v1/api/user', { firstname => $given, surname => 'Row' });
+}
+
+sub leave { my ($given) = @_; return $stack->delete('/v1/api/user',
+    { userPrincipalName => "$given.row\@$domain", time => '00:00' })->{json}{data}{taskId} }
+
+# A member that only the writer acts on, and one that only the worker does.
+sub documents {
+    my ($good, $seal, $revision) = stored();
+    my %change = (
+        domain    => sub { $_[0]{upnDomain} = 'evil.example' },
+        seats     => sub { $_[0]{seatLimit} = 9999 },
+        retention => sub { $_[0]{retention} = { auditDays => 1, taskHistoryDays => 1 } },
+        brake     => sub { delete $_[0]{brake} },
+        format    => sub { $_[0]{usernameFormat} = '{surname}' },
+    );
+    $stack->httpd->expect_log(qr/IDA0150/, qr/IDA0152/);
+    $stack->worker->expect_log(qr/IDA0150/, qr/IDA0152/, qr/IDA0314/, qr/IDA0370/,
+        qr/IDA0603/);
+    for my $name (sort keys %change) {
+        my $document = JSON::PP->new->utf8->decode($good);
+        $change{$name}->($document);
+        put_back(JSON::PP->new->canonical->utf8->encode($document), $seal, $revision + 1);
+        my $answer = queue("No$name");
+        is($answer->{status}, 503, "$name changed: no write") or diag $answer->{body};
+        cmp_ok($answer->{headers}{'retry-after'} // 0, '>', 0, 'to be tried again later');
+    }
+    is($stack->get_user("nobody\@$domain")->{status}, 404, 'reading goes on');
+    ok($stack->httpd->log_gets(qr/IDA0150.*nordic.*tenant apply/), 'httpd\'s log says what to do');
+    put_back($good, $seal, $revision);
+    my $task = queue('Anna')->{json}{data}{taskId};
+    is($stack->wait_task($task)->{state}, 'done', 'the right one is followed');
+    $stack->apply_tenant($stack->tenant_document(brake => { offboardingsPerHour => 2 },
+        notifications => [{ url => $hook->url('/ok'), secretFile => $hook->secret,
+        events => ['task.done'], allowPrivate => JSON::PP::true() }]));
+    put_back($good, $seal, $revision);
+    my $old = queue('Older');
+    is($old->{status}, 503, 'an older one with its good seal, once any process saw a newer')
+        or diag $old->{body};
+    ok($stack->httpd->log_gets(qr/IDA0152.*nordic/), 'and the log says so');
+    $stack->apply_tenant($stack->tenant_document(brake => { offboardingsPerHour => 2 },
+        notifications => [{ url => $hook->url('/ok'), secretFile => $hook->secret,
+        events => ['task.done'], allowPrivate => JSON::PP::true() }]));
+    is($stack->wait_task(queue('Bo')->{json}{data}{taskId})->{state}, 'done',
+        'a person accepts the full document');
+}
+
+# Of four offboardings two are carried out, whatever the rows say of those that went before.
+sub brake {
+    my @tasks = map { queue($_)->{json}{data}{taskId} } qw(Carin David);
+    $stack->wait_task($_) for @tasks;
+    is($stack->wait_task($_)->{state}, 'done', 'carried out') for map { leave($_) } qw(anna bo);
+    $stack->sql("UPDATE task SET started_at = 1, disables = 0, released = 1 WHERE type = "
+        . "'userDelete' AND tenant_id = 'nordic'");
+    $stack->worker->expect_log(qr/IDA0319/);
+    my $held = leave('carin');
+    ok(within(sub { $stack->task($held)->{state} eq 'attention' }),
+        'the third is held although rows say that none has begun within the hour');
+    # As if it had begun long ago, which the brake need not be asked about.
+    $stack->worker->stop;
+    my $other = leave('david');
+    $stack->sql("UPDATE task SET started_at = 1, disables = 0 WHERE id = '$other'");
+    $stack->worker->start;
+    ok(within(sub { $stack->task($other)->{state} eq 'attention' }),
+        'nor does one begin whose row says that it has begun before');
+    my ($starts) = $stack->sql("SELECT count(*) FROM audit.record WHERE action = 'task.start'");
+    is($starts->[0], 2, 'the audit has a record of each beginning');
+    $stack->ctl_ok('task', 'release', 'nordic', '--all-braked');
+    is($stack->wait_task($_)->{state}, 'done', 'a person releases it') for $held, $other;
+}
+
+sub verifier {
+    ok(within(sub { ($stack->sql('SELECT count(*) FROM audit.verified WHERE verified_at > 0'))[0][0]
+        }), 'the chain has been verified');
+    $stack->sql("UPDATE audit.verified SET claimed_at = $year_2100, verified_at = $year_2100, "
+        . "full_at = $year_2100, verified_to = 100000, hash = ''");
+    ok(within(sub { my ($row) = $stack->sql('SELECT count(*) FROM audit.verified WHERE claimed_at '
+            . "< $year_2100 AND verified_at < $year_2100 AND full_at < $year_2100 AND verified_to "
+            . '< 100000'); $row->[0] }), 'a time to come is due at once, from the beginning');
+    $stack->sql("DELETE FROM audit_check");
+    $stack->sql("INSERT INTO audit_check (tenant_id, requested_at) VALUES ('nordic', $year_2100)");
+    ok(within(sub { ($stack->sql("SELECT count(*) FROM audit.verified WHERE answered = $year_2100 "
+        . "AND verified_at < $year_2100"))[0][0] }), 'so is a wish of such a time, once');
+}
+
+sub events {
+    my $true = queue('Eva')->{json}{data}{taskId};
+    ok(within(sub { grep { $_->{json}{task}{id} eq $true } $hook->calls('/ok') }),
+        'what a worker said is told');
+    my ($row) = $stack->sql("SELECT max(seq) FROM event WHERE tenant_id = 'nordic'");
+    my ($from) = $stack->sql("SELECT body, proof FROM event WHERE task_id = '$true'");
+    my ($body, $proof) = @$from;
+    (my $lie = $body) =~ s/task\.done/task.failed/ or die $body;
+    my ($seq, %forged) = ($row->[0] + 1);
+    for ([evt_lie => $lie, "'$proof'"], [evt_other => $body, "'$proof'"], [evt_bare => $body,
+        'NULL'], [evt_none => undef, 'NULL']) {
+        my ($id, $text, $mac) = @$_;
+        my $quoted = defined $text ? "'" . $text =~ s/'/''/gr . "'" : 'NULL';
+        $stack->sql('INSERT INTO event (tenant_id, seq, id, type, task_id, at, body, proof) VALUES '
+            . "('nordic', $seq, '$id', 'task.done', '$true', 1, $quoted, $mac)");
+        $stack->sql('INSERT INTO event_delivery (tenant_id, url, seq, person) VALUES (\'nordic\', '
+            . "'" . $hook->url('/ok') . "', $seq, 'p$seq')");
+        $forged{$id} = $seq++;
+    }
+    $stack->sql("UPDATE event_counter SET last = $seq WHERE tenant_id = 'nordic'");
+    $stack->worker->expect_log(qr/IDA0371/);
+    for my $id (sort keys %forged) {
+        ok($stack->worker->log_gets(qr/IDA0371.*\Q$id\E.*No worker said/), "$id is given up");
+    }
+    is_deeply([grep { $forged{ $_->{headers}{'webhook-id'} } } $hook->calls('/ok')], [],
+        'and was told nobody');
+    my $next = queue('Frida')->{json}{data}{taskId};
+    ok(within(sub { grep { $_->{json}{task}{id} eq $next } $hook->calls('/ok') }),
+        'what comes behind is told');
+}
+
+Idadmin::Test::Stack::for_each_stack {
+    ($stack) = @_;
+    $hook = Idadmin::Test::Webhook->new;
+    subtest documents => \&documents;
+    subtest brake     => \&brake;
+    subtest verifier  => \&verifier;
+    subtest events    => \&events;
+} worker => { options => ['--threads', 2] };
+done_testing();
