@@ -135,30 +135,6 @@ sub replayed {
         'and that is on record');
 }
 
-# What runs leaves records of its run, whatever becomes of its row.
-sub carried_out {
-    my ($task) = @_;
-    my $fresh = $task =~ s/.{4}\z/1111/r;
-    put_in(task => id => $task, $fresh, ", state = 'queued', finished_at = 0, seat = 0,"
-        . " released = 0, marker = NULL, progress = '{}', fence = 0");
-    $stack->sql("INSERT INTO task_payload SELECT '$fresh', payload, bytes FROM task_payload WHERE"
-        . " task_id = '$task'");
-    my $ended = "task WHERE id = '$fresh' AND state IN ('done', 'failed', 'attention')";
-    ok(within(sub { count($ended) }),
-        'the worker carries out a task that was put in');
-    chained();
-    $stack->sql("DELETE FROM $_->[0] WHERE $_->[1] = '$fresh'") for (['task_payload', 'task_id'],
-        ['event', 'task_id'], ['task_step', 'task_id'], ['reservation', 'task_id'],
-        ['workflow_run', 'task_id'], ['task', 'id']);
-    is_deeply(strays(verify(1, 'then its row is taken out')),
-        ["task $fresh: it was carried out, and no audit record queued it"], 'it is named still');
-    ok(looked_at(), 'the verifier looks');
-    $stack->worker->expect_log(qr/IDA0423/);
-    is(verify(1, 'nor does it get old')->{exit}, 1, 'for good');
-    $stack->ctl_ok('audit', 'accept', 'nordic');
-    verify(0, 'until an administrator has seen it');
-}
-
 sub deleted {
     $stack->worker->stop;
     keep('whole');
@@ -191,7 +167,6 @@ for_each_stack {
     my @made = worked();
     injected(@made);
     replayed();
-    carried_out(@made);
     deleted();
 };
 done_testing();
