@@ -1,6 +1,6 @@
-# Whoever owns the database, without the worker's keys, leaves traces: a deleted chain, an older one
-# put back with all its proofs, a task and a key put in, a key that was changed are each found and
-# named, and an administrator who restored a backup can say so.
+# An attacker who owns the database, without the worker's keys, leaves traces: the verifier names a
+# deleted chain, an older chain restored with all its proofs, an inserted task, an inserted key and a
+# changed key. An administrator can accept a chain that was restored from a backup.
 use strict;
 use warnings;
 use utf8;
@@ -25,7 +25,7 @@ sub verify {
 
 sub anchor { return (slurp($heads) =~ /^nordic (\d+) (\d+) [0-9a-f]{64} \d+ -/m) }
 
-# The verifier looks at once at a chain that somebody asks about.
+# A request makes the verifier look at once.
 sub looked_at {
     my $most = $stack->engine eq 'sqlite' ? 'max' : 'greatest';
     my ($wish) = $stack->sql("SELECT $most(claimed_at, asked, answered) + 1 FROM audit.verified "
@@ -43,12 +43,13 @@ sub put_back { my ($name) = @_;
     $stack->sql(join ';', map { ("DELETE FROM audit.$_",
         "INSERT INTO audit.$_ SELECT * FROM audit.${name}_$_") } @tables) }
 
-# A copy of a row under another name, as whoever writes the database makes it.
+# Inserts a copy of a row under another name, as an attacker would; with further SQL in the same
+# transaction, because a worker may claim a task as soon as its row is there.
 sub put_in {
-    my ($table, $key, $from, $to, $also) = @_;
-    $stack->sql("CREATE TABLE made AS SELECT * FROM $table WHERE $key = '$from';"
-        . "UPDATE made SET $key = '$to'$also; INSERT INTO $table SELECT * FROM made;"
-        . 'DROP TABLE made');
+    my ($table, $key, $from, $to, $also, @more) = @_;
+    $stack->sql(join ';', 'BEGIN', "CREATE TABLE made AS SELECT * FROM $table WHERE $key = '$from'",
+        "UPDATE made SET $key = '$to'$also", "INSERT INTO $table SELECT * FROM made", @more,
+        'DROP TABLE made', 'COMMIT');
 }
 
 sub take_out { my ($table, $key, $name) = @_;
@@ -135,6 +136,36 @@ sub replayed {
         'and that is on record');
 }
 
+# A run leaves audit records, also if its row is deleted afterwards. A task that was inserted between
+# an acceptance and the verifier's next look does not count as accepted.
+sub carried_out {
+    my ($task) = @_;
+    my $fresh = $task =~ s/.{4}\z/1111/r;
+    $stack->worker->stop;
+    $stack->ctl_ok('audit', 'accept', 'nordic');
+    put_in(task => id => $task, $fresh, ", state = 'queued', finished_at = 0, seat = 0,"
+        . " released = 0, marker = NULL, progress = '{}', fence = 0, next_at = 4102444800000",
+        "INSERT INTO task_payload SELECT '$fresh', payload, bytes FROM task_payload WHERE"
+        . " task_id = '$task'");
+    $stack->worker->start;
+    ok(looked_at(), 'the verifier looks while the task waits');
+    $stack->worker->expect_log(qr/IDA0423/);
+    $stack->sql("UPDATE task SET next_at = 0 WHERE id = '$fresh'");
+    my $ended = "task WHERE id = '$fresh' AND state IN ('done', 'failed', 'attention')";
+    ok(within(sub { count($ended) }),
+        'the worker carries out a task that was put in');
+    chained();
+    $stack->sql("DELETE FROM $_->[0] WHERE $_->[1] = '$fresh'") for (['task_payload', 'task_id'],
+        ['event', 'task_id'], ['task_step', 'task_id'], ['reservation', 'task_id'],
+        ['workflow_run', 'task_id'], ['task', 'id']);
+    is_deeply(strays(verify(1, 'then its row is taken out')),
+        ["task $fresh: it was carried out, and no audit record queued it"], 'it is named still');
+    ok(looked_at(), 'the verifier looks');
+    is(verify(1, 'nor does it get old')->{exit}, 1, 'for good');
+    $stack->ctl_ok('audit', 'accept', 'nordic');
+    verify(0, 'until an administrator has seen it');
+}
+
 sub deleted {
     $stack->worker->stop;
     keep('whole');
@@ -167,6 +198,7 @@ for_each_stack {
     my @made = worked();
     injected(@made);
     replayed();
+    carried_out(@made);
     deleted();
 };
 done_testing();

@@ -356,8 +356,14 @@ int ctl_chain_accept(ctl_call *ctl)
                         "%s",
                         tenant, (long long)w.broken, w.reason);
     }
-    const audit_anchor to = {w.to, w.foot, *w.hash ? w.hash : audit_genesis, ida_now(&ctl->env),
-                             NULL};
+    /* Keys and tasks that are there now are accepted, too. Without them in the anchor a task that is
+     * inserted and carried out before the verifier's next look would count as one of them. */
+    int64_t now = ida_now(&ctl->env);
+    store_origins found = store_origins_make(ctl->pool, now, NULL);
+    kind = kind ? kind : store_origins_of_keys(s, ctl->c, tenant, &found);
+    kind = kind ? kind : queue_origins(s, ctl->c, tenant, &found);
+    const audit_anchor to = {w.to, w.foot, *w.hash ? w.hash : audit_genesis, now,
+                             store_origins_known(ctl->pool, &found, NULL, 1)};
     accept_work work = {ctl, from, &to};
     kind = kind ? kind : store_transaction(s, ctl->c, accept_in, &work);
     kind = kind ? kind : audit_anchor_move(ctl->c, s->audit_key, tenant, from, &to);
