@@ -12,17 +12,6 @@ static const char *const names[] = {[IDA_LOG_ERROR] = "error",
                                     [IDA_LOG_DEBUG] = "debug"};
 static ida_level limit = IDA_LOG_WARN; /* set once, before threads start */
 
-/* Text from outside may reach a message: nothing in it may begin a second line or move a terminal.
- */
-static void disarm(char *text)
-{
-    for (; *text; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f) {
-            *text = ' ';
-        }
-    }
-}
-
 static void write_line(void *baton, ida_level level, const char *id, const char *message)
 {
     char when[32], line[2304];
@@ -40,7 +29,7 @@ static void write_line(void *baton, ida_level level, const char *id, const char 
                        id ? id : "", id ? ": " : "", message);
     size_t end = (size_t)len < sizeof line - 2 ? (size_t)len : sizeof line - 2;
     line[end] = '\0';
-    disarm(line);
+    ida_log_disarm(line);
     line[end++] = '\n';
     if (write(STDERR_FILENO, line, end) < 0) {
         return; /* nowhere left to say it */

@@ -234,6 +234,15 @@ void ida_log(const ida_env *env, ida_level level, const char *id, const char *fo
     env->log(env->baton, level, id, line);
 }
 
+void ida_log_disarm(char *line)
+{
+    for (; *line; line++) {
+        if ((unsigned char)*line < 0x20 || *line == 0x7f) {
+            *line = ' ';
+        }
+    }
+}
+
 int ida_say_now(_Atomic int64_t *said, int64_t now_ms, int64_t every_ms)
 {
     int64_t before = atomic_load(said);

@@ -90,6 +90,10 @@ char *ida_printf(apr_pool_t *pool, const char *format, ...) __attribute__((forma
 void ida_log(const ida_env *env, ida_level level, const char *id, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Replaces control characters by blanks: text from outside in a message must not start a second
+ * line of a log or control a terminal. */
+void ida_log_disarm(char *line);
+
 /* 1 when what repeats may be logged: nobody has said it within `every_ms` (monotonic now_ms), and
  * whoever asks says it. *said: 0 at first; may lie in memory that processes share. */
 int ida_say_now(_Atomic int64_t *said, int64_t now_ms, int64_t every_ms);

@@ -56,7 +56,10 @@ ida_kind queue_set_due(store *s, ida_ctx *c, const ida_task *task, int64_t due_a
 typedef struct retention {
     const char *tenant;
     int64_t before;
-    int max, removed;
+    int max;
+    db_statement find; /* IDs of tasks that are old enough */
+    ida_kind (*one)(store *s, ida_ctx *c, const char *tenant, const char *id);
+    int removed; /* out */
 } retention;
 
 static ida_kind remove_task(store *s, ida_ctx *c, const char *tenant, const char *id)
@@ -67,6 +70,11 @@ static ida_kind remove_task(store *s, ida_ctx *c, const char *tenant, const char
     return kind ? kind : store_write(s, c, STMT_queue_delete, DB_ARGS(DB_T(id)), NULL);
 }
 
+static ida_kind remove_photo(store *s, ida_ctx *c, const char *tenant, const char *id)
+{
+    return queue_task_drop_photo(s, c, &(ida_task){.tenant = tenant, .id = id}, 1);
+}
+
 static ida_kind retain(store *s, ida_ctx *c, void *baton)
 {
     retention *t = baton;
@@ -74,46 +82,33 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     t->removed = 0;
     ida_kind kind = store_tenant_lock(s, c, t->tenant);
     kind = kind ? kind
-                : store_read(s, c, STMT_queue_retain,
-                             DB_ARGS(DB_T(t->tenant), DB_I(t->before), DB_I(t->max)), &r);
+                : store_read(s, c, t->find, DB_ARGS(DB_T(t->tenant), DB_I(t->before), DB_I(t->max)),
+                             &r);
     for (int row = 0; !kind && row < r.rows; row++) {
-        kind = remove_task(s, c, t->tenant, DB_ROW(id, &r, row)->id.text);
+        kind = t->one(s, c, t->tenant, DB_ROW(id, &r, row)->id.text);
         t->removed += !kind;
     }
     return kind;
 }
 
-static ida_kind retain_photos(store *s, ida_ctx *c, void *baton)
+static ida_kind retain_with(store *s, ida_ctx *c, retention t, int *removed)
 {
-    retention *t = baton;
-    db_result r;
-    t->removed = 0;
-    ida_kind kind = store_tenant_lock(s, c, t->tenant);
-    kind = kind ? kind
-                : store_read(s, c, STMT_queue_retain_photos,
-                             DB_ARGS(DB_T(t->tenant), DB_I(t->before), DB_I(t->max)), &r);
-    for (int row = 0; !kind && row < r.rows; row++) {
-        ida_task task = {.tenant = t->tenant, .id = DB_ROW(id, &r, row)->id.text};
-        kind = queue_task_drop_photo(s, c, &task, 1);
-        t->removed += !kind;
-    }
+    ida_kind kind = store_transaction(s, c, retain, &t);
+    *removed = kind ? 0 : t.removed;
     return kind;
 }
 
 ida_kind queue_retain_photos(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
                              int *removed)
 {
-    retention t = {.tenant = tenant, .before = before, .max = max};
-    ida_kind kind = store_transaction(s, c, retain_photos, &t);
-    *removed = kind ? 0 : t.removed;
-    return kind;
+    return retain_with(s, c,
+                       (retention){tenant, before, max, STMT_queue_retain_photos, remove_photo, 0},
+                       removed);
 }
 
 ida_kind queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
                       int *removed)
 {
-    retention t = {.tenant = tenant, .before = before, .max = max};
-    ida_kind kind = store_transaction(s, c, retain, &t);
-    *removed = kind ? 0 : t.removed;
-    return kind;
+    return retain_with(s, c, (retention){tenant, before, max, STMT_queue_retain, remove_task, 0},
+                       removed);
 }

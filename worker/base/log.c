@@ -9,17 +9,6 @@
 
 static atomic_int log_limit = IDA_LOG_INFO;
 
-/* Text from directories may reach a message: nothing in it may begin a second line or move a
- * terminal. */
-static void disarm(char *text)
-{
-    for (; *text; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f) {
-            *text = ' ';
-        }
-    }
-}
-
 static void write_line(void *baton, ida_level level, const char *id, const char *message)
 {
     static const char *const names[] = {[IDA_LOG_ERROR] = "error",
@@ -45,7 +34,7 @@ static void write_line(void *baton, ida_level level, const char *id, const char 
         end = sizeof line - 2;
     }
     line[end] = '\0';
-    disarm(line);
+    ida_log_disarm(line);
     line[end++] = '\n';
     if (write(STDERR_FILENO, line, end) < 0) {
         return; /* nowhere left to say it */
