@@ -99,7 +99,7 @@ const char *config_writer_user(server_rec *s, writer_user *out)
     int has_group = 0;
     *out = (writer_user){0};
     if (geteuid() != 0) {
-        return NULL; /* nobody can become another one */
+        return NULL; /* without root the writer keeps the user of httpd */
     }
     if (group) {
         *group++ = '\0';

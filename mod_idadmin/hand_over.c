@@ -1,7 +1,7 @@
-/* Owns a child's connections to the writer: how they are made, kept and lost, and what a caller is
- * told when the writer says nothing. Must not know what a write is.
+/* Owns a child's connections to the writer: how they are opened, pooled and lost, and the answer to
+ * the caller when the writer is silent. Must not know what a write is.
  *
- * What was handed over whole is never handed over again: nobody knows what became of it. */
+ * A request that was sent completely is never sent again, because its outcome is unknown. */
 #include "mod_idadmin/writer.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static struct {
     int idle[IDLE_MAX], count;
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The one used last: others may have been closed meanwhile. -1: none. */
+/* Takes the connection used last, because older ones may be closed by now. -1: none. */
 static int take_idle(void)
 {
     int end = -1;
@@ -151,7 +151,7 @@ ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
     }
     wire_fate fate = hear(r->pool, end, told, &text, &text_len);
     if (fate) {
-        wire_close(&end); /* the writer sees that nobody waits, and does not commit any more */
+        wire_close(&end); /* the writer notices and does not commit */
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "the writer %s",
                       fate == WIRE_SILENT ? "does not answer" : "was lost during a write");
         return silent(c, "The service was interrupted, and this request may have been carried out "

@@ -1,8 +1,8 @@
 /* Owns the writers in httpd's parent: two for each generation of children, one that serves and one
- * that stands by; which processes are children is told to them. Must not know what is written.
+ * standby. Tells writers which processes are children. Must not know what is written.
  *
- * What must outlive a restart, in which the module is unloaded and loaded again, lies in retained
- * memory and points into nothing of the module's. */
+ * A restart unloads the module and loads it again: state that must survive it is in retained memory
+ * and contains no pointer into the module. */
 #include "mod_idadmin/writer.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static void give_order(process *p, wire_order order, pid_t about, int handed)
     if (!p->proc.pid || wire_send(p->control, &message, sizeof message, handed)) {
         return;
     }
-    if (errno == EAGAIN) { /* it has heard nothing for some hundred orders */
+    if (errno == EAGAIN) { /* its queue is full: it has not read hundreds of orders */
         kill(p->proc.pid, SIGKILL);
     }
 }
@@ -97,8 +97,8 @@ static void forget(generation *g)
 
 /* --- a process --- */
 
-/* Between fork and exec: nothing that may lock. The ends first go where they do not stand in each
- * other's way. */
+/* Runs between fork and exec: no call here may take a lock. Descriptors are moved to high numbers
+ * first, because a target number may be in use by another one. */
 static void become_writer(const generation *g, int control)
 {
     const int from[] = {control, g->introductions[0], g->settings, g->beat};
@@ -144,7 +144,7 @@ static void start_process(generation *g, int which)
     for (int i = 0; i < g->child_count; i++) {
         give_order(p, ORDER_CHILD, g->children[i], -1);
     }
-    if (stands_by) { /* it is our child and not reaped yet, so the number is still its own */
+    if (stands_by) { /* not reaped yet, so its process ID cannot have been reused */
         pidfd = (int)syscall(SYS_pidfd_open, other->proc.pid, 0);
     } else {
         g->serving = which;
@@ -163,7 +163,7 @@ static int is_stopping(void)
     return state == AP_MPMQ_STOPPING;
 }
 
-/* A writer has ended. The one that stood by serves by now; another one takes its place. */
+/* A writer has ended. Its standby serves by now; start a new standby. */
 static void replace(process *p, int status)
 {
     generation *g = p->of;
@@ -228,7 +228,7 @@ static void child_status(server_rec *s, pid_t pid, ap_generation_t number, int s
 
 /* --- the settings --- */
 
-/* A file without a name that nobody can change any more. */
+/* A memory file, sealed against changes. */
 static int make_settings(apr_pool_t *pool, server_rec *s, const writer_user *user)
 {
     const char *text[SETTING_COUNT] = {
@@ -287,8 +287,8 @@ static generation *make_generation(apr_pool_t *pool, server_rec *s, const writer
     return g;
 }
 
-/* Writers of before the restart go on for their children; the callback lies elsewhere now. Who has
- * ended while nobody looked is replaced. */
+/* Writers of earlier generations go on for their children. Registers them again, because the
+ * callback has another address now, and replaces those that ended during the restart. */
 static void follow_again(void)
 {
     for (int i = 0; i < GENERATIONS_MAX; i++) {

@@ -36,7 +36,7 @@ static int64_t history(const ida_tenant *tenant)
     return tenant->task_history_days * DAY_MS;
 }
 
-/* A task that failed may be tried again, with its photo as long as anybody may think of it. */
+/* A failed task may be retried: its photo is kept for as long as a retry is likely. */
 static int64_t photo_time(const ida_tenant *tenant)
 {
     int64_t kept = history(tenant);

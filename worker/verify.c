@@ -35,8 +35,8 @@ static void say(worker *w, const char *tenant, const store_chain_check *before,
     }
 }
 
-/* Once the chain is known to be whole: what is in it must have made what is beside it. What was
- * there before this machine looked for the first time counts as from before. */
+/* Runs once the chain is known to be whole: names tasks and keys without a record in it. Those
+ * older than the first look of this machine are not named. */
 static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *tenant, int full,
                                 const store_chain_walk *whole, int64_t since, const char **known)
 {
@@ -57,7 +57,7 @@ static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *
     return kind;
 }
 
-/* What was verified is what this machine holds the chain against from now on. */
+/* Moves the anchor: later chains are compared with what was verified now. */
 static void hold_fast(worker *w, const char *tenant, const audit_anchor *from,
                       const store_chain_walk *found, int64_t since, const char *known,
                       apr_pool_t *pool)

@@ -60,7 +60,7 @@ int connections_count(void)
     return count;
 }
 
-/* Never waits: who cannot be told now is told the next time. */
+/* Never waits: a connection that is busy sending is skipped until the next round. */
 void connections_comfort(void)
 {
     const wire_head alive = {.kind = WIRE_ALIVE};
@@ -101,7 +101,7 @@ static int carry_out(connection *k, served *s)
     apr_allocator_owner_set(allocator, s->pool);
     const char *company = s->text[ASKED_COMPANY];
     int turn;
-    do { /* for as long as somebody waits */
+    do { /* for as long as the child waits */
         turn = share_take(k->w->turns, company, SILENCE_MS);
     } while (turn < 0 && !wire_is_left(k->end));
     int good = turn >= 0;

@@ -1,5 +1,5 @@
-/* Owns whose word the writer takes: httpd's parent says which processes are its children and when
- * this writer serves; children introduce themselves. Must not know what is written. */
+/* Owns the writer's trust: only httpd's parent names its children and orders this writer to serve,
+ * and only named children get connections. Must not know what is written. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,10 +12,10 @@
 #include "writer/writer.h"
 
 #define CHILDREN_MAX 4096
-#define STRANGERS_MAX 64 /* who were faster than their parent's word */
+#define STRANGERS_MAX 64 /* introductions that arrived before the parent named the child */
 #define STRANGER_MS 2000
 #define TICK_MS 1000
-#define STILL_MS 10000 /* who serves and does not move for so long is ended by the other one */
+#define STILL_MS 10000       /* the standby ends a serving writer that hangs for so long */
 #define CONNECTIONS_MAX 2048 /* of all children: threads and descriptors are bounded by it */
 
 typedef struct stranger {
@@ -28,7 +28,7 @@ typedef struct loop {
     writer *w;
     int control, introductions, active; /* active: pidfd of whom we stand by for; -1: we serve */
     int serving, retired, orphan;
-    _Atomic uint64_t *beat; /* moved by who serves */
+    _Atomic uint64_t *beat; /* incremented by the serving writer */
     uint64_t seen;
     int64_t seen_at;
     pid_t children[CHILDREN_MAX];
@@ -60,7 +60,7 @@ static void admit(loop *l, int end, pid_t process)
     connection_start(l->w, end, process);
 }
 
-/* A child may be faster than its parent's word of it. */
+/* A child may introduce itself before the parent has named it. */
 static void keep_stranger(loop *l, int end, pid_t process)
 {
     if (l->stranger_count == STRANGERS_MAX) {
@@ -104,7 +104,8 @@ static void take_introduction(loop *l)
         l->introductions = got == 0 ? -1 : l->introductions;
         return;
     }
-    /* The pair was made by who sends it: an end taken from somebody else is of no use. */
+    /* The sender must have created the pair: an end that was taken from another process is refused.
+     */
     int own = getsockopt(end, SOL_SOCKET, SO_PEERCRED, &maker, &len) == 0 && maker.pid == from.pid;
     if (version != WIRE_VERSION || !own) {
         wire_close(&end);
@@ -115,7 +116,7 @@ static void take_introduction(loop *l)
     }
 }
 
-/* Stopped, or hanging: its children wait, and its end would let us serve. */
+/* Ends the serving writer if it is stopped or hangs, so that this one can serve its children. */
 static void watch_active(loop *l)
 {
     uint64_t beat = atomic_load(l->beat);

@@ -27,7 +27,7 @@ typedef struct writing {
     const ida_caller *caller; /* of REST */
 } writing;
 
-/* --- work that nobody waits for is not committed --- */
+/* --- a write whose child has gone is not committed --- */
 
 typedef struct awaited {
     const served *s;
@@ -35,7 +35,8 @@ typedef struct awaited {
     void *baton;
 } awaited;
 
-/* Looked at last: a writer that stood still finds its child gone, which has answered for it. */
+/* Checked last, before the commit: after a standstill of the writer its child has already answered
+ * 503 and closed the connection. */
 static ida_kind unless_left(store *s, ida_ctx *c, void *baton)
 {
     const awaited *a = baton;

@@ -36,8 +36,8 @@ void writer_log_install(ida_env *env, const char *level);
 /* --- room.c: memory for bodies --- */
 
 void room_start(apr_pool_t *pool);
-/* Waits until there is room for so many bytes of this company's; 0 when `left` says that nobody
- * waits for it any more. */
+/* Waits until there is room for so many bytes of this company. 0 if the child has closed `end`
+ * meanwhile. */
 int room_take(const char *company, size_t bytes, int end);
 void room_leave(const char *company, size_t bytes);
 
@@ -80,7 +80,7 @@ int connections_count(void);
 
 /* --- loop.c --- */
 
-/* Until nobody needs this writer any more; the exit status. */
+/* Runs until this writer has no children and no connections left. Returns the exit status. */
 int loop_run(writer *w);
 
 #endif

@@ -1,6 +1,7 @@
 /* The anchor of a machine: for each company how far its chain was verified here, in a file beside
- * the audit key, <audit key>.heads. Whoever writes the database cannot write it, so a chain that is
- * deleted, shortened, or put back as it was earlier does not fit it. Knows no store. */
+ * the audit key, <audit key>.heads. An attacker who can write the database cannot write this file,
+ * so a chain that was deleted, shortened or replaced by an older copy does not match it. Knows no
+ * store. */
 #ifndef CORE_AUDIT_ANCHOR_H
 #define CORE_AUDIT_ANCHOR_H
 
@@ -19,8 +20,8 @@ typedef struct audit_anchor {
  * that others may write, or that is damaged. */
 ida_kind audit_anchor_read(ida_ctx *c, const char *audit_key, const char *tenant,
                            const audit_anchor **anchor, int *there);
-/* Puts `to` in the place of `from` (NULL: none yet); nothing when somebody else changed the line
- * meanwhile, because what was verified then was held against another one. */
+/* Replaces the anchor `from` (NULL: there is none yet) by `to`. Does nothing if another process has
+ * changed the line meanwhile, because the chain was then compared with an outdated anchor. */
 ida_kind audit_anchor_move(ida_ctx *c, const char *audit_key, const char *tenant,
                            const audit_anchor *from, const audit_anchor *to);
 /* The companies that the file names, in its order. */

@@ -21,7 +21,7 @@ void audit_keys_wipe(audit_keys *keys)
     OPENSSL_cleanse(keys, sizeof *keys);
 }
 
-/* Named by a digest under the key: it tells nothing of the key. */
+/* The name is a digest made with the key: it does not reveal the key. */
 static void name_key(apr_pool_t *pool, audit_secret *key)
 {
     unsigned char mac[IDA_DIGEST_LEN];

@@ -1,9 +1,9 @@
 /* The keys that the chains of audit records are made with. The worker's user alone can read them.
  *
- * A file of one key a line, as 64 hexadecimal digits, the newest last: that one chains, those
- * before it verify. " new" behind the newest: chains may still stand under the key before, or under
- * none, and are moved to it. Without the word a chain under an older key was put back by somebody:
- * whoever got hold of a key that was rotated away cannot go on with it. */
+ * A file of one key a line, as 64 hexadecimal digits, the newest last: the newest makes
+ * chains, the older ones verify. The word " new" behind the newest key: chains may still use the
+ * key before it, or none, and are moved to the newest. Without the word a chain under an older key
+ * is a forgery: a stolen key is useless once it was rotated away. */
 #ifndef CORE_AUDIT_KEYS_H
 #define CORE_AUDIT_KEYS_H
 
@@ -15,7 +15,7 @@
 #define AUDIT_KEY_ID_SIZE 17
 
 typedef struct audit_secret {
-    char id[AUDIT_KEY_ID_SIZE]; /* made from the key: who has the same name has the same key */
+    char id[AUDIT_KEY_ID_SIZE]; /* made from the key: equal names mean equal keys */
     unsigned char bytes[IDA_SECRET_LEN];
 } audit_secret;
 

@@ -1,5 +1,5 @@
-/* A small text file beside a key file that tells what this machine has seen. Its owner alone writes
- * it, so that a database that is put back or changed cannot take it along. */
+/* A small text file beside a key file that records what this machine has seen. Only its owner can
+ * write it, so restoring or changing the database does not change the file. */
 #ifndef CORE_BASE_BESIDE_H
 #define CORE_BASE_BESIDE_H
 

@@ -120,7 +120,7 @@ static void holds(sqlite3_context *call, int count, sqlite3_value **values)
     sqlite3_result_int(call, text && part && memmem(text, text_len, part, part_len));
 }
 
-/* Whoever can open a gate can hold it for ever: it is the owner's alone. */
+/* A process that can open the gate can hold it for ever: only the owner may open it. */
 static ida_kind open_gate(sqlite_db *s, const sqlite_place *place, ida_ctx *c)
 {
     const char *gate = apr_pstrcat(s->head.pool, s->path, ".gate", NULL);

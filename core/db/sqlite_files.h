@@ -7,8 +7,8 @@
 
 #include "core/db/db.h"
 
-/* Owner and group that the store's files get, whoever makes them (root included): those of the
- * directory. httpd's user is in its group (mode 2750): it reads the files and makes nothing there
+/* Owner and group of the store's files, also when root creates them: those of the directory.
+ * httpd's user is in its group (mode 2750): it reads the files and makes nothing there
  * itself, not even a journal that another process would roll back into a file. */
 typedef struct sqlite_place {
     uid_t owner;

@@ -47,8 +47,8 @@ ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *s
 void ida_caller_release(const ida_caller *caller);
 
 /* Why the credentials are not good, for the log; NULL when they are. `caller` has been looked up
- * with this hash; NULL: there was nobody to look up. `address`: the client's. The time it takes
- * does not tell whether there is such a user. */
+ * with this hash; NULL: there was no valid name to look up. `address`: the client's. The time it
+ * takes does not reveal whether the user exists. */
 const char *ida_caller_fault(const ida_caller *caller, const char *hash, const char *address,
                              int64_t now);
 

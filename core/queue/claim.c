@@ -41,10 +41,10 @@ static const char *start_rid(apr_pool_t *pool, const char *task)
     return apr_pstrcat(pool, "start-", task, NULL);
 }
 
-/* *why tells why the task must not begin; NULL: it may. Counts what the audit has recorded, not
- * what rows of tasks say: who began is not begun again. Locks the tenant when it has a brake, so
- * that the count stays true until the commit. A tenant document that cannot be read stops its own
- * disablings, not the queue. */
+/* *why: the reason why the task must not begin; NULL: it may. Counts audit records, not rows of
+ * tasks: a task with a start record does not start a second time. Locks the tenant when it has a
+ * brake, so that the count stays true until the commit. A tenant document that cannot be read stops
+ * its own disablings, not the queue. */
 static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate *one,
                           const char **why)
 {
@@ -131,8 +131,8 @@ static void taken_by(ida_task *task, const claim *cl, int64_t now)
     task->started_at = task->started_at ? task->started_at : now;
 }
 
-/* Takes the person and the row; *task stays NULL when somebody else was faster, or another task of
- * the person goes first. */
+/* Locks the person and claims the row. *task stays NULL if another worker was faster or another
+ * task of the person goes first. */
 static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one, ida_task **task)
 {
     ida_task *row;

@@ -140,7 +140,7 @@ ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *afte
 ida_kind queue_set_due(store *s, ida_ctx *c, const ida_task *task, int64_t due_at);
 
 /* Photos of tasks that ended `failed` or `attention` before `before` leave the store, at most
- * `max`: who tries such a task again is told. */
+ * `max`. A retry of such a task warns about it. */
 ida_kind queue_retain_photos(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
                              int *removed);
 

@@ -14,7 +14,7 @@ typedef struct queue_event {
     const char *task_id, *task_type, *directory, *object_id, *upn, *display_name;
     int64_t due_at;
     const char *zone, *username, *label;
-    const char *body, *proof; /* as it was told, and that a worker said so; NULL: erased, or of
+    const char *body, *proof; /* as it was sent, and a worker's proof of it; NULL: erased, or of
                                  before events had them */
 } queue_event;
 
@@ -31,8 +31,8 @@ ida_kind queue_event_list(store *s, ida_ctx *c, const char *tenant, int64_t afte
 ida_kind queue_event_bounds(store *s, ida_ctx *c, const char *tenant, int64_t *first,
                             int64_t *last);
 
-/* 1 when the body is what a worker has said, whatever rows of the store say now: what is signed in
- * our name is nothing else. */
+/* 1 if a worker wrote the body, whatever the rows of the store contain now. Only such a body is
+ * signed and sent. */
 int queue_event_is_ours(ida_ctx *c, const queue_event *event);
 
 /* As callers see it, by the task's row. New reference. */

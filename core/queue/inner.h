@@ -14,8 +14,8 @@ ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const id
 
 /* `payload` in the place of the one that the task has. */
 ida_kind queue_task_put_payload(store *s, ida_ctx *c, const char *task_id, const char *payload);
-/* The photo of the task leaves the store. `untold`: a later try has to say that it is not there any
- * more. */
+/* Removes the photo of the task from the store. `untold`: a later try must warn that the photo is
+ * missing. */
 ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, int untold);
 
 /* IDA_NOT_FOUND with the sentence for people. */

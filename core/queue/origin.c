@@ -1,5 +1,5 @@
-/* Owns the look at whether each task was queued by what the audit recorded. Must not know who is
- * told. */
+/* Owns the check that an audit record exists for the queueing of each task. Must not know how the
+ * result is reported. */
 #include "core/queue/origin.h"
 
 #include <apr_strings.h>

@@ -18,7 +18,7 @@ typedef struct store_audit_turns {
 
 /* Moves up to `max` outbox records into audit.record, the oldest ones of the next companies, each
  * of which gets the same share: reads with `main`, commits with `ingest`, then deletes from the
- * outbox. *moved tells how many. Repeatable at any crash point (rid). A record that cannot be
+ * outbox. *moved: how many. Repeatable at any crash point (rid). A record that cannot be
  * decoded is moved as one with outcome "damaged" and logged: it blocks nothing. */
 ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max,
                                   store_audit_turns *turns, int *moved);
@@ -109,7 +109,7 @@ ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *b
 
 /* Removes at most `max` records older than `before` (ms) as a prefix, in one transaction, keeping
  * the last hash, and records up to which number. Where nothing but such records is old it removes
- * none. *removed tells how many; less than `max`: no more of them. */
+ * none. *removed: how many; less than `max`: no more are old. */
 ida_kind store_audit_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
                             int *removed);
 

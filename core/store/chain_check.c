@@ -1,5 +1,5 @@
-/* Owns the rows of audit_check, which anybody may wish by, and audit.verified, which the worker
- * alone writes. Must not know how a chain is verified. */
+/* Owns the rows of audit_check, in which a verification is requested, and of audit.verified, which
+ * only the worker writes. Must not know how a chain is verified. */
 #include "core/store/chain_check.h"
 
 #include "core/store/rows.h"

@@ -1,5 +1,5 @@
-/* How far the chains of audit records were verified, and who wants to know. The wish lies in the
- * main file, what was found in the audit's. */
+/* How far the chains of audit records were verified. Requests for a verification are in the main
+ * file, results in the audit's. */
 #ifndef CORE_STORE_CHAIN_CHECK_H
 #define CORE_STORE_CHAIN_CHECK_H
 
@@ -22,8 +22,8 @@ typedef struct store_chain_check {
 /* All zero when it was never looked at (not IDA_NOT_FOUND). */
 ida_kind store_chain_check_get(store *s, ida_ctx *c, const char *tenant, store_chain_check *out);
 ida_kind store_chain_check_request(store *s, ida_ctx *c, const char *tenant);
-/* A tenant whose chain is to be looked at: somebody asked, or it was begun last before `before`, or
- * at a time to come; *tenant NULL: none. */
+/* A tenant whose chain must be verified: it was requested, or the last start was before `before` or
+ * lies in the future. *tenant NULL: none. */
 ida_kind store_chain_check_due(store *s, ida_ctx *c, int64_t before, const char **tenant);
 /* Takes it as it was seen; *taken 0: another worker was faster. This and the next one: a store of
  * DB_INGEST. */

@@ -124,7 +124,7 @@ static void lead(store_commit_queue *q, const ida_ctx *leader)
     batch b = {.queue = q};
     ida_ctx *c = ida_ctx_make(leader->env, leader->pool);
     ida_kind kind = store_transaction(q->connection, c, run_together, &b);
-    if (kind && b.lost) { /* of one too: who stands behind it is not to share its failure */
+    if (kind && b.lost) { /* also if it is the only member: others in the queue must not fail */
         run_apart(q->connection, &b);
     } else if (kind) {
         collect(&b); /* those behind have waited as long */

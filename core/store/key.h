@@ -23,8 +23,8 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
  * IDA_NOT_FOUND when the tenant does not. */
 ida_kind store_key_issue(store *s, ida_ctx *c, const ida_principal *principal,
                          const char *created_by, char **key);
-/* What the audit record of a new key says of its row, as its detail: whoever changes hash, access,
- * networks or limits of it later is found (core/store/origin.h). */
+/* Mark of a new key's row, kept as detail of its audit record: a later change of hash, access,
+ * networks or limits is found by it (core/store/origin.h). */
 char *store_key_mark(apr_pool_t *pool, const ida_principal *principal, const char *key);
 /* The part of it that keeps a hash. */
 ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal,

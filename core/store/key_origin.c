@@ -1,5 +1,5 @@
-/* Owns what the audit record of a new key says of its row, and the look at whether it still holds.
- * Must not know who is told. */
+/* Owns the mark of a key's row in its audit record, and the check that the row still matches it.
+ * Must not know how the result is reported. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "core/tenant/credentials.h"
 
 #define MARK "key "
-#define MARK_BYTES 8 /* of a digest over a hash of 256 random bits: says nothing of the key */
+#define MARK_BYTES 8 /* of a digest over a hash of 256 random bits: does not reveal the key */
 
 static char *mark(apr_pool_t *pool, const char *const *texts, size_t count, int64_t concurrency,
                   int decisions)
@@ -59,7 +59,7 @@ static ida_kind page(store *s, ida_ctx *c, const char *tenant, const char *after
         const char *is = mark(c->pool, texts, sizeof texts / sizeof *texts, k->concurrency.number,
                               k->decisions.number != 0),
                    *was = k->made.text;
-        /* records of older versions say nothing of the row */
+        /* records of older versions have no mark */
         int changed = was && strncmp(was, MARK, strlen(MARK)) == 0 && strcmp(was, is) != 0;
         all[i] = (store_origin){k->id.text, k->created_at.number, (int)k->origin.number, 1,
                                 changed ? "its hash or what it may was changed since it was made"

@@ -1,5 +1,5 @@
-/* Owns the walk over rows that an audit record is to have made, and what counts as from before.
- * Must not know what the rows are. */
+/* Owns the walk over rows that need an audit record, and the rule for rows that are older than this
+ * check. Must not know what the rows are. */
 #include "core/store/origin.h"
 
 #include <apr_strings.h>
@@ -57,8 +57,9 @@ int store_origins_knew(const store_origins *found, const char *what, const char 
     return !found->known || apr_hash_get(found->known, word, APR_HASH_KEY_STRING) != NULL;
 }
 
-/* A record on its way may be in the outbox, or have left it since the row was read: it is chained
- * before it leaves, so what is in neither place in this order has none. */
+/* The record may be in the outbox, or may have left it since the row was read. It is chained before
+ * it leaves the outbox, so look there first and then in the chain: a row found in neither has none.
+ */
 static ida_kind look_again(store *s, ida_ctx *page, const char *tenant, const char *before,
                            store_origin_page read, store_origin *row)
 {

@@ -1,4 +1,4 @@
-/* Rows that no audit record made: what somebody put in who can write the database. */
+/* Strays: rows without an audit record, inserted by an attacker who can write the database. */
 #ifndef CORE_STORE_ORIGIN_H
 #define CORE_STORE_ORIGIN_H
 
@@ -7,7 +7,7 @@
 
 #include "core/store/store.h"
 
-#define STORE_ORIGINS_MAX 100 /* that are named; `more` tells of others */
+#define STORE_ORIGINS_MAX 100 /* named strays; `more` is set if there are others */
 
 typedef struct store_stray {
     const char *what; /* "API key", "task" */
@@ -17,7 +17,7 @@ typedef struct store_stray {
 } store_stray;
 
 typedef struct store_origins {
-    int64_t since;              /* in: what is older may have lost its record, or had none */
+    int64_t since;              /* in, ms: older rows may have lost their record or had none */
     apr_array_header_t *strays; /* store_stray */
     apr_hash_t *known;          /* words of the last look; NULL: there was none */
     apr_array_header_t *seen;   /* words for the next one */
@@ -28,10 +28,10 @@ typedef struct store_origins {
 
 /* `known`: what this machine knew when it looked last; NULL: it did not. */
 store_origins store_origins_make(apr_pool_t *pool, int64_t since, const char *known);
-/* What it knows now, for the next look; `rows`: whether rows were looked at. */
+/* The words to keep for the next look. `rows`: 1 if rows were checked, not only runs. */
 char *store_origins_known(apr_pool_t *pool, const store_origins *found, const char *known,
                           int rows);
-/* Strays that are no rows stay strays until an administrator accepts the chain. */
+/* A stray run has no row: it is named until an administrator accepts the chain. */
 #define STORE_STRAY_RUN "x"
 
 /* One row of a page, as a record of the audit may have made it. */
@@ -49,7 +49,7 @@ typedef ida_kind (*store_origin_page)(store *s, ida_ctx *c, const char *tenant, 
 ida_kind store_origins_look(store *s, ida_ctx *c, const char *tenant, const char *what,
                             const char *how, store_origin_page page, store_origins *out);
 
-/* One that is no row, or may have been changed since: as `name` of `what`. */
+/* 1 if the last look knew `name` of `what`, or if there was no last look. */
 int store_origins_knew(const store_origins *found, const char *what, const char *name);
 void store_origins_add(ida_ctx *c, store_origins *out, const char *what, const char *name,
                        const char *how, int64_t at);

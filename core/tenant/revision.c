@@ -136,7 +136,7 @@ static unsigned char *place_of(const unsigned char digest[IDA_DIGEST_LEN])
     return judged.digest[(digest[0] | digest[1] << 8) % JUDGED];
 }
 
-/* Forgets all when the ground has changed. One that cannot be seen is never the same. */
+/* Discards all judgements if the files have changed or cannot be read. */
 static int64_t look_at_ground(apr_pool_t *pool, const char *key_file)
 {
     ground now;
@@ -174,7 +174,7 @@ int64_t ida_seal_epoch(ida_ctx *c)
     return c->env->seal_key ? look_at_ground(c->pool, c->env->seal_key) : 0;
 }
 
-/* Of the whole row: lengths stand before the parts. */
+/* Digest of the whole row; each part is preceded by its length. */
 static void digest_of(const char *tenant, const ida_stored_tenant *stored,
                       unsigned char digest[IDA_DIGEST_LEN])
 {
@@ -186,7 +186,7 @@ static void digest_of(const char *tenant, const ida_stored_tenant *stored,
     ida_hmac_sha256(no_key, sizeof no_key, parts, sizeof parts / sizeof *parts, digest);
 }
 
-/* A line of a kind each minute says it, however often a company is met. */
+/* Logs at most one line a minute for each company and kind. */
 static ida_kind not_followed(ida_ctx *c, const char *tenant, const char *id, const char *why)
 {
     static _Atomic int64_t said[256];

@@ -92,19 +92,19 @@ ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const char *tenant,
                         const ida_stored_tenant *stored, ida_seal_state *state, const char **why);
 
 /* IDA_OK for a document that is to be followed, whose revision is noted; else IDA_INTERNAL_ERROR
- * with the reason "unsealed", which the log has been told. Costs a hash and two looks at files once
- * the document was judged. */
+ * with the reason "unsealed", already logged. Once a document was judged, this costs a hash and two
+ * stat calls. */
 ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
                          const ida_stored_tenant *stored);
 
-/* A number that is another one when judgements may have become untrue: a newer revision was seen by
- * some process of this node, or the key is another one. What was made of a document that is
- * followed is used again under the same number alone. 0: this process has no seal key. */
+/* Changes whenever an earlier judgement may be outdated: a process of this node has seen a newer
+ * revision, or the key was replaced. Reuse a parsed document only under the same number. 0: this
+ * process has no seal key. */
 int64_t ida_seal_epoch(ida_ctx *c);
 
-/* A proof under the seal key that a process which has it said `text` of `id`: whoever writes the
- * store alone cannot make one. NULL: this process has no seal key (ida_env), or cannot read it.
- * `what`: a word for the kind of statement. */
+/* HMAC under the seal key over `what`, `id` and `text`: write access to the store does not suffice
+ * to make one. NULL: this process has no seal key (ida_env), or cannot read it. `what`: a word for
+ * the kind of statement. */
 const char *ida_seal_statement(ida_ctx *c, const char *what, const char *id, const char *text);
 /* 1 when the proof is right (constant time), or this process has no seal key to judge by. */
 int ida_seal_statement_holds(ida_ctx *c, const char *what, const char *id, const char *text,

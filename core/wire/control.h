@@ -1,4 +1,4 @@
-/* What httpd's parent tells a writer while it runs. */
+/* Orders of httpd's parent to a running writer. */
 #ifndef CORE_WIRE_CONTROL_H
 #define CORE_WIRE_CONTROL_H
 
@@ -18,8 +18,8 @@ typedef struct wire_control {
     int32_t process;
 } wire_control;
 
-/* Descriptors that a writer is started with. Both writers of a generation have the beat: memory of
- * which the one that serves moves the first number, so that the other one sees it stand still. */
+/* Descriptors that a writer is started with. Both writers of a generation map the beat: the serving
+ * one increments its first number, so the standby notices when it hangs. */
 enum { WRITER_CONTROL = 3, WRITER_INTRODUCTIONS, WRITER_SETTINGS, WRITER_BEAT, WRITER_END };
 #define WRITER_BEAT_BYTES 4096
 

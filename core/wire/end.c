@@ -14,7 +14,7 @@ int wire_pair(int type, int ends[2])
     if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) {
         return -1;
     }
-    /* Now: what is sent before it is asked for comes without its sender. */
+    /* Set it before the first message: the kernel adds no sender to earlier ones. */
     for (int i = 0; i < 2; i++) {
         if (setsockopt(ends[i], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
             int error = errno;
@@ -59,7 +59,7 @@ int wire_send(int end, const void *message, size_t len, int handed)
     return sent == (ssize_t)len;
 }
 
-/* Who sent it, and the one descriptor that is taken; more than one are closed. */
+/* Reads the sender and takes the first descriptor; further descriptors are closed. */
 static void read_control(struct msghdr *m, struct ucred *from, int *handed)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {

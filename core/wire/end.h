@@ -32,7 +32,7 @@ typedef enum wire_fate {
 
 /* Writes all of it, waiting at most `silence_ms` at a time. */
 wire_fate wire_write(int end, const void *bytes, size_t len, int silence_ms);
-/* `from`: who has sent it, all of it; NULL: it matters to nobody. */
+/* `from`: the sender of all these bytes; NULL: not needed. A second sender is WIRE_LOST. */
 wire_fate wire_read(int end, void *bytes, size_t len, int silence_ms, struct ucred *from);
 /* Head and texts, then the body. */
 wire_fate wire_write_message(int end, wire_kind kind, const char *const *texts, int count,

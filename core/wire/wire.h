@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of an introduction: a child of before an upgrade may meet a writer of after it. */
+/* Sent with an introduction: after an upgrade an old child may meet a new writer. */
 #define WIRE_VERSION 1
 
 #define WIRE_TEXTS_MAX 65536 /* bytes of all texts of a message */
@@ -52,7 +52,7 @@ typedef enum wire_told {
     TOLD_COUNT
 } wire_told;
 
-/* What the parent tells a writer of itself, once, in a sealed file. */
+/* Settings that the parent passes to a writer at its start, in a sealed file. */
 typedef enum wire_setting {
     SETTING_PARENT, /* process */
     SETTING_STORE,

@@ -1,4 +1,4 @@
--- What is told of a task's end, as the worker said it then, and its proof under the seal key: a row that somebody else made is told nobody.
+-- The event of a task's end as the worker wrote it, and its proof under the seal key: a row without a valid proof is not sent.
 ALTER TABLE event ADD COLUMN body TEXT;
 ALTER TABLE event ADD COLUMN proof TEXT;
 

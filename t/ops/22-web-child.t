@@ -1,6 +1,6 @@
-# Who runs as httpd's user, another application of the same httpd or a child that was taken over,
-# writes nothing: each recipe against the store is refused by file or role, no program that httpd
-# starts reaches the writer, and no secret lies in a child's memory or behind its open files.
+# A process of httpd's user, be it another application or a compromised child, cannot write: file
+# modes or roles refuse each attack on the store, no program that httpd starts reaches the writer, and
+# no secret is in a child's memory or open files.
 use strict;
 use warnings;
 no warnings 'portable';    # addresses of 64 bits

@@ -1,6 +1,6 @@
-# Whoever writes the database itself (here: SQL as its owner) changes nothing that is trusted: a
-# document of which any member was changed, or an older one, is followed by nobody; the brake counts
-# what the audit recorded; the verifier is not switched off; nothing is signed that no worker said.
+# SQL as the database's owner changes nothing that is trusted: no process follows a document with a
+# changed member or an older revision; the brake counts audit records; the verifier cannot be switched
+# off; no event is signed unless a worker wrote it.
 use strict;
 use warnings;
 use utf8;

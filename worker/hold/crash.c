@@ -14,7 +14,7 @@
 #define DEPTH_MAX 4
 #define LEFT_ALONE_S 300 /* at least: a directory that killed a process */
 #define SUSPECTS_MAX 128
-/* Who has worked for so long after a death has nothing to do with it. */
+/* A process that has run for so long after a death clears its suspects. */
 #define STEADY_MS 60000
 #define TURN_NAP_MS 50
 #define STACK_SIZE 32768 /* of the handler: the thread's own may be what overflowed */
@@ -202,7 +202,7 @@ int hold_crash_waits(const char *tenant, ida_directory_kind where)
 
 /* --- the next process --- */
 
-/* A thread that was in no call blames nobody. */
+/* A thread outside of any call names no culprit. */
 static void take_suspect(worker *w, const crash_note *note)
 {
     if (note->culprit) {

@@ -14,7 +14,7 @@ crash_note *hold_crash_note_make(void);
 void hold_crash_begins(worker *w, crash_note *note);
 /* What the death of the working process by `signal` at `now` (monotonic ms) says of directories.
  * A crash names the call of its thread. A signal that no thread could see (the kernel's kill when
- * memory is short) names nobody: the directories in whose work the process was are suspects, each
+ * memory is short) names no call: the directories in whose work the process was are suspects, each
  * of which the next process serves alone until one work of it has ended well, so that another such
  * death tells which it is. 1: the next process keeps away from the cause. For the process that
  * supervises it. */

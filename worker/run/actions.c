@@ -119,7 +119,7 @@ static const json_t *bad_end(const run *r, const ida_step *step)
     return is_bad(step) || step->outcome == IDA_STEP_SKIPPED ? ended(r, step) : NULL;
 }
 
-/* 1: the account that it acts on is gone, and somebody else stands under its address. */
+/* 1: the account of the step is gone, and another account has its address. */
 static int met_stranger(const run *r, const ida_step *step)
 {
     return is_bad(step) && json_object_get(json_object_get(r->progress, STRANGER),

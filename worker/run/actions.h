@@ -22,8 +22,8 @@ void actions_sum_up(run *r);
 
 /* --- for worker/run/account.c --- */
 
-/* The step in hand acts on an account that is gone, and somebody else stands under its address: of
- * an action this is kept, so that the task ends `attention` whatever comes after. */
+/* The account of the current step is gone, and another account has its address. For an action this
+ * is stored, so that the task ends `attention` whatever later actions do. */
 void action_meets_stranger(run *r);
 
 /* --- for worker/run/steps_hybrid.c --- */

@@ -101,7 +101,7 @@ step_end run_cache_gone(run *r);
  * stands under its address. */
 step_end step_absent(run *r);
 /* The same where it should be there, or where the person has no account in that directory:
- * STEP_FAILED with `why`, or that somebody else stands under its address. */
+ * STEP_FAILED with `why`, or the failure that another account has its address. */
 step_end step_gone(run *r, const char *why);
 /* Somebody stands under the address with another ID: the person made anew, or a namesake. Nothing
  * is done to that account, the step is `failed`, and the task ends `attention`. */

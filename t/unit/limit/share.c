@@ -1,5 +1,5 @@
-/* A few places among many companies: none has more than its part, and whoever waits is served by
- * company, not by arrival. */
+/* A few places among many companies: none has more than its part, and waiting requests are
+ * served by company, not by arrival. */
 #include "t/unit/setup.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* The spool under the hands of somebody who runs as httpd: locks held, segments without end; the
- * outbox under a flood of one company's records. Ingestion goes on, or it is told, and the telling
- * has a bound. Clocks are set by hand. */
+/* The spool under attack by a process of httpd's user: locks held, endless segments; the outbox
+ * under a flood of one company's records. Ingestion goes on or logs the reason, at a bounded rate.
+ * Clocks are set by hand. */
 #include "t/unit/setup.h"
 
 #include "t/unit/store_setup.h"
