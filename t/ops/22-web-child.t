@@ -1,6 +1,6 @@
 # A process of httpd's user, be it another application or a compromised child, cannot write: file
-# modes or roles refuse each attack on the store, no program that httpd starts reaches the writer, and
-# no secret is in a child's memory or open files.
+# modes or roles refuse each attack on the store, no program that httpd starts reaches the writer,
+# and no secret is in a child's memory or open files.
 use strict;
 use warnings;
 no warnings 'portable';    # addresses of 64 bits

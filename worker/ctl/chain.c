@@ -356,8 +356,8 @@ int ctl_chain_accept(ctl_call *ctl)
                         "%s",
                         tenant, (long long)w.broken, w.reason);
     }
-    /* Keys and tasks that are there now are accepted, too. Without them in the anchor a task that is
-     * inserted and carried out before the verifier's next look would count as one of them. */
+    /* Keys and tasks that are there now are accepted, too. Without them in the anchor a task that
+     * is inserted and carried out before the verifier's next look would count as one of them. */
     int64_t now = ida_now(&ctl->env);
     store_origins found = store_origins_make(ctl->pool, now, NULL);
     kind = kind ? kind : store_origins_of_keys(s, ctl->c, tenant, &found);
