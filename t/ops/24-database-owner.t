@@ -1,6 +1,6 @@
 # An attacker who owns the database, without the worker's keys, leaves traces: the verifier names a
-# deleted chain, an older chain restored with all its proofs, an inserted task, an inserted key and a
-# changed key. An administrator can accept a chain that was restored from a backup.
+# deleted chain, an older chain restored with all its proofs, an inserted task, an inserted key and
+# a changed key. An administrator can accept a chain that was restored from a backup.
 use strict;
 use warnings;
 use utf8;
@@ -136,8 +136,8 @@ sub replayed {
         'and that is on record');
 }
 
-# A run leaves audit records, also if its row is deleted afterwards. A task that was inserted between
-# an acceptance and the verifier's next look does not count as accepted.
+# A run leaves audit records, also if its row is deleted afterwards. A task that was inserted
+# between an acceptance and the verifier's next look does not count as accepted.
 sub carried_out {
     my ($task) = @_;
     my $fresh = $task =~ s/.{4}\z/1111/r;
