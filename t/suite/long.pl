@@ -1,10 +1,11 @@
 #!/usr/bin/perl
 # The long forms of the suite, one after the other: "make check-long". Each entry of the table below
 # is run in parts; a line says how each part ended, and a state file in the build keeps it, so that
-# a run which is stopped goes on with the part that it was stopped in. The table at the end also
-# goes to run/long.json.
+# a run which is stopped goes on with the part that it was stopped in. A whole pass lasts longer
+# than a day, so a commit meanwhile does not begin it anew: each part names the tree that it passed
+# on. The table at the end also goes to run/long.json.
 #
-#   long.pl                       all that has not passed yet on this state of the tree
+#   long.pl                       all that has not passed yet
 #   long.pl again                 everything anew
 #   long.pl kill-rounds fuzz      some; NAME=VALUE behind a name changes a parameter of it
 #   long.pl list                  names, parts, parameters
@@ -25,7 +26,7 @@ my @table = do "$FindBin::Bin/long.table.pl" or die "long.table.pl: " . ($@ || $
 
 sub fuzz_targets { return map { s{.*/fuzz_(.*)\.c$}{$1}r } sort glob "$source/t/fuzz/fuzz_*.c" }
 
-# All parts of an entry: { key, entry, engine, environment, command }.
+# All parts of an entry: { key, entry, number, engine, target, with }.
 sub parts_of {
     my ($entry) = @_;
     my @parts;
@@ -35,7 +36,7 @@ sub parts_of {
                 my %with = %{ $entry->{with} // {} };
                 $with{seed} += $number - 1 if defined $with{seed};
                 push @parts, { entry => $entry, engine => $engine, with => \%with,
-                    target => $target,
+                    target => $target, number => $number,
                     key => join(' ', $entry->{name}, grep {defined} $target, $engine,
                     ($entry->{parts} // 1) > 1 ? "$number/$entry->{parts}" : (),
                     map {"$_=$with{$_}"} sort keys %with) };
@@ -79,13 +80,7 @@ my $state      = {};
 if (!$again && open my $in, '<', $state_file) {
     local $/;
     $state = eval { $json->decode(scalar <$in>) } // {};
-    if (($state->{tree} // '') ne $tree) {
-        print "The state kept is of another tree ($state->{tree}): begun anew.\n"
-            if keys %{ $state->{parts} // {} };
-        $state = {};
-    }
 }
-$state->{tree} = $tree;
 
 sub tree {
     my $head = `git -C '$source' describe --always --dirty 2>/dev/null`;
@@ -132,18 +127,21 @@ exit($failed ? 1 : 0);
 sub line {
     my ($part, $done, $before) = @_;
     printf "%-7s %-60s %5d tests %7.0f s%s\n", $done->{result}, $part->{key}, $done->{tests},
-        $done->{seconds}, $before ? '  (before)' : $done->{result} eq 'passed' ? ''
-        : "  $done->{log}";
+        $done->{seconds}, $before ? "  (before, at $done->{tree})"
+        : $done->{result} eq 'passed' ? '' : "  $done->{log}";
 }
 
-# { result, tests, failed, seconds, log, notes }
+# { result, tests, failed, seconds, log, tree, at, notes }
 sub run {
     my ($part) = @_;
     my $entry = $part->{entry};
+    my $of    = tree();
     my $log   = "$build/obj/long/" . ($part->{key} =~ s/[^\w.=-]+/-/gr) . '.log';
     my %environment = (%{ $entry->{environment} // {} },
         IDADMIN_PARAMETERS => join(' ', map {"$_=$part->{with}{$_}"} sort keys %{ $part->{with} }));
     $environment{IDADMIN_ENGINE} = $part->{engine} if $part->{engine};
+    # programs that run on one engine take the other one in every second part
+    $environment{IDADMIN_DAY} //= int(time / 86_400) + $part->{number};
     start_server() if $entry->{program};
     my @command = $entry->{program}
         ? ($entry->{program} =~ /\.t$/ ? ($^X, "-I$source/t/lib", "$source/$entry->{program}")
@@ -180,7 +178,7 @@ sub run {
     undef $running;
     close $out;
     return { result => $status || $bad ? 'FAILED' : 'passed', tests => $tests, failed => $bad,
-        seconds => 0 + sprintf('%.1f', Time::HiRes::time() - $begun), log => $log,
+        seconds => 0 + sprintf('%.1f', Time::HiRes::time() - $begun), log => $log, tree => $of,
         at => POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime), notes => \@notes };
 }
 
@@ -202,8 +200,8 @@ sub stop_server {
 sub table {
     my @rows = map { { name => $_->{key}, %{ $state->{parts}{ $_->{key} } } } }
         grep { $state->{parts}{ $_->{key} } } @all;
-    my $report = { tree => $tree, parts => \@rows,
-        passed => scalar(grep { $_->{result} eq 'passed' } @rows), failed => $failed };
+    my $report = { tree => $tree, parts => \@rows, failed => $failed,
+        passed => scalar(grep { $_->{result} eq 'passed' } @rows) };
     open my $out, '>', "$build/run/long.json" or die "run/long.json: $!\n";
     print {$out} $json->encode($report);
     close $out or die "run/long.json: $!\n";
@@ -215,5 +213,9 @@ sub table {
         printf "%-20s %3d of %3d parts passed %8.0f s\n", $entry->{name},
             scalar(grep { $_->{result} eq 'passed' } @of), scalar(@of), $seconds;
     }
+    my @others = grep { $_->{tree} ne $tree } @rows;
+    printf "%d of these parts passed on other trees than %s: LONG=again runs them anew.\n",
+        scalar(@others), $tree
+        if @others;
     print "run/long.json has all of it.\n";
 }
