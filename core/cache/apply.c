@@ -1,5 +1,5 @@
-/* Owns the end of a run: the order in which staging becomes cache, tokens with the last
- * transaction. Must not know how a row is written. */
+/* Owns the end of a run: applies staging to the cache in a fixed order and saves the sync tokens
+ * with the last transaction. Must not know how a row is written. */
 #include <apr_strings.h>
 #include <string.h>
 #include <time.h>
@@ -175,8 +175,8 @@ static ida_kind known_groups(const cache_at *at, ida_ctx *c, const char *ids, ap
     return kind;
 }
 
-/* Groups, each once, whose list is not whole: members came and went singly. The next whole list is
- * taken in full. */
+/* Marks groups whose members were added or removed one by one: their stored digest no longer
+ * covers the list, so the next whole list is applied in full. */
 static ida_kind changed(cache_at *at, ida_ctx *c, const db_result *r, int from, int to)
 {
     const char **ids = apr_palloc(c->pool, (apr_size_t)(to - from + 1) * sizeof *ids);
@@ -200,8 +200,8 @@ static const char *op_of(const db_result *r, int row)
     return DB_ROW(staged_members, r, row)->op.text;
 }
 
-/* In the order in which they were told: what comes and what goes, as long as it is of one kind, at
- * once. */
+/* Applies additions and removals in the order in which they arrived. Consecutive items of one
+ * kind are applied together. */
 static ida_kind apply_members(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to)
 {
     cache_at *at = &run->at;
@@ -234,9 +234,10 @@ static ida_kind analyze_in_turn(store *s, ida_ctx *c, void *baton)
     return kind || !a->done ? kind : store_read(s, c, a->statement, DB_NONE, NULL);
 }
 
-/* In a transaction, which is repeated where PostgreSQL ended it to undo a deadlock, as with a
- * change of rights on the same tables. The tables are those of all companies: who finds another run
- * at it waits for a while without a lock in hand, and then goes on without. */
+/* Runs in a transaction, which is repeated if PostgreSQL ended it to resolve a deadlock (for
+ * example with a change of rights on the same tables). All companies share these tables: if
+ * another run is analyzing them, this one waits for a while without holding a lock and then goes
+ * on without. */
 static ida_kind analyze(cache_sync *run, ida_ctx *c, db_statement statement)
 {
     ida_ctx *b = cache_batch(run, c);
@@ -251,7 +252,7 @@ static ida_kind analyze(cache_sync *run, ida_ctx *c, db_statement statement)
 
 typedef struct phase {
     cache_pages pages;
-    db_statement when; /* left out when this one, of tenant and directory, finds nothing */
+    db_statement when; /* skip the phase when this statement (tenant, directory) finds no row */
 } phase;
 
 static ida_kind run_phase(cache_sync *run, ida_ctx *c, const phase *p)
@@ -269,10 +270,11 @@ static ida_kind run_phase(cache_sync *run, ida_ctx *c, const phase *p)
     return cache_run_pages(run, c, &p->pages);
 }
 
-/* Users before groups before lists, so that DNs resolve at once; deletions before anything is
- * resolved, so that a DN used anew means its new owner; a crash at any point is repaired by the
- * same items again, since the tokens come last. What a list does not name goes when all that names
- * members has been applied: nobody is without a group in between. */
+/* Users come before groups and groups before member lists, so that DNs resolve at once.
+ * Deletions come before resolution, so that a reused DN resolves to its new owner. A crash at
+ * any point is repaired by applying the same items again, because the tokens are saved last.
+ * Members that a list no longer names are removed after everything that adds members, so that no
+ * person loses a group in between. */
 static ida_kind apply_all(cache_sync *run, ida_ctx *c)
 {
     const char *whole = run->full ? "full" : "";
@@ -295,7 +297,7 @@ static ida_kind apply_all(cache_sync *run, ida_ctx *c)
         {{STMT_staged_members, 2, SLICES, SLICES_CHUNK, whole, apply_members, NULL}, ALWAYS},
         {{STMT_staged_lists, 1, PAGE, GONE_CHUNK, whole, finish_lists, drop_unnamed}, ALWAYS},
         {{STMT_entry_idle, 1, PAGE, CHUNK, NULL, drop_idle, NULL},
-         ALWAYS}, /* looks at every number */
+         ALWAYS}, /* checks every entry number */
     };
     size_t count = sizeof phases / sizeof *phases - !run->full;
     ida_kind kind = IDA_OK;

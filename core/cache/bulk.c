@@ -1,5 +1,5 @@
-/* Owns how many rows reach the engine at once: lists and rows as JSON, rows one by one or as
- * arrays. Must not know what they mean. */
+/* Owns the batching of rows for the engine: lists and rows as JSON, rows one by one or as
+ * arrays. Must not know what the rows mean. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void add(text *t, char byte)
     t->len++;
 }
 
-/* Quoted; `json`: control characters too are escaped. The value is valid UTF-8. */
+/* Appends a quoted string of valid UTF-8; `json`: control characters are escaped as well. */
 static void add_string(text *t, const char *value, int json)
 {
     static const char hex[] = "0123456789abcdef";

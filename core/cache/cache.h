@@ -1,6 +1,6 @@
-/* The cache of what directories hold: what a directory says of people and groups, the state of its
- * syncs, and the worker's own writes. How a dialect found out is not known here. Role DB_SYNC. A
- * whole directory, or its changes, are told through core/cache/sync.h. */
+/* The cache of what directories hold: people, groups, the state of their synchronisations, and
+ * the worker's own writes. It does not know how a connector obtained them. Role DB_SYNC. A whole
+ * directory, or its changes, arrive through core/cache/sync.h. */
 #ifndef CORE_CACHE_CACHE_H
 #define CORE_CACHE_CACHE_H
 
@@ -13,15 +13,15 @@ typedef struct cache_user {
         *preferred_language;
     const char **addresses; /* further addresses (proxy, aliases); NULL-terminated or NULL */
     const char **upns;      /* further values that `upn` was chosen from; NULL-terminated or NULL */
-    const char **licenses;  /* NULL: not told; empty list: none */
+    const char **licenses;  /* NULL: not reported; empty list: none */
     int enabled, guest;
     int64_t created_at, last_sign_in_at, last_noninteractive_at, last_success_at;
     int64_t expires_at;     /* ms UTC; the account ends then, whatever `enabled` says; 0: never */
-    int sign_ins_untold;    /* 1: the answer said nothing of sign-ins: the three times in the cache
-                               stay */
+    int sign_ins_untold;    /* 1: the answer did not report sign-ins: the three times in the
+                               cache stay */
     const char *manager_id; /* or manager_dn */
-    int manager_untold; /* 1: this item said nothing of the manager: what an earlier one of the run
-                           said holds, else the cache's (in a full run: nobody) */
+    int manager_untold;     /* 1: this item did not report the manager. An earlier item of the run
+                               decides, otherwise the cache's value stays (in a full run: no manager) */
     const char *manager_dn, *manager_dn_key;
     const char *dn, *dn_key, *anchor, *stamp;
 } cache_user;
@@ -45,17 +45,18 @@ typedef struct cache_sync_state {
 ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant,
                               ida_directory_kind directory, cache_sync_state *state);
 
-/* *moved: somebody came, or has another DN, in run `since` or later, so that a link by DN may mean
- * somebody else by now. What the directory says next of those who link to them is taken in full,
- * also where it is the same text. */
+/* Sets *moved when an entry was added or changed its DN in run `since` or later, because a link
+ * by DN may then mean another person. The next items of entries that link to them are applied in
+ * full, even when their text is unchanged. */
 ida_kind cache_sync_moved(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                           int64_t since, int *moved);
 
 /* --- write-through, each one transaction: what the directory answered to the worker --- */
 
-/* Unknown users and groups are no failure: there is nothing to keep right, the next sync brings
- * them. An item of a run that contradicts a write-through is kept beside it and holds when the 15
- * minutes are over, unless a later item came: nothing a directory said is lost. */
+/* Unknown users and groups are no error: the cache has no row to correct, and the next
+ * synchronisation brings them. An item that contradicts a write-through is stored beside it and
+ * applied after 15 minutes unless a later item has arrived, so that nothing the directory
+ * reported is lost. */
 
 ida_kind cache_tell_user(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                          const cache_user *user);
@@ -63,18 +64,19 @@ ida_kind cache_tell_enabled(store *s, ida_ctx *c, const char *tenant, ida_direct
                             const char *id, int enabled, const char *stamp);
 ida_kind cache_tell_manager(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                             const char *id, const char *manager_id);
-/* Words of people who are gone leave the index of words too, whose parts are merged for that: dear,
- * and for erasure alone. */
+/* Removes the search words of erased people from the index by merging its parts. Expensive: for
+ * erasure only. */
 ida_kind cache_forget_words(store *s, ida_ctx *c);
 ida_kind cache_tell_gone(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                          const char *id);
 ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                            const char *group_id, const char *user_id, int removed);
 
-/* Counts accounts as disabled whose end (expires_at) is over by now. */
+/* Counts accounts as disabled once their end (expires_at) has passed. */
 ida_kind cache_expire(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory);
 
-/* Empties the cache of a directory (cache reset); sync_state starts anew, run keeps growing. */
+/* Empties the cache of a directory (cache reset). sync_state begins anew; the run number keeps
+ * growing. */
 ida_kind cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory);
 
 #endif

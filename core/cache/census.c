@@ -1,5 +1,5 @@
-/* Owns the counters of a tenant's cache: rows of users and groups, and how many people are enabled
- * members, each once over two directories. Must not know how rows are written. */
+/* Owns the counters of a tenant's cache: rows of users and groups, and the number of enabled
+ * members, where a person in both directories counts once. Must not know how rows are written. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -101,7 +101,7 @@ ida_kind cache_census_begin(cache_census *n, cache_at *at, ida_ctx *c)
     return take(n, at, c, &n->before);
 }
 
-/* Which rows of the premises have a twin in the cloud. */
+/* Marks the on-premises rows that have a counterpart in the cloud. */
 static ida_kind mark_twins(const cache_census *n, cache_at *at, ida_ctx *c)
 {
     return at->kind == IDA_DIR_CLOUD

@@ -1,5 +1,5 @@
-/* Owns what a run leaves to be looked at: contradicted write-throughs, memberships seen gone. Must
- * not know what a directory is. */
+/* Owns the list of objects to read again after a run: contradicted write-throughs and removed
+ * memberships. Must not know what a directory is. */
 #include "core/cache/doubt.h"
 
 #include "core/cache/rows.h"

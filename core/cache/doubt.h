@@ -1,5 +1,5 @@
-/* Write-throughs that a synchronisation has contradicted, and memberships that were seen gone: what
- * is to be done about them after a run. Role DB_SYNC. */
+/* Objects to read again after a synchronisation: write-throughs that it contradicted, and
+ * memberships that it saw removed. Role DB_SYNC. */
 #ifndef CORE_CACHE_DOUBT_H
 #define CORE_CACHE_DOUBT_H
 
@@ -23,14 +23,14 @@ ida_kind cache_tell_member_seen(store *s, ida_ctx *c, const char *tenant,
                                 ida_directory_kind directory, const char *group_id,
                                 const char *user_id, int is_member);
 
-/* A membership that a synchronisation or a task saw gone: what was granted before `at` is over. */
+/* A membership that a synchronisation or a task saw removed: grants made before `at` have ended. */
 typedef struct cache_lost {
     const char *group_id, *user_id;
     int64_t at;
 } cache_lost;
 ida_kind cache_lost_members(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                             int limit, const cache_lost **rows, int *count);
-/* They have been noted; `rows` is a JSON array of [account, group, time]. */
+/* Removes the rows that have been recorded; `rows` is a JSON array of [account, group, time]. */
 ida_kind cache_lost_noted(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                           const char *rows);
 

@@ -1,5 +1,5 @@
-/* Owns the end of accounts that the directory lets expire: nothing in the directory changes at that
- * moment, so the cache has to look at its own clock. */
+/* Owns the expiry of accounts. The directory does not change at that moment, so the cache
+ * compares the stored end with its own clock. */
 #include "core/cache/rows.h"
 #include "core/store/rows.h"
 

@@ -1,5 +1,5 @@
-/* Owns how staged groups become rows of the cache, and how entries leave it that the directory no
- * longer has. Must not know members, tokens or networks. */
+/* Owns the conversion of staged groups into rows of the cache, and the removal of entries that
+ * the directory no longer has. Must not know members, tokens or networks. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ ida_kind cache_gone(cache_at *at, ida_ctx *c, int is_group, const char *const *i
     const db_statement written = is_group ? STMT_group_gone : STMT_user_gone;
     const char *list = cache_list(c->pool, ids, count);
     db_result r;
-    /* Written through meanwhile: the next run deletes it unless it sees it. */
+    /* Written through meanwhile: the next run deletes it unless that run sees it. */
     ida_kind kind = is_group ? IDA_OK
                              : store_read(at->s, c, written,
                                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(list),

@@ -1,4 +1,4 @@
-/* Owns the deletion guard: how many entries may vanish in one round. Must not know how entries are
+/* Owns the deletion guard: how many entries one run may remove. Must not know how entries are
  * deleted. */
 #include <apr_strings.h>
 
@@ -24,8 +24,8 @@ static int64_t guard_limit(const cache_guard *guard, int64_t cached)
     return limit < 20 ? 20 : limit < 500 ? limit : 500;
 }
 
-/* A changed permission or base looks exactly like a mass deletion: both kinds are counted before
- * anything is applied. */
+/* A changed permission or search base looks exactly like a mass deletion, so deletions of both
+ * kinds are counted before anything is applied. */
 ida_kind cache_guard_check(cache_sync *run, ida_ctx *c, const cache_guard *guard,
                            cache_summary *summary)
 {

@@ -1,5 +1,5 @@
-/* Owns reading how many people there are, as triggers of the schema keep it (people_count). Must
- * not know how people are found. */
+/* Owns reading the stored numbers of people (people_count, maintained by triggers of the
+ * schema). Must not know how people are found. */
 #include "core/cache/kept.h"
 
 #include "core/store/rows.h"

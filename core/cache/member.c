@@ -1,5 +1,5 @@
-/* Owns memberships: members named by ID or DN, those that wait for their entry, those that go, what
- * the worker wrote itself. Must not know how a run is staged. */
+/* Owns memberships: members named by ID or DN, members that wait for their entry, removals, and
+ * the worker's own writes. Must not know how a run is staged. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,7 @@
 #define SETTLE 500
 #define OWNERS 2000 /* DNs looked up at once */
 
-/* An LDAP directory shows what was written at once: any run that began after the write knows
- * better.
- */
+/* An LDAP directory shows a write at once: any run that began after the write is newer. */
 static int64_t horizon_of(const cache_at *at, const ida_ctx *c)
 {
     return at->kind == IDA_DIR_ON_PREMISES ? ida_now(c->env) : cache_horizon(at, c);
@@ -19,7 +17,8 @@ static int64_t horizon_of(const cache_at *at, const ida_ctx *c)
 
 /* --- members that come --- */
 
-/* Whose DN keys these are (each once): users and groups, key -> ID; a key of both is a user's. */
+/* Resolves DN keys (each once) to IDs of users and groups. A key that both have belongs to the
+ * user. */
 static ida_kind dn_owners(cache_at *at, ida_ctx *c, const char *const *keys, int count,
                           apr_hash_t *users, apr_hash_t *groups)
 {
@@ -40,7 +39,7 @@ static ida_kind dn_owners(cache_at *at, ida_ctx *c, const char *const *keys, int
     return kind;
 }
 
-/* Memberships named by the run given: rows of group, member, "1" when that is a group. */
+/* Memberships named by this run: rows of group, member, and "1" when the member is a group. */
 static ida_kind put(cache_at *at, ida_ctx *c, int64_t run, const char *const *rows, int count)
 {
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *ids);
@@ -97,7 +96,7 @@ ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, i
                : cache_bulk(at, c, STMT_member_waits, fixed, 2, waiting, 2, waiting_count);
 }
 
-/* They were named before they were told, perhaps in a run before this one. */
+/* A list named these entries before they arrived, perhaps in an earlier run. */
 static ida_kind appeared(cache_at *at, ida_ctx *c, const char *ids, int is_group)
 {
     db_result r;
@@ -121,8 +120,8 @@ static ida_kind appeared(cache_at *at, ida_ctx *c, const char *ids, int is_group
     if (!kind) {
         kind = cache_by_list(at, c, is_group ? STMT_resolved_group : STMT_resolved_user, ids);
     }
-    /* The group named that DN long ago and may have been changed in silence since: it is to be
-     * looked at again. */
+    /* The group named this DN some time ago and may have changed since without a report: read it
+     * again. */
     const char *list = cache_list(c->pool,
                                   cache_column(c->pool, &r, DB_COLUMN(pair, group_id), 0, r.rows),
                                   r.rows);
@@ -142,7 +141,7 @@ ida_kind cache_members_resolve(cache_at *at, ida_ctx *c, const char *ids)
 
 /* --- members that go --- */
 
-/* People among the memberships that were dropped: what granted them is over. */
+/* Records people whose membership was removed: their grants of it have ended. */
 static ida_kind note_lost(cache_at *at, ida_ctx *c, const db_result *dropped)
 {
     const char **numbers = apr_palloc(c->pool,
@@ -242,7 +241,7 @@ ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, 
 
 /* --- what the worker wrote --- */
 
-/* What the directory said last of these pairs holds. */
+/* Applies the directory's last report of these pairs. */
 static ida_kind settle(cache_at *at, ida_ctx *c, const char *pairs)
 {
     db_result r;
@@ -266,7 +265,7 @@ ida_kind cache_member_seen(cache_at *at, ida_ctx *c, const char *group_id, const
     }
     kind = store_read(at->s, c, STMT_member_contradicted,
                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(pairs)), &r);
-    if (kind || !r.rows) { /* written anew since the look */
+    if (kind || !r.rows) { /* written again since the read */
         return kind;
     }
     kind = settle(at, c, pairs);

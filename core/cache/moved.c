@@ -1,5 +1,5 @@
-/* Owns the question whose DN has changed: what links by DN mean may have changed with it, though no
- * link was told anew. Must not know how directories are read. */
+/* Owns the question whether a DN has changed: the meaning of links by DN may change with it
+ * although no link was reported. Must not know how directories are read. */
 #include "core/cache/cache.h"
 
 ida_kind cache_sync_moved(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,

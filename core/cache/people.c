@@ -1,4 +1,4 @@
-/* Owns reading lists of people and groups: filters and pages in, rows out. Must not write, must not
+/* Owns reading lists of people and groups: filters and pages in, rows out. Must not write or
  * know what a list is for. */
 #include "core/cache/people.h"
 
@@ -12,7 +12,7 @@
 #include "core/cache/terms.h"
 #include "core/store/rows.h"
 
-/* Of a row of people, whatever else stands in it. */
+/* Reads the person's columns of a row; other columns may follow. */
 #define PERSON_OF(row)                                                                           \
     (cache_listed_person)                                                                        \
     {                                                                                            \
@@ -41,20 +41,21 @@ static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg 
 
 /* --- search --- */
 
-/* What a statement binds of a filter beside its own members. */
+/* What a statement binds for a filter in addition to the filter's own members. */
 typedef struct bound {
     const char *license, *managers, *groups;
     cache_terms terms;
-    int64_t first, end; /* places of the tenant */
-    int64_t group;      /* its number; 0: there is no such group */
-    int64_t direct;     /* its members that are no groups, at least; as the cache keeps it */
-    int few;            /* the group has few members: the way begins at them */
+    int64_t first, end; /* ranks of the tenant */
+    int64_t group;      /* the group's number; 0: there is no such group */
+    int64_t direct;     /* least number of its members that are not groups, as the cache stores
+                           it */
+    int few;            /* the group is small: start from its members */
 } bound;
 
-/* From so many members on, a walk over the list meets them soon enough. */
+/* In a group of this size or more, walking the list finds members soon enough. */
 #define FEW 10000
 
-/* Numbers of the group and of those within it, as a JSON list. */
+/* Numbers of the group and of all groups within it, as a JSON list. */
 static ida_kind groups_of(store *s, ida_ctx *c, const char *tenant, const ida_group *group,
                           bound *b)
 {
@@ -78,7 +79,7 @@ static ida_kind groups_of(store *s, ida_ctx *c, const char *tenant, const ida_gr
     return kind;
 }
 
-/* A name as it stands in a list of licences, which are compared in small letters of ASCII. */
+/* A name as it is stored in a list of licences, which are compared in lower case of ASCII. */
 static const char *quoted(apr_pool_t *pool, const char *name)
 {
     const char *list = cache_list(pool, &name, 1);
@@ -106,7 +107,8 @@ static ida_kind resolve(store *s, ida_ctx *c, const char *tenant, const cache_pe
         DB_I((f)->created_before), DB_I((f)->active_before), DB_T((b).managers), DB_T((b).groups)
 #define PAGE_ARGS(f) DB_T((f)->after_name), DB_T((f)->after_id), DB_I((f)->limit)
 
-/* Where the page begins: at the place of whom it is behind, or who stood before. */
+/* First rank of the page: that of the cursor's person or, if that person is gone, of the last
+ * one before it. */
 static ida_kind begin_at(store *s, ida_ctx *c, const char *tenant, const cache_people_filter *f,
                          int64_t *first)
 {
@@ -160,7 +162,7 @@ static ida_kind count_terms(store *s, ida_ctx *c, const char *tenant, const boun
         DB_ARGS(DB_T(match), DB_I(b->first), DB_I(b->end), DB_I(most), DB_T(tenant)), total);
 }
 
-/* Rows are looked at where terms do not say all. */
+/* Counts rows, because the terms alone do not decide the match. */
 static ida_kind count_matches(store *s, ida_ctx *c, const char *tenant,
                               const cache_people_filter *filter, const bound *b, const char *match,
                               int64_t most, int64_t *total)
@@ -178,9 +180,10 @@ static int asks_for_group_alone(const cache_people_filter *filter)
     return rest.enabled < 0 && rest.guest < 0 && cache_filter_is_kept(&rest);
 }
 
-/* Of a large group the cache knows how many there are, when nothing else is asked for. Else whoever
- * is looked at for each: those who match the terms, where they are fewer than the members; or
- * members, of whom the direct ones alone mostly are as many as are counted. */
+/* A large group without a further filter has a stored count. Otherwise candidates are checked
+ * one by one: the people who match the terms if they are fewer than the members, else the
+ * members. Direct members are read first, because they are usually enough to reach the limit of
+ * a count. */
 static ida_kind count_group(store *s, ida_ctx *c, const char *tenant,
                             const cache_people_filter *filter, const bound *b, int64_t most,
                             int64_t *total)
@@ -261,14 +264,14 @@ static ida_kind edge_of(store *s, ida_ctx *c, db_statement statement, const db_a
     return kind;
 }
 
-/* The page is full before the people are that it looks at. */
+/* The page was filled before all candidates were read. */
 static ida_kind filled(ida_kind kind, int full, cache_report_edge *edge)
 {
     edge->id = kind || full ? NULL : edge->id;
     return kind;
 }
 
-/* Bound: at most `most` are looked at. */
+/* Bounded: reads at most `most` rows. */
 static ida_kind counted(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
                         size_t count, int64_t most, cache_report_count *total)
 {
@@ -412,7 +415,7 @@ ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
 {
     ida_kind kind = IDA_OK;
     int64_t licensed = 0;
-    if (of_everybody(of)) { /* those with licences alone may be as many, and are in an index */
+    if (of_everybody(of)) { /* licensed people may be as numerous and have an index of their own */
         kind = store_number(s, c, STMT_people_disabled_licensed_count,
                             DB_ARGS(DB_T(tenant), DB_I(most)), &licensed);
     }

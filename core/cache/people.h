@@ -1,5 +1,5 @@
-/* Lists of people and groups of the cache in pages by key: search and hygiene. A person whom both
- * directories hold is one, with the cloud's row. Role DB_REQUEST. */
+/* Lists of people and groups of the cache in pages by key, for search and hygiene. A person in
+ * both directories is listed once, with the cloud's row. Role DB_REQUEST. */
 #ifndef CORE_CACHE_PEOPLE_H
 #define CORE_CACHE_PEOPLE_H
 
@@ -14,25 +14,26 @@ typedef struct cache_listed_person {
     const char *manager_id, *manager_upn, *manager_name; /* NULL when none or unknown */
     int enabled, expired, guest;                         /* expired: as in ida_user */
     int64_t last_sign_in_at, last_success_at;
-    int64_t active_at; /* hygiene lists: last successful sign-in, else last sign-in, else creation;
-                          0 unknown */
+    int64_t active_at; /* hygiene lists: last successful sign-in, otherwise last sign-in,
+                          otherwise creation; 0 unknown */
 } cache_listed_person;
 
 #define CACHE_WORDS_MAX 8
 
 typedef struct cache_people_filter {
-    const char *words[CACHE_WORDS_MAX];           /* ida_search_word; NULL: none (any more) */
+    const char *words[CACHE_WORDS_MAX];           /* ida_search_word; NULL ends the list */
     const char *department, *company, *job_title; /* ida_name_key, NULL: all */
     const char *employee_id;                      /* ida_fold_value */
     const char *license;                          /* its name in any case */
-    const char *managers[2];                      /* IDs of one person; NULL: any (any more) */
-    const ida_group *group;                       /* in it or in a group within it; NULL: any */
+    const char *managers[2];                      /* IDs of one person; NULL ends the list */
+    const ida_group *group;                       /* direct or nested member of it; NULL: any */
     int enabled, guest;                           /* 0, 1; -1: all */
-    int64_t signed_in_from, signed_in_before; /* last sign-in: from inclusive, to exclusive; never
-                                                 is 0. INT64_MAX: open */
-    const char *after_name, *after_id;        /* page; "" at first */
-    int64_t created_from, created_before;     /* INT64_MIN and INT64_MAX: open */
-    int64_t active_before; /* last success, else sign-in, else creation; 0: any */
+    int64_t signed_in_from, signed_in_before;     /* last sign-in: from inclusive, before exclusive;
+                                                     never is 0. INT64_MAX: open */
+    const char *after_name, *after_id;            /* page; "" at first */
+    int64_t created_from, created_before;         /* INT64_MIN and INT64_MAX: open */
+    int64_t active_before; /* last successful sign-in, otherwise sign-in, otherwise creation; 0:
+                              any */
     int limit;
 } cache_people_filter;
 
@@ -46,7 +47,7 @@ typedef struct cache_people_filter {
 ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,
                              const cache_people_filter *filter, const cache_listed_person **rows,
                              int *count);
-/* Of them those whose UPN begins at `from` and before `before`: folded. */
+/* People of the filter whose folded UPN is at least `from` and less than `before`. */
 ida_kind cache_people_exact(store *s, ida_ctx *c, const char *tenant,
                             const cache_people_filter *filter, const char *from, const char *before,
                             const cache_listed_person **rows, int *count);
@@ -54,38 +55,39 @@ ida_kind cache_people_exact(store *s, ida_ctx *c, const char *tenant,
 ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
                             const cache_people_filter *filter, int64_t most, int64_t *total);
 
-/* Of whom a report is. */
+/* Which people a report covers. */
 typedef struct cache_report_filter {
     const char *department, *company; /* ida_name_key; NULL: all */
     const char *license;              /* its name in any case; NULL: all */
 } cache_report_filter;
 
-/* What a report says of a page looks at this many people at most, whatever the filter takes of
- * them. */
+/* A page of a report reads at most this many people, however few of them match the filter. */
 #define CACHE_REPORT_LOOK 2000
-/* Where a page ended that looked at so many and is not full; `id` NULL: it has looked at all. */
+/* Where a page ended that reached this bound before it was full; `id` NULL: all people were
+ * read. */
 typedef struct cache_report_edge {
     int64_t at;
     const char *name_key, *id;
 } cache_report_edge;
-/* Of the first `most` people those whom the filter takes; `more`: there are others behind. */
+/* How many of the first `most` people match the filter; `more`: further people were not read. */
 typedef struct cache_report_count {
     int64_t number;
     int more;
 } cache_report_count;
 
-/* Enabled people (guests or not) not active since `before`, longest first; those of whom nothing is
- * known are left out. The page begins behind (after_at, after_id); 0 and "" at first. */
+/* Enabled people (guests or not) who were not active since `before`, longest first, without
+ * those of unknown activity. The page begins after (after_at, after_id); 0 and "" for the first
+ * page. */
 ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
                            const cache_report_filter *of, int64_t after_at, const char *after_id,
                            int limit, const cache_listed_person **rows, int *count,
                            cache_report_edge *edge);
-/* Counts of what a report tells. */
+/* Counts for a report. */
 ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
                                  int64_t before, const cache_report_filter *of, int64_t most,
                                  cache_report_count *total);
 
-/* Enabled people, no guests, for whom the directory names no manager. */
+/* Enabled people, without guests, for whom the directory names no manager. */
 ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
                                 const cache_report_filter *of, const char *after_name,
                                 const char *after_id, int limit, const cache_listed_person **rows,
@@ -108,8 +110,8 @@ ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
                                     const cache_report_filter *of, int64_t most,
                                     cache_report_count *total);
 
-/* Accounts with an address, UPN or other, that another account of the same directory has too, once
- * for each such address, by address and ID. */
+/* Accounts with an address (UPN or other) that another account of the same directory has too:
+ * one row for each such address, sorted by address and ID. */
 typedef struct cache_sharer {
     cache_listed_person person;
     const char *address; /* folded */
@@ -136,7 +138,7 @@ typedef struct cache_listed_group {
     const char *directory, *id, *name, *kind, *description, *name_key; /* in the order of name_key,
                                                                           id */
     int64_t member_count;                                              /* users and groups */
-    int others; /* has members that are neither, or that are not known (devices, contacts) */
+    int others; /* has members that are not users or groups of the cache (devices, contacts) */
 } cache_listed_group;
 
 typedef struct cache_group_filter {
@@ -155,19 +157,20 @@ ida_kind cache_group_list(store *s, ida_ctx *c, const char *tenant,
 ida_kind cache_group_count(store *s, ida_ctx *c, const char *tenant,
                            const cache_group_filter *filter, int64_t *total);
 
-/* Where the tenant's directories stand together: the older of their last completed syncs (0:
- * never), and which record sign-ins. */
+/* State of the tenant's directories together: the older of their last completed synchronisations
+ * (0: never), and which of them record sign-ins. */
 typedef struct cache_freshness {
     int64_t as_of;
-    int64_t sign_ins_as_of; /* the oldest reading of sign-ins; 0: nobody records them */
+    int64_t sign_ins_as_of; /* when sign-ins were last read, the oldest of all directories; 0:
+                               none records them */
     int sign_ins[IDA_DIR_COUNT];
-    int synced; /* every directory of the tenant was read in full once */
+    int synced; /* every directory of the tenant has been read in full once */
 } cache_freshness;
 
 ida_kind cache_freshness_get(store *s, ida_ctx *c, const ida_tenant *tenant,
                              cache_freshness *fresh);
 
-/* What the run that is under way has been told so far. */
+/* Number of entries that the present run has received. */
 ida_kind cache_sync_progress(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                              int64_t *users, int64_t *groups);
 

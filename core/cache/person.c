@@ -52,7 +52,8 @@ static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
     return u;
 }
 
-/* The other directory's row of the same person: by equal UPN among the rows, else by anchor. */
+/* Finds the other directory's row of the same person: by equal UPN among the rows, otherwise by
+ * anchor. */
 static void join(ida_user *u, const db_result *r, int row)
 {
     const row_user *own = DB_ROW(user, r, row);
@@ -206,7 +207,7 @@ static ida_kind by_upn_key(store *s, ida_ctx *c, const char *tenant, const char 
     if ((*user)->directory == IDA_DIR_CLOUD || !(*user)->other_id) {
         return IDA_OK;
     }
-    /* Known in the cloud under another UPN. */
+    /* The person is known in the cloud under another UPN. */
     const ida_user *own = *user;
     kind = store_read(s, c, STMT_user_by_id, DB_ARGS(DB_T(tenant), DB_T((*user)->other_id)),
                       &cloud);
@@ -225,7 +226,8 @@ static ida_kind no_user(ida_ctx *c, const char *wanted)
                     ida_clean(c->pool, wanted, strlen(wanted), 200));
 }
 
-/* The person of the row with this ID, joined with the other directory's; NULL: there is none. */
+/* The person of the row with this ID, joined with the row of the other directory; NULL if there
+ * is none. */
 static ida_kind by_id(store *s, ida_ctx *c, const char *tenant, const char *id, ida_user **user)
 {
     db_result r;
@@ -241,7 +243,7 @@ static ida_kind by_id(store *s, ida_ctx *c, const char *tenant, const char *id, 
     if (!key || (own == IDA_DIR_CLOUD && (*user)->other_id)) {
         return IDA_OK;
     }
-    /* The person of both directories, joined by UPN, unless that UPN names several. */
+    /* The person of both directories, joined by UPN unless that UPN belongs to several. */
     ida_user *person;
     ida_ctx *quiet = ida_ctx_make(c->env, c->pool);
     kind = by_upn_key(s, quiet, tenant, key, &person);
@@ -260,7 +262,7 @@ ida_kind cache_user_by_upn(store *s, ida_ctx *c, const char *tenant, const char 
                            ida_user **user)
 {
     *user = NULL;
-    /* No directory's IDs have that sign. */
+    /* An ID of a directory never contains "@". */
     ida_kind kind = strchr(wanted, '@') ? IDA_OK : by_id(s, c, tenant, wanted, user);
     if (!kind && !*user) {
         kind = by_upn_key(s, c, tenant, ida_fold_address(c->pool, wanted), user);
@@ -279,8 +281,8 @@ ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
     }
     const row_user_brief *row = DB_ROW(user_brief, &r, 0);
     int directory = r.rows ? ida_directory_parse(row->directory.text) : IDA_DIR_CLOUD;
-    /* Nobody, several, or somebody who is known in the cloud under another UPN: the thorough way.
-     */
+    /* No row, several rows, or a person known in the cloud under another UPN: use the complete
+     * lookup. */
     if (r.rows != 1 || row->alias.number ||
         (directory == IDA_DIR_ON_PREMISES && row->shadow.number)) {
         return cache_user_by_upn(s, c, tenant, upn, user);
@@ -410,9 +412,9 @@ ida_kind cache_group_others(store *s, ida_ctx *c, const char *tenant, const ida_
     return kind;
 }
 
-/* The only one among groups of one folded name (rows from, to); a copy synced from the other
- * directory stands back behind its original. -1: not unique. How a name is written settles nothing:
- * who asks for "Admins" may mean "admins". */
+/* Picks the only group among rows (from..to) of one folded name; a copy synchronised from the
+ * other directory yields to its original. -1: not unique. Upper and lower case decide nothing: a
+ * caller who writes "Admins" may mean "admins". */
 static int pick(const db_result *r, int from, int to)
 {
     for (int originals = 0; originals <= 1; originals++) {
@@ -436,7 +438,7 @@ typedef struct span {
     int from, to;
 } span;
 
-/* Rows as they are asked for: by ID, and from where to where by folded name. */
+/* Requested groups: by ID, and ranges of rows by folded name. */
 typedef struct named_groups {
     db_result r;
     apr_hash_t *ids, *names; /* -> span */
@@ -473,7 +475,7 @@ static ida_kind read_named(store *s, ida_ctx *c, const char *tenant, const char 
     return kind;
 }
 
-/* The row of a group, or how it cannot be told: IDA_NOT_FOUND, IDA_CONFLICT. */
+/* The row of a group, or why there is no single one: IDA_NOT_FOUND, IDA_CONFLICT. */
 static ida_kind named_row(const named_groups *groups, ida_ctx *c, const char *named, int *row)
 {
     const span *of = apr_hash_get(groups->ids, named, APR_HASH_KEY_STRING);
@@ -554,11 +556,11 @@ ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const
         ida_user **next = &(*users)[*count];
         kind = cache_user_by_upn(s, c, tenant, DB_ROW(id, &r, i)->id.text, next);
         if (kind == IDA_NOT_FOUND) {
-            ida_ctx_clear(c); /* gone between the two looks: a sync is at work */
+            ida_ctx_clear(c); /* deleted between the two reads by a synchronisation */
             kind = IDA_OK;
             continue;
         }
-        /* Of a person of two directories with two UPNs one is told. */
+        /* A person with two UPNs in two directories is listed under one. */
         int known = 0;
         for (int k = 0; !kind && k < *count; k++) {
             known |= strcmp((*users)[k]->id, (*next)->id) == 0;

@@ -1,8 +1,7 @@
-/* Owns places: a number for each listed person that grows in the order of lists, so that the index
- * of terms gives its matches in that order. Dealt with gaps; where a gap is used up, those behind
- * it are dealt anew. Of SQLite alone: PostgreSQL's index keeps no order (core/cache/segment.c).
- * Must not know what terms say.
- */
+/* Owns the ranks of people: a number for each listed person that grows in the order of lists, so
+ * that the index of terms returns matches in that order. Ranks are assigned with gaps; when a
+ * gap is full, the people after it get new ranks. SQLite only: PostgreSQL's index keeps no order
+ * (core/cache/segment.c). Must not know what terms mean. */
 #include <string.h>
 
 #include "core/cache/place.h"
@@ -11,14 +10,15 @@
 
 #define SHELF_BITS 43 /* places of a tenant */
 #define GAP 256
-#define GAP_LEAST 16 /* between those who are dealt anew */
+#define GAP_LEAST 16 /* ranks left free between people who are ranked anew */
 #define DEALT 1000   /* at once */
-#define ANEW 64 /* people behind a gap that is used up; four times as many where it is crowded */
+#define ANEW 64 /* people ranked anew after a full gap; four times as many where ranks are dense \
+                 */
 
-/* Those without a place between two that have one. */
+/* People without a rank between two people who have one. */
 typedef struct gap {
-    int64_t from, to;          /* places around; 0: there is nobody on that side */
-    const char *name_key, *id; /* who stands behind it; NULL: nobody */
+    int64_t from, to;          /* ranks on either side; 0: there is no person on that side */
+    const char *name_key, *id; /* the person after the gap; NULL: none */
 } gap;
 
 ida_kind cache_shelf(store *s, ida_ctx *c, const char *tenant, int64_t *first, int64_t *end)
@@ -31,7 +31,8 @@ ida_kind cache_shelf(store *s, ida_ctx *c, const char *tenant, int64_t *first, i
     return kind;
 }
 
-/* Whoever stands behind is found by place: in the order of names many without one may follow. */
+/* Find the next person by rank, not by name: sorted by name, many people without a rank may come
+ * first. */
 static ida_kind gap_at(const cache_at *at, ida_ctx *c, const row_unplaced *who, int64_t first,
                        int64_t end, gap *g)
 {
@@ -59,8 +60,8 @@ static int stands_before(const row_unplaced *who, const gap *g)
     return order ? order < 0 : strcmp(who->id.text, g->id) < 0;
 }
 
-/* Takes their places from so many behind the gap that all fit: they are dealt again with those who
- * wait in it. */
+/* Widens the gap: takes back the ranks of enough people behind it, then assigns ranks to them
+ * and to the waiting people together. */
 static ida_kind widen(const cache_at *at, ida_ctx *c, const gap *g, int64_t end, int64_t waiting)
 {
     int64_t to = 0;
@@ -79,7 +80,7 @@ static ida_kind widen(const cache_at *at, ida_ctx *c, const gap *g, int64_t end,
     return store_write(at->s, c, STMT_place_clear, DB_ARGS(DB_I(g->to), DB_I(to)), NULL);
 }
 
-/* Where the n-th of `count` in a gap goes, from 1 on. */
+/* Rank of the n-th of `count` people in a gap, n from 1. */
 static int64_t place_of(const gap *g, int64_t first, int64_t n, int64_t count)
 {
     return !g->to     ? (g->from ? g->from : first + (INT64_C(1) << (SHELF_BITS - 1))) + n * GAP
@@ -87,7 +88,7 @@ static int64_t place_of(const gap *g, int64_t first, int64_t n, int64_t count)
                       : g->from + (g->to - g->from) * n / (count + 1);
 }
 
-/* Rows from..to stand in one gap; `count`: all who do. */
+/* Rows from..to lie in one gap; `count`: all people in it. */
 static ida_kind fill(const cache_at *at, ida_ctx *c, const db_result *r, int from, int to,
                      const gap *g, int64_t first, int64_t count)
 {
@@ -102,7 +103,7 @@ static ida_kind fill(const cache_at *at, ida_ctx *c, const db_result *r, int fro
     return kind;
 }
 
-/* How many wait in the gap behind the last row that was read. */
+/* Counts the people of the gap who come after the last row that was read. */
 static ida_kind count_rest(const cache_at *at, ida_ctx *c, const row_unplaced *last, const gap *g,
                            int64_t *rest)
 {
@@ -148,7 +149,7 @@ static ida_kind places_deal(const cache_at *at, ida_ctx *c, int *more)
     if (kind || !r.rows) {
         return kind;
     }
-    *more = 1; /* also to find that there is nobody left */
+    *more = 1; /* one more round finds out that nothing is left */
     kind = store_write(at->s, c, STMT_place_shelf, DB_ARGS(DB_T(at->tenant)), NULL);
     kind = kind ? kind : cache_shelf(at->s, c, at->tenant, &first, &end);
     return kind ? kind : deal_rows(at, c, &r, first, end);

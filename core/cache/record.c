@@ -41,7 +41,7 @@ const char *cache_item(apr_pool_t *pool, const char *const *fields, int count)
     return record;
 }
 
-/* Moves over one text; 0 at the end, also of a damaged record. `end` bounds it. */
+/* Moves over one text; returns 0 at the end and for a damaged record. `end` bounds it. */
 static int next_text(char **at, const char *end, char **text, size_t *len)
 {
     size_t length = 0;
@@ -64,7 +64,8 @@ static int next_text(char **at, const char *end, char **text, size_t *len)
     return 1;
 }
 
-/* The texts end where the next length begins: each is ended when that one has been read. */
+/* A text ends where the next length begins, so each text is terminated after that length has
+ * been read. */
 void cache_item_read(apr_pool_t *pool, const char *record, const char **fields, int max)
 {
     size_t size = record ? strlen(record) : 0, len;
@@ -131,7 +132,7 @@ const char *cache_key(apr_pool_t *pool, const char *text)
                        cache_digest(pool, text, len), NULL);
 }
 
-/* Of a text that is clean. */
+/* `address` is a text that is clean already. */
 static const char *folded(apr_pool_t *pool, const char *address)
 {
     return address ? cache_key(pool, ida_fold_address(pool, address)) : NULL;
@@ -142,8 +143,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorted and each once, so that the order in which a server names values does not make an entry
- * look changed. */
+/* Sorts and removes duplicates, so that the order in which a server lists values does not make
+ * an entry look changed. */
 static int sorted(const char **items, int count)
 {
     int kept = 0;
@@ -170,7 +171,8 @@ static const char *number(apr_pool_t *pool, int64_t value)
     return value == 0 ? "0" : value == 1 ? "1" : apr_off_t_toa(pool, value);
 }
 
-/* Of what is shown, then of the further addresses: those come last, because the text is cut. */
+/* The displayed fields come first and further addresses last, because the text is cut at its
+ * limit. */
 static const char *search_key(apr_pool_t *pool, const char *const *fields)
 {
     static const int shown[] = {CACHE_USER_display_name, CACHE_USER_given_name,
@@ -188,7 +190,7 @@ static const char *search_key(apr_pool_t *pool, const char *const *fields)
     return ida_search_words(pool, words, texts + further);
 }
 
-/* The record without one text and with another. */
+/* The record with one text replaced. */
 static const char *swapped(apr_pool_t *pool, const char *record, const char *out, const char *in)
 {
     int have = cache_item_count(record), count = 0;

@@ -1,5 +1,5 @@
-/* Owns the emptying of a directory's cache, in slices that let others write in between. Must not
- * know what rows mean. */
+/* Owns the emptying of a directory's cache, in slices that let other writers in between. Must
+ * not know what rows mean. */
 #include "core/cache/run.h"
 
 #define RESET_ROWS 5000
@@ -30,7 +30,7 @@ static ida_kind step_rows(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int
     return kind;
 }
 
-/* Memberships by the numbers of their groups, then the numbers. */
+/* Memberships by the numbers of their groups, then the numbers themselves. */
 static ida_kind step_numbers(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     db_result r;
@@ -81,8 +81,8 @@ ida_kind cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kin
     cache_at at = {.tenant = tenant, .directory = ida_directory_name(directory), .kind = directory};
     cache_sync run;
     apr_pool_t *pool;
-    /* The state first: a run at work finds that its number is gone, readers find that the directory
-     * was never read. */
+    /* The state goes first: a run in progress then finds its number gone, and readers see a
+     * directory that was never read. */
     ida_kind kind = store_transaction(s, c, forget, &at);
     if (kind) {
         return kind;

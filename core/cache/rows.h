@@ -17,23 +17,24 @@
 #define CACHE_TEXT_MAX 4096 /* bytes of any other text of a directory */
 #define CACHE_PROTECTION_MS (15 * 60 * 1000)
 
-/* Where something is written, and on whose behalf. */
+/* Which tenant and directory is written, and by which run. */
 typedef struct cache_at {
     store *s;
     const char *tenant, *directory;
     ida_directory_kind kind;
     int64_t staged;     /* number of the run at work; 0: a write-through */
-    int64_t run;        /* newest run of this directory, noted in rows that change */
+    int64_t run;        /* newest run of this directory, stored in rows that change */
     int64_t started_at; /* when it began */
     int64_t written_at; /* time of a write-through, 0 for a sync */
-    int first; /* nothing of this directory was there when the run began: no DN meant another */
+    int first; /* 1: the cache held nothing of this directory when the run began, so no DN can
+                  have had another meaning */
 } cache_at;
 
-/* First call of each transaction: one writer a tenant; reads the newest run. */
+/* First call of each transaction: allows one writer for each tenant and reads the newest run. */
 ida_kind cache_enter(cache_at *at, ida_ctx *c);
-/* Last call of each transaction that may have changed people: who came has a place in lists, who
- * changed is found by what is true now. A first load deals places at its end: until then nobody
- * asks. */
+/* Last call of each transaction that may have changed people: assigns ranks to new people and
+ * refreshes the search terms of changed ones. A first load assigns all ranks at its end; lists
+ * are not served before that. */
 ida_kind cache_leave(const cache_at *at, ida_ctx *c);
 /* Rows written through after this instant are protected against items of a run. */
 int64_t cache_horizon(const cache_at *at, const ida_ctx *c);
@@ -45,9 +46,9 @@ const char *cache_list(apr_pool_t *pool, const char *const *items, int count);
 /* A JSON array of rows, each an array of `columns` strings: values[0..columns * rows). */
 const char *cache_rows(apr_pool_t *pool, const char *const *values, int columns, int rows);
 
-/* A statement for each of `rows` rows of `columns` values (row after row): arguments are `fixed`,
- * then the row's. SQLite runs it row by row, which is its fastest way; PostgreSQL runs it once for
- * many rows, with one array a column. */
+/* Runs a statement for each of `rows` rows of `columns` values (row after row): its arguments
+ * are `fixed`, then the row's values. SQLite runs it row by row, which is its fastest way;
+ * PostgreSQL runs it once for many rows, with one array for each column. */
 ida_kind cache_bulk(cache_at *at, ida_ctx *c, db_statement statement, const db_arg *fixed,
                     size_t fixed_count, const char *const *values, int columns, int rows);
 /* Statement with arguments tenant, directory, list. */
@@ -61,18 +62,20 @@ const char **cache_pairs(apr_pool_t *pool, const db_result *r, int first, int se
 /* --- records --- */
 
 /* Field manager_untold of a user's record. */
-#define CACHE_MANAGER_KEPT 1   /* the cache's manager stays */
-#define CACHE_MANAGER_NOBODY 2 /* full run: nobody, unless an earlier item of the run told one */
+#define CACHE_MANAGER_KEPT 1 /* the cache's manager stays */
+#define CACHE_MANAGER_NOBODY                                     \
+    2 /* full run: no manager, unless an earlier item of the run \
+         reported one */
 
-/* A word of the directory on an entry, in memory or in staging. kind: user, group, member (some
- * members of a group, told in the order of sub), sign_ins (times of a user), report (a user's
- * manager). op: put, same (as cached), late (held back earlier), present, delete; of members add,
- * remove. */
+/* One item of the directory's report about an entry, in memory or in staging. kind: user, group,
+ * member (some members of a group, ordered by sub), sign_ins (times of a user), report (a user's
+ * manager). op: put, same (as cached), late (held back earlier), present, delete; for members
+ * add, remove. */
 typedef struct cache_sync_entry {
     const char *kind, *id, *sub, *op, *digest, *item;
-    int untold;  /* in the buffer: the item does not tell the manager */
-    int64_t seq; /* order of arrival; members carry that of their whole list; a group told without
-                    members: 0 */
+    int untold;  /* in the buffer: the item does not report the manager */
+    int64_t seq; /* order of arrival; members have that of their whole list; 0 for a group
+                    reported without members */
     struct cache_sync_entry *next;
 } cache_sync_entry;
 
@@ -100,9 +103,10 @@ int cache_id_valid(const char *id);
 /* A key fit for an index; NULL stays NULL. */
 const char *cache_key(apr_pool_t *pool, const char *text);
 const char *cache_user_item(apr_pool_t *pool, const cache_user *user);
-/* A user's fields with the UPN of this key in place of the chosen one, if the entry has it too. */
+/* A user's fields with the UPN of this key in place of the chosen one, if the entry has that
+ * value too. */
 void cache_user_keep_upn(apr_pool_t *pool, const char **fields, const char *known_key);
-/* `list` stands for the members in the digest (NULL: not told). */
+/* `list` stands for the members in the digest (NULL: not reported). */
 const char *cache_group_item(apr_pool_t *pool, const cache_group *group, const char *list);
 /* "u<id>", "g<id>", "d<DN key>"; NULL: cannot be named */
 const char *cache_member_item(apr_pool_t *pool, const cache_member *member);
@@ -119,24 +123,25 @@ ida_kind cache_entries_make(cache_at *at, ida_ctx *c, const char *const *ids, in
 ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
                          int count);
 ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
-/* Memberships of these, and managers that they are, end: nothing stands behind the IDs. `ids` is a
- * JSON list. */
+/* Ends the memberships of these people and their role as managers, because no entry has these
+ * IDs any more. `ids` is a JSON list. */
 ida_kind cache_links_cut(cache_at *at, ida_ctx *c, const char *ids);
-/* Pairs of a report's ID and the manager's, for those without a manager. */
+/* Sets managers: pairs of the ID of a report and of the manager, for people without a manager. */
 ida_kind cache_managers_back(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
-/* Managers that waited for these users, and these users' own. `ids` is a JSON list. */
+/* Resolves managers that waited for these users, and the managers of these users. `ids` is a
+ * JSON list. */
 ida_kind cache_users_resolve(cache_at *at, ida_ctx *c, const char *ids);
 ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enabled,
                             const char *stamp);
 
-/* Disables up to `limit` accounts whose end is over; *count: how many there were. */
+/* Disables up to `limit` accounts whose end has passed; *count: how many. */
 ida_kind cache_users_expire(cache_at *at, ida_ctx *c, int limit, int *count);
 
 /* Groups of op put, each at most once; without their members and with an empty digest. */
 ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
                           int count);
 ida_kind cache_groups_delete(cache_at *at, ida_ctx *c, const char *const *ids, int count);
-/* Members counted, digests set: pairs of ID and digest. */
+/* Stores the number of members and the digests: pairs of ID and digest. */
 ida_kind cache_groups_finish(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
 /* Sign-in times: ID and three numbers each. */
 ida_kind cache_sign_ins(cache_at *at, ida_ctx *c, const char *const *rows, int count);
@@ -148,46 +153,47 @@ ida_kind cache_gone(cache_at *at, ida_ctx *c, int is_group, const char *const *i
 
 /* --- members --- */
 
-/* Pairs of group ID and member item, as named by this run; the unknown ones wait. */
+/* Pairs of group ID and member item as this run named them; unknown members wait for their
+ * entry. */
 ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
 ida_kind cache_members_remove(cache_at *at, ida_ctx *c, const char *const *pairs, int count);
-/* Before whole lists of these groups are added: nothing waits, nothing is contradicted. */
+/* Called before whole lists of these groups are added: drops waiting members and contradictions. */
 ida_kind cache_lists_begin(cache_at *at, ida_ctx *c, const char *ids);
 /* Deletes up to `slice` members of these groups that this run did not name (or `all` of them);
  * *left is 0 when there are no more. */
 ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, int slice,
                             int *left);
-/* Memberships that waited for the DNs of these groups, of these users. */
+/* Resolves memberships that waited for the DNs of these groups or users. */
 ida_kind cache_groups_resolve(cache_at *at, ida_ctx *c, const char *ids);
 ida_kind cache_members_resolve(cache_at *at, ida_ctx *c, const char *ids);
-/* Write-throughs of members whose protection is over; *left as above. */
+/* Write-throughs of members whose protection has ended; *left as above. */
 ida_kind cache_members_settle(cache_at *at, ida_ctx *c, int *left);
-/* A look at this membership alone: 1 when the directory shows it. Ends the protection of a
- * write-through that a run has contradicted and the look contradicts too. */
+/* Result of reading one membership: 1 when the directory shows it. Ends the protection of a
+ * write-through that both a run and this read contradict. */
 ida_kind cache_member_seen(cache_at *at, ida_ctx *c, const char *group_id, const char *user_id,
                            int is_member);
-/* A look at this user alone: the same. */
+/* The same for a user. */
 ida_kind cache_user_seen(cache_at *at, ida_ctx *c, const char *id, const char *item);
 
 /* --- who is counted (core/cache/census.c) --- */
 
-/* What decides whether somebody counts as an enabled member. */
+/* What decides whether a person counts as an enabled member. */
 typedef struct cache_person {
     const char *id, *upn_key, *anchor;
     int exists, member;
-    const char *addresses; /* record of the further ones */
+    const char *addresses; /* record of further addresses */
 } cache_person;
 
-/* A set of changes of people in one directory: begun before the rows are written, ended after, and
- * the number of enabled members is right again. With one directory it is a subtraction in memory;
- * with two, the premises' rows that the changes can touch are counted before and after, and marked
- * as twins or not. */
+/* A set of changes to people of one directory: begun before the rows are written, ended after,
+ * when the number of enabled members is correct again. With one directory it is a subtraction in
+ * memory. With two, the on-premises rows that the changes can affect are counted before and
+ * after, and marked as counterparts or not. */
 typedef struct cache_census {
     int64_t change, before;
     const char **ids, **upns, **anchors;
     int count, upn_count, anchor_count, two;
     const char *list[3];           /* ids, upns, anchors as JSON */
-    apr_array_header_t *addresses; /* UPNs and further ones that come, go or change */
+    apr_array_header_t *addresses; /* UPNs and further addresses that appear, disappear or change */
 } cache_census;
 
 void cache_census_make(cache_census *n, apr_pool_t *pool, int people);

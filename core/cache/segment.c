@@ -1,14 +1,12 @@
-/* Owns the segments of PostgreSQL's index of terms (schema/postgresql/007-person-index.cache.sql):
- * cut when a first load ends, cut again where they have grown, and filled. Must not know what terms
- * say.
- */
+/* Owns the segments of PostgreSQL's index of terms: cuts them when a first load ends, cuts them
+ * again when they have grown, and fills them. Must not know what terms mean. */
 #include "core/cache/segment.h"
 
 #include "core/cache/place.h"
 #include "core/store/rows.h"
 
-/* Of a segment: what a word of everybody collects for one page, against one look for each segment
- * where a word is of nobody. */
+/* People in a segment. A common word makes a page read one segment's matches; a rare word costs
+ * one lookup in each segment. */
 #define PEOPLE 4096
 
 static ida_kind in_order(const cache_at *at, ida_ctx *c, const db_statement *statements,
@@ -22,7 +20,7 @@ static ida_kind in_order(const cache_at *at, ida_ctx *c, const db_statement *sta
 }
 #define IN_ORDER(at, c, list) in_order(at, c, list, sizeof(list) / sizeof *(list))
 
-/* What was put in waits in a list of the index, which every search would read. */
+/* Merges the index's list of pending entries, which every search would have to read. */
 static ida_kind sort_in(const cache_at *at, ida_ctx *c)
 {
     db_result r;
@@ -52,7 +50,7 @@ ida_kind cache_segments_deal(const cache_at *at, ida_ctx *c, int *more)
     return kind ? kind : sort_in(at, c);
 }
 
-/* *cut: those behind the cuts are to be put in anew. */
+/* *cut: people behind the new cuts have to be indexed again. */
 static ida_kind cut_full(const cache_at *at, ida_ctx *c, int *cut)
 {
     db_result r;

@@ -1,5 +1,5 @@
-/* Owns the way of a run's buffer into staging: what the cache holds already goes no further, what
- * was said of managers before is kept. Must not know what comes of staging. */
+/* Owns the way from a run's buffer into staging: drops what the cache holds already and keeps
+ * what earlier items reported of managers. Must not know how staging is applied. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static int is(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-/* What the cache holds already is noted, not carried along. */
+/* Marks items that the cache holds already instead of staging them. */
 static ida_kind skip_unchanged(cache_sync *run, ida_ctx *c, const cache_buffer *b,
                                const char *kind_name, db_statement digests)
 {
@@ -48,8 +48,8 @@ static ida_kind skip_unchanged(cache_sync *run, ida_ctx *c, const cache_buffer *
     return kind;
 }
 
-/* Members need not be staged of a list that the cache holds, nor what came before the group's last
- * list or its end. */
+/* Members need not be staged if the cache holds the same list, or if they arrived before the
+ * group's last whole list or its deletion. */
 static int wanted(const cache_buffer *b, ida_ctx *c, const cache_sync_entry *e)
 {
     if (!is(e->kind, "member")) {
@@ -80,7 +80,8 @@ static ida_kind keep_managers(cache_sync *run, ida_ctx *c, const cache_buffer *b
                                                DB_T(cache_list(c->pool, ids, count))),
                                        &r)
                           : IDA_OK;
-    for (int row = 0; count && !kind && row < r.rows; row++) { /* those of the run come first */
+    for (int row = 0; count && !kind && row < r.rows; row++) { /* rows of the present run come
+                                                                  first */
         const row_told *told = DB_ROW(told, &r, row);
         const char *id = told->id.text;
         cache_sync_entry *e = apr_hash_get(b->index, apr_pstrcat(c->pool, "user\1", id, "\1", NULL),

@@ -1,15 +1,17 @@
-/* Owns a run: its number, its beginning and its end, the transactions in which it works, the pages
- * in which it reads what it staged. Must not know what entries mean for the cache. */
+/* Owns a run: its number, its beginning and end, its transactions, and the pages in which it
+ * reads staging. Must not know what entries mean for the cache. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/cache/place.h"
 #include "core/cache/run.h"
 
-#define BUDGET_MS 150 /* after this a transaction takes no further chunk: others wait meanwhile */
+#define BUDGET_MS                                                              \
+    150 /* after this time a transaction takes no further chunk, because other \
+           writers wait meanwhile */
 #define EMPTY_SLICE 5000
-/* of SQLite's pages: indexes grow at random places, with the few pages that a connection keeps else
- * they would be read and written again for each row */
+/* page cache of SQLite: indexes grow at random positions, and the few pages that a connection
+ * usually caches would be read and written again for each row */
 #define RUN_CACHE_KB (32 * 1024)
 
 /* --- state --- */
@@ -74,8 +76,8 @@ ida_kind cache_failed(ida_ctx *c, const ida_ctx *batch, ida_kind kind)
     return kind;
 }
 
-/* A lost connection may have taken with it what it wrote last, and half of a directory must not be
- * taken for all of it. */
+/* A connection that was lost may have lost the last writes with it; half of a directory must not
+ * be taken for all of it. */
 static ida_kind still_ours(const cache_sync *run, ida_ctx *c)
 {
     const cache_at *at = &run->at;
@@ -94,7 +96,7 @@ static ida_kind still_ours(const cache_sync *run, ida_ctx *c)
 typedef struct steps {
     cache_sync *run;
     cache_step step;
-    cache_cursor from, to; /* a transaction that is repeated starts at `from` again */
+    cache_cursor from, to; /* a repeated transaction starts at `from` again */
     int more;
 } steps;
 

@@ -1,6 +1,6 @@
-/* Owns the language of the index of terms: a filter as a question to it. Must not know statements.
- * Nothing that anybody types is syntax: words hold letters and digits alone, values and their
- * digests are hexadecimal digits. */
+/* Owns the language of the index of terms: translates a filter into a query of the index. Must
+ * not know statements. Input never becomes syntax: words contain only letters and digits, values
+ * and their digests only hexadecimal digits. */
 #include "core/cache/terms.h"
 
 #include <apr_strings.h>
@@ -12,8 +12,8 @@
 #define DAY_MS INT64_C(86400000)
 #define DAYS_END 32768 /* of three digits to the base of 32 */
 
-/* As the engine spells a question. A / stands where PostgreSQL's statement writes the number of a
- * segment: words and values have none. */
+/* How an engine writes a query. "/" stands for the number of a segment in PostgreSQL's
+ * statement: words and values never contain it. */
 typedef struct language {
     apr_pool_t *pool;
     const char *open, *close, *begins, *both, *either;
@@ -51,8 +51,8 @@ static int in_word(char ch)
     return (unsigned char)ch >= 0x80 || (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z');
 }
 
-/* "|o'|neil": a word that begins with o, and one that begins with neil. What else the signs say is
- * not asked of the index. */
+/* "|o'|neil": a word that begins with o, and one that begins with neil. The index is not asked
+ * for the other characters. */
 static const char *word(const language *l, const char *marked, int *whole)
 {
     const char *match = NULL;
@@ -122,7 +122,7 @@ typedef struct dates {
     int64_t from, before; /* milliseconds; 0 and INT64_MAX: open */
 } dates;
 
-/* Days that the dates touch, and those that they hold from end to end. */
+/* Days that the dates touch, and days that they contain completely. */
 static void bounds(const dates *d, int *from, int *to, int *inner_from, int *inner_to)
 {
     int open = d->before == INT64_MAX || d->before > (DAYS_END - 1) * DAY_MS;
@@ -174,7 +174,7 @@ cache_terms cache_terms_of(apr_pool_t *pool, int postgresql, const cache_people_
         }
         bounds(d, &from, &to, &inner_from, &inner_to);
         if (from >= to) {
-            to = from + 1; /* nobody, whom the days alone do not tell */
+            to = from + 1; /* no day is contained completely, so the days alone decide nothing */
             inner_to = inner_from;
         }
         const char *outer = span(l, d->kind, from, to), *edges = outer, *inside = outer;

@@ -1,6 +1,6 @@
-/* Owns what a run is told: users, groups, members and what is missing, as entries of its buffer,
- * each by its last word; and what a run is asked of earlier ones. Must not know how the buffer
- * reaches the store. */
+/* Owns the input of a run: users, groups, members and deletions become entries of its buffer,
+ * where the last report of each counts; also answers questions about earlier items. Must not
+ * know how the buffer reaches the store. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "core/cache/run.h"
 
 #define BUFFER_BYTES (2 * 1024 * 1024)
-#define ENTRY_BYTES 300 /* of the buffer, for an entry besides its record */
+#define ENTRY_BYTES 300 /* memory of an entry in addition to its record */
 #define SLICE_MEMBERS 250
 
 void cache_keep_manager(apr_pool_t *pool, cache_sync_entry *e, const char *op, const char *earlier)
@@ -29,8 +29,8 @@ void cache_keep_manager(apr_pool_t *pool, cache_sync_entry *e, const char *op, c
     e->digest = cache_digest(pool, e->item, strlen(e->item));
 }
 
-/* The entry of this key, made without an op when there is none; `id` and `sub` are in the buffer's
- * pool already. */
+/* The entry of this key, created without an op if there is none; `id` and `sub` are in the
+ * buffer's pool already. */
 static cache_sync_entry *entry_of(cache_buffer *b, const char *kind, const char *id,
                                   const char *sub)
 {
@@ -48,9 +48,9 @@ static cache_sync_entry *entry_of(cache_buffer *b, const char *kind, const char 
     return e;
 }
 
-/* A further word for the entry; `digest` and `item` (of `item_len` bytes) are in the buffer's pool
- * already. The last word holds, as in staging; "present" says less than an entry, and a group told
- * without members says nothing of the list before it. */
+/* Adds an item to the entry; `digest` and `item` (of `item_len` bytes) are in the buffer's pool
+ * already. The last item counts, as in staging, but "present" does not replace an entry, and a
+ * group reported without members does not replace the list before it. */
 static void say(cache_sync *run, cache_sync_entry *e, const char *op, int64_t seq,
                 const char *digest, const char *item, size_t item_len)
 {
@@ -187,7 +187,8 @@ ida_kind cache_sync_report(cache_sync *run, ida_ctx *c, const char *user_id, con
     return kind;
 }
 
-/* Up to SLICE_MEMBERS of a group's, as items, behind all that was told of them before. */
+/* Appends up to SLICE_MEMBERS members of a group as items, after all earlier items of that
+ * group. */
 static const char *stage_slice(cache_sync *run, const char *group_id, int64_t seq, const char *op,
                                const char *const *items, int count)
 {
@@ -198,7 +199,7 @@ static const char *stage_slice(cache_sync *run, const char *group_id, int64_t se
     return slice;
 }
 
-/* Members each once, in slices; the digest over all of them. */
+/* Stages members without duplicates, in slices; returns the digest of all of them. */
 static const char *stage_list(cache_sync *run, const char *group_id, int64_t seq,
                               const cache_member *members, int count)
 {
@@ -224,8 +225,8 @@ static const char *stage_list(cache_sync *run, const char *group_id, int64_t seq
     return apr_pstrdup(run->buffer.pool, chain);
 }
 
-/* The list and its group reach the buffer together: an unchanged one goes no further. Without
- * members no digest tells whether all is in. */
+/* The list and its group reach the buffer together, so that an unchanged list is not staged.
+ * Without members there is no digest that could show that the list is complete. */
 ida_kind cache_sync_group(cache_sync *run, ida_ctx *c, const cache_group *group,
                           const cache_member *members, int count)
 {
@@ -253,7 +254,7 @@ static ida_kind tell_members(cache_sync *run, ida_ctx *c, const char *group_id, 
         int some = 0;
         for (; i < count && some < SLICE_MEMBERS; i++) {
             items[some] = cache_member_item(p, &members[i]);
-            some += items[some] != NULL; /* a member that cannot be named is none */
+            some += items[some] != NULL; /* a member that cannot be named is left out */
         }
         if (some) {
             stage_slice(run, apr_pstrdup(p, group_id), ++run->seq, op, items, some);

@@ -1,5 +1,5 @@
-/* Owns how staged users become rows of the cache: what is new, what is unchanged, what a
- * write-through protects. Must not know runs, tokens or networks. */
+/* Owns the conversion of staged users into rows of the cache: which are new, which are
+ * unchanged, which a write-through protects. Must not know runs, tokens or networks. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <stdlib.h>
@@ -20,8 +20,9 @@ static int manager_kept(const char *const *item)
            atoi(item[CACHE_USER_manager_untold]) == CACHE_MANAGER_KEPT;
 }
 
-/* 1 in *contradicts when the item denies what was written: after a whole user any field but
- * sign-ins, licences and addresses, after a single write those that are written singly. */
+/* Sets *contradicts when the item denies what was written: after a write of the whole user any
+ * field but sign-ins, licences and addresses; after a single write the fields that are written
+ * singly. */
 static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const char *const *item,
                               int whole, int *contradicts)
 {
@@ -54,14 +55,14 @@ static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const ch
     return IDA_OK;
 }
 
-/* Written through since the run began, so that the run may not know it yet. */
+/* Written through since the run began: the run may not show it yet. */
 static int written_meanwhile(const cache_at *at, const row_user_known *known)
 {
     return !at->written_at && known->written_at.number > 0 && known->run.number >= at->staged;
 }
 
-/* Whether a run that began after a write-through may still tell of what was before it. LDAP shows
- * what was written at once, and another server that is behind by an older stamp. */
+/* Whether a run that began after a write-through may still report the state before it. LDAP
+ * shows a write at once; another server that lags is recognised by its older stamp. */
 static int may_be_behind(const cache_at *at, const ida_ctx *c, const char *const *item,
                          const row_user_known *known)
 {
@@ -70,7 +71,7 @@ static int may_be_behind(const cache_at *at, const ida_ctx *c, const char *const
             cache_stamp_newer(known->stamp.text, item[CACHE_USER_stamp]));
 }
 
-/* Keeps the item back when a write-through is protected against it. */
+/* Holds the item back when a write-through is protected against it. */
 static ida_kind hold(cache_at *at, ida_ctx *c, const cache_sync_entry *e, const char *const *item,
                      const row_user_known *known, int *held)
 {
@@ -92,7 +93,7 @@ static ida_kind hold(cache_at *at, ida_ctx *c, const cache_sync_entry *e, const 
 
 enum { ROW = CACHE_USER_BOUND + 4 }; /* values of a row: ID, columns, digest, run, time written */
 
-/* Rows of a batch as they go to the engine. */
+/* Rows of a batch in the form that the engine takes. */
 typedef struct batch {
     const char **rows;
     int count;
@@ -123,7 +124,7 @@ static void put_row(batch *b, const cache_sync_entry *e, const char *const *item
     *out = written_at;
 }
 
-/* What the directory did not tell stays as it was. */
+/* Fields that the directory did not report keep their value. */
 static void keep_untold(const char **item, const row_user_known *known)
 {
     const struct {
@@ -203,8 +204,8 @@ static int counts(const char *enabled, const char *guest)
     return enabled && guest && *enabled == '1' && *guest == '0';
 }
 
-/* What the item says now, given what the cache has: an account whose end is over counts as
- * disabled, and a UPN stays what it was while the entry still has that value. */
+/* Adjusts the item to the cache: an account whose end has passed counts as disabled, and a UPN
+ * stays the same while the entry still has that value. */
 static void settle(ida_ctx *c, const char **item, const row_user_known *known)
 {
     int64_t end = apr_atoi64(item[CACHE_USER_expires_at] ? item[CACHE_USER_expires_at] : "0");
@@ -292,7 +293,7 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const
     return kind ? kind : cache_count(at, c, "users", born);
 }
 
-/* People of these IDs as they are in the cache. */
+/* The people with these IDs as the cache holds them. */
 static ida_kind people(cache_at *at, ida_ctx *c, const char *list, db_result *r)
 {
     return store_read(at->s, c, STMT_user_people,
@@ -421,7 +422,7 @@ ida_kind cache_user_seen(cache_at *at, ida_ctx *c, const char *id, const char *t
     ida_kind kind = known_users(at, c, &entries, 1, &rows);
     const row_user_known *known = kind ? NULL : apr_hash_get(rows, id, APR_HASH_KEY_STRING);
     if (!known || known->written_at.number <= 0) {
-        return kind; /* gone, or settled meanwhile */
+        return kind; /* deleted or settled meanwhile */
     }
     cache_item_read(c->pool, text, item, CACHE_USER_FIELDS);
     kind = contradiction(at, c, id, item, *known->digest.text != 0, &contradicts);

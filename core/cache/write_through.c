@@ -1,4 +1,4 @@
-/* Owns the worker's write-through, each one transaction. Must not know what a directory is. */
+/* Owns the worker's write-through, one transaction for each. Must not know what a directory is. */
 #include "core/cache/doubt.h"
 #include "core/cache/rows.h"
 
@@ -58,7 +58,7 @@ ida_kind cache_tell_user(store *s, ida_ctx *c, const char *tenant, ida_directory
     return write_now(s, c, tenant, directory, &w);
 }
 
-/* An entry the cache does not hold (yet) has nothing to keep right: the sync brings it as it is. */
+/* An entry that the cache does not hold needs no correction: the next synchronisation brings it. */
 static ida_kind unless_unknown(ida_ctx *c, ida_kind kind)
 {
     if (kind == IDA_NOT_FOUND) {
