@@ -15,8 +15,8 @@ unsigned char *ld_guid_bytes(apr_pool_t *pool, const char *uuid);
 /* 100 ns since 1601 as UTC milliseconds; 0 for none: absent, 0, "never" or no number. */
 int64_t ld_filetime(const char *text);
 
-/* Last number of a SID (the account within its domain); -1 when it is none. And the SID beside it
- * with another last number. */
+/* Last number of a SID (the account within its domain); -1 if it has none. The second function
+ * returns the same SID with another last number. */
 int64_t ld_sid_rid(const struct berval *sid);
 struct berval ld_sid_with(apr_pool_t *pool, const struct berval *sid, uint32_t rid);
 
@@ -24,8 +24,8 @@ struct berval ld_sid_with(apr_pool_t *pool, const struct berval *sid, uint32_t r
  * when it is no UTF-8. */
 struct berval ld_unicode_password(apr_pool_t *pool, const char *password);
 
-/* "<GUID=...>;<SID=...>;CN=...": the DN behind, and the canonical text of the GUID; *guid NULL when
- * there is none before it. */
+/* Parses "<GUID=...>;<SID=...>;CN=...": returns the DN; *guid is the canonical text of the GUID,
+ * NULL if there is none. */
 const char *ld_extended_dn(apr_pool_t *pool, const char *text, const char **guid);
 
 #endif

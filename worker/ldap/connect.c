@@ -1,4 +1,4 @@
-/* Owns connecting: order of servers, bind, what the rootDSE says. Must not know users or groups. */
+/* Owns connecting: order of servers, bind, reading the rootDSE. Must not know users or groups. */
 #include <apr_strings.h>
 #include <openldap.h>
 #include <sasl/sasl.h>
@@ -29,8 +29,7 @@ const char *ld_server_url(const directory *d)
 void ld_drop(directory *d)
 {
     if (d->ld) {
-        /* Nothing is said on a connection that is given up: an unbind could wait for a peer that no
-         * longer reads. */
+        /* Abandon without an unbind, because writing could wait for a peer that no longer reads. */
         shutdown(d->fd, SHUT_RDWR);
         ldap_unbind_ext(d->ld, NULL, NULL);
         d->ld = NULL;
@@ -185,7 +184,7 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
                         d->bind_dn ? ida_printf(k->pool, "bind as %s", d->bind_dn) : "bind");
 }
 
-/* The naming context that holds our people; NULL when the server does not tell. */
+/* The naming context that contains our people; NULL if the server does not report it. */
 static const char *context_of(const directory *d, const ld_entry *root)
 {
     const ld_attribute *contexts = ld_get(root, "namingContexts");
@@ -199,8 +198,8 @@ static const char *context_of(const directory *d, const ld_entry *root)
     return NULL;
 }
 
-/* Which kind of server this is, and what it can do: asked after every bind, for another server may
- * stand behind the address by now. */
+/* Reads the kind of this server and its abilities after every bind, because another server may
+ * be behind the address by now. */
 static directory_class read_root(ld_call *k)
 {
     static const char *const attributes[] = {"supportedControl",
@@ -354,8 +353,8 @@ directory_class ld_ready(ld_call *k)
                 return DIRECTORY_OK;
             }
             server->failed_until = ida_monotonic(d->env) + FAILED_MS;
-            /* A fault that needs a human says more than a server that is away; a refused account is
-             * not tried elsewhere: that locks it. */
+            /* Prefer a fault that an administrator must fix to an unreachable server. A refused
+             * account is not tried on other servers, because that would lock it. */
             if (!worst || (worst == DIRECTORY_TRANSIENT && class != DIRECTORY_TRANSIENT)) {
                 worst = class;
                 why = *k->e;

@@ -1,6 +1,6 @@
-/* Owns what OpenLDAP's sync cookies say ("rid=000,csn=A;B": a CSN for each server of the group),
- * and the question whether anything has changed since they were given. Must not know how content is
- * read. */
+/* Owns the content of OpenLDAP's sync cookies ("rid=000,csn=A;B": a CSN for each server of the
+ * group), and the question whether the database has changed since a cookie. Must not know how
+ * entries are read. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -65,8 +65,9 @@ static const char *shown_at(ld_call *k, const char *dn)
                : apr_array_pstrcat(k->pool, sorted(csns), ';');
 }
 
-/* contextCSN stands at the top entry of a database, which is the base or above it; the nearest one
- * is that of the base. NULL: none is shown. `seen`: DN key -> what was looked at. */
+/* contextCSN is an attribute of a database's top entry, which is the base or above it; the
+ * nearest one belongs to the base's database. NULL: none is visible. `seen`: DN key -> result of
+ * an earlier read. */
 static const char *context_of(ld_call *k, const char *base, apr_hash_t *seen)
 {
     for (const char *dn = base; dn && *dn; dn = ld_dn_parent(k->pool, dn)) {

@@ -130,15 +130,15 @@ static directory_class prepare(adding *a)
     } else if (!a->create->person->account_enabled) {
         add_value(a, t->lock, t->locked);
     }
-    /* objectClass last: fields may have asked for further classes. */
+    /* objectClass comes last because fields may have added classes. */
     APR_ARRAY_PUSH(a->classes, const char *) = t->user_class;
     APR_ARRAY_PUSH(a->classes, const char *) = NULL;
     ld_mods_texts(&a->mods, LDAP_MOD_ADD, "objectClass", (const char *const *)a->classes->elts);
     return DIRECTORY_OK;
 }
 
-/* Who has the names already: *mine set when an entry carries our marker, CONFLICT with the field
- * when it is somebody else's. */
+/* Looks for entries that have the names already: *mine is set when an entry carries our marker;
+ * CONFLICT with the field when it is another person's. */
 static directory_class look(ld_call *k, const directory_create *create, directory_user *user,
                             int *mine)
 {
@@ -208,8 +208,8 @@ static int is_shown(const ld_call *k, const directory_create *create, const ld_e
            ld_user_read(k->d, k->pool, entry, user);
 }
 
-/* What a uniqueness rule refused, in the words of the function table: a name can be chosen anew,
- * any other value cannot. */
+/* Translates the refusal of a uniqueness rule into a field: a name can be chosen again, any
+ * other value cannot. */
 static directory_class name_conflict(ld_call *k)
 {
     const directory *d = k->d;
@@ -241,7 +241,7 @@ static directory_class add_once(adding *a, const char *password, ld_answer *answ
     }
     add_value(a, "cn", names.cn);
     add_value(a, t->login, names.login);
-    /* A server would store the value as it comes, in clear text unless it is told otherwise. */
+    /* Without a hashing rule the server would store the value in clear text. */
     a->bare = !t->password_age && k->d->offers_password;
     if (t->password_age) {
         secret = ld_unicode_password(k->pool, password);
@@ -278,8 +278,8 @@ static directory_class add_until_known(adding *a, directory_user *user)
         }
         class = add_once(a, password, &answer);
         if (class == DIRECTORY_CONFLICT) {
-            /* Nobody we can see has the name: an entry hidden from us, or the answer to an earlier
-             * add of ours came late. */
+            /* No visible entry has the name: the entry is hidden from our account, or an earlier
+             * add of ours completed late. */
             directory_error why = *k->e;
             class = look(k, a->create, user, &mine);
             if (class || mine) {

@@ -1,5 +1,5 @@
-/* Owns incremental reading of Active Directory by DirSync: what its entries say, and the look at
- * what has changed. Must not know how the control is written, nor how the cache is kept. */
+/* Owns incremental reading of Active Directory by DirSync: the meaning of its entries, and
+ * reading what has changed. Must not know the control's encoding or the cache. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 typedef struct changed {
     const char *id;
     int placed; /* new, renamed or moved */
-    int fresh;  /* told with its class: new to this token */
+    int fresh;  /* reported with its object class: new since this token */
 } changed;
 
 typedef struct dirsync {
@@ -24,11 +24,10 @@ typedef struct dirsync {
     const ld_kind *users, *groups;
     const char *root; /* naming context */
     int full;
-    int lists; /* whole lists of members came: the server does not know incremental values */
+    int lists; /* 1: whole lists of members arrived: the server does not know incremental values */
     apr_pool_t *pool, *item_pool; /* item_pool: cleared after every entry */
     apr_hash_t *known;            /* of an increment: ID -> changed */
-    apr_hash_t
-        *added; /* of an increment: "group member" (IDs) -> DN key by which the addition was told */
+    apr_hash_t *added; /* of an increment: "group member" (IDs) -> DN key of the added member */
     apr_array_header_t *order;
 } dirsync;
 
@@ -48,7 +47,7 @@ static const ld_kind *kind_of(const dirsync *f, const ld_entry *entry)
 
 /* --- members --- */
 
-/* In DirSync's words "range=1-1" are members that came, "range=0-0" members that went. */
+/* DirSync reports added members as "range=1-1" and removed members as "range=0-0". */
 static int went(const ld_attribute *a)
 {
     return a->option && strcasecmp(a->option, "range=0-0") == 0;
@@ -80,8 +79,8 @@ static directory_class tell(dirsync *f, const changed *c, const cache_member *me
     return ld_stored(f->r, cache_sync_member(f->r->run, f->r->c, c->id, member, removed));
 }
 
-/* A member that went is told by the DN it had then, which may be somebody else's by now: its ID
- * counts, of whichever kind it is. */
+/* A removed member is reported by the DN it had then, which may belong to another entry now. So
+ * its ID decides, whatever its kind. */
 static directory_class member_went(dirsync *f, changed *c, const char *id)
 {
     static const char *const kinds[] = {"user", "group"};
@@ -118,8 +117,8 @@ static directory_class member_changes(dirsync *f, changed *c, const ld_attribute
 
 /* --- entries --- */
 
-/* The entry without the values that went: a manager is a linked value like a member, and former
- * ones are told as well. */
+/* The entry without removed values: a manager is a linked value like a member, so former
+ * managers are reported too. */
 static const ld_entry *as_it_is(apr_pool_t *pool, const ld_entry *entry)
 {
     ld_attribute *attributes = apr_palloc(pool,
@@ -135,7 +134,7 @@ static const ld_entry *as_it_is(apr_pool_t *pool, const ld_entry *entry)
     return now;
 }
 
-/* A first pass tells everything. */
+/* A first pass reports everything. */
 static directory_class whole(dirsync *f, const ld_entry *told)
 {
     ld_run *r = f->r;
@@ -228,8 +227,8 @@ static directory_class look_at(const ld_entry *entry, apr_pool_t *pool, void *ba
     }
     int here = kind && in_scope(pool, kind, entry->dn),
         container = !kind && !ld_holds(entry, "objectClass", "user");
-    /* Links to it are told to nobody, nor are the members that a group had before; and what the
-     * last run read of them may be of the time before the move. */
+    /* DirSync reports neither links to this entry nor the members that a moved group had before,
+     * and the last run may have read them before the move. */
     if (c->placed && !c->fresh && (here || container)) {
         r->doubt = apr_pstrcat(r->k->pool, entry->dn, " was renamed, moved or restored",
                                container ? ", with everything in it" : "", NULL);

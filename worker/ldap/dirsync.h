@@ -1,11 +1,11 @@
-/* Questions by the DirSync control, for those who read its answers. */
+/* Searches with the DirSync control, for the files that interpret the answers. */
 #ifndef WORKER_LDAP_DIRSYNC_H
 #define WORKER_LDAP_DIRSYNC_H
 
 #include "worker/ldap/sync.h"
 
-/* Filter of users and groups, and of what they lie in: a container that moves takes them along
- * without a word. Only classes: a deleted entry has little else left. */
+/* Filter of users, groups and containers: a container that moves takes its entries along without
+ * a report of each. Classes only, because a deleted entry has little else left. */
 extern const char *const ld_dirsync_kinds;
 
 /* The bytes of a token that is kept as text; 0 when it is none. */
@@ -20,8 +20,8 @@ directory_class ld_dirsync_ask(ld_call *k, const struct berval *cookie, const ch
  */
 int ld_dirsync_answer(apr_pool_t *pool, const ld_answer *answer, int *more, struct berval *cookie);
 
-/* Active Directory tells deletions to whoever may use DirSync; Samba only if the account may read
- * where the deleted entries lie: *shown. */
+/* Active Directory reports deletions to every account that may use DirSync. Samba does so only
+ * if the account may read the container of deleted entries: *shown. */
 directory_class ld_dirsync_deletions(ld_call *k, const char *root, int *shown);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns the DirSync control: what is asked by it, what an answer says beside its entries, who may
- * use it. Must not know what becomes of the entries. */
+/* Owns the DirSync control: its request, its answer, and the right to use it. Must not know what
+ * becomes of the entries. */
 #include "worker/ldap/dirsync.h"
 
 #include <apr_strings.h>
@@ -109,7 +109,7 @@ directory_class ld_dirsync_right(ld_call *k, int *deletions)
     const struct berval none = {0};
     const char *root = NULL;
     ld_answer answer = {0};
-    /* One entry: the right is asked, not the content. */
+    /* One entry is enough: this tests the right, not the content. */
     directory_class class = ld_dirsync_ask(k, &none, "(objectClass=builtinDomain)", NULL, NULL,
                                            NULL, &answer, &root);
     if (!class && answer.code != LDAP_SUCCESS) {

@@ -1,8 +1,7 @@
-/* Owns the question whether changes alone can be trusted. Where they leave doubt (somebody came,
- * was renamed, moved or restored, links may have changed without a word, a container moved with
- * everything in it, the server was started anew, deletions do not show) there is one answer:
- * everything is read again. What turns out unchanged costs the cache nothing. Must not know how
- * directories are read. */
+/* Owns the decision whether an incremental read can be trusted. A new, renamed, moved or
+ * restored entry, links that may have changed without a report, a moved container, a restarted
+ * server or invisible deletions all lead to one answer: everything is read again. Unchanged
+ * entries cost the cache nothing. Must not know how directories are read. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -12,13 +11,13 @@
 #include "worker/ldap/escape.h"
 #include "worker/ldap/sync.h"
 
-/* OpenLDAP follows a rename with the links to it in its own time (overlay refint), and tells
- * nobody: what is read so soon after may still show the old ones. */
+/* OpenLDAP updates links to a renamed entry later (overlay refint) and does not report it: a
+ * read during this time may still return the old links. */
 #define SETTLE_MS (30 * 1000)
 #define BLIND_MS (10 * 60 * 1000) /* so often everything is read where deletions do not show */
-/* A directory may be in doubt at every sync. What takes longer than LIGHT_MS to read is read for
- * doubt's sake only after SHARE times as long: a tenth of the time at most. Until then changes are
- * taken as they are told. */
+/* A directory may need a whole read at every synchronisation. If that takes longer than
+ * LIGHT_MS, it is repeated only after SHARE times as long, so that it uses a tenth of the time
+ * at most. Until then incremental changes are accepted as reported. */
 #define LIGHT_MS (5 * 1000)
 #define SHARE 10
 
@@ -53,8 +52,8 @@ typedef struct places {
     uint64_t sum[LANES];
 } places;
 
-/* The sum of what each is hashed to, lane by lane: no order is needed, and no memory, however many
- * a server tells. */
+/* Adds up hashes lane by lane, so that neither order nor memory depends on the number of
+ * containers. */
 static directory_class add_place(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
 {
     places *p = baton;

@@ -20,7 +20,7 @@ const char *ld_outside(const directory *d, apr_pool_t *pool, const char *dn_key)
 directory_class ld_every_page(ld_call *k, const ld_query *query, ld_each each, void *baton)
 {
     directory_class class = ld_paged(k, query, each, baton);
-    /* A read is repeated once; what is seen twice counts once. */
+    /* A read is repeated once; duplicates are removed. */
     return class == DIRECTORY_TRANSIENT && ld_left(k) > 0 ? ld_paged(k, query, each, baton) : class;
 }
 
@@ -65,7 +65,7 @@ static directory_class take_elsewhere(const ld_entry *entry, apr_pool_t *pool, v
     }
     if (e->gid && ld_holds(entry, "objectClass", "posixGroup") &&
         ld_holds(entry, "gidNumber", e->gid)) {
-        /* A row of its own beside that of a memberUid, which can be taken away. */
+        /* A separate row from that of a memberUid, because a memberUid can be removed. */
         add_retained(
             g, seen ? "gidNumber" : id, name ? name : entry->dn,
             "the group of the account's own gidNumber, which this service does not change");

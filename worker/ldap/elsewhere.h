@@ -19,12 +19,12 @@ typedef struct ld_gathering {
 /* Why a group that lies there is not changed. In Active Directory an ID finds it anywhere. */
 const char *ld_outside(const directory *d, apr_pool_t *pool, const char *dn_key);
 
-/* All pages, once more after a lost connection: what is seen twice counts once. */
+/* Reads all pages, once more after a lost connection; duplicates are removed. */
 directory_class ld_every_page(ld_call *k, const ld_query *query, ld_each each, void *baton);
 
-/* Groups outside groupBase, the group of the user's gidNumber and entries of other kinds that name
- * the user: this service leaves them alone, and says so. What our account may not see stays unsaid;
- * the doctor counts such entries. */
+/* Groups outside groupBase, the group of the user's gidNumber and entries of other kinds that
+ * name the user: this service does not change them and reports that. It cannot report entries
+ * that our account may not see; the doctor counts those. */
 /* `naming`: the filter for groups that name the user. */
 directory_class ld_gather_elsewhere(ld_call *k, ld_gathering *g, const directory_user *user,
                                     const char *naming);

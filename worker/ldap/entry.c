@@ -84,8 +84,8 @@ const char *const *ld_group_attributes(directory *d)
     return (const char *const *)names->elts;
 }
 
-/* What tells a newer state of the entry from an older one. Where the counter is each server's own,
- * the time comes first. */
+/* Distinguishes a newer state of the entry from an older one. If the counter is local to each
+ * server, the time comes first. */
 static const char *stamp_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
 {
     const char *stamp = ld_text(pool, entry, t->stamp),
@@ -106,7 +106,7 @@ static int64_t time_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *en
     return t->filetime ? ld_filetime(text) : ld_time(text);
 }
 
-/* When the account last signed in, by the best attribute that tells it; ms, 0: none does. */
+/* Last sign-in of the account by the best attribute available; ms, 0: none. */
 static int64_t sign_in_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
 {
     int64_t at = 0;
@@ -127,7 +127,7 @@ int64_t ld_own_sign_in(ld_call *k)
     return entry ? sign_in_of(d->dialect, k->pool, entry) : 0;
 }
 
-/* The value that stands in the RDN when there are several, for that one the administrator chose. */
+/* The value in the RDN if there are several, because the administrator chose that one. */
 static const char *naming_value(apr_pool_t *pool, const ld_entry *entry, const char *attribute)
 {
     const ld_attribute *a = ld_get(entry, attribute);
@@ -150,7 +150,7 @@ static const char *local_by_format(const directory *d, apr_pool_t *pool, const l
                : NULL;
 }
 
-/* 1 for the local part, also with a number behind it. */
+/* 1 for the local part, with or without a number after it. */
 static int by_format(const char *key, const char *local)
 {
     size_t len = local ? strlen(local) : 0;
@@ -188,7 +188,7 @@ static const char *one_address(const directory *d, apr_pool_t *pool, const ld_en
     return count ? values[best] : NULL;
 }
 
-/* The attribute's values that are texts, each with `tail` behind it. */
+/* The attribute's text values, each followed by `tail`. */
 static const char **texts_of(apr_pool_t *pool, const ld_entry *entry, const char *attribute,
                              const char *tail, int *count)
 {
@@ -229,7 +229,7 @@ static const char *upn_of(const directory *d, apr_pool_t *pool, const ld_entry *
     return name && d->dns_domain ? apr_pstrcat(pool, name, "@", d->dns_domain, NULL) : NULL;
 }
 
-/* The mail address: the UPN where that is one; else at the tenant's domain for mail. */
+/* The mail address: the UPN if it is one, otherwise an address in the tenant's mail domain. */
 static const char *mail_of(const directory *d, apr_pool_t *pool, const ld_entry *entry,
                            const char *upn)
 {
@@ -296,7 +296,7 @@ static const char **further_addresses(apr_pool_t *pool, const ld_entry *entry,
     return count ? out : NULL;
 }
 
-/* As the cloud's onPremisesImmutableId tells it: base64 of 16 bytes. */
+/* In the form of the cloud's onPremisesImmutableId: base64 of 16 bytes. */
 static const char *anchor_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry)
 {
     const ld_attribute *a = t->anchor ? ld_get(entry, t->anchor) : NULL;
@@ -363,7 +363,8 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     c->last_sign_in_at = c->last_success_at;
     const ld_attribute *managers = ld_get(entry, t->manager);
     user->managers = managers ? managers->count : 0;
-    /* Which of several is meant only a person can say, so none is taken; the doctor names them. */
+    /* With several managers only a person can say which one is meant, so none is taken; the
+     * doctor lists them. */
     const char *manager = user->managers == 1 ? ld_text(pool, entry, t->manager) : NULL;
     c->manager_dn = manager ? ld_extended_dn(pool, manager, &c->manager_id) : NULL;
     c->manager_dn = c->manager_id ? NULL : c->manager_dn;
@@ -430,7 +431,7 @@ void ld_lock_mods(const directory *d, const ld_entry *entry, int enabled, ld_mod
                               enabled ? bits & ~t->lock_bit : bits | t->lock_bit));
 }
 
-/* A group needs a member: the configured stand-in, or the group itself. */
+/* A group needs a member: the configured placeholder, or the group itself. */
 int ld_is_placeholder(const directory *d, const char *member_key, const char *group_key)
 {
     return (d->placeholder_key && strcmp(member_key, d->placeholder_key) == 0) ||

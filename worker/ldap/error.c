@@ -17,7 +17,7 @@ typedef struct rule {
     directory_class class;
 } rule;
 
-/* First match wins: rows with a text stand before the general row of their code. */
+/* The first match wins: rows with a text come before the general row of their code. */
 static const rule rules[] = {
     {LDAP_SUCCESS, ANY, NULL, DIRECTORY_OK},
     /* the peer or the network */
@@ -26,8 +26,8 @@ static const rule rules[] = {
     {LDAP_SERVER_DOWN, ANY, NULL, DIRECTORY_TRANSIENT},
     {LDAP_TIMEOUT, ANY, NULL, DIRECTORY_TRANSIENT},
     {LDAP_X_CONNECTING, ANY, NULL, DIRECTORY_TRANSIENT},
-    /* a peer that hangs up in the middle of the TLS handshake is a network fault; GnuTLS's and
-       OpenSSL's words for it */
+    /* a peer that closes the connection during the TLS handshake is a network fault; the texts
+     * of GnuTLS and OpenSSL */
     {LDAP_CONNECT_ERROR, LD_TLS, "terminated", DIRECTORY_TRANSIENT},
     {LDAP_CONNECT_ERROR, LD_TLS, "pull function", DIRECTORY_TRANSIENT},
     {LDAP_CONNECT_ERROR, LD_TLS, "push function", DIRECTORY_TRANSIENT},
@@ -51,7 +51,7 @@ static const rule rules[] = {
     /* the sync token */
     {LDAP_SYNC_REFRESH_REQUIRED, ANY, NULL, DIRECTORY_TOKEN_LOST},
     {LDAP_UNWILLING_TO_PERFORM, ANY, "newer than provider", DIRECTORY_TOKEN_LOST},
-    /* the value to be replaced is another by now: look again */
+    /* the value to be replaced has changed: read again */
     {LDAP_NO_SUCH_ATTRIBUTE, LD_SWAP, NULL, DIRECTORY_UNSURE},
     /* memberships that are so already; the caller re-reads before believing it */
     {LDAP_TYPE_OR_VALUE_EXISTS, LD_MEMBER, NULL, DIRECTORY_ALREADY},

@@ -18,7 +18,7 @@ typedef enum ld_phase {
 } ld_phase;
 
 /* The class of a code; `text` is the server's diagnostic message (may be NULL). *field: the
- * attribute at fault when the text gives one, in pool, else NULL. */
+ * attribute at fault if the text names one, in pool, otherwise NULL. */
 directory_class ld_classify(apr_pool_t *pool, int code, ld_phase phase, const char *text,
                             const char **field);
 

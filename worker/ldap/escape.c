@@ -126,7 +126,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Parts are joined once: a DN of a hostile server may have hundreds of thousands of them. */
+/* Parts are joined only once: a DN of a hostile server may have hundreds of thousands of them. */
 static char *rdn_key(apr_pool_t *pool, LDAPRDN rdn)
 {
     apr_array_header_t *parts = apr_array_make(pool, 1, sizeof(char *));
@@ -157,8 +157,8 @@ int ld_dn_key_below(const char *key, const char *base_key)
     if (len <= base || strcmp(key + len - base, base_key) != 0 || key[len - base - 1] != ',') {
         return strcmp(key, base_key) == 0;
     }
-    /* The comma divides two parts unless it is itself escaped, that is, stands behind an odd number
-     * of backslashes. */
+    /* The comma separates two parts unless it is escaped, that is, unless an odd number of
+     * backslashes precedes it. */
     while (escapes < len - base - 1 && key[len - base - 2 - escapes] == '\\') {
         escapes++;
     }

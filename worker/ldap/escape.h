@@ -23,8 +23,8 @@ int ld_dn_key_below(const char *key, const char *base_key);
 /* Value of attribute `type` in the first RDN; NULL when it has none, or an empty one. */
 char *ld_rdn_value(apr_pool_t *pool, const char *dn, const char *type);
 
-/* The first RDN as it stands, and the DN of what it lies in ("" at the top); NULL when it is no DN.
- */
+/* The first RDN in its original form, and the DN of the parent ("" at the top); NULL if the text
+ * is not a DN. */
 char *ld_dn_first(apr_pool_t *pool, const char *dn);
 char *ld_dn_parent(apr_pool_t *pool, const char *dn);
 

@@ -1,5 +1,5 @@
-/* Owns where a user's entry is, and whether it may be changed at all; and the server's schema. Must
- * not know what else an entry holds, nor how requests travel. */
+/* Owns where a user's entry is and whether it may be changed at all; and the server's schema.
+ * Must not know what else an entry contains or how requests travel. */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
@@ -8,11 +8,11 @@
 #include "worker/ldap/escape.h"
 #include "worker/ldap/session.h"
 
-/* entries looked at when a login name is asked for: further mail addresses may match too */
+/* entries read for a login name: further mail addresses may match too */
 #define FIND_LIMIT 20
 
-/* An entry that is not seen may be gone, or our account lost sight of the base: only the first may
- * be told. */
+/* An invisible entry may be gone, or our account may have lost access to the base: only the
+ * first may be reported. */
 static directory_class absent(ld_call *k, const char *what)
 {
     const ld_entry *base;

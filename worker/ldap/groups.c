@@ -1,4 +1,4 @@
-/* Owns memberships: which groups hold a user, and taking the user out of one. Must not know users
+/* Owns memberships: finding a user's groups and removing the user from one. Must not know users
  * beyond their DN. */
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -42,7 +42,7 @@ static const char *value_of(const ld_links *l, const directory_user *user)
     return l->by_login ? user->login : user->dn;
 }
 
-/* What holds for an entry that names the user in one of the attributes of groups. */
+/* Filter for entries that name the user in one of the attributes of groups. */
 static const char *names_user(ld_call *k, const directory_user *user)
 {
     const char *any = "";
@@ -112,8 +112,8 @@ static directory_class gather_shown(ld_call *k, ld_gathering *g, const char *gro
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* Groups by rule: depending on its overlays a server finds them by a filter on members, or only
- * shows their members when asked for one group. */
+/* Groups by rule: depending on its overlays a server finds them by a filter on members, or shows
+ * their members only when one group is read. */
 static directory_class gather_by_rule(ld_call *k, ld_gathering *g, const directory_user *user)
 {
     const ld_query query = {.base = k->d->group_base,
@@ -132,8 +132,8 @@ static directory_class gather_by_rule(ld_call *k, ld_gathering *g, const directo
     return class;
 }
 
-/* Groups the user's own entry names: also those outside groupBase. The link may outlive its group,
- * so the group has the last word. */
+/* Groups that the user's own entry names, including those outside groupBase. The link may
+ * outlive its group, so the group's own entry decides. */
 static directory_class gather_by_back_link(ld_call *k, ld_gathering *g, const directory_user *user)
 {
     const ld_dialect *t = k->d->dialect;
@@ -147,8 +147,8 @@ static directory_class gather_by_back_link(ld_call *k, ld_gathering *g, const di
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* The group that stands in no `member` of any group, but in a number of the user's own entry:
- * wherever it lies. */
+/* The group that no `member` attribute lists, only a number in the user's own entry, wherever it
+ * is. */
 static directory_class gather_primary(ld_call *k, ld_gathering *g, const directory_user *user)
 {
     const ld_entry *group;
@@ -204,7 +204,7 @@ static directory_class group_by_id(ld_call *k, const char *group_id, const ld_en
     return class;
 }
 
-/* The group by ID with `shows` = it holds the user now. */
+/* The group by ID; `shows` is 1 if it contains the user now. */
 static directory_class group_holding(ld_call *k, const char *group_id, const directory_user *user,
                                      const ld_entry **group, int *shows)
 {
@@ -390,9 +390,9 @@ static int settles(directory_class class)
     return class != DIRECTORY_ALREADY && class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND;
 }
 
-/* Where this session has just made the account, if it is there still; NULL: it has to be looked
- * for. Servers take the DN of nobody for a member, and somebody, or a task of ours, may have moved
- * it meanwhile. */
+/* The DN of an account that this session has just created, if it still exists; NULL: look it up.
+ * A server accepts the DN of a missing entry as a member, and the account may have been moved
+ * meanwhile. */
 static const char *just_made(ld_call *k, const char *user_id)
 {
     const char *dn = ld_made_dn(k, user_id),

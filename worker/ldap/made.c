@@ -1,9 +1,9 @@
-/* Owns what a session remembers of the account it has just made, so that the creation's next steps
- * need not look for what its own answer told. Must not know what those steps do.
+/* Owns the DN of the account that a session has just created, so that the next steps of the
+ * creation need not look it up. Must not know what those steps do.
  *
- * Only for a moment, and only the DN: who moved or removed the account meanwhile makes the server
- * answer "no such object" to a change of it, after which everybody looks. As a value (a member) it
- * would be taken: whoever writes it there asks before. */
+ * It is valid for a moment only. If the account was moved or removed meanwhile, the server
+ * answers a change with "no such object", and then it is looked up. As a value (a member) a
+ * stale DN would be accepted: verify the entry before writing it there. */
 #include <apr_strings.h>
 #include <strings.h>
 

@@ -1,5 +1,5 @@
-/* Owns how groups get into a run: with the members a stream tells of them, read in parts where the
- * server tells a part only, or after the streams. Must not know tokens. */
+/* Owns how groups enter a run: with the members that a stream reports, read in parts if the
+ * server returns only a part, or after the streams. Must not know tokens. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "worker/ldap/escape.h"
 #include "worker/ldap/sync.h"
 
-/* What is asked of a group, and its members under this name. */
+/* Attributes to request of a group, with its members under this name. */
 static const char *const *attributes_with(const directory *d, apr_pool_t *pool, const char *member)
 {
     int count = 0;
@@ -59,7 +59,7 @@ static int begins_list(const ld_attribute *a, long *last)
     return dash && end != dash + 1 && !*end && *last >= 0 && *last < 1000000000;
 }
 
-/* The members of an attribute without the stand-ins for "nobody". Memory of `pool`. */
+/* The members of an attribute without placeholders. Memory of `pool`. */
 static void push_members(const directory *d, apr_pool_t *pool, const cache_group *group,
                          const ld_attribute *a, apr_array_header_t *members)
 {
@@ -120,7 +120,7 @@ static directory_class group_in_parts(ld_run *r, const char *dn, apr_pool_t *poo
         directory_class class = ld_read(k, dn, names, "read the members of a group", &entry);
         if (class == DIRECTORY_NOT_FOUND || (!class && !entry)) {
             *k->e = (directory_error){0};
-            return DIRECTORY_OK; /* gone since: the next run tells */
+            return DIRECTORY_OK; /* gone since: the next run will report it */
         }
         class = class ? class : ld_group_entry(r, pool, entry, &group);
         if (class) {
@@ -185,8 +185,8 @@ directory_class ld_group_item(ld_run *r, apr_pool_t *pool, const ld_entry *entry
         return class;
     }
     ld_unstamped(r, entry, group.stamp);
-    /* Members by rule, and whom a login name means, change without the group's entry: such groups
-     * are read after the streams. */
+    /* Members by rule, and the accounts that login names mean, change without a change of the
+     * group's entry: such groups are read after the streams. */
     return strcmp(group.kind, "dynamic") == 0 || names_logins(r->k->d, entry)
                ? ld_stored(r, cache_sync_present(r->run, r->c, "group", group.id))
                : store_group(r, pool, &group, entry);
@@ -206,7 +206,7 @@ typedef struct late_groups {
     ld_run *r;
     apr_pool_t *pool;
     apr_array_header_t *groups; /* by_login */
-    apr_hash_t *logins;         /* folded -> DN key; "": not looked for yet, or nobody */
+    apr_hash_t *logins;         /* folded -> DN key; "": not looked up yet, or no such account */
 } late_groups;
 
 static const char *kept(apr_pool_t *pool, const char *text)
@@ -304,7 +304,7 @@ static directory_class store_by_login(late_groups *late, by_login *g)
 {
     for (int i = 0; i < g->count; i++) {
         const char *key = apr_hash_get(late->logins, g->logins[i], APR_HASH_KEY_STRING);
-        /* Who is no account of ours is a member all the same. */
+        /* An entry that is not one of our accounts is a member all the same. */
         APR_ARRAY_PUSH(g->members, cache_member) = (cache_member){
             .dn_key = key && *key ? key
                                   : apr_pstrcat(late->pool, "memberuid=", g->logins[i], NULL)};

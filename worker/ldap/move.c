@@ -1,5 +1,5 @@
-/* Owns the place of an entry and the links that name it: moving to another container, whose manager
- * somebody is. Must not know what an account holds. */
+/* Owns moving an entry to another container and updating the links that name it, such as
+ * manager. Must not know what an account contains. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
@@ -73,7 +73,7 @@ directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const
 
 /* --- moving --- */
 
-#define TOLD_MAX 6 /* warnings, and the NULL behind them */
+#define TOLD_MAX 6 /* warnings and the terminating NULL */
 
 /* A group and the attribute by which it names the account. */
 typedef struct group_link {
@@ -106,7 +106,7 @@ static directory_class in_groups(ld_call *k, const apr_array_header_t *groups, i
     return class;
 }
 
-/* Every group that names the DN, by each attribute that holds DNs. */
+/* Finds all groups that name the DN, by each attribute that contains DNs. */
 static directory_class groups_of(ld_call *k, const char *dn, apr_array_header_t **groups)
 {
     const ld_dialect *t = k->d->dialect;
@@ -139,8 +139,8 @@ static directory_class join_groups(ld_call *k, const apr_array_header_t *groups,
     return class;
 }
 
-/* Takes what still names the old DN to the new one. What fails is told: the account has moved by
- * then. */
+/* Changes links from the old DN to the new one. Failures are warnings, because the account has
+ * moved already. */
 static const char *follow(ld_call *k, const char *base, const char *filter, const char *link,
                           const char *old, const char *fresh)
 {
@@ -235,7 +235,7 @@ directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const ch
         if (last != DIRECTORY_OK && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
             directory_error why = *e;
             if (groups) {
-                /* Whoever has or gets that DN must not inherit the memberships. */
+                /* The memberships of this DN must not pass to another entry that has or gets it. */
                 in_groups(&k, groups, LDAP_MOD_DELETE, fresh);
             }
             *e = why;

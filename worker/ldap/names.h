@@ -8,8 +8,8 @@ typedef struct ld_names {
     const char *cn, *login, *dn;
 } ld_names;
 
-/* Names that nobody has: where the dialect asks for it, numbered from 2, `skip` further numbers
- * left out (names that the server refuses although our account sees nobody with them). */
+/* Chooses names that are free: numbered from 2 if the dialect asks for it, with `skip` further
+ * numbers left out (names that the server refuses although no visible account has them). */
 directory_class ld_names_choose(ld_call *k, const directory_create *create, int skip,
                                 ld_names *names);
 

@@ -185,8 +185,8 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
                 "directories.onPremises.urls: \"%s\" is no ldaps://, ldap:// or ldapi:// address",
                 url ? url : "");
         }
-        /* GSSAPI brings its own sealing on ldap://, checked after the bind; anything else would
-         * cross the wire in the clear. */
+        /* GSSAPI seals an ldap:// connection itself, which is checked after the bind; any other
+         * method would send clear text. */
         if (d->servers[i].scheme == LD_LDAP && !d->start_tls && d->bind != LD_BIND_GSSAPI) {
             return refuse(
                 e, pool,

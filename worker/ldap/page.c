@@ -1,5 +1,5 @@
-/* Owns searches by pages: their size, which a server may refuse, and their cookies, which belong to
- * one connection. Must not know what entries hold. */
+/* Owns paged searches: their size, which a server may refuse, and their cookies, which belong to
+ * one connection. Must not know what entries contain. */
 #include <apr_strings.h>
 
 #include "worker/ldap/ber.h"
@@ -81,8 +81,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
             int refused = answer.code == LDAP_ADMINLIMIT_EXCEEDED ||
                           answer.code == LDAP_SIZELIMIT_EXCEEDED;
             class = ld_fail_read(k, query, &answer);
-            /* A limit at the first page may be one of its size, even when some of it came: begun
-             * anew, what is seen twice counts once. */
+            /* A limit exceeded on the first page may concern its size even though entries
+             * arrived: begin again; duplicates are removed. */
             if (refused && first && size > 1) {
                 size /= 2;
                 more = 1;

@@ -1,6 +1,6 @@
-/* Owns how a new account comes by its password, and how a leaver loses it: the server hashes it,
- * and a lost answer or a refusal leaves an account that nobody can bind to. Must not know how
- * entries are made. */
+/* Owns how a new account gets its password and a leaver loses it: the server hashes it, and a
+ * lost answer or a refusal leaves an account that cannot be used to bind. Must not know how
+ * entries are created. */
 #include "worker/ldap/password.h"
 
 #include <apr_strings.h>
@@ -33,13 +33,13 @@ static directory_class set_until_known(ld_call *k, const directory_create *creat
     char fresh[PASSWORD_SIZE] = "";
     const char *password = create->password, *id = user->id;
     directory_class class;
-    /* Each of the two may happen once: a look after a lost answer, and another password. */
+    /* Each of two repetitions may happen once: a read after a lost answer, and another password. */
     for (int looked = 0;;) {
         ld_answer answer = {0};
         class = ld_modify_password(k, user->dn, password, "set the password", &answer);
         if (class && ld_password_stands(answer.code, answer.text)) {
-            /* The policy asks for a least age: an earlier try of ours came through, and nobody else
-             * knows that password. */
+            /* The policy demands a minimum age: an earlier attempt of ours succeeded, and its
+             * password is known to no person. */
             class = DIRECTORY_OK;
         }
         if (class == DIRECTORY_INVALID && ld_password_refused(answer.code, answer.text) &&
@@ -64,9 +64,9 @@ static directory_class set_until_known(ld_call *k, const directory_create *creat
 directory_class ld_password_set(ld_call *k, const directory_create *create, int bare,
                                 directory_user *user)
 {
-    /* A new password lifts the lock of a disabled account (ppolicy takes pwdAccountLockedTime
-     * away). Without one it is closed twice: whoever enables it has to set a password anyway, as
-     * nobody knows ours. */
+    /* A new password lifts the lock of a disabled account (ppolicy removes
+     * pwdAccountLockedTime). An account without one is closed twice: to enable it an
+     * administrator has to set a password anyway, because ours is not known. */
     if (!user->enabled || k->d->dialect->password_age) {
         return DIRECTORY_OK; /* in Active Directory the add brings the password along, for disabled
                                 accounts too */
@@ -118,7 +118,8 @@ int ld_lock_holds(ld_call *k, const char *dn)
     return !class && policy;
 }
 
-/* What the entry shows of its password: when it was changed; "" where the server does not say. */
+/* When the entry's password was changed, as the entry shows it; "" if the server does not show
+ * it. */
 static directory_class password_shown(ld_call *k, const char *dn, const char **shown)
 {
     static const char *const attributes[] = {CHANGED, NULL};

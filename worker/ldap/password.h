@@ -8,10 +8,10 @@
 /* Another random password for the same person; the caller wipes it. */
 void ld_password_make(const directory *d, const directory_create *create, char out[PASSWORD_SIZE]);
 
-/* Sets the password of the entry made or adopted for `create`, where the server offers the
- * operation. `bare`: this call added the entry without one. Safe to repeat. At a failure the
- * account stands (`user` stays filled) and the message says so, except NOT_FOUND: it is gone, and
- * `user` is emptied. */
+/* Sets the password of the entry created or adopted for `create`, if the server offers the
+ * operation. `bare`: this call added the entry without one. Safe to repeat. After a failure the
+ * account exists (`user` stays filled) and the message says so, except for NOT_FOUND: then it is
+ * gone and `user` is emptied. */
 directory_class ld_password_set(ld_call *k, const directory_create *create, int bare,
                                 directory_user *user);
 

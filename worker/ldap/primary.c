@@ -1,6 +1,6 @@
-/* Owns the group that lists its people nowhere: Active Directory keeps it as a number in each
- * account (primaryGroupID). A sync tells it to the cache as a membership like any other. Must not
- * know how the cache is kept. */
+/* Owns the group whose members are not listed: Active Directory stores it as a number in each
+ * account (primaryGroupID). A synchronisation reports it to the cache as an ordinary membership.
+ * Must not know how the cache works. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>

@@ -1,5 +1,5 @@
-/* Owns the doctor's report: what stands between this service and a working directory, in the order
- * in which it is met. Writes nothing. */
+/* Owns the doctor's report: what prevents this service from using a directory, in the order in
+ * which it would fail. Writes nothing. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -48,7 +48,7 @@ typedef struct shown {
 
 #define SHARED_NAMED 5 /* shared addresses, or entries with several managers, that are named */
 
-/* Notes who has the addresses of the entry. */
+/* Records which accounts have the addresses of the entry. */
 static void note_addresses(shown *s, const ld_entry *entry, apr_pool_t *entry_pool)
 {
     const ld_attribute *a = s->address ? ld_get(entry, s->address) : NULL;
@@ -240,8 +240,8 @@ static void check_placeholder(probe *p)
             "not set: the last member of a group is replaced by the group itself");
         return;
     }
-    /* Servers take a member that does not exist, so an absent placeholder is told and no failure.
-     */
+    /* Servers accept a member that does not exist, so a missing placeholder is reported but is
+     * no failure. */
     directory_class class = read_base(k, d->placeholder, "placeholderMember");
     directory_report_line(
         &p->report, "placeholderMember", 1,
@@ -271,15 +271,15 @@ static void check_clock(probe *p, int64_t bound_at)
     if (!at) {
         return;
     }
-    /* Behind: lastbind-precision may have kept an older time, so only a clock that is ahead is sure
-     * to be wrong. */
+    /* If the server is behind, lastbind-precision may have kept an older time; only a clock that
+     * is ahead is certainly wrong. */
     ld_probe_clock(k, &p->report, at - bound_at, INT64_MAX,
                    "behind ours (or its lastbind-precision is coarse)");
 }
 
-/* A whole read asks anew for what is newer than slapd's snapshot (newer_than_content in
- * worker/ldap/syncrepl.c), and of two states of an entry the newer one counts: our account must be
- * able to search by the stamp and to read it. */
+/* A whole read also asks for entries newer than slapd's snapshot (newer_than_content in
+ * worker/ldap/syncrepl.c), and the newer of two states of an entry counts: our account must be
+ * able to filter by the stamp and to read it. */
 static directory_class stamp_shown(ld_call *k, const char *base, const char *filter,
                                    const char *what)
 {
@@ -310,8 +310,8 @@ static void check_stamps(probe *p)
                            "group where there are any");
 }
 
-/* The lock of an account takes effect only under a policy. Which one applies to whom is a setting
- * of the server that our account rarely may read, so one that is seen has to do. */
+/* The lock of an account takes effect only under a password policy. Our account can rarely read
+ * which policy applies to whom, so any visible one is accepted. */
 static void check_policy(probe *p)
 {
     ld_call *k = p->k;

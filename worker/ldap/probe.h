@@ -1,4 +1,4 @@
-/* The part of the doctor's report that is asked in Active Directory's own words. */
+/* The part of the doctor's report that is specific to Active Directory. */
 #ifndef WORKER_LDAP_PROBE_H
 #define WORKER_LDAP_PROBE_H
 
@@ -7,8 +7,8 @@
 
 #define CLOCK_TOLERANCE_MS 60000 /* Kerberos takes five minutes; due times want less */
 
-/* How far the server's clock is ahead of ours, ms; so much behind is no fault. `behind`: the words
- * for that. */
+/* Judges how far the server's clock is ahead of ours, ms. Up to `behind_max` behind is no fault;
+ * `behind` is the text for more. */
 void ld_probe_clock(ld_call *k, report *r, int64_t ahead, int64_t behind_max, const char *behind);
 
 /* Rights in the container of new accounts, on people and on groups; DirSync and deletions; password

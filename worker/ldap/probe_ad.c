@@ -1,5 +1,5 @@
-/* Owns what the doctor asks Active Directory: it tells which rights our account has before anything
- * is written. Writes nothing. */
+/* Owns the doctor's checks of Active Directory, which reports our account's rights before
+ * anything is written. Writes nothing. */
 #include <apr_strings.h>
 #include <string.h>
 

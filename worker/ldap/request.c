@@ -1,5 +1,5 @@
-/* Owns requests over a connection: bounded waits, streams, writes. Must not know what entries hold.
- */
+/* Owns requests over a connection: bounded waits, streams, writes. Must not know what entries
+ * contain. */
 #include <apr_strings.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static int nameless(LDAPMessage *message)
         return 0;
     }
     BerElement *ber = ber_dup(
-        ldap_get_message_ber(message)); /* a reader of its own over the same bytes */
+        ldap_get_message_ber(message)); /* a second reader over the same bytes */
     int found = !ber || ber_skip_tag(ber, &len) == LBER_ERROR;
     struct berval value;
     while (!found && (tag = ber_peek_element(ber, &value)) != LBER_ERROR) {
@@ -96,9 +96,9 @@ static int nameless(LDAPMessage *message)
     return found;
 }
 
-/* The next message to this request; -1 also when the server ends the connection by a notice. Asked
- * for any message, libldap hands the notice to us; asked for one request it would look into the
- * notice itself, assert as above, and forget to free it. */
+/* The next message of this request; -1 also when the server ends the connection with a notice.
+ * libldap passes the notice on if any message is requested. Asked for one request, it would
+ * parse the notice itself, assert as above, and leak it. */
 static int next_message(LDAP *ld, int message_id, struct timeval *bound, LDAPMessage **message)
 {
     int type = ldap_result(ld, LDAP_RES_ANY, LDAP_MSG_ONE, bound, message);
@@ -113,7 +113,7 @@ static int next_message(LDAP *ld, int message_id, struct timeval *bound, LDAPMes
     *message = NULL;
     return about == message_id || about == LDAP_RES_UNSOLICITED
                ? -1
-               : 0; /* else the rest of what was given up */
+               : 0; /* otherwise it is left over from an abandoned request */
 }
 
 int ld_wait(ld_call *k, int message_id, LDAPMessage **message)
@@ -158,7 +158,7 @@ directory_class ld_parse(ld_call *k, LDAPMessage *message, ld_answer *answer, ap
                                 : ld_fail_code(k, code, LD_READ, NULL, "read the answer");
 }
 
-/* No answer came: the connection is of no use any more. */
+/* No answer arrived: the connection cannot be used any more. */
 static directory_class lost(ld_call *k, int type, int id, ld_phase phase, const char *doing)
 {
     if (k->stopped) {
@@ -292,8 +292,8 @@ directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***r
         }
         *rows = (const ld_entry **)entries->elts;
         *count = entries->nelts;
-        /* A read may be repeated: once, and only where the first try had a connection to lose or a
-         * server that was busy. */
+        /* A read may be repeated once, and only if the first try lost its connection or the
+         * server was busy. */
         if (class != DIRECTORY_TRANSIENT || (!was_connected && !k->d->ld) || ld_left(k) == 0) {
             return class;
         }
@@ -380,7 +380,7 @@ static LDAPControl *post_read(ld_call *k, const char *const *attributes)
         ldap_control_create(LDAP_CONTROL_POST_READ, 0, &value, 1, &control);
     }
     ber_free(ber, 1);
-    return control; /* NULL: without it whoever needs the entry reads it */
+    return control; /* NULL: without the control, callers read the entry when they need it */
 }
 
 /* --- writes --- */

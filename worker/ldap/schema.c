@@ -48,8 +48,8 @@ static const char **lower_all(apr_pool_t *pool, char **names)
     return out;
 }
 
-/* libldap's readers walk past the end of a definition that breaks off: there are NULs behind this
- * one to stop them. The caller frees it; NULL, which they refuse, without memory. */
+/* libldap's parsers read past the end of a truncated definition, so NULs follow this one. The
+ * caller frees it. NULL if there is no memory, which the parsers refuse. */
 static char *definition(const struct berval *value)
 {
     char *text = calloc(1, value->bv_len + 16);

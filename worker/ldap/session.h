@@ -1,4 +1,4 @@
-/* The open session of one tenant's LDAP directory and the calls over it. Everything here belongs to
+/* The open session of one tenant's LDAP directory and the calls over it. A session belongs to
  * one thread at a time. */
 #ifndef WORKER_LDAP_SESSION_H
 #define WORKER_LDAP_SESSION_H
@@ -60,9 +60,9 @@ struct directory {
     int offers_post_read;   /* the entry as a write left it, in the write's answer (RFC 4527) */
     const char *subschema, *vendor, *root,
         *service; /* root: the naming context; service: in Active Directory, this server's entry */
-    struct berval own_sid;   /* of our account; bv_val NULL: not told */
+    struct berval own_sid;   /* of our account; bv_val NULL: not reported */
     const ld_schema *schema; /* read at first use */
-    const char *own_key;     /* DN key of our account, once asked for */
+    const char *own_key;     /* DN key of our account, after the first query */
     ld_made made;
 };
 
@@ -80,7 +80,8 @@ typedef struct ld_call {
 
 ld_call ld_call_begin(directory *d, apr_pool_t *pool, directory_error *e);
 int64_t ld_left(const ld_call *k); /* ms, 0 when over */
-int ld_stopped(const ld_call *k);  /* its caller wants no more of it: the worker ends, say */
+int ld_stopped(const ld_call *k);  /* the caller wants the call to end, for example because the
+                                      worker ends */
 
 /* The failure of a call that got an entry which ld_entry_read does not take. */
 directory_class ld_unreadable(ld_call *k);
@@ -98,10 +99,10 @@ void ld_drop(directory *d);
 /* The server fell silent or away in the middle of an answer: drops it and tries others first for a
  * while. */
 void ld_drop_failed(directory *d);
-/* What libldap has to say of its last failure; NULL: nothing. */
+/* libldap's text for its last failure; NULL: none. */
 const char *ld_diagnostic(LDAP *ld, apr_pool_t *pool);
-/* TLS over the connection, where the address asks for it (worker/ldap/tls.c). And gives up the
- * session's TLS context. */
+/* Starts TLS on the connection if the address asks for it (worker/ldap/tls.c). The second
+ * function frees the session's TLS context. */
 directory_class ld_protect(ld_call *k, LDAP *ld, const ld_server *server);
 void ld_forget_tls(directory *d);
 const char *ld_server_url(const directory *d);
@@ -111,7 +112,7 @@ const char *ld_server_url(const directory *d);
 typedef struct ld_attribute {
     const char *name;      /* without options; attributes with others than a range are left out */
     const char *option;    /* "range=0-1499", or NULL */
-    struct berval *values; /* each with a NUL behind it */
+    struct berval *values; /* each is followed by a NUL */
     int count, room;       /* room: for so many values (worker/ldap/value.c) */
 } ld_attribute;
 
@@ -121,17 +122,17 @@ typedef struct ld_entry {
     int count;
 } ld_entry;
 
-/* Values of one entry and its attributes: twice the members of the largest group. Each takes some
- * forty bytes beside its own, so the smallest ones could make gigabytes of what fits into a
- * message. */
+/* Values of one entry and its attributes: twice the members of the largest group. Each uses some
+ * forty bytes in addition to its content, so very small values could turn one message into
+ * gigabytes. */
 #define LD_VALUES_MAX 4000000
-/* Attributes of one entry: some thirty are asked for, and each is looked up among the others. */
+/* Attributes of one entry: some thirty are requested, and each is looked up among the others. */
 #define LD_ATTRIBUTES_MAX 1000
 
 /* One message of an answer into the pool; NULL: it cannot be read, or has too much of something. */
 const ld_entry *ld_entry_read(LDAP *ld, LDAPMessage *message, apr_pool_t *pool);
-/* The entry as a write left it, from the controls of the write's answer (RFC 4527); NULL: they do
- * not hold it, or not whole. */
+/* The entry after a write, from the controls of the write's answer (RFC 4527); NULL: absent or
+ * incomplete. */
 const ld_entry *ld_entry_shown(LDAPControl **controls, apr_pool_t *pool);
 
 /* The first one of the name that has values. */
@@ -157,12 +158,12 @@ typedef struct ld_answer {
     const ld_entry *shown;  /* by ld_add: the new entry; NULL: the server did not show it */
 } ld_answer;
 
-/* What makes Active Directory name entries in DN-valued attributes by ID as well
- * ("<GUID=...>;<SID=...>;CN=..."), to be sent with a query; NULL for servers that cannot. Where
- * entries move while they are read a DN may be somebody else's; entry->dn is bare all the same. */
+/* A control for a query that makes Active Directory add IDs to DN-valued attributes
+ * ("<GUID=...>;<SID=...>;CN=..."); NULL for servers without it. While entries move, a DN alone
+ * may mean another entry; entry->dn has no IDs in either case. */
 LDAPControl **ld_identities(const directory *d);
 
-/* Waits for the next message: its type, 0 when time is over, -1 when the connection is dead. */
+/* Waits for the next message: its type, 0 at the time-out, -1 when the connection is dead. */
 int ld_wait(ld_call *k, int message_id, LDAPMessage **message);
 /* Result of the last message of an answer. */
 directory_class ld_parse(ld_call *k, LDAPMessage *message, ld_answer *answer, apr_pool_t *pool);
@@ -178,21 +179,23 @@ typedef struct ld_query {
     const char *doing;             /* "find the user": for messages */
 } ld_query;
 
-/* Sets the error of a read of everything that did not end well, and returns its class. A limit of
- * the server is told with what its administrator has to grant. */
+/* Sets the error of a failed read of everything and returns its class. For a limit of the server
+ * the message says what its administrator has to grant. */
 directory_class ld_fail_read(ld_call *k, const ld_query *query, const ld_answer *answer);
 
-/* Entries and intermediate messages as they come; memory does not grow with their number. A class
- * other than OK from `take` ends the search with it; NULL: they are passed over. */
+/* Hands over entries and intermediate messages as they arrive; memory does not grow with their
+ * number. A class other than OK from `take` ends the search with that class; NULL: messages are
+ * skipped. */
 typedef directory_class (*ld_take)(ld_call *k, int type, LDAPMessage *message, void *baton);
 directory_class ld_stream(ld_call *k, const ld_query *query, ld_take take, void *baton,
                           ld_answer *answer);
 
-/* Up to `limit` entries (more: no error) into the call's pool; repeated once on a new connection
- * when the first broke. An absent base is NOT_FOUND or CONFIG by phase. */
+/* Reads up to `limit` entries (more are no error) into the call's pool; repeated once on a new
+ * connection if the first one broke. An absent base is NOT_FOUND or CONFIG, depending on the
+ * phase. */
 directory_class ld_search(ld_call *k, const ld_query *query, const ld_entry ***rows, int *count);
 
-/* What the server answers to a comparison; an absent attribute is "no", an absent entry NOT_FOUND.
+/* The server's answer to a comparison: an absent attribute is "no", an absent entry NOT_FOUND.
  * Repeated once. */
 directory_class ld_compare(ld_call *k, const char *dn, const char *attribute, const char *value,
                            const char *doing, int *same);
@@ -205,7 +208,7 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
 /* One write. UNSURE: sent, and the answer did not come (the connection is dropped then). */
 directory_class ld_modify(ld_call *k, const char *dn, LDAPMod **mods, ld_phase phase,
                           const char *doing);
-/* Asks for the new entry with these attributes in the same answer, where the server offers that. */
+/* Requests the new entry with these attributes in the same answer, if the server offers that. */
 directory_class ld_add(ld_call *k, const char *dn, LDAPMod **mods, const char *const *attributes,
                        const char *doing, ld_answer *answer);
 /* The extended operation of RFC 3062: the server hashes the password by its own setting. */
@@ -216,15 +219,15 @@ directory_class ld_modify_password(ld_call *k, const char *dn, const char *passw
 directory_class ld_rename(ld_call *k, const char *dn, const char *rdn, const char *superior,
                           const char *doing);
 
-/* The entry at the DN; NULL when it is not visible, NOT_FOUND when there is none. And when the
- * filter holds for it. */
+/* The entry at the DN; NULL if it is not visible, NOT_FOUND if there is none. The second
+ * function also requires that the filter matches. */
 directory_class ld_read(ld_call *k, const char *dn, const char *const *attributes,
                         const char *doing, const ld_entry **entry);
 directory_class ld_read_if(ld_call *k, const char *dn, const char *filter,
                            const char *const *attributes, const char *doing,
                            const ld_entry **entry);
-/* The same of a base; and one entry below it that the filter holds for. NULL when none is visible,
- * CONFIG when there is no such base. */
+/* The same for a base, and for one entry below it that matches the filter. NULL if none is
+ * visible, CONFIG if there is no such base. */
 directory_class ld_read_base(ld_call *k, const char *dn, const char *const *attributes,
                              const char *doing, const ld_entry **entry);
 directory_class ld_below(ld_call *k, const char *base, const char *filter,
@@ -233,7 +236,7 @@ directory_class ld_below(ld_call *k, const char *base, const char *filter,
 /* --- users and groups as this service sees them (worker/ldap/entry.c) --- */
 
 #define LD_MAX_ATTRIBUTES 48
-/* look, act, look again; once more from the start when the answer to the act was lost */
+/* read, act, read again; once more from the start if the answer to the act was lost */
 #define LD_ATTEMPTS 2
 
 /* Adds the name of an attribute to a list unless it is there already; NULL: none. */
@@ -280,14 +283,14 @@ directory_class ld_guard(ld_call *k, const directory_user *user);
 /* `user` as the directory showed it after the add: without a manager, without a photo, in no group.
  */
 void ld_made_keep(ld_call *k, const directory_user *user);
-/* Its DN, while that is so young that a look would tell nothing else; NULL: look. Whoever takes a
- * value away looks in any case: this session may have set it since. */
+/* Its DN, while it is so new that a read would return the same; NULL: read it. To remove a value
+ * always read first: this session may have set it since. */
 const char *ld_made_dn(const ld_call *k, const char *id);
 void ld_made_forget(directory *d);
 
 /* The server's schema; NULL with the error set when it cannot be read. */
 const ld_schema *ld_schema_of(ld_call *k);
-/* DN key of our account; NULL when the server does not tell (error not set). */
+/* DN key of our account; NULL if the server does not report it (error not set). */
 const char *ld_own_key(ld_call *k);
 
 #endif

@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* getaddrinfo waits for name servers as long as resolv.conf says, not as long as we do. So it runs
- * in a thread of its own; the look-up belongs to whoever of the two lets go of it last. */
+/* getaddrinfo waits for name servers as long as resolv.conf says, which may exceed our limit. So
+ * it runs in a thread; of the thread and its caller the last one to finish frees the lookup. */
 typedef struct lookup {
     pthread_mutex_t lock;
     pthread_cond_t ended;

@@ -13,8 +13,8 @@ int ld_socket_local(apr_pool_t *pool, const char *path, const char **fault);
 /* Bounds every single read and write on the descriptor. 0 on success. */
 int ld_socket_bound(int fd, int64_t ms);
 
-/* 1 when something waits to be read, or the peer hung up: on an idle connection both mean it is
- * over. */
+/* 1 if there is something to read or the peer closed the connection: on an idle connection both
+ * mean that it has ended. */
 int ld_socket_stirs(int fd);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns a sync run of an LDAP directory: what tokens hold for, the two streams, the fall-back
- * without tokens. Must not know how groups are read, nor how the cache is kept. */
+/* Owns a synchronisation of an LDAP directory: the validity of tokens, the two streams, the
+ * fall-back without tokens. Must not know how groups are read or how the cache works. */
 #include "worker/ldap/sync.h"
 
 #include <apr_strings.h>
@@ -10,9 +10,10 @@
 #include "worker/ldap/ad.h"
 #include "worker/ldap/ops.h"
 
-/* the streams are asked so often, whatever the databases say of themselves */
+/* the streams are read this often, whatever the databases report */
 #define ASK_MS (10 * 60 * 1000)
-/* everything is read so often, whatever the tokens say: servers lose changes in crashes */
+/* everything is read this often, whatever the tokens say, because servers lose changes in
+ * crashes */
 #define FULL_MS (24 * 60 * 60 * 1000)
 
 directory_class ld_stored(ld_run *r, ida_kind kind)
@@ -71,7 +72,7 @@ directory_class ld_read_items(ld_run *r, const ld_kind *kind, const char *and, c
 
 /* --- what tokens hold for --- */
 
-/* The database behind the connection: one restored from a copy counts as another. */
+/* Identifies the database behind the connection: one restored from a copy counts as another. */
 static directory_class database_of(ld_call *k, const char **id)
 {
     static const char *const invocation[] = {"invocationId", NULL};
@@ -109,7 +110,7 @@ static directory_class server_identity(ld_call *k, const char **identity)
     return class;
 }
 
-/* Tokens are one server's own: it is asked first, as long as it answers. */
+/* Tokens belong to one server, so that one is tried first, as long as it answers. */
 static void prefer_server(directory *d, const json_t *tokens)
 {
     const char *url = ida_json_string(tokens, "server");
@@ -260,19 +261,20 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
     return kind == IDA_CONFLICT && summary->guard_stopped ? DIRECTORY_OK : ld_stored(r, kind);
 }
 
-/* The databases say that nothing has changed since their last answers. Not for ever: they are asked
- * now and then, whatever they say. */
+/* The databases report no change since their last answers. This is trusted for a limited time
+ * only: they are read now and then in any case. */
 static int nothing_new(ld_run *r, const wanted *w, const json_t *tokens)
 {
     int64_t asked_at = json_integer_value(json_object_get(tokens, "asked"));
     int nothing = asked_at <= w->doubt.now && w->doubt.now - asked_at < ASK_MS &&
                   ld_unchanged(r->k, w->kinds, 2, tokens);
-    *r->k->e = (directory_error){0}; /* what could not be read is met again by whoever needs it */
+    *r->k->e = (directory_error){0}; /* an error here is met again by the code that needs the
+                                        answer */
     return nothing;
 }
 
-/* Said when it is news, not at each of the syncs that follow. `before`: the tokens there were;
- * NULL: none of this directory. */
+/* Logged when it changes, not at each synchronisation. `before`: the earlier tokens; NULL: none
+ * of this directory. */
 static void tell_way(const ld_run *r, way by, const json_t *before, const char *why)
 {
     const directory *d = r->k->d;

@@ -14,17 +14,17 @@ typedef struct ld_run {
     ld_call *k;
     ida_ctx *c;
     cache_sync *run;
-    int whole; /* everything is read: of Active Directory lists of members are told as slices, which
-                  primary groups add to */
-    int sign_ins;    /* a sign-in time was seen */
-    int64_t changes; /* items that were more than "still there" */
-    apr_array_header_t
-        *later;          /* DNs of groups whose members are to be read in full after the stream */
-    apr_hash_t *holders; /* SID of a group -> those told whose primary group it is (cache_member) */
+    int whole;    /* everything is read: Active Directory reports member lists as slices, to which
+                     primary groups are added */
+    int sign_ins; /* a sign-in time was seen */
+    int64_t changes;           /* items that were more than "still there" */
+    apr_array_header_t *later; /* DNs of groups whose members are read in full after the stream */
+    apr_hash_t *holders;       /* SID of a group -> reported accounts whose primary group it is
+                                  (cache_member) */
     const char
         *unstamped;    /* DN of an entry of the stream in hand that shows no stamp; NULL: none */
-    const char *doubt; /* why what was told may not fit together: everything is to be read; NULL: no
-                          reason (worker/ldap/doubt.c) */
+    const char *doubt; /* why the report may be inconsistent, so that everything must be read;
+                          NULL: no reason (worker/ldap/doubt.c) */
 } ld_run;
 
 typedef struct ld_kind {
@@ -48,7 +48,7 @@ directory_class ld_read_items(ld_run *r, const ld_kind *kind, const char *and, c
 
 /* --- groups (worker/ldap/members.c) --- */
 
-/* What is asked of a group, with its members. */
+/* Attributes to request of a group, with its members. */
 const char *const *ld_group_attributes_all(const directory *d, apr_pool_t *pool);
 /* An entry of a stream (ld_kind.item). */
 directory_class ld_group_item(ld_run *r, apr_pool_t *pool, const ld_entry *entry);
@@ -75,28 +75,29 @@ directory_class ld_usn(ld_run *r, const ld_kind *kinds, const json_t *old, json_
 
 /* --- primary groups (worker/ldap/primary.c) --- */
 
-/* An account as it is now: a member of its primary group, told when the streams have ended, so that
- * it holds against a list of members that has lost it. */
+/* Adds an account to its primary group. Reported after the streams, so that it is kept when a
+ * member list without it arrives. */
 directory_class ld_primary_user(ld_run *r, apr_pool_t *pool, const ld_entry *entry);
 directory_class ld_primary_end(ld_run *r);
-/* Adds those who have the group as primary one, from the directory, to a list of members that
- * replaces the old one. No stream may be open. In a whole run nobody: they are told by
- * ld_primary_user. */
+/* Adds the accounts whose primary group this is, read from the directory, to a list of members
+ * that replaces the old one. No stream may be open. In a whole run it adds none: ld_primary_user
+ * reports them. */
 directory_class ld_primary_holders(ld_run *r, const ld_entry *group, apr_array_header_t *members);
 
 /* --- when everything must be read (worker/ldap/doubt.c) --- */
 
 typedef struct ld_doubt {
-    int64_t now;       /* when the sync began, ms */
-    int64_t since;     /* when the latest reason came up, ms; 0: no doubt */
-    int64_t took;      /* by the last read of everything, ms */
-    int may_read_all;  /* everything may be read for doubt's sake now */
-    const char *start; /* when the server was started, in its own words; "" when it does not tell */
-    const char *places; /* digest of the containers; NULL: not asked */
+    int64_t now;        /* when the sync began, ms */
+    int64_t since;      /* when the latest reason arose, ms; 0: none */
+    int64_t took;       /* by the last read of everything, ms */
+    int may_read_all;   /* everything may be read for doubt's sake now */
+    const char *start;  /* when the server was started, in its own format; "" if it does not
+                           report it */
+    const char *places; /* digest of the containers; NULL: not read */
 } ld_doubt;
 
-/* What the last run left (`tokens`, which hold), and what has happened since. `by_dn`: the streams
- * tell links by DN, and nothing of those whose DN changed. */
+/* What the last run left (`tokens`, if valid) and what has happened since. `by_dn`: the streams
+ * report links by DN and do not report links to entries whose DN changed. */
 directory_class ld_doubt_begin(ld_run *r, ld_doubt *doubt, store *cache,
                                const cache_sync_state *state, const json_t *tokens, int by_dn);
 /* Looks whether containers have moved; before the streams. */

@@ -1,4 +1,4 @@
-/* What the messages of RFC 4533 (content synchronisation) say. */
+/* Parses the messages of RFC 4533 (content synchronisation). */
 #ifndef WORKER_LDAP_SYNC_MESSAGE_H
 #define WORKER_LDAP_SYNC_MESSAGE_H
 
@@ -13,14 +13,14 @@ typedef struct ld_sync_state {
     const char *id;
     struct berval cookie;
 } ld_sync_state;
-/* 1 when the controls tell it, 0 when they are silent, -1 when it cannot be read. */
+/* 1 if the controls contain it, 0 if they do not, -1 if it cannot be parsed. */
 int ld_sync_state_read(apr_pool_t *pool, LDAPControl **controls, ld_sync_state *out);
 
 /* Of a message between entries. */
 typedef struct ld_sync_info {
-    int present_ends; /* a present phase is over: what was not named is gone */
-    int deleted;      /* what has gone; else what is still there */
-    const char **ids; /* NULL-terminated; NULL: the message names nobody */
+    int present_ends; /* a present phase has ended: entries that were not named are gone */
+    int deleted;      /* 1: these are gone; 0: these still exist */
+    const char **ids; /* NULL-terminated; NULL: the message names no entry */
     struct berval cookie;
 } ld_sync_info;
 /* 0 when it cannot be read. */
@@ -28,10 +28,10 @@ int ld_sync_info_read(apr_pool_t *pool, const struct berval *value, ld_sync_info
 
 /* Of the end. */
 typedef struct ld_sync_done {
-    int deletes; /* deletions were named; else silence meant them */
+    int deletes; /* 1: deletions were named; 0: an entry that was not named is gone */
     struct berval cookie;
 } ld_sync_done;
-/* 0 when the controls do not tell it. */
+/* 0 if the controls do not contain it. */
 int ld_sync_done_read(apr_pool_t *pool, LDAPControl **controls, ld_sync_done *out);
 
 #endif

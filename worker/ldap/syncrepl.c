@@ -128,10 +128,10 @@ static LDAPControl *request_control(const struct berval *cookie)
     return control;
 }
 
-/* slapd tells the content as it was when its contextCSN was taken, and leaves out what is newer
- * ("greater than snapshot"): whoever is changed during a whole read, and after a crash whatever is
- * newer than the contextCSN it found on its disk. As changes they come the next time, but where
- * silence means "gone" they must be asked for now. Servers with cookies of another shape are not
+/* slapd returns the content as of its contextCSN and leaves out newer entries ("greater than
+ * snapshot"): entries changed during a whole read and, after a crash, entries newer than the
+ * contextCSN on its disk. The next incremental read returns them, but where an unnamed entry
+ * counts as deleted they must be requested now. Servers with cookies of another form are not
  * known to leave anything out. */
 static directory_class newer_than_content(refresh *f)
 {
@@ -159,13 +159,14 @@ static directory_class finish(refresh *f, const ld_answer *answer, const char *c
     ld_sync_done done;
     directory_class class = DIRECTORY_OK;
     if (!ld_sync_done_read(f->pool, answer->controls, &done)) {
-        /* Whether silence means "gone" or "unchanged" is not told: neither may be assumed. */
+        /* The answer does not say whether an unnamed entry is deleted or unchanged, so neither
+         * may be assumed. */
         return ld_fail(r->k, DIRECTORY_CONFIG, NULL,
                        "%s: the server ended a sync without saying how", ld_server_url(r->k->d));
     }
     keep_cookie(f, &done.cookie);
     int has_cookie = done.cookie.bv_len > 0;
-    /* Asked without a cookie the server sends everything, whatever it calls the phase. */
+    /* Without a cookie the server sends everything, whatever it calls the phase. */
     int present = !cookie || !done.deletes || f->present_ended;
     if (present) {
         class = newer_than_content(f);
@@ -174,8 +175,8 @@ static directory_class finish(refresh *f, const ld_answer *answer, const char *c
     ida_log(r->k->d->env, IDA_LOG_DEBUG, NULL, "sync of %s: %lld messages, %s phase, %s",
             f->kind->token, (long long)f->told, present ? "present" : "delete",
             has_cookie ? "new token" : "no token");
-    /* "Nothing changed" is said without a cookie: the one we have stays good. Any other end without
-     * one leaves us with none. */
+    /* "Nothing changed" arrives without a cookie: the present one stays valid. Any other end
+     * without a cookie leaves none. */
     *next = has_cookie ? ida_base64_encode(r->k->pool, (const unsigned char *)f->cookie.bv_val,
                                            f->cookie.bv_len)
             : !present && f->told == 0 ? cookie

@@ -1,5 +1,5 @@
-/* Owns the protection of a connection by TLS: whom it trusts, and the context that one connection
- * after the other shares. Must not know what goes over it. */
+/* Owns the protection of a connection by TLS: trusted certificates, and the context that
+ * successive connections share. Must not know what is sent over it. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Owns new values of an existing account: attributes, enabled state, password. Must not know where
- * entries are or who is in which group. */
+/* Owns new values of an existing account: attributes, enabled state, password. Must not know
+ * where entries are or which groups contain them. */
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "worker/ldap/ops.h"
 #include "worker/ldap/session.h"
 
-#define RESET "pwdReset" /* ppolicy: the password was set by somebody else and must be changed */
+#define RESET "pwdReset" /* ppolicy: another account set the password and the user must change it \
+                          */
 
 #define LOCK_ALONE                                                                              \
     "the server shows no password policy with pwdLockout TRUE, without which a locked account " \
@@ -169,7 +170,7 @@ static directory_class differences(update *u, const directory_user *user, const 
     return class;
 }
 
-/* The words of the function table for the attribute that the server refuses. */
+/* Translates the attribute that the server refuses into a field of the request. */
 static void name_field(update *u)
 {
     directory_error *e = u->k->e;

@@ -48,7 +48,7 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id,
         if (class) {
             return class;
         }
-        /* The server takes the DN of nobody too, so existence is looked at here. */
+        /* The server also accepts the DN of a missing entry, so existence is checked here. */
         class = !manager_upn               ? DIRECTORY_OK
                 : strchr(manager_upn, '@') ? ld_user_by_upn(&k, manager_upn, &manager)
                                            : ld_user_by_id(&k, manager_upn, &manager);

@@ -19,7 +19,7 @@ static directory_class newest(ld_call *k, const char **usn)
                          ld_server_url(k->d));
 }
 
-/* Who is in a container that moves is not told as changed. */
+/* Entries in a container that moves are not reported as changed. */
 static directory_class look_for_containers(ld_run *r, const char *since, int64_t last)
 {
     ld_call *k = r->k;

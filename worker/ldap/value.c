@@ -12,9 +12,9 @@
 #include "worker/ldap/ber.h"
 #include "worker/ldap/session.h"
 
-/* The attribute of this description, new where the entry has none of it yet. RFC 4511 (4.1.7) has
- * each once, but slapd tells one twice whose values stood apart when they were loaded (slapadd):
- * they are one. NULL: the entry has too many. */
+/* The attribute with this description, created if the entry does not have it yet. RFC 4511
+ * (4.1.7) allows each only once, but slapd sends one twice if its values were apart when they
+ * were loaded (slapadd); they are merged. NULL: the entry has too many. */
 static ld_attribute *attribute_of(apr_array_header_t *attributes, const struct berval *description)
 {
     char *name = ld_bytes(attributes->pool, description).bv_val, *option = strchr(name, ';');
@@ -36,8 +36,8 @@ static ld_attribute *attribute_of(apr_array_header_t *attributes, const struct b
     return a;
 }
 
-/* 1 when the description has options (RFC 4512, 2.5) other than a range: title;lang-ja is a value
- * of its own beside title, and is neither read nor touched. */
+/* 1 if the description has options (RFC 4512, 2.5) other than a range: title;lang-ja is a value
+ * apart from title and is neither read nor changed. */
 static int is_tagged(const struct berval *description)
 {
     const char *option = memchr(description->bv_val, ';', description->bv_len);
@@ -64,7 +64,7 @@ static int take_attribute(apr_array_header_t *attributes, const struct berval *d
     }
     if (!a->values || a->count + more > a->room) {
         const struct berval *had = a->values;
-        /* doubled, so that one told in many pieces costs no more than its size */
+        /* doubled, so that many pieces cost no more than their total size */
         a->room = had ? 2 * (a->count + more) : more;
         a->values = apr_palloc(pool, (apr_size_t)(a->room + 1) * sizeof *a->values);
         if (a->count) {
@@ -93,7 +93,7 @@ static const ld_entry *entry_of(const struct berval *dn, const apr_array_header_
 static int crowded(LDAPMessage *message)
 {
     BerElement *ber = ber_dup(
-        ldap_get_message_ber(message)); /* a reader of its own over the same bytes */
+        ldap_get_message_ber(message)); /* a second reader over the same bytes */
     ber_len_t len = 0;
     char *end, *last;
     int count = 0;

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-/* Above the socket, below TLS: a part of TLS that waits for the rest of a record comes through here
- * for each piece. */
+/* Above the socket, below TLS: TLS calls this level for each piece while it waits for the rest
+ * of a record. */
 #define LEVEL ((LBER_SBIOD_LEVEL_PROVIDER + LBER_SBIOD_LEVEL_TRANSPORT) / 2)
 
 static int wire_setup(Sockbuf_IO_Desc *d, void *wire)

@@ -11,9 +11,9 @@
  * announces itself as longer is no LDAP. */
 #define LD_MESSAGE_MAX ((ber_len_t)256 * 1024 * 1024)
 
-/* Lives as long as the handle. Reads and writes that begin after `until` (monotonic ms) fail: TLS
- * and BER read on until a record or a message is whole, and each byte that comes would start the
- * socket's own time-out anew. */
+/* Lives as long as the handle. Reads and writes that begin after `until` (monotonic ms) fail:
+ * TLS and BER keep reading until a record or message is complete, and each byte would restart
+ * the socket's own time-out. */
 typedef struct ld_wire {
     const ida_env *env;
     int64_t until;
