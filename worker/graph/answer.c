@@ -1,5 +1,5 @@
-/* Owns what an answer of the API says: its JSON, its error, its failure class. Must not know how it
- * came. */
+/* Owns the interpretation of an answer of the API: its JSON, its error, its failure class. Must
+ * not know how it arrived. */
 #include "worker/graph/answer.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ static int too_many(const char *bytes, size_t len)
     return values > VALUES_MAX;
 }
 
-/* The code unit that "\uXXXX" stands for; -1 when this is none. */
+/* The code unit of "\uXXXX"; -1 if this is not one. */
 static int code_unit(const char *at, const char *end)
 {
     int unit = 0;
@@ -80,7 +80,8 @@ static void mend_texts(char *bytes, size_t len)
     }
 }
 
-/* NULL when there is none. A member told twice is no answer: one of the two would be lost. */
+/* NULL if there is none. A member that occurs twice makes the answer invalid, because one of the
+ * two values would be lost. */
 static json_t *body_of(apr_pool_t *pool, const http_answer *raw)
 {
     if (!raw->len || too_many(raw->bytes, raw->len)) {
@@ -106,9 +107,9 @@ static void read_error(graph_call *k, graph_answer *answer)
     answer->detail_target = text_of(k, first, "target");
 }
 
-/* 1 when the body is what this call can have been answered with: JSON, or nothing to a write. A
- * page of some gateway is no answer of the directory, whatever its status says, and an empty one
- * would read as "there is nobody". */
+/* 1 if the body is a possible answer to this call: JSON, or nothing after a write. The page of a
+ * gateway is not an answer of the directory, whatever its status, and an empty one would read as
+ * "there are no users". */
 static int plausible(graph_effect effect, const graph_request *r, const graph_answer *answer,
                      const http_answer *raw)
 {

@@ -1,11 +1,11 @@
-/* What came of an exchange, with an answer and without one. */
+/* The outcome of an exchange, with or without an answer. */
 #ifndef WORKER_GRAPH_ANSWER_H
 #define WORKER_GRAPH_ANSWER_H
 
 #include "worker/base/http.h"
 #include "worker/graph/request.h"
 
-/* What an answer of the API says, as graph_send tells it. Changes the body's bytes. */
+/* Interprets an answer of the API; graph_send documents the result. Changes the body's bytes. */
 directory_class graph_answer_read(graph_call *k, graph_effect effect, const graph_request *request,
                                   const http_answer *raw, graph_answer *answer);
 

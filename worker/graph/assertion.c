@@ -31,14 +31,14 @@ static int append_base64url(char *out, size_t size, const void *bytes, size_t le
     return 1;
 }
 
-/* A key that asks for a passphrase is refused: there is nobody to ask. */
+/* A key with a passphrase is refused, because a daemon cannot ask for it. */
 static int no_passphrase(char *out, int size, int writing, void *baton)
 {
     (void)out, (void)size, (void)writing, (void)baton;
     return -1;
 }
 
-/* The certificate that belongs to the key; a file may hold its chain as well. */
+/* The certificate that belongs to the key; the file may also contain its chain. */
 static X509 *own_certificate(const char *pem, size_t len, EVP_PKEY *key)
 {
     BIO *bio = BIO_new_mem_buf(pem, (int)len);

@@ -1,4 +1,4 @@
-/* Owns a call's time and its failure. Must not know what is asked. */
+/* Owns a call's deadline and its error. Must not know what is requested. */
 #include "worker/graph/call.h"
 
 #include <apr_strings.h>

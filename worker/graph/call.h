@@ -32,8 +32,9 @@ int graph_rest(const graph_call *k, int64_t ms);
 
 /* The class to return: forgets the error of a success. */
 directory_class graph_end(graph_call *k, directory_class class);
-/* Names the application permission that a FORBIDDEN stands for; other classes stay. `privileged`:
- * the account may hold a role that needs more than a permission. */
+/* Adds to a FORBIDDEN error the application permission that is missing; other classes are
+ * returned unchanged. `privileged`: the account may hold a role that requires more than a
+ * permission. */
 directory_class graph_needs(graph_call *k, directory_class class, const char *permission,
                             int privileged);
 

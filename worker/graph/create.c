@@ -1,6 +1,6 @@
-/* Owns the making of a user: the request, what is done when its answer is lost, whose name it is
- * when the directory says it is taken. The API knows no idempotency: the UPN and our marker stand
- * for it (both on disk before the call). Must not know the queue. */
+/* Owns the creation of a user: the request, recovery after a lost answer, and finding the owner
+ * of a name that the directory reports as taken. The API has no idempotency; the UPN and our
+ * marker replace it (both on disk before the call). Must not know the queue. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <openssl/crypto.h>
@@ -14,7 +14,7 @@
 #include "worker/graph/url.h"
 #include "worker/graph/user.h"
 
-#define SENDS_MAX 3      /* of one creation whose outcome stays unknown, in one call */
+#define SENDS_MAX 3      /* of one creation with an unknown outcome, within one call */
 #define PASSWORDS_MAX 4  /* refused ones */
 #define NICKNAMES_MAX 50 /* numbers tried for mailNickname */
 #define NICKNAME_LEN 64
@@ -25,7 +25,7 @@ typedef struct making {
     const directory_create *create;
     json_t *body; /* belongs to the call's pool; its password is wiped */
     directory_user *user;
-    int lost; /* a creation was sent in this call and nobody knows what came of it */
+    int lost; /* 1: a creation was sent in this call and its outcome is unknown */
     int sends, passwords, nickname;
     const char *conflict; /* property that the directory called taken, or NULL */
 } making;
@@ -50,8 +50,8 @@ static void new_password(making *m)
     OPENSSL_cleanse(fresh, sizeof fresh);
 }
 
-/* The local part, numbered when somebody else's mail goes by it; the number stays within the limit.
- */
+/* The local part, numbered if it is another person's mail nickname; the result keeps within the
+ * length limit. */
 static void set_nickname(making *m)
 {
     const char *local = m->create->local,
@@ -94,7 +94,7 @@ static void say_losses(making *m)
 
 /* --- answers --- */
 
-/* The property of a refusal about a value somebody has, or NULL. */
+/* The property that a refusal reports as taken, or NULL. */
 static const char *taken_property(making *m, const graph_answer *answer)
 {
     static const char *const known[] = {"userPrincipalName", "proxyAddresses", "mailNickname",
@@ -128,8 +128,8 @@ static int password_refused(const graph_answer *answer)
     return answer->status == 400 && graph_answer_says(answer, "password");
 }
 
-/* The account as it was sent, under the ID it got: the answer holds only some properties, and a
- * read may lag. */
+/* The account as it was sent, with the ID that it got: the answer has only some properties, and
+ * a read may lag. */
 static directory_class made(making *m, const graph_answer *answer)
 {
     graph_call *k = m->k;
@@ -201,8 +201,8 @@ static directory_class see_group(void *baton, json_t *item)
     return DIRECTORY_OK;
 }
 
-/* Who has an address, as UPN, main or further one: users, then groups, which share the name space.
- * An index that does not answer such questions shows nobody. */
+/* Finds the owner of an address as UPN, main or further address: users, then groups, which share
+ * the name space. If the index does not support such queries, no owner is found. */
 static directory_class look_for_address(making *m, const char *address, holders *h)
 {
     static const struct {
@@ -240,8 +240,8 @@ static directory_class look_for_address(making *m, const char *address, holders 
     return DIRECTORY_OK;
 }
 
-/* An account with our marker under any name: somebody may have renamed it. The index of such
- * questions lags behind; where it is not offered nobody is seen. */
+/* Finds an account with our marker under any name, because it may have been renamed. The index
+ * of such queries lags behind; if it is not supported, no account is found. */
 static directory_class look_for_marker(making *m, sight *seen)
 {
     static const char *const headers[] = {"ConsistencyLevel: eventual", NULL};
@@ -271,7 +271,7 @@ static directory_class name_taken(making *m, const char *field, const char *by)
                       mail ? m->create->mail : m->create->upn, by ? " by " : "", by ? by : "");
 }
 
-/* Ours, or somebody else's: both end the call. */
+/* An account of ours or another person's: both end the call. */
 static directory_class seen_as(making *m, sight seen)
 {
     if (seen == SEEN_OURS) {
@@ -288,7 +288,7 @@ static int within_lag(const making *m)
     return !since || ida_now(m->k->g->env) - since < GRAPH_LAG_MS;
 }
 
-/* It may stand already, but nobody sees it. */
+/* The account may exist already but is not visible yet. */
 static directory_class not_seen_yet(making *m, const char *why)
 {
     return within_lag(m)
@@ -309,9 +309,9 @@ static const char *field_of(const making *m, const char *property)
     return mail ? "mail" : "upn";
 }
 
-/* The directory says that a name of ours is taken. By an object that is seen and is not ours:
- * another name. By one that nobody sees: it may be ours, from an answer that was lost, and only its
- * sight can tell. */
+/* The directory reports that a name of ours is taken. If a visible object of another owner has
+ * it, choose another name. If no object is visible, it may be our own account from a lost
+ * answer, which only a later read can decide. */
 static directory_class settle_conflict(making *m)
 {
     holders h;
@@ -337,7 +337,7 @@ static directory_class settle_conflict(making *m)
     return class;
 }
 
-/* Sends once. `again`: the same creation is to be sent once more. */
+/* Sends once. `again`: set when the same creation must be sent once more. */
 static directory_class send_once(making *m, int *again)
 {
     graph_call *k = m->k;
@@ -416,7 +416,7 @@ directory_class graph_create(directory *d, apr_pool_t *pool, const directory_cre
             graph_guard_clear(k.g, user->id);
         }
     } else {
-        *user = (directory_user){0}; /* an ID would say that the account stands */
+        *user = (directory_user){0}; /* an ID would mean that the account exists */
     }
     return graph_end(&k, class);
 }

@@ -1,9 +1,9 @@
-/* Owns what an item of a round of changes does to the cache. Must not know links, rounds or tokens,
- * nor how an item is spelled.
+/* Owns the effect of one item of a delta round on the cache. Must not know links, rounds or tokens,
+ * or the encoding of an item.
  *
- * Members that are neither user nor group (devices, service principals, contacts) are kept as
- * members whom the cache does not know. Users and groups that are not in the cache (yet) keep their
- * edge by ID and resolve when they appear. */
+ * Members that are neither user nor group (devices, service principals, contacts) are stored as
+ * members that the cache does not know. The membership of users and groups that are not in the
+ * cache yet is stored by ID and resolved when they appear. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "core/base/json.h"
 #include "worker/graph/sync.h"
 
-#define SLICE 1000 /* members given to the cache at once */
+#define SLICE 1000 /* members given to the cache in one call */
 
 directory_class graph_stored(graph_call *k, const ida_ctx *c, ida_kind kind)
 {
@@ -62,7 +62,8 @@ directory_class graph_delta_user(void *baton, json_t *item)
     if (user.licenses) {
         note_unnamed(d, item, user.licenses);
     } else {
-        user.licenses = none; /* an item tells all that was asked for: what it leaves out is not */
+        user.licenses = none; /* an item contains all requested properties: a missing one has no
+                                 value */
     }
     ida_kind kind;
     if (removed(item)) {
@@ -83,7 +84,7 @@ typedef struct member {
     int removed;
 } member;
 
-/* By which it is told from others of its group. */
+/* The name that distinguishes it within its group. */
 static const char *name_of(const cache_member *m)
 {
     return m->id ? m->id : m->dn_key;
@@ -104,7 +105,7 @@ static apr_array_header_t *members_of(const graph_delta *d, const json_t *item)
     return members;
 }
 
-/* Who was told to be no member of a group that is new to the cache. */
+/* Records removed members of a group that is new to the cache. */
 static void note_none(graph_delta *d, const char *group_id, const apr_array_header_t *members)
 {
     apr_hash_t *none = d->appeared ? apr_hash_get(d->appeared, group_id, APR_HASH_KEY_STRING)
@@ -119,7 +120,7 @@ static void note_none(graph_delta *d, const char *group_id, const apr_array_head
     }
 }
 
-/* In the order they came: of two words for a member the last one holds. */
+/* In order of arrival: the last item for a member counts. */
 static ida_kind stage_members(graph_delta *d, const char *group_id,
                               const apr_array_header_t *members)
 {

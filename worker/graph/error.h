@@ -4,8 +4,8 @@
 
 #include "worker/graph/request.h"
 
-/* Class of an answer. `field` (or NULL) for a conflict: "upn", "mail". Empty texts where the body
- * told nothing. */
+/* Class of an answer. `field` (or NULL) for a conflict: "upn", "mail". Empty texts if the body
+ * contains none. */
 directory_class graph_classify(graph_effect effect, int status, const char *code,
                                const char *detail_code, const char *detail_target,
                                const char **field);

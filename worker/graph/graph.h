@@ -26,16 +26,16 @@ typedef struct graph {
     const char *marker;               /* "extensionAttribute1" .. "extensionAttribute15" */
     const json_t *protected_accounts; /* borrowed from the tenant */
     cache_guard guard;
-    char cleared[GRAPH_ID_MAX +
-                 1];       /* who may be changed, as was seen a moment ago (worker/graph/guard.c) */
-    int64_t cleared_until; /* monotonic ms */
+    char cleared[GRAPH_ID_MAX + 1]; /* accounts that the guard has allowed to change a moment ago
+                                       (worker/graph/guard.c) */
+    int64_t cleared_until;          /* monotonic ms */
     struct http_client *http;
     struct graph_client *client;
     char *header;   /* Authorization line, memory of secret_map */
     int64_t number; /* of the token in it */
 } graph;
 
-/* Once, before threads start; idempotent. */
+/* Once, before threads start; may be repeated. */
 void graph_library_init(void);
 
 /* --- the function table's entries --- */

@@ -1,5 +1,5 @@
-/* Owns who is in which group: what can be changed here and what cannot, leaving and joining. Must
- * not know users beyond their ID. */
+/* Owns memberships: which can be changed here, leaving and joining groups. Must not know users
+ * beyond their ID. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -22,9 +22,9 @@ static directory_class read_group(graph_call *k, const char *group_id, graph_ans
     return graph_needs(k, graph_read(k, &get, answer), "GroupMember.Read.All", 0);
 }
 
-/* A change of members was refused. Of groups whose members nobody changes here the API says no more
- * than "insufficient privileges", and of a missing object not whether it is the group: the group
- * itself is asked. */
+/* A change of members was refused. For groups whose members cannot be changed here the API only
+ * answers "insufficient privileges", and for a missing object it does not say whether that is
+ * the group: read the group itself. */
 static directory_class explain(graph_call *k, const char *group_id, directory_class class)
 {
     if (class != DIRECTORY_FORBIDDEN && class != DIRECTORY_INVALID &&
@@ -127,8 +127,8 @@ static directory_class gather_one(graph_call *k, const char *group_id, gathering
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* Groups the cache knows and the list does not show: hidden memberships, or a list that lags. The
- * directory is asked. */
+/* Groups that the cache knows and the list does not show: hidden memberships, or a list that
+ * lags. Ask the directory about each. */
 static directory_class gather_asked(graph_call *k, const char *user_id, json_t *group_ids,
                                     gathering *g)
 {
@@ -178,8 +178,8 @@ directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id
 
 /* --- leaving --- */
 
-/* The directory said that there is no such membership. Some replica may still show it: then that is
- * not settled. DIRECTORY_NOT_FOUND: the user is gone. */
+/* The directory answered that there is no such membership. If a replica still shows it, that is
+ * not certain. DIRECTORY_NOT_FOUND: the user is gone. */
 static directory_class surely_left(graph_call *k, const char *group_id, const char *user_id)
 {
     gathering g = gathering_in(k->pool);
@@ -281,7 +281,7 @@ static int concerns_one(directory_class class)
            class == DIRECTORY_CONFLICT;
 }
 
-/* Who is never changed is not put into a group either; the number of them. */
+/* Accounts that must never be changed are not added to a group either; returns their number. */
 static int guarded(const joining *j, int from, int count, directory_error *first)
 {
     int refused = 0;

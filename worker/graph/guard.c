@@ -1,5 +1,5 @@
-/* Owns who is never changed: the accounts of protectedAccounts and those that hold a directory
- * role, by themselves or through a group. Must not know what the change would have been. */
+/* Owns the list of accounts that must never be changed: protectedAccounts, and accounts that
+ * hold a directory role directly or through a group. Must not know the intended change. */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
@@ -10,7 +10,7 @@
 #include "worker/graph/user.h"
 
 #define ROLE_TYPE "#microsoft.graph.directoryRole"
-#define CLEARED_MS 60000 /* so long one look holds: a task makes many changes of one account */
+#define CLEARED_MS 60000 /* how long a check is valid: a task changes one account many times */
 
 static int cleared(const graph *g, const char *id)
 {
@@ -38,7 +38,7 @@ static directory_class read_upn(graph_call *k, const char *id, const char **upn)
     return class;
 }
 
-/* The UPN is asked for only where the document names one. */
+/* The UPN is read only if the document names one. */
 static directory_class named(graph_call *k, const char *id)
 {
     const json_t *value;
@@ -65,7 +65,7 @@ typedef struct role_seen {
     const char *name; /* NULL: none */
 } role_seen;
 
-/* Without the right to read roles the API tells no more of them than type and ID. */
+/* Without the permission to read roles the API returns only their type and ID. */
 static directory_class note_role(void *baton, json_t *item)
 {
     role_seen *role = baton;
@@ -105,7 +105,7 @@ directory_class graph_guard(graph_call *k, const char *id)
     }
     directory_class class = named(k, id);
     class = class ? class : in_role(k, id);
-    if (class == DIRECTORY_NOT_FOUND) { /* the answer to the change itself tells what that means */
+    if (class == DIRECTORY_NOT_FOUND) { /* the answer to the change itself will be clearer */
         *k->e = (directory_error){.class = DIRECTORY_OK};
         return DIRECTORY_OK;
     }

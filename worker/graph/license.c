@@ -149,7 +149,7 @@ static directory_class to_id(graph_call *k, const char *license, const char **id
                      license);
 }
 
-/* How the user has the licence: 1 directly, 2 by a group whose ID is *group, 0 not. */
+/* How the user has the licence: 1 directly, 2 through a group whose ID is *group, 0 not at all. */
 static int holds(const json_t *user, const char *id, const char **group)
 {
     const json_t *state;
@@ -174,7 +174,7 @@ typedef struct assignment {
     json_t *unseen; /* to be taken away, and not shown: what was read may be older than they are */
     int all; /* all go: of those to be taken away what a group gives, or has no ID, is no failure */
     const json_t *user;
-    int names;        /* groups asked for theirs */
+    int names;        /* groups whose names were read */
     const char *kept; /* what groups give, of a removal of all; NULL: nothing */
 } assignment;
 
@@ -224,8 +224,8 @@ static directory_class collect(graph_call *k, assignment *a, const char *const *
     return class;
 }
 
-/* All that the user has directly goes. Those of groups stay; the caller is told which in the
- * message of its success. */
+/* Removes all direct licences. Those from groups stay; the message of success lists them for the
+ * caller. */
 static void collect_all(graph_call *k, assignment *a)
 {
     const json_t *state;
@@ -267,7 +267,7 @@ static directory_class assign(graph_call *k, const char *user_id, const json_t *
     return class;
 }
 
-/* Its name, once: a round whose answer was lost is followed by another. */
+/* Records its name once: a round whose answer was lost is repeated. */
 static void note_taken(graph_call *k, apr_array_header_t *taken, const json_t *id)
 {
     const char *name = graph_license_name(k->g, k->pool, json_string_value(id));
@@ -279,8 +279,8 @@ static void note_taken(graph_call *k, apr_array_header_t *taken, const json_t *i
     APR_ARRAY_PUSH(taken, const char *) = apr_pstrdup(k->pool, name);
 }
 
-/* What was not shown goes one by one: of one that is not there the directory says so, and nothing
- * of the request is done. ALREADY: none was there. */
+/* Licences that a read did not show are removed one by one: if one is not assigned, the
+ * directory refuses the whole request. ALREADY: none was assigned. */
 static directory_class take_unseen(graph_call *k, const char *user_id, const assignment *a,
                                    apr_array_header_t *taken)
 {
@@ -361,7 +361,7 @@ directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *u
     for (int round = 1; !class && round <= ROUNDS; round++) {
         class = change(&k, user_id, add, remove, &kept, taken);
         if (class == DIRECTORY_UNSURE && round < ROUNDS && graph_pause(&k, 250)) {
-            class = DIRECTORY_OK; /* look what came of it */
+            class = DIRECTORY_OK; /* read the outcome */
             continue;
         }
         class = class == DIRECTORY_ALREADY && round > 1 ? DIRECTORY_OK : class;

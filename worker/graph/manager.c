@@ -1,4 +1,4 @@
-/* Owns who is whose manager: setting, clearing, asking. Must not know why. */
+/* Owns managers: setting, clearing, reading. Must not know the reason. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static directory_class put_manager(graph_call *k, const char *id, const char *ma
     return class;
 }
 
-/* A 404 says that there is no manager, or no user: which of them is to be looked at. */
+/* A 404 means that there is no manager or no user: find out which. */
 static directory_class who_is_missing(graph_call *k, const char *id)
 {
     const graph_request find = {.method = "GET",
@@ -76,7 +76,7 @@ directory_class graph_set_manager(directory *d, apr_pool_t *pool, const char *id
                                              : clear_manager(&k, id));
 }
 
-/* Contacts can have a manager too; nobody can be made theirs through the user API. */
+/* Contacts can have a manager too, but the user API cannot change it. */
 static directory_class take_report(void *baton, json_t *item)
 {
     apr_array_header_t *ids = baton;

@@ -1,13 +1,13 @@
-/* Owns lists page by page: what a page must be, that its links come to an end, that one page at a
- * time is in memory. Must not know what an item says. */
+/* Owns paged lists: validity of a page, termination of its links, one page in memory at a time.
+ * Must not know what an item means. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "worker/graph/request.h"
 
-#define AGAIN_MS 250 /* before a page is asked for once more */
-/* What a page of a run waits where it is when the directory asks to slow down, and how often. */
+#define AGAIN_MS 250 /* before a page is requested once more */
+/* How long, and how often, a page waits in place when the directory asks to slow down. */
 #define PATIENCE_S 15
 #define PATIENCE_TIMES 20
 
@@ -36,8 +36,8 @@ static void begin_page(graph_call *k, const graph_list *list)
     }
 }
 
-/* A run that ended with the first "slow down" of its many pages would begin anew and meet the next
- * one: it might never end, and hold the directory each time. */
+/* If a run ended at the first "slow down" among its many pages, the next one would begin again
+ * and meet another: it might never complete, and would put the directory on hold each time. */
 static directory_class ask_patiently(graph_call *k, graph_list *list)
 {
     directory_class class = ask(k, list);

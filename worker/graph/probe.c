@@ -1,5 +1,5 @@
-/* Owns the doctor's report: what stands between this service and a working cloud directory, in the
- * order in which it is met, and which application permission mends what. Writes nothing. */
+/* Owns the doctor's report: what prevents this service from using a cloud directory, in the
+ * order in which it would fail, and which application permission is missing. Writes nothing. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void step(probe *p)
     p->k->deadline = until < p->until ? until : p->until;
 }
 
-/* Reads one page; a refusal says which application permission is missing. */
+/* Reads one page; the message of a refusal names the missing application permission. */
 static directory_class read_sample(probe *p, const char *url, const char *doing, int cost,
                                    const char *permission, graph_answer *answer)
 {
@@ -177,8 +177,8 @@ static void check_organization(probe *p)
     }
 }
 
-/* Nobody else may write where our marker goes: by it an account of ours is told after a lost
- * answer. */
+/* The attribute of our marker must be writable for us only, because it identifies our account
+ * after a lost answer. */
 static void check_marker(probe *p)
 {
     graph_call *k = p->k;

@@ -16,7 +16,7 @@
 #define ANSWER_MAX (8 * 1024 * 1024)
 #define PAGE_MAX (32 * 1024 * 1024) /* of a sync: members of groups come by the thousand */
 #define HEADERS_MAX 16
-#define WRITES_MAX 3  /* of one write whose outcome stays unknown */
+#define WRITES_MAX 3  /* of one write with an unknown outcome */
 #define REPEAT_MS 250 /* before the first repetition, doubled each time */
 #define RETRY_AFTER_MAX_MS 2000
 
@@ -119,7 +119,8 @@ directory_class graph_send(graph_call *k, graph_effect effect, const graph_reque
         if (answer->status != 401 || renewed) {
             break;
         }
-        /* Revoked or expired early: once more with a new one. A 401 has had no effect. */
+        /* The token was revoked or expired early: try once more with a new one. A 401 has had no
+         * effect. */
         graph_token_drop(&g->client->token, g->number);
         *answer = no_answer;
         class = DIRECTORY_OK;
@@ -144,7 +145,7 @@ directory_class graph_write(graph_call *k, const graph_request *request, graph_a
         answer->sent_before = lost;
         lost |= class == DIRECTORY_UNSURE;
         int again = class == DIRECTORY_UNSURE || (class == DIRECTORY_TRANSIENT && answer->status);
-        /* Told to wait longer than this: then the task does, not this thread. */
+        /* If the directory asks to wait longer than this, the task waits instead of this thread. */
         if (!again || times == WRITES_MAX || answer->retry_after_ms > RETRY_AFTER_MAX_MS ||
             !graph_pause(k, answer->retry_after_ms > wait ? answer->retry_after_ms : wait)) {
             return class;

@@ -27,20 +27,21 @@ typedef struct graph_answer {
     const char *message; /* error.message, cleaned, or "" */
     const char *detail_code, *detail_target; /* first of error.details, or "" */
     const char *location;                    /* header, or NULL */
-    const char *used, *used_for; /* part of a limit that is used, and which, as told; or NULL */
+    const char *used, *used_for; /* which limit is partly used, and how much, as reported; or
+                                    NULL */
     int retry_after_ms;          /* -1: not told */
     int sent_before; /* of graph_write: this answers a repetition, and an earlier sending may have
                         taken effect */
 } graph_answer;
 
-/* Token, pacing, request, 401 with one new token, classification. DIRECTORY_OK for any 2xx. Every
- * other class sets the error, and `answer` says what came, so that callers can make of a 400 or 404
- * what it means for them: 404 is DIRECTORY_NOT_FOUND, 409 and 5xx of a read DIRECTORY_TRANSIENT, a
- * lost or cut off answer and a 5xx of a write DIRECTORY_UNSURE, 429 DIRECTORY_THROTTLED with
- * retry_after_s. Nothing is repeated here but the 401. `answer` may not be NULL. */
+/* Token, pacing, request, a 401 with one new token, classification. DIRECTORY_OK for any 2xx.
+ * Every other class sets the error, and `answer` has the response, so that callers can interpret
+ * a 400 or 404: 404 is DIRECTORY_NOT_FOUND, 409 and 5xx of a read DIRECTORY_TRANSIENT, a lost or
+ * truncated answer and a 5xx of a write DIRECTORY_UNSURE, 429 DIRECTORY_THROTTLED with
+ * retry_after_s. Repeats nothing but a 401. `answer` may not be NULL. */
 directory_class graph_send(graph_call *k, graph_effect effect, const graph_request *request,
                            graph_answer *answer);
-/* A read, repeated once when it was lost or the server failed. */
+/* A read, repeated once if the answer was lost or the server failed. */
 directory_class graph_read(graph_call *k, const graph_request *request, graph_answer *answer);
 /* A write that may be carried out twice without harm: repeated while its outcome is unknown or it
  * collided with another, as long as the call's time lasts. */
@@ -63,7 +64,7 @@ typedef directory_class (*graph_item)(void *baton, json_t *item);
 typedef struct graph_list {
     graph_request request; /* of the first page; its address becomes that of each further one */
     graph_answer answer;   /* the last one; its texts last as long as the page */
-    const char *next;      /* link of the page behind the last one; NULL: that was the last one */
+    const char *next;      /* link of the next page; NULL: this was the last one */
     const char *delta;     /* link of the next round, as the last page of a delta round names it */
     int pages;             /* read */
 } graph_list;

@@ -1,5 +1,5 @@
-/* Owns what no round of changes tells: the links of users and groups who came back, or were shown
- * late. Each is asked for its own. Must not know rounds or tokens. */
+/* Owns what no delta round reports: the links of restored users and groups, and of those that
+ * appeared late. Each entry's links are read separately. Must not know rounds or tokens. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -13,7 +13,8 @@
 typedef struct links {
     graph_delta *d;
     const char *id, *kind; /* of the entry */
-    apr_hash_t *none;      /* who is no member, as the round told: it may know better than a list */
+    apr_hash_t *none;      /* members that the round reported as removed: it may be newer than a
+                              list */
 } links;
 
 static directory_class staged(const links *l, ida_kind kind)
@@ -53,9 +54,8 @@ static directory_class leads(void *baton, json_t *item)
     return staged(l, cache_sync_report(l->d->run, l->d->c, report.id, l->id));
 }
 
-/* An entry that is not found is gone again, or was asked of a replica that does not have it yet.
- * Should it be back, or show, before the next round, that one would not know that it has to be
- * asked. */
+/* An entry that is not found has been deleted again, or the replica does not have it yet. It is
+ * recorded, because the next round could not know that its links must be read. */
 static directory_class read_links(links *l, const char *url, graph_item each)
 {
     graph_list list = {.request = {.method = "GET",
@@ -70,8 +70,8 @@ static directory_class read_links(links *l, const char *url, graph_item each)
     return class;
 }
 
-/* No group changes when a member is deleted and restored, nobody whose manager was: no delta tells,
- * the entry is asked. */
+/* When a member is deleted and restored, its groups do not change, nor do the people whose
+ * manager it was: no delta reports them, so the entry is read. */
 static directory_class returned_user(graph_delta *d, const char *id)
 {
     const graph *g = d->k->g;
@@ -85,8 +85,8 @@ static directory_class returned_user(graph_delta *d, const char *id)
                               leads);
 }
 
-/* A group that is new to the cache was made or restored; only of the former all members are told.
- * (Those that can be restored are in no other group.) */
+/* A group that is new to the cache was created or restored; only for a created one the round
+ * reports all members. (Groups that can be restored are not members of another group.) */
 static directory_class appeared_group(graph_delta *d, const char *id, apr_hash_t *none)
 {
     links l = {.d = d, .id = id, .kind = "group", .none = none};
@@ -122,7 +122,7 @@ void graph_unread_groups(graph_delta *d, const json_t *unread)
     }
 }
 
-/* Those whom the last round did not find; whoever is told as deleted since is asked no more. */
+/* Entries that the last round did not find, without those reported as deleted since. */
 static directory_class unread_users(graph_delta *d, const json_t *unread)
 {
     const char *id;

@@ -1,9 +1,9 @@
-/* Owns the pass over sign-in activity: its own pace, its place between rounds, what a directory
- * without it means. Must not know delta rounds.
+/* Owns the pass over sign-in activity: its pace, its place between rounds, and directories without
+ * it. Must not know delta rounds.
  *
- * Reports may be asked for 5 times in 10 s, so that a pass over a large directory takes many
- * rounds: each takes a piece, and where it stopped is kept with the tokens. Before the first pass
- * is whole nobody's sign-ins are known, and nobody is called stale. */
+ * Reports may be read 5 times in 10 s, so a pass over a large directory takes many rounds: each
+ * reads a part, and the position is stored with the tokens. Until the first pass is complete no
+ * sign-in is known, and no person is called stale. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -65,8 +65,7 @@ int graph_sign_ins_known(const graph_sign_ins *s)
     return s->completed_at > 0 && !s->refused;
 }
 
-/* Rows of users who are gone can appear: without an ID, or with one that the cache does not hold.
- */
+/* Rows of deleted users can appear: without an ID, or with one that the cache does not hold. */
 static directory_class take(void *baton, json_t *item)
 {
     graph_delta *d = baton;
@@ -109,7 +108,7 @@ static int64_t interval_of(const graph *g)
     return ms > 0 ? ms : INTERVAL_DEFAULT_MS;
 }
 
-/* Said when it is news. */
+/* Logged when it changes. */
 static void refused(graph_delta *d, graph_sign_ins *s, const graph_answer *answer, int64_t now)
 {
     const graph *g = d->k->g;
@@ -176,7 +175,7 @@ directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
             return graph_fail(k, class, NULL, "%s", e.message);
         }
         more = !class && list.next;
-        if (class == DIRECTORY_TRANSIENT) { /* it was asked for twice */
+        if (class == DIRECTORY_TRANSIENT) { /* a repetition did not help */
             note_sent(s, ida_now(g->env));
         }
         if (class) {

@@ -1,9 +1,9 @@
-/* Owns a sync run of the cloud directory: what tokens hold for, the two streams of changes,
- * restarts. Must not know what an item looks like, nor how the cache is kept.
+/* Owns a synchronisation of the cloud directory: validity of tokens, the two delta streams,
+ * restarts. Must not know what an item looks like or how the cache works.
  *
- * A run stages everything and gives the links of the next round with its last batch: a run that
- * breaks off anywhere leaves cache and links as they were, and the next one asks again from there.
- * A link that is refused begins a round over everything while the old cache serves. */
+ * A run stages everything and saves the links of the next round with its last batch: a run that
+ * ends early leaves cache and links unchanged, and the next one continues from there. A refused
+ * link begins a round over everything while the old cache serves. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -13,13 +13,13 @@
 #include "worker/graph/throttle.h"
 #include "worker/graph/url.h"
 
-/* a round's wait for its turn to ask for sign-ins; none in a round over everything */
+/* how long a round waits for its turn to read sign-ins; a round over everything does not wait */
 #define SIGN_IN_PATIENCE_MS 15000
 
 static directory_class take_user(void *baton, json_t *item)
 {
     graph_delta *d = baton;
-    /* At once: a first round would else be read at the pace of a small tenant. */
+    /* At once: otherwise a first round would be read at the pace of a small tenant. */
     graph_throttle_tenant_size(d->k->g, ++d->users);
     return graph_delta_user(d, item);
 }
@@ -40,7 +40,7 @@ typedef struct wanted {
     graph_call *k;
     store *cache;
     ida_ctx *c;
-    int64_t settled; /* the last run that was committed, as the tokens tell */
+    int64_t settled; /* the last run that was committed, according to the tokens */
     cache_sync_state state;
     int accept, licenses_refused;
     const char *binding;
@@ -91,9 +91,9 @@ static directory_class deleted(void *baton, json_t *item)
     return DIRECTORY_OK;
 }
 
-/* A round over everything may name them as members still. Few: they are kept for 30 days. Read
- * before the users, whose word is the later one: whoever is taken for deleted and is not would lose
- * memberships that nobody tells again. */
+/* A round over everything may still list deleted users as members. They are few, because they
+ * are kept for 30 days. They are read before the users, so that a user who is restored meanwhile
+ * counts as existing: a deleted one would lose memberships that are not reported again. */
 static directory_class read_deleted(graph_delta *d)
 {
     const graph *g = d->k->g;
@@ -196,8 +196,8 @@ static directory_class run_once(wanted *w, int *again)
                                                              : graph_stored(k, w->c, kind);
 }
 
-/* Licences without the permission to read their names are told by ID; with it they are read anew,
- * all of them. */
+/* Without the permission to read their names licences are stored by ID; once the permission
+ * exists, all are read again. */
 static directory_class load_licenses(wanted *w)
 {
     const graph *g = w->k->g;

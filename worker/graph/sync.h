@@ -20,13 +20,13 @@ typedef struct graph_delta {
     apr_pool_t *item_pool; /* cleared after every item */
     apr_hash_t *unnamed;   /* skuIds met that have no name as far as we know */
     int64_t users;         /* items of users read so far */
-    apr_hash_t *gone; /* IDs of users who are deleted, as far as the round told: memberships named
-                         for them are none */
-    int64_t settled;  /* the last run that was committed */
-    apr_hash_t
-        *appeared;  /* IDs of groups told that the cache did not hold after it -> hash of members
-                       told to be none;  NULL: a round over everything, where that says nothing */
-    json_t *unread; /* ID -> "user" or "group": their links are to be asked for in the next round */
+    apr_hash_t *gone;      /* IDs of users whom the round reported as deleted: memberships reported
+                              for them do not count */
+    int64_t settled;       /* the last run that was committed */
+    apr_hash_t *appeared;  /* IDs of reported groups that the cache did not hold after it -> hash of
+                              members reported as removed; NULL: a round over everything, where that
+                              means nothing */
+    json_t *unread;        /* ID -> "user" or "group": their links must be read in the next round */
 } graph_delta;
 
 /* Turns a store's failure into the call's error. */
@@ -38,13 +38,13 @@ directory_class graph_delta_group(void *baton, json_t *item);
 
 /* --- entries that came back (worker/graph/returned.c) --- */
 
-/* Asks for the links of users whom the round told and the cache did not hold although they were
- * made before that time (ms UTC): they came back, or were shown late, and asking costs two
- * requests. `unread`: of the last round; those are asked too. */
+/* Reads the links of users whom the round reported and the cache did not hold although they were
+ * created before that time (ms UTC): they were restored or appeared late, and reading costs two
+ * requests. `unread`: left over from the last round; their links are read too. */
 directory_class graph_returned_users(graph_delta *d, int64_t made_before, const json_t *unread);
-/* Asks for the members of groups in d->appeared. */
+/* Reads the members of the groups in d->appeared. */
 directory_class graph_appeared_groups(graph_delta *d);
-/* Groups of the last round's `unread` are taken for new to the cache once more. */
+/* Treats groups of the last round's `unread` as new to the cache again. */
 void graph_unread_groups(graph_delta *d, const json_t *unread);
 
 /* --- sign-in activity (worker/graph/signin.c): a list of its own, read in pieces over many rounds
@@ -54,11 +54,11 @@ void graph_unread_groups(graph_delta *d, const json_t *unread);
 typedef struct graph_sign_ins {
     const char *next;     /* page to go on with; NULL: a pass begins with the first one */
     int64_t begun_at;     /* the pass under way, or the last one */
-    int64_t known_at;     /* when the last whole pass began: no time it told is older */
-    int64_t completed_at; /* last whole pass; 0: none yet, so that nobody's sign-ins are known */
+    int64_t known_at;     /* when the last whole pass began: its times are no older */
+    int64_t completed_at; /* last whole pass; 0: none yet, so that sign-ins are unknown */
     int64_t not_before;   /* when to ask again */
     const char
-        *refused;    /* why the directory tells no sign-ins; NULL: it does, as far as is known */
+        *refused;    /* why the directory reports no sign-ins; NULL: it does, as far as is known */
     int64_t sent[5]; /* times of the last requests, oldest first: the reports' own limit */
 } graph_sign_ins;
 
@@ -71,7 +71,7 @@ json_t *graph_sign_ins_json(const graph_sign_ins *s); /* new reference */
 directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
                                     int64_t patience_ms);
 
-/* 1 when the cache can tell who did not sign in. */
+/* 1 if the cache knows who did not sign in. */
 int graph_sign_ins_known(const graph_sign_ins *s);
 
 #endif

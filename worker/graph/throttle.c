@@ -1,4 +1,4 @@
-/* Owns when a request may go out. Must not know what it asks, only what it costs. */
+/* Owns the time at which a request may be sent. Must not know its content, only its cost. */
 #include "worker/graph/throttle.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "worker/graph/client.h"
 
-#define STRAIN_MS 10000 /* how long a percentage told counts */
+#define STRAIN_MS 10000 /* how long a reported percentage counts */
 #define BACKOFF_MS 1000 /* of a 429 without Retry-After: doubled each time */
 #define BACKOFF_MOST_MS (5 * 60 * 1000)
 
@@ -64,7 +64,7 @@ int64_t graph_bucket_take(graph_bucket *b, int64_t now, double cost, double rese
     if (wait > patience) {
         return -1;
     }
-    b->level -= cost; /* below zero: those who come later wait behind us */
+    b->level -= cost; /* below zero: later requests queue after this one */
     return wait;
 }
 
@@ -73,7 +73,7 @@ static int64_t longer(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* ms to wait; -1: more than `patience`, and *later says how much at least. */
+/* ms to wait; -1: more than `patience`, and *later is the least time to wait. */
 static int64_t turn(graph_throttle *t, int64_t now, graph_effect effect, const graph_request *r,
                     int64_t patience, int64_t *later)
 {
@@ -126,8 +126,8 @@ directory_class graph_throttle_enter(graph_throttle *t, graph_call *k, graph_eff
     if (!graph_rest(k, wait)) {
         return graph_fail(k, DIRECTORY_LOCAL, NULL, "stopped");
     }
-    /* Somebody may have been told to stop while we waited: what is sent now would only count
-     * against us. */
+    /* Another thread may have been asked to stop while we waited: a request sent now would only
+     * count against us. */
     now = ida_monotonic(env);
     pthread_mutex_lock(&t->lock);
     until = effect == GRAPH_WRITE ? longer(t->hold_all, t->hold_writes) : t->hold_all;

@@ -29,7 +29,9 @@
 /* a refused credential is shown to no call that is on its way; the directory is held for longer */
 #define REFUSED_MS 7000
 #define FAILED_MS 1000 /* any other failure: threads that waited for it do not all try in turn */
-#define LATER_MS 30000 /* a renewal that failed while the present token still holds */
+#define LATER_MS                                                                     \
+    30000 /* time until the next attempt when a renewal failed and the present token \
+             is still valid */
 
 int graph_token_init(graph_token *t)
 {
@@ -129,7 +131,7 @@ static int64_t whole(const json_t *value)
                                              : 0;
 }
 
-/* Tokens are printable ASCII: anything else could add header lines. */
+/* Tokens are printable ASCII: other bytes could add header lines. */
 static int token_valid(const char *token)
 {
     size_t len = 0;
@@ -139,9 +141,8 @@ static int token_valid(const char *token)
     return len > 0 && !token[len] && len < GRAPH_TOKEN_SIZE - sizeof PREFIX;
 }
 
-/* What an answer says, its first line, to be told. Whoever answers was just sent the secret, which
- * is not to come back in a log: looked for in what will be read, as what is cleaned away may have
- * stood in the midst of it. */
+/* First line of the answer, for the log. The server may echo our secret: search the cleaned
+ * text, because removed characters may have split it. */
 static const char *told(const graph_call *k, const char *text, const char *credential)
 {
     const char *clean = text ? ida_clean(k->pool, text, strcspn(text, "\r\n"), 0) : "";
@@ -275,7 +276,7 @@ static void keep_token(graph_token *t, const ida_env *env, const char *header, i
     strcpy(t->header, header);
     t->number++;
     t->expires_at = asked_at + life;
-    /* Jitter, so that the processes of one application do not come all at once. */
+    /* Jitter, so that the processes of one application do not renew at the same moment. */
     t->renew_at = t->expires_at - early - (int64_t)(random % (uint32_t)(early / 4 + 1));
     t->refusal = DIRECTORY_OK;
 }

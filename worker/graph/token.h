@@ -17,11 +17,11 @@ typedef struct graph_token {
     int64_t number;               /* of the present token; 0: none yet */
     int64_t renew_at, expires_at; /* monotonic ms */
     int fetching;
-    /* the last failure, told to everybody until it is time to try again */
+    /* the last failure, returned to all callers until it is time to try again */
     directory_class refusal;
     char refusal_text[1200];
     int64_t refusal_until;
-    struct stat refused_file; /* a credential file that changes ends a refusal at once */
+    struct stat refused_file; /* a change of the credential file ends a refusal at once */
 } graph_token;
 
 /* 0 without memory. */
@@ -39,9 +39,9 @@ const char *graph_token_scope(const graph *g, apr_pool_t *pool);
 /* --- inside --- */
 
 struct http_answer;
-/* What the endpoint's answer says: the token into `header` (GRAPH_TOKEN_SIZE bytes), its life in
- * seconds. `credential`: what was sent, and is not to be told again. *answered: the endpoint itself
- * refused it. */
+/* Parses the endpoint's answer: the token into `header` (GRAPH_TOKEN_SIZE bytes), its life in
+ * seconds. `credential`: the secret that was sent and must not appear in the error. *answered:
+ * the endpoint itself refused it. */
 directory_class graph_token_answer(graph_call *k, const char *url, const struct http_answer *a,
                                    const char *credential, char *header, int64_t *life,
                                    int *answered);

@@ -1,5 +1,5 @@
-/* Owns new values of a user that stands: properties, enabled state, password. Must not know who
- * wants them. */
+/* Owns new values of an existing user: properties, enabled state, password. Must not know who
+ * requested them. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -52,8 +52,8 @@ static directory_class put_attribute(graph_call *k, json_t *body, const director
                           "displayName: the cloud directory does not let it be empty");
     }
     ida_json_put_or_null(body, display ? "displayName" : field->property, value);
-    /* Where somebody works is also where licences are used. Cleared, or told in words, the place of
-     * use stays: licences hang on it. */
+    /* The country of work is also where licences are used. If it is cleared, or given as a word,
+     * the usage location stays, because licences depend on it. */
     if (value && strcmp(a->name, "country") == 0 && ida_country_code_valid(value)) {
         ida_json_put(body, "usageLocation", value);
     }
@@ -127,7 +127,8 @@ directory_class graph_update(directory *d, apr_pool_t *pool, const char *id,
     if (synced && enabled >= 0 && enabled != after->enabled) {
         return graph_mastered_elsewhere(&k, after, enabled ? "enable" : "disable");
     }
-    /* Written even when all reads as wanted: what was read may be older than somebody's change. */
+    /* Written even if the read shows the wanted values, because the read may be older than
+     * another change. */
     class = patch_user(&k, id, body, enabled, after);
     if (class) {
         return class;

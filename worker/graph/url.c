@@ -1,5 +1,5 @@
-/* Owns the making and judging of addresses: what is encoded how, which are ours. Must not know what
- * is asked there. */
+/* Owns building and checking addresses: encoding, and which hosts are ours. Must not know what
+ * is requested there. */
 #include "worker/graph/url.h"
 
 #include <apr_strings.h>

@@ -1,4 +1,4 @@
-/* One user: reads, who is never changed, and what changes have in common. */
+/* One user: reads, accounts that must never be changed, and what all changes have in common. */
 #ifndef WORKER_GRAPH_USER_H
 #define WORKER_GRAPH_USER_H
 
@@ -7,14 +7,14 @@
 
 /* One user by ID or UPN, marker included; *raw (or NULL) gets the object. */
 directory_class graph_user_get(graph_call *k, const char *key, directory_user *user, json_t **raw);
-/* The same with other properties; `select` holds GRAPH_USER_SELECT. */
+/* The same with other properties; `select` contains GRAPH_USER_SELECT. */
 directory_class graph_user_select(graph_call *k, const char *key, const char *select,
                                   directory_user *user, json_t **raw);
 /* The API's user as directory_user; 0 when it has no ID. */
 int graph_user_read(graph_call *k, const json_t *json, directory_user *user);
 
-/* Before any change of an account: PROTECTED with the reason when it is never changed; else OK, or
- * why that cannot be known. (worker/graph/guard.c) */
+/* Before any change of an account: PROTECTED with the reason if it must never be changed;
+ * otherwise OK, or why that cannot be determined. (worker/graph/guard.c) */
 directory_class graph_guard(graph_call *k, const char *id);
 /* The account is our own work of this moment: not looked at. */
 void graph_guard_clear(graph *g, const char *id);

@@ -1,5 +1,5 @@
-/* Owns the reading of one user and some changes of one that stands: photo, disabling, sign-in
- * sessions. Must not know how a user is made, grouped or given new values. */
+/* Owns reading one user and some changes of an existing one: photo, disabling, sign-in sessions.
+ * Must not know how a user is created, added to groups or given new values. */
 #include <apr_strings.h>
 
 #include "core/base/json.h"
@@ -8,7 +8,7 @@
 
 #define READ_SELECT GRAPH_USER_SELECT ",onPremisesExtensionAttributes"
 #define PHOTO_MAX 4194304
-#define REPEAT_MS 250 /* before a user who is not found is asked for once more */
+#define REPEAT_MS 250 /* before a user who was not found is read once more */
 
 int graph_user_read(graph_call *k, const json_t *json, directory_user *user)
 {
@@ -54,7 +54,7 @@ directory_class graph_find(directory *d, apr_pool_t *pool, const char *id, const
 {
     graph_call k = graph_call_begin((graph *)d, pool, e);
     directory_class class = graph_user_get(&k, id ? id : upn, user, NULL);
-    /* One replica's word is not enough to call somebody gone. */
+    /* The answer of one replica does not prove that a user is gone. */
     if (class == DIRECTORY_NOT_FOUND && graph_pause(&k, REPEAT_MS)) {
         class = graph_user_get(&k, id ? id : upn, user, NULL);
     }
@@ -89,8 +89,8 @@ directory_class graph_set_photo(directory *d, apr_pool_t *pool, const char *id,
         return graph_end(&k,
                          DIRECTORY_ALREADY); /* no photo, no mailbox or no user: nothing is shown */
     }
-    /* Photos lie with the mailbox, which comes after the account: the user, not the service, is
-     * what is missing. */
+    /* Photos are stored with the mailbox, which is created after the account: the user exists,
+     * the mailbox does not yet. */
     if (class == DIRECTORY_NOT_FOUND ||
         (class == DIRECTORY_INVALID && graph_answer_says(&answer, "mailbox"))) {
         class = DIRECTORY_LAG;
@@ -127,8 +127,8 @@ directory_class graph_disable(directory *d, apr_pool_t *pool, const char *id, di
         return was ? graph_mastered_elsewhere(&k, after, "disable")
                    : graph_end(&k, DIRECTORY_ALREADY);
     }
-    /* Written even when it reads as disabled: what was read may be older than somebody's enabling.
-     */
+    /* Written even if the account reads as disabled, because the read may be older than another
+     * change. */
     const graph_request patch = {.method = "PATCH",
                                  .url = graph_user_url(k.g, pool, id, ""),
                                  .json = ida_json_keep(pool,

@@ -1,4 +1,5 @@
-/* Owns what the API's JSON says of users, groups and members. Must not know where it was read. */
+/* Owns the meaning of the API's JSON for users, groups and members. Must not know where it was
+ * read. */
 #include "worker/graph/value.h"
 
 #include <stddef.h>
@@ -19,8 +20,7 @@ static int is(const json_t *json, const char *property)
     return json_is_true(json_object_get(json, property));
 }
 
-/* RFC 3339 to ms; 0 for anything else and for the year 1, which the directory writes for "never".
- */
+/* RFC 3339 to ms; 0 for anything else and for the year 1, which the directory uses for "never". */
 static int64_t time_of(const json_t *json, const char *property)
 {
     const char *text = ida_json_string(json, property);
@@ -97,8 +97,8 @@ static const char **licenses_of(const graph *g, apr_pool_t *pool, const json_t *
     return out;
 }
 
-/* A single read tells the manager as an object, changes tell the new one beside the one that went:
- * nobody when only that is told. */
+/* A single read returns the manager as an object; a change returns the new manager and the
+ * removed one. With only a removed one there is no manager. */
 static void read_manager(const json_t *json, cache_user *user)
 {
     const json_t *manager = json_object_get(json, "manager"),

@@ -16,8 +16,9 @@
     "onPremisesImmutableId,assignedLicenses,"                                                     \
     "proxyAddresses"
 
-/* Its lists lie in `pool`; licences by their skuPartNumber where it is known, else by skuId. What
- * the JSON does not tell (licences, manager, sign-ins) the value does not tell. 0: it has no ID. */
+/* Its lists are allocated in `pool`; licences by skuPartNumber if it is known, otherwise by
+ * skuId. Properties missing in the JSON (licences, manager, sign-ins) are marked as not
+ * reported. 0: it has no ID. */
 int graph_user_value(const graph *g, apr_pool_t *pool, const json_t *json, cache_user *user);
 /* Of a user's signInActivity; NULL: never. */
 cache_sign_in_list graph_sign_ins_value(const json_t *activity);
@@ -29,20 +30,20 @@ cache_sign_in_list graph_sign_ins_value(const json_t *activity);
 
 /* 0: it has no ID. */
 int graph_group_value(const json_t *json, cache_group *group);
-/* NULL when members of the group can be changed here, else why not, for people. */
+/* NULL if members of the group can be changed here, otherwise why not, for people. */
 const char *graph_group_retained(const json_t *group);
 
 /* "#microsoft.graph.user" -> "user", "...group" -> "group"; NULL for what the cache does not know.
  * Without a type: a user. */
 const char *graph_member_kind(const json_t *member);
-/* A member of a group. What is neither user nor group (a device, an application) is one whom no
- * cached entry is: the group is not empty, and nobody has access by it. 0: it has no ID. */
+/* A member of a group. A device or application becomes a member that matches no cached entry:
+ * the group is not empty, but no person has access through it. 0: it has no ID. */
 int graph_member_value(const json_t *json, cache_member *member);
 
 /* --- licences (worker/graph/license.c) --- */
 
-/* Reads the directory's licences unless that was done lately; `force`: anyway. Their names then
- * hold for the whole process. */
+/* Reads the directory's licences unless that was done recently; `force`: in any case. Their
+ * names are then valid for the whole process. */
 directory_class graph_license_load(graph_call *k, int force);
 /* Part number of a SKU, copied into `pool`; `sku_id` itself while it is not known. */
 const char *graph_license_name(const graph *g, apr_pool_t *pool, const char *sku_id);
