@@ -165,5 +165,5 @@ for_each_stack {
     $stack->httpd->stop;
     ok(within(sub { !grep { -e "/proc/$_" } @writers }), 'httpd is stopped: they end');
     subtest 'without root' => \&without_root;
-} httpd => { children => 2 };
+} httpd => { children => 2, rate_limits => { key => 'off' } };
 done_testing();
