@@ -1,5 +1,6 @@
-/* Owns the account that a step acts on: the task's own, or the person's in the tenant's other
- * directory; what is looked up of it, and what the cache is told. Knows no directory protocol. */
+/* Owns the account that a step acts on (the task's own, or the person's account in the tenant's
+ * other directory), how it is looked up, and the write-through to the cache. Must not know
+ * directory protocols. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -83,8 +84,7 @@ static int is_same_person(run *r, const ida_user *known, const directory_user *f
            strcmp(known->anchor, found->cache.anchor) == 0;
 }
 
-/* A cache may be a round behind: then the directory itself is asked, by the UPN that the person has
- * now. */
+/* The cache may be one run behind: ask the directory itself, by the person's present UPN. */
 static step_end find_other(run *r)
 {
     directory_error e;
@@ -190,8 +190,8 @@ step_end run_find(run *r, directory_user *user, directory_error *e)
     return run_call(r, call_find, user, e);
 }
 
-/* The ID is gone: once a run the address is asked, so that nobody is called absent who can sign in
- * under it. */
+/* The ID is gone: once for each run look up the address, so that a person who can sign in under
+ * it is not reported as absent. */
 static step_end look_under_address(run *r)
 {
     run_account *a = r->account;

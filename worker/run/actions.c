@@ -1,5 +1,5 @@
-/* Owns what all actions of workflows share: which action a step is, what its failure means for the
- * rest, what its workflow's run says. Knows no single action's meaning. */
+/* Owns what all workflow actions share: which action a step is, what its failure means for the
+ * others, and the result of its workflow's run. Must not know the meaning of a single action. */
 #include "worker/run/actions.h"
 
 #include <apr_strings.h>
@@ -11,10 +11,10 @@
 #include "worker/hold/rules.h"
 #include "worker/run/steps.h"
 
-/* Members of the task's progress: actions that ended badly, by step, with the text of the task's
- * failure or `true` when the run goes on (also of one that was left out because the document
- * changed); those that met somebody else under the person's address; groups that actions made the
- * person a member of, by ID; tries used up before the present action. */
+/* Members of the task's progress: actions that failed, by step, with the text of the task's
+ * failure or `true` if the run continues (also for an action that was skipped because the
+ * document changed); actions that found another person under the address; groups that actions
+ * added the person to, by ID; attempts used before the present action. */
 #define ENDED "actionsEnded"
 #define STRANGER "actionsStranger"
 #define GRANTED "actionsGranted"
@@ -62,9 +62,9 @@ static const json_t *workflow_named(const run *r, const char *name)
     return NULL;
 }
 
-/* What the document says of an action. It may have changed since the task was queued: an action
- * that is not what the step names is not carried out; then the answer is NULL, and *why says why
- * not. *differs: the workflow stands, with another action in that place. */
+/* The action in the document. The document may have changed since the task was queued: an action
+ * that is not the one that the step names is not carried out; then the result is NULL and *why
+ * has the reason. *differs: the workflow exists, with another action in that position. */
 static const json_t *find(const run *r, const ida_step *step, const char **why, int *differs)
 {
     const json_t *workflow = workflow_named(r, step->workflow);
@@ -112,8 +112,8 @@ static int is_bad(const ida_step *step)
     return step->outcome == IDA_STEP_FAILED || step->outcome == IDA_STEP_UNKNOWN;
 }
 
-/* What is to be said of it beyond the step itself; NULL: nothing. It may have been left out because
- * the workflow was changed. */
+/* The reason to report in addition to the step itself; NULL: none. The action may have been
+ * skipped because the workflow was changed. */
 static const json_t *bad_end(const run *r, const ida_step *step)
 {
     return is_bad(step) || step->outcome == IDA_STEP_SKIPPED ? ended(r, step) : NULL;
@@ -131,7 +131,7 @@ static int is_of(const ida_step *step, const char *workflow)
     return step->workflow && strcmp(step->workflow, workflow) == 0;
 }
 
-/* The action of the same workflow whose failure ended it, or NULL. */
+/* The action of the same workflow whose failure ended the workflow, or NULL. */
 static const ida_step *blocker(run *r)
 {
     for (int i = 0; i < r->task->step_count; i++) {
@@ -208,7 +208,8 @@ step_end step_workflow_action(run *r)
                          ida_step_shown(r->pool, failed));
     }
     if (!r->settings) {
-        if (differs) { /* what the workflow asks for now was not done for this person: to be seen */
+        if (differs) { /* an action that the workflow demands now was not carried out for this
+                          person: an administrator must look */
             json_object_set_new(member(r->progress, ENDED), run_shown(r), json_true());
         }
         return step_says(r, IDA_STEP_SKIPPED, "not carried out: %s", changed);
@@ -216,7 +217,8 @@ step_end step_workflow_action(run *r)
     return conclude(r, carry_out(r));
 }
 
-/* A retry that people asked for begins these anew: what was said of their failure holds no more. */
+/* A retry by an administrator repeats these actions: reports of their earlier failure no longer
+ * apply. */
 static void forget_warnings(run *r, const char *step)
 {
     const char *prefix = apr_pstrcat(r->pool, step, ": ", NULL);
@@ -249,11 +251,11 @@ void actions_sum_up(run *r)
     for (int i = 0; i < r->task->step_count; i++) {
         const ida_step *step = &r->task->steps[i];
         const json_t *text = bad_end(r, step);
-        if (met_stranger(r, step)) { /* whatever else failed: whom the task means is the question */
+        if (met_stranger(r, step)) { /* whatever else failed, the identity of the person comes
+                                        first */
             r->failure = ida_printf(r->pool, "%s: %s", ida_step_shown(r->pool, step), step->detail);
             r->failure_unknown = 1;
-        } else if (json_is_string(text)) { /* a task whose outcome is unknown says of which action
-                                              that is */
+        } else if (json_is_string(text)) { /* a task with an unknown outcome names the action */
             int unknown = step->outcome == IDA_STEP_UNKNOWN && !r->failure_unknown;
             r->failure = r->failure && !unknown ? r->failure : json_string_value(text);
             r->failure_unknown |= unknown;

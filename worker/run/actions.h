@@ -13,7 +13,8 @@
 void actions_begin(run *r);
 /* 1 when the step is an action that failed for good in an earlier try. */
 int action_ended(const run *r, const ida_step *step);
-/* What the workflow's run says of the action in hand: for the transaction of the step's record. */
+/* The result of the present action for its workflow's run, to be stored in the transaction of
+ * the step's record. */
 const queue_workflow_news *action_told(run *r);
 /* For the transaction in which the task goes back to the queue because of it. */
 const queue_workflow_news *action_waits(run *r, const char *reason);
@@ -28,20 +29,20 @@ void action_meets_stranger(run *r);
 
 /* --- for worker/run/steps_hybrid.c --- */
 
-/* What the document says of the action that a step is; NULL: the step is none, or the document has
- * it no more. */
+/* The action of a step in the document; NULL: the step is not an action, or the document no
+ * longer has it. */
 const json_t *action_settings(const run *r, const ida_step *step);
 
 /* --- for worker/run/steps_delete.c --- */
 
-/* Name of the group when an action of this task made the person a member of it: not to be revoked
- * by `verify`; else NULL. */
+/* Name of the group if an action of this task added the person to it, so that `verify` does not
+ * remove them; otherwise NULL. */
 const char *action_granted(const run *r, const char *group_id);
 
 /* --- for actions_*.c --- */
 
-/* What an answer about the account means: STEP_ON when the directory did it or found it so; else
- * how the action ends. */
+/* The meaning of an answer about the account: STEP_ON if the directory made the change or needed
+ * none; otherwise how the action ends. */
 step_end action_answered(run *r, const directory_error *e);
 /* Notes that the person is in this group by an action's doing. */
 void action_grants(run *r, const ida_group *group);
@@ -59,8 +60,8 @@ const char *action_text(const run *r, const char *member);
 
 /* --- worker/run/actions_text.c --- */
 
-/* The person of the task, for texts: values of the request, else of the cache; all cleaned, "" when
- * absent. */
+/* The person of the task, for texts: values of the request, otherwise of the cache; all cleaned,
+ * "" if absent. */
 typedef struct person {
     const char *firstname, *middle_name, *surname, *display_name, *upn, *mail, *department,
         *job_title, *company;
@@ -70,17 +71,17 @@ typedef struct person {
 
 /* STEP_ON, or STEP_LATER when the cache cannot be read. */
 step_end run_person_read(run *r, person *p);
-/* For a password of the task's account, whose `person` has been read: *p's manager becomes whom the
- * directory showed, or the creation named, when the task was asked for. STEP_FAILED with the reason
- * where the account is not one that this task made or brings back: whoever may change a person must
- * not get at the password by it. */
+/* Checks that a password may be set for the task's account, whose `person` has been read: *p's
+ * manager becomes the one that the directory showed, or that the creation named, when the task
+ * was requested. STEP_FAILED with the reason if this task neither created nor restored the
+ * account, because the right to change a person must not give access to the password. */
 step_end run_person_owner(run *r, person *p, const char *recipient);
 /* `text` with its placeholders filled in. */
 const char *run_person_fill(apr_pool_t *pool, const person *p, const char *text);
 /* The person as JSON, for receivers. New reference. */
 json_t *run_person_json(const run *r, const person *p);
-/* Address of a recipient ("{manager}", "{mail}", "{userPrincipalName}" or an address); else NULL
- * and the action's end in *end. */
+/* Address of a recipient ("{manager}", "{mail}", "{userPrincipalName}" or an address); otherwise
+ * NULL, and *end says how the action ends. */
 const char *run_person_address(run *r, const person *p, const char *recipient, step_end *end);
 
 #endif

@@ -109,7 +109,7 @@ static const char **all_licenses(run *r)
     size_t i;
     ida_ctx *c = run_ctx(r);
     if (cache_user_details(r->main, c, r->task->tenant, r->account->object_id, &user, &cached)) {
-        cached = NULL; /* then the directory's own word has to do */
+        cached = NULL; /* then the directory's answer has to suffice */
     }
     const char **list = apr_pcalloc(r->pool, sizeof *list * (json_array_size(cached) + 2)),
                **to = list;

@@ -1,12 +1,12 @@
-/* Owns the actions that change the account: an attribute, its place, who its reports report to.
- * Knows no directory protocol. */
+/* Owns the actions that change the account: an attribute, its container, the manager of its
+ * reports. Must not know directory protocols. */
 #include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
 
 #include "worker/run/actions.h"
 
-/* After an answer to a change of the account: the cache first, then what is said of it. */
+/* Evaluates the answer to a change of the account: the cache first, then the text of the step. */
 static step_end changed(run *r, const directory_error *e, directory_user *after, const char *text)
 {
     if (e->class == DIRECTORY_NOT_FOUND && e->field) {
@@ -18,7 +18,7 @@ static step_end changed(run *r, const directory_error *e, directory_user *after,
         return end;
     }
     for (const char *const *w = after->warnings; w && *w;
-         w++) { /* what did not become as it was asked for */
+         w++) { /* values that differ from the request */
         text = apr_pstrcat(r->pool, text, "; ", *w, NULL);
         run_warn(r, apr_pstrcat(r->pool, run_shown(r), ": ", *w, NULL));
     }
@@ -173,7 +173,7 @@ static step_end transfer(run *r, const reports_call *reports, const person *p, c
         }
         if (e.class == DIRECTORY_OK || e.class == DIRECTORY_ALREADY) {
             moved++;
-        } else if (e.class != DIRECTORY_NOT_FOUND) { /* a report that is gone reports to nobody */
+        } else if (e.class != DIRECTORY_NOT_FOUND) { /* a report that is gone needs no manager */
             end = self ? STEP_FAILED : run_fails(r, &e);
             if (end != STEP_FAILED) {
                 return end;
@@ -222,8 +222,8 @@ step_end action_transfer_reports(run *r)
                           reports.count, p.upn);
     }
     if (strcmp(to, p.manager_upn) != 0) {
-        p.manager_id =
-            NULL; /* of somebody else; the directory refuses a person as their own manager */
+        p.manager_id = NULL; /* the account belongs to another person; the directory refuses a
+                                person as their own manager */
     }
     return transfer(r, &reports, &p, to);
 }

@@ -1,5 +1,5 @@
-/* Owns the actions that tell somebody: mail, initial password, webhook. At least once each, with an
- * ID that stays the same. */
+/* Owns the actions that send something: mail, initial password, webhook. Each is sent at least
+ * once, with an ID that stays the same. */
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <string.h>
@@ -98,8 +98,8 @@ static directory_class call_password(run *r, const directory_ops *ops, directory
     return ops->set_password(dir, r->pool, r->account->object_id, baton, e);
 }
 
-/* The password is set, and how its mail ended (STEP_ON: it was taken over) is not all there is to
- * say of it. */
+/* The password is set, and the result of its mail (STEP_ON: it was accepted) is only part of the
+ * report. */
 static step_end password_sent(run *r, step_end end)
 {
     const char *mail = r->step.detail ? r->step.detail : "not sent";
@@ -115,9 +115,9 @@ static step_end password_sent(run *r, step_end end)
     return end;
 }
 
-/* First whoever is to read it is known and how it is sent, then the password is set, then it is
- * sent: a failure between leaves a password that nobody knows, and the next try makes another one.
- */
+/* First the recipient and the way to send are determined, then the password is set, then it is
+ * sent. A failure in between leaves a password that is not known to any person, and the next
+ * attempt sets another one. */
 step_end action_password(run *r)
 {
     person p;

@@ -1,5 +1,5 @@
-/* Owns the texts of actions: who the person is and what stands for a placeholder. Must not know
- * where texts go. */
+/* Owns the texts of actions: the person's values and the placeholders. Must not know where texts
+ * go. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static const char *value_at(const person *p, size_t at)
     return *(const char *const *)((const char *)p + at);
 }
 
-/* First of the texts that says something, as one line without anything that is not to be seen. */
+/* The first text that is not empty, as one line without invisible characters. */
 static const char *first(apr_pool_t *pool, const char *a, const char *b)
 {
     const char *text = a && *a ? a : b && *b ? b : "";
@@ -90,7 +90,7 @@ step_end run_person_read(run *r, person *p)
                  *request = values ? values : stored; /* of an update: its new values */
     ida_user *user;
     step_end end = cached(r, r->account->object_id, &user);
-    /* Of somebody who has no ID yet; else the address may be somebody else's by now. */
+    /* For a person without an ID yet; otherwise the address may belong to another person now. */
     if (end == STEP_ON && !user && !r->account->object_id) {
         end = cached(r, r->task->upn, &user);
     }
@@ -113,7 +113,7 @@ step_end run_person_read(run *r, person *p)
         .date = apr_pstrmemdup(pool, local, 10),
         .time = strlen(local) > 16 ? apr_pstrmemdup(pool, local + 11, 5) : "",
     };
-    /* Of somebody new whom the directory shows by now: as setManager does. */
+    /* For a new person whom the directory shows already, like setManager. */
     const char *asked = ida_json_string(request, "manager");
     return read_manager(r, p,
                         ida_present(pool, r->task->type == IDA_USER_CREATE
@@ -141,8 +141,7 @@ step_end run_person_owner(run *r, person *p, const char *recipient)
                             p->upn);
 }
 
-/* Length of the placeholder at `open`, with what stands for it; 0 when it is a brace of the text
- * itself. */
+/* Length of the placeholder at `open`, and its value; 0 if the brace is part of the text. */
 static size_t placeholder(apr_pool_t *pool, const person *p, const char *open, const char **value)
 {
     size_t len = strcspn(open, "}") + 1, name = strcspn(open + 1, ":{}");

@@ -1,5 +1,6 @@
-/* Owns what leaves for a directory: the lease before it, the watch over it, its one repetition, and
- * what an answer means for the step. Knows no directory protocol and no single step's meaning. */
+/* Owns calls to a directory: the lease before them, the time limit, the single repetition, and
+ * what an answer means for the step. Must not know directory protocols or the meaning of a
+ * single step. */
 #include <string.h>
 
 #include "core/governance/whom.h"
@@ -155,7 +156,7 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
             worker_nap(r->w, LAG_NAP_MS);
         }
     }
-    /* Whatever else the directory said, it spoke: it is not away. */
+    /* Any answer, even an error, proves that the directory is reachable. */
     if ((account->known.held || account->known.watched) && !directory_holds(e->class) &&
         e->class != DIRECTORY_LOCAL && e->class != DIRECTORY_UNSURE) {
         hold_answered(r->w, r->main, r->pool, r->task->tenant, account->directory, account->known);

@@ -16,11 +16,11 @@
 step_end run_assign_template(run *r, const char *template);
 step_end run_unassign_templates(run *r);
 
-/* One membership of the account: the call, and the cache when it answered OK or ALREADY. STEP_ON:
- * e->class tells. `first`, when not NULL, tells whether the answer is that of the only call made:
- * else ALREADY may be our own work. */
+/* Adds or removes one membership of the account, and updates the cache when the directory
+ * answers OK or ALREADY. STEP_ON: e->class has the answer. `first`, if not NULL, is set when the
+ * answer is that of the only call made: otherwise ALREADY may be our own work. */
 step_end run_change_member(run *r, const char *group_id, int add, int *first, directory_error *e);
-/* Of an offboarding: what a call took of the person's licences stands among what was revoked. */
+/* For an offboarding: licences that a call removed are recorded with what was revoked. */
 step_end run_note_licenses(run *r, directory_error *e);
 
 #endif

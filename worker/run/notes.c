@@ -1,6 +1,6 @@
-/* Owns how a run's words reach store and cache: under the fence, repeated while the store is away
- * and the lease lasts, and several in one commit where nothing leaves for the outside between them.
- * Knows no step and no directory. */
+/* Owns how a run's records reach store and cache: under the fence, repeated while the store is
+ * unavailable and the lease lasts, and several in one commit if there is no outside call between
+ * them. Must not know steps or directories. */
 #include "worker/run/notes.h"
 
 #include "core/base/json.h"
@@ -129,12 +129,13 @@ static step_end note(run *r, run_write write, void *baton)
 
 /* --- what is said of a step --- */
 
-/* As it was when the step ended: what comes next may change the run. */
+/* A copy of the state at the end of the step, because later steps may change the run. */
 typedef struct said {
     ida_step step;
     const char *progress, *object_id;
     const audit_record *audit;
-    const queue_workflow_news *news; /* of an action, for its workflow's run; else NULL */
+    const queue_workflow_news *news; /* the result of an action for its workflow's run; otherwise
+                                        NULL */
 } said;
 
 static said *say(run *r)
@@ -188,8 +189,8 @@ typedef struct cache_write {
     void *baton;
 } cache_write;
 
-/* The cache knows no fence: a run that stood still for a lease must not tell it of a state that has
- * passed. */
+/* The cache has no fence, so a run that stood still for longer than its lease must not write an
+ * outdated state to it. */
 static ida_kind write_cache(run *r, store *s, ida_ctx *c, void *baton)
 {
     const cache_write *w = baton;

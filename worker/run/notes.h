@@ -1,13 +1,14 @@
-/* When the words of a run are written. What it says of its steps is noted at first and written, in
- * one transaction and in order, before anything leaves for the outside, before any other write of
- * the run, or with its end: so no call is made on the strength of a word that is not on disk, and a
- * crash loses at most what the next run finds by looking. */
+/* When the records of a run are written. The records of its steps are collected and written, in
+ * one transaction and in order, before any outside call, before any other write of the run, or
+ * at its end. So no call depends on a record that is not on disk, and a crash loses at most what
+ * the next run finds out again. */
 #ifndef WORKER_RUN_NOTES_H
 #define WORKER_RUN_NOTES_H
 
 #include "worker/run/step.h"
 
-/* Notes what r->step says; nothing when the step wrote its own record. STEP_ON or STEP_LOST. */
+/* Records the result of r->step; nothing if the step has written its own record. STEP_ON or
+ * STEP_LOST. */
 step_end run_note_step(run *r);
 /* Writes what was noted; alike. */
 step_end run_note_flush(run *r);

@@ -114,7 +114,7 @@ static ida_kind write_finish(run *r, store *s, ida_ctx *c, void *baton)
         [IDA_DONE] = "task.done", [IDA_FAILED] = "task.failed", [IDA_ATTENTION] = "task.attention"};
     const ending *end = baton;
     int left = r->task->type == IDA_USER_DELETE && end->state == IDA_DONE;
-    /* Who is out holds nothing that was granted: in the transaction that says so. */
+    /* A person who has left holds no grants: recorded in the same transaction. */
     ida_kind kind = left ? governance_grant_leave(s, c, r->task) : IDA_OK;
     kind = kind ? kind
                 : queue_finish(
@@ -215,7 +215,7 @@ static void stop(run *r, step_end end)
         break;
     case STEP_HELD:
         again(r, r->held_until ? r->held_until - ida_now(&r->w->env) : 0, r->step.detail,
-              0); /* claimed again when the hold's time is over, or is cleared by another probe */
+              0); /* claimed again when the hold ends or another probe clears it */
         break;
     case STEP_FAILED: {
         const char *error = ida_printf(r->pool, "%s: %s", run_shown(r),
@@ -248,7 +248,7 @@ static step_end on_other_account(run *r, step_function function)
     if (r->other.stranger) {
         return step_stranger(r, &r->other);
     }
-    /* Who leaves has nothing to lose there; what is to be given there cannot be. */
+    /* An offboarding does not need the account; an assignment cannot be made without it. */
     return r->task->type == IDA_USER_DELETE
                ? step_says(r, IDA_STEP_ALREADY,
                            "already absent: the other directory has no account of this person")
@@ -319,7 +319,7 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     r.lease = hold_lease_begin(rn->w, LEASE_TASK, task->tenant, task->id, task->directory,
                                task->fence, claimed_at);
     if (!r.lease) {
-        return; /* more runs than threads: not possible; the task would be taken over */
+        return; /* more runs than threads cannot happen; the task would be taken over */
     }
     r.progress = loaded(pool, task->progress, json_object);
     r.warnings = loaded(pool, task->warnings, json_array);
@@ -328,7 +328,7 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
         held = state.hold_reason && !r.own.known.held && state.hold_until > ida_now(&r.w->env);
     }
     actions_begin(&r);
-    if (held) { /* since the claim, or it was taken over: calls are its probe's alone */
+    if (held) { /* held since the claim, or the task was taken over: only its probe may call */
         step_says(&r, IDA_STEP_NONE, "%s", state.hold_reason);
         end = STEP_HELD;
     } else if (run_session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory,

@@ -19,7 +19,7 @@ typedef struct runner {
 
 /* How a step ended, for the task. */
 typedef enum step_end {
-    STEP_ON,     /* outcome and detail say what happened; go on with the next step */
+    STEP_ON,     /* outcome and detail are set; continue with the next step */
     STEP_LATER,  /* try again, counted: `failed` after TRIES_MAX */
     STEP_UNSURE, /* the same, but `attention`: it may have happened */
     STEP_LAG,    /* what was written is not visible yet: the task waits a little, uncounted */
@@ -35,7 +35,7 @@ struct run;
  */
 typedef ida_kind (*run_write)(struct run *r, store *s, ida_ctx *c, void *baton);
 
-/* What the run has said but not written yet (worker/run/notes.h). */
+/* Records of the run that are not written yet (worker/run/notes.h). */
 #define RUN_NOTES_MAX 16
 typedef struct run_note {
     run_write write;
@@ -46,8 +46,9 @@ typedef struct run_note {
 typedef struct run_account {
     ida_directory_kind directory;
     const char *object_id; /* NULL: not known (yet) */
-    int looked;            /* 1: who stands under the address was asked, because the ID is gone */
-    const char *stranger;  /* for people: who stands there with another ID; NULL: nobody */
+    int looked;            /* 1: the address was looked up, because the ID is gone */
+    const char *stranger;  /* for people: the account with another ID under the address; NULL:
+                              none */
     session *session;
     hold_known known; /* of the directory when the run began with it, or since it answered; if it
                          was held, or the watch held it, the first answer clears it */
@@ -65,8 +66,8 @@ typedef struct run {
     json_t *progress, *warnings; /* belong to the pool */
     const char *failure; /* set by a step that failed without ending the run: the task ends `failed`
                             with this text */
-    int failure_unknown; /* nobody knows whether that step took effect, or whom it means: the task
-                            ends `attention` */
+    int failure_unknown; /* 1: it is unknown whether the step took effect or which person it
+                            means: the task ends `attention` */
     int is_done;         /* what is written now ends the task as done */
     run_note notes[RUN_NOTES_MAX];
     int note_count;
@@ -85,7 +86,7 @@ typedef struct run {
     int64_t retry_after; /* ms: when it ends with STEP_LATER it is not to be tried sooner */
 } run;
 
-/* Runs `task` (claimed or taken over just after `claimed_at`, monotonic ms) to its next state. */
+/* Runs `task` (claimed or taken over just before `claimed_at`, monotonic ms) to its next state. */
 void run_task(runner *r, apr_pool_t *pool, ida_task *task, int64_t claimed_at);
 
 #endif

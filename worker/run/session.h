@@ -22,9 +22,9 @@ typedef struct session_cache {
     int count;
 } session_cache;
 
-/* The session of a tenant's directory by its present document. On failure `e` says why (CONFIG: not
- * sealed, no connector; LOCAL: the store). The session stays the cache's and may be dropped by the
- * next call. */
+/* The session of a tenant's directory by its present document. On failure `e` has the reason
+ * (CONFIG: not sealed, no connector; LOCAL: the store). The cache keeps the session and may
+ * close it during the next call. */
 directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *pool,
                                 const char *tenant, ida_directory_kind kind, session **out,
                                 directory_error *e);

@@ -1,6 +1,6 @@
-/* Owns how a leaver is kept from signing in: disabled in the directory's way and, where that takes
- * effect only under a policy of the server, with a password that nobody knows. Knows no directory
- * protocol. */
+/* Owns how a leaver is kept from signing in: the account is disabled and, if that takes effect
+ * only under a policy of the server, gets a password that no person knows. Must not know
+ * directory protocols. */
 #include "worker/run/shut.h"
 
 #include "core/base/json.h"

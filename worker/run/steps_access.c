@@ -1,6 +1,6 @@
-/* Owns the steps that give and take access, of tasks of their own and within workflow actions. What
- * may be taken is the record's word (core/governance/grant.h), how a group is changed the
- * connector's. */
+/* Owns the steps that assign and remove access, in tasks of their own and within workflow
+ * actions. What may be removed follows from the grant's record (core/governance/grant.h); how a
+ * group is changed is the connector's affair. */
 
 #include "core/queue/claim.h"
 #include "worker/run/grant.h"
@@ -123,8 +123,8 @@ static ida_kind write_fenced(run *r, store *s, ida_ctx *c, void *baton)
     return store_transaction(s, c, fenced_in, w);
 }
 
-/* As run_store, in one transaction under the tenant's lock that a run whose lease is lost does not
- * get through. */
+/* As run_store, in one transaction under the tenant's lock; a run that has lost its lease fails
+ * here. */
 static step_end run_fenced(run *r, run_write write, void *baton)
 {
     fenced_write w = {.write = write, .baton = baton};
@@ -349,7 +349,7 @@ step_end step_access(run *r)
 
 typedef struct tally {
     apr_array_header_t *done, *already, *kept, *failed; /* names; the last two with the reason */
-    int beside; /* done beside the items: assignments ended, a task ordered */
+    int beside; /* results in addition to the items: assignments ended, a task queued */
 } tally;
 
 static void count_in(run *r, tally *t, const access_item *item)
@@ -403,8 +403,8 @@ typedef struct assigning {
     ida_kind fault; /* the template or a group of it cannot be found */
     const char *message;
     const char *elsewhere; /* task for the other directory */
-    int before;  /* such a task was ordered earlier: by a try that was not told, or with another
-                    assignment */
+    int before;  /* such a task was queued earlier: by an attempt whose answer was lost, or with
+                    another assignment */
     int nowhere; /* items of the other directory, where the person has no account */
 } assigning;
 

@@ -1,5 +1,5 @@
-/* Owns the creation of an account with the first name that is free. What is on disk before the
- * first call makes it happen exactly once. Knows no directory protocol. */
+/* Owns the creation of an account with the first name that is free. Records on disk before the
+ * first call make sure that it happens exactly once. Must not know directory protocols. */
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -21,12 +21,12 @@ typedef struct creation {
     ida_create person;
     const char *upn_local, *mail_local;    /* base local parts by the tenant's formats */
     const char *taken;                     /* text about names that were found taken, or NULL */
-    int next_upn, next_mail, next_display; /* which name the directory said is taken */
+    int next_upn, next_mail, next_display; /* the name that the directory reported as taken */
     int display_number;   /* 0, or n: the display name is tried as "... n+1", because it names the
                              entry in some directories */
-    int fresh;            /* 1: nothing was sent before, so the cache's word counts */
-    int64_t unseen_since; /* since when names are refused by somebody who is not to be seen; 0: they
-                             are not */
+    int fresh;            /* 1: nothing was sent before, so the cache can be trusted */
+    int64_t unseen_since; /* since when names have been refused because of an account that is not
+                             visible; 0: they have not */
     int64_t sent_at; /* since when a creation under the present name may have been sent; 0: this is
                         the first */
 } creation;
@@ -142,8 +142,8 @@ static ida_kind names_stand(run *r, ida_ctx *c, const creation *cr, int *stand)
     return kind;
 }
 
-/* The tenant is locked only where a new name must be chosen: else all its creations would wait for
- * each other's commits. */
+/* The tenant is locked only if a new name must be chosen: otherwise all its creations would wait
+ * for each other's commits. */
 static ida_kind settle(run *r, store *s, ida_ctx *c, void *baton)
 {
     naming_work *work = baton;
@@ -158,8 +158,7 @@ static ida_kind settle(run *r, store *s, ida_ctx *c, void *baton)
         return queue_change(s, c, r->task, &work->change);
     }
     kind = store_transaction(s, c, settle_in, work);
-    /* The name went to somebody else between the look and the reservation: once more under the
-     * lock. */
+    /* Another task took the name between the check and the reservation: repeat under the lock. */
     return kind == IDA_UNPROCESSABLE ? store_transaction(s, c, settle_in, work) : kind;
 }
 
@@ -239,8 +238,8 @@ static step_end create_once(run *r, creation *cr, create_call *call, directory_e
     return end;
 }
 
-/* The directory said for certain that nothing was made: a failed or cancelled task may give seat
- * and names back, and whoever the cache shows under the name is not the task's account. */
+/* The directory answered that nothing was created: a failed or cancelled task may release seat
+ * and names, and an account that the cache shows under the name is not the task's. */
 static ida_kind write_unsent(run *r, store *s, ida_ctx *c, void *baton)
 {
     queue_task_change change = {.marker = "", .progress = ida_json_text(c->pool, r->progress)};
@@ -248,8 +247,8 @@ static ida_kind write_unsent(run *r, store *s, ida_ctx *c, void *baton)
     return queue_change(s, c, r->task, &change);
 }
 
-/* Nothing of ours stands under the name and nothing was sent that could: who has it is waited for,
- * as a sync may tell, and only then passed over. */
+/* No account of ours has the name, and nothing was sent that could have created one. Wait for a
+ * synchronisation to show the owner before the name is skipped. */
 static step_end wait_for_sight(run *r, creation *cr, const directory_error *e)
 {
     int64_t now = ida_now(&r->w->env), since = cr->unseen_since ? cr->unseen_since : now;
@@ -271,7 +270,7 @@ static step_end not_made(run *r, const create_call *call, const directory_error 
         return run_lags(r, sent_at(r), run_why(e));
     }
     step_end end = run_fails(r, e);
-    /* With an ID the account stands and only its password is missing: a retry goes on with it. */
+    /* With an ID the account exists and only its password is missing: a retry continues with it. */
     if (end == STEP_FAILED && !call->user.id) {
         json_object_set_new(r->progress, "createSent", json_false());
         step_end written = run_store(r, write_unsent, NULL);
@@ -298,7 +297,7 @@ static int blame(creation *cr, const directory_error *e, int same)
     return 1;
 }
 
-/* The account stands: cache first, then seat, names and step in one transaction. */
+/* The account exists: the cache first, then seat, names and step in one transaction. */
 static step_end made(run *r, const creation *cr, create_call *call, int adopted)
 {
     step_end end = run_cache_user(r, &call->user);

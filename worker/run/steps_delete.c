@@ -1,5 +1,5 @@
-/* Owns the steps of an offboarding: disabled, sessions and memberships revoked, and a last look
- * that nothing came back. Knows no directory protocol. */
+/* Owns the steps of an offboarding: disable the account, revoke sessions and memberships, and
+ * verify at the end that nothing came back. Must not know directory protocols. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
@@ -151,8 +151,8 @@ static ida_kind put_removed(run *r, store *cache, ida_ctx *c, void *baton)
                              r->account->object_id, 1);
 }
 
-/* Groups the cache knows of: a directory without a back-link is asked about them one by one.
- * Without the cache the directory's own word has to do. */
+/* Groups that the cache knows: a directory without a back-link is asked about each of them.
+ * Without the cache the directory's own list has to suffice. */
 static void cached_groups(run *r, groups_call *call)
 {
     int count = 0;
@@ -195,8 +195,8 @@ static step_end keep_had(run *r, const directory_membership *rows, int count)
     return count ? run_store(r, write_had, &h) : STEP_ON;
 }
 
-/* What came of leaving a group. One that refuses for good does not keep the others from being left.
- */
+/* Evaluates the attempt to leave a group. A final refusal does not keep the others from being
+ * left. */
 static step_end left(run *r, const directory_membership *row, sweep *s, const directory_error *e)
 {
     if (e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY ||
@@ -242,7 +242,7 @@ static int shows(const groups_call *call, const char *group_id)
     return 0;
 }
 
-/* Nobody changes its members by hand, or not in this directory. */
+/* 1 if members are not managed by hand, or not in this directory. */
 static int left_by_itself(const ida_group *group)
 {
     return group->synced || strcmp(group->kind, "dynamic") == 0 ||
@@ -250,10 +250,10 @@ static int left_by_itself(const ida_group *group)
            strcmp(group->kind, "mailEnabledSecurity") == 0;
 }
 
-/* A membership that the cache has and the directory does not show. Where what was written shows at
- * once it is gone: an earlier try took it away and did not live to say so, or somebody else did.
- * Elsewhere the answer may be older than the membership, and the person would stay in the group: it
- * is left all the same, which does no harm where there is nothing to leave. */
+/* A membership that the cache has and the directory does not show. If the directory shows writes
+ * at once, it is gone: an earlier attempt removed it and ended before it could record that, or
+ * an administrator did. Otherwise the answer may be older than the membership, and the person
+ * would stay in the group: remove it anyway, which does no harm if there is none. */
 static step_end leave_unseen(run *r, const ida_group *group, sweep *s, int keep)
 {
     directory_membership row = {.group_id = group->id, .group_name = group->name};
@@ -266,9 +266,8 @@ static step_end leave_unseen(run *r, const ida_group *group, sweep *s, int keep)
     }
     int before = s->removed->nelts;
     step_end end = run_call(r, call_remove, &row, &e);
-    if (end == STEP_ON &&
-        e.class ==
-            DIRECTORY_INVALID) { /* of a kind that cannot be left here: somebody is to look */
+    if (end == STEP_ON && e.class == DIRECTORY_INVALID) { /* of a kind that cannot be left here: an
+                                                             administrator must look */
         note(s->kept, ida_printf(r->pool, "%s (%s)", group->name, e.message));
         return STEP_ON;
     }
@@ -359,7 +358,7 @@ step_end step_revoke_memberships(run *r)
         return step_absent(r);
     }
     warn_kept(r, &s);
-    /* What was refused is tried once more by `verify`, whose word decides how the task ends. */
+    /* `verify` tries refused removals once more and decides how the task ends. */
     ida_outcome outcome = s.refused->nelts   ? IDA_STEP_FAILED
                           : s.removed->nelts ? IDA_STEP_DONE
                                              : IDA_STEP_ALREADY;
@@ -368,7 +367,7 @@ step_end step_revoke_memberships(run *r)
 
 /* --- verify --- */
 
-/* STEP_ON when the directory should show by now what was written. */
+/* STEP_ON if the directory should show the write by now. */
 static step_end enabled_still(run *r)
 {
     int64_t last = run_last_write(r);
@@ -385,7 +384,7 @@ static ida_kind put_seen(run *r, store *cache, ida_ctx *c, void *baton)
     return cache_tell_seen(cache, c, r->task->tenant, r->account->directory, &user->cache);
 }
 
-/* Looks, and puts right what came back, until a look finds nothing. */
+/* Reads the account and repairs what came back, until a read finds nothing. */
 step_end step_verify(run *r)
 {
     const char *restored = NULL;
@@ -405,8 +404,8 @@ step_end step_verify(run *r)
         } else if (end == STEP_ON && !gone && r->account->session->ops->lag_ms) {
             end = run_cache(r, put_seen, &user);
         }
-        /* A reading from before our write, or somebody enabled it again since: the write that was
-         * just repeated serves both, and a later reading tells. */
+        /* The read is older than our write, or an administrator has enabled the account since.
+         * The write that was just repeated serves both cases, and a later read decides. */
         if (end == STEP_ON && enabled && !gone && r->account->session->ops->lag_ms) {
             end = enabled_still(r);
         }

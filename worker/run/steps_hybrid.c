@@ -11,11 +11,12 @@
 #include "worker/run/steps.h"
 #include "worker/run/update.h"
 
-/* Entra Connect runs every 30 minutes and may be delayed; whoever waits longer than this waits for
- * a human. */
+/* Entra Connect runs every 30 minutes and may be delayed; after this time an administrator must
+ * look. */
 #define SYNCHRONISATION_MS (3 * INT64_C(3600000))
 
-/* Asked again soon at first, then every half minute, uncounted: nothing is wrong yet. */
+/* Repeats soon at first, then every half minute, without counting attempts: nothing is wrong
+ * yet. */
 static step_end wait_for_it(run *r, const char *what)
 {
     int64_t since = run_last_write(r), waited = ida_now(&r->w->env) - since;
@@ -36,7 +37,7 @@ static step_end wait_for_it(run *r, const char *what)
 
 /* --- a leaver: disabled there too --- */
 
-/* Until that moment the person could sign in there: what was begun meanwhile ends once more. */
+/* Until now the person could sign in there, so sessions begun meanwhile are ended too. */
 static step_end sign_out(run *r, int was_so, const run_shutting *how)
 {
     directory_error e = {.class = DIRECTORY_OK};
@@ -106,7 +107,7 @@ static int template_in_cloud(run *r, const char *named)
     return 0;
 }
 
-/* 1 when an action of the task gives something in the cloud: for the others nobody has to wait. */
+/* 1 if an action of the task changes something in the cloud: the others need not wait. */
 static int is_needed(run *r)
 {
     for (int i = 0; i < r->task->step_count; i++) {
@@ -134,8 +135,8 @@ static step_end await_account(run *r, int found)
     if (hold_verdict_of(e.class) != VERDICT_GOOD) {
         return run_fails(r, &e);
     }
-    /* At once into the cache, so that the actions that follow find the person in both directories.
-     */
+    /* Updates the cache at once, so that the following actions find the person in both
+     * directories. */
     end = run_cache_user(r, &user);
     return end == STEP_ON
                ? step_says(r, IDA_STEP_DONE, "the account has appeared in the other directory")
@@ -148,7 +149,7 @@ static directory_class call_enable(run *r, const directory_ops *ops, directory *
     return ops->update(dir, r->pool, r->account->object_id, NULL, 0, 1, baton, e);
 }
 
-/* As run_call; the cache is told. */
+/* As run_call; updates the cache. */
 static step_end switch_there(run *r, int enabled, directory_error *e)
 {
     directory_user user = {0};

@@ -14,7 +14,7 @@
 
 /* a mailbox that does not exist by then may take hours: the photo is not waited for */
 #define PHOTO_LAG_MS 60000
-#define MANAGER_SOON_MS 60000 /* a manager who comes within it is waited for */
+#define MANAGER_SOON_MS 60000 /* a manager who starts within this time is waited for */
 
 typedef struct profile {
     int manager_given, photo_given;
@@ -23,7 +23,8 @@ typedef struct profile {
     size_t photo_len;
     const char *photo_type;
     int photo_left;         /* it was given, and is not in the store any more */
-    const char *manager_id; /* whom that address meant when it was asked for; NULL: not known */
+    const char *manager_id; /* the account that had the address when the manager was requested;
+                               NULL: unknown */
 } profile;
 
 /* What the payload wants; a creation's absent members are not given. */
@@ -119,8 +120,8 @@ static ida_kind write_later(run *r, store *s, ida_ctx *c, void *baton)
     return store_transaction(s, c, write_later_in, &w);
 }
 
-/* A manager who comes on a later day is set then, by a task of its own: neither the other steps nor
- * the person's further tasks wait for that day. */
+/* A manager who starts on a later day is set then, by a separate task: neither the other steps
+ * nor the person's further tasks wait for that day. */
 static step_end manager_comes_later(run *r, const manager_call *call, const ida_task *creation)
 {
     ida_ctx *c = run_ctx(r);
@@ -219,8 +220,8 @@ static step_end manager_missing(run *r, const manager_call *call)
     return STEP_LATER;
 }
 
-/* Whoever has been given a manager since the creation was asked for keeps that one: it is the later
- * word. */
+/* A manager who was set after the creation was requested stays, because that is the later
+ * decision. */
 static const char *present_manager(run *r, const char *wanted)
 {
     ida_user *user;
@@ -238,9 +239,9 @@ static int is_manager(const ida_user *user, const char *id)
     return strcmp(user->id, id) == 0 || (user->other_id && strcmp(user->other_id, id) == 0);
 }
 
-/* The manager is who had the address when it was asked for: by the address that this person has
- * now, or by ID where others have it too. *gone: the account is not there any more, and somebody
- * else has the address. */
+/* The manager is the account that had the address when the task was requested: found by its
+ * present address, or by ID if others have that address too. *gone: the account no longer
+ * exists, and another one has the address. */
 static void manager_meant(run *r, profile *p, int *gone)
 {
     ida_user *holder = NULL, *meant = NULL;
@@ -270,8 +271,8 @@ static step_end account_gone(run *r)
                : "The directory has no such account any more.");
 }
 
-/* A manager who was named by ID has an account of that directory; in the other one another ID, or
- * the same UPN. */
+/* A manager who was named by ID has an account of that directory; in the other one they have
+ * another ID, or the same UPN. */
 static const char *manager_here(run *r, const char *wanted)
 {
     ida_user *user;

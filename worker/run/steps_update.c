@@ -45,8 +45,8 @@ static void add(changes *ch, const char *name, const char *value)
     ch->list[ch->count++] = (directory_attribute){name, value};
 }
 
-/* The display name by the tenant's format, from the new names and, where one is not new, the
- * present one: earlier updates of the person have been carried out by now. */
+/* The display name in the tenant's format, from the new names and, where one does not change,
+ * the present one: earlier updates of the person have been carried out already. */
 static step_end add_display_name(run *r, const ida_update *update, changes *ch)
 {
     const char *first = ida_json_string(update->values, "firstname"),
@@ -202,9 +202,9 @@ static step_end gone(run *r)
     return step_gone(r, "The directory has no such account any more.");
 }
 
-/* The step ends for good, and an earlier try, or a part of this one, may have enabled the account:
- * what became of it is looked at, so that the cache tells it from now on and the seat can go. Where
- * the directory does not answer that the seat stays. */
+/* The step ends finally, and an earlier attempt, or a part of this one, may have enabled the
+ * account: read its state, so that the cache is right and the seat can be released. If the
+ * directory does not answer, the seat stays. */
 static step_end look_before_the_end(run *r, step_end end)
 {
     directory_user found = {0};
@@ -314,8 +314,8 @@ static const char *listed(run *r, const char *text, const char *before,
                : text;
 }
 
-/* Memberships in the directory of the account that the step acts on. What could be given back is;
- * what could not is told in step and warnings and is no reason to stop. */
+/* Memberships in the directory of the account that the step acts on. What can be restored is
+ * restored; the rest is reported in step and warnings and does not end the step. */
 step_end step_restore_memberships(run *r)
 {
     ida_update update;

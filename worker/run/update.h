@@ -5,7 +5,7 @@
 #include "core/model/payload.h"
 #include "worker/run/step.h"
 
-/* STEP_ON, or how the step ends, as told in its detail. */
+/* STEP_ON, or how the step ends, with the reason in its detail. */
 step_end run_read_update(run *r, ida_update *update);
 
 #endif

@@ -1,4 +1,4 @@
-/* Directories that tasks are about to need are connected to before the minute comes. */
+/* Connects to directories that tasks are about to need before their minute comes. */
 #ifndef WORKER_RUN_WARM_H
 #define WORKER_RUN_WARM_H
 
@@ -8,10 +8,11 @@
  * connection. */
 #define WARM_AHEAD_MS 3000
 
-/* Opens this thread's sessions with the directories of tasks due until `until`, by a harmless look.
- * At most as many threads do so as there are tasks, or may be at one directory at a time; 1: this
- * one was among them. What fails is left to the task, except a refused account or a wrong setting:
- * that is held at once, so that nothing hammers it. */
+/* Opens this thread's sessions with the directories of tasks due until `until`, by a harmless
+ * read. As many threads do so as there are tasks, at most as many as one directory may have at a
+ * time; 1: this thread was among them. Failures are left to the task, except a refused account
+ * or a wrong setting: that puts the directory on hold at once, so that repeated attempts do not
+ * lock the account. */
 int run_warm_up(runner *rn, apr_pool_t *pool, int64_t until);
 
 #endif
