@@ -1,5 +1,5 @@
-/* Owns the doctor's report of a tenant: seal, then what each connector's probe says. Changes
- * nothing. */
+/* Owns the doctor's report of a tenant: the seal, then the report of each connector's probe.
+ * Changes nothing. */
 #include "worker/check.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The doctor's report of a tenant's directories: printed for `idadmin-worker --check ID`, and as
- * lines for whoever asked in the console. */
+/* The doctor's report of a tenant's directories: printed for `idadmin-worker --check ID`, and
+ * returned as lines to the console. */
 #ifndef WORKER_CHECK_H
 #define WORKER_CHECK_H
 
@@ -7,7 +7,7 @@
 
 #include "worker/hold/worker.h"
 
-/* Prints the report; 0 when every check passed, else 1. */
+/* Prints the report; 0 if every check passed, otherwise 1. */
 int check_tenant(worker *w, const char *tenant, apr_pool_t *pool);
 
 /* Of one directory, on connections of its own: an array of {check, ok, detail} in the pool. */

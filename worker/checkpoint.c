@@ -1,4 +1,4 @@
-/* Owns the way of checkpoints out of the machine. Must not know what a checkpoint says. */
+/* Owns how checkpoints leave the machine. Must not know the content of a checkpoint. */
 #include "worker/checkpoint.h"
 
 #include <apr_strings.h>
@@ -66,7 +66,7 @@ static int append(const char *path, const char *text, size_t len)
     return error;
 }
 
-/* 0 or errno. syslog() tells nobody whether a line was taken, so that this is asked for before. */
+/* 0 or errno. syslog() does not report whether a line was accepted, so check before calling it. */
 static int log_listens(void)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = _PATH_LOG};
@@ -78,8 +78,8 @@ static int log_listens(void)
     return error;
 }
 
-/* The file comes last of what may fail: it would have the line again at each further try. `log`:
- * the system's log is one of the places. */
+/* The file comes last of the steps that may fail, because each repetition would append the line
+ * again. `log`: the system's log is one of the destinations. */
 static ida_kind send_one(ida_ctx *c, const worker_config *config, int log,
                          const audit_checkpoint *p)
 {

@@ -5,8 +5,9 @@
 #include "core/store/store.h"
 #include "worker/base/config.h"
 
-/* One of each tenant with new records whose newest is not after `before` (ms). A chain that cannot
- * be signed is told (IDA0420, once an hour) and keeps none of the others from it. */
+/* Makes a checkpoint for each tenant with new records whose newest is not later than `before`
+ * (ms). If a chain cannot be signed, that is logged (IDA0420, once an hour) and the others
+ * continue. */
 ida_kind checkpoint_make_all(store *audit, ida_ctx *c, int64_t before, const worker_config *config);
 /* Whatever has not left yet: to the file and the system's log that the configuration names. What
  * was written is marked afterwards, so that a crash repeats a line and loses none. */

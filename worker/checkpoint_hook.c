@@ -1,5 +1,5 @@
-/* Owns when checkpoints are sent to the webhook, and what a refusal means. Must not know what a
- * checkpoint says, nor how a call is signed. */
+/* Owns when checkpoints are sent to the webhook and what a refusal means. Must not know the
+ * content of a checkpoint or how a call is signed. */
 #include "worker/checkpoint_hook.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "worker/send/webhook.h"
 
 #define LOOK_MS 1000
-#define SAID_AFTER 3 /* calls in a row that were not taken, then it is said */
+#define SAID_AFTER 3 /* successive calls that failed before it is logged */
 #define SAY_MS INT64_C(3600000)
 
 typedef struct hook {
@@ -53,7 +53,7 @@ static void took(hook *h)
     atomic_store(&h->said, 0);
 }
 
-/* What stands behind "?" may be a secret of the receiver's. */
+/* The part after "?" may be a secret of the receiver. */
 static void took_not(hook *h, const webhook_call *call, int retry_after, const char *detail)
 {
     uint32_t random;

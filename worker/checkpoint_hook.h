@@ -7,9 +7,9 @@
 /* Why checkpoints could never be sent as it is configured (in `pool`), or NULL. */
 const char *checkpoint_hook_fault(apr_pool_t *pool, const worker_config *config);
 
-/* The body of the thread that tells the receiver of each checkpoint within a second, those of a
- * tenant by their numbers, the next one only when the one before was taken and that is on record.
- * A crash between both repeats a call, under the same webhook-id. */
+/* The body of the thread that sends each checkpoint to the receiver within a second, those of a
+ * tenant in the order of their numbers, each after the one before was accepted and recorded. A
+ * crash in between repeats a call with the same webhook-id. */
 void checkpoint_hook_thread(hold_thread *t);
 
 #endif

@@ -1,4 +1,4 @@
-/* Owns the table of connectors: the one file that knows all of them. Everything else speaks through
+/* Owns the table of connectors: the only file that knows all of them. Everything else uses
  * worker/directory/directory.h. */
 #include "worker/connectors.h"
 

@@ -1,5 +1,5 @@
-/* What the worker as a whole tells its connectors. The table itself is asked by directory_ops_for
- * (worker/directory/directory.h). */
+/* Settings that the worker gives to all its connectors. The table itself is read by
+ * directory_ops_for (worker/directory/directory.h). */
 #ifndef WORKER_CONNECTORS_H
 #define WORKER_CONNECTORS_H
 

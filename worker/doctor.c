@@ -1,4 +1,4 @@
-/* Owns when a directory is looked at because somebody asked. What is looked at is check.c's. */
+/* Owns when a directory is checked at an administrator's request. The checks are in check.c. */
 #include "worker/doctor.h"
 
 #include "core/base/json.h"

@@ -1,4 +1,4 @@
-/* The thread that looks at directories when somebody asks for it in the console. */
+/* The thread that checks directories when an administrator requests it in the console. */
 #ifndef WORKER_DOCTOR_H
 #define WORKER_DOCTOR_H
 

@@ -1,5 +1,5 @@
-/* What a synchronisation leaves to be done at once: memberships that it saw gone are noted, and
- * what it told against the worker's own writes is looked at in the directory, object by object. */
+/* Work that a synchronisation leaves: removed memberships are recorded, and objects whose report
+ * contradicted the worker's own writes are read again one by one. */
 #ifndef WORKER_DOUBTS_H
 #define WORKER_DOUBTS_H
 

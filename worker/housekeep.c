@@ -56,15 +56,15 @@ static void beat(worker *w, store *main, apr_pool_t *pool)
     }
 }
 
-/* The limits of a cloud directory are the application's, so the workers on one store divide them.
- * Who has not been seen for three heartbeats and a little is gone. */
+/* The limits of a cloud directory belong to the application, so the workers on one store divide
+ * them. A worker that has not been seen for a little more than three heartbeats is gone. */
 static void share(worker *w, store *main, apr_pool_t *pool)
 {
     const store_worker *rows;
     int count = 0, live = 0;
     int64_t now = ida_now(&w->env);
     if (store_worker_list(main, worker_ctx(w, pool), &rows, &count)) {
-        return; /* the last known share holds */
+        return; /* the last known share stays valid */
     }
     for (int i = 0; i < count; i++) {
         live += now - rows[i].seen_at < 3 * LEASE_RENEW_MS + 5000;
@@ -97,14 +97,14 @@ static void heart_thread(hold_thread *t)
 
 /* --- ingestion --- */
 
-/* A fault that stays is said once a minute, not once a second. */
+/* A lasting fault is logged once a minute, not once a second. */
 static int say_now(worker *w, _Atomic int64_t *last)
 {
     return ida_say_now(last, ida_monotonic(&w->env), 60000);
 }
 
-/* Another worker of this node reads now and then; one that reads on and on, or stands still, is
- * told. */
+/* Another worker of this node may read the spool now and then; one that reads without pause, or
+ * stands still, is logged. */
 static void watch_reader(worker *w, const char *spool, int busy)
 {
     static _Atomic int64_t said, since;
@@ -161,7 +161,7 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool,
     ida_ctx *c = worker_ctx(w, pool);
     ida_kind kind = store_audit_ready(audit, c);
     turns->more = 0;
-    if (kind && kind != IDA_SERVICE_UNAVAILABLE) { /* a store that is away is told below */
+    if (kind && kind != IDA_SERVICE_UNAVAILABLE) { /* an unreachable store is logged below */
         if (say_now(w, &said_key)) {
             ida_log(&w->env, IDA_LOG_ERROR, "IDA0418",
                     "audit records stay in spool and outbox, nothing of them is lost: %s",

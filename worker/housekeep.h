@@ -1,5 +1,5 @@
-/* What has to happen beside tasks and syncs: heartbeats, takeovers, ingestion, alarms, checkpoints,
- * retention, zone changes. */
+/* Regular work besides tasks and synchronisations: heartbeats, takeovers, ingestion, alarms,
+ * checkpoints, retention, zone changes. */
 #ifndef WORKER_HOUSEKEEP_H
 #define WORKER_HOUSEKEEP_H
 
@@ -17,8 +17,9 @@ housekeeping *housekeep_start(worker *w, takeover *watch, sync_plan *plan, apr_p
  * threads left at `until`. */
 int housekeep_join(housekeeping *h, int64_t until);
 
-/* One pass of ingestion, outbox and spool, neither of which waits for all of the other; 0 when all
- * went well. `turns`: kept from pass to pass; turns->more: another pass has work at once. */
+/* One pass of ingestion over outbox and spool, neither of which waits for the whole of the
+ * other; 0 if all went well. `turns`: kept between passes; turns->more: another pass has work at
+ * once. */
 int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool,
                      store_audit_turns *turns);
 

@@ -1,5 +1,5 @@
-/* Owns the way of audit records from the node's spool and the store's outbox into the chained
- * record. Knows the spool's contract (core/audit/spool.h), not what the records tell of. */
+/* Owns the way of audit records from the node's spool and the store's outbox into the chain.
+ * Knows the spool's contract (core/audit/spool.h), but not the meaning of records. */
 #include "worker/ingest.h"
 
 #include <apr_strings.h>
@@ -14,11 +14,12 @@
 
 #include "core/audit/spool.h"
 
-#define CHUNK (256 * 1024) /* bytes read and committed at once */
+#define CHUNK (256 * 1024) /* bytes read and committed in one transaction */
 #define BATCH_MAX 2048     /* records of one transaction */
-/* bytes of one segment in one pass: the others have their turn beside one that never ends */
+/* bytes of one segment in one pass, so that a segment which keeps growing does not delay the
+ * others */
 #define SHARE (16 * 1024 * 1024)
-/* after its minute nobody writes a segment any more: httpd lets go within seconds */
+/* after its minute a segment is not written any more: httpd closes it within seconds */
 #define HELD_MS 300000
 #define OUTBOX_BATCH 500
 
@@ -32,11 +33,12 @@ typedef struct pass {
     int64_t budget; /* bytes that this pass may still take of the segment in hand */
     int spoiled; /* the segment in hand: it stays where it is, the others are taken all the same */
     const char *fault;                     /* of the first such segment; NULL: none */
-    const char *first_torn, *first_forged; /* segments; NULL: none. Told once a pass: whoever fills
-                                              the spool must not fill the log */
+    const char *first_torn, *first_forged; /* segments; NULL: none. Logged once for each pass, so
+                                              that an attacker who fills the spool does not fill
+                                              the log */
 } pass;
 
-/* Notes what is wrong with one file, to be told when the pass is over. */
+/* Notes a fault of one file, to be logged at the end of the pass. */
 static ida_kind spoiled(pass *p, const char *segment, const char *what)
 {
     p->spoiled = 1;

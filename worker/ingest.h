@@ -8,10 +8,10 @@
 typedef struct ingest_summary {
     int64_t records, torn; /* of this pass */
     int64_t forged;        /* of the records: those that claimed what httpd does not write */
-    int removed, held; /* segments read whole and removed; segments past their minute that a writer
-                          still holds */
-    const char *stuck; /* path of the first of those that were held minutes later; NULL: none */
-    int strangers;     /* names of segments that are no regular files, passed over */
+    int removed, held;   /* segments read completely and removed; segments past their minute that a
+                            process still has open */
+    const char *stuck;   /* path of the first of those that were held minutes later; NULL: none */
+    int strangers;       /* names of segments that are not regular files, skipped */
     const char *strange; /* path of the first of them; NULL: none */
 } ingest_summary;
 
@@ -23,10 +23,10 @@ typedef struct ingest_waiting {
 } ingest_waiting;
 
 /* One pass over every segment of the spool directory. `audit` has role DB_INGEST. Waits for
- * nothing: when another reader holds the directory the answer is IDA_CONFLICT, when the directory
- * does not exist IDA_NOT_FOUND. A file that cannot be taken is told as the failure of the pass, the
- * others are taken. `all`: also segments whose minute has not passed are sealed and removed when no
- * writer holds them (the node is dead). */
+ * nothing: IDA_CONFLICT if another reader has locked the directory, IDA_NOT_FOUND if it does not
+ * exist. A file that cannot be read is the failure of the pass; the others are read. `all`: also
+ * seals and removes segments whose minute has not passed, if no process has them open (the node
+ * is dead). */
 ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all,
                       ingest_summary *summary);
 

@@ -32,7 +32,7 @@ static void look(ida_ctx *c, const char *name, const char *path, int secret)
     }
 }
 
-/* A store that is away, or has no schema yet, is for the worker to say. */
+/* An unreachable store, or one without a schema, is reported by the worker itself. */
 static void look_at_tenants(ida_ctx *c, const char *dsn)
 {
     ida_ctx *other = ida_ctx_make(c->env, c->pool);

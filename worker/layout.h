@@ -1,11 +1,11 @@
-/* Who runs as whom (doc/install.md): what httpd's user must not be able to do to what is the
- * worker's. */
+/* Which user runs which program (doc/install.md): what httpd's user must not be able to do to
+ * the worker's files. */
 #ifndef WORKER_LAYOUT_H
 #define WORKER_LAYOUT_H
 
 #include "worker/base/config.h"
 
-/* Before any secret is read: says who httpd's user is. 0 when there is no such user on this
+/* Called before any secret is read: finds out httpd's user. 0 if there is no such user on this
  * machine. */
 int layout_web_user(const worker_config *config);
 

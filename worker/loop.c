@@ -17,7 +17,7 @@ struct loop {
     takeover *watch;
     int drain;
     _Atomic int64_t runs;
-    atomic_int away; /* 1: the store was away at the last look; said once */
+    atomic_int away; /* 1: the store was unreachable at the last attempt; logged once */
     hold_threads threads;
 };
 
@@ -144,7 +144,7 @@ static void run_thread(hold_thread *t)
     runner rn = {
         .w = t->w, .slot = t->index, .main = t->main, .cache = t->cache, .sessions = {.w = t->w}};
     store_connect(rn.main, worker_ctx(t->w, t->pool)); /* waiting for work listens there */
-    /* Before the first step needs it; a failure is its to tell. */
+    /* Before the first step needs it; that step reports a failure. */
     store_connect(rn.cache, worker_ctx(t->w, t->pool));
     work(l, &rn, t->pool);
     run_session_close_all(&rn.sessions);

@@ -5,8 +5,8 @@
 #include "worker/hold/takeover.h"
 #include "worker/run/run.h"
 
-/* A pool of run threads, twice as many as `threads` says: that many of them may be at one directory
- * at a time, and the others are left for other directories (worker/hold/slot.h). */
+/* A pool of run threads, twice as many as `threads`: so many of them may work on one directory
+ * at a time, and the others remain for other directories (worker/hold/slot.h). */
 typedef struct loop loop;
 
 /* Number of call slots the loop needs in w->calls. */

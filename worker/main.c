@@ -81,7 +81,7 @@ static int usage(const char *what, const char *which)
     return EXIT_USAGE;
 }
 
-/* -1: go on; else the exit status. */
+/* -1: continue; otherwise the exit status. */
 static int parse(int argc, char *const *argv, apr_pool_t *pool, command_line *line)
 {
     for (int i = 1; i < argc; i++) {
@@ -128,7 +128,7 @@ static int parse(int argc, char *const *argv, apr_pool_t *pool, command_line *li
     return -1;
 }
 
-/* 1 when httpd's user cannot get at what is the worker's; else it has been said how. */
+/* 1 if httpd's user has no access to the worker's files; otherwise the reason has been logged. */
 static int well_laid_out(const ida_env *env, const worker_config *config, apr_pool_t *pool)
 {
     ida_ctx *c = ida_ctx_make(env, pool);
@@ -148,8 +148,8 @@ static int well_laid_out(const ida_env *env, const worker_config *config, apr_po
     return 1;
 }
 
-/* What is configured, and can work: a sign-in to the mail server that never can is told now, not
- * when a leaver's mail is due, nor a webhook that cannot be signed when a checkpoint is. */
+/* Reads the settings and refuses those that cannot work: a mail sign-in that must fail is
+ * reported now, not when a leaver's mail is due, and so is a webhook that cannot be signed. */
 static ida_kind read_configuration(ida_ctx *c, apr_pool_t *pool, const command_line *line,
                                    worker_config *config)
 {
@@ -199,8 +199,8 @@ static int64_t end_by(worker *w)
     return by ? by : ida_monotonic(&w->env) + w->settings.stop_timeout;
 }
 
-/* Threads that are still inside a directory call when the time is over end with the process; their
- * tasks are taken over. */
+/* Threads that are still inside a directory call when the time is over end with the process;
+ * another process takes over their tasks. */
 static int left_behind(worker *w, int threads)
 {
     if (threads) {
@@ -214,8 +214,8 @@ static int left_behind(worker *w, int threads)
     return 0;
 }
 
-/* What the process before this one died in is held before anybody calls it again. 0: asked to end
- * meanwhile. */
+/* Puts the directory in which the previous process died on hold before it is called again. 0: a
+ * signal to end arrived meanwhile. */
 static int after_crash(worker *w, apr_pool_t *pool, const sigset_t *signals)
 {
     store *main = store_make(pool, w->config.store, DB_REQUEST);
@@ -356,7 +356,7 @@ static int once(worker *w, apr_pool_t *pool)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* What main has made for whoever works. */
+/* What main prepares for the working threads. */
 typedef struct start {
     ida_env env;
     apr_pool_t *pool;

@@ -1,6 +1,6 @@
-/* Owns when receivers are told of events, and what an answer means for the event and for the
- * receiver. Must not know how a call is signed and sent (worker/send/webhook.h), nor what is told
- * next (core/queue/delivery.h). */
+/* Owns when events are sent to receivers, and what an answer means for the event and the
+ * receiver. Must not know how a call is signed and sent (worker/send/webhook.h) or which event
+ * is next (core/queue/delivery.h). */
 #include "worker/notify.h"
 
 #include <apr_hash.h>
@@ -19,25 +19,28 @@
 #define THREADS 8
 #define LOOK_MS 500
 #define LOOK_MAX 256
-#define SLICE_MS 5000                 /* then other receivers have their turn */
-#define RESERVE_MS 15000              /* of a lease, for writing down what came of a call */
+#define SLICE_MS 5000 /* then other receivers have their turn */
+#define RESERVE_MS                                                                                \
+    15000                             /* part of a lease that is kept for recording the result of \
+                                         a call */
 #define STORE_NAP_MS 500              /* until that is tried again while the store is away */
-#define SAID_AFTER 3                  /* calls in a row that were not taken, then it is said */
+#define SAID_AFTER 3                  /* successive calls that failed before it is logged */
 #define GIVE_UP_MS INT64_C(259200000) /* three days: a weekend and a day to notice */
 
 struct notifier {
     worker *w;
-    /* Who looks for work: one thread at a time, and alone with what was seen. */
+    /* Held while looking for work: one thread at a time, which alone uses the members below. */
     pthread_mutex_t looking;
     apr_pool_t *seen_pool;
-    apr_hash_t *seen; /* receiver -> standing, of those that somebody has */
+    apr_hash_t *seen; /* receiver -> standing, for receivers that a worker has leased */
     pthread_mutex_t lock;
-    char at[THREADS][72]; /* whose receiver each thread calls, under the lock; "": nobody's */
+    char at[THREADS][72]; /* the receiver that each thread is calling, under the lock; "": none */
     hold_threads threads;
 };
 
-/* Since when a fencing number has not moved, by this process's own clock: a taker waits a whole
- * lease, and a holder calls nobody when less of it is left than a call and its record may take. */
+/* Since when a fencing number has not changed, by this process's own clock: a taker waits a
+ * whole lease, and a holder begins no call when less of it is left than a call and its record
+ * may take. */
 typedef struct standing {
     int64_t fence, since;
 } standing;
@@ -57,7 +60,7 @@ typedef struct turn {
 
 /* --- taking one --- */
 
-/* 1: whoever has it has stood still for a lease. */
+/* 1: the holder has stood still for a whole lease. */
 static int stands_still(const notifier *n, apr_hash_t *now_seen, apr_pool_t *pool,
                         const queue_receiver *r, int64_t now)
 {
@@ -121,7 +124,7 @@ static int look(notifier *n, turn *t, apr_pool_t *pool)
     }
     ida_ctx *c = worker_ctx(t->w, pool);
     if (queue_receiver_due(t->main, c, ida_now(&t->w->env), LOOK_MAX, &rows, &count)) {
-        return 0; /* the store is away: the run threads tell */
+        return 0; /* the store is unreachable: the run threads log that */
     }
     apr_pool_create(&fresh, NULL);
     apr_hash_t *seen = apr_hash_make(fresh);
@@ -140,7 +143,7 @@ static int look(notifier *n, turn *t, apr_pool_t *pool)
 
 /* --- one event --- */
 
-/* By the document as it is sealed, whatever the rows that follow from it say. */
+/* Uses the sealed document, whatever the rows derived from it contain. */
 static void read_settings(turn *t, apr_pool_t *pool)
 {
     ida_tenant *tenant;
@@ -215,7 +218,7 @@ static ida_kind record(turn *t, const queue_delivery *d, const queue_delivery_fa
     }
 }
 
-/* What stands behind "?" may be a secret of the receiver's. */
+/* The part after "?" may be a secret of the receiver. */
 static const char *shown(const turn *t)
 {
     const char *url = t->receiver.url;
@@ -263,8 +266,8 @@ static ida_kind took_not(turn *t, const queue_delivery *d, const queue_event *ev
     return IDA_OK;
 }
 
-/* IDA_OK: the next one may be told; IDA_NOT_FOUND: nothing more for now; IDA_CONFLICT: the receiver
- * is somebody else's. */
+/* IDA_OK: the next event may be sent; IDA_NOT_FOUND: no more for now; IDA_CONFLICT: another
+ * worker has the receiver. */
 static ida_kind tell_next(turn *t)
 {
     const queue_event *event;

@@ -1,4 +1,4 @@
-/* The threads that tell receivers of events (`notifications` of tenant documents). They run no
+/* The threads that send events to receivers (`notifications` of tenant documents). They run no
  * tasks, so that no task waits for a receiver. */
 #ifndef WORKER_NOTIFY_H
 #define WORKER_NOTIFY_H
@@ -13,8 +13,7 @@ notifier *notify_start(worker *w, apr_pool_t *pool);
  * still running. */
 int notify_join(notifier *n, int64_t until);
 
-/* For a worker that runs once: every receiver that may be called now is told what it can be told
- * now. */
+/* For a worker that runs once: sends to every receiver all events that can be sent now. */
 void notify_once(worker *w, store *main, apr_pool_t *pool);
 
 #endif

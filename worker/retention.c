@@ -1,5 +1,4 @@
-/* Owns the round of retention over all tenants, and how much of it is done at once. Must not know
- * how anything is removed. */
+/* Owns the round of retention over all tenants and its pace. Must not know how rows are removed. */
 #include "worker/retention.h"
 
 #include "core/governance/decision.h"

@@ -1,5 +1,5 @@
-/* Owns the life of the working process: its start, its signals, its start again. Opens nothing,
- * holds nothing, knows nothing of what the other one does. */
+/* Owns the life of the working process: its start, its signals, its restart. Opens nothing,
+ * holds nothing, and does not know what the process does. */
 #include "worker/supervise.h"
 
 #include <errno.h>
@@ -10,10 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STEADY_MS 60000 /* who lived as long begins anew with the first pause */
+#define STEADY_MS                                                              \
+    60000 /* a process that lived this long is restarted after the first pause \
+             again */
 
-/* Between a death and the next start, doubled with each death of its sort. A death whose cause the
- * next process keeps away from must not delay the work of others. */
+/* Pause between a death and the next start, doubled with each death of its kind. A death whose
+ * cause the next process avoids must not delay other work. */
 static const struct {
     int64_t first, most; /* ms */
 } pauses[] = {{1000, 15000}, {50, 800}};
@@ -26,7 +28,8 @@ static pid_t begin(const ida_env *env, const sigset_t *signals, const supervised
                 strerror(errno));
     }
     if (child == 0) {
-        /* Nobody may work unseen: a service that was killed is killed as a whole. */
+        /* The process must not outlive its supervisor: a service that was killed is killed as a
+         * whole. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) {
             _exit(EXIT_FAILURE);
@@ -37,7 +40,7 @@ static pid_t begin(const ida_env *env, const sigset_t *signals, const supervised
     return child;
 }
 
-/* The wait status of the child; *ending: somebody asked for the end. */
+/* The wait status of the child; *ending: a signal to end arrived. */
 static int wait_for(pid_t child, const sigset_t *watched, int *ending)
 {
     int status = 0;
@@ -51,7 +54,7 @@ static int wait_for(pid_t child, const sigset_t *watched, int *ending)
     return status;
 }
 
-/* 1: it was asked to end meanwhile. */
+/* 1: a signal to end arrived meanwhile. */
 static int pause_for(int64_t ms, const sigset_t *signals)
 {
     struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};

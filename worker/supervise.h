@@ -1,5 +1,4 @@
-/* The process that stands above the working one: when that one crashes it is started again, later
- * each time. */
+/* The process that supervises the working one and restarts it after a crash, later each time. */
 #ifndef WORKER_SUPERVISE_H
 #define WORKER_SUPERVISE_H
 

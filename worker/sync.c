@@ -1,6 +1,6 @@
-/* Owns what becomes of each synchronisation that the plan says is due: done, stopped by the
- * deletion guard, failed. What a sync reads and how is the connector's; what the cache takes is the
- * store's. */
+/* Owns the outcome of each synchronisation that is due: completed, stopped by the deletion
+ * guard, or failed. What it reads, and how, is the connector's affair; what the cache accepts is
+ * the store's. */
 #include "worker/sync_plan.h"
 
 #include <apr_strings.h>
@@ -19,7 +19,7 @@
 /* A held directory is tried by a task, if one waits: a run takes long and others wait for it. */
 #define TASKS_FIRST_MS 2000
 #define BUSY_ELSEWHERE_MS 2000 /* another worker has the lease: look again */
-#define FAILED_WAIT_MS 15000   /* after a failure that holds no directory */
+#define FAILED_WAIT_MS 15000   /* after a failure that does not put the directory on hold */
 #define IDLE_MS 200
 #define THREADS_MIN 4
 #define LEASE_RESERVE_MS 5000
@@ -33,13 +33,13 @@ typedef struct sync_job {
     sync_entry e; /* a copy: the plan may change meanwhile */
     lease *lease;
     int forced;     /* --once: due or not */
-    int unanswered; /* out: it was not this worker's turn, what was asked for stays asked */
+    int unanswered; /* out: it was not this worker's turn, so the request stays open */
 } sync_job;
 
 /* --- the lease --- */
 
-/* Since when the holder's heartbeat stands still by our own clock; looked at also while a hold or a
- * stop keeps us from syncing. */
+/* Since when the holder's heartbeat has stood still by our own clock; updated also while a hold
+ * or stop prevents a synchronisation. */
 static void watch_holder(sync_entry *e, const store_directory *state, int64_t now)
 {
     const char *owner = state->sync_owner ? state->sync_owner : "";
@@ -52,9 +52,10 @@ static void watch_holder(sync_entry *e, const store_directory *state, int64_t no
     }
 }
 
-/* 1 in *ours; 0: another worker has it. One under this worker's own name is left over, of a release
- * that the store refused or a grant whose answer was lost: nobody but the thread that took the
- * entry out of the plan syncs this directory in this process, so nobody is waited for. */
+/* 1 in *ours; 0: another worker has the lease. One under this worker's own name is left over
+ * from a release that the store refused or a grant whose answer was lost: only the thread that
+ * took the entry out of the plan synchronises this directory in this process, so there is
+ * nothing to wait for. */
 static ida_kind get_lease(sync_job *job, const store_directory *state, int *ours)
 {
     worker *w = job->w;
@@ -134,7 +135,7 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
     return class;
 }
 
-/* For those who ask how long the workers can still sign in. */
+/* For the report of how long the workers can still sign in. */
 static void note_secret(sync_job *job, const session *s, int64_t noted)
 {
     int64_t ends = s->ops->secret_ends ? s->ops->secret_ends(s->dir, job->pool) : 0;
@@ -188,7 +189,7 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
     if (class == DIRECTORY_OK) {
         class = call_sync(job, s, en->reset, c, &summary, &e);
         if (class == DIRECTORY_TOKEN_LOST || (class == DIRECTORY_TRANSIENT && !must_stop(job))) {
-            run_session_renew(job->sessions, s, &e); /* a read: once more on a new connection */
+            run_session_renew(job->sessions, s, &e); /* a read: repeat it on a new connection */
             class = call_sync(job, s, en->reset || class == DIRECTORY_TOKEN_LOST, c, &summary, &e);
         }
     }
@@ -206,8 +207,8 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
         return 1;
     }
     if (class == DIRECTORY_OK) {
-        /* A line for what people ask about later; the round that finds nothing new comes every
-         * interval. */
+        /* Logs a synchronisation that administrators may ask about later; the one that finds
+         * nothing new happens every interval. */
         int notable = first || en->requested_at || job->forced || summary.deleted_users ||
                       summary.deleted_groups;
         ida_log(&w->env, notable ? IDA_LOG_INFO : IDA_LOG_DEBUG, NULL,
@@ -272,9 +273,9 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
     return 1;
 }
 
-/* What was asked for as it stands now that nobody else is at this directory: another worker may
- * have answered since the plan was refreshed, and a reset that is carried out twice empties what
- * people were told is there. */
+/* Reads the request again now that no other worker is at this directory: another one may have
+ * answered it since the plan was refreshed, and a reset carried out twice would empty a cache
+ * that people were told is filled. */
 static ida_kind read_request(sync_job *job)
 {
     store_directory state;
@@ -320,7 +321,7 @@ static int sync_one(sync_job *job, int64_t *wait)
         if (get_lease(job, &health, &ours) || !ours) {
             *wait = BUSY_ELSEWHERE_MS;
             job->unanswered = 1;
-            if (job->forced) { /* --once ends with 1: somebody will ask why */
+            if (job->forced) { /* --once ends with 1: the log must say why */
                 ida_log(&w->env, IDA_LOG_INFO, NULL,
                         "tenant %s, directory %s was not synced: worker %s is at it, or stopped "
                         "less than a lease ago",

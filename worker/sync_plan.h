@@ -1,5 +1,5 @@
-/* The plan of synchronisations inside a worker: which directory is due when. Shared by the plan and
- * by those who carry it out; everybody else includes worker/sync.h. */
+/* The plan of synchronisations inside a worker: which directory is due when. Shared by the plan
+ * and the threads that carry it out; all other files include worker/sync.h. */
 #ifndef WORKER_SYNC_PLAN_H
 #define WORKER_SYNC_PLAN_H
 
@@ -16,8 +16,8 @@ typedef struct sync_entry {
     ida_directory_kind directory;
     int64_t revision, interval, next_at; /* ms; next_at monotonic */
     int held;                            /* waits for the end of the directory's hold */
-    int busy, present; /* present 0: not in the document; its rows are to be taken out of the cache
-                          when `reset` says so */
+    int busy, present;    /* present 0: not in the document; its rows are removed from the cache if
+                             `reset` is set */
     int64_t requested_at; /* 0: nobody asked */
     int accept, reset;
     /* what was seen of another holder's lease, and since when (monotonic) */
@@ -35,12 +35,13 @@ struct sync_plan {
 
 /* Copies the entry that is due for longest and marks it busy; 0 when none is due. */
 int sync_plan_take(sync_plan *plan, sync_entry *out, sync_entry **taken);
-/* Gives it back with the time of its next turn; what came in meanwhile (a request, a new document)
- * goes first. `answered`: what was asked for is done with, its permission to delete included. */
+/* Returns the entry with the time of its next turn; what arrived meanwhile (a request, a new
+ * document) takes precedence. `answered`: the request has been carried out, its permission to
+ * delete included. */
 void sync_plan_give_back(sync_plan *plan, sync_entry *e, const sync_entry *mine, int64_t wait,
                          int answered);
-/* What administrators ask for as the store says it now, into the entry that was taken and into the
- * plan's own. */
+/* Copies the administrators' present request from the store into the entry that was taken and
+ * into the plan's own. */
 void sync_plan_asked(sync_plan *plan, sync_entry *taken, const store_directory *state);
 
 #endif

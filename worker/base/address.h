@@ -4,8 +4,8 @@
 
 #include <apr_pools.h>
 
-/* NULL when mail can be written to the address, else the rule it breaks. ASCII alone, so nothing of
- * it can end a header. */
+/* NULL if mail can be written to the address, otherwise the rule that it breaks. ASCII only, so
+ * that it cannot end a header. */
 const char *mail_address_fault(const char *address);
 
 /* The address of "Name <address>", or of an address alone; *name: the name, "" for none. In `pool`.

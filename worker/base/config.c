@@ -276,8 +276,8 @@ static ida_kind read_file(ida_ctx *c, apr_pool_t *pool, const char *file, int mu
     return kind ? kind : check_store(c, file, config->store, file);
 }
 
-/* Beside a SQLite store, so that a store elsewhere (a test, a second installation) never eats the
- * spool of the installed one. */
+/* Next to a SQLite store, so that a store elsewhere (a test, a second installation) never reads
+ * the spool of the installed one. */
 static char *default_spool(apr_pool_t *pool, const char *dsn)
 {
     const char *path = store_sqlite_path(dsn);

@@ -22,14 +22,14 @@ typedef struct worker_config {
     const char *smtp_url, *smtp_from;
     const char *smtp_user, *smtp_password_file,
         *smtp_ca_file;    /* NULL: no sign-in; the system's authorities */
-    const char *web_user; /* whom httpd's children run as on this node */
+    const char *web_user; /* user of httpd's children on this node */
     const char *log_level;
     const char *file; /* the file that was read; NULL when there is none */
     int spool_given;  /* 1: named by an option or the file, so that a missing directory is worth a
                          warning */
 } worker_config;
 
-/* What the command line said; later entries win. */
+/* Options of the command line; later entries win. */
 typedef struct worker_option {
     const char *name, *value; /* name of idadmin.conf with '_' ("seal_key") */
     struct worker_option *next;
@@ -50,7 +50,7 @@ const char *worker_config_default_file(void);
  * above a year. */
 int64_t worker_duration_parse(const char *text);
 
-/* Level of a word of log_level; -1 when unknown. */
+/* Level for a value of log_level; -1 if unknown. */
 int worker_level_parse(const char *text);
 
 #endif

@@ -72,7 +72,7 @@ void http_answer_free(http_answer *answer)
     }
 }
 
-/* For `size` bytes in all: at first what the answer says of its length, then twice as much each
+/* Makes room for `size` bytes in all: at first the announced length, then twice as much each
  * time. */
 static int make_room(exchange *x, size_t size)
 {
@@ -237,8 +237,8 @@ static int set_options(http_client *h, const http_request *r, exchange *x, char 
     SET(PATH_AS_IS, 1L);
     SET(HTTP_VERSION, h->single ? (long)CURL_HTTP_VERSION_1_1 : (long)CURL_HTTP_VERSION_2TLS);
     SET(FORBID_REUSE, h->single ? 1L : 0L);
-    /* An empty text switches off what the environment says. What is not encrypted is for this
-     * machine and passes no proxy. */
+    /* An empty text disables the environment's setting. Unencrypted requests are for this
+     * machine and use no proxy. */
     SET(PROXY, h->proxy_url && strncasecmp(r->url, "https:", 6) == 0 ? h->proxy_url : "");
     SET(NOPROXY, "");
     SET(SUPPRESS_CONNECT_HEADERS, 1L);
@@ -259,7 +259,7 @@ static int set_options(http_client *h, const http_request *r, exchange *x, char 
     SET(HEADERFUNCTION, take_header);
     SET(HEADERDATA, x);
     int bodied = r->body || strcmp(r->method, "POST") ==
-                                0; /* a POST without body still says Content-Length: 0 */
+                                0; /* a POST without a body still sends Content-Length: 0 */
     if (bodied) {
         SET(POST, 1L);
         SET(POSTFIELDS, r->body ? r->body : "");
@@ -287,8 +287,8 @@ http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *r, 
                                    ida_clean(pool, error, strlen(error), 200));
         return HTTP_FAULT;
     }
-    /* The list is ours and stands on the stack and in the caller's memory: libcurl only reads it,
-     * so no copy of a token is made to be forgotten. */
+    /* The list is ours, on the stack and in the caller's memory: libcurl only reads it, so that
+     * no copy of a token is left behind. */
     size_t count = 0;
     while (r->headers && r->headers[count]) {
         count++;

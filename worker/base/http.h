@@ -9,14 +9,14 @@
 
 #include "core/base/context.h"
 
-/* How far it came when no answer did. */
+/* How far a request came if there was no answer. */
 typedef enum http_outcome {
     HTTP_ANSWERED,
     HTTP_UNSENT,  /* no byte of the request left us: name, connection, proxy */
     HTTP_REFUSED, /* our settings or the peer's certificate: needs a human; nothing was sent */
     HTTP_LOST,    /* the request went out, its answer did not come or is not whole */
     HTTP_TOO_BIG, /* the answer is larger than max_bytes */
-    HTTP_STOPPED, /* `alive` said so; the request may have gone out */
+    HTTP_STOPPED, /* stopped by `alive`; the request may have been sent */
     HTTP_FAULT    /* of ours: memory, an option that libcurl refuses */
 } http_outcome;
 
@@ -34,7 +34,7 @@ typedef struct http_request {
 
 typedef struct http_answer {
     int status;
-    char *bytes; /* with a NUL behind; http_answer_free */
+    char *bytes; /* followed by a NUL; http_answer_free */
     size_t len;
     int sent; /* the request, or a part of it, may have gone out */
     /* headers, in the pool given; NULL when absent */
@@ -61,9 +61,9 @@ http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *req
 /* Wipes and frees the body, which may come from malloc() too. */
 void http_answer_free(http_answer *answer);
 
-/* One line of an answer's head, as libcurl hands it over (not ended), into the members it is for.
- * The line of the status forgets them all: what came before was an interim answer's, or the
- * proxy's. */
+/* Stores one header line, as libcurl hands it over (not terminated), in the members it belongs
+ * to. A status line resets them all: earlier lines belonged to an interim answer or to the
+ * proxy. */
 void http_answer_header(http_answer *answer, apr_pool_t *pool, const char *bytes, size_t len);
 
 /* Retry-After in ms from now: seconds, fractions too, or a date, judged against the answer's own

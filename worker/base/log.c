@@ -37,7 +37,7 @@ static void write_line(void *baton, ida_level level, const char *id, const char 
     ida_log_disarm(line);
     line[end++] = '\n';
     if (write(STDERR_FILENO, line, end) < 0) {
-        return; /* nowhere left to say it */
+        return; /* there is no other place to report it */
     }
 }
 

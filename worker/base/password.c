@@ -1,11 +1,11 @@
-/* Owns how initial passwords are made: nobody is told them, nothing keeps them. Knows no directory.
- */
+/* Owns the creation of initial passwords, which are neither shown nor stored. Must not know
+ * directories. */
 #include "worker/base/password.h"
 
 #include <string.h>
 
-/* Without quotes, backslash, blanks and angle brackets, which some password filters and tools trip
- * over. */
+/* Without quotes, backslash, blanks and angle brackets, which break some password filters and
+ * tools. */
 static const char *const classes[] = {"ABCDEFGHJKLMNPQRSTUVWXYZ", "abcdefghijkmnpqrstuvwxyz",
                                       "23456789", "!#$%*+-./:;=?@_~"};
 #define CLASSES (sizeof classes / sizeof classes[0])

@@ -1,5 +1,5 @@
-/* Owns where secrets may lie in memory and that what libraries give back holds none. Must not know
- * what they are for. */
+/* Owns memory for secrets, and that memory freed by libraries contains none. Must not know what
+ * secrets are for. */
 #include "worker/base/secret.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "core/base/context.h"
 #include "core/base/web_user.h"
 
-#ifndef __has_feature /* clang's word for what gcc defines macros for */
+#ifndef __has_feature /* clang has this in place of gcc's macros */
 #define __has_feature(name) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
@@ -33,7 +33,7 @@ void secret_process_guard(void)
     const struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     prctl(PR_SET_DUMPABLE, 0, 0, 0,
-          0); /* holds also where dumps are piped to a collector, which no limit stops */
+          0); /* also effective if dumps are piped to a collector, which no limit stops */
 #endif
 }
 

@@ -1,5 +1,4 @@
-/* What every exchange over libcurl has in common, whoever makes it: cloud directory, webhooks,
- * mail. */
+/* What every exchange over libcurl has in common: cloud directory, webhooks, mail. */
 #ifndef WORKER_BASE_TRANSFER_H
 #define WORKER_BASE_TRANSFER_H
 
@@ -8,9 +7,9 @@
 /* Which schemes an address may have. */
 typedef enum transfer_kind { TRANSFER_HTTP, TRANSFER_MAIL } transfer_kind;
 
-/* Sets URL, the schemes allowed, TLS 1.2 with chain and host name verified, `ca_file` (NULL: the
- * system's) and nothing beside it, no signals, `error` (CURL_ERROR_SIZE bytes) for messages. 0 when
- * libcurl refuses one. */
+/* Sets URL, allowed schemes, TLS 1.2 with verification of chain and host name, `ca_file` (NULL:
+ * the system's) as the only source of trust, no signals, and `error` (CURL_ERROR_SIZE bytes) for
+ * messages. 0 if libcurl refuses one. */
 int transfer_guard(CURL *curl, const char *url, transfer_kind kind, const char *ca_file,
                    char *error);
 

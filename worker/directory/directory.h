@@ -1,7 +1,7 @@
-/* The function table of a directory connector. Everything above speaks through it, so that
- * on-premises LDAP and the cloud directory are two entries. A connector looks before it acts, is
- * safe to repeat, bounds every call to DIRECTORY_CALL_MS in all, and never says "done" of what the
- * directory did not answer or show. */
+/* The function table of a directory connector. Everything above uses it, so that on-premises
+ * LDAP and the cloud directory are two entries. A connector reads before it acts, is safe to
+ * repeat, limits every call to DIRECTORY_CALL_MS in all, and never reports success for something
+ * that the directory did not answer or show. */
 #ifndef WORKER_DIRECTORY_DIRECTORY_H
 #define WORKER_DIRECTORY_DIRECTORY_H
 
@@ -19,18 +19,19 @@ typedef enum directory_class {
     DIRECTORY_OK,
     DIRECTORY_ALREADY,   /* it was so before: success */
     DIRECTORY_NOT_FOUND, /* the object is not there: its own answer, not a fault */
-    DIRECTORY_TRANSIENT, /* unreachable, busy, time-out before anything was sent: hold the
-                            directory, try again */
-    DIRECTORY_THROTTLED, /* asked to slow down: hold for retry_after */
+    DIRECTORY_TRANSIENT, /* unreachable, busy, or timed out before anything was sent: put the
+                            directory on hold, try again */
+    DIRECTORY_THROTTLED, /* asked to slow down: on hold for retry_after */
     DIRECTORY_UNSURE,    /* a write was sent and its answer is lost: look before repeating */
-    DIRECTORY_LAG, /* an object that stands is not visible everywhere yet: this task waits a little,
-                      not counted as a try */
-    DIRECTORY_CONFLICT, /* a name or value is taken; `field` tells which (upn: the UPN or the login
-                           made of its local part; mail, cn, samAccountName) */
-    DIRECTORY_INVALID,  /* the directory refuses the value: permanent, `field` if it says which */
-    DIRECTORY_CREDENTIALS, /* refuses our service account: hold, alarm, no hammering */
+    DIRECTORY_LAG, /* an existing object is not visible everywhere yet: this task waits a little,
+                      which does not count as an attempt */
+    DIRECTORY_CONFLICT,    /* a name or value is taken; `field` names it (upn: the UPN or the login
+                              made from its local part; mail, cn, samAccountName) */
+    DIRECTORY_INVALID,     /* the directory refuses the value: permanent; `field` if it names one */
+    DIRECTORY_CREDENTIALS, /* it refuses our service account: hold, alarm, no quick repetition */
     DIRECTORY_FORBIDDEN,   /* our account may not do this: permanent for the task, alarm */
-    DIRECTORY_CONFIG,      /* TLS, wrong base, missing feature: hold, alarm, needs a human */
+    DIRECTORY_CONFIG,      /* TLS, wrong base, missing feature: hold, alarm, an administrator is
+                              needed */
     DIRECTORY_PROTECTED,   /* guarded account (service account, protectedAccounts): permanent */
     DIRECTORY_ELSEWHERE,   /* the account is mastered in the other directory and follows what is
                               changed there: permanent here */
@@ -48,8 +49,8 @@ typedef struct directory_error {
                  */
     const char *const *taken; /* of set_licenses: names of those that it took from the user, ended
                                  by NULL; NULL: none */
-    int unseen; /* of a creation's CONFLICT: nobody is to be seen under the name. Nothing of ours
-                   can be, so waiting may show who */
+    int unseen; /* for a creation's CONFLICT: no object is visible under the name, so waiting may
+                   show its owner */
 } directory_error;
 
 /* 1 when the failure concerns the directory as a whole (transient, throttled, credentials, config):
@@ -58,7 +59,7 @@ int directory_holds(directory_class class);
 const char *directory_class_text(directory_class class);
 
 /* Once, before threads start: initialises the client libraries' process-wide state and ignores
- * SIGPIPE. Idempotent; `open` calls it too. */
+ * SIGPIPE. May be repeated; `open` calls it too. */
 void directory_library_init(void);
 
 typedef struct directory
@@ -69,12 +70,13 @@ typedef struct directory_user {
     int enabled;
     const char *marker;
     const char *login;   /* the name without a domain, where the directory has one; NULL */
-    const char *guarded; /* why this account must never be changed, for people; NULL: nothing in the
-                            entry says so */
+    const char *guarded; /* why this account must never be changed, for people; NULL: the entry
+                            gives no reason */
     const char *primary; /* names the group that the account's own entry makes it a member of, as
                             the connector compares it; NULL: none */
-    int managers;     /* how many the entry names; the cache takes a manager who is the only one */
-    cache_user cache; /* the same entry in the form the cache takes */
+    int managers;        /* number of managers in the entry; the cache stores a manager only if
+                            there is one */
+    cache_user cache;    /* the same entry in the form the cache takes */
     /* Of create, update and disable: what the directory could not keep, and that a lock has no
      * effect, for people; NULL-terminated, or NULL when none. */
     const char *const *warnings;
@@ -97,8 +99,8 @@ typedef struct directory_attribute {
 
 typedef struct directory_membership {
     const char *group_id, *group_name;
-    const char
-        *retained; /* NULL: can be removed; else why not (dynamic rule, primary group, synced...) */
+    const char *retained; /* NULL: can be removed; otherwise why not (dynamic rule, primary group,
+                             synchronised...) */
 } directory_membership;
 
 typedef struct directory_ops {
@@ -126,19 +128,19 @@ typedef struct directory_ops {
                             directory_user *user, directory_error *e);
 
     /* Creates, or adopts an entry with our marker (DIRECTORY_ALREADY). DIRECTORY_CONFLICT with
-     * field: the name is somebody else's. After a lost answer the connector reads back itself;
-     * DIRECTORY_UNSURE only when that failed too. DIRECTORY_LAG: it may stand, but the directory
-     * does not show it yet; a repeated call with `sent_at` looks, by name and by marker, before it
-     * sends. Once something may have been sent only an object that is seen and is not ours makes a
-     * conflict, however long it takes: beyond lag_ms of `sent_at` a name that is taken by nobody to
-     * be seen is DIRECTORY_UNSURE. A failure with user->id set: the account stands, only its
-     * password is missing; a repeated call adopts it and goes on. */
+     * field: the name belongs to another account. After a lost answer the connector reads back
+     * itself; DIRECTORY_UNSURE only if that failed too. DIRECTORY_LAG: it may exist, but the
+     * directory does not show it yet; a repeated call with `sent_at` looks, by name and by
+     * marker, before it sends. Once something may have been sent, only a visible object that is
+     * not ours is a conflict, however long that takes: later than lag_ms after `sent_at`, a name
+     * that is taken by no visible object is DIRECTORY_UNSURE. A failure with user->id set: the
+     * account exists and only its password is missing; a repeated call adopts it and continues. */
     directory_class (*create)(directory *d, apr_pool_t *pool, const directory_create *create,
                               directory_user *user, directory_error *e);
 
-    /* `manager_upn`: a UPN, or the ID of an account of this directory; NULL: nobody.
-     * DIRECTORY_NOT_FOUND with field "manager": the manager is not there (else: the user is not).
-     */
+    /* `manager_upn`: a UPN, or the ID of an account of this directory; NULL: none.
+     * DIRECTORY_NOT_FOUND with field "manager": the manager does not exist (otherwise: the user
+     * does not). */
     directory_class (*set_manager)(directory *d, apr_pool_t *pool, const char *id,
                                    const char *manager_upn, const char **manager_id,
                                    directory_error *e);
@@ -167,37 +169,38 @@ typedef struct directory_ops {
     directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id,
                                      const char *user_id, directory_error *e);
 
-    /* New values of an account, looked at first: DIRECTORY_ALREADY when all stand. `enabled` 0, 1,
-     * or -1: as it is. DIRECTORY_INVALID with the field: the directory refuses the value or has no
-     * place for it. DIRECTORY_OK only after the directory shows the new values or, with lag_ms,
-     * confirmed them; `after` is that. NULL while the connector has none, as all below. */
+    /* Sets new values of an account after reading it: DIRECTORY_ALREADY if all are set.
+     * `enabled` 0, 1, or -1: unchanged. DIRECTORY_INVALID with the field: the directory refuses
+     * the value or has no attribute for it. DIRECTORY_OK only after the directory shows the new
+     * values or, with lag_ms, confirmed them; `after` has them. NULL while the connector has no
+     * such function, as for all below. */
     directory_class (*update)(directory *d, apr_pool_t *pool, const char *id,
                               const directory_attribute *attributes, int count, int enabled,
                               directory_user *after, directory_error *e);
     /* A new password that must be changed at the next sign-in; wiped by the caller. */
     directory_class (*set_password)(directory *d, apr_pool_t *pool, const char *id,
                                     const char *password, directory_error *e);
-    /* Makes sure that nobody knows the account's password, where `disable` sets a flag that has an
-     * effect only under some policy of the server. In *proof: what an earlier call of the same task
-     * answered (NULL: none); out: what the directory shows of the password now ("": nothing), or
-     * NULL where the account's own flag suffices and nothing was done. DIRECTORY_ALREADY: the
-     * password is still that of the earlier call. It may lift the flag: `disable` follows. NULL:
-     * the account's own flag suffices. */
+    /* Makes sure that no person knows the account's password, if `disable` sets a flag that
+     * takes effect only under a policy of the server. *proof, in: the answer to an earlier call
+     * of the same task (NULL: none); out: what the directory shows of the password now ("":
+     * nothing), or NULL if the account's own flag suffices and nothing was done.
+     * DIRECTORY_ALREADY: the password is still that of the earlier call. It may lift the flag,
+     * so `disable` follows. NULL: the account's own flag suffices. */
     directory_class (*discard_password)(directory *d, apr_pool_t *pool, const char *id,
                                         const char **proof, directory_error *e);
     /* To another container (DN). DIRECTORY_NOT_FOUND with field "container". NULL: the directory
      * has no containers. */
     directory_class (*move)(directory *d, apr_pool_t *pool, const char *id, const char *container,
                             directory_user *after, directory_error *e);
-    /* IDs of the people whose manager the user is. */
+    /* IDs of the people whose manager this user is. */
     directory_class (*reports)(directory *d, apr_pool_t *pool, const char *id,
                                const char *const **ids, int *count, directory_error *e);
 
-    /* Makes users members of one group, up to 20 a request where the directory can. `each` (count
+    /* Adds users to one group, up to 20 in one request if the directory can. `each` (count
      * entries) gets the class of every user: DIRECTORY_OK, DIRECTORY_ALREADY or its failure; the
      * function's own class is the first failure, whose text is in `e`. DIRECTORY_NOT_FOUND with
-     * field "group": the group is not there (else: the user is not). DIRECTORY_INVALID: nobody can
-     * be put into a group of this kind here. */
+     * field "group": the group does not exist (otherwise: the user does not). DIRECTORY_INVALID:
+     * members cannot be added to a group of this kind here. */
     directory_class (*add_members)(directory *d, apr_pool_t *pool, const char *group_id,
                                    const char *const *user_ids, int count, directory_class *each,
                                    directory_error *e);

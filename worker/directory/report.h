@@ -6,11 +6,10 @@
 #include "worker/directory/directory.h"
 
 typedef struct report {
-    json_t *lines; /* borrowed: the caller's array */
-    const directory_error
-        *last;             /* of the call in hand: what directory_report_judge tells of a failure */
-    directory_class first; /* failure; DIRECTORY_OK: none */
-    directory_error error; /* that of `first` */
+    json_t *lines;               /* borrowed: the caller's array */
+    const directory_error *last; /* error of the present call, for directory_report_judge */
+    directory_class first;       /* failure; DIRECTORY_OK: none */
+    directory_error error;       /* that of `first` */
 } report;
 
 /* Appends {"check","ok","detail"}; detail may be NULL. */

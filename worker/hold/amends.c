@@ -1,5 +1,5 @@
-/* Owns what this worker waits for people to put right: whose hold, since when, until when. Must not
- * know what is in the files. */
+/* Owns the holds of this worker that a changed file may end: which directory, since when, until
+ * when. Must not know the content of the files. */
 #include "worker/hold/amends.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ void hold_amends_wanted(worker *w, const char *tenant, ida_directory_kind where,
         a->next = w->amends;
         w->amends = a;
     }
-    if (a) { /* without memory the hold lasts its time */
+    if (a) { /* without memory the hold lasts its full time */
         a->of.since = ida_now(&w->env);
         a->of.until = until;
     }

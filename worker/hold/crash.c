@@ -1,4 +1,4 @@
-/* Owns what a crash leaves behind, and the holds that follow from it. Knows not what crashed. */
+/* Owns the traces of a crash and the holds that follow from it. Must not know what crashed. */
 #include "worker/hold/crash.h"
 
 #include <signal.h>
@@ -25,8 +25,8 @@ typedef struct crash_call {
     ida_directory_kind directory;
 } crash_call;
 
-/* A directory in whose work a process was when it died of a signal that no thread could see. Its
- * place is written by the supervisor alone, while there is no working process. */
+/* A directory in use when a process died of a signal that no thread could see. Only the
+ * supervisor writes its entry, while there is no working process. */
 typedef struct crash_suspect {
     atomic_int deaths; /* how many; 0: it is none (any more) */
     char tenant[72];
@@ -37,7 +37,7 @@ struct crash_note {
     char service[WORKER_NAME]; /* the name of the first; that of each later one begins with it */
     int starts;
     atomic_int signal, culprit, threads; /* culprit: 1 + the call of the thread that crashed; 0:
-                                            nobody knows */
+                                            unknown */
     int64_t begun;                       /* monotonic ms */
     crash_call calls[CALLS_MAX];
     crash_suspect suspects[SUSPECTS_MAX];
@@ -54,7 +54,7 @@ typedef struct crash_place {
     ida_directory_kind directory;
 } crash_place;
 
-static _Atomic(crash_suspect *) served;   /* the suspect whose turn it is */
+static _Atomic(crash_suspect *) served;   /* the suspect that is served alone now */
 static _Thread_local crash_suspect *turn; /* this thread's, when it serves one */
 static _Thread_local crash_call *mine;
 static _Thread_local crash_place outer[DEPTH_MAX];
@@ -125,8 +125,8 @@ static int is_counted(const crash_note *note, int at)
     return 0;
 }
 
-/* One more death for each directory in whose work the process was. The culprit is the one that was
- * served alone when the process died again, or the only one that was there three times. */
+/* Counts one more death for each directory in use by the process. The culprit is the one that
+ * was served alone when the process died again, or the only one in use at three deaths. */
 static int suspect_all(crash_note *note, int signal)
 {
     int places = 0, often = 0, last = 0, third = 0;
@@ -239,7 +239,7 @@ void hold_crash_begins(worker *w, crash_note *note)
     }
 }
 
-/* What a person had asked of the directory is answered by the death: asked once, tried once. */
+/* The death answers a person's request to this directory: requested once, tried once. */
 static ida_kind end_requests(worker *w, store *main, apr_pool_t *pool, const store_directory *state,
                              const char *before_us, const char *why)
 {
@@ -310,7 +310,7 @@ static crash_call *place(void)
 
 static void is_at(const char *tenant, ida_directory_kind where)
 {
-    mine->busy = 0; /* a crash in the midst of this blames nobody rather than a mixture */
+    mine->busy = 0; /* a crash during this update then blames no directory rather than a mixture */
     snprintf(mine->tenant, sizeof mine->tenant, "%s", tenant);
     mine->directory = where;
     mine->busy = 1;

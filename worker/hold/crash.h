@@ -1,6 +1,6 @@
-/* What of a working process outlives its crash: who it was, which directories its threads were in a
- * call of, and whose call it died in. Lies in memory that is shared with the process that
- * supervises it (worker/supervise.h). */
+/* Traces of a working process that survive its crash: its identity, the directories that its
+ * threads were calling, and the call in which it died. They are in memory shared with the
+ * supervising process (worker/supervise.h). */
 #ifndef WORKER_HOLD_CRASH_H
 #define WORKER_HOLD_CRASH_H
 
@@ -9,18 +9,17 @@
 /* Before the first fork; NULL: no memory. */
 crash_note *hold_crash_note_make(void);
 
-/* The working process has begun: what the note says of the one before it becomes `w`'s (who is
- * gone, which directory is to be held), and from now on it is this one's. */
+/* The working process has begun: the traces of its predecessor are copied to `w` (which worker
+ * is gone, which directory to hold), and from now on the note belongs to this process. */
 void hold_crash_begins(worker *w, crash_note *note);
-/* What the death of the working process by `signal` at `now` (monotonic ms) says of directories.
- * A crash names the call of its thread. A signal that no thread could see (the kernel's kill when
- * memory is short) names no call: the directories in whose work the process was are suspects, each
- * of which the next process serves alone until one work of it has ended well, so that another such
- * death tells which it is. 1: the next process keeps away from the cause. For the process that
- * supervises it. */
+/* Judges the death of the working process by `signal` at `now` (monotonic ms). A crash names the
+ * call of its thread. A signal that no thread could see (the kernel's kill when memory is short)
+ * names none: the directories in use become suspects, each of which the next process serves
+ * alone until one piece of its work has ended well, so that another such death identifies it. 1:
+ * the next process avoids the cause. For the supervising process. */
 int hold_crash_judge(crash_note *note, int signal, int64_t now);
-/* Takes the place of the process before this one among the workers that are seen, and holds the
- * directory that it died in. 0: the store cannot be used; ask again. */
+/* Replaces the previous process among the registered workers and holds the directory in which it
+ * died. 0: the store cannot be used; call again. */
 int hold_crash_settled(worker *w, store *main, apr_pool_t *pool);
 
 /* This thread works for a directory: it runs a task of it, calls it, or works on what it answered.

@@ -1,4 +1,4 @@
-/* Owns holds and their log lines and alarms. Knows failure classes, not what was tried. */
+/* Owns holds, their log lines and alarms. Knows failure classes, not what was attempted. */
 #include "worker/hold/health.h"
 
 #include <string.h>
@@ -50,13 +50,13 @@ const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenan
                                       : directory_class_text(e->class),
                                   message);
     const char *reason = ida_clean(pool, text, strlen(text), REASON_MAX);
-    /* A time that was told and kept is no failure: the next outage begins anew. */
+    /* Waiting as the directory asked is no failure: the next outage starts counting anew. */
     int told = e->class == DIRECTORY_THROTTLED && e->retry_after_s > 0;
     int64_t until = ida_now(&w->env) + wait;
     if (told && state.hold_reason && !known.held && !known.watched &&
         state.hold_until + 1000 >= until) { /* (retry_after_s is rounded up) */
-        /* Long enough; but it may be a probe's, whose answer would end it. It is this one's from
-         * now on. */
+        /* It lasts long enough, but it may be a probe's, whose answer would end it. From now on
+         * it is this call's hold. */
         store_directory_hold(main, c, tenant, where, state.hold_reason, state.hold_until + 1,
                              failures);
         return reason;

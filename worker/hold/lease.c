@@ -1,5 +1,5 @@
-/* Owns what this process holds: tasks and syncs with their fencing numbers, and when each was last
- * renewed by the monotonic clock. Knows not what is done under a lease. */
+/* Owns what this process holds: tasks and synchronisations with their fencing numbers, and when
+ * each was last renewed by the monotonic clock. Must not know the work done under a lease. */
 #include <stdio.h>
 #include <string.h>
 

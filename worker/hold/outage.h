@@ -11,7 +11,8 @@
 typedef struct outage {
     char server[256]; /* "": a free place */
     int failures;
-    int64_t counted_at, until; /* monotonic ms: of the last failure counted; nobody tries before */
+    int64_t counted_at, until; /* monotonic ms of the last failure counted; no attempt before
+                                  `until` */
 } outage;
 
 /* Zeroed at first, but for the lock. */
@@ -20,14 +21,14 @@ typedef struct outages {
     outage rows[OUTAGE_SERVERS];
 } outages;
 
-/* 0: try now; else the ms to wait before asking again. Of a server that did not answer one is let
- * through at a time, for `try_ms`. */
+/* 0: try now; otherwise the ms to wait before asking again. For a server that did not answer,
+ * one attempt at a time is allowed, for `try_ms`. */
 int64_t hold_outage_wait(outages *all, const char *server, int64_t now, int64_t try_ms);
 /* A try that began at `begun` got no answer. Tries that were on their way together are one failure.
  * Returns 1 when the server had answered until then. */
 int hold_outage_silent(outages *all, const char *server, int64_t begun, int64_t now,
                        uint32_t random);
-/* It answered, whatever it said. Returns 1 when it had not before. */
+/* The server answered. Returns 1 if it had not before. */
 int hold_outage_over(outages *all, const char *server);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns the comparison of this worker's seal key with the store's. Knows no tenant: a document that
- * nobody sealed is worker/run/session.c's. */
+/* Owns the comparison of this worker's seal key with the store's. Must not know tenants:
+ * unsealed documents are refused by worker/run/session.c. */
 #include "worker/hold/own_key.h"
 
 #include <openssl/crypto.h>
@@ -24,7 +24,7 @@ void hold_own_key_look(worker *w, store *main, apr_pool_t *pool)
     worker_settings(w, pool, &config);
     ida_kind kind = store_setting_get(main, c, IDA_SEAL_KEY_SETTING, &sealed_by);
     if (kind && kind != IDA_NOT_FOUND) {
-        return; /* the store is away: what was known holds */
+        return; /* the store is unreachable: the last result stays valid */
     }
     int readable = !ida_seal_key_read(worker_ctx(w, pool), config.seal_key, key);
     int strange = !kind && (!readable || strcmp(ida_seal_key_name(pool, key), sealed_by) != 0);

@@ -12,8 +12,8 @@ typedef enum verdict {
     VERDICT_HOLD,   /* the directory as a whole: held; the task waits, not counted */
     VERDICT_AGAIN,  /* this task: try again, counted; failed after TRIES_MAX */
     VERDICT_LAG,    /* this task: what it did is not visible yet; waits a little, not counted */
-    VERDICT_UNSURE, /* the same as again, but `attention` after TRIES_MAX: nobody knows whether it
-                       happened */
+    VERDICT_UNSURE, /* as retry, but `attention` after TRIES_MAX: it is unknown whether the call
+                       took effect */
     VERDICT_NEVER   /* permanent: the step has failed */
 } verdict;
 
@@ -33,14 +33,14 @@ int64_t hold_event_ms(int64_t tries, uint32_t random);
  * 20 % by `random`. As long as it took so far, so that nothing has to be counted. */
 int64_t hold_lag_ms(int64_t age, uint32_t random);
 
-/* Wait before the next probe of a held directory; `failures` probes failed before this one. Slow
- * for refused credentials, which may lock the service account on-premises, and for configuration,
- * which waits for a human. Of the cloud a token may be refused once, or a secret that is new be
- * unknown to a replica: two quick tries first. */
+/* Time until the next probe of a directory on hold; `failures` probes failed before. Long for
+ * refused credentials, which may lock the service account on-premises, and for configuration,
+ * which waits for an administrator. The cloud may refuse a token once, or a replica may not know
+ * a new secret yet: two quick attempts first. */
 int64_t hold_ms(ida_directory_kind where, directory_class class, int64_t failures,
                 int retry_after_s, uint32_t random);
 
-/* 1 when the failure waits for a human: worth an alarm at once. */
+/* 1 if the failure needs an administrator: send an alarm at once. */
 int hold_alarms(directory_class class);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns what each run thread is at: which task it may take, and whose call it waits for too long.
- * Knows no task's meaning. */
+/* Owns the present work of each run thread: which task it may take, and whose call takes too
+ * long. Must not know the meaning of a task. */
 #include "worker/hold/slot.h"
 
 #include <stdio.h>
@@ -81,7 +81,7 @@ int64_t hold_call_ends(worker *w, int slot)
     return held_until;
 }
 
-/* The hold is one of the watch's own, for another call: this call's answer ends it as well. */
+/* The hold was set by the watch for another call: this call's answer ends it too. */
 static void share(worker *w, call_slot *slot, int64_t hold_until)
 {
     pthread_mutex_lock(&w->lock);

@@ -18,8 +18,8 @@ void hold_run_ends(worker *w, int slot);
  * directory because of it (0: it did not). */
 void hold_call_begins(worker *w, int slot, const char *tenant, ida_directory_kind where);
 int64_t hold_call_ends(worker *w, int slot);
-/* Puts a short hold on each directory that leaves a call without an answer for long, so that no
- * further task of it is claimed. For the housekeeper. */
+/* Puts a short hold on each directory that does not answer a call for long, so that no further
+ * task of it is claimed. For the housekeeper. */
 void hold_watch_calls(worker *w, store *main, apr_pool_t *pool);
 
 #endif

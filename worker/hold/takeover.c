@@ -1,6 +1,6 @@
-/* Owns the watch over other holders' heartbeats. Trusts no clock but its own monotonic one: a taker
- * waits a whole lease from the moment it saw the heartbeat first, a holder acts at most a lease
- * from before its last renewal. */
+/* Owns the watch over other holders' heartbeats. Uses only its own monotonic clock: a taker
+ * waits a whole lease from when it first saw the heartbeat, and a holder acts for at most a
+ * lease counted from before its last renewal. */
 #include "worker/hold/takeover.h"
 
 #include <apr_strings.h>

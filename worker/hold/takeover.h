@@ -1,5 +1,5 @@
-/* Running tasks whose holder may be dead: watched by this process's own monotonic clock, taken when
- * their heartbeat has stood still for a whole lease. */
+/* Running tasks whose holder may be dead: watched by this process's own monotonic clock, and
+ * taken over when their heartbeat has stood still for a whole lease. */
 #ifndef WORKER_HOLD_TAKEOVER_H
 #define WORKER_HOLD_TAKEOVER_H
 
@@ -10,7 +10,7 @@ typedef struct takeover takeover;
 
 takeover *hold_takeover_make(worker *w, apr_pool_t *pool);
 
-/* Looks at the running tasks; for the housekeeper, once a second. */
+/* Checks the running tasks; for the housekeeper, once a second. */
 void hold_takeover_watch(takeover *t, store *main, apr_pool_t *pool);
 
 /* Takes one ripe task; IDA_NOT_FOUND when there is none. For run threads. */

@@ -1,5 +1,5 @@
-/* What the threads of one idadmin-worker share: settings, the wish to stop, leases, who is in a
- * directory call. */
+/* State shared by the threads of one idadmin-worker: settings, the request to stop, leases,
+ * directory calls. */
 #ifndef WORKER_HOLD_WORKER_H
 #define WORKER_HOLD_WORKER_H
 
@@ -14,7 +14,7 @@
 /* a holder acts at most this long after its last renewal, a taker waits as long by its own clock */
 #define LEASE_MS 60000
 #define LEASE_RENEW_MS 10000
-/* how long a claimed probe keeps others off a held directory: its calls may be repeated once */
+/* how long a claimed probe keeps others from a directory on hold: its calls may be repeated once */
 #define PROBE_MS (2 * DIRECTORY_CALL_MS + 5000)
 #define POLL_MS 250 /* how often idle threads look for new work */
 #define LEASE_SLOTS 256
@@ -31,7 +31,7 @@ typedef struct lease {
     int lost, closing; /* closing: its end is being written, after which a renewal finds nothing */
 } lease;
 
-/* What a run thread is at (worker/hold/slot.h). */
+/* The present work of a run thread (worker/hold/slot.h). */
 typedef struct call_slot {
     int busy;      /* with a task of this directory, or making ready for one */
     char task[40]; /* that it runs or tries to claim; "": none */
@@ -47,10 +47,10 @@ typedef struct crash_note crash_note;
 typedef struct worker {
     ida_env env;
     worker_config config;   /* as it was at the start: never changes */
-    worker_config settings; /* what holds now: the main thread's; others take a copy */
+    worker_config settings; /* the present settings, owned by the main thread; others take a copy */
     char id[WORKER_NAME];   /* host-pid-random: never the name of an earlier process */
     char host[64];
-    int64_t pid; /* whom signals are for: its own, or that of the process that supervises it */
+    int64_t pid; /* process that signals are for: this one, or the one that supervises it */
     char service[WORKER_NAME]; /* with which the names of all processes of this service begin, one
                          after the other: those before this one touch nothing more. "": not
                          supervised */
@@ -80,11 +80,11 @@ void worker_init(worker *w, const ida_env *env, const worker_config *config, apr
 void worker_settings(worker *w, apr_pool_t *pool, worker_config *out);
 void worker_settings_set(worker *w, const worker_config *config);
 
-/* 1: this holder, whose heartbeat stands still since then (monotonic ms), calls no directory any
- * more. */
+/* 1: this holder, whose heartbeat has stood still since then (monotonic ms), cannot be calling a
+ * directory any more. */
 int worker_holds_no_more(const worker *w, const char *owner, int64_t since);
 
-/* Non-zero once the worker shall end; usable as a callback. */
+/* Non-zero once the worker must end; usable as a callback. */
 int worker_stopping(void *w);
 
 /* Sleeps at most `ms`, returning early when the worker is to stop. */
@@ -95,7 +95,7 @@ ida_ctx *worker_ctx(worker *w, apr_pool_t *pool);
 
 /* --- leases (lease.c) --- */
 
-/* Says in the store that this worker lives now. */
+/* Records in the store that this worker is alive. */
 ida_kind hold_seen(const worker *w, store *main, ida_ctx *c);
 
 /* Registers what was claimed just after `claimed_at` (monotonic ms taken before the claim was
@@ -103,13 +103,13 @@ ida_kind hold_seen(const worker *w, store *main, ida_ctx *c);
 lease *hold_lease_begin(worker *w, lease_kind kind, const char *tenant, const char *task,
                         ida_directory_kind where, int64_t fence, int64_t claimed_at);
 void hold_lease_end(worker *w, lease *l);
-/* The holder is about to write the end of what it holds: a renewal that then fails is no loss. */
+/* The holder is about to write the end of its work: a renewal that fails from now on is no loss. */
 void hold_lease_closes(worker *w, lease *l);
 /* Monotonic ms left; 0 when lost. */
 int64_t hold_lease_left(worker *w, lease *l);
 /* Renews it when no directory call fits in any more. */
 void hold_lease_extend(worker *w, lease *l, store *main, apr_pool_t *pool);
-/* Somebody else has the fence: renewed no more. */
+/* Another worker has the fence: do not renew any more. */
 void hold_lease_lose(worker *w, lease *l);
 /* Renews all; for the heartbeat thread. */
 void hold_lease_renew_all(worker *w, store *main, apr_pool_t *pool);

@@ -46,7 +46,8 @@ static int is_plain(unsigned char ch)
     return ch >= 0x20 && ch < 0x7F;
 }
 
-/* As it is, within the quotes given, or as encoded words of whole characters (RFC 2047). */
+/* Writes a text as it is, within the given quotes, or as encoded words of whole characters (RFC
+ * 2047). */
 static void put_words(writer *w, apr_pool_t *pool, const char *given, const char *quote)
 {
     const char *text = ida_clean(pool, given, strlen(given), 0);
@@ -178,8 +179,8 @@ void mail_hear(mail_heard *s, const char *bytes, size_t len)
     int code = len >= 3 && bytes[0] >= '2' && bytes[0] <= '5'
                    ? atoi(apr_pstrmemdup(s->pool, bytes, 3))
                    : 0;
-    /* A refusal is the last word, unless libcurl found a way around it (HELO for EHLO) and the
-     * server asks for the message. */
+    /* A refusal is final, unless libcurl found a way around it (HELO for EHLO) and the server
+     * asks for the message. */
     if (code && code != 221 && (s->code < 400 || code == 354)) {
         s->code = code;
         s->data |= code == 354;
@@ -298,8 +299,7 @@ mail_outcome mail_judge(apr_pool_t *pool, const worker_config *config, const mai
         return MAIL_SENT;
     }
     if (s->code >= 400) {
-        /* libcurl's words begin with the command that was refused: the sender's, the recipient's or
-         * the text's. */
+        /* libcurl's text begins with the refused command: sender, recipient or message. */
         *detail = ida_printf(pool, "The mail server %s refuses: %s (%s)", server, s->reply, text);
         return s->code >= 500 ? MAIL_REFUSED : MAIL_LATER;
     }

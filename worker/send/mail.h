@@ -1,4 +1,4 @@
-/* One mail by SMTP: composed, encrypted on its way, judged by what the server said. */
+/* One mail by SMTP: composed, sent over an encrypted connection, judged by the server's answer. */
 #ifndef WORKER_SEND_MAIL_H
 #define WORKER_SEND_MAIL_H
 
@@ -10,13 +10,13 @@ typedef struct mail_message {
     const char *subject,
         *body; /* UTF-8; control characters are blanks in the subject, and encoded in the body */
     const char *secret; /* appended as a paragraph of its own; NULL: none. Nothing keeps it */
-    const char *id;     /* left part of the Message-ID: the same for every try, so that a mail sent
-                           twice can be told */
+    const char *id;     /* left part of the Message-ID: the same for every attempt, so that
+                           duplicates can be recognised */
     int64_t at_ms;      /* Date */
 } mail_message;
 
 typedef enum mail_outcome {
-    MAIL_SENT,    /* the server has taken it over */
+    MAIL_SENT,    /* the server has accepted it */
     MAIL_REFUSED, /* for good: recipient, sender, credentials, settings */
     MAIL_LATER,   /* not taken: unreachable, busy, encryption failed */
     MAIL_LOST     /* sent, but whether it was taken is not known */
@@ -28,8 +28,8 @@ typedef enum mail_outcome {
 mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail_message *m,
                        const char **detail, int *silent);
 
-/* Why no mail can be sent as long as the settings are these (for people, in `pool`), or NULL. For
- * whoever has something to lose. */
+/* Why no mail can be sent with these settings (for people, in `pool`), or NULL. Callers use it
+ * before they do what cannot be undone. */
 const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config);
 
 /* Why the sign-in that is configured can never work; NULL also when none is configured. */

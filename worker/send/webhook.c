@@ -314,7 +314,7 @@ webhook_outcome webhook_judge_status(apr_pool_t *pool, long status, const char *
 static webhook_outcome judge(const exchange *x, CURLcode code, long status, const char *error,
                              const char **detail)
 {
-    if (status >= 200) { /* what it says holds, however the rest of the answer ends */
+    if (status >= 200) { /* the status decides, however the rest of the answer ends */
         return webhook_judge_status(x->pool, status, detail);
     }
     const char *raw = error[0] ? error : curl_easy_strerror(code),

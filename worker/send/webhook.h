@@ -25,8 +25,8 @@ typedef enum webhook_outcome {
     WEBHOOK_GONE     /* 410: refused for good, and so would be every other call */
 } webhook_outcome;
 
-/* Within WEBHOOK_MS in all. *detail is for people, in `pool`; *retry_after_ms: what a 429 or 503
- * asked for, at most WEBHOOK_RETRY_AFTER_MOST_MS; else 0. */
+/* Takes at most WEBHOOK_MS. *detail is for people, in `pool`; *retry_after_ms: requested by a
+ * 429 or 503, at most WEBHOOK_RETRY_AFTER_MOST_MS; otherwise 0. */
 #define WEBHOOK_MS 15000
 #define WEBHOOK_RETRY_AFTER_MOST_MS (3600 * 1000)
 webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call,
@@ -41,12 +41,12 @@ void webhook_secrets_check(ida_ctx *c, const struct ida_tenant *tenant);
 
 /* --- for tests --- */
 
-/* 1 for addresses that are not of the public internet: this machine, private and shared networks,
- * link-local, multicast, documentation; IPv6 that stands for such an IPv4 too. */
+/* 1 for addresses outside the public internet: this machine, private and shared networks, link-
+ * local, multicast, documentation, and IPv6 addresses that contain such an IPv4 address. */
 int webhook_address_private(const struct sockaddr *address);
 /* What an answer with that status means. */
 webhook_outcome webhook_judge_status(apr_pool_t *pool, long status, const char **detail);
-/* The value of webhook-signature for secrets as a file holds them; NULL with *fault. */
+/* The value of webhook-signature for secrets in the form of their file; NULL with *fault. */
 const char *webhook_signature(apr_pool_t *pool, const char *secrets, const char *id, int64_t at_s,
                               const char *body, const char **fault);
 
