@@ -20,7 +20,7 @@ static uint64_t mixed(uint64_t h, const char *text)
 int console_told_first(const ida_call *call)
 {
     uint64_t hour = (uint64_t)(ida_now(call->c->env) / 3600000);
-    uint64_t h = mixed(14695981039346656037u ^ hour, call->principal->username);
-    h = mixed(mixed(h, call->operation->name), call->principal->company);
+    uint64_t h = mixed(14695981039346656037u ^ hour, call->asked->principal->username);
+    h = mixed(mixed(h, call->asked->operation->name), call->asked->principal->company);
     return atomic_exchange(&told[h % SLOTS], h) != h;
 }

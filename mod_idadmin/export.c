@@ -28,7 +28,7 @@ static int break_off(request_rec *r, const ida_ctx *c)
 
 static ida_kind next_page(ida_call *call, ida_ctx *c, ida_export *x)
 {
-    ida_kind kind = ida_pool_acquire((void *)call->principal->company, c, &call->store);
+    ida_kind kind = ida_pool_acquire((void *)call->asked->principal->company, c, &call->store);
     if (!kind) {
         kind = x->read(call, c, x);
         ida_pool_release(NULL, call->store);

@@ -139,7 +139,7 @@ ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
     texts[ASKED_QUERY] = request->query;
     texts[ASKED_CONTENT_TYPE] = request->content_type;
     texts[ASKED_IDEMPOTENCY_KEY] = request->idempotency_key;
-    texts[ASKED_ADDRESS] = call->address;
+    texts[ASKED_ADDRESS] = call->asked->address;
     texts[ASKED_HAS_BODY] = request->has_body ? "1" : NULL;
     const char *told[TOLD_COUNT];
     char *text = NULL;

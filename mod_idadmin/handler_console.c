@@ -61,7 +61,7 @@ static ida_kind acquire(ida_call *call)
 
 /* Sets the call's tenant, or leaves it NULL when there is none. */
 static ida_kind load_company(request_rec *r, ida_call *call, const char *company,
-                             ida_principal *principal)
+                             ida_question *asked, ida_principal *principal)
 {
     ida_tenant *tenant;
     ida_kind kind = acquire(call);
@@ -72,7 +72,7 @@ static ida_kind load_company(request_rec *r, ida_call *call, const char *company
         return IDA_OK;
     }
     if (!kind) {
-        call->tenant = tenant;
+        asked->tenant = tenant;
         principal->company = tenant->id;
         apr_table_setn(r->notes, "idadmin-company", tenant->id);
     }
@@ -90,11 +90,11 @@ static void hand_write(request_rec *r, ida_call *call, const char *rules,
 {
     const char *texts[ASKED_COUNT] = {
         [ASKED_FACE] = "console",
-        [ASKED_COMPANY] = call->principal->company,
-        [ASKED_USER] = call->person->user,
-        [ASKED_UPN] = call->person->upn,
+        [ASKED_COMPANY] = call->asked->principal->company,
+        [ASKED_USER] = call->asked->person->user,
+        [ASKED_UPN] = call->asked->person->upn,
         [ASKED_RULES] = rules,
-        [ASKED_IF_MATCH] = call->if_match,
+        [ASKED_IF_MATCH] = call->asked->seen,
     };
     if (writer_ask(r, call, texts, request, answer)) {
         ida_because(call->c, "storeAway", NULL);
@@ -114,7 +114,7 @@ static int run(request_rec *r, ida_call *call, const char *rules, ida_rest_reque
             return ours ? OK : status;
         }
     }
-    if (call->operation->scope == IDA_SCOPE_WRITE) {
+    if (call->asked->operation->scope == IDA_SCOPE_WRITE) {
         hand_write(r, call, rules, request, answer);
     } else if (acquire(call)) {
         refuse(call, answer);
@@ -129,13 +129,13 @@ static int run(request_rec *r, ida_call *call, const char *rules, ida_rest_reque
 /* Refusals in no known company are for the server's log: no company's audit is concerned. */
 static ida_kind record(request_rec *r, ida_call *call, const ida_rest_answer *answer)
 {
-    if (call->tenant) {
+    if (call->asked->tenant) {
         int nothing_new = answer->status == HTTP_NOT_MODIFIED && !console_told_first(call);
         return nothing_new ? IDA_OK : spool_call(r, call);
     }
     if (answer->status >= 400) {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "%s by %s: %d, %s", call->endpoint,
-                      call->person->user, answer->status,
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "%s by %s: %d, %s", call->asked->endpoint,
+                      call->asked->person->user, answer->status,
                       call->c->message ? call->c->message : "refused");
     }
     return IDA_OK;
@@ -152,20 +152,21 @@ static int go_home(request_rec *r)
 
 static int answer_request(request_rec *r, request_state *state)
 {
-    const ida_route *route = request_route(r);
     const char *rules;
     ida_principal principal = {.company = "", .username = r->user, .label = ""};
     ida_person *person = person_of(r, &rules);
-    ida_call call = {
-        .c = state->c,
+    ida_question asked = {
         .principal = &principal,
         .person = person,
         .server_rate_key = *config_rate(r->server, LIMIT_KEY),
         .server_rate_company = *config_rate(r->server, LIMIT_COMPANY),
         .address = r->useragent_ip,
-        .if_match = apr_table_get(r->headers_in, "If-Match"),
+        .seen = apr_table_get(r->headers_in, "If-Match"),
     };
+    ida_call call = {.c = state->c, .asked = &asked};
     ida_rest_request request = {
+        .asked = &asked,
+        .route = request_route(r),
         .method = r->method,
         .query = r->args,
         .content_type = apr_table_get(r->headers_in, "Content-Type"),
@@ -174,17 +175,17 @@ static int answer_request(request_rec *r, request_state *state)
     };
     ida_rest_answer answer;
     int status = OK;
-    const char *company = ida_console_open(&call, route, &request);
-    if (company && load_company(r, &call, company, &principal)) {
+    const char *company = ida_console_open(state->c, &request);
+    if (company && load_company(r, &call, company, &asked, &principal)) {
         refuse(&call, &answer);
     } else {
         person->roles = company ? ida_person_roles(person, company) : 0;
-        if (!ida_console_admit(&call, route, &request, &answer)) {
+        if (!ida_console_admit(&call, &request, &answer)) {
             status = run(r, &call, rules, &request, &answer);
         }
     }
     if (record(r, &call, &answer) != IDA_OK) {
-        ida_answer_error(state->c, IDA_FACE_CONSOLE, &answer);
+        ida_answer_error(state->c, &ida_console_face, &answer);
         status = OK;
     }
     return status != OK      ? status

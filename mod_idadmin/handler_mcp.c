@@ -55,8 +55,7 @@ int mcp_handler(request_rec *r)
                       r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    ida_call call = {
-        .c = state->c,
+    ida_question asked = {
         .principal = state->principal,
         .tenant = state->caller->tenant,
         .synced = state->caller->synced,
@@ -64,7 +63,9 @@ int mcp_handler(request_rec *r)
         .gone = request_gone,
         .gone_baton = r,
     };
+    ida_call call = {.c = state->c, .asked = &asked};
     ida_mcp_request request = {
+        .asked = &asked,
         .accept = apr_table_get(r->headers_in, "Accept"),
         .content_type = apr_table_get(r->headers_in, "Content-Type"),
         .version = apr_table_get(r->headers_in, "MCP-Protocol-Version"),

@@ -10,7 +10,7 @@ APLOG_USE_MODULE(idadmin);
 static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
 {
     ida_operation_refusal(call, kind);
-    ida_answer_error(call->c, IDA_FACE_REST, answer);
+    ida_answer_error(call->c, &ida_rest_face, answer);
     return kind;
 }
 
@@ -30,8 +30,8 @@ static void hand_write(request_rec *r, ida_call *call, ida_rest_request *request
 {
     const char *texts[ASKED_COUNT] = {
         [ASKED_FACE] = "rest",
-        [ASKED_COMPANY] = call->principal->company,
-        [ASKED_USER] = call->principal->username,
+        [ASKED_COMPANY] = call->asked->principal->company,
+        [ASKED_USER] = call->asked->principal->username,
         [ASKED_KEY] = request_state_of(r)->key,
     };
     ida_kind kind = writer_ask(r, call, texts, request, answer);
@@ -46,14 +46,15 @@ static void hand_write(request_rec *r, ida_call *call, ida_rest_request *request
 static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
 {
     request_body body = {0};
-    if (call->operation->body || (call->operation->scope == IDA_SCOPE_WRITE && request->has_body)) {
+    if (call->asked->operation->body ||
+        (call->asked->operation->scope == IDA_SCOPE_WRITE && request->has_body)) {
         int ours, status = body_of(r, call->c, &body, request, &ours);
         if (status != OK) {
             refuse(call, call->c->kind, answer);
             return ours ? OK : status;
         }
     }
-    if (call->operation->scope == IDA_SCOPE_WRITE) {
+    if (call->asked->operation->scope == IDA_SCOPE_WRITE) {
         hand_write(r, call, request, answer);
     } else {
         run_read(call, request, answer);
@@ -75,15 +76,16 @@ int rest_handler(request_rec *r)
                       r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    const ida_route *route = request_route(r);
-    ida_call call = {
-        .c = state->c,
+    ida_question asked = {
         .principal = state->principal,
         .tenant = state->caller->tenant,
         .synced = state->caller->synced,
         .address = r->useragent_ip,
     };
+    ida_call call = {.c = state->c, .asked = &asked};
     ida_rest_request request = {
+        .asked = &asked,
+        .route = request_route(r),
         .method = r->method,
         .query = r->args,
         .content_type = apr_table_get(r->headers_in, "Content-Type"),
@@ -92,11 +94,11 @@ int rest_handler(request_rec *r)
     };
     ida_rest_answer answer;
     int status = OK;
-    if (!ida_rest_admit(&call, route, &request, &answer)) {
+    if (!ida_rest_admit(&call, &request, &answer)) {
         status = run(r, &call, &request, &answer);
     }
     if (spool_call(r, &call) != IDA_OK) {
-        ida_answer_error(state->c, IDA_FACE_REST, &answer);
+        ida_answer_error(state->c, &ida_rest_face, &answer);
         status = OK;
     }
     return status == OK ? respond(r, &answer) : status;

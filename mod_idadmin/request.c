@@ -151,7 +151,7 @@ const ida_route *request_route(request_rec *r)
         state->route.allow = state->face == FACE_MCP ? "POST" : "GET, HEAD, OPTIONS";
     }
     if (!state->routed && (state->face == FACE_REST || state->face == FACE_CONSOLE)) {
-        ida_face as = state->face == FACE_REST ? IDA_FACE_REST : IDA_FACE_CONSOLE;
+        const ida_face *as = state->face == FACE_REST ? &ida_rest_face : &ida_console_face;
         ida_route_find(r->pool, as, r->method, r->uri, &state->route);
     }
     state->routed = 1;

@@ -92,7 +92,7 @@ static const char *error_body(request_rec *r, const request_state *state)
     const char *text = ours ? ida_public_message(c) : respond_foreign_text(r);
     if (state->face == FACE_CONSOLE && ours) {
         ida_rest_answer answer;
-        ida_answer_error(state->c, IDA_FACE_CONSOLE, &answer);
+        ida_answer_error(state->c, &ida_console_face, &answer);
         return answer.body;
     }
     if (state->face != FACE_MCP) {
@@ -109,7 +109,7 @@ static void error_headers(request_rec *r, const request_state *state, size_t len
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (r->status == HTTP_METHOD_NOT_ALLOWED && state->routed) {
         const char *allow = state->route.allow;
-        ida_face as = state->face == FACE_CONSOLE ? IDA_FACE_CONSOLE : IDA_FACE_REST;
+        const ida_face *as = state->face == FACE_CONSOLE ? &ida_console_face : &ida_rest_face;
         apr_table_setn(r->headers_out, "Allow",
                        allow ? allow : ida_route_allow(r->pool, as, state->route.path));
     }

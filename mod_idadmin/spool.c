@@ -34,8 +34,9 @@ ida_kind spool_call(request_rec *r, const ida_call *call)
     int refused_by_httpd =
         state->audited; /* one of its filters has answered while the body was read */
     state->audited = 1;
-    if (call->operation || state->face == FACE_MCP) {
-        apr_table_setn(r->notes, "idadmin-op", call->operation ? call->operation->name : "mcp");
+    if (call->asked->operation || state->face == FACE_MCP) {
+        apr_table_setn(r->notes, "idadmin-op",
+                       call->asked->operation ? call->asked->operation->name : "mcp");
     }
     if (call->task_id) {
         apr_table_setn(r->notes, "idadmin-task", call->task_id);
@@ -71,14 +72,14 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
         c = ida_ctx_make(c->env, c->pool);
         ida_fail(c, kind, "%s", text);
     }
-    ida_call call = {
-        .c = c,
+    const ida_question asked = {
+        .face = state->face == FACE_MCP ? &ida_mcp_face : &ida_rest_face,
         .operation = request_route(r)->operation,
-        .face = state->face == FACE_MCP ? IDA_FACE_MCP : IDA_FACE_REST,
         .principal = state->principal,
         .tenant = state->caller->tenant,
         .address = r->useragent_ip,
         .endpoint = spool_endpoint(r),
     };
+    ida_call call = {.c = c, .asked = &asked};
     return spool_write(state->c, ida_operation_refusal(&call, kind));
 }

@@ -18,6 +18,7 @@
 /* What a write is made of, beside the call. */
 typedef struct writing {
     served *s;
+    ida_question asked;
     ida_call call;
     ida_route route;
     ida_rest_request request;
@@ -50,14 +51,14 @@ static ida_kind unless_left(store *s, ida_ctx *c, void *baton)
  * with. */
 static ida_kind transaction(ida_call *call, store_work work, void *baton)
 {
-    const served *for_whom = call->gone_baton;
+    const served *for_whom = call->asked->gone_baton;
     awaited a = {.s = for_whom, .work = work, .baton = baton};
     store *s;
     ida_pool_give_back(call);
     if (for_whom->w->commits) {
         return store_commit_queue_run(for_whom->w->commits, call->c, unless_left, &a);
     }
-    ida_kind kind = ida_pool_acquire((void *)call->principal->company, call->c, &s);
+    ida_kind kind = ida_pool_acquire((void *)call->asked->principal->company, call->c, &s);
     if (!kind) {
         kind = store_transaction(s, call->c, unless_left, &a);
         ida_pool_release(NULL, s);
@@ -112,9 +113,9 @@ static ida_kind know_caller(writing *g)
         return refused(c, fault);
     }
     if (!kind) {
-        g->call.principal = &g->caller->principal;
-        g->call.tenant = g->caller->tenant;
-        g->call.synced = g->caller->synced;
+        g->asked.principal = &g->caller->principal;
+        g->asked.tenant = g->caller->tenant;
+        g->asked.synced = g->caller->synced;
     }
     return unless_followed(c, kind);
 }
@@ -152,12 +153,12 @@ static ida_kind know_person(writing *g)
     g->principal = (ida_principal){.company = "", .username = s->text[ASKED_USER], .label = ""};
     g->person = (ida_person){.user = s->text[ASKED_USER], .upn = s->text[ASKED_UPN]};
     know_roles(g);
-    call->principal = &g->principal;
-    call->person = &g->person;
-    call->server_rate_key = settings->rate_key;
-    call->server_rate_company = settings->rate_company;
-    call->if_match = s->text[ASKED_IF_MATCH];
-    const char *company = ida_console_open(call, &g->route, &g->request);
+    g->asked.principal = &g->principal;
+    g->asked.person = &g->person;
+    g->asked.server_rate_key = settings->rate_key;
+    g->asked.server_rate_company = settings->rate_company;
+    g->asked.seen = s->text[ASKED_IF_MATCH];
+    const char *company = ida_console_open(call->c, &g->request);
     ida_kind kind = company ? ida_pool_serve(call) : IDA_OK;
     ida_tenant *tenant = NULL;
     if (!kind && company) {
@@ -170,7 +171,7 @@ static ida_kind know_person(writing *g)
         return IDA_OK;
     }
     if (!kind && tenant) {
-        call->tenant = tenant;
+        g->asked.tenant = tenant;
         g->principal.company = tenant->id;
         g->person.roles = ida_person_roles(&g->person, company);
     }
@@ -183,15 +184,15 @@ static void run_rest(writing *g)
 {
     ida_call *call = &g->call;
     if (know_caller(g)) {
-        ida_answer_error(call->c, IDA_FACE_REST, &g->answer);
+        ida_answer_error(call->c, &ida_rest_face, &g->answer);
         return;
     }
-    if (ida_rest_admit(call, &g->route, &g->request, &g->answer)) {
+    if (ida_rest_admit(call, &g->request, &g->answer)) {
         return;
     }
     if (ida_pool_serve(call)) {
         ida_operation_refusal(call, call->c->kind);
-        ida_answer_error(call->c, IDA_FACE_REST, &g->answer);
+        ida_answer_error(call->c, &ida_rest_face, &g->answer);
         return;
     }
     ida_rest_run(call, &g->request, &g->answer);
@@ -202,10 +203,10 @@ static void run_console(writing *g)
 {
     ida_call *call = &g->call;
     if (know_person(g)) {
-        ida_answer_error(call->c, IDA_FACE_CONSOLE, &g->answer);
+        ida_answer_error(call->c, &ida_console_face, &g->answer);
         return;
     }
-    if (ida_console_admit(call, &g->route, &g->request, &g->answer)) {
+    if (ida_console_admit(call, &g->request, &g->answer)) {
         return;
     }
     if (ida_pool_serve(call)) {
@@ -231,7 +232,7 @@ static int record(writing *g)
     if (call->audit_written) {
         return 1;
     }
-    if (!call->audit || !call->tenant) {
+    if (!call->audit || !call->asked->tenant) {
         return 0;
     }
     ida_ctx *answered = call->c;
@@ -267,11 +268,8 @@ void serve(served *s)
                *uri = s->text[ASKED_URI] ? s->text[ASKED_URI] : "";
     writing g = {
         .s = s,
-        .call = {.c = ida_ctx_make(&s->w->env, s->pool),
-                 .address = s->text[ASKED_ADDRESS],
-                 .transaction = transaction,
-                 .gone = is_left,
-                 .gone_baton = s},
+        .asked = {.address = s->text[ASKED_ADDRESS], .gone = is_left, .gone_baton = s},
+        .call = {.c = ida_ctx_make(&s->w->env, s->pool), .transaction = transaction},
         .request = {.method = method,
                     .query = s->text[ASKED_QUERY],
                     .content_type = s->text[ASKED_CONTENT_TYPE],
@@ -280,7 +278,9 @@ void serve(served *s)
                     .body = s->body,
                     .body_len = s->body_len},
     };
-    ida_route_find(s->pool, console ? IDA_FACE_CONSOLE : IDA_FACE_REST, method, uri, &g.route);
+    g.call.asked = g.request.asked = &g.asked;
+    g.request.route = &g.route;
+    ida_route_find(s->pool, console ? &ida_console_face : &ida_rest_face, method, uri, &g.route);
     if (console) {
         run_console(&g);
     } else {

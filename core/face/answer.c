@@ -36,12 +36,11 @@ const char *ida_answer_error_text(apr_pool_t *pool, ida_kind kind, const char *m
     return error_text(pool, kind, message, NULL);
 }
 
-void ida_answer_error(ida_ctx *c, ida_face face, ida_rest_answer *answer)
+void ida_answer_error(ida_ctx *c, const ida_face *face, ida_rest_answer *answer)
 {
     memset(answer, 0, sizeof *answer);
     answer->status = ida_kind_status(c->kind);
-    answer->body = error_text(c->pool, c->kind, ida_public_message(c),
-                              face == IDA_FACE_CONSOLE ? c : NULL);
+    answer->body = error_text(c->pool, c->kind, ida_public_message(c), face->explains ? c : NULL);
     answer->len = strlen(answer->body);
     answer->retry_after = c->retry_after                       ? c->retry_after
                           : c->kind == IDA_SERVICE_UNAVAILABLE ? 1
@@ -60,9 +59,9 @@ void ida_answer_header(apr_pool_t *pool, ida_rest_answer *answer, const char *na
 
 void ida_answer_refusal(ida_call *call, ida_rest_answer *answer)
 {
-    ida_answer_error(call->c, call->face, answer);
+    ida_answer_error(call->c, call->asked->face, answer);
     if (call->c->kind == IDA_INTERNAL_ERROR) {
-        ida_log(call->c->env, IDA_LOG_ERROR, "IDA0011", "%s failed: %s", call->endpoint,
+        ida_log(call->c->env, IDA_LOG_ERROR, "IDA0011", "%s failed: %s", call->asked->endpoint,
                 call->c->message ? call->c->message : "no reason given");
     }
 }

@@ -35,6 +35,6 @@ const char *ida_answer_error_text(apr_pool_t *pool, ida_kind kind, const char *m
 
 /* From c->kind, message, retry_after. On the console with the members that its pages make sentences
  * of: reason, fields, details. */
-void ida_answer_error(ida_ctx *c, ida_face face, ida_rest_answer *answer);
+void ida_answer_error(ida_ctx *c, const ida_face *face, ida_rest_answer *answer);
 
 #endif

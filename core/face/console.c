@@ -12,24 +12,33 @@
 #include "core/operation/etag.h"
 #include "core/tenant/credentials.h"
 
-const char *ida_console_open(ida_call *call, const ida_route *route,
-                             const ida_rest_request *request)
+const ida_face ida_console_face = {
+    .bit = IDA_ON_CONSOLE,
+    .via = "console",
+    .category = "portal",
+    .unknown = "request",
+    .texts = 1,
+    .cleans = 1,
+    .root = "/api",
+    .key_path = "/console",
+    .explains = 1,
+};
+
+const char *ida_console_open(ida_ctx *c, const ida_rest_request *request)
 {
-    ida_ctx *c = call->c;
-    call->face = IDA_FACE_CONSOLE;
-    call->operation = route->operation;
-    call->base = route->base;
-    call->method = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
-    call->path = apr_pstrcat(c->pool, "/console", route->path, NULL);
-    const char *name = *route->path ? route->path + strlen(ida_route_root(IDA_FACE_CONSOLE)) : "";
-    call->endpoint = apr_pstrcat(c->pool, "console ",
-                                 ida_clean(c->pool, request->method, strlen(request->method), 32),
-                                 " ", ida_clean(c->pool, name, strlen(name), 128), NULL);
-    call->arguments = ida_request_query(c, request->query);
-    const char *company = apr_pstrdup(c->pool, ida_json_string(call->arguments, "companyId"));
-    json_object_del(call->arguments, "companyId");
-    return company && ida_name_valid(company) && ida_person_roles(call->person, company) ? company
-                                                                                         : NULL;
+    ida_question *asked = request->asked;
+    const char *path = request->route->path,
+               *name = *path ? path + strlen(ida_console_face.root) : "";
+    asked->face = &ida_console_face;
+    asked->operation = request->route->operation;
+    asked->endpoint = apr_pstrcat(c->pool, "console ",
+                                  ida_clean(c->pool, request->method, strlen(request->method), 32),
+                                  " ", ida_clean(c->pool, name, strlen(name), 128), NULL);
+    asked->arguments = ida_request_query(c, request->query);
+    const char *company = apr_pstrdup(c->pool, ida_json_string(asked->arguments, "companyId"));
+    json_object_del(asked->arguments, "companyId");
+    return company && ida_name_valid(company) && ida_person_roles(asked->person, company) ? company
+                                                                                          : NULL;
 }
 
 static ida_kind no_such_path(ida_call *call, const ida_route *route)
@@ -44,8 +53,8 @@ static ida_kind no_role(ida_call *call)
     ida_fail(call->c, IDA_FORBIDDEN,
              "You are signed in as %s, but nobody has given you a role here. Ask whoever runs the "
              "server for a line IdAdminConsoleRole.",
-             call->person->user);
-    return ida_because(call->c, "noRole", json_pack("{s:s}", "user", call->person->user));
+             call->asked->person->user);
+    return ida_because(call->c, "noRole", json_pack("{s:s}", "user", call->asked->person->user));
 }
 
 /* The same words whether the company is not there or is nobody's business of this person's. */
@@ -58,35 +67,34 @@ static ida_kind company_unknown(ida_call *call)
 }
 
 /* A form of another site can send what it likes but this type. */
-static ida_kind wrong_type(const ida_call *call, const ida_rest_request *request)
+static ida_kind wrong_type(ida_ctx *c, const ida_rest_request *request)
 {
-    int writes = strcmp(call->method, "POST") == 0 || strcmp(call->method, "PATCH") == 0;
+    int writes = strcmp(request->method, "POST") == 0 || strcmp(request->method, "PATCH") == 0;
     return writes && !ida_json_type(request->content_type)
-               ? ida_fail(call->c, IDA_UNSUPPORTED_MEDIA_TYPE, "%s",
+               ? ida_fail(c, IDA_UNSUPPORTED_MEDIA_TYPE, "%s",
                           ida_kind_text(IDA_UNSUPPORTED_MEDIA_TYPE))
                : IDA_OK;
 }
 
-static ida_kind admit(ida_call *call, const ida_route *route, const ida_rest_request *request)
+static ida_kind admit(ida_call *call, const ida_rest_request *request)
 {
-    if (!call->operation) {
-        return no_such_path(call, route);
+    if (!call->asked->operation) {
+        return no_such_path(call, request->route);
     }
-    if (!call->person->grant_count) {
+    if (!call->asked->person->grant_count) {
         return no_role(call);
     }
-    if (!call->tenant && !call->operation->no_company) {
+    if (!call->asked->tenant && !call->asked->operation->no_company) {
         return company_unknown(call);
     }
     ida_kind kind = ida_operation_admit(call);
-    return kind ? kind : wrong_type(call, request);
+    return kind ? kind : wrong_type(call->c, request);
 }
 
-ida_kind ida_console_admit(ida_call *call, const ida_route *route, const ida_rest_request *request,
-                           ida_rest_answer *answer)
+ida_kind ida_console_admit(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer)
 {
     memset(answer, 0, sizeof *answer);
-    ida_kind kind = admit(call, route, request);
+    ida_kind kind = admit(call, request);
     if (kind) {
         ida_operation_refusal(call, kind);
         ida_answer_refusal(call, answer);
@@ -99,7 +107,7 @@ void ida_console_run(ida_call *call, const ida_rest_request *request, const char
 {
     ida_ctx *c = call->c;
     memset(answer, 0, sizeof *answer);
-    ida_kind kind = ida_request_read(call, request);
+    ida_kind kind = ida_request_read(c, request);
     if (kind) {
         ida_operation_refusal(call, kind);
     } else {
@@ -114,8 +122,8 @@ void ida_console_run(ida_call *call, const ida_rest_request *request, const char
         return;
     }
     ida_answer_result(call, answer);
-    if (call->operation->scope == IDA_SCOPE_READ) {
-        const char *tag = ida_etag(c->pool, call->result, call->operation->one_state);
+    if (call->asked->operation->scope == IDA_SCOPE_READ) {
+        const char *tag = ida_etag(c->pool, call->result, call->asked->operation->one_state);
         ida_answer_header(c->pool, answer, "ETag", tag);
         if (ida_etag_named(if_none_match, tag)) {
             answer->status = 304;

@@ -12,15 +12,16 @@
 /* On every write: a page of another site cannot send it. */
 #define IDA_CONSOLE_HEADER "X-IdAdmin-Console"
 
-/* Fills call->operation, endpoint and arguments, which `companyId` is taken out of. The company
- * asked for when there can be one of that name in which the person has a role: then the glue sets
- * call->tenant and call->principal to it; NULL: there is nothing to look up. */
-const char *ida_console_open(ida_call *call, const ida_route *route,
-                             const ida_rest_request *request);
+extern const ida_face ida_console_face;
+
+/* Fills the question's operation, endpoint and arguments, which `companyId` is taken out of. The
+ * company asked for when there can be one of that name in which the person has a role: then the
+ * glue sets tenant and principal to it; NULL: there is nothing to look up. */
+const char *ida_console_open(ida_ctx *c, const ida_rest_request *request);
 
 /* 404, 403, 400, 415. On refusal `answer` is the error, and call->audit its record where a company
  * is known. */
-ida_kind ida_console_admit(ida_call *call, const ida_route *route, const ida_rest_request *request,
+ida_kind ida_console_admit(ida_call *call, const ida_rest_request *request,
                            ida_rest_answer *answer);
 
 /* After ida_console_admit. `if_none_match`: the header, NULL when none; a GET whose answer it names

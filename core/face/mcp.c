@@ -111,7 +111,7 @@ static void answer_error(ida_call *call, const ida_mcp_message *m, ida_rest_answ
         return;
     }
     if (call->c->kind == IDA_INTERNAL_ERROR) {
-        ida_log(call->c->env, IDA_LOG_ERROR, "IDA0012", "%s failed: %s", call->endpoint,
+        ida_log(call->c->env, IDA_LOG_ERROR, "IDA0012", "%s failed: %s", call->asked->endpoint,
                 call->c->message ? call->c->message : "no reason given");
     }
     answer_tool(call, m, tool_error(call->c), ",\"isError\":true", answer);
@@ -137,12 +137,12 @@ static int call_tool(ida_call *call, ida_mcp_message *m, ida_rest_answer *answer
     }
     const char *shown = ida_clean(call->c->pool, name, strlen(name), 64);
     const ida_operation *operation = ida_mcp_tool(name);
-    call->endpoint = apr_pstrcat(call->c->pool, call->endpoint, " ", shown, NULL);
+    m->asked->endpoint = apr_pstrcat(call->c->pool, m->asked->endpoint, " ", shown, NULL);
     if (!operation) {
         return ida_mcp_fault(call, m, answer, IDA_RPC_PARAMS, "Unknown tool: %s", shown);
     }
-    call->operation = operation;
-    call->arguments = arguments ? arguments : ida_json_keep(call->c->pool, json_object());
+    m->asked->operation = operation;
+    m->asked->arguments = arguments ? arguments : ida_json_keep(call->c->pool, json_object());
     if (ida_operation_admit(call)) {
         ida_mcp_failed(call, m, answer);
         return 0;
@@ -180,6 +180,7 @@ int ida_mcp_read(ida_call *call, const ida_mcp *fixed, const ida_mcp_request *re
 {
     memset(m, 0, sizeof *m);
     m->fixed = fixed;
+    m->asked = request->asked;
     if (!ida_mcp_parse(call, request, m, answer)) {
         return 0;
     }

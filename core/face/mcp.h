@@ -17,7 +17,10 @@
 typedef struct ida_mcp ida_mcp;
 const ida_mcp *ida_mcp_make(apr_pool_t *pool);
 
+extern const ida_face ida_mcp_face;
+
 typedef struct ida_mcp_request {
+    ida_question *asked; /* made of it; who asks is the server glue's to fill in */
     const char *accept,
         *content_type; /* headers, several lines joined by comma; NULL when absent */
     const char *version, *method,
@@ -28,6 +31,7 @@ typedef struct ida_mcp_request {
 
 /* One message on its way to an answer. Borrowed from the call's pool. */
 typedef struct ida_mcp_message {
+    ida_question *asked;
     const ida_mcp *fixed;
     const json_t *id;     /* NULL: a notification, or not readable */
     const json_t *params; /* NULL when there are none */
@@ -36,7 +40,7 @@ typedef struct ida_mcp_message {
 } ida_mcp_message;
 
 /* Checks Accept and Content-Type. On refusal `answer` is the error and call->audit its record. Sets
- * call->face, endpoint. */
+ * face and endpoint of the question. */
 ida_kind ida_mcp_admit(ida_call *call, const ida_mcp_request *request, ida_rest_answer *answer);
 
 /* Reads the message. 0: `answer` is complete and call->audit its record. 1: a tool is to be run,

@@ -173,7 +173,7 @@ static ida_kind cut(ida_call *call, size_t max)
 
 static ida_kind still_there(ida_call *call)
 {
-    if (!call->gone || !call->gone(call->gone_baton)) {
+    if (!call->asked->gone || !call->asked->gone(call->asked->gone_baton)) {
         return IDA_OK;
     }
     call->c->message_is_public = 1;

@@ -14,6 +14,15 @@
 #define META_CLIENT "io.modelcontextprotocol/clientInfo"
 #define SHOWN_MAX 64 /* bytes of what a caller sent that a message repeats */
 
+const ida_face ida_mcp_face = {
+    .bit = IDA_ON_MCP,
+    .via = "mcp",
+    .category = "api",
+    .unknown = "mcp",
+    .failed = "toolError",
+    .tools = 1,
+};
+
 /* --- errors --- */
 
 static const struct {
@@ -57,8 +66,7 @@ static int answer_fault(ida_call *call, const ida_mcp_message *message, ida_rest
     answer->status = message->modern ? faults[fault].modern : faults[fault].legacy;
     answer->body = error_text(call->c->pool, message->id, faults[fault].code, text, data);
     answer->len = strlen(answer->body);
-    call->operation =
-        NULL; /* nothing of the table was reached: the record bears the fault's own code */
+    message->asked->operation = NULL; /* none was reached: the record has the fault's own code */
     ida_operation_refusal(call, ida_fail(call->c, faults[fault].kind, "%s", text));
     return 0;
 }
@@ -153,9 +161,9 @@ ida_kind ida_mcp_admit(ida_call *call, const ida_mcp_request *request, ida_rest_
 {
     apr_pool_t *pool = call->c->pool;
     ida_kind kind = IDA_OK;
-    call->face = IDA_FACE_MCP;
-    call->operation = NULL;
-    call->endpoint = "mcp";
+    request->asked->face = &ida_mcp_face;
+    request->asked->operation = NULL;
+    request->asked->endpoint = "mcp";
     if (!lists(pool, request->accept, "application/json") ||
         !lists(pool, request->accept, "text/event-stream")) {
         kind = ida_fail(call->c, IDA_NOT_ACCEPTABLE, "%s", ida_kind_text(IDA_NOT_ACCEPTABLE));
@@ -225,7 +233,7 @@ static int read_shape(ida_call *call, const ida_mcp_request *request, ida_mcp_me
     }
     m->method = method;
     m->params = params;
-    call->endpoint = apr_pstrcat(call->c->pool, "mcp ", shown(call, method), NULL);
+    m->asked->endpoint = apr_pstrcat(call->c->pool, "mcp ", shown(call, method), NULL);
     return 1;
 }
 

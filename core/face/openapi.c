@@ -213,7 +213,7 @@ static void add_door(json_t *paths, const ida_operation *op, const char *method,
                      const char *suffix)
 {
     char path[100];
-    apr_snprintf(path, sizeof path, "%s%s", ida_route_root(IDA_FACE_REST), name);
+    apr_snprintf(path, sizeof path, "%s%s", ida_rest_face.root, name);
     json_t *item = json_object_get(paths, path);
     if (!item) {
         item = json_object();

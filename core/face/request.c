@@ -43,15 +43,15 @@ json_t *ida_request_query(ida_ctx *c, const char *query)
 
 /* A dry run keeps nothing under a key, but a key that stands for a request is not to be sent with
  * another one, dry or not. */
-static void read_idempotency(ida_call *call, const ida_rest_request *request)
+static void read_idempotency(ida_ctx *c, const ida_rest_request *request)
 {
-    ida_ctx *c = call->c;
+    ida_question *asked = request->asked;
     const char *key = request->idempotency_key;
     size_t len = key ? strlen(key) : 0;
-    if (!key || call->operation->scope != IDA_SCOPE_WRITE) {
+    if (!key || asked->operation->scope != IDA_SCOPE_WRITE) {
         return;
     }
-    if (call->operation->secret) {
+    if (asked->operation->secret) {
         ida_fault_add(c, "Idempotency-Key",
                       "is not taken here: the answer is kept nowhere, because it holds a secret");
         return;
@@ -66,7 +66,6 @@ static void read_idempotency(ida_call *call, const ida_rest_request *request)
                       IDA_IDEMPOTENCY_KEY_MAX);
         return;
     }
-    call->idempotency_key = key;
     const char *query = request->query ? request->query : "";
     size_t query_len = strlen(query);
     char *whole = apr_palloc(c->pool, query_len + 1 + request->body_len);
@@ -75,7 +74,15 @@ static void read_idempotency(ida_call *call, const ida_rest_request *request)
     if (request->body_len) {
         memcpy(whole + query_len + 1, request->body, request->body_len);
     }
-    call->request_hash = ida_sha256_hex(c->pool, whole, query_len + 1 + request->body_len);
+    store_idempotency *once = apr_pcalloc(c->pool, sizeof *once);
+    *once = (store_idempotency){
+        .tenant = asked->principal->company,
+        .username = asked->principal->username,
+        .method = request->method,
+        .path = apr_pstrcat(c->pool, asked->face->key_path, request->route->path, NULL),
+        .key = key,
+        .hash = ida_sha256_hex(c->pool, whole, query_len + 1 + request->body_len)};
+    asked->once = once;
 }
 
 /* Ignored it would be the real thing. */
@@ -92,28 +99,27 @@ static ida_kind refuse_dry_run(ida_ctx *c, json_t *body)
     return ida_faults_raise(c);
 }
 
-ida_kind ida_request_read(ida_call *call, const ida_rest_request *request)
+ida_kind ida_request_read(ida_ctx *c, const ida_rest_request *request)
 {
-    ida_ctx *c = call->c;
     json_t *body = NULL;
-    read_idempotency(call, request);
+    read_idempotency(c, request);
     ida_kind kind = ida_faults_raise(c);
     if (kind) {
         return kind;
     }
-    if (!call->operation->body) {
+    if (!request->asked->operation->body) {
         /* What else stands in a body that the operation does not take is nobody's business. */
         int readable = request->body_len &&
                        ida_json_object(ida_ctx_make(c->env, c->pool), request->body,
                                        request->body_len, &body) == IDA_OK;
         return readable ? refuse_dry_run(c, body) : IDA_OK;
     }
-    call->empty_body = request->body_len == 0;
-    if (call->empty_body) {
+    if (!request->body_len) {
+        request->asked->body_lost = strcmp(request->method, "DELETE") == 0;
         body = ida_json_keep(c->pool, json_object());
     } else {
         kind = ida_json_object(c, request->body, request->body_len, &body);
     }
-    call->body = body;
+    request->asked->body = body;
     return kind ? kind : refuse_dry_run(c, body);
 }

@@ -2,12 +2,14 @@
 #ifndef CORE_FACE_REQUEST_H
 #define CORE_FACE_REQUEST_H
 
-#include "core/operation/operation.h"
+#include "core/face/route.h"
 
 #define IDA_REST_BODY_MAX 6291456   /* bytes: 6 MB */
 #define IDA_IDEMPOTENCY_KEY_MAX 255 /* printable ASCII characters */
 
 typedef struct ida_rest_request {
+    ida_question *asked; /* made of it; who asks is the server glue's to fill in */
+    const ida_route *route;
     const char *method;          /* as sent */
     const char *query;           /* raw query string without '?', NULL when none */
     const char *content_type;    /* NULL when none */
@@ -21,8 +23,8 @@ typedef struct ida_rest_request {
  * faults by name. */
 json_t *ida_request_query(ida_ctx *c, const char *query);
 
-/* Fills call->body and the idempotency key; call->arguments are there (ida_request_query), their
- * faults noted and not raised. IDA_BAD_REQUEST. */
-ida_kind ida_request_read(ida_call *call, const ida_rest_request *request);
+/* Fills body and Idempotency-Key of the question; its arguments are there (ida_request_query),
+ * their faults noted and not raised. IDA_BAD_REQUEST. */
+ida_kind ida_request_read(ida_ctx *c, const ida_rest_request *request);
 
 #endif

@@ -29,15 +29,26 @@ static const char *escape_path(apr_pool_t *pool, const char *path)
     return out;
 }
 
-static ida_kind admit(ida_call *call, const ida_route *route, const ida_rest_request *request)
+const ida_face ida_rest_face = {
+    .bit = IDA_ON_REST,
+    .via = "rest",
+    .category = "api",
+    .unknown = "request",
+    .texts = 1,
+    .root = "/v1/api",
+    .key_path = "",
+    .options = 1,
+};
+
+static ida_kind admit(ida_call *call, const ida_rest_request *request)
 {
-    if (!call->operation) {
-        const char *path = *route->path ? route->path : "this path";
+    if (!call->asked->operation) {
+        const char *path = *request->route->path ? request->route->path : "this path";
         return ida_fail(call->c, IDA_NOT_FOUND, "There is no resource %s in this API.",
                         ida_clean(call->c->pool, path, strlen(path), 128));
     }
     ida_kind kind = ida_operation_admit(call);
-    if (!kind && call->operation->body && request->has_body &&
+    if (!kind && call->asked->operation->body && request->has_body &&
         !ida_json_type(request->content_type)) {
         kind = ida_fail(call->c, IDA_UNSUPPORTED_MEDIA_TYPE, "%s",
                         ida_kind_text(IDA_UNSUPPORTED_MEDIA_TYPE));
@@ -45,19 +56,16 @@ static ida_kind admit(ida_call *call, const ida_route *route, const ida_rest_req
     return kind;
 }
 
-ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_request *request,
-                        ida_rest_answer *answer)
+ida_kind ida_rest_admit(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer)
 {
+    apr_pool_t *pool = call->c->pool;
+    const char *method = request->method, *path = request->route->path;
     memset(answer, 0, sizeof *answer);
-    call->face = IDA_FACE_REST;
-    call->operation = route->operation;
-    call->base = route->base;
-    call->method = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
-    call->path = route->path;
-    call->endpoint = apr_pstrcat(
-        call->c->pool, ida_clean(call->c->pool, request->method, strlen(request->method), 32), " ",
-        ida_clean(call->c->pool, route->path, strlen(route->path), 128), NULL);
-    ida_kind kind = admit(call, route, request);
+    request->asked->face = &ida_rest_face;
+    request->asked->operation = request->route->operation;
+    request->asked->endpoint = apr_pstrcat(pool, ida_clean(pool, method, strlen(method), 32), " ",
+                                           ida_clean(pool, path, strlen(path), 128), NULL);
+    ida_kind kind = admit(call, request);
     if (kind) {
         ida_operation_refusal(call, kind);
         ida_answer_refusal(call, answer);
@@ -69,8 +77,8 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
 {
     ida_ctx *c = call->c;
     memset(answer, 0, sizeof *answer);
-    call->arguments = ida_request_query(c, request->query);
-    ida_kind kind = ida_request_read(call, request);
+    request->asked->arguments = ida_request_query(c, request->query);
+    ida_kind kind = ida_request_read(c, request);
     if (kind) {
         ida_operation_refusal(call, kind);
     } else {
@@ -83,7 +91,7 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
     ida_answer_result(call, answer);
     if (call->location) {
         ida_answer_header(c->pool, answer, "Location",
-                          apr_pstrcat(c->pool, escape_path(c->pool, call->base), call->location,
-                                      NULL));
+                          apr_pstrcat(c->pool, escape_path(c->pool, request->route->base),
+                                      call->location, NULL));
     }
 }

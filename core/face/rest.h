@@ -8,10 +8,11 @@
 #include "core/face/request.h"
 #include "core/face/route.h"
 
-/* Fills call->operation and endpoint from the route and checks path, module, scope, content type.
- * On refusal `answer` is the error and call->audit its record. */
-ida_kind ida_rest_admit(ida_call *call, const ida_route *route, const ida_rest_request *request,
-                        ida_rest_answer *answer);
+extern const ida_face ida_rest_face;
+
+/* Fills the question's operation and endpoint from the route and checks path, module, scope,
+ * content type. On refusal `answer` is the error and call->audit its record. */
+ida_kind ida_rest_admit(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer);
 
 /* After ida_rest_admit. Parses query and body, runs the operation, writes the answer. call->audit
  * is set in any case. */

@@ -5,13 +5,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-static const char *const roots[] = {[IDA_FACE_REST] = "/v1/api", [IDA_FACE_CONSOLE] = "/api"};
-
-const char *ida_route_root(ida_face face)
-{
-    return roots[face];
-}
-
 /* Splits at the first root: whatever stands before is {base_url}. A later one would let
  * /v1/api/x/v1/api/audit pass a Location that denies /v1/api/audit. A single trailing slash is not
  * part of the name. */
@@ -30,15 +23,16 @@ static void split_uri(apr_pool_t *pool, const char *root, const char *uri, ida_r
 }
 
 /* The name of what is asked for, behind the root: "/user"; "" for none. */
-static const char *name_in(ida_face face, const char *path)
+static const char *name_in(const ida_face *face, const char *path)
 {
-    return *path ? path + strlen(roots[face]) : "";
+    return *path ? path + strlen(face->root) : "";
 }
 
 /* Whether one of the operation's doors is this one. */
-static int opens(const ida_operation *op, ida_face face, const char *method, const char *name)
+static int opens(const ida_operation *op, const ida_face *face, const char *method,
+                 const char *name)
 {
-    if (!(op->faces & 1u << face)) {
+    if (!(op->faces & face->bit)) {
         return 0;
     }
     return (strcmp(op->path, name) == 0 && strcmp(op->method, method) == 0) ||
@@ -52,27 +46,27 @@ static void allow_add(apr_pool_t *pool, const char **allow, const char *method)
                          strcmp(method, "GET") == 0 ? ", HEAD" : "", NULL);
 }
 
-const char *ida_route_allow(apr_pool_t *pool, ida_face face, const char *path)
+const char *ida_route_allow(apr_pool_t *pool, const ida_face *face, const char *path)
 {
     const char *allow = "", *name = name_in(face, path);
     for (int i = 0; ida_operations[i]; i++) {
         const ida_operation *op = ida_operations[i];
-        if (op->faces & 1u << face && strcmp(op->path, name) == 0) {
+        if (op->faces & face->bit && strcmp(op->path, name) == 0) {
             allow_add(pool, &allow, op->method);
         }
-        if (op->faces & 1u << face && op->alias_path && strcmp(op->alias_path, name) == 0) {
+        if (op->faces & face->bit && op->alias_path && strcmp(op->alias_path, name) == 0) {
             allow_add(pool, &allow, op->alias_method);
         }
     }
-    return *allow ? apr_pstrcat(pool, allow, face == IDA_FACE_REST ? ", OPTIONS" : "", NULL) : NULL;
+    return *allow ? apr_pstrcat(pool, allow, face->options ? ", OPTIONS" : "", NULL) : NULL;
 }
 
-void ida_route_find(apr_pool_t *pool, ida_face face, const char *method, const char *uri,
+void ida_route_find(apr_pool_t *pool, const ida_face *face, const char *method, const char *uri,
                     ida_route *route)
 {
     const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
-    int found = 0, options = strcmp(method, "OPTIONS") == 0 && face == IDA_FACE_REST;
-    split_uri(pool, roots[face], uri, route);
+    int found = 0, options = strcmp(method, "OPTIONS") == 0 && face->options;
+    split_uri(pool, face->root, uri, route);
     const char *name = name_in(face, route->path);
     while (ida_operations[found] && !opens(ida_operations[found], face, wanted, name)) {
         found++;

@@ -21,16 +21,13 @@ typedef struct ida_route {
                           beside an operation */
 } ida_route;
 
-/* Where the doors of a face begin: "/v1/api", "/api". */
-const char *ida_route_root(ida_face face);
-
 /* `method` as sent ("HEAD" counts as GET), `uri` the decoded path of the request; what stands
  * before the root is {base_url}. */
-void ida_route_find(apr_pool_t *pool, ida_face face, const char *method, const char *uri,
+void ida_route_find(apr_pool_t *pool, const ida_face *face, const char *method, const char *uri,
                     ida_route *route);
 
 /* Methods of a path (from the root on), as an Allow header names them; NULL when nothing is there.
  */
-const char *ida_route_allow(apr_pool_t *pool, ida_face face, const char *path);
+const char *ida_route_allow(apr_pool_t *pool, const ida_face *face, const char *path);
 
 #endif

@@ -88,8 +88,9 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "iss", &position);
     kind = kind ? kind
-                : governance_access_of_user(s, c, call->principal->company, user, &rows, &count);
-    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+                : governance_access_of_user(s, c, call->asked->principal->company, user, &rows,
+                                            &count);
+    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     if (kind) {
         return kind;
     }
@@ -196,9 +197,9 @@ static ida_kind find_service(ida_call *call, store *s, const char *wanted,
     const char *key = ida_fold_search(call->c->pool, wanted);
     int64_t total;
     int count = 0;
-    ida_kind kind = call->tenant->access_governance
-                        ? governance_service_list(s, call->c, call->tenant->id, "", SERVICES_MAX,
-                                                  &rows, &count, &total)
+    ida_kind kind = call->asked->tenant->access_governance
+                        ? governance_service_list(s, call->c, call->asked->tenant->id, "",
+                                                  SERVICES_MAX, &rows, &count, &total)
                         : IDA_OK;
     *service = NULL;
     for (int i = 0; !kind && i < count && !*service; i++) {
@@ -215,7 +216,7 @@ static ida_kind find_resource(ida_call *call, store *s, ida_group **group, const
     const ida_access_service *found;
     const char *wanted = ida_json_string(call->arguments, "resource");
     *service = NULL;
-    ida_kind kind = cache_group_find(s, c, call->tenant->id, wanted, group);
+    ida_kind kind = cache_group_find(s, c, call->asked->tenant->id, wanted, group);
     if (kind != IDA_NOT_FOUND && kind != IDA_CONFLICT) {
         return kind;
     }
@@ -226,7 +227,7 @@ static ida_kind find_resource(ida_call *call, store *s, ida_group **group, const
         return kind ? kind : ida_op_find_group(call, s, "resource", group);
     }
     *service = found->name;
-    kind = cache_group_find(s, c, call->tenant->id, found->group, group);
+    kind = cache_group_find(s, c, call->asked->tenant->id, found->group, group);
     return kind == IDA_NOT_FOUND || kind == IDA_CONFLICT
                ? ida_fail(
                      c, IDA_NOT_FOUND,
@@ -256,19 +257,19 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     }
     call->target = group->name;
     const access_query query = {
-        .tenant = call->principal->company,
+        .tenant = call->asked->principal->company,
         .resource = group,
         .source = governance_access_source_parse(ida_json_string(call->arguments, "source")),
         .inherited = (int)ida_place_number(position, 1),
         .after = ida_place_number(position, 2),
         .limit = page->limit,
         .count_max = position ? 0 : IDA_COUNT_MOST,
-        .gone = call->gone,
-        .gone_baton = call->gone_baton,
+        .gone = call->asked->gone,
+        .gone_baton = call->asked->gone_baton,
     };
     kind = governance_access_to_resource(s, c, &query, &rows, &count, &page->more, &total);
     kind = kind ? kind : cache_group_others(s, c, query.tenant, group, &others);
-    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     if (kind) {
         return kind;
     }

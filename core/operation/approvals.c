@@ -56,11 +56,12 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     ida_kind kind = ida_page_from(call, NULL, "is", &position);
     kind = kind
                ? kind
-               : governance_request_open(s, c, call->principal->company,
+               : governance_request_open(s, c, call->asked->principal->company,
                                          ida_place_number(position, 0), ida_place_text(position, 1),
                                          page->limit + 1, &rows, &count);
-    kind = kind ? kind : governance_request_open_count(s, c, call->principal->company, &total);
-    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+    kind = kind ? kind
+                : governance_request_open_count(s, c, call->asked->principal->company, &total);
+    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
         kind = add_request(page, known, &rows[i]);
     }

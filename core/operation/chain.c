@@ -54,7 +54,7 @@ ida_kind ida_chain_json(store *s, ida_ctx *c, const char *tenant, json_t **out)
 static ida_kind get(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    return ida_chain_json(s, c, call->tenant->id, &call->result);
+    return ida_chain_json(s, c, call->asked->tenant->id, &call->result);
 }
 
 static const ida_param no_params[] = {{0}};
@@ -75,8 +75,8 @@ static ida_kind request(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     store_chain_check check;
-    ida_kind kind = store_chain_check_request(s, c, call->tenant->id);
-    kind = kind ? kind : store_chain_check_get(s, c, call->tenant->id, &check);
+    ida_kind kind = store_chain_check_request(s, c, call->asked->tenant->id);
+    kind = kind ? kind : store_chain_check_get(s, c, call->asked->tenant->id, &check);
     call->result = ida_json_keep(c->pool, json_object());
     ida_json_put_time(call->result, "requestedAt", kind ? 0 : check.requested_at);
     return kind;

@@ -41,9 +41,10 @@ static void put_rate(const ida_call *call, const char *name, const ida_rate *own
 static void put_rates(const ida_call *call, json_t *out)
 {
     json_t *limits = json_object(), *source = json_object();
-    put_rate(call, "key", &call->tenant->rate_key, &call->server_rate_key, limits, source);
-    put_rate(call, "company", &call->tenant->rate_company, &call->server_rate_company, limits,
+    put_rate(call, "key", &call->asked->tenant->rate_key, &call->asked->server_rate_key, limits,
              source);
+    put_rate(call, "company", &call->asked->tenant->rate_company, &call->asked->server_rate_company,
+             limits, source);
     json_object_set_new(limits, "source", source);
     json_object_set_new(out, "rateLimits", limits);
 }
@@ -62,10 +63,10 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     json_t *out = call->result = ida_json_keep(c->pool, json_object()), *directories, *seats;
-    put_settings(call->tenant, out);
+    put_settings(call->asked->tenant, out);
     put_rates(call, out);
-    put_counts(call->tenant, out);
-    ida_kind kind = ida_op_seats(s, c, call->tenant, &seats);
+    put_counts(call->asked->tenant, out);
+    ida_kind kind = ida_op_seats(s, c, call->asked->tenant, &seats);
     if (!kind) {
         json_object_set_new(out, "seats", seats);
         kind = ida_directories_json(call, s, c, &directories);

@@ -25,9 +25,9 @@ typedef struct create_input {
 static ida_kind check(ida_call *call)
 {
     ida_ctx *c = call->c;
-    const ida_tenant *t = call->tenant;
+    const ida_tenant *t = call->asked->tenant;
     create_input *in = apr_pcalloc(c->pool, sizeof *in);
-    ida_payload_create(c, t, call->body, &in->person);
+    ida_payload_create(c, t, call->asked->body, &in->person);
     ida_kind kind = zone_schedule(c, ZONE_DUE_CREATE, t->time_zone, in->person.date,
                                   in->person.time, &in->due);
     if (!kind && in->person.rehire && !in->person.employee_id) {
@@ -59,8 +59,8 @@ static ida_kind choose_names(ida_call *call, store *s, ida_ctx *c, ida_task *tas
 {
     const create_input *in = call->input;
     char *upn, *mail;
-    ida_kind kind = ida_op_choose_names(s, c, call->tenant, in->upn_local, in->mail_local, task->id,
-                                        &upn, &mail);
+    ida_kind kind = ida_op_choose_names(s, c, call->asked->tenant, in->upn_local, in->mail_local,
+                                        task->id, &upn, &mail);
     if (!kind) {
         task->upn = upn;
         task->person = ida_fold_address(c->pool, upn);
@@ -83,7 +83,7 @@ static ida_kind reserve_names(store *s, ida_ctx *c, const ida_task *task)
 static ida_task *make_task(ida_call *call, ida_ctx *c)
 {
     const create_input *in = call->input;
-    const ida_tenant *t = call->tenant;
+    const ida_tenant *t = call->asked->tenant;
     ida_task *task = apr_pcalloc(c->pool, sizeof *task);
     json_t *stored = ida_create_to_json(c->pool, &in->person);
     task->id = ida_new_id(c->pool, c->env);
@@ -125,7 +125,7 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
     }
     kind = kind ? kind : choose_names(call, s, c, task);
     if (!kind && task->seat) {
-        kind = queue_seat_free(s, c, call->tenant);
+        kind = queue_seat_free(s, c, call->asked->tenant);
     }
     kind = kind ? kind : queue_task_insert(s, c, task);
     kind = kind ? kind : reserve_names(s, c, task);
@@ -134,7 +134,7 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
     }
     kind = kind ? kind : ida_op_warn_of_hold(call, s, c, task, warnings);
     if (!kind) {
-        ida_warn_not_kept(c->pool, call->tenant, task->directory,
+        ida_warn_not_kept(c->pool, call->asked->tenant, task->directory,
                           ida_json_load(c->pool, task->payload), in->person.photo_type, warnings);
         answer(call, c, task, warnings);
     }
@@ -148,7 +148,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     json_t *warnings = ida_json_keep(
         c->pool, json_copy(in->person.warnings)); /* anew in a repeated transaction */
     int restored = 0;
-    ida_kind kind = store_tenant_lock(s, c, call->tenant->id);
+    ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
     if (!kind && in->person.employee_id) {
         kind = ida_op_rehire(call, s, c, &in->person, &in->due, warnings, &restored);
     }

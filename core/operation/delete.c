@@ -23,10 +23,9 @@ static ida_kind check(ida_call *call)
 {
     ida_ctx *c = call->c;
     delete_input *in = apr_pcalloc(c->pool, sizeof *in);
-    int dropped = call->empty_body && strcmp(call->method, "DELETE") == 0;
-    ida_payload_delete(c, call->body, dropped, &in->wanted);
-    ida_kind kind = zone_schedule(c, ZONE_DUE_DELETE, call->tenant->time_zone, in->wanted.date,
-                                  in->wanted.time, &in->due);
+    ida_payload_delete(c, call->asked->body, call->asked->body_lost, &in->wanted);
+    ida_kind kind = zone_schedule(c, ZONE_DUE_DELETE, call->asked->tenant->time_zone,
+                                  in->wanted.date, in->wanted.time, &in->due);
     kind = kind ? kind : ida_faults_raise(c);
     call->input = in;
     return kind;
@@ -92,11 +91,11 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
         c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
     ida_user *user;
     ida_task *task, *moved;
-    ida_kind kind = store_tenant_lock(s, c, call->principal->company);
+    ida_kind kind = store_tenant_lock(s, c, call->asked->principal->company);
     if (kind) {
         return kind;
     }
-    kind = governance_whom(s, c, call->principal->company, in->wanted.upn, &user);
+    kind = governance_whom(s, c, call->asked->principal->company, in->wanted.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, in->wanted.upn);
     }

@@ -34,7 +34,7 @@ ida_kind ida_op_details(ida_call *call, store *s, ida_ctx *c, const ida_user *us
                         json_t *licenses, json_t **out)
 {
     governance_concerns of;
-    ida_kind kind = governance_concerns_of(s, c, call->principal->company, user, &of);
+    ida_kind kind = governance_concerns_of(s, c, call->asked->principal->company, user, &of);
     if (kind) {
         return kind;
     }
@@ -53,7 +53,7 @@ static ida_kind details(store *s, ida_ctx *c, void *baton)
     cache_freshness fresh;
     ida_kind kind = ida_op_find_user(call, &user, &licenses);
     kind = kind ? kind : ida_op_details(call, s, c, user, licenses, &told);
-    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     if (!kind) {
         call->result = ida_json_keep(c->pool, json_object());
         json_object_set(call->result, "user", told);

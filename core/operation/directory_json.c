@@ -69,7 +69,7 @@ static ida_kind put_progress(const ida_call *call, store *s, ida_ctx *c, const s
         return IDA_OK;
     }
     int64_t users, groups;
-    ida_kind kind = cache_sync_progress(s, c, call->tenant->id, d->health.directory, &users,
+    ida_kind kind = cache_sync_progress(s, c, call->asked->tenant->id, d->health.directory, &users,
                                         &groups);
     json_t *progress = json_pack("{s:I, s:I}", "users", (json_int_t)users, "groups",
                                  (json_int_t)groups);
@@ -131,9 +131,9 @@ static void put_document(ida_ctx *c, const json_t *document, json_t *out)
 static ida_kind put_directory(ida_call *call, store *s, ida_ctx *c, ida_directory_kind where,
                               json_t *out)
 {
-    standing d = {.document = call->tenant->directory[where]};
+    standing d = {.document = call->asked->tenant->directory[where]};
     int64_t waiting = 0;
-    const char *tenant = call->tenant->id;
+    const char *tenant = call->asked->tenant->id;
     ida_kind kind = cache_sync_info_get(s, c, tenant, where, &d.sync);
     kind = kind ? kind : store_directory_get(s, c, tenant, where, &d.health);
     kind = kind ? kind : store_directory_waiting(s, c, tenant, where, &waiting);
@@ -160,7 +160,7 @@ ida_kind ida_directories_json(ida_call *call, store *s, ida_ctx *c, json_t **arr
     ida_kind kind = IDA_OK;
     *array = ida_json_keep(c->pool, json_array());
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
-        if (call->tenant->has_directory[d]) {
+        if (call->asked->tenant->has_directory[d]) {
             json_t *out = json_object();
             json_array_append_new(*array, out);
             kind = put_directory(call, s, c, (ida_directory_kind)d, out);

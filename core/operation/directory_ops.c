@@ -19,7 +19,7 @@ static ida_directory_kind asked(const ida_call *call)
 static ida_kind check(ida_call *call)
 {
     call->target = ida_directory_name(asked(call));
-    if (!call->tenant->has_directory[asked(call)]) {
+    if (!call->asked->tenant->has_directory[asked(call)]) {
         ida_fault_add(call->c, "directory", "is none that this company has");
     }
     return ida_faults_raise(call->c);
@@ -40,7 +40,7 @@ static const ida_param sync_members[] = {
 
 static ida_kind check_sync(ida_call *call)
 {
-    const json_t *accept = json_object_get(call->body, "acceptDeletions");
+    const json_t *accept = json_object_get(call->asked->body, "acceptDeletions");
     if (accept && !json_is_null(accept) && !json_is_boolean(accept)) {
         ida_fault_add(call->c, "acceptDeletions", "must be true or false");
     }
@@ -51,9 +51,9 @@ static ida_kind request_sync(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     store_directory state;
-    int accept = json_is_true(json_object_get(call->body, "acceptDeletions"));
-    ida_kind kind = store_sync_request(s, c, call->tenant->id, asked(call), accept, 0);
-    kind = kind ? kind : store_directory_get(s, c, call->tenant->id, asked(call), &state);
+    int accept = json_is_true(json_object_get(call->asked->body, "acceptDeletions"));
+    ida_kind kind = store_sync_request(s, c, call->asked->tenant->id, asked(call), accept, 0);
+    kind = kind ? kind : store_directory_get(s, c, call->asked->tenant->id, asked(call), &state);
     requested(call, c, kind ? 0 : state.sync_requested_at);
     return kind;
 }
@@ -78,8 +78,8 @@ static ida_kind request_check(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     store_check look;
-    ida_kind kind = store_check_request(s, c, call->tenant->id, asked(call));
-    kind = kind ? kind : store_check_get(s, c, call->tenant->id, asked(call), &look);
+    ida_kind kind = store_check_request(s, c, call->asked->tenant->id, asked(call));
+    kind = kind ? kind : store_check_get(s, c, call->asked->tenant->id, asked(call), &look);
     requested(call, c, kind ? 0 : look.requested_at);
     return kind;
 }
@@ -102,7 +102,7 @@ static ida_kind report(ida_call *call)
     ida_ctx *c = call->c;
     store_check look;
     call->target = ida_directory_name(asked(call));
-    ida_kind kind = store_check_get(call->store, c, call->tenant->id, asked(call), &look);
+    ida_kind kind = store_check_get(call->store, c, call->asked->tenant->id, asked(call), &look);
     if (kind) {
         return kind;
     }

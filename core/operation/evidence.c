@@ -513,7 +513,7 @@ static ida_kind get(ida_call *call)
 {
     const char *named = ida_json_string(call->arguments, "user");
     call->target = named;
-    return ida_evidence(call->store, call->c, call->tenant->id, named, 0, &call->result);
+    return ida_evidence(call->store, call->c, call->asked->tenant->id, named, 0, &call->result);
 }
 
 static const ida_param params[] = {{"user", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,

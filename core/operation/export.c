@@ -23,11 +23,11 @@ static ida_kind name_file(ida_call *call, const char *subject, const char *endin
 {
     const zone_info *zone;
     zone_wall wall;
-    ida_kind kind = zone_get(call->c, call->tenant->time_zone, &zone);
+    ida_kind kind = zone_get(call->c, call->asked->tenant->time_zone, &zone);
     if (!kind) {
         zone_to_wall(zone, ida_now(call->c->env) / 1000, &wall);
-        *out = ida_printf(call->c->pool, "%s-%s-%04d-%02d-%02d.%s", call->tenant->id, subject,
-                          wall.year, wall.month, wall.day, ending);
+        *out = ida_printf(call->c->pool, "%s-%s-%04d-%02d-%02d.%s", call->asked->tenant->id,
+                          subject, wall.year, wall.month, wall.day, ending);
     }
     return kind;
 }
@@ -72,10 +72,12 @@ typedef struct hygiene_state {
 static ida_kind read_hygiene(ida_call *call, ida_ctx *c, ida_export *x)
 {
     hygiene_state *h = x->state;
+    ida_question asked = *call->asked;
     ida_call page = *call;
     static const char *const passed[] = {"staleDays", "department", "license", "company", NULL};
     page.c = c;
-    page.operation = &ida_op_hygiene;
+    page.asked = &asked;
+    asked.operation = &ida_op_hygiene;
     page.arguments = ida_json_keep(c->pool, json_pack("{s:[s], s:i}", "sections", h->section,
                                                       "limit", PAGE));
     ida_json_put(page.arguments, "cursor", h->cursor);
@@ -149,7 +151,7 @@ static ida_kind read_audit(ida_call *call, ida_ctx *c, ida_export *x)
     const audit_row *rows;
     int count;
     int64_t total = 0;
-    ida_kind kind = store_audit_list(call->store, c, call->tenant->id, f, &rows, &count,
+    ida_kind kind = store_audit_list(call->store, c, call->asked->tenant->id, f, &rows, &count,
                                      f->before_seq ? NULL : &total);
     if (kind) {
         return kind;
@@ -170,7 +172,7 @@ static ida_kind read_audit(ida_call *call, ida_ctx *c, ida_export *x)
 static ida_kind name_checkpoint(ida_call *call, ida_export *x)
 {
     const audit_checkpoint *newest;
-    ida_kind kind = store_checkpoint_newest(call->store, call->c, call->tenant->id, &newest);
+    ida_kind kind = store_checkpoint_newest(call->store, call->c, call->asked->tenant->id, &newest);
     x->checkpoint = !kind && newest ? audit_checkpoint_line(call->c->pool, newest) : NULL;
     return kind;
 }

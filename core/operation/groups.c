@@ -10,7 +10,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     const json_t *a = call->arguments, *empty = json_object_get(a, "empty");
-    const char *tenant = call->principal->company;
+    const char *tenant = call->asked->principal->company;
     const cache_listed_group *rows;
     cache_freshness fresh;
     json_t *position;
@@ -32,7 +32,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     };
     kind = kind ? kind : cache_group_list(s, c, tenant, &filter, &rows, &count);
     kind = kind ? kind : cache_group_count(s, c, tenant, &filter, &total);
-    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
         const cache_listed_group *g = &rows[i];
         json_t *item = ida_json_texts("id", g->id, "name", g->name, "kind", g->kind, "directory",

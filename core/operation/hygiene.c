@@ -233,7 +233,7 @@ static unsigned wanted_sections(const ida_call *call)
 static const char *note_of(ida_call *call, const cache_freshness *fresh, int n)
 {
     for (int d = 0; sections[n].sign_ins && d < IDA_DIR_COUNT; d++) {
-        if (call->tenant->has_directory[d] && !fresh->sign_ins[d] &&
+        if (call->asked->tenant->has_directory[d] && !fresh->sign_ins[d] &&
             !(sections[n].cloud && d != IDA_DIR_CLOUD)) {
             return apr_psprintf(
                 call->c->pool,
@@ -262,7 +262,7 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     for (int i = 0; filters[i]; i++) {
         json_object_set(binding, filters[i], json_object_get(call->arguments, filters[i]));
     }
-    if (sections[n].cloud && !call->tenant->has_directory[IDA_DIR_CLOUD]) {
+    if (sections[n].cloud && !call->asked->tenant->has_directory[IDA_DIR_CLOUD]) {
         json_object_set_new(out, section_names[n], unavailable());
         return IDA_OK;
     }
@@ -273,7 +273,7 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     section x = {.page = ida_page_make(call, binding),
                  .s = s,
                  .c = c,
-                 .tenant = call->principal->company,
+                 .tenant = call->asked->principal->company,
                  .position = position,
                  .of = {.department = key_of(call, "department"),
                         .company = key_of(call, "company"),
@@ -306,7 +306,7 @@ static ida_kind make_report(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     const json_t *given = json_object_get(call->arguments, "staleDays");
-    int days = given ? (int)json_integer_value(given) : call->tenant->stale_after_days;
+    int days = given ? (int)json_integer_value(given) : call->asked->tenant->stale_after_days;
     unsigned wanted = wanted_sections(call);
     cache_freshness fresh;
     if (ida_json_string(call->arguments, "cursor") && (wanted & (wanted - 1))) {
@@ -327,7 +327,7 @@ static ida_kind make_report(store *s, ida_ctx *c, void *baton)
     json_t *all = json_object();
     call->result = ida_json_keep(c->pool,
                                  json_pack("{s:i, s:o}", "staleAfterDays", days, "sections", all));
-    ida_kind kind = cache_freshness_get(s, c, call->tenant, &fresh);
+    ida_kind kind = cache_freshness_get(s, c, call->asked->tenant, &fresh);
     for (int n = 0; !kind && section_names[n]; n++) {
         kind = (wanted & (1u << n)) ? put_section(call, s, &fresh, days, n, all) : IDA_OK;
     }

@@ -57,7 +57,7 @@ static const char *joined(apr_pool_t *pool, const json_t *list)
 static ida_kind issue(ida_call *call, store *s, ida_ctx *c, const ida_principal *p)
 {
     char *key;
-    ida_kind kind = store_key_issue(s, c, p, call->principal->username, &key);
+    ida_kind kind = store_key_issue(s, c, p, call->asked->principal->username, &key);
     if (!kind) {
         call->remark = store_key_mark(c->pool, p, key);
         call->result = ida_json_keep(c->pool, ida_new_key_json(c->pool, p, key));
@@ -106,14 +106,15 @@ static ida_kind check_create(ida_call *call)
                                    "from",     "scopes",      NULL,    "decisions"};
     ida_ctx *c = call->c;
     key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
-    ida_params_read(c, call->body, create_members, "is required", in);
-    in->given.from = joined(c->pool, typed(c, call->body, create_members, "from"));
-    in->given.scopes = joined(c->pool, typed(c, call->body, create_members, "scopes"));
-    in->given.decisions = json_is_true(typed(c, call->body, create_members, "decisions")) ? "true"
-                                                                                          : NULL;
+    ida_params_read(c, call->asked->body, create_members, "is required", in);
+    in->given.from = joined(c->pool, typed(c, call->asked->body, create_members, "from"));
+    in->given.scopes = joined(c->pool, typed(c, call->asked->body, create_members, "scopes"));
+    in->given.decisions = json_is_true(typed(c, call->asked->body, create_members, "decisions"))
+                              ? "true"
+                              : NULL;
     ida_kind kind = ida_faults_raise(c);
-    kind = kind ? kind : ida_new_key_check(c, call->tenant, &in->given, &as, &in->wanted);
-    in->wanted.company = call->tenant->id;
+    kind = kind ? kind : ida_new_key_check(c, call->asked->tenant, &in->given, &as, &in->wanted);
+    in->wanted.company = call->asked->tenant->id;
     call->target = in->given.username;
     kind = kind ? kind : ida_faults_raise(c);
     return kind ? kind : may_make(call, &in->wanted);
@@ -161,7 +162,7 @@ static ida_kind default_name(ida_call *call, const char *old, const char **name)
 {
     const zone_info *zone;
     zone_wall wall;
-    ida_kind kind = zone_get(call->c, call->tenant->time_zone, &zone);
+    ida_kind kind = zone_get(call->c, call->asked->tenant->time_zone, &zone);
     if (!kind) {
         zone_to_wall(zone, ida_now(call->c->env) / 1000, &wall);
         *name = ida_printf(call->c->pool, "%s-%04d%02d", old, wall.year, wall.month);
@@ -175,19 +176,20 @@ static ida_kind check_rotate(ida_call *call)
                                    "from",        "scopes",      NULL,    NULL};
     ida_ctx *c = call->c;
     key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
-    ida_params_read(c, call->body, rotate_members, "is required", in);
-    const json_t *days = typed(c, call->body, rotate_members, "overlapDays");
+    ida_params_read(c, call->asked->body, rotate_members, "is required", in);
+    const json_t *days = typed(c, call->asked->body, rotate_members, "overlapDays");
     in->overlap = (days ? json_integer_value(days) : OVERLAP_DAYS) * DAY_MS;
     ida_kind kind = ida_faults_raise(c);
     if (!kind && !in->new_username) {
         kind = default_name(call, in->given.username, &in->new_username);
-        ida_json_put(call->body, "newUsername", in->new_username); /* so that the record tells it */
+        ida_json_put(call->asked->body, "newUsername",
+                     in->new_username); /* so that the record tells it */
     }
     /* All else is the old key's, which was judged when it was made. */
     const ida_new_key given = {.username = in->new_username,
                                .access = ida_access_level_text(IDA_ACCESS_READ_ONLY),
                                .expires = in->given.expires};
-    kind = kind ? kind : ida_new_key_check(c, call->tenant, &given, &as, &in->wanted);
+    kind = kind ? kind : ida_new_key_check(c, call->asked->tenant, &given, &as, &in->wanted);
     call->target = in->given.username;
     return kind ? kind : ida_faults_raise(c);
 }
@@ -211,8 +213,8 @@ static ida_kind rotate(store *s, ida_ctx *c, void *baton)
     const key_input *in = call->input;
     store_key old;
     int64_t ends;
-    ida_kind kind = store_tenant_lock(s, c, call->tenant->id);
-    kind = kind ? kind : store_key_find(s, c, call->tenant->id, in->given.username, &old);
+    ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
+    kind = kind ? kind : store_key_find(s, c, call->asked->tenant->id, in->given.username, &old);
     if (!kind && !old.key_hash) {
         kind = ida_fail(c, IDA_NOT_FOUND, "There is no API key of %s in this company.",
                         in->given.username);

@@ -70,9 +70,9 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "s", &position);
     kind = kind ? kind
-                : store_key_list(s, c, call->tenant->id, ida_place_text(position, 0),
+                : store_key_list(s, c, call->asked->tenant->id, ida_place_text(position, 0),
                                  page->limit + 1, &rows, &count);
-    kind = kind ? kind : store_key_count(s, c, call->tenant->id, &total);
+    kind = kind ? kind : store_key_count(s, c, call->asked->tenant->id, &total);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
         ida_page_add(page, key_json(c, &rows[i]), ida_place("s", rows[i].username));
     }
@@ -98,15 +98,15 @@ const ida_operation ida_op_keys = {
 static ida_kind change(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *name = call->operation->name, *done = NULL,
+    const char *name = call->asked->operation->name, *done = NULL,
                *username = ida_json_string(call->arguments, "username");
     ida_kind kind;
     if (strcmp(name, "key.delete") == 0) {
-        kind = store_key_delete(s, c, call->tenant->id, username);
+        kind = store_key_delete(s, c, call->asked->tenant->id, username);
         done = "is deleted; what used it is refused within two seconds";
     } else {
         int disabled = strcmp(name, "key.disable") == 0;
-        kind = store_key_set_disabled(s, c, call->tenant->id, username, disabled);
+        kind = store_key_set_disabled(s, c, call->asked->tenant->id, username, disabled);
         done = disabled ? "is disabled; what uses it is refused within two seconds" : "works again";
     }
     call->target = username;

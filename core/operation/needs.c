@@ -50,8 +50,8 @@ static ida_kind add_tasks(needing *n, const char *kind, int critical, queue_task
     int64_t total;
     filter.order = QUEUE_BY_DUE;
     filter.limit = SAMPLE_MAX;
-    ida_kind failed = queue_task_list(n->s, n->c, n->call->tenant->id, &filter, &tasks, &count,
-                                      &total);
+    ida_kind failed = queue_task_list(n->s, n->c, n->call->asked->tenant->id, &filter, &tasks,
+                                      &count, &total);
     if (failed) {
         return failed;
     }
@@ -110,7 +110,7 @@ static ida_kind worker_none(needing *n)
 static ida_kind chain_broken(needing *n)
 {
     store_chain_check check;
-    ida_kind kind = store_chain_check_get(n->s, n->c, n->call->tenant->id, &check);
+    ida_kind kind = store_chain_check_get(n->s, n->c, n->call->asked->tenant->id, &check);
     if (!kind && check.broken_at) {
         const char *why = ida_printf(n->c->pool, "record %lld: %s", (long long)check.broken_at,
                                      check.reason ? check.reason : "it does not fit");
@@ -209,8 +209,8 @@ static ida_kind key_expiring(needing *n)
     const store_key_ending *keys;
     int count;
     int64_t now = ida_now(n->c->env);
-    ida_kind kind = store_keys_ending(n->s, n->c, n->call->tenant->id, now, now + IDA_ENDS_SOON_MS,
-                                      &keys, &count);
+    ida_kind kind = store_keys_ending(n->s, n->c, n->call->asked->tenant->id, now,
+                                      now + IDA_ENDS_SOON_MS, &keys, &count);
     json_t *sample = json_array();
     for (int i = 0; i < count && i < SAMPLE_MAX; i++) {
         json_array_append_new(sample, ida_json_texts("username", keys[i].username, NULL));
@@ -243,15 +243,16 @@ ida_kind ida_requests_to_decide(ida_call *call, store *s, ida_ctx *c, int *count
     int total = 0;
     *count = 0;
     *since = 0;
-    if (!call->tenant->access_governance || !call->person->upn) {
+    if (!call->asked->tenant->access_governance || !call->asked->person->upn) {
         return IDA_OK;
     }
-    ida_kind kind = cache_user_mentioned(s, c, call->tenant->id, call->person->upn, &user);
+    ida_kind kind = cache_user_mentioned(s, c, call->asked->tenant->id, call->asked->person->upn,
+                                         &user);
     if (!kind && (!user || !user->enabled)) {
         return IDA_OK;
     }
     kind = kind ? kind
-                : governance_request_open(s, c, call->tenant->id, 0, "", REQUESTS_MAX, &rows,
+                : governance_request_open(s, c, call->asked->tenant->id, 0, "", REQUESTS_MAX, &rows,
                                           &total);
     for (int i = 0; !kind && i < total; i++) {
         if (!may_decide(c, &rows[i], user)) {
@@ -279,7 +280,7 @@ static ida_kind approvals(needing *n)
     json_array_foreach (sample, i, one) {
         ida_user *user = NULL;
         kind = kind ? kind
-                    : cache_user_mentioned(n->s, n->c, n->call->tenant->id,
+                    : cache_user_mentioned(n->s, n->c, n->call->asked->tenant->id,
                                            ida_json_string(one, "userPrincipalName"), &user);
         ida_json_put_or_null(one, "displayName", !kind && user ? user->display_name : NULL);
     }
@@ -315,7 +316,7 @@ ida_kind ida_needs(ida_call *call, store *s, ida_ctx *c, const ida_overview *see
     needing n = {.call = call, .s = s, .c = c, .seen = seen, .needs = json_array()};
     ida_kind kind = IDA_OK;
     for (size_t i = 0; !kind && i < sizeof looks / sizeof *looks; i++) {
-        if (ida_roles_have(call->person->roles, looks[i].right)) {
+        if (ida_roles_have(call->asked->person->roles, looks[i].right)) {
             kind = looks[i].look(&n);
         }
     }

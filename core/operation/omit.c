@@ -8,9 +8,10 @@
 
 int ida_call_may(const ida_call *call, ida_right right)
 {
-    unsigned areas = call->principal->areas;
-    return !right || (call->face == IDA_FACE_CONSOLE ? ida_roles_have(call->person->roles, right)
-                                                     : !areas || (areas & ida_right_areas(right)));
+    const ida_person *person = call->asked->person;
+    unsigned areas = call->asked->principal->areas;
+    return !right || (person ? ida_roles_have(person->roles, right)
+                             : !areas || (areas & ida_right_areas(right)));
 }
 
 ida_kind ida_op_argument_right(ida_call *call, const ida_param *p)
@@ -18,7 +19,7 @@ ida_kind ida_op_argument_right(ida_call *call, const ida_param *p)
     if (ida_call_may(call, (ida_right)p->right)) {
         return IDA_OK;
     }
-    if (call->face == IDA_FACE_CONSOLE) {
+    if (call->asked->person) {
         ida_kind kind = ida_operation_right(call, (ida_right)p->right);
         call->c->message = ida_printf(call->c->pool, "%s: %s", p->name, call->c->message);
         return kind;
@@ -27,8 +28,8 @@ ida_kind ida_op_argument_right(ida_call *call, const ida_param *p)
                     "%s: this argument needs the scope %s, and the API key of \"%s\" is limited to "
                     "%s. Leave it out, or ask an administrator for a key with that scope.",
                     p->name, ida_areas_text(call->c->pool, ida_right_areas((ida_right)p->right)),
-                    call->principal->username,
-                    ida_areas_text(call->c->pool, call->principal->areas));
+                    call->asked->principal->username,
+                    ida_areas_text(call->c->pool, call->asked->principal->areas));
 }
 
 /* --- members --- */
@@ -85,7 +86,7 @@ static void omit(omission *o, const ida_field *members, json_t *value, const cha
 
 void ida_op_omit(ida_call *call)
 {
-    const ida_operation *op = call->operation;
+    const ida_operation *op = call->asked->operation;
     const ida_field items[] = {OUT_LIST("items", ALWAYS, op->item), OUT_END};
     omission o = {call, ida_json_keep(call->c->pool, json_array())};
     omit(&o, op->output, call->result, "");

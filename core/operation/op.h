@@ -78,8 +78,6 @@ ida_kind ida_op_replay(ida_call *call);
     }
 extern const ida_param ida_write_params[];
 
-/* How the tasks of this call were asked for, as requestedBy.via says. */
-const char *ida_call_via(const ida_call *call);
 /* Due time, requester and steps of a new task. */
 void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due *due);
 /* {used, limit}; used null: before the first synchronisation it would be a guess; limit null: none.

@@ -10,6 +10,7 @@
 #include "core/audit/audit.h"
 #include "core/model/param.h"
 #include "core/operation/schema.h"
+#include "core/store/idempotency.h"
 #include "core/store/store.h"
 #include "core/tenant/principal.h"
 #include "core/tenant/rights.h"
@@ -17,12 +18,25 @@
 
 typedef enum ida_scope { IDA_SCOPE_READ, IDA_SCOPE_WRITE } ida_scope;
 typedef enum ida_module { IDA_MODULE_PUBLIC_API, IDA_MODULE_ACCESS_GOVERNANCE } ida_module;
-typedef enum ida_face { IDA_FACE_REST, IDA_FACE_MCP, IDA_FACE_CONSOLE } ida_face;
-enum {
-    IDA_ON_REST = 1 << IDA_FACE_REST,
-    IDA_ON_MCP = 1 << IDA_FACE_MCP,
-    IDA_ON_CONSOLE = 1 << IDA_FACE_CONSOLE
-};
+enum { IDA_ON_REST = 1, IDA_ON_MCP = 2, IDA_ON_CONSOLE = 4 };
+
+/* What differs by the face that asks. Each face defines its own row (core/face); operations read
+ * these members and never ask which face it is. */
+typedef struct ida_face {
+    unsigned bit;         /* IDA_ON_... */
+    const char *via;      /* of the tasks that are asked for here: requestedBy.via */
+    const char *category; /* of its audit records */
+    const char *unknown;  /* action in the record of a call that names no operation */
+    const char *failed;   /* outcome in the record of a tool that failed; NULL: the error's code */
+    int texts;  /* 1: arguments are texts of a query, which stand for numbers and lists, too */
+    int tools;  /* 1: a model asks by tools: messages name them; a key that may write is refused */
+    int cleans; /* 1: texts of every result are cleaned, not those of tools alone */
+    /* of faces over HTTP with a path for each operation, for core/face alone */
+    const char *root;     /* where the paths begin: "/v1/api" */
+    const char *key_path; /* stands before the path that an Idempotency-Key belongs to */
+    int options;          /* 1: OPTIONS is answered */
+    int explains;         /* 1: an error has its reason, fields and details */
+} ida_face;
 
 typedef struct ida_operation ida_operation;
 
@@ -41,12 +55,33 @@ typedef struct ida_person {
 } ida_person;
 /* Roles in a company, as bits. */
 unsigned ida_person_roles(const ida_person *person, const char *company);
+/* What was asked. A face fills it; from ida_operation_run on it is constant. */
+typedef struct ida_question {
+    const ida_face *face;
+    const ida_operation *operation; /* NULL: it names none */
+    const ida_principal *principal; /* on the console `username` is the name of the person */
+    const ida_tenant *tenant;       /* NULL of the console's operations on no company */
+    const ida_person *person;       /* who has signed in; NULL: an API key asks */
+    ida_rate server_rate_key, server_rate_company; /* on the console: in force where the tenant has
+                                                      none of its own */
+    int synced;           /* every directory of the tenant has completed a full synchronisation */
+    const char *endpoint; /* "POST /v1/api/user": as audited */
+    const char *address;  /* the client's, as audited */
+    json_t *arguments;    /* of the query, or of a tool: as sent */
+    json_t *body;         /* of an operation with one: the object, as sent */
+    int body_lost;        /* 1: there is none, and it may have been lost on the way */
+    const store_idempotency *once; /* of a write: the row of its Idempotency-Key; NULL: none */
+    const char *seen;              /* tag of the state that the caller has seen; NULL: any */
+    int (*gone)(void *baton);      /* 1 when nobody waits for an answer; NULL: cannot be known */
+    void *gone_baton;
+} ida_question;
+
 struct ida_task;
 
-/* One call, from the checked principal to the answer. Filled by the face, run by ida_operation_run.
- */
+/* One question on its way to its answer: made by a face, run by ida_operation_run. */
 typedef struct ida_call {
     ida_ctx *c;
+    const ida_question *asked;
     store *store; /* to read with, role DB_REQUEST; NULL once it was given back */
     /* Gives `store` back before record and answer of a read are made, so that it serves others
      * meanwhile; NULL: the face does, later. */
@@ -54,57 +89,30 @@ typedef struct ida_call {
     /* Gives `store` back and runs the work of a write in a transaction, on whatever connection the
      * face has for that; NULL: on `store`. */
     ida_kind (*transaction)(struct ida_call *call, store_work work, void *baton);
-    const ida_operation *operation;
-    ida_face face;
-    const ida_principal *principal; /* on the console `username` is the name that was signed in
-                                       with */
-    const ida_tenant *tenant;       /* NULL of the console's operations on no company */
-    ida_rate server_rate_key, server_rate_company; /* on the console: in force where the tenant has
-                                                      none of its own */
-    const ida_person *person; /* on the console: whoever signed in; else NULL */
-    /* every directory of the tenant has completed a full sync: else users, names, seats would be
-     * guesses */
-    int synced;
-    const char *base;     /* path before /v1/api, for links; "" at the root */
-    const char *endpoint; /* "POST /v1/api/user": as audited */
-    const char *address;  /* the client's, as audited */
-    /* Of the query, as strings, or of a tool; ida_operation_run puts checked and typed values in
-     * their place. Borrowed, like the body. */
-    json_t *arguments;
-    json_t *body;    /* of an operation with one: the object, as sent */
-    int empty_body;  /* the request had no body */
-    json_t *ignored; /* warnings about members of the body that were ignored; NULL: none */
-    const char *method, *path; /* the door that was taken, path from /v1/api on: what an idempotency
-                                  key belongs to */
-    const char *idempotency_key; /* of a write; NULL: none */
-    const char
-        *request_hash; /* of query and body: tells whether a key comes back with the same request */
-    const char *if_match; /* of the console's writes: the state that was seen; NULL: any */
-    int dry_run; /* 1: every check, nothing kept (ida_op_write); set by ida_operation_run from
-                    `dryRun` */
-    void *input; /* what the operation's check made of the arguments */
-    /* out */
+    /* of the pipeline */
+    json_t *arguments; /* checked and typed; NULL before */
+    json_t *ignored;   /* warnings about members of the body that were ignored; NULL: none */
+    int dry_run;       /* 1: every check, nothing kept (ida_op_write) */
+    void *input;       /* what the operation's check made of the arguments */
+    /* the answer */
     json_t *result;                 /* `data` of the answer; belongs to the pool */
-    const char *task_id, *location; /* task this call made or touched; Location, below base */
-    const char *target;             /* for the audit record */
-    const char *action; /* there, where the arguments decide it; NULL: the operation's name */
-    const char *actor;  /* there, whoever has decided, in whose name the call was made; NULL: the
-                           caller */
-    const char *remark; /* there, behind the task's ID; NULL: none */
+    const char *task_id;            /* task this call made or touched */
+    const char *location;           /* path of that task */
+    int replayed;                   /* 1: the first answer under this key, once more */
+    struct ida_export *exported;    /* a file is made of it instead; core/operation/export.h */
+    struct ida_page *pages;         /* the lists in the result; core/operation/page.h */
     const struct ida_task *planned; /* of a write: the task as it is or would be afterwards; a dry
                                        run's plan is made of it */
     const char *adjustment;         /* of a planned task's time, as zone_due tells it */
-    int replayed;                   /* 1: the first answer under this idempotency key, once more */
-    struct ida_export *exported;    /* a file is made of it instead; core/operation/export.h */
-    struct ida_page *pages;         /* the lists in the result; core/operation/page.h */
-    int64_t count; /* items in the result, for the audit record; counted by ida_operation_run */
-    audit_record *audit; /* the record of this call */
-    int audit_written;   /* 1: already in the outbox, with the work's own transaction; else the face
-                            spools it */
-    /* 1 when the caller has closed its connection: nobody waits for an answer. NULL: cannot be
-     * known. For work in rounds. */
-    int (*gone)(void *baton);
-    void *gone_baton;
+    /* the record */
+    const char *target;
+    const char *action; /* where the arguments decide it; NULL: the operation's name */
+    const char *actor;  /* in whose name the call was made; NULL: the caller */
+    const char *remark; /* behind the task's ID; NULL: none */
+    int64_t count;      /* items in the result; counted by ida_operation_run */
+    audit_record *audit;
+    int audit_written; /* 1: already in the outbox, with the work's own transaction; else the face
+                          spools it */
 } ida_call;
 
 struct ida_operation {
@@ -172,9 +180,6 @@ void ida_operation_clean(apr_pool_t *pool, json_t *result);
 
 /* IDA_FORBIDDEN with the roles that would do, unless whoever has signed in has the right. */
 ida_kind ida_operation_right(ida_call *call, ida_right right);
-
-/* Category of the call's audit records. */
-const char *ida_call_category(const ida_call *call);
 
 /* Puts the record of success into the outbox, inside the transaction that does the work. */
 ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);

@@ -58,7 +58,7 @@ static ida_kind put_today(ida_call *call, store *s, ida_ctx *c, const day *today
                               .due_to = today->to,
                               .order = QUEUE_BY_DUE,
                               .limit = OPEN_MAX};
-    ida_kind kind = queue_task_list(s, c, call->tenant->id, &open, &tasks, &count, &total);
+    ida_kind kind = queue_task_list(s, c, call->asked->tenant->id, &open, &tasks, &count, &total);
     if (kind) {
         return kind;
     }
@@ -79,10 +79,10 @@ static ida_kind put_days(ida_call *call, store *s, ida_ctx *c)
     queue_day today = {0};
     json_t *out = json_array();
     json_object_set_new(call->result, "days", out);
-    ida_kind kind = days_of(c, call->tenant->time_zone, days);
+    ida_kind kind = days_of(c, call->asked->tenant->time_zone, days);
     for (int i = 0; !kind && i < DAYS; i++) {
         queue_day d;
-        kind = queue_day_get(s, c, call->tenant->id, days[i].from, days[i].to, &d);
+        kind = queue_day_get(s, c, call->asked->tenant->id, days[i].from, days[i].to, &d);
         today = i ? today : d;
         json_array_append_new(
             out, json_pack("{s:s, s:I, s:I, s:I, s:I}", "date", days[i].date, "creates",
@@ -96,7 +96,7 @@ static ida_kind put_company(ida_call *call, store *s, ida_ctx *c, ida_overview *
 {
     ida_kind kind = ida_directories_json(call, s, c, &seen->directories);
     kind = kind ? kind : ida_workers_running(s, c, &seen->workers, &seen->worker_seen_at);
-    kind = kind ? kind : ida_op_seats(s, c, call->tenant, &seen->seats);
+    kind = kind ? kind : ida_op_seats(s, c, call->asked->tenant, &seen->seats);
     if (kind) {
         return kind;
     }
@@ -122,7 +122,7 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
                                                                        "directories", "workers",
                                                                        "seats", NULL};
     ida_call *call = baton;
-    unsigned roles = call->person->roles;
+    unsigned roles = call->asked->person->roles;
     ida_overview seen = {0};
     json_t *withheld = json_array(), *needs;
     ida_kind kind = IDA_OK;

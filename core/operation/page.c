@@ -78,8 +78,8 @@ static const char *binding_of(const ida_call *call, const json_t *filters)
     }
     const char *text = ida_json_sorted(call->c->pool, own ? own : filters);
     json_decref(own);
-    return apr_pstrcat(call->c->pool, call->principal->company, "\n", call->operation->name, "\n",
-                       text, NULL);
+    return apr_pstrcat(call->c->pool, call->asked->principal->company, "\n",
+                       call->asked->operation->name, "\n", text, NULL);
 }
 
 ida_kind ida_page_from(ida_call *call, const json_t *filters, const char *form, json_t **place)

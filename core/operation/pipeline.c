@@ -23,10 +23,10 @@ static const struct {
 
 static ida_kind admit_module(ida_call *call, ida_module module)
 {
-    if (*(const int *)((const char *)call->tenant + modules[module].enabled)) {
+    if (*(const int *)((const char *)call->asked->tenant + modules[module].enabled)) {
         return IDA_OK;
     }
-    int tool = call->face == IDA_FACE_MCP, public = module == IDA_MODULE_PUBLIC_API;
+    int tool = call->asked->face->tools, public = module == IDA_MODULE_PUBLIC_API;
     ida_fail(call->c, IDA_FORBIDDEN,
              "The %s module is %snot enabled for this tenant. %sAn administrator enables it "
              "with \"modules\":{\"%s\":true} in the tenant document.",
@@ -39,32 +39,34 @@ static ida_kind admit_module(ida_call *call, ida_module module)
  * none for MCP. */
 static ida_kind admit_scope(ida_call *call)
 {
-    int read_only = call->principal->access == IDA_ACCESS_READ_ONLY;
-    if (call->face == IDA_FACE_MCP && !read_only) {
+    int read_only = call->asked->principal->access == IDA_ACCESS_READ_ONLY;
+    if (call->asked->face->tools && !read_only) {
         return ida_fail(call->c, IDA_FORBIDDEN,
                         "The API key is missing the required 'read' scope. Retrying will not help, "
                         "and the scope cannot be added: an administrator creates a new key with "
                         "the access level \"Read only\" and gives its MCP secret to this client.");
     }
-    if (call->operation->scope == IDA_SCOPE_WRITE && read_only) {
+    if (call->asked->operation->scope == IDA_SCOPE_WRITE && read_only) {
         return ida_fail(call->c, IDA_FORBIDDEN,
                         "The API key of \"%s\" is read-only and may not change anything. Use a key "
                         "with full access.",
-                        call->principal->username);
+                        call->asked->principal->username);
     }
-    if (call->operation->right == IDA_REQUESTS_DECIDE && !call->principal->decisions) {
+    if (call->asked->operation->right == IDA_REQUESTS_DECIDE &&
+        !call->asked->principal->decisions) {
         return ida_fail(call->c, IDA_FORBIDDEN,
                         "The API key of \"%s\" may not carry decisions of approvers. An "
                         "administrator makes a key that may: idadminctl key create --decisions.",
-                        call->principal->username);
+                        call->asked->principal->username);
     }
-    unsigned areas = call->principal->areas;
-    if (areas && !(areas & ida_right_areas(call->operation->right))) {
+    unsigned areas = call->asked->principal->areas;
+    if (areas && !(areas & ida_right_areas(call->asked->operation->right))) {
         return ida_fail(call->c, IDA_FORBIDDEN,
                         "The API key of \"%s\" is limited to the scopes %s, and this needs %s. "
                         "Retrying will not help: an administrator makes a key with that scope.",
-                        call->principal->username, ida_areas_text(call->c->pool, areas),
-                        ida_areas_text(call->c->pool, ida_right_areas(call->operation->right)));
+                        call->asked->principal->username, ida_areas_text(call->c->pool, areas),
+                        ida_areas_text(call->c->pool,
+                                       ida_right_areas(call->asked->operation->right)));
     }
     return IDA_OK;
 }
@@ -83,7 +85,7 @@ unsigned ida_person_roles(const ida_person *person, const char *company)
 
 ida_kind ida_operation_right(ida_call *call, ida_right right)
 {
-    if (ida_roles_have(call->person->roles, right)) {
+    if (ida_roles_have(call->asked->person->roles, right)) {
         return IDA_OK;
     }
     ida_fail(call->c, IDA_FORBIDDEN,
@@ -96,15 +98,15 @@ ida_kind ida_operation_right(ida_call *call, ida_right right)
 
 ida_kind ida_operation_admit(ida_call *call)
 {
-    const ida_operation *op = call->operation;
-    int console = call->face == IDA_FACE_CONSOLE; /* module and access level are of API keys */
-    ida_kind kind = !console         ? admit_module(call, IDA_MODULE_PUBLIC_API)
+    const ida_operation *op = call->asked->operation;
+    int signed_in = call->asked->person != NULL; /* module and access level are of API keys */
+    ida_kind kind = !signed_in       ? admit_module(call, IDA_MODULE_PUBLIC_API)
                     : op->no_company ? IDA_OK
                                      : ida_operation_right(call, op->right);
     if (!kind && op->module != IDA_MODULE_PUBLIC_API) {
         kind = admit_module(call, op->module);
     }
-    return kind || console ? kind : admit_scope(call);
+    return kind || signed_in ? kind : admit_scope(call);
 }
 
 /* --- arguments --- */
@@ -128,43 +130,28 @@ const char *ida_argument_words(const ida_call *call, const char *name)
     return all;
 }
 
-/* Clients that fill in all they know of a schema send null for what they leave out. */
-static void drop_nulls(json_t *arguments)
-{
-    const char *name;
-    json_t *value;
-    void *next;
-    json_object_foreach_safe (arguments, next, name, value) {
-        if (json_is_null(value)) {
-            json_object_del(arguments, name);
-        }
-    }
-}
-
-/* Puts checked, typed values in the place of what was given. Every fault is named, not only the
- * first. */
+/* Takes over what was given as checked, typed values. Every fault is named, not only the first. */
 static ida_kind check_arguments(ida_call *call)
 {
-    const ida_operation *op = call->operation;
+    const ida_operation *op = call->asked->operation;
     ida_ctx *c = call->c;
     const ida_param *forbidden = NULL;
-    drop_nulls(call->arguments);
-    const char *unknown = NULL; /* what is said of each name that the table does not have */
-    for (void *at = json_object_iter(call->arguments); at;
-         at = json_object_iter_next(call->arguments, at)) {
-        const char *name = json_object_iter_key(at);
+    const char *name, *unknown = NULL; /* what is said of each name that the table does not have */
+    json_t *given, *value;
+    call->arguments = ida_json_keep(c->pool, json_object());
+    json_object_foreach (call->asked->arguments, name, given) {
         const ida_param *p = ida_param_find(op->params, name);
+        if (json_is_null(given)) { /* some clients send all names that they know */
+            continue;
+        }
         if (!p) {
             unknown = unknown ? unknown : ida_param_unknown(c->pool, op);
             ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "%s", unknown);
             continue;
         }
         forbidden = ida_call_may(call, (ida_right)p->right) ? forbidden : p;
-        json_t *value = ida_param_check(c, p, json_object_iter_value(at),
-                                        call->face != IDA_FACE_MCP);
-        if (value) {
-            json_object_iter_set_new(call->arguments, at, value);
-        }
+        value = ida_param_check(c, p, given, call->asked->face->texts);
+        json_object_set_new(call->arguments, name, value ? value : json_incref(given));
     }
     for (const ida_param *p = op->params; p->name; p++) {
         if ((p->flags & IDA_PARAM_REQUIRED) && !json_object_get(call->arguments, p->name)) {
@@ -213,13 +200,14 @@ void ida_operation_clean(apr_pool_t *pool, json_t *result)
 ida_kind ida_op_synced(ida_call *call, store *s)
 {
     /* Of its own: whatever the work failed with stays the answer when all is well. */
+    int synced;
     ida_ctx *c = call->c, *asking = ida_ctx_make(c->env, c->pool);
-    ida_kind kind = cache_is_synced(s, asking, call->tenant, &call->synced);
+    ida_kind kind = cache_is_synced(s, asking, call->asked->tenant, &synced);
     if (kind) {
         c->retry_after = asking->retry_after;
         c->message_is_public = 0;
         ida_fail(c, kind, "%s", asking->message ? asking->message : ida_kind_text(kind));
-    } else if (!call->synced) {
+    } else if (!synced) {
         c->retry_after = 30;
         c->message_is_public = 1;
         kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
@@ -232,7 +220,7 @@ ida_kind ida_op_synced(ida_call *call, store *s)
 
 static ida_kind carry_out(ida_call *call)
 {
-    const ida_operation *op = call->operation;
+    const ida_operation *op = call->asked->operation;
     ida_kind kind = op->run ? op->run(call) : IDA_OK;
     if (!kind && !op->work) {
         ida_op_warn_ignored(call);
@@ -247,10 +235,10 @@ static ida_kind carry_out(ida_call *call)
 /* Unknown members and the operation's own check name their faults together. */
 static ida_kind check_body(ida_call *call)
 {
-    const ida_operation *op = call->operation;
+    const ida_operation *op = call->asked->operation;
     if (op->body) {
         call->ignored = op->closed ? NULL : ida_json_keep(call->c->pool, json_array());
-        ida_params_unknown(call->c, call->body, op->body, call->ignored);
+        ida_params_unknown(call->c, call->asked->body, op->body, call->ignored);
     }
     ida_kind kind = op->check ? op->check(call) : IDA_OK;
     return kind ? kind : ida_faults_raise(call->c);
@@ -262,9 +250,9 @@ static ida_kind check_body(ida_call *call)
  * the cache before it takes the first row out. */
 static ida_kind check_and_run(ida_call *call)
 {
-    const ida_operation *op = call->operation;
+    const ida_operation *op = call->asked->operation;
     ida_kind kind = check_body(call);
-    if (!kind && op->needs_sync && (!call->synced || op->scope == IDA_SCOPE_WRITE)) {
+    if (!kind && op->needs_sync && (!call->asked->synced || op->scope == IDA_SCOPE_WRITE)) {
         kind = ida_op_synced(call, call->store);
     }
     if (kind) {
@@ -280,9 +268,9 @@ static ida_kind check_and_run(ida_call *call)
 
 ida_kind ida_operation_run(ida_call *call)
 {
-    const ida_operation *op = call->operation;
+    const ida_operation *op = call->asked->operation;
     ida_kind kind = check_arguments(call);
-    if (!kind && call->idempotency_key) {
+    if (!kind && call->asked->once) {
         kind = ida_op_replay(call);
     }
     if (!kind && !call->replayed) {
@@ -294,7 +282,7 @@ ida_kind ida_operation_run(ida_call *call)
     if (!kind) {
         ida_op_omit(call);
     }
-    if (!kind && (op->tool || call->face == IDA_FACE_CONSOLE)) {
+    if (!kind && (op->tool || call->asked->face->cleans)) {
         ida_operation_clean(call->c->pool, call->result);
     }
     if (!kind && op->tool) {

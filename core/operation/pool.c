@@ -55,7 +55,7 @@ ida_kind ida_pool_serve(ida_call *call)
 {
     ida_ctx *c = call->c;
     call->release = ida_pool_give_back;
-    ida_kind kind = ida_pool_acquire((void *)call->principal->company, c, &call->store);
+    ida_kind kind = ida_pool_acquire((void *)call->asked->principal->company, c, &call->store);
     if (kind) {
         ida_log(c->env, IDA_LOG_INFO, NULL, "no store connection: %s", c->message);
         ida_ctx_clear(c);

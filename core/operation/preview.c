@@ -27,7 +27,7 @@ static const char *format_of(ida_call *call, const char *argument, const char *o
 static ida_kind check(ida_call *call)
 {
     ida_ctx *c = call->c;
-    const ida_tenant *t = call->tenant;
+    const ida_tenant *t = call->asked->tenant;
     const json_t *a = call->arguments;
     preview_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
     ida_name_parts parts = {ida_json_string(a, "firstname"), ida_json_string(a, "middleName"),
@@ -48,7 +48,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     const preview_input *in = call->input;
-    const ida_tenant *t = call->tenant;
+    const ida_tenant *t = call->asked->tenant;
     const char *employee_id = ida_json_string(call->arguments, "employeeId");
     json_t *out = call->result = ida_json_keep(c->pool, json_object()), *people = json_array();
     json_t *seats = NULL;

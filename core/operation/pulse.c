@@ -26,7 +26,7 @@ ida_kind ida_workers_running(store *s, ida_ctx *c, int *running, int64_t *seen_a
 static ida_kind put_queue(ida_call *call, store *s, ida_ctx *c)
 {
     queue_figures f;
-    ida_kind kind = queue_figures_get(s, c, call->tenant->id, &f);
+    ida_kind kind = queue_figures_get(s, c, call->asked->tenant->id, &f);
     json_object_set_new(call->result, "queue",
                         json_pack("{s:I, s:I, s:I, s:I, s:I}", "queued", (json_int_t)f.queued,
                                   "running", (json_int_t)f.running, "failed", (json_int_t)f.failed,
@@ -40,7 +40,7 @@ static ida_kind put_to_decide(ida_call *call, store *s, ida_ctx *c)
 {
     int count = 0;
     int64_t since;
-    ida_kind kind = ida_roles_have(call->person->roles, IDA_REQUESTS_DECIDE)
+    ida_kind kind = ida_roles_have(call->asked->person->roles, IDA_REQUESTS_DECIDE)
                         ? ida_requests_to_decide(call, s, c, &count, &since, NULL)
                         : IDA_OK;
     json_object_set_new(call->result, "toDecide", json_integer(count));
@@ -63,7 +63,7 @@ static ida_kind put_directories(ida_call *call, store *s, ida_ctx *c)
 static ida_kind put_chain(ida_call *call, store *s, ida_ctx *c)
 {
     store_chain_check check;
-    ida_kind kind = store_chain_check_get(s, c, call->tenant->id, &check);
+    ida_kind kind = store_chain_check_get(s, c, call->asked->tenant->id, &check);
     if (!kind) {
         ida_json_put(call->result, "chain", ida_chain_state(&check));
     }
@@ -89,7 +89,7 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     ida_kind kind = ida_workers_running(s, c, &running, &seen_at);
     json_object_set_new(call->result, "workersRunning", json_integer(running));
     for (size_t i = 0; !kind && i < sizeof parts / sizeof *parts; i++) {
-        if (ida_roles_have(call->person->roles, parts[i].right)) {
+        if (ida_roles_have(call->asked->person->roles, parts[i].right)) {
             kind = parts[i].put(call, s, c);
         }
     }

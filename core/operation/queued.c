@@ -20,16 +20,11 @@ void ida_op_schedule(ida_call *call, ida_ctx *c, ida_task *task, const zone_due 
     task->next_at = due->past ? task->created_at : due->at_ms;
     task->warnings = "[]";
     task->progress = "{}";
-    task->username = call->principal->username;
-    task->label = call->principal->label;
-    task->via = ida_call_via(call);
+    task->username = call->asked->principal->username;
+    task->label = call->asked->principal->label;
+    task->via = call->asked->face->via;
     call->adjustment = due->adjustment;
-    ida_task_plan(c->pool, call->tenant, task);
-}
-
-const char *ida_call_via(const ida_call *call)
-{
-    return call->face == IDA_FACE_CONSOLE ? "console" : "rest";
+    ida_task_plan(c->pool, call->asked->tenant, task);
 }
 
 static int is_step(const ida_step *step, const char *name, const char *account)
@@ -55,7 +50,7 @@ ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type, const i
 {
     ida_task *task = apr_pcalloc(c->pool, sizeof *task);
     task->id = ida_new_id(c->pool, c->env);
-    task->tenant = call->principal->company;
+    task->tenant = call->asked->principal->company;
     task->type = type;
     task->state = IDA_QUEUED;
     task->directory = user->in[IDA_DIR_ON_PREMISES] ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
@@ -86,7 +81,7 @@ ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **s
 ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
                               json_t *warnings)
 {
-    int64_t expected, limit = call->tenant->brake_per_hour, now = ida_now(c->env);
+    int64_t expected, limit = call->asked->tenant->brake_per_hour, now = ida_now(c->env);
     if (limit <= 0) {
         return IDA_OK;
     }
@@ -133,7 +128,7 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
     ida_task *creation;
     const char *shown = ida_clean(c->pool, upn, strlen(upn), 128);
     const queue_person person = {.address = ida_fold_address(c->pool, upn)};
-    ida_kind kind = queue_task_open(s, c, call->principal->company, &person, IDA_USER_CREATE,
+    ida_kind kind = queue_task_open(s, c, call->asked->principal->company, &person, IDA_USER_CREATE,
                                     &creation);
     if (kind == IDA_OK && creation->state == IDA_QUEUED) {
         return ida_fail(c, IDA_NOT_FOUND,
@@ -144,13 +139,13 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
     if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
         return kind;
     }
-    return who_was_it(s, c, call->principal->company, upn, shown);
+    return who_was_it(s, c, call->asked->principal->company, upn, shown);
 }
 
 ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn,
                               ida_user **manager)
 {
-    const char *tenant = call->principal->company;
+    const char *tenant = call->asked->principal->company;
     ida_task *task;
     ida_kind kind = cache_user_by_upn(s, c, tenant, upn, manager);
     if (kind == IDA_NOT_FOUND) {

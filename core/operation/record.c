@@ -37,16 +37,23 @@ static void add_known(apr_pool_t *pool, const ida_param *params, const json_t *a
     }
 }
 
+/* As checked, or as sent where it did not come to that. */
+static const json_t *arguments_of(const ida_call *call)
+{
+    return call->arguments ? call->arguments : call->asked->arguments;
+}
+
 static const char *parameters_of(const ida_call *call)
 {
-    const ida_operation *op = call->operation;
+    const ida_question *asked = call->asked;
+    const ida_operation *op = asked->operation;
     json_t *out = ida_json_keep(call->c->pool, json_object());
     if (!op || op->discreet) {
         return NULL;
     }
-    add_known(call->c->pool, op->body, call->body, out);
-    add_known(call->c->pool, op->params, call->arguments, out);
-    int any = json_object_size(out) || json_object_size(op->body ? call->body : call->arguments);
+    add_known(call->c->pool, op->body, asked->body, out);
+    add_known(call->c->pool, op->params, arguments_of(call), out);
+    int any = json_object_size(out) || json_object_size(op->body ? asked->body : asked->arguments);
     return any ? ida_json_text(call->c->pool, out) : NULL;
 }
 
@@ -69,35 +76,31 @@ static const char *summary_of(const ida_call *call, int tool)
 /* Neither a dry run nor a replay may pass for a write. */
 static const char *action_of(const ida_call *call)
 {
-    const char *name = call->action                 ? call->action
-                       : call->operation            ? call->operation->name
-                       : call->face == IDA_FACE_MCP ? "mcp"
-                                                    : "request";
+    const char *name = call->action             ? call->action
+                       : call->asked->operation ? call->asked->operation->name
+                                                : call->asked->face->unknown;
     const char *apart = call->dry_run ? ".dryRun" : call->replayed ? ".replay" : NULL;
     return apart ? apr_pstrcat(call->c->pool, name, apart, NULL) : name;
-}
-
-const char *ida_call_category(const ida_call *call)
-{
-    return call->face == IDA_FACE_CONSOLE ? "portal" : "api";
 }
 
 static audit_record *make_record(const ida_call *call, ida_kind kind)
 {
     ida_ctx *c = call->c;
-    audit_record *a = audit_make(c, call->principal->company, ida_call_category(call));
+    audit_record *a = audit_make(c, call->asked->principal->company, call->asked->face->category);
     const char *target = call->target ? call->target
-                                      : ida_json_string(call->body ? call->body : call->arguments,
+                                      : ida_json_string(call->asked->body ? call->asked->body
+                                                                          : arguments_of(call),
                                                         "userPrincipalName");
-    a->actor = call->actor && !kind ? call->actor : call->principal->username;
-    a->label = call->principal->label;
+    a->actor = call->actor && !kind ? call->actor : call->asked->principal->username;
+    a->label = call->asked->principal->label;
     a->action = action_of(call);
     a->target = target ? shown(c->pool, target) : NULL;
-    a->endpoint = call->endpoint;
-    a->address = call->address;
+    a->endpoint = call->asked->endpoint;
+    a->address = call->asked->address;
     a->parameters = parameters_of(call);
-    int tool = call->operation && call->operation->tool;
-    a->outcome = kind && tool && call->face == IDA_FACE_MCP ? "toolError" : ida_kind_code(kind);
+    int tool = call->asked->operation && call->asked->operation->tool;
+    const char *failed = kind && tool ? call->asked->face->failed : NULL;
+    a->outcome = failed ? failed : ida_kind_code(kind);
     const char *reason = kind ? ida_public_message(c) : NULL;
     a->detail = reason ? reason : kind ? ida_kind_text(kind) : summary_of(call, tool);
     return a;

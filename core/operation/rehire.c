@@ -173,7 +173,7 @@ static ida_kind offer_memberships(ida_call *call, store *s, ida_ctx *c, const id
     json_t *back = ida_json_keep(c->pool, json_array()),
            *lost = ida_json_keep(c->pool, json_array());
     for (int i = 0; !kind && i < count; i++) {
-        if (!rows[i].retained && !call->tenant->has_directory[rows[i].directory]) {
+        if (!rows[i].retained && !call->asked->tenant->has_directory[rows[i].directory]) {
             const char *text = apr_psprintf(
                 c->pool,
                 "The membership of %s is not given back: the tenant has no %s directory any more.",
@@ -198,12 +198,12 @@ static ida_kind offer_memberships(ida_call *call, store *s, ida_ctx *c, const id
 static ida_kind cancel_offboarding(ida_call *call, store *s, ida_ctx *c, const ida_task *leaving)
 {
     ida_kind kind = queue_task_cancel(s, c, leaving->tenant, leaving->id);
-    audit_record *record = audit_make(c, leaving->tenant, ida_call_category(call));
-    record->actor = call->principal->username;
-    record->label = call->principal->label;
+    audit_record *record = audit_make(c, leaving->tenant, call->asked->face->category);
+    record->actor = call->asked->principal->username;
+    record->label = call->asked->principal->label;
     record->action = "task.cancel";
     record->target = leaving->upn;
-    record->endpoint = call->endpoint;
+    record->endpoint = call->asked->endpoint;
     record->outcome = "ok";
     record->detail = apr_pstrcat(c->pool, "task ", leaving->id, ": the person is rehired", NULL);
     kind = kind ? kind : queue_task_changed(s, c, leaving->id, record->action, record->actor);
@@ -270,7 +270,7 @@ ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const ida_create *p
     int wants_restore = person->rehire && strcmp(person->rehire, "restore") == 0;
     holders h;
     *restored = 0;
-    ida_kind kind = find_holders(s, c, call->principal->company, person->employee_id, &h);
+    ida_kind kind = find_holders(s, c, call->asked->principal->company, person->employee_id, &h);
     if (!kind && h.named && person->rehire && !wants_restore) {
         json_array_append_new(
             warnings,

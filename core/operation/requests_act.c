@@ -22,7 +22,7 @@ typedef struct request_input {
 static request_input *read_body(ida_call *call)
 {
     request_input *in = call->input = apr_pcalloc(call->c->pool, sizeof *in);
-    ida_params_read(call->c, call->body, call->operation->body, "is required", in);
+    ida_params_read(call->c, call->asked->body, call->asked->operation->body, "is required", in);
     return in;
 }
 
@@ -131,11 +131,11 @@ static const ida_param decision_members[] = {
 static ida_kind check_decision(ida_call *call)
 {
     ida_ctx *c = call->c;
-    int console = call->face == IDA_FACE_CONSOLE;
+    int signed_in = call->asked->person != NULL;
     request_input *in = read_body(call);
-    if (console && json_object_get(call->body, "approver")) {
+    if (signed_in && json_object_get(call->asked->body, "approver")) {
         ida_fault_add(c, "approver", "is whoever has signed in: leave it out");
-    } else if (!console && !in->approver) {
+    } else if (!signed_in && !in->approver) {
         ida_fault_add(c, "approver", "is required");
     }
     if (in->reason && in->comment) {
@@ -148,10 +148,10 @@ static ida_kind check_decision(ida_call *call)
     }
     call->action = in->decision ? approves ? "request.approve" : "request.deny" : NULL;
     ida_kind kind = ida_faults_raise(c);
-    if (kind || !console) {
+    if (kind || !signed_in) {
         return kind;
     }
-    in->approver = call->person->upn;
+    in->approver = call->asked->person->upn;
     if (!in->approver) {
         ida_fail(c, IDA_FORBIDDEN,
                  "Your sign-in is not linked to a person, so you cannot decide. The server's "
@@ -171,9 +171,9 @@ static ida_kind decide(store *s, ida_ctx *c, void *baton)
                                   .reason = in->reason,
                                   .approved = strcmp(in->decision, "approve") == 0};
     ida_kind kind = governance_act_decide(s, c, &act);
-    if (call->face == IDA_FACE_CONSOLE) {
+    if (call->asked->person) {
         call->actor = act.decided_by;
-        call->remark = ida_printf(c->pool, "told by %s", call->principal->username);
+        call->remark = ida_printf(c->pool, "told by %s", call->asked->principal->username);
     } else if (act.decided_by) { /* nobody has signed in: what is known is whose key it was */
         call->remark = ida_printf(c->pool, "in the name of %s", act.decided_by);
     }

@@ -33,7 +33,7 @@ static ida_kind find_groups(ida_call *call, apr_hash_t *known)
     for (apr_hash_index_t *i = apr_hash_first(c->pool, known); i; i = apr_hash_next(i)) {
         names[count++] = apr_hash_this_key(i);
     }
-    ida_kind kind = cache_groups_find(call->store, c, call->principal->company, names, count,
+    ida_kind kind = cache_groups_find(call->store, c, call->asked->principal->company, names, count,
                                       found);
     for (int i = 0; !kind && i < count; i++) {
         if (!found[i]) {
@@ -76,11 +76,11 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "s", &position);
     kind = kind ? kind
-                : governance_template_list(s, c, call->principal->company,
+                : governance_template_list(s, c, call->asked->principal->company,
                                            ida_place_text(position, 0), page->limit + 1, &rows,
                                            &count);
-    kind = kind ? kind : governance_template_count(s, c, call->principal->company, &total);
-    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+    kind = kind ? kind : governance_template_count(s, c, call->asked->principal->company, &total);
+    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     for (int i = 0; !kind && i < count && i < page->limit; i++) {
         name_groups(known, rows[i].groups, 0, json_array_size(rows[i].groups));
     }
@@ -138,14 +138,15 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     cache_freshness fresh;
     int64_t assigned;
     json_t *position;
-    ida_kind kind = governance_template_find(s, c, call->principal->company, wanted, &t);
+    ida_kind kind = governance_template_find(s, c, call->asked->principal->company, wanted, &t);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "roleTemplate: No role template has the ID or name \"%s\"%s",
                         ida_clean(c->pool, wanted, strlen(wanted), 128),
-                        call->face == IDA_FACE_MCP ? "; list_role_templates shows them." : ".");
+                        call->asked->face->tools ? "; list_role_templates shows them." : ".");
     }
-    kind = kind ? kind : store_template_assigned(s, c, call->principal->company, t->id, &assigned);
-    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+    kind = kind ? kind
+                : store_template_assigned(s, c, call->asked->principal->company, t->id, &assigned);
+    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     if (kind) {
         return kind;
     }

@@ -31,7 +31,7 @@ static ida_kind companies_of(ida_call *call, const char *words, store_tenant_nam
     store_tenant_name *mine = apr_palloc(c->pool, sizeof *mine * (size_t)(total + 1));
     const char *folded = words ? ida_fold_search(c->pool, words) : "";
     for (int i = 0; i < total; i++) {
-        if (ida_person_roles(call->person, all[i].id) &&
+        if (ida_person_roles(call->asked->person, all[i].id) &&
             (strstr(ida_fold_search(c->pool, all[i].name), folded) ||
              strstr(ida_fold_search(c->pool, all[i].id), folded))) {
             mine[kept++] = all[i];
@@ -45,7 +45,7 @@ static ida_kind companies_of(ida_call *call, const char *words, store_tenant_nam
 
 static json_t *company_json(const ida_call *call, const store_tenant_name *company)
 {
-    unsigned roles = ida_person_roles(call->person, company->id);
+    unsigned roles = ida_person_roles(call->asked->person, company->id);
     return json_pack("{s:s, s:s, s:s, s:o, s:o}", "companyId", company->id, "name", company->name,
                      "timeZone", company->time_zone, "roles", ida_roles_json(roles), "rights",
                      ida_rights_json(roles));
@@ -53,7 +53,7 @@ static json_t *company_json(const ida_call *call, const store_tenant_name *compa
 
 static ida_kind run_session(ida_call *call)
 {
-    const ida_person *person = call->person;
+    const ida_person *person = call->asked->person;
     store_tenant_name *mine;
     int count;
     ida_kind kind = companies_of(call, NULL, &mine, &count);

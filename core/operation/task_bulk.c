@@ -42,7 +42,7 @@ static void read_moment(ida_call *call, bulk_input *in)
     ida_moment moment;
     in->moment = ida_json_keep(call->c->pool, json_object());
     for (const ida_param *p = ida_moment_members; p->name; p++) {
-        json_t *given = json_object_get(call->body, p->name);
+        json_t *given = json_object_get(call->asked->body, p->name);
         if (given) {
             json_object_set(in->moment, p->name, given);
         }
@@ -50,7 +50,7 @@ static void read_moment(ida_call *call, bulk_input *in)
     ida_payload_moment(call->c, in->moment, &moment);
     if (!call->c->faults) { /* their form, once for all; what is left out is each task's own */
         zone_due due;
-        zone_schedule(call->c, ZONE_DUE_UPDATE, call->tenant->time_zone, moment.date,
+        zone_schedule(call->c, ZONE_DUE_UPDATE, call->asked->tenant->time_zone, moment.date,
                       moment.time ? moment.time : "12:00", &due);
     }
 }
@@ -59,9 +59,9 @@ static ida_kind check(ida_call *call)
 {
     ida_ctx *c = call->c;
     bulk_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
-    const char *word = ida_json_string(call->body, "verb");
+    const char *word = ida_json_string(call->asked->body, "verb");
     int verb = word ? ida_task_verb_parse(word) : -1;
-    if (call->idempotency_key) {
+    if (call->asked->once) {
         ida_fault_add(c, "Idempotency-Key",
                       "is not taken here: each task is a transaction of its own. Repeated, the "
                       "call refuses what it has done already");
@@ -69,7 +69,7 @@ static ida_kind check(ida_call *call)
     if (verb < 0) {
         ida_fault_add(c, "verb", "must be one of cancel, reschedule, retry, release");
     }
-    in->ids = json_object_get(call->body, "ids");
+    in->ids = json_object_get(call->asked->body, "ids");
     if (!good_ids(in->ids)) {
         ida_fault_add(c, "ids", "must be a list of 1 to %d IDs of tasks", IDS_MAX);
     }
@@ -88,15 +88,17 @@ static ida_kind check(ida_call *call)
 static ida_kind prepare(const ida_call *call, const char *id, ida_call *one)
 {
     const bulk_input *in = call->input;
+    ida_question *asked = apr_pmemdup(call->c->pool, call->asked, sizeof *asked);
+    asked->operation = in->each;
+    asked->body = in->moment;
+    asked->seen = NULL; /* names the state of one task */
     *one = *call;
     one->c = ida_ctx_make(call->c->env, call->c->pool);
-    one->operation = in->each;
+    one->asked = asked;
     one->arguments = ida_json_keep(call->c->pool, json_pack("{s:s}", "id", id));
-    one->body = in->moment;
     one->ignored = NULL;
-    one->if_match = NULL; /* names the state of one task */
-    ida_kind kind = one->operation->check(one);
-    return kind ? kind : one->operation->run(one);
+    ida_kind kind = in->each->check(one);
+    return kind ? kind : in->each->run(one);
 }
 
 /* What did not leave its record with its work: refusals and dry runs. */
@@ -104,7 +106,7 @@ static ida_kind record(store *s, ida_ctx *c, void *baton)
 {
     ida_call *one = baton;
     ida_task *task = NULL;
-    ida_kind kind = queue_task_get(s, c, one->principal->company,
+    ida_kind kind = queue_task_get(s, c, one->asked->principal->company,
                                    ida_json_string(one->arguments, "id"), 0, &task);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);

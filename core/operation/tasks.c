@@ -34,7 +34,8 @@ static ida_kind run_get(ida_call *call)
 {
     const char *id = ida_json_string(call->arguments, "id");
     ida_task *task;
-    ida_kind kind = queue_task_get(call->store, call->c, call->principal->company, id, 0, &task);
+    ida_kind kind = queue_task_get(call->store, call->c, call->asked->principal->company, id, 0,
+                                   &task);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(call->c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
                         ida_clean(call->c->pool, id, strlen(id), 64));
@@ -88,7 +89,8 @@ static ida_kind run_list(ida_call *call)
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, by_due ? "is" : "s", &position);
     if (!kind && upn) {
-        kind = governance_whom_past(call->store, c, call->principal->company, upn, &person, &user);
+        kind = governance_whom_past(call->store, c, call->asked->principal->company, upn, &person,
+                                    &user);
     }
     if (kind) {
         return kind;
@@ -112,7 +114,7 @@ static ida_kind run_list(ida_call *call)
     if (filter.braked == QUEUE_BRAKED && !filter.state) {
         filter.state = ida_task_state_text(IDA_ATTENTION); /* in no other */
     }
-    kind = queue_task_list(call->store, c, call->principal->company, &filter, &tasks, &count,
+    kind = queue_task_list(call->store, c, call->asked->principal->company, &filter, &tasks, &count,
                            &total);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
         ida_page_add(page, ida_task_json(c, &tasks[i]),
@@ -176,11 +178,11 @@ static ida_kind change(store *s, ida_ctx *c, void *baton)
     ida_call *call = baton;
     const change_input *in = call->input;
     ida_task_change wanted = {.verb = in->verb,
-                              .tenant = call->principal->company,
+                              .tenant = call->asked->principal->company,
                               .id = ida_json_string(call->arguments, "id"),
-                              .by = call->principal->username,
-                              .person = call->face == IDA_FACE_CONSOLE,
-                              .seen = call->if_match,
+                              .by = call->asked->principal->username,
+                              .person = call->asked->person != NULL,
+                              .seen = call->asked->seen,
                               .date = in->moment.date,
                               .time = in->moment.time,
                               .waiting = in->waiting};
@@ -201,11 +203,11 @@ static ida_kind change(store *s, ida_ctx *c, void *baton)
 static ida_kind check(ida_call *call)
 {
     change_input *in = call->input = apr_pcalloc(call->c->pool, sizeof *in);
-    while (strcmp(ida_task_change_name(in->verb), call->operation->name) != 0) {
+    while (strcmp(ida_task_change_name(in->verb), call->asked->operation->name) != 0) {
         in->verb++;
     }
-    if (call->operation->body) {
-        ida_payload_moment(call->c, call->body, &in->moment);
+    if (call->asked->operation->body) {
+        ida_payload_moment(call->c, call->asked->body, &in->moment);
     }
     return ida_faults_raise(call->c);
 }
@@ -214,7 +216,7 @@ static ida_kind look(ida_call *call)
 {
     change_input *in = call->input;
     ida_task_change looked = {.verb = in->verb,
-                              .tenant = call->principal->company,
+                              .tenant = call->asked->principal->company,
                               .id = ida_json_string(call->arguments, "id")};
     ida_kind kind = ida_task_change_look(call->store, call->c, &looked);
     in->waiting = looked.waiting;

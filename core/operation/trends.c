@@ -28,7 +28,7 @@ static int64_t begin_of(const zone_info *rules, int month)
 /* Months are counted from the year 0; the last one is the running one. */
 static ida_kind put_months(ida_call *call, store *s, ida_ctx *c, json_t *out)
 {
-    const ida_tenant *t = call->tenant;
+    const ida_tenant *t = call->asked->tenant;
     const zone_info *rules;
     zone_wall wall;
     int64_t now = ida_now(c->env), oldest, kept = now - t->task_history_days * DAY_MS;
@@ -115,8 +115,8 @@ static ida_kind put_hours(ida_call *call, store *s, ida_ctx *c, json_t *out)
     int64_t first = last - (HOURS - 1) * HOUR_MS;
     json_t *hours = json_array();
     json_object_set_new(out, "hours", hours);
-    ida_kind kind = queue_begun_list(s, c, call->tenant->id, first, &rows, &count);
-    kind = kind ? kind : queue_waiting_since(s, c, call->tenant->id, now, &waiting_since);
+    ida_kind kind = queue_begun_list(s, c, call->asked->tenant->id, first, &rows, &count);
+    kind = kind ? kind : queue_waiting_since(s, c, call->asked->tenant->id, now, &waiting_since);
     if (kind) {
         return kind;
     }
@@ -185,7 +185,7 @@ static kept *kept_of(const char *key)
 static ida_kind run(ida_call *call)
 {
     ida_ctx *c = call->c;
-    kept *k = kept_of(ida_printf(c->pool, "%s\n%s", call->store->dsn, call->tenant->id));
+    kept *k = kept_of(ida_printf(c->pool, "%s\n%s", call->store->dsn, call->asked->tenant->id));
     if (!k) {
         return store_snapshot(call->store, c, make, call);
     }

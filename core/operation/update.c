@@ -27,9 +27,9 @@ static ida_kind check(ida_call *call)
 {
     ida_ctx *c = call->c;
     update_input *in = apr_pcalloc(c->pool, sizeof *in);
-    ida_payload_update(c, call->body, &in->wanted);
-    ida_kind kind = zone_schedule(c, ZONE_DUE_UPDATE, call->tenant->time_zone, in->wanted.date,
-                                  in->wanted.time, &in->due);
+    ida_payload_update(c, call->asked->body, &in->wanted);
+    ida_kind kind = zone_schedule(c, ZONE_DUE_UPDATE, call->asked->tenant->time_zone,
+                                  in->wanted.date, in->wanted.time, &in->due);
     kind = kind ? kind : ida_faults_raise(c);
     call->input = in;
     return kind;
@@ -85,7 +85,7 @@ static ida_kind take_seat(ida_call *call, store *s, ida_ctx *c, ida_task *task,
     const queue_person person = queue_person_of(task);
     ida_kind kind = queue_seat_of_person(s, c, task->tenant, &person, NULL, &counted);
     if (!kind && !counted) {
-        kind = queue_seat_free(s, c, call->tenant);
+        kind = queue_seat_free(s, c, call->asked->tenant);
         task->seat = !kind;
     }
     return kind;
@@ -115,7 +115,7 @@ static void name_task(ida_call *call, ida_ctx *c, ida_task *task, const ida_upda
                       const ida_user *user)
 {
     static const char *const names[] = {"firstname", "surname", "middleName"};
-    const char *format = call->tenant->display_name_format;
+    const char *format = call->asked->tenant->display_name_format;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!json_object_get(update->values, names[i])) {
             continue;
@@ -194,7 +194,7 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     }
     if (!kind) {
         name_task(call, c, task, update, user);
-        ida_warn_not_kept(c->pool, call->tenant, task->directory, update->values,
+        ida_warn_not_kept(c->pool, call->asked->tenant, task->directory, update->values,
                           update->photo_type, update->warnings);
         kind = queue_task_insert(s, c, task);
     }
@@ -213,8 +213,8 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     ida_task *task;
     update.warnings = ida_json_keep(
         c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
-    ida_kind kind = store_tenant_lock(s, c, call->principal->company);
-    kind = kind ? kind : governance_whom(s, c, call->principal->company, update.upn, &user);
+    ida_kind kind = store_tenant_lock(s, c, call->asked->principal->company);
+    kind = kind ? kind : governance_whom(s, c, call->asked->principal->company, update.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, update.upn);
     }

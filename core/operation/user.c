@@ -69,7 +69,7 @@ static int asks_sign_ins(const json_t *fields)
 static ida_kind run_get(ida_call *call)
 {
     ida_ctx *c = call->c;
-    const char *tenant = call->principal->company,
+    const char *tenant = call->asked->principal->company,
                *upn = ida_json_string(call->arguments, "userPrincipalName");
     const json_t *fields = json_object_get(call->arguments, "fields");
     ida_user *user;
@@ -96,7 +96,7 @@ static ida_kind run_get(ida_call *call)
     add_fields(out, all, fields);
     if (asks_sign_ins(fields)) {
         cache_freshness fresh;
-        kind = cache_freshness_get(call->store, c, call->tenant, &fresh);
+        kind = cache_freshness_get(call->store, c, call->asked->tenant, &fresh);
         ida_json_put_time(call->result, "signInsAsOf", fresh.sign_ins_as_of);
     }
     return kind;

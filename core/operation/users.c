@@ -26,8 +26,8 @@ static ida_kind candidates(ida_call *call, const char *text, const char **named)
     *named = "";
     filter.limit = CANDIDATES;
     ida_kind kind = ida_people_words(c->pool, text, &filter) > 0
-                        ? cache_people_search(call->store, c, call->principal->company, &filter,
-                                              &rows, &count)
+                        ? cache_people_search(call->store, c, call->asked->principal->company,
+                                              &filter, &rows, &count)
                         : IDA_OK;
     for (int i = 0; !kind && i < count; i++) {
         const char *name = rows[i].display_name ? rows[i].display_name : "",
@@ -44,8 +44,8 @@ ida_kind ida_op_find_user_of(ida_call *call, const char *argument, ida_user **us
 {
     ida_ctx *c = call->c;
     const char *wanted = ida_json_string(call->arguments, argument), *named;
-    ida_kind kind = cache_user_details(call->store, c, call->principal->company, wanted, user,
-                                       licenses);
+    ida_kind kind = cache_user_details(call->store, c, call->asked->principal->company, wanted,
+                                       user, licenses);
     if (kind != IDA_NOT_FOUND) {
         return kind;
     }
@@ -57,9 +57,9 @@ ida_kind ida_op_find_user_of(ida_call *call, const char *argument, ida_user **us
     }
     return ida_fail(c, IDA_NOT_FOUND, "%s: No user has the object ID or UPN \"%s\".%s%s%s",
                     argument, ida_clean(c->pool, wanted, strlen(wanted), 128),
-                    *named                       ? " Did you mean "
-                    : call->face == IDA_FACE_MCP ? " Find the exact UPN with search_users."
-                                                 : "",
+                    *named                     ? " Did you mean "
+                    : call->asked->face->tools ? " Find the exact UPN with search_users."
+                                               : "",
                     named, *named ? "?" : "");
 }
 
@@ -116,7 +116,7 @@ static void add_row(ida_page *page, const cache_listed_person *p, int64_t total,
 static ida_kind search(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->principal->company;
+    const char *tenant = call->asked->principal->company;
     const cache_listed_person *rows;
     cache_people_filter filter;
     cache_freshness fresh;
@@ -126,7 +126,7 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
     named first = named_by(call);
     ida_kind kind = ida_page_from(call, NULL, "iiss", &position);
     kind = kind ? kind : ida_people_filter(call, &filter);
-    kind = kind ? kind : cache_freshness_get(s, c, call->tenant, &fresh);
+    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     filter.limit = IDA_PAGE_MAX;
     if (!kind && first.from) {
         kind = cache_people_exact(s, c, tenant, &filter, first.from, first.before, &first.rows,

@@ -14,7 +14,7 @@ ida_kind ida_op_warn_of_manager(ida_call *call, store *s, ida_ctx *c, const ida_
 {
     ida_user *user;
     ida_task *creation = NULL;
-    const char *tenant = call->principal->company;
+    const char *tenant = call->asked->principal->company;
     ida_kind kind = cache_user_by_upn(s, c, tenant, manager, &user);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
@@ -50,7 +50,7 @@ ida_kind ida_op_warn_of_hold(ida_call *call, store *s, ida_ctx *c, const ida_tas
                 c->pool,
                 "The directory %s is held since %s: %s Tasks for it wait until it answers again.",
                 ida_directory_name(task->directory),
-                zone_schedule_people(c, call->tenant->time_zone, state.hold_since),
+                zone_schedule_people(c, call->asked->tenant->time_zone, state.hold_since),
                 ida_clean(c->pool, state.hold_reason, strlen(state.hold_reason), 300))));
     }
     return kind;

@@ -23,10 +23,10 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     ida_page *page = ida_page_make(call, NULL);
     ida_kind kind = ida_page_from(call, NULL, "s", &position);
     kind = kind ? kind
-                : governance_workflow_list(s, c, call->principal->company,
+                : governance_workflow_list(s, c, call->asked->principal->company,
                                            ida_place_text(position, 0), page->limit + 1, &rows,
                                            &count);
-    kind = kind ? kind : governance_workflow_count(s, c, call->principal->company, &total);
+    kind = kind ? kind : governance_workflow_count(s, c, call->asked->principal->company, &total);
     if (kind) {
         return kind;
     }
@@ -114,7 +114,7 @@ static ida_kind find_workflow(ida_call *call, store *s, const char **name)
 {
     ida_ctx *c = call->c;
     const char *wanted = *name = ida_json_string(call->arguments, "workflow");
-    ida_kind kind = wanted ? governance_workflow_known(s, c, call->principal->company, name)
+    ida_kind kind = wanted ? governance_workflow_known(s, c, call->asked->principal->company, name)
                            : IDA_OK;
     if (kind || *name == wanted || *name) {
         return kind;
@@ -122,7 +122,7 @@ static ida_kind find_workflow(ida_call *call, store *s, const char **name)
     return ida_fail(c, IDA_NOT_FOUND,
                     "workflow: No workflow is, or was within the task history, named \"%s\"%s",
                     ida_clean(c->pool, wanted, strlen(wanted), 128),
-                    call->face == IDA_FACE_MCP ? "; list_workflows shows the names." : ".");
+                    call->asked->face->tools ? "; list_workflows shows the names." : ".");
 }
 
 /* Runs are those of a person's tasks, also of people who are gone; an ID must be somebody's. */
@@ -138,10 +138,11 @@ static ida_kind whose(ida_call *call, store *s, queue_person *person, const queu
     if (!named) {
         return IDA_OK;
     }
-    ida_kind kind = governance_whom_past(s, call->c, call->principal->company, named, person,
+    ida_kind kind = governance_whom_past(s, call->c, call->asked->principal->company, named, person,
                                          &user);
     if (!kind && !user && !strchr(named, '@')) {
-        kind = queue_task_list(s, call->c, call->principal->company, &any, &tasks, &count, &total);
+        kind = queue_task_list(s, call->c, call->asked->principal->company, &any, &tasks, &count,
+                               &total);
         kind = kind || total ? kind : ida_op_find_user(call, &user, NULL);
     }
     return kind;
@@ -150,7 +151,7 @@ static ida_kind whose(ida_call *call, store *s, queue_person *person, const queu
 static ida_kind runs(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->principal->company;
+    const char *tenant = call->asked->principal->company;
     int64_t to = ida_argument_time(call, "to"), total = 0;
     governance_run_filter filter = {.from = ida_argument_time(call, "from"),
                                     .to = to ? to : INT64_MAX,

@@ -15,20 +15,10 @@ typedef struct writing {
     json_t *seats; /* as they were before it */
 } writing;
 
-static store_idempotency row_of(const ida_call *call)
-{
-    return (store_idempotency){.tenant = call->principal->company,
-                               .username = call->principal->username,
-                               .method = call->method,
-                               .path = call->path,
-                               .key = call->idempotency_key,
-                               .hash = call->request_hash};
-}
-
 static ida_kind replay(ida_call *call, ida_ctx *c, const store_idempotency *row)
 {
     json_t *answer = row->answer ? ida_json_load(c->pool, row->answer) : NULL;
-    if (strcmp(row->hash, call->request_hash) != 0) {
+    if (strcmp(row->hash, call->asked->once->hash) != 0) {
         return ida_fail(c, IDA_UNPROCESSABLE,
                         "This Idempotency-Key was used for another request before%s%s. Use a new "
                         "key for a new request.",
@@ -48,7 +38,7 @@ static ida_kind replay(ida_call *call, ida_ctx *c, const store_idempotency *row)
 
 ida_kind ida_op_replay(ida_call *call)
 {
-    store_idempotency row = row_of(call);
+    store_idempotency row = *call->asked->once;
     int found;
     ida_kind kind = store_idempotency_find(call->store, call->c, &row, &found);
     return kind || !found ? kind : replay(call, call->c, &row);
@@ -67,8 +57,8 @@ void ida_op_warn_ignored(ida_call *call)
 /* The work, and the record of it. */
 static ida_kind work(store *s, ida_ctx *c, ida_call *call)
 {
-    ida_kind kind = call->operation->work(s, c, call);
-    if (kind == IDA_NOT_FOUND && call->operation->needs_sync) {
+    ida_kind kind = call->asked->operation->work(s, c, call);
+    if (kind == IDA_NOT_FOUND && call->asked->operation->needs_sync) {
         ida_kind unsure = ida_op_synced(call, s);
         return unsure ? unsure : kind;
     }
@@ -80,7 +70,7 @@ static ida_kind work(store *s, ida_ctx *c, ida_call *call)
 
 static ida_kind keyed(store *s, ida_ctx *c, ida_call *call)
 {
-    store_idempotency row = row_of(call);
+    store_idempotency row = *call->asked->once;
     int taken;
     ida_kind kind = store_idempotency_take(s, c, &row, &taken);
     if (kind || !taken) {
@@ -106,10 +96,10 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
     call->adjustment = NULL;
     call->location = call->task_id = NULL;
     call->replayed = call->audit_written = w->planned = 0;
-    if (call->idempotency_key && !call->dry_run) {
+    if (call->asked->once && !call->dry_run) {
         return keyed(s, c, call);
     }
-    ida_kind kind = call->dry_run ? ida_op_seats(s, c, call->tenant, &w->seats) : IDA_OK;
+    ida_kind kind = call->dry_run ? ida_op_seats(s, c, call->asked->tenant, &w->seats) : IDA_OK;
     ida_json_keep(c->pool, w->seats);
     kind = kind ? kind : work(s, c, call);
     if (!kind && call->dry_run) {

@@ -3,6 +3,7 @@
 #include "core/audit/spool.h"
 #include "core/base/json.h"
 #include "core/base/time.h"
+#include "core/face/mcp.h"
 #include "core/face/mcp_cut.h"
 #include "core/operation/param.h"
 #include "t/fuzz/fuzz_copy.h"
@@ -41,16 +42,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_told(c, kind);
     if (!kind) {
         const char *text;
+        const ida_question asked = {.operation = choose(data[0]),
+                                    .face = &ida_mcp_face,
+                                    .principal = &who,
+                                    .tenant = &tenant,
+                                    .synced = 1,
+                                    .endpoint = "mcp tools/call",
+                                    .arguments = arguments};
         ida_call call = {.c = c,
+                         .asked = &asked,
                          .store = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db",
-                                             DB_REQUEST),
-                         .operation = choose(data[0]),
-                         .face = IDA_FACE_MCP,
-                         .principal = &who,
-                         .tenant = &tenant,
-                         .synced = 1,
-                         .endpoint = "mcp tools/call",
-                         .arguments = arguments};
+                                             DB_REQUEST)};
         kind = ida_mcp_run_cut(&call, 51200, &text);
         fuzz_told(c, kind);
         FUZZ_HOLDS(kind != IDA_OK && call.audit);

@@ -66,7 +66,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size) {
         memcpy(body, data, size);
     }
-    ida_mcp_request request = {*headers[0] ? headers[0] : NULL,
+    ida_question asked = {.principal = &who, .tenant = &tenant, .synced = 1};
+    ida_mcp_request request = {&asked,
+                               *headers[0] ? headers[0] : NULL,
                                *headers[1] ? headers[1] : NULL,
                                *headers[2] ? headers[2] : NULL,
                                *headers[3] ? headers[3] : NULL,
@@ -74,15 +76,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                body,
                                size};
     ida_call call = {.c = c,
-                     .store = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST),
-                     .principal = &who,
-                     .tenant = &tenant,
-                     .synced = 1};
+                     .asked = &asked,
+                     .store = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST)};
     ida_rest_answer answer;
     ida_mcp_message message;
     if (ida_mcp_admit(&call, &request, &answer) == IDA_OK &&
         ida_mcp_read(&call, fixed, &request, &message, &answer)) {
-        FUZZ_HOLDS(call.operation && call.operation->tool);
+        FUZZ_HOLDS(asked.operation && asked.operation->tool);
         ida_mcp_call(&call, &message, &answer);
     }
     check_answer(c, &call, &answer);

@@ -58,18 +58,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zone_init(c->pool);
     ida_route route;
     ida_rest_answer answer;
-    ida_route_find(c->pool, IDA_FACE_REST, method, uri, &route);
+    ida_route_find(c->pool, &ida_rest_face, method, uri, &route);
     int is_told = route.kind == IDA_ROUTE_WRONG_METHOD || route.kind == IDA_ROUTE_OPTIONS;
     FUZZ_HOLDS(route.path && route.base && (!is_told || *route.allow) &&
                (route.kind != IDA_ROUTE_OPERATION || route.operation));
     if (route.kind == IDA_ROUTE_OPERATION || route.kind == IDA_ROUTE_UNKNOWN_PATH) {
-        ida_call call = {
-            .c = c, .store = s, .principal = &who, .tenant = &tenant, .synced = size & 1};
-        ida_rest_request request = {.method = method,
+        ida_question asked = {.principal = &who, .tenant = &tenant, .synced = size & 1};
+        ida_call call = {.c = c, .asked = &asked, .store = s};
+        ida_rest_request request = {.asked = &asked,
+                                    .route = &route,
+                                    .method = method,
                                     .query = query,
                                     .content_type = *type ? type : NULL,
                                     .has_body = size > 0};
-        if (ida_rest_admit(&call, &route, &request, &answer) == IDA_OK) {
+        if (ida_rest_admit(&call, &request, &answer) == IDA_OK) {
             request.body = body;
             request.body_len = size;
             ida_rest_run(&call, &request, &answer);

@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
+#include "core/face/mcp.h"
 #include "core/operation/op.h"
 #include "core/store/tenant.h"
 #include "core/tenant/tenant.h"
@@ -57,16 +58,14 @@ __attribute__((unused)) static asked ask_json(apr_pool_t *in, store *s, const id
 {
     ida_principal who = {
         .company = t->id, .username = "reader", .label = "", .access = IDA_ACCESS_READ_ONLY};
-    ida_call call = {.c = ida_ctx_make(&env, in),
-                     .store = s,
-                     .operation = op,
-                     .face = IDA_FACE_MCP,
-                     .principal = &who,
-                     .tenant = t,
-                     .synced = 1,
-                     .base = "",
-                     .endpoint = "test",
-                     .arguments = arguments};
+    const ida_question question = {.operation = op,
+                                   .face = &ida_mcp_face,
+                                   .principal = &who,
+                                   .tenant = t,
+                                   .synced = 1,
+                                   .endpoint = "test",
+                                   .arguments = arguments};
+    ida_call call = {.c = ida_ctx_make(&env, in), .asked = &question, .store = s};
     asked a = {.kind = ida_operation_admit(&call)};
     if (!a.kind) {
         a.kind = ida_operation_run(&call);

@@ -79,9 +79,12 @@ static answer rest_request(const ida_tenant *tenant, const char *method, const c
         .company = company, .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
     ida_ctx *c = ctx();
     answer out = {0};
-    ida_call call = {
-        .c = c, .store = main_store, .principal = &principal, .tenant = tenant, .synced = 1};
-    ida_rest_request request = {.method = method,
+    ida_question asked = {.principal = &principal, .tenant = tenant, .synced = 1};
+    ida_call call = {.c = c, .asked = &asked, .store = main_store};
+    ida_route route;
+    ida_rest_request request = {.asked = &asked,
+                                .route = &route,
+                                .method = method,
                                 .query = query,
                                 .content_type = body ? "application/json" : NULL,
                                 .has_body = body != NULL,
@@ -89,9 +92,8 @@ static answer rest_request(const ida_tenant *tenant, const char *method, const c
                                 .body_len = body ? strlen(body) : 0,
                                 .idempotency_key = key};
     ida_rest_answer rest;
-    ida_route route;
-    ida_route_find(c->pool, IDA_FACE_REST, method, uri, &route);
-    if (!ida_rest_admit(&call, &route, &request, &rest)) {
+    ida_route_find(c->pool, &ida_rest_face, method, uri, &route);
+    if (!ida_rest_admit(&call, &request, &rest)) {
         ida_rest_run(&call, &request, &rest);
     }
     json_t *parsed = ida_json_load(c->pool, rest.body);

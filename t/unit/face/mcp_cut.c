@@ -130,22 +130,27 @@ static const ida_tenant tenant = {.id = "nordic", .public_api = 1};
 
 static store key_alone = {.has_cursor_key = 1}; /* all that pages want of one */
 
+static int (*gone)(void *baton); /* of the calls that are made */
+
 static ida_call *make_call(apr_pool_t *p, const ida_operation *op, int limit, const char *cursor)
 {
+    ida_question *asked = apr_pcalloc(p, sizeof *asked);
     ida_call *call = apr_pcalloc(p, sizeof *call);
     call->c = ida_ctx_make(&env, p);
-    call->operation = op;
-    call->face = IDA_FACE_MCP;
-    call->principal = &who;
-    call->tenant = &tenant;
+    call->asked = asked;
     call->store = &key_alone;
-    call->endpoint = "mcp tools/call t";
-    call->arguments = ida_json_keep(p, json_object());
+    asked->operation = op;
+    asked->face = &ida_mcp_face;
+    asked->principal = &who;
+    asked->tenant = &tenant;
+    asked->gone = gone;
+    asked->endpoint = "mcp tools/call t";
+    asked->arguments = ida_json_keep(p, json_object());
     if (limit) {
-        json_object_set_new(call->arguments, "limit", json_integer(limit));
+        json_object_set_new(asked->arguments, "limit", json_integer(limit));
     }
     if (cursor) {
-        json_object_set_new(call->arguments, "cursor", json_string(cursor));
+        json_object_set_new(asked->arguments, "cursor", json_string(cursor));
     }
     return call;
 }
@@ -271,12 +276,13 @@ static void test_gone(void)
 {
     const char *text;
     source = (item_source){1000, 2000, 0, 0};
+    gone = is_gone;
     ida_call *call = make_call(pool, &list, 200, NULL);
-    call->gone = is_gone;
     is_int(ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &text), IDA_SERVICE_UNAVAILABLE,
            "a caller that has gone");
     is_int(source.runs, 0, "is not worked for");
     is_str(call->audit->outcome, "toolError", "and the record says so");
+    gone = NULL;
 }
 
 /* A store that is away is HTTP's 503, whoever finds it; what is meant for callers is a tool's
@@ -286,11 +292,11 @@ static void away(void)
     ida_mcp_message message = {.id = ida_json_keep(pool, json_integer(1))};
     for (int public = 0; public < 2; public ++) {
         ida_principal reader = {.company = "contoso", .username = "reader", .label = ""};
-        ida_call call = {.c = fresh(),
-                         .operation = &ida_op_users_search,
-                         .principal = &reader,
-                         .face = IDA_FACE_MCP,
-                         .endpoint = "mcp"};
+        ida_question asked = {.operation = &ida_op_users_search,
+                              .principal = &reader,
+                              .face = &ida_mcp_face,
+                              .endpoint = "mcp"};
+        ida_call call = {.c = fresh(), .asked = &asked};
         ida_rest_answer answer = {0};
         call.c->message_is_public = public;
         ida_fail(call.c, IDA_SERVICE_UNAVAILABLE, "The directory is not yet synchronised.");

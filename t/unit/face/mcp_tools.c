@@ -361,13 +361,10 @@ static json_t *call_tool(apr_pool_t *p, store *s, const ida_tenant *t, const cha
                                     tool, quoted);
     ida_principal who = {
         .company = t->id, .username = "reader", .label = "", .access = IDA_ACCESS_READ_ONLY};
-    ida_call call = {.c = ida_ctx_make(&env, p),
-                     .store = s,
-                     .principal = &who,
-                     .tenant = t,
-                     .synced = 1,
-                     .base = ""};
-    ida_mcp_request request = {.accept = "application/json, text/event-stream",
+    ida_question question = {.principal = &who, .tenant = t, .synced = 1};
+    ida_call call = {.c = ida_ctx_make(&env, p), .asked = &question, .store = s};
+    ida_mcp_request request = {.asked = &question,
+                               .accept = "application/json, text/event-stream",
                                .content_type = "application/json",
                                .body = body,
                                .body_len = strlen(body)};

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/json.h"
+#include "core/face/console.h"
 #include "core/face/rest.h"
 #include "core/operation/op.h"
 #include "core/operation/param.h"
@@ -14,7 +15,7 @@
 static apr_pool_t *pool;
 static ida_env env;
 
-static void route_of(ida_face face, const char *method, const char *uri, ida_route_kind kind,
+static void route_of(const ida_face *face, const char *method, const char *uri, ida_route_kind kind,
                      const char *operation, const char *base)
 {
     ida_route route;
@@ -29,7 +30,7 @@ static void route_of(ida_face face, const char *method, const char *uri, ida_rou
 static void route_is(const char *method, const char *uri, ida_route_kind kind,
                      const char *operation, const char *base)
 {
-    route_of(IDA_FACE_REST, method, uri, kind, operation, base);
+    route_of(&ida_rest_face, method, uri, kind, operation, base);
 }
 
 static void test_routes(void)
@@ -44,9 +45,9 @@ static void test_routes(void)
     route_is("GET", "/v1/api/x/v1/api/audit", IDA_ROUTE_UNKNOWN_PATH, NULL, "");
     route_is("GET", "/hr/v1/api/x/v1/api/audit", IDA_ROUTE_UNKNOWN_PATH, NULL, "/hr");
     route_is("GET", "/v1/apiary/v1/api/tasks", IDA_ROUTE_OPERATION, "task.list", "/v1/apiary");
-    route_of(IDA_FACE_CONSOLE, "GET", "/console/api/keys", IDA_ROUTE_OPERATION, "key.list",
+    route_of(&ida_console_face, "GET", "/console/api/keys", IDA_ROUTE_OPERATION, "key.list",
              "/console");
-    route_of(IDA_FACE_CONSOLE, "GET", "/console/api/x/api/keys", IDA_ROUTE_UNKNOWN_PATH, NULL,
+    route_of(&ida_console_face, "GET", "/console/api/x/api/keys", IDA_ROUTE_UNKNOWN_PATH, NULL,
              "/console");
     route_is("GET", "/v1/apiary/user", IDA_ROUTE_UNKNOWN_PATH, NULL, "");
     route_is("GET", "/v1/api", IDA_ROUTE_UNKNOWN_PATH, NULL, "");
@@ -56,10 +57,10 @@ static void test_routes(void)
     route_is("get", "/v1/api/user", IDA_ROUTE_WRONG_METHOD, NULL, "");
     route_is("GET", "/v1/api/user/offboard", IDA_ROUTE_WRONG_METHOD, NULL, "");
     route_is("OPTIONS", "/v1/api/user", IDA_ROUTE_OPTIONS, NULL, "");
-    ida_route_find(pool, IDA_FACE_REST, "PUT", "/v1/api/user", &route);
+    ida_route_find(pool, &ida_rest_face, "PUT", "/v1/api/user", &route);
     is_str(route.allow, "GET, HEAD, POST, DELETE, PATCH, OPTIONS",
            "Allow of a path with several operations");
-    ida_route_find(pool, IDA_FACE_REST, "GET", "/v1/api/user/offboard", &route);
+    ida_route_find(pool, &ida_rest_face, "GET", "/v1/api/user/offboard", &route);
     is_str(route.allow, "POST, OPTIONS", "Allow of an alias");
 }
 
@@ -68,6 +69,7 @@ static ida_tenant tenant = {.id = "nordic", .time_zone = "Europe/Stockholm", .pu
 typedef struct outcome {
     ida_kind kind;
     ida_rest_answer answer;
+    ida_question asked;
     ida_call call;
     const char *code, *message;
 } outcome;
@@ -79,7 +81,9 @@ static outcome *ask(const char *method, const char *uri, const char *query, cons
     outcome *o = calloc(1, sizeof *o);
     ida_principal *who = apr_pcalloc(pool, sizeof *who);
     ida_route route;
-    ida_rest_request request = {.method = method,
+    ida_rest_request request = {.asked = &o->asked,
+                                .route = &route,
+                                .method = method,
                                 .query = query,
                                 .content_type = type,
                                 .has_body = body != NULL,
@@ -90,10 +94,11 @@ static outcome *ask(const char *method, const char *uri, const char *query, cons
     who->label = "";
     who->access = access;
     o->call.c = ida_ctx_make(&env, pool);
-    o->call.principal = who;
-    o->call.tenant = &tenant;
-    ida_route_find(pool, IDA_FACE_REST, method, uri, &route);
-    o->kind = ida_rest_admit(&o->call, &route, &request, &o->answer);
+    o->call.asked = &o->asked;
+    o->asked.principal = who;
+    o->asked.tenant = &tenant;
+    ida_route_find(pool, &ida_rest_face, method, uri, &route);
+    o->kind = ida_rest_admit(&o->call, &request, &o->answer);
     if (!o->kind) {
         ida_rest_run(&o->call, &request, &o->answer);
     }

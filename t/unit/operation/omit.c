@@ -39,28 +39,30 @@ static ida_call *caller(const ida_operation *op, int scope, int role)
 {
     ida_principal *key = apr_pcalloc(pool, sizeof *key);
     ida_person *person = apr_pcalloc(pool, sizeof *person);
+    ida_question *asked = apr_pcalloc(pool, sizeof *asked);
     ida_call *call = apr_pcalloc(pool, sizeof *call);
     key->username = "who";
     key->access = IDA_ACCESS_READ_ONLY;
     key->areas = role < 0 ? IDA_AREAS(scope) : 0;
     person->roles = role < 0 ? 0 : 1u << role;
     call->c = ida_ctx_make(&env, pool);
-    call->principal = key;
-    call->person = role < 0 ? NULL : person;
-    call->face = role < 0 ? IDA_FACE_REST : IDA_FACE_CONSOLE;
-    call->operation = op;
+    call->asked = asked;
+    asked->principal = key;
+    asked->person = role < 0 ? NULL : person;
+    asked->operation = op;
     return call;
 }
 
 static int may(const ida_call *call, ida_right right)
 {
-    return !right || (call->person ? ida_roles_have(call->person->roles, right)
-                                   : (ida_right_areas(right) & call->principal->areas) != 0);
+    return !right ||
+           (call->asked->person ? ida_roles_have(call->asked->person->roles, right)
+                                : (ida_right_areas(right) & call->asked->principal->areas) != 0);
 }
 
 static int admitted(const ida_call *call)
 {
-    return may(call, call->operation->right);
+    return may(call, call->asked->operation->right);
 }
 
 /* --- members --- */
@@ -96,7 +98,8 @@ static void compare(const ida_call *call, const json_t *whole, const json_t *got
         const json_t *left = json_object_get(got, name);
         ida_right right = right_of(guarded_members, name);
         int own = right && may(call, right);
-        int same = right && (ida_right_areas(right) & ida_right_areas(call->operation->right));
+        int same = right &&
+                   (ida_right_areas(right) & ida_right_areas(call->asked->operation->right));
         *leaks += right && !own && !same && left;
         *losses += !left && (!right || own);
         *gone += !left;

@@ -3,6 +3,8 @@
  * operation that writes does, so the refusal is real. */
 #include "core/base/json.h"
 #include "core/cache/sync.h"
+#include "core/face/console.h"
+#include "core/face/mcp.h"
 #include "core/face/mcp_cut.h"
 #include "core/operation/op.h"
 #include "core/zone/zone.h"
@@ -58,7 +60,8 @@ static store *reader_of(const char *dsn)
     return s;
 }
 
-static ida_call *make_call(store *s, const ida_operation *op, ida_face face, const char *arguments)
+static ida_call *make_call(store *s, const ida_operation *op, const ida_face *face,
+                           json_t *arguments)
 {
     static const ida_principal reads = {
         .company = "contoso", .username = "ai", .label = "", .access = IDA_ACCESS_READ_ONLY};
@@ -71,17 +74,19 @@ static ida_call *make_call(store *s, const ida_operation *op, ida_face face, con
                                 .grant_count = 1,
                                 .roles = 1u << IDA_ROLE_ADMINISTRATOR};
     person.links = ida_json_keep(pool, json_object());
+    ida_question *asked = apr_pcalloc(pool, sizeof *asked);
     ida_call *call = apr_pcalloc(pool, sizeof *call);
     call->c = fresh();
-    call->person = face == IDA_FACE_CONSOLE ? &person : NULL;
+    call->asked = asked;
     call->store = s;
-    call->operation = op;
-    call->face = face;
-    call->principal = op->scope == IDA_SCOPE_READ ? &reads : &writes;
-    call->tenant = &tenant;
-    call->synced = 1;
-    call->endpoint = "test";
-    call->arguments = ida_json_load(pool, arguments);
+    asked->person = face == &ida_console_face ? &person : NULL;
+    asked->operation = op;
+    asked->face = face;
+    asked->principal = op->scope == IDA_SCOPE_READ ? &reads : &writes;
+    asked->tenant = &tenant;
+    asked->synced = 1;
+    asked->endpoint = "test";
+    asked->arguments = arguments;
     return call;
 }
 
@@ -133,16 +138,14 @@ static json_t *arguments_of(const ida_operation *op, int all)
 static void read_with(store *s, const ida_operation *op, json_t *arguments, const char *how)
 {
     const char *text;
-    ida_face face = op->tool ? IDA_FACE_MCP : IDA_FACE_CONSOLE;
-    ida_call *call = make_call(s, op, face, "{}");
-    call->arguments = arguments;
+    ida_call *call = make_call(s, op, op->tool ? &ida_mcp_face : &ida_console_face, arguments);
     ida_kind kind = op->tool ? ida_mcp_run_cut(call, 51200, &text) : ida_operation_run(call);
     ok(kind == IDA_OK || kind == IDA_NOT_FOUND, "%s %s", op->name, how);
     if (kind && kind != IDA_NOT_FOUND) {
         printf("# %s %s\n", ida_json_text(pool, arguments), call->c->message);
     }
     const char *cursor = kind ? NULL : ida_json_string(call->result, "nextCursor");
-    const char *way = call->operation == &ida_op_events ? "after" : "cursor";
+    const char *way = op == &ida_op_events ? "after" : "cursor";
     if (cursor && !json_object_get(arguments, way)) {
         json_t *next = ida_json_keep(pool, json_copy(arguments));
         json_object_set_new(next, way, json_string(cursor));
@@ -172,8 +175,8 @@ static void test_engine(const char *dsn)
     is_int(tools, 11, "eleven of them are tools");
     ok(reads > tools, "%d operations read", reads);
 
-    ida_call *call = make_call(s, &ida_op_user_create, IDA_FACE_REST,
-                               "{\"firstname\":\"Eva\",\"surname\":\"Berg\"}");
+    ida_call *call = make_call(s, &ida_op_user_create, &ida_rest_face,
+                               ida_json_load(pool, "{\"firstname\":\"Eva\",\"surname\":\"Berg\"}"));
     ok(ida_operation_run(call) != IDA_OK, "a write is refused by the database: %s",
        call->c->message ? call->c->message : "");
 }
