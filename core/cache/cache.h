@@ -20,8 +20,8 @@ typedef struct cache_user {
     int sign_ins_untold;    /* 1: the answer did not report sign-ins: the three times in the
                                cache stay */
     const char *manager_id; /* or manager_dn */
-    int manager_untold;     /* 1: this item did not report the manager. An earlier item of the run
-                               decides, otherwise the cache's value stays (in a full run: no manager) */
+    int manager_untold;     /* 1: this item did not report the manager. An earlier item of the
+                               run decides, else the cache (in a full run: no manager) */
     const char *manager_dn, *manager_dn_key;
     const char *dn, *dn_key, *anchor, *stamp;
 } cache_user;

@@ -474,8 +474,8 @@ static ida_kind first_level(walk *w, const access_person *person)
     return kind;
 }
 
-/* The groups that hold those reached last. Each is reached from the first of these that it holds,
- * in order; siblings by name. */
+/* The groups that contain those reached last. Each is reached from the first of these that it
+ * contains, in order; siblings by name. */
 static ida_kind next_level(walk *w, int from, int to)
 {
     apr_pool_t *pool = w->c->pool;

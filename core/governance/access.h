@@ -1,7 +1,7 @@
-/* Attribution: by which source somebody is in a group, and over which groups. The same from the
- * person's side and from the group's: the way with the fewest groups between; among those the one
- * whose first membership has the strongest source, then by names. Reads the store; writes nothing.
- */
+/* Attribution: from which source a person's membership of a group comes, and through which
+ * groups. Person and group give the same answer: the path with the fewest groups, then the one
+ * whose first membership has the strongest source, then by names. Reads the store; writes
+ * nothing. */
 #ifndef CORE_GOVERNANCE_ACCESS_H
 #define CORE_GOVERNANCE_ACCESS_H
 
@@ -23,7 +23,7 @@ int governance_access_source_parse(const char *word); /* -1: none, every source 
 typedef struct access_group {
     const char *directory, *id, *name, *name_key, *kind;
     int dynamic;
-    const char *rule; /* of a dynamic one; NULL: not told */
+    const char *rule; /* of a dynamic group; NULL: not reported */
     int distance;     /* group's side: memberships from here to the resource */
     const struct access_group
         *next; /* group's side: the next one on the way to it; person's side: the one before */
@@ -31,7 +31,7 @@ typedef struct access_group {
 
 typedef struct access_grant {
     access_source source;
-    int64_t at; /* when it was approved, or a task gave it; else 0 */
+    int64_t at; /* when it was approved or a task assigned it; otherwise 0 */
     /* What granted it: the group with the rule, the request with its service, the template; of a
      * direct one the run that gave it with its workflow, or NULL. */
     const char *id, *name;
@@ -49,23 +49,23 @@ typedef struct access_row {
     int via_count;
 } access_row;
 
-/* Who is meant: the accounts of one person. */
+/* The accounts of one person. */
 typedef struct access_person {
     const char *id, *other_id; /* other_id NULL: one account */
     const char *upn_key;       /* NULL: none */
 } access_person;
 
-/* What governance granted to a set of people. A grant counts only for a membership that has lasted
- * since: once a synchronisation or a task has seen the membership gone (access_end), or a task had
- * to make it anew, what was granted before that does not explain it any more. */
+/* What governance granted to a set of people. A grant explains a membership only while the
+ * membership has lasted since: if a synchronisation or a task has seen it removed (access_end),
+ * or a task had to add it again, earlier grants no longer explain it. */
 typedef struct access_facts access_facts;
 ida_kind governance_access_facts_load(access_facts **facts, store *s, ida_ctx *c,
                                       const char *tenant, const access_person *people, int count);
 ida_kind governance_access_attribute(access_facts *facts, ida_ctx *c, const access_person *person,
                                      const access_group *group, access_grant *grant);
 
-/* Every group somebody is in, directly or over others to any depth; direct ones first, then by
- * name. */
+/* Every group that contains the person, directly or through other groups to any depth; direct
+ * ones first, then by name. */
 ida_kind governance_access_of_user(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
                                    const access_row **rows, int *count);
 
@@ -82,11 +82,11 @@ typedef struct access_query {
     const char *tenant;
     const ida_group *resource;
     int source;    /* access_source, -1: all */
-    int inherited; /* page begins behind (inherited, after); both 0 at first */
+    int inherited; /* page begins after (inherited, after); both 0 for the first page */
     int64_t after;
     int limit;
     int64_t count_max;        /* a total is counted to this; 0: it is not wanted */
-    int (*gone)(void *baton); /* nobody waits any more: stop; may be NULL */
+    int (*gone)(void *baton); /* 1 when the caller has gone: stop; may be NULL */
     void *gone_baton;
 } access_query;
 

@@ -1,5 +1,5 @@
-/* Owns who has access to a resource, and over which groups: the group's side of
- * core/governance/access.c. Must not know how results look. */
+/* Owns who has access to a resource and through which groups: the group's side of
+ * core/governance/access.c. Must not know how results are presented. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
@@ -79,8 +79,7 @@ static ida_kind nest(below *b, store *s, ida_ctx *c, const char *tenant, const i
 
 /* --- one batch of members --- */
 
-/* The person behind each member: of the premises' accounts that the cloud has too, the cloud's row.
- */
+/* The person of each member: for an on-premises account that the cloud has too, the cloud's row. */
 static ida_kind persons_of(store *s, ida_ctx *c, const char *tenant, const governance_member *rows,
                            int count, access_member *members, access_person *people)
 {
@@ -130,7 +129,7 @@ typedef struct root {
     struct root *next;
 } root;
 
-/* Which groups on the way hold these people directly: member -> roots. */
+/* Which groups on the path contain these people directly: member -> roots. */
 static ida_kind roots_of(const below *b, store *s, ida_ctx *c, const char *tenant,
                          const governance_member *rows, int count, apr_hash_t *roots)
 {

@@ -1,5 +1,5 @@
-/* Owns what acts about access share: who is meant, and the tasks that carry a decision into the
- * directories. */
+/* Owns what all changes of access have in common: finding the person, and the tasks that carry a
+ * decision into the directories. */
 #include "core/governance/act.h"
 
 #include <string.h>

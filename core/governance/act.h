@@ -1,6 +1,7 @@
-/* What people do about access: role templates given and taken, requests made, decided and ended,
- * each with the tasks that carry it into the directories. One place for REST, console and
- * idadminctl. Inside a transaction of the caller's, who writes the audit record. */
+/* Decisions about access: role templates assigned and unassigned, requests made, decided and
+ * ended, each with the tasks that carry it into the directories. One implementation for REST,
+ * console and idadminctl. Runs inside the caller's transaction; the caller writes the audit
+ * record. */
 #ifndef CORE_GOVERNANCE_ACT_H
 #define CORE_GOVERNANCE_ACT_H
 
@@ -10,11 +11,11 @@
 
 #define IDA_JUSTIFICATION_MAX 1000 /* UTF-16 units; of a decision's reason, too */
 
-/* Who acts, as their tasks say. */
+/* The acting user, as recorded in the tasks. */
 typedef struct governance_actor {
     const char *tenant, *username, *label;
     const char *via;      /* rest console command */
-    const char *approver; /* UPN of who decides a request; else NULL */
+    const char *approver; /* UPN of the approver of a request; otherwise NULL */
 } governance_actor;
 
 /* What an act has set in motion. */
@@ -30,14 +31,14 @@ typedef struct governance_role_act {
     const char *template_named, *user_named; /* ID or name; ID or UPN */
     /* out */
     ida_role_template *template;
-    ida_user *user; /* NULL: the cache has nobody of that UPN (taken away alone) */
+    ida_user *user; /* NULL: the cache has no account with that UPN (only for removal) */
     const char *upn;
     int added;     /* 0: had it before */
-    int under_way; /* 1: a task of the assignment is not over */
+    int under_way; /* 1: a task of the assignment has not finished */
     governance_orders orders;
 } governance_role_act;
 
-/* Orders the difference between what the template says and what the person was given by it. */
+/* Queues the difference between the template and what the person was assigned by it. */
 ida_kind governance_act_assign(store *s, ida_ctx *c, governance_role_act *act);
 ida_kind governance_act_unassign(store *s, ida_ctx *c, governance_role_act *act);
 
@@ -46,7 +47,7 @@ typedef struct governance_request_act {
     const char *service, *user_named, *justification; /* to ask */
     const char *id;                                   /* of the request; out where one is made */
     int approved;                                     /* to decide */
-    const char *approver, *reason;                    /* UPN of who decides; NULL: no reason */
+    const char *approver, *reason;                    /* UPN of the approver; NULL: no reason */
     /* out */
     const char *upn, *about; /* requester and service */
     const char *decided_by;
@@ -55,7 +56,7 @@ typedef struct governance_request_act {
 } governance_request_act;
 
 ida_kind governance_act_request(store *s, ida_ctx *c, governance_request_act *act);
-/* Nobody decides their own request, nor anybody but its approvers with an enabled account. */
+/* Requests are decided only by their approvers with an enabled account, never by the requester. */
 ida_kind governance_act_decide(store *s, ida_ctx *c, governance_request_act *act);
 ida_kind governance_act_end(store *s, ida_ctx *c, governance_request_act *act);
 
@@ -64,7 +65,7 @@ ida_kind governance_act_end(store *s, ida_ctx *c, governance_request_act *act);
 /* By UPN (any case) or ID; IDA_NOT_FOUND with a sentence. */
 ida_kind governance_act_person(store *s, ida_ctx *c, const char *tenant, const char *named,
                                ida_user **user);
-/* The same for whom something is changed: core/governance/whom.h. */
+/* The same for the person to be changed: core/governance/whom.h. */
 ida_kind governance_act_whom(store *s, ida_ctx *c, const char *tenant, const char *named,
                              ida_user **user);
 /* The account of a person in a directory; NULL: none. */
@@ -74,7 +75,7 @@ void governance_no_orders(ida_ctx *c, governance_orders *orders);
 ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *actor,
                               ida_task_type type, const ida_user *user, const access_grantor *by,
                               const access_item *items, int count, governance_orders *orders);
-/* What the grantor gave a person, over both directories. */
+/* What the grantor assigned to a person, over both directories. */
 ida_kind governance_given(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
                           const access_grantor *by, const access_item **items, int *count);
 

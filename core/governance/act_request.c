@@ -1,5 +1,5 @@
-/* Owns access requests from the question to the end of what was granted: who may decide, and what
- * follows. */
+/* Owns access requests from creation to the end of the grant: who may decide, and the
+ * consequences. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -155,7 +155,7 @@ ida_kind governance_act_end(store *s, ida_ctx *c, governance_request_act *act)
     access_grantor by = {governance_by_request, request->id, request->service};
     kind = governance_act_person(s, c, act->by.tenant,
                                  request->user_id ? request->user_id : request->upn, &user);
-    if (kind == IDA_NOT_FOUND) { /* nobody is left to take it from */
+    if (kind == IDA_NOT_FOUND) { /* there is no account left to remove it from */
         ida_ctx_clear(c);
         kind = IDA_OK;
     } else if (!kind) {

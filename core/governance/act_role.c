@@ -1,5 +1,5 @@
-/* Owns the giving and taking of role templates. A decision is recorded at once; tasks carry it into
- * the directories. */
+/* Owns the assignment and removal of role templates. A decision is recorded at once; tasks carry
+ * it into the directories. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -38,7 +38,7 @@ static access_item *without(apr_pool_t *pool, const access_item *all, int count,
     return rest;
 }
 
-/* 1 in *open when the task of an assignment is not over. */
+/* Sets *open to 1 if the task of an assignment has not finished. */
 static ida_kind is_open(store *s, ida_ctx *c, const char *tenant, const char *task_id, int *open)
 {
     ida_task *task;
@@ -52,8 +52,8 @@ static ida_kind is_open(store *s, ida_ctx *c, const char *tenant, const char *ta
     return kind;
 }
 
-/* Orders the difference between what the template says and what the person was given by it:
- * everything at first, what a changed document adds or takes later. */
+/* Queues the difference between the template and what the person was assigned by it: everything
+ * at first, later what a changed document adds or removes. */
 static ida_kind order_difference(store *s, ida_ctx *c, governance_role_act *act)
 {
     const access_item *wanted, *given;
@@ -105,7 +105,8 @@ ida_kind governance_act_assign(store *s, ida_ctx *c, governance_role_act *act)
     return who.task_id ? governance_role_task(s, c, tenant, act->template, &who) : IDA_OK;
 }
 
-/* Also of who is gone, or has another address since: by what was noted when it was assigned. */
+/* Also finds a person who has left or has another address now, by what was recorded at
+ * assignment. */
 static ida_kind find_holder(store *s, ida_ctx *c, governance_role_act *act, queue_person *person)
 {
     const char *tenant = act->by.tenant, *who = NULL;

@@ -1,4 +1,5 @@
-/* Owns reading what concerns a person now. Must not know how it is told. */
+/* Owns reading the open tasks, role templates and reports of a person. Must not know how they
+ * are presented. */
 #include "core/governance/concerns.h"
 
 #include <stdlib.h>

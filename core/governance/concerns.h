@@ -1,5 +1,5 @@
-/* What concerns a person now: tasks that are not over, assigned role templates, direct reports.
- * Role DB_REQUEST. */
+/* Present state of a person: unfinished tasks, assigned role templates, direct reports. Role
+ * DB_REQUEST. */
 #ifndef CORE_GOVERNANCE_CONCERNS_H
 #define CORE_GOVERNANCE_CONCERNS_H
 

@@ -1,6 +1,6 @@
-/* Owns whom an erasure means: the traces of a person, what must be over before, and how a text is
- * told to speak of them. Overwrites nothing itself but the audit record and leftovers of the cache.
- */
+/* Owns the scope of an erasure: the traces of a person, what must have finished before, and how
+ * to recognise a text about the person. Overwrites only the audit record and leftovers in the
+ * cache. */
 #include "core/governance/erase.h"
 
 #include <apr_strings.h>
@@ -20,7 +20,7 @@
 
 #define MARK_MIN 6 /* bytes: a shorter UPN or ID would be found in everything */
 #define NAME_MIN 5 /* and a name has two words */
-#define PART_MIN 3 /* of a double name: shorter parts (de, af) mean nobody */
+#define PART_MIN 3 /* of a double name: shorter parts (de, af) identify no person */
 #define AUDIT_PAGE 500
 #define ID_LEN 36
 #define WHOS_MAX 20
@@ -53,7 +53,8 @@ static const char *list_of(apr_pool_t *pool, const apr_array_header_t *texts)
 
 typedef struct gathering {
     apr_pool_t *pool;
-    /* people: folded UPNs and mail addresses that are nobody else's; shared: those that are */
+    /* people: folded UPNs and mail addresses of this person alone; shared: those that others
+     * have or had */
     apr_array_header_t *marks, *names, *tasks, *ids, *people, *shared, *pairs;
 } gathering;
 
@@ -74,8 +75,8 @@ static int is_in(const apr_array_header_t *list, const char *text)
     return at < list->nelts;
 }
 
-/* Whether somebody else has the address, or had tasks under it: then a mention of it may mean that
- * one, and tells nothing of this person. */
+/* Whether another person has the address or had tasks under it: then a mention of it may mean
+ * that person and proves nothing. */
 static ida_kind is_shared(store *s, ida_ctx *c, const char *tenant, const gathering *g,
                           const char *address, int *shared)
 {
@@ -179,7 +180,7 @@ static ida_kind gather_tasks(store *s, ida_ctx *c, const char *tenant, gathering
         add_id(g, task->object_id.text);
         add_pair(g, ida_json_string(payload, "firstname"), ida_json_string(payload, "surname"));
     }
-    /* Behind the IDs of all of them, which tell whose an address is. */
+    /* After the IDs of all of them, which show the owner of an address. */
     for (int i = 0; !kind && i < r.rows; i++) {
         const row_erase_task *task = DB_ROW(erase_task, &r, i);
         kind = add_address(s, c, tenant, g, task->upn.text);
@@ -218,7 +219,7 @@ static ida_kind refuse_cached(store *s, ida_ctx *c, const char *tenant, const ga
                           DB_ROW(erase_cached, &r, 0)->upn.text, tenant);
 }
 
-/* The address is somebody's now who may not be meant: others had it before. */
+/* The address now belongs to a person who may not be the one to erase: others had it before. */
 static ida_kind refuse_holder(store *s, ida_ctx *c, const char *tenant, const queue_person *person,
                               const ida_user *user)
 {
@@ -373,8 +374,8 @@ int governance_erase_concerns(ida_ctx *c, const governance_traces *t, const audi
             return 1;
         }
     }
-    /* Of a record about somebody else, who may have the same name, only what was written about a
-     * name counts. */
+    /* In a record about another person, who may have the same name, only explicit mentions of
+     * the name count. */
     int of_another = r->target && strchr(r->target, '@');
     const char *spoken = ida_fold_search(c->pool, of_another ? (r->detail ? r->detail : "") : all);
     return has_name(c, t, spoken) || (!of_another && has_pair(c, t, spoken));

@@ -1,6 +1,6 @@
-/* Erasing one person's personal data from the store: who is meant, what must be over before, what
- * is overwritten. The directories are not touched: of a person whom a directory still has, the next
- * synchronisation would bring everything back. */
+/* Erases one person's personal data from the store: who is meant, what must have finished
+ * before, what is overwritten. The directories are not changed, and a person who is still in a
+ * directory cannot be erased, because the next synchronisation would bring everything back. */
 #ifndef CORE_GOVERNANCE_ERASE_H
 #define CORE_GOVERNANCE_ERASE_H
 
@@ -10,21 +10,21 @@
 /* What the store knows the person by. */
 typedef struct governance_traces {
     const char *tenant, *upn;
-    const char *marks;  /* JSON array, ASCII letters small: UPNs, addresses, object IDs; each means
-                           nobody else */
-    const char *names;  /* JSON array: display names as written, and as they stand in JSON texts */
+    const char *marks;  /* JSON array, ASCII letters in lower case: UPNs, addresses, object IDs
+                           of this person alone */
+    const char *names;  /* JSON array: display names as written, and as they appear in JSON texts */
     const char *tasks;  /* JSON array: the person's own tasks */
     const char *ids;    /* JSON array: object IDs */
-    const char *shared; /* JSON array: addresses of the person that are or were somebody else's too:
-                           what mentions them alone stays */
+    const char *shared; /* JSON array: addresses of the person that others have or had: texts
+                           that mention only these stay */
     int mark_count, name_count, task_count, shared_count;
     const char *const *mark_list, *const *name_list, *const *task_list;
     const char *const (*pairs)[2]; /* given and family names, of the same person */
     int pair_count;
 } governance_traces;
 
-/* `upn`: or the ID of the account. Collects the traces and refuses while they would come back:
- * IDA_CONFLICT names the directory that still has the person, or the task that is not over. Role
+/* `upn`: UPN or ID of the account. Collects the traces. IDA_CONFLICT while they would come back;
+ * the message names the directory that still has the person, or the unfinished task. Role
  * DB_REQUEST. */
 ida_kind governance_erase_find(store *s, ida_ctx *c, const char *tenant, const char *upn,
                                governance_traces **traces);
@@ -33,8 +33,8 @@ typedef struct governance_erased {
     int64_t tasks, requests, assignments, runs, mentions, audit, cache;
 } governance_erased;
 
-/* Audit: salt and personal part of every record that tells of the person; the chain stays whole. In
- * short transactions. Role DB_INGEST. */
+/* Audit: overwrites salt and personal part of every record about the person; the chain stays
+ * whole. In short transactions. Role DB_INGEST. */
 ida_kind governance_erase_audit(store *s, ida_ctx *c, const governance_traces *traces,
                                 int64_t *count);
 /* What a deletion left in the cache: addresses, memberships, licences, links of others. Role
@@ -52,7 +52,7 @@ ida_kind governance_erase_main(store *s, ida_ctx *c, const governance_traces *tr
 ida_kind governance_erase_in_document(store *s, ida_ctx *c, const governance_traces *traces,
                                       int *named);
 
-/* 1 when the record tells of the person. */
+/* 1 if the record is about the person. */
 int governance_erase_concerns(ida_ctx *c, const governance_traces *traces,
                               const audit_record *record);
 

@@ -11,10 +11,10 @@
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
 
-#define PLACE "erased" /* stands where something was */
+#define PLACE "erased" /* replaces erased text */
 
-/* Where others' rows may speak of the person. `named`: free text, in which a name is one, too;
- * elsewhere a name may be a namesake's. `empty` takes the place of a text that cannot be cleaned
+/* Columns of other rows that may mention the person. `named`: free text, in which a name counts
+ * as well; elsewhere a name may be a namesake's. `empty` replaces a text that cannot be cleaned
  * otherwise. */
 static const struct place {
     db_statement see, put;

@@ -1,4 +1,4 @@
-/* Owns reading what governance holds: rows of the main file as structs. Must not write. */
+/* Owns reading governance data: rows of the main file as structs. Must not write. */
 #include "core/governance/governance.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ ida_kind governance_template_count(store *s, ida_ctx *c, const char *tenant, int
     return store_number(s, c, STMT_template_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-/* The first row whose name is this one but for case and accents; r->rows: none. */
+/* The first row with this name, ignoring case and accents; r->rows: none. */
 static int template_named(ida_ctx *c, const db_result *r, const char *name)
 {
     const char *key = ida_fold_search(c->pool, name);
@@ -201,7 +201,7 @@ ida_kind governance_request_open_count(store *s, ida_ctx *c, const char *tenant,
     return store_number(s, c, STMT_request_open_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-/* Sorts behind every ID of ida_new_id. */
+/* Sorts after every ID of ida_new_id. */
 static const char newest[] = "~";
 
 static const char *between_commas(ida_ctx *c, const char *words)

@@ -55,15 +55,14 @@ typedef struct ida_access_request {
     const char *state;     /* open approved denied; withdrawn, ended */
     const char *decided_by;
     int64_t requested_at, decided_at, ended_at;
-    int64_t taken_away_at; /* approved, and the membership was seen gone since; else 0 */
+    int64_t taken_away_at; /* approved, and the membership was seen removed since; otherwise 0 */
     const char *reason;    /* of the decision; NULL: none was given */
     const char *task_id;   /* that carries it out; NULL: none */
-    const char *task_state, *task_error; /* what came of it; NULL: not known (any more) */
+    const char *task_state, *task_error; /* its result; NULL: unknown */
 } ida_access_request;
 
 struct ida_user;
-/* 1 when the request is this person's own, also after a change of name: whoever asks decides
- * nothing. */
+/* 1 if the request is this person's own, also after a change of name: requesters may not decide. */
 int governance_request_is_own(ida_ctx *c, const ida_access_request *request,
                               const struct ida_user *user);
 

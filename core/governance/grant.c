@@ -1,5 +1,5 @@
-/* Owns the record of given access: who put what into whose hands, and what its removal may take
- * away. Must not call a directory, nor know how a step is run. */
+/* Owns the record of assigned access: who granted what, and what its removal may remove. Must
+ * not call a directory or know how a step runs. */
 #include "core/governance/grant.h"
 
 #include <string.h>
@@ -109,8 +109,8 @@ static ida_kind settle(store *s, ida_ctx *c, void *baton)
                                 DB_ARGS(ROW_KEY(w->at, w->item), DB_T(w->stood ? "stood" : "added"),
                                         DB_I(ida_now(c->env))),
                                 NULL);
-    /* What somebody took away meanwhile and we put back is ours from now on, whoever granted it
-     * before. */
+    /* If a membership was removed meanwhile and we add it again, it is ours from now on, whoever
+     * granted it before. */
     return kind || w->stood
                ? kind
                : store_write(s, c, STMT_grant_own, DB_ARGS(ITEM_KEY(w->at, w->item)), NULL);
@@ -262,7 +262,7 @@ static ida_kind attributed(store *s, ida_ctx *c, const access_grant_at *at,
     ida_kind kind = cache_group_find(s, c, at->task->tenant, item->id, &found);
     if (kind == IDA_NOT_FOUND || kind == IDA_CONFLICT) {
         ida_ctx_clear(c);
-        return IDA_OK; /* the directory will say the same */
+        return IDA_OK; /* the directory will report the same */
     }
     kind = kind ? kind : governance_access_facts_load(&facts, s, c, at->task->tenant, person, 1);
     if (kind) {

@@ -1,10 +1,10 @@
-/* Access that is really given: what a template or a request stands for, who has been given what by
- * whom, and what may be taken away again. Main file with the cache attached, role DB_REQUEST.
+/* Access that is really assigned: what a template or request contains, what was assigned to whom by
+ * which grantor, and what may be removed again. Main file with the cache attached, role DB_REQUEST.
  * Directory calls are the worker's (worker/run/grant.h).
  *
- * The rule of removal: taken away is what this service put there, or may have; what stood before
- * stays, and so does what another assigned template or approved request grants, or did when it was
- * carried out. */
+ * Rule of removal: remove what this service assigned, or may have. Keep what existed before, and
+ * what another assigned template or approved request grants now or granted when it was carried
+ * out. */
 #ifndef CORE_GOVERNANCE_GRANT_H
 #define CORE_GOVERNANCE_GRANT_H
 
@@ -21,7 +21,7 @@ typedef struct access_item {
     const char *name; /* for people */
 } access_item;
 
-/* Who grants: `source` is one of these words. */
+/* The kind of grantor: `source` is one of these words. */
 extern const char governance_by_template[], governance_by_request[];
 
 typedef struct access_grantor {
@@ -29,9 +29,9 @@ typedef struct access_grantor {
     const char *name; /* for people: the template's, the service's */
 } access_grantor;
 
-/* What a template grants as the document says now, group names resolved. What has no group (yet)
- * counts to the directory `home`, so that the task says so rather than nobody. Licences are of the
- * cloud directory. */
+/* What a template grants by the present document, with group names resolved. An item without a
+ * group (yet) counts to the directory `home`, so that the task reports it. Licences belong to
+ * the cloud directory. */
 ida_kind governance_template_items(store *s, ida_ctx *c, const char *tenant,
                                    const ida_role_template *template, ida_directory_kind home,
                                    const access_item **items, int *count);
@@ -69,8 +69,8 @@ ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at,
  * left to be taken. */
 ida_kind governance_grant_unassigned(store *s, ida_ctx *c, const ida_task *task,
                                      const access_grantor **grantors, int *count);
-/* *why: reason for people why the item must stay; NULL: it is to be taken away. *heir: who grants
- * it too (source NULL: nobody). */
+/* *why: reason for people why the item must stay; NULL: remove it. *heir: another grantor of it
+ * (source NULL: none). */
 ida_kind governance_grant_keeps(store *s, ida_ctx *c, const access_grant_at *at,
                                 const access_item *item, access_grantor *heir, const char **why);
 /* The grantor's part has ended with the item staying: what was our work is the heir's from now on,
@@ -93,7 +93,7 @@ typedef struct access_order {
     int count;
     const char *username, *label; /* who asked */
     const char *via;              /* how: rest console command workflow */
-    const char *approved_by;      /* of a request; else NULL */
+    const char *approved_by;      /* of a request; otherwise NULL */
 } access_order;
 
 /* Inside a transaction under the tenant's lock. *task_id stays NULL when no item is of that

@@ -5,8 +5,8 @@
 #include "core/store/store.h"
 #include "core/tenant/tenant.h"
 
-/* Notes memberships that the cache (role DB_SYNC) has seen gone in the main file (role DB_REQUEST).
- * Safe to repeat: nothing can be written to both files at once. */
+/* Records memberships that the cache (role DB_SYNC) has seen removed in the main file (role
+ * DB_REQUEST). Safe to repeat, because one transaction cannot write to both files. */
 ida_kind governance_history_note(store *main, store *cache, ida_ctx *c, const char *tenant,
                                  ida_directory_kind directory);
 

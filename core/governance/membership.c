@@ -1,5 +1,4 @@
-/* Owns reading memberships and grants. Must not write, must not know how a source is told from
- * them. */
+/* Owns reading memberships and grants. Must not write or know how a source is derived from them. */
 #include "core/governance/membership.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Memberships in both directions, and what governance knows of how people came into groups. Role
- * DB_REQUEST. Lists of IDs are JSON arrays. */
+/* Memberships in both directions, and what governance knows about their origin. Role DB_REQUEST.
+ * Lists of IDs are JSON arrays. */
 #ifndef CORE_GOVERNANCE_MEMBERSHIP_H
 #define CORE_GOVERNANCE_MEMBERSHIP_H
 
@@ -9,11 +9,11 @@
 typedef struct governance_edge {
     const char *directory, *member_id, *group_id;
     const char *name, *name_key, *kind; /* of the group it leads to */
-    int dynamic;                        /* a rule of the directory decides who is in it */
-    const char *rule;                   /* that rule; NULL: not told */
+    int dynamic;                        /* 1: a rule of the directory decides the membership */
+    const char *rule;                   /* that rule; NULL: not reported */
 } governance_edge;
 
-/* Groups that hold the members `ids` ("user" or "group") directly. */
+/* Groups that contain the members `ids` ("user" or "group") directly. */
 ida_kind governance_membership_up(store *s, ida_ctx *c, const char *tenant, const char *member_kind,
                                   const char *ids, const governance_edge **rows, int *count);
 /* Groups directly in the groups `ids`. */
@@ -28,11 +28,11 @@ typedef struct governance_member {
     int64_t number; /* order of the lists; above 0 */
 } governance_member;
 
-/* People directly in a group, behind the number `after`. */
+/* Direct members of a group who are people, after the number `after`. */
 ida_kind governance_membership_direct(store *s, ida_ctx *c, const char *tenant,
                                       const char *directory, const char *group, int64_t after,
                                       int limit, const governance_member **rows, int *count);
-/* People in the groups `within` who are not directly in `group`, each once. */
+/* People in the groups `within` who are not direct members of `group`, each once. */
 ida_kind governance_membership_inherited(store *s, ida_ctx *c, const char *tenant,
                                          const char *directory, const char *group,
                                          const char *within, int64_t after, int limit,
@@ -46,7 +46,7 @@ typedef struct governance_pair {
     const char *member, *group;
 } governance_pair;
 
-/* Which of the groups hold which of the people directly. */
+/* Which of the groups contain which of the people directly. */
 ida_kind governance_membership_roots(store *s, ida_ctx *c, const char *tenant,
                                      const char *directory, const char *people, const char *groups,
                                      const governance_pair **rows, int *count);
@@ -57,7 +57,7 @@ typedef struct governance_twin {
     int enabled, guest;
 } governance_twin;
 
-/* The best match of each comes first. */
+/* The best match for each comes first. */
 ida_kind governance_membership_twins(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                      const governance_twin **rows, int *count);
 

@@ -1,5 +1,5 @@
-/* Owns the tasks that carry access into a directory, from the order to what their steps mean, and
- * the end of all grants of a person who has left. Must not call a directory. */
+/* Owns the tasks that carry access into a directory, from queueing them to the meaning of their
+ * steps, and the end of all grants of a person who has left. Must not call a directory. */
 #include "core/governance/grant.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Owns who is meant by an ID, a UPN, a task. Must not know what is asked about them. */
+/* Owns which person an ID, a UPN or a task refers to. Must not know the purpose of the question. */
 #include "core/governance/whom.h"
 
 #include <string.h>
@@ -107,7 +107,8 @@ ida_kind governance_whom(store *s, ida_ctx *c, const char *tenant, const char *n
     return kind || !theirs ? kind : refuse_stranger(s, c, *user, theirs);
 }
 
-/* Nobody has the address now: who had it, by the tasks that were asked for under it. */
+/* No account has the address now: find the former owner by the tasks that were requested under
+ * it. */
 static ida_kind who_had(store *s, ida_ctx *c, const char *tenant, const char *address,
                         const char **id)
 {
@@ -155,7 +156,7 @@ ida_kind governance_whom_again(store *s, ida_ctx *c, const ida_task *task)
 {
     ida_user *user = NULL, *other = NULL;
     if (!task->object_id) {
-        return IDA_OK; /* a creation: nobody yet */
+        return IDA_OK; /* a creation: there is no account yet */
     }
     ida_kind kind = look(s, c, task->tenant, task->object_id, &user);
     if (!kind && !user) {

@@ -1,12 +1,13 @@
-/* Owns one record of the rate limiter: the admission without locks, and what happens to a record
- * between two owners. Must not know tables.
+/* Owns one record of the rate limiter: lock-free admission, and the change of a record's owner.
+ * Must not know tables.
  *
- * Why it holds: totals only grow, so each proposal for a mark is at most the total at the real step
- * into its tick, and the largest one is that total; a mark is read only after `state` reached its
- * tick; a process that dies leaves at most a proposal or one wasted charge behind. Marks are
- * ordered by (total, tick): the same order as (tick, total) while ticks are those of one owner, and
- * still an order when the next owner's ticks are of another length, because a reset raises the
- * total above everything that a sleeping thread of the former owner can still propose. */
+ * Why it is correct: totals only grow, so each proposal for a mark is at most the total at the
+ * real step into its tick, and the largest proposal is that total; a mark is read only after
+ * `state` has reached its tick; a process that dies leaves at most a proposal or one wasted
+ * charge behind. Marks are ordered by (total, tick): the same order as (tick, total) while ticks
+ * are those of one owner, and still an order when the next owner's ticks have another length,
+ * because a reset raises the total above everything that a sleeping thread of the former owner
+ * can still propose. */
 #include "core/limit/table.h"
 
 #include <time.h>
@@ -68,7 +69,7 @@ static uint32_t window_used(const ledger *l, uint64_t s, uint32_t k, uint32_t li
             used = since;
         }
         if (since < limit) {
-            break; /* once the ticks up to `last` are out of sight, this is all there is */
+            break; /* once the ticks up to `last` have left the window, this is the sum */
         }
         last = j;
     }
@@ -117,8 +118,8 @@ ledger_answer limit_ledger_charge(ledger *l, const _Atomic uint64_t *id_word, ui
             view_set(view, clock, used + 1, k + LEDGER_WINDOW, now);
             return LEDGER_ADMITTED;
         }
-        /* Slept over a tick: the charge may stand in a window that others have judged already. It
-         * is wasted, never missing. */
+        /* The thread slept through a tick: the charge may be in a window that others have judged
+         * already. It is wasted, never lost. */
     }
 }
 
@@ -137,8 +138,8 @@ ledger_answer limit_ledger_look(const ledger *l, const _Atomic uint64_t *id_word
     return full ? LEDGER_REFUSED : LEDGER_ADMITTED;
 }
 
-/* Behind every total seen so far: nobody's compare-and-swap on an older state succeeds any more,
- * nobody's older proposal is raised. */
+/* Moves beyond every total seen so far: compare-and-swap on an older state then fails, and older
+ * proposals are not raised. */
 static int reset_from(ledger *l, uint64_t s)
 {
     uint32_t total = word_total(s) + 1;
@@ -174,7 +175,7 @@ int limit_ledger_retire(ledger *l, const ledger_clock *clock)
         return 0;
     }
     LIMIT_STEP();
-    return reset_from(l, s); /* fails when an admission came in between */
+    return reset_from(l, s); /* fails if an admission came in between */
 }
 
 void limit_ledger_reset(ledger *l)

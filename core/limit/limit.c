@@ -1,5 +1,5 @@
-/* Owns the layout of the shared block and the way of one charge: own record, else the record that a
- * full neighbourhood shares. Must not know where the memory comes from nor who is limited. */
+/* Owns the layout of the shared block and the path of one charge: its own record, or the record
+ * that a full neighbourhood shares. Must not know where the memory comes from or who is limited. */
 #include "core/limit/limit.h"
 
 #include <apr_siphash.h>
@@ -65,7 +65,7 @@ void limit_format(void *block, size_t size, unsigned slots, const unsigned char 
     block_head *head = block;
     ledger_clock boot = {0, 1};
     if (lay_out(head, slots) > size) {
-        return; /* stays unformatted: attach says so */
+        return; /* stays unformatted: attach reports it */
     }
     memcpy(head->hash_key, hash_key, sizeof head->hash_key);
     head->epoch_ns = limit_ledger_now(&boot);
@@ -117,7 +117,7 @@ static uint64_t id_of(const charging *ch, uint64_t kind, uint64_t what)
     return id ? id : 2 * TABLE_CLAIM; /* 0 is a free slot */
 }
 
-/* Beside the kinds of names, so that no name can be hashed into a line. */
+/* Differs from the kinds of names, so that no name can be hashed into a line. */
 static uint64_t shared_id(const charging *ch)
 {
     return id_of(ch, 16u + ch->kind, limit_table_home(ch->own, ch->id));
@@ -138,9 +138,8 @@ static void charging_begin(charging *ch, rate_limiter *l, limit_kind kind, const
     ch->limit = rate->limit;
 }
 
-/* Window of the shared record as a new owner of a record has to take it over: all of it, for nobody
- * knows whose it was. Also of a claimed one: an admission may just be saving it from being
- * recycled. */
+/* Window of the shared record, all of which a new owner has to count, because its users are
+ * unknown. Also for a claimed record: an admission may be saving it from being recycled. */
 static uint32_t used_in_shared(void *baton)
 {
     const charging *ch = baton;
@@ -169,8 +168,8 @@ static ledger_answer charge_shared(charging *ch, ledger_view *view)
         if (slot == TABLE_NONE || claimed) {
             slot = limit_table_insert(ch->shared, id, &ch->clock, NULL, NULL);
         }
-        if (slot == TABLE_NONE) { /* more periods in use at once than there are shared records near:
-                                     no place to count in */
+        if (slot == TABLE_NONE) { /* more periods in use at once than there are shared records
+                                     nearby: nowhere to count */
             view->used = ch->limit;
             view->free_ns = ch->clock.tick_ns;
             return LEDGER_REFUSED;

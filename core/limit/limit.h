@@ -1,6 +1,6 @@
 /* The tick ledger: never more than the limit in any span of the period, over all processes and
- * threads that share the memory block; survives the death of any process at any instruction. Works
- * on memory the caller owns; knows neither shm nor httpd. */
+ * threads that share the memory block; survives the death of any process at any instruction.
+ * Works on memory that the caller owns; knows neither shm nor httpd. */
 #ifndef CORE_LIMIT_LIMIT_H
 #define CORE_LIMIT_LIMIT_H
 
@@ -19,7 +19,7 @@ typedef enum limit_kind {
     LIMIT_COMPANY,
     LIMIT_ADDRESS,
     LIMIT_FAILURES,
-    LIMIT_PERSON /* who is signed in to the console */
+    LIMIT_PERSON /* user who is signed in to the console */
 } limit_kind;
 
 typedef struct limit_cost {
@@ -35,7 +35,8 @@ typedef struct limit_cost {
  * tables. */
 size_t limit_size(unsigned slots);
 
-/* Formats a zeroed block. Once per block. `hash_key` is 16 random bytes, kept in the block. */
+/* Formats a zeroed block. Once for each block. `hash_key` is 16 random bytes, stored in the
+ * block. */
 void limit_format(void *block, size_t size, unsigned slots, const unsigned char hash_key[16]);
 
 /* Number of slots of a formatted block, 0 when it is none. */

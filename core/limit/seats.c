@@ -1,11 +1,12 @@
-/* Owns who has a seat. Must not know what is done on it, nor where the memory comes from.
+/* Owns concurrent-request seats. Must not know what is done with a seat or where the memory comes
+ * from.
  *
- * A seat is a word {lodger: 16, name: 48}; 0 is free. Seats lie in rows by the name's hash. Taking
- * one counts those of the name under the row's mutex; giving back is one store, without a lock. A
- * lodger is a process: it holds a robust mutex from its begin to its end, which the kernel marks
- * when it dies in whatever way, so no process ID has to be believed. Whoever finds no seat looks at
- * the lodgers of those that are taken, and clears what dead ones have left; so does whoever moves
- * in. */
+ * A seat is a word {holder process: 16, name: 48}; 0 is free. Seats are in rows by the name's
+ * hash. Taking one counts those of the name under the row's mutex; giving it back is one store
+ * without a lock. Each process ("lodger") holds a robust mutex from its start to its end; the
+ * kernel marks it when the process dies in whatever way, so that process IDs need not be
+ * trusted. A process that finds no free seat, or starts, checks the holders of taken seats and
+ * clears those of dead ones. */
 #include "core/limit/seats.h"
 
 #include <apr_siphash.h>
@@ -72,7 +73,7 @@ static uint64_t name_of(uint64_t word)
     return word & ((UINT64_C(1) << NAME_BITS) - 1);
 }
 
-/* Every word is whole at any time, so there is nothing to mend behind a dead holder. */
+/* Every word is complete at any time, so there is nothing to repair after a dead holder. */
 static int consistent(pthread_mutex_t *lock, int answer)
 {
     return answer == EOWNERDEAD ? pthread_mutex_consistent(lock) : answer;
@@ -90,7 +91,7 @@ static void clear(seats_block *b, unsigned lodger)
     }
 }
 
-/* 1: nobody lodges there, what was left is cleared, and the caller holds the mutex. */
+/* 1: no process has this number; its old seats are cleared, and the caller holds the mutex. */
 static int enter(seats_block *b, unsigned lodger)
 {
     pthread_mutex_t *lock = &b->lodgers[lodger - 1];
@@ -124,7 +125,7 @@ seats *seats_attach(apr_pool_t *pool, void *block)
     return NULL;
 }
 
-/* Those of the name in the row; *free_seat: one that nobody has, or -1. */
+/* Seats of the name in the row; *free_seat: a free one, or -1. */
 static unsigned count(const row *r, uint64_t name, int *free_seat)
 {
     unsigned taken = 0;

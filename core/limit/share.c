@@ -1,5 +1,5 @@
-/* Owns whose turn it is: first the company that has the fewest places, of those the one whose last
- * turn is longest ago; within a company the order of arrival. Must not know what a place is. */
+/* Owns whose turn it is: first the company with the fewest places, of those the one whose last
+ * turn was longest ago; within a company the order of arrival. Must not know what a place is. */
 #include "core/limit/share.h"
 
 #include <apr_strings.h>
@@ -29,7 +29,7 @@ struct share {
         char company[NAME_MAX_LEN];
     } places[SHARE_PLACES_MAX];
     waiter *first;
-    uint64_t turn, turns[TURNS]; /* the last one dealt, and that of each company */
+    uint64_t turn, turns[TURNS]; /* the last turn, and that of each company */
 };
 
 share *share_make(apr_pool_t *pool, share_size size)
@@ -65,7 +65,7 @@ static int has(const share *s, const char *company)
     return count;
 }
 
-/* NULL: of those who wait none may have a place now. */
+/* NULL: no waiter may have a place now. */
 static waiter **next_waiter(share *s)
 {
     waiter **best = NULL;

@@ -1,5 +1,5 @@
-/* A few places that requests of many companies share: no company has more than its part, who waits
- * is served by company, not by arrival. Of one process, for any thread. */
+/* A few places that requests of many companies share: no company has more than its part, and
+ * waiters are served by company, not by arrival. For one process, any thread. */
 #ifndef CORE_LIMIT_SHARE_H
 #define CORE_LIMIT_SHARE_H
 

@@ -2,9 +2,10 @@
  * recycling under robust process-shared mutexes that the admission path never takes. Must not know
  * what an id stands for.
  *
- * An id may live in its home line or in one second line of the same stripe, so one mutex covers all
- * places of an id. Only the holder of a stripe's mutex writes its id words. Who dies holding it
- * leaves at most one id word with the claim bit; the next holder (EOWNERDEAD) finishes that. */
+ * An id is in its home line or in one second line of the same stripe, so that one mutex covers
+ * all places of an id. Only the holder of a stripe's mutex writes its id words. A process that
+ * dies holding it leaves at most one id word with the claim bit; the next holder (EOWNERDEAD)
+ * completes that. */
 #include "core/limit/table.h"
 
 #include <errno.h>
@@ -83,8 +84,8 @@ uint32_t limit_table_find(const table *t, uint64_t id, int *claimed)
     return slot != TABLE_NONE ? slot : find_in_line(t, second_line(t, id), id, claimed);
 }
 
-/* What a dead holder left: a record being taken down (idle) goes, one being set up goes, one whose
- * state was already begun stays. */
+/* Repairs what a dead holder left: a record being removed (idle) is removed, one being set up is
+ * removed, one whose state had begun stays. */
 static void finish_claims(table *t, uint32_t stripe, const ledger_clock *clock)
 {
     for (uint32_t line = stripe; line < t->lines; line += t->stripes) {
@@ -158,8 +159,8 @@ uint32_t limit_table_insert(table *t, uint64_t id, const ledger_clock *clock, ta
     if (slot == TABLE_NONE) {
         slot = free_slot(t, id, clock);
         if (slot != TABLE_NONE) {
-            /* First the claim, then the question what was used elsewhere: who charges elsewhere
-             * looks for the claim afterwards. */
+            /* Claim first, then ask for the use elsewhere, because charges elsewhere check for
+             * the claim afterwards. */
             atomic_store(&t->ids[slot], id | TABLE_CLAIM);
             LIMIT_STEP();
             limit_ledger_begin(&t->ledgers[slot], clock, used ? used(baton) : 0);

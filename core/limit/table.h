@@ -1,6 +1,6 @@
-/* Inside of the rate limiter, shared by core/limit/limit.c (whom to charge), core/limit/ledger.c
- * (one record) and core/limit/table.c (finding, inserting and recycling records). Everything here
- * lies in shared memory unless it says otherwise: indexes, never pointers. */
+/* Inside of the rate limiter, shared by core/limit/limit.c (what to charge), core/limit/ledger.c
+ * (one record) and core/limit/table.c (finding, inserting and recycling records). Everything
+ * here is in shared memory unless noted: indexes, never pointers. */
 #ifndef CORE_LIMIT_TABLE_H
 #define CORE_LIMIT_TABLE_H
 
@@ -22,9 +22,9 @@
 #define TABLE_LINE 8
 #define TABLE_STRIPES 64
 
-/* One 64-bit word {tick: 32, total: 32}. Totals only grow, over all owners of a record; comparisons
- * are modulo 2^32. Ticks of 1/60 s (a period of 1 s) last for 828 days after formatting, those of 1
- * s for 136 years. */
+/* One 64-bit word {tick: 32, total: 32}. Totals only grow, over all owners of a record;
+ * comparisons are modulo 2^32. Ticks of 1/60 s (a period of 1 s) last for 828 days after
+ * formatting, those of 1 s for 136 years. */
 static inline uint64_t word_make(uint32_t tick, uint32_t total)
 {
     return (uint64_t)tick << 32 | total;
@@ -45,8 +45,8 @@ typedef struct ledger {
     _Atomic uint64_t state; /* {tick of the last admission, admissions ever} */
     _Atomic uint64_t
         mark[LEDGER_MARKS]; /* mark[tick % 62]: {tick, total at the start of that tick} */
-    /* unit of the present owner, for whoever asks if it is idle; written under the stripe's mutex
-     */
+    /* unit of the present owner, to find out whether it is idle; written under the stripe's
+     * mutex */
     _Atomic uint64_t tick_ns;
 } ledger;
 
@@ -63,7 +63,7 @@ typedef enum ledger_answer { LEDGER_ADMITTED, LEDGER_REFUSED, LEDGER_GONE } ledg
 
 typedef struct ledger_view {
     uint32_t used;    /* admissions inside the window */
-    uint64_t free_ns; /* refused: until a place is free; else: until the window is empty */
+    uint64_t free_ns; /* refused: until a place is free; otherwise: until the window is empty */
 } ledger_view;
 
 /* One admission under `limit`, as long as *id_word is `id`; LEDGER_GONE when it is not: look the
@@ -76,11 +76,11 @@ ledger_answer limit_ledger_look(const ledger *l, const _Atomic uint64_t *id_word
 
 int limit_ledger_is_idle(const ledger *l, const ledger_clock *clock);
 
-/* These three under the stripe's mutex, while the id word has its claim bit set or is 0. */
+/* Call these three under the stripe's mutex, while the id word has its claim bit set or is 0. */
 int limit_ledger_retire(
     ledger *l,
     const ledger_clock *clock);     /* 1: was idle and is reset; 0: still in use, untouched */
-void limit_ledger_reset(ledger *l); /* whatever it holds becomes "never" */
+void limit_ledger_reset(ledger *l); /* everything in it becomes "never" */
 /* first tick of a new owner, which has used so much already */
 void limit_ledger_begin(ledger *l, const ledger_clock *clock, uint32_t used);
 
@@ -97,7 +97,7 @@ typedef struct table { /* private memory */
     uint32_t lines, stripes;
 } table;
 
-/* Lays a table of `slots` records out from `at` on; returns the offset behind it. */
+/* Lays a table of `slots` records out from `at` on; returns the offset after it. */
 size_t limit_table_lay_out(table_place *place, uint32_t slots, size_t at);
 void limit_table_format(void *block, const table_place *place);
 void limit_table_attach(table *t, void *block, const table_place *place);
@@ -112,7 +112,7 @@ uint32_t limit_table_home(const table *t, uint64_t id); /* line where the id bel
  * it now. */
 uint32_t limit_table_find(const table *t, uint64_t id, int *claimed);
 
-/* How much an id that gets a record of its own has used elsewhere; asked while its claim is visible
+/* How much an id that gets its own record has used elsewhere; called while its claim is visible
  * to all. */
 typedef uint32_t (*table_used)(void *baton);
 

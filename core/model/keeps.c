@@ -1,4 +1,4 @@
-/* Owns the table of what each kind of directory cannot keep. Must not know who asks. */
+/* Owns the table of values that each kind of directory cannot store. Must not know the callers. */
 #include "core/model/keeps.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static int any(const ida_tenant *tenant, const char *value)
     return *value != '\0';
 }
 
-/* A display name that holds it is a place for it. */
+/* The value is stored as part of the display name. */
 static int is_hidden(const ida_tenant *tenant, const char *value)
 {
     return *value && !strstr(tenant->display_name_format, "{middleName");

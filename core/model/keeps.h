@@ -7,9 +7,9 @@
 
 #include "core/tenant/tenant.h"
 
-/* Why this directory does not keep `value` (of profilePhoto: its type) as it is, for people; NULL:
- * it does, or nobody knows before it is asked. `told_only`: it is kept all the same, in part or in
- * words. */
+/* Why this directory does not store `value` (of profilePhoto: its type) as it is, for people;
+ * NULL: it does, or that is unknown before the request. `told_only`: it is stored nevertheless,
+ * in part or as text. */
 const char *ida_not_kept(const ida_tenant *tenant, ida_directory_kind where, const char *field,
                          const char *value, int *told_only);
 

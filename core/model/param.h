@@ -14,12 +14,12 @@ typedef enum ida_param_type {
     IDA_PARAM_STRING,
     IDA_PARAM_INTEGER,
     IDA_PARAM_BOOLEAN,
-    IDA_PARAM_LIST, /* words; in a query with commas between */
+    IDA_PARAM_LIST, /* words; in a query separated by commas */
     IDA_PARAM_TIME, /* a date, or RFC 3339 with any offset; checked value: RFC 3339 in UTC */
     /* texts of bodies alone */
     IDA_PARAM_NAME,    /* of a person: not of question marks alone, which a sender's lost encoding
                           leaves */
-    IDA_PARAM_LINES,   /* may hold line breaks */
+    IDA_PARAM_LINES,   /* may contain line breaks */
     IDA_PARAM_WALL,    /* date or time of day in the tenant's zone; core/zone judges its form, so it
                           stays as given */
     IDA_PARAM_PERSON,  /* a UPN or a directory's ID */
@@ -41,12 +41,12 @@ typedef struct ida_param {
     int64_t min, max; /* integers: range; texts: UTF-16 units, as directories count. 0: no limit */
     const char *const *allowed; /* NULL-terminated words, or NULL */
     const char *about;          /* first sentence sufficient, with format and example */
-    int64_t fallback;           /* integers: what an absent one stands for; 0: nothing */
-    int right; /* an ida_right that it takes beside the operation's; 0: nothing more */
+    int64_t fallback;           /* integers: default value; 0: none */
+    int right; /* an ida_right that it requires in addition to the operation's; 0: none */
     size_t at; /* texts of bodies: of the const char * in the struct, or IDA_PARAM_IN_VALUES */
 } ida_param;
 
-#define IDA_PARAM_IN_VALUES SIZE_MAX /* ida_update.values holds it under its name */
+#define IDA_PARAM_IN_VALUES SIZE_MAX /* stored in ida_update.values under its name */
 
 /* Tables end with a row without a name. `out` and `in` are the struct that the table's `at` belong
  * to. */
@@ -54,16 +54,17 @@ typedef struct ida_param {
 /* The row of that name, or NULL. */
 const ida_param *ida_param_find(const ida_param *params, const char *name);
 
-/* A body's text: what the directory gets, NULL when it is absent (missing, null, blank) or a fault,
- * which is noted. `required_rule`: what is said of an absent one; NULL: it may be. */
+/* A text of the body as the directory will get it; NULL if it is absent (missing, null, blank)
+ * or at fault, which is recorded. `required_rule`: the message for an absent one; NULL: it is
+ * optional. */
 const char *ida_param_text(ida_ctx *c, const json_t *body, const ida_param *p,
                            const char *required_rule);
 /* All texts with a place in the struct. */
 void ida_params_read(ida_ctx *c, const json_t *body, const ida_param *members,
                      const char *required_rule, void *out);
-/* Members that the table does not have: a fault that names the right spelling where case, one
- * letter, blanks, hyphens or underscores alone make the difference ("Date" must never mean now),
- * else a warning. `warnings` NULL: a fault for each. */
+/* Checks for members that the table does not have: a fault that suggests the right spelling if
+ * only case, one letter, blanks, hyphens or underscores differ ("Date" must never mean now),
+ * otherwise a warning. `warnings` NULL: a fault for each. */
 void ida_params_unknown(ida_ctx *c, const json_t *body, const ida_param *members, json_t *warnings);
 
 /* Texts with a place in the struct that are there, as an object; a new reference. And back: 0 when

@@ -13,8 +13,8 @@
 typedef struct ida_create {
     const char *firstname, *surname, *middle_name, *job_title, *department, *company, *office,
         *city;
-    const char
-        *country; /* upper case when two letters are an ISO code, else as given (with a warning) */
+    const char *country; /* upper case if two letters are an ISO code, otherwise unchanged (with a
+                            warning) */
     int country_is_code;
     const char *street_address, *postal_code, *preferred_language, *employee_id, *rehire;
     const char *manager;        /* UPN as given; NULL when absent */
@@ -42,12 +42,12 @@ typedef struct ida_update {
     json_t *values;
     int enabled; /* 0, 1; -1: as it is */
     int manager_given, photo_given;
-    const char *manager;        /* NULL when given: nobody */
+    const char *manager;        /* NULL if given: no manager */
     const unsigned char *photo; /* NULL when given: none */
     size_t photo_len;
     const char *photo_type;
-    const json_t *memberships;  /* of a disabled account that comes back: array of {id, name,
-                                   directory}; else NULL */
+    const json_t *memberships;  /* for a disabled account that returns: array of {id, name,
+                                   directory}; otherwise NULL */
     const char *manager_before; /* of such an account: ID of the manager that the directory showed
                                    before the request; NULL: none */
     json_t *warnings;
@@ -64,8 +64,8 @@ extern const ida_param ida_create_members[], ida_delete_members[], ida_update_me
 /* Faults are added to c (ida_fault_add) so that naming and schedule faults can join them; the
  * caller raises. `body` is borrowed. */
 void ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body, ida_create *out);
-/* `empty_body`: the request was a DELETE without any body; the fault about userPrincipalName then
- * says that a proxy may have dropped it. */
+/* `empty_body`: the request was a DELETE without any body; the fault about userPrincipalName
+ * then mentions that a proxy may have dropped it. */
 void ida_payload_delete(ida_ctx *c, const json_t *body, int empty_body, ida_delete *out);
 
 /* At least one new value must be there. */

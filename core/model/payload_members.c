@@ -9,7 +9,7 @@
 #define DATE_LIMIT 10 /* YYYY-MM-DD */
 #define CLOCK_LIMIT 5 /* HH:mm */
 
-/* What creations and updates alike say of a person. */
+/* Members that creations and updates have in common. */
 #define PROFILE(ROW)                                                            \
     ROW("middleName", middle_name, NAME, NAME_LIMIT, "Middle name."),           \
         ROW("jobTitle", job_title, STRING, TITLE_LIMIT, "Job title."),          \

@@ -7,9 +7,9 @@
 
 #include "core/base/context.h"
 
-/* 1 when an EOI marker follows at or after `at`: within a scan 0xFF is always stuffed, so the first
- * FF D9 is the picture's end. What stands behind it (padding, previews and motion pictures that
- * phones append) does not make it less of a JPEG. */
+/* 1 if an EOI marker follows at or after `at`: within a scan 0xFF is always stuffed, so the
+ * first FF D9 is the picture's end. Bytes after it (padding, previews and motion pictures that
+ * phones append) are allowed. */
 static int has_end(const unsigned char *b, size_t len, size_t at)
 {
     for (; at + 2 <= len; at++) {
@@ -20,7 +20,7 @@ static int has_end(const unsigned char *b, size_t len, size_t at)
     return 0;
 }
 
-/* Segments from SOI up to the scan (with a frame header before it), and EOI behind it. */
+/* Checks the segments from SOI up to the scan (with a frame header before it), and EOI after it. */
 static int is_jpeg(const unsigned char *b, size_t len)
 {
     size_t at = 2;

@@ -14,8 +14,8 @@
  * alone. Pixels are not decoded. */
 const char *ida_photo_type(const unsigned char *bytes, size_t len);
 
-/* NULL and *type when that directory of the tenant takes the photo, else the rule it breaks (in
- * pool). */
+/* NULL and *type if that directory of the tenant accepts the photo, otherwise the rule it breaks
+ * (in pool). */
 const char *ida_photo_fault(apr_pool_t *pool, ida_directory_kind where, const unsigned char *bytes,
                             size_t len, const char **type);
 

@@ -1,4 +1,4 @@
-/* Owns the words of tasks and their public form. Must not know where tasks are kept. */
+/* Owns the words of tasks and their public form. Must not know where tasks are stored. */
 #include "core/model/task.h"
 
 #include <apr_strings.h>
@@ -135,7 +135,7 @@ static json_t *actions_json(const ida_task *task)
     return actions;
 }
 
-/* Of a task that has not ended: the directory that it will need is not asked at present. */
+/* For a task that has not ended: the directory that it needs is on hold. */
 static json_t *hold_json(const ida_task *task)
 {
     int open = task->state == IDA_QUEUED || task->state == IDA_RUNNING;
@@ -150,8 +150,8 @@ static json_t *hold_json(const ida_task *task)
     return object;
 }
 
-/* What a person should read as the reason: the task's own, else that of its directory, but only
- * where the hold is what it waits for. */
+/* The reason for people: the task's own, or that of its directory if the task waits for the
+ * hold. */
 static const char *reason(ida_ctx *c, const ida_task *task)
 {
     int waits = task->state == IDA_QUEUED && task->next_at <= ida_now(c->env);
@@ -190,9 +190,8 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
 }
 
 /* Built-in steps of each type, before and after the actions of the workflows. setManager and
- * setPhoto are there even when none was asked for: they end as `skipped` with the reason. Of an
- * update those that it does not need are left out when it is queued, initial passwords among them.
- */
+ * setPhoto are there even if none was requested: they end as `skipped` with the reason. An
+ * update that is queued leaves out steps that it does not need, such as initial passwords. */
 #define HERE(step)   \
     {                \
         .name = step \
@@ -217,8 +216,8 @@ static const step_frame builtin_steps[] = {
     [IDA_ACCESS_REVOKE] = {.before = {HERE("removeFromGroup")}},
 };
 
-/* Where both directories know the person. Of a creation only in front of actions that may concern
- * the cloud account, of an update only when the person comes back. */
+/* If both directories know the person. In a creation only before actions that may concern the
+ * cloud account, in an update only if the person comes back. */
 static const step_frame steps_in_both[] = {
     [IDA_USER_CREATE] = {.before = {HERE("createAccount"), HERE("setManager"), HERE("setPhoto"),
                                     HERE("awaitSynchronisation")}},

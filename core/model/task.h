@@ -54,12 +54,12 @@ typedef struct ida_step {
     ida_outcome outcome;
     const char *detail; /* NULL when none */
     int64_t at;
-    const char *workflow;  /* whose action it is; NULL: a step of the task's own */
+    const char *workflow;  /* the workflow of an action; NULL: a step of the task itself */
     int workflow_position; /* of the action in that workflow, from 1 */
     const char *account;   /* it acts on the person's account in this directory, which is not the
                               task's; NULL: on the task's own */
-    const json_t *revoked, *not_revoked; /* of a step that was to revoke memberships and has ended:
-                                            groups; else NULL */
+    const json_t *revoked, *not_revoked; /* of a finished step that revokes memberships: groups;
+                                            otherwise NULL */
 } ida_step;
 
 /* What people and programs are shown as the step's name: "createAccount", "verify@cloud" of another
@@ -71,12 +71,12 @@ typedef struct ida_task {
     ida_task_type type;
     ida_task_state state;
     ida_directory_kind directory;
-    /* Whose task it is: the ID of the person's account where it is mastered once it is known, else
-     * the folded UPN, which names those alone who have no account yet. Order, locks and questions
-     * go by it, because an address may be somebody else's by now. NULL in a task that is being
-     * queued: object_id, else person. */
+    /* The task's person: the ID of the account where it is mastered, once that is known; before
+     * that the folded UPN, which only identifies people without an account. Order, locks and
+     * queries use it, because an address may belong to another person by now. NULL in a task
+     * that is being queued: object_id or else person. */
     const char *who;
-    const char *person;   /* folded UPN that it was asked for under */
+    const char *person;   /* folded UPN under which it was requested */
     const char *other_id; /* of a task that is being queued: the person's account in the other
                              directory; NULL: none */
     const char *object_id, *upn, *mail, *display_name;
@@ -87,30 +87,31 @@ typedef struct ida_task {
     const char *lease_owner;
     int64_t lease_until, heartbeat;
     int seat, released;
-    int64_t probe_until; /* of a task claimed as the probe of its held directory: until when that
-                            hold keeps others off; 0: it is none */
+    int64_t probe_until; /* for a task claimed as the probe of its held directory: how long that
+                            hold keeps others away; 0: no probe */
     int disables;        /* the account, so the brake counts it; offboardings always do */
     int both; /* of a task that is being queued: steps for a person of both directories are wanted
                */
     const char *employee_id; /* of a creation that is being queued */
     const char *marker;
-    const char
-        *payload; /* JSON text; only read where it is needed (it may hold a photo): NULL in lists */
+    const char *payload;  /* JSON text; read only where it is needed (it may contain a photo): NULL
+                             in  lists */
     const char *progress; /* JSON text */
     const char *warnings; /* JSON array text */
     const char *error;
-    const char *hold; /* reason while the task's directory is held, else NULL (joined at read) */
+    const char *hold; /* reason while the task's directory is on hold, otherwise NULL (joined at
+                         read) */
     int64_t hold_since, hold_until;
     const char *username, *label;
-    const char *via; /* how it was asked for: rest console command workflow */
-    /* The last thing that a person did with it: action, by whom, when; NULL: nothing. */
+    const char *via; /* interface of the request: rest console command workflow */
+    /* The last change by a person: action, by whom, when; NULL: none. */
     const char *change, *change_by;
     int64_t change_at;
     ida_step *steps;
     int step_count;
 } ida_task;
 
-/* 1 when the brake holds it: in `attention` and never started. */
+/* 1 if the brake holds it: in `attention` and never started. */
 int ida_task_braked(const ida_task *task);
 /* Whether the rules of states allow the change now. The one place of these rules. */
 int ida_task_allows(const ida_task *task, ida_task_verb verb);
@@ -121,8 +122,8 @@ int ida_task_verb_parse(const char *text); /* -1 unknown */
 /* The form that REST and MCP show. New reference. */
 json_t *ida_task_json(ida_ctx *c, const ida_task *task);
 
-/* Whether an action of a workflow with this trigger is for tasks of the type: those of the trigger;
- * and whoever an update brings back gets a password as the workflows of creations say. */
+/* Whether an action of a workflow with this trigger applies to tasks of the type: those of the
+ * trigger, and for an update that brings a person back also the password actions of creations. */
 int ida_task_action_follows(ida_task_type type, const char *trigger, const char *action);
 
 /* Gives a new task its steps, in pool: the built-in ones of its type, then each action of the

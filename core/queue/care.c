@@ -1,5 +1,5 @@
-/* Owns the care of the queue over months: due times under new zone rules, removal of what is long
- * over. */
+/* Owns the long-term maintenance of the queue: due times under new zone rules, removal of old
+ * tasks. */
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
 #include "core/store/tenant.h"

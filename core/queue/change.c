@@ -1,5 +1,5 @@
-/* Owns the transitions that callers ask for: moved, cancelled, retried, released. Must not know who
- * asks. */
+/* Owns the transitions that callers request: move, cancel, retry, release. Must not know the
+ * callers. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -51,7 +51,7 @@ static ida_kind lock_task(store *s, ida_ctx *c, const transition *t, int with_pa
                   : queue_task_missing(c, t->id);
 }
 
-/* What to say when a transition comes too late, by the state the task has. */
+/* The error for a transition that comes too late, by the task's state. */
 static ida_kind too_late(ida_ctx *c, const ida_task *task, const char *what)
 {
     static const char *const reasons[] = {

@@ -1,6 +1,6 @@
-/* Owns the claim: which task may run next, taken by one worker and no other, and the brake before
- * the first run of what disables an account. Must not know what a run does. Order of locks on
- * PostgreSQL: tenant (brake only), hold of the directory, task, person. */
+/* Owns the claim: which task may run next, claimed by exactly one worker, and the brake before
+ * the first run of a task that disables an account. Must not know what a run does. Order of
+ * locks on PostgreSQL: tenant (brake only), hold of the directory, task, person. */
 #include "core/queue/claim.h"
 
 #include <apr_strings.h>
@@ -21,7 +21,7 @@
 
 typedef struct candidate {
     const char *id, *tenant, *directory;
-    int disabling; /* and not released: the brake has a say */
+    int disabling; /* 1: and not released, so the brake applies */
 } candidate;
 
 typedef struct claim {
@@ -35,7 +35,7 @@ typedef struct claim {
     int braked;     /* out */
 } claim;
 
-/* Identity of the record that a task has begun, which the audit takes once. */
+/* Identity of the record that a task has begun, so that the audit accepts it only once. */
 static const char *start_rid(apr_pool_t *pool, const char *task)
 {
     return apr_pstrcat(pool, "start-", task, NULL);
@@ -169,7 +169,7 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
     return kind;
 }
 
-/* One candidate, one transaction: a lock taken in vain is gone before the next is asked for. */
+/* One candidate in one transaction: a useless lock is released before the next one is taken. */
 static ida_kind try_one(store *s, ida_ctx *c, void *baton)
 {
     claim *cl = baton;
@@ -211,9 +211,9 @@ static int is_candidate(const claim *cl, const row_candidate *row)
             cl->may(cl->baton, row->tenant_id.text, (ida_directory_kind)directory, row->id.text));
 }
 
-/* Reads outside a transaction, so that idle workers take no lock: whoever is found is looked at
- * again under locks. Probes of held directories come last: a call that hangs, or kills the process,
- * must not stand before work of directories that are well. */
+/* Reads outside a transaction, so that idle workers take no lock; a candidate is checked again
+ * under locks. Probes of held directories come last: a call that hangs or kills the process must
+ * not precede work of healthy directories. */
 static ida_kind try_found(store *s, ida_ctx *c, claim *cl, db_statement look, int max, int *found)
 {
     db_result r;

@@ -1,6 +1,6 @@
-/* The queue as the worker sees it: claims, leases with fencing numbers, outcomes. Every write of a
- * run carries the fencing number; a write that finds another number answers IDA_CONFLICT and the
- * run must stop at once, without touching the directory again. */
+/* The queue as the worker sees it: claims, leases with fencing numbers, outcomes. Every write of
+ * a run carries the fencing number. A write that finds another number returns IDA_CONFLICT, and
+ * the run must stop at once without calling the directory again. */
 #ifndef CORE_QUEUE_CLAIM_H
 #define CORE_QUEUE_CLAIM_H
 
@@ -8,33 +8,32 @@
 
 struct queue_membership;
 
-/* progress.createSent: a creation's run persists {"createSent": true} (with the marker, by
- * queue_change) before its first create call, and takes it out again only when it looked and saw
- * that no account came of it. While it is there, or createAccount is done, already or unknown, the
- * account may exist: cancelling or failing the task gives back neither its seat nor its names. The
+/* progress.createSent: a creation's run writes {"createSent": true} (with the marker, by
+ * queue_change) before its first create call, and removes it only after a read has shown that no
+ * account was created. While it is there, or createAccount is done, already or unknown, the
+ * account may exist: cancelling or failing the task releases neither its seat nor its names. The
  * same is true of {"enableSent": true}, updates and the seat of the account that they enable
- * (queue_take_seat). Other members of progress are the run's own. */
+ * (queue_take_seat). Other members of progress belong to the run. */
 
 /* Claims the task with the earliest due time that is queued, next_at <= now, whose person is not
- * locked and whose directory is not held (of a held one whose hold_until has passed, a single
- * probe: the claim pushes hold_until by probe_ms in the same transaction). In one transaction:
- * state running, fence + 1, owner, lease_until = now + lease_ms, started_at if first, user_lock
- * row. Brake: the first claim of an offboarding beyond tenant.brake within the hour goes to
- * `attention` instead (audited; *braked = 1, *task tells which). A task also waits while its person
- * has another queued one that goes first by (due time, id), even when that one waits for its next
- * try. IDA_NOT_FOUND: nothing to do. *task comes with payload and steps.
+ * locked and whose directory is not on hold (a held directory whose hold_until has passed allows a
+ * single probe: the claim moves hold_until by probe_ms in the same transaction). In one
+ * transaction: state running, fence + 1, owner, lease_until = now + lease_ms, started_at if first,
+ * user_lock row. Brake: the first claim of an offboarding beyond tenant.brake within the hour goes
+ * to `attention` instead (audited; *braked = 1, *task is that one). A task also waits while its
+ * person has another queued one that precedes it by (due time, id), even if that one waits for its
+ * next try. IDA_NOT_FOUND: no work. *task has payload and steps.
  *
- * `may` (NULL: all) is asked of each task that would be tried, in the order of due times: 0 leaves
- * it alone. */
+ * `may` (NULL: all) is called for each candidate in the order of due times: 0 skips it. */
 typedef int (*queue_may)(void *baton, const char *tenant, ida_directory_kind directory,
                          const char *task_id);
 ida_kind queue_claim_among(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
                            int64_t probe_ms, queue_may may, void *baton, ida_task **task,
                            int *braked);
 
-/* Earliest instant after now at which work may become claimable: a task is due, a hold may be
- * probed (0: none known). What is due already and was not claimed waits for something else; the 250
- * ms poll finds it. */
+/* Earliest instant after now at which work may become claimable: a task becomes due, a hold may
+ * be probed (0: none known). A task that is due but was not claimed waits for something else;
+ * the 250 ms poll finds it. */
 ida_kind queue_next_at(store *s, ida_ctx *c, int64_t *next_at);
 
 /* Directories that tasks due in (now, until] will need, with one UPN and how many tasks (of the
@@ -60,9 +59,9 @@ typedef struct queue_running_task {
 } queue_running_task;
 ida_kind queue_running(store *s, ida_ctx *c, int max, const queue_running_task **rows, int *count);
 
-/* Takes over a running task whose (fence, heartbeat) is still what was watched: fence + 1, new
- * owner. Counts as a try (attempts + 1), so that a task that kills its worker ends. IDA_NOT_FOUND
- * when it moved on. */
+/* Takes over a running task whose (fence, heartbeat) is still the one that was watched: fence +
+ * 1, new owner. Counts as a try (attempts + 1), so that a task that kills its worker ends.
+ * IDA_NOT_FOUND if it has moved on. */
 ida_kind queue_take_over(store *s, ida_ctx *c, const queue_running_task *seen, const char *owner,
                          int64_t now, int64_t lease_ms, ida_task **task);
 
@@ -85,10 +84,10 @@ typedef struct queue_task_change {
 } queue_task_change;
 ida_kind queue_change(store *s, ida_ctx *c, const ida_task *task, const queue_task_change *change);
 
-/* An update that is about to enable an account holds its seat from here on, unless a creation holds
- * it; its marker is on disk since it was queued. `progress`, with enableSent in it, is written in
- * the same transaction. *full = 1: none is left, nothing was taken or written. Given back by
- * queue_account_made. */
+/* Reserves the seat of an account that an update is about to enable, unless a creation holds it;
+ * its marker has been on disk since it was queued. `progress`, with enableSent in it, is written
+ * in the same transaction. *full = 1: no seat is free, nothing was reserved or written. Released
+ * by queue_account_made. */
 ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant,
                          const char *progress, int *full);
 
@@ -100,8 +99,8 @@ ida_kind queue_licenses_taken(store *s, ida_ctx *c, const ida_task *task, int po
  * (core/queue/rehire.h); those known already stay. */
 ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task,
                            const struct queue_membership *rows, int count);
-/* What a sweep over the groups of one directory could not leave, and why. All others that were
- * found in it are left. */
+/* Memberships that a sweep over the groups of one directory could not remove, and why. All
+ * others found there were removed. */
 typedef struct queue_refusal {
     const char *group_id, *reason;
 } queue_refusal;
@@ -118,9 +117,9 @@ ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task,
 ida_kind queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step,
                             const char *object_id, int later, const struct audit_record *audit);
 
-/* running -> done, failed, attention: finished_at (not for attention), error, warnings; user_lock
- * freed; for `failed` of a creation whose account was not and cannot have been made, or of an
- * update that cannot have enabled one, and for `done`: seat and reservations freed. */
+/* running -> done, failed, attention: finished_at (not for attention), error, warnings; releases
+ * user_lock. Releases seat and reservations for `done`, and for `failed` if a creation cannot
+ * have created its account or an update cannot have enabled it. */
 ida_kind queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state state,
                       const char *error, const char *warnings, const struct audit_record *audit);
 
@@ -144,8 +143,8 @@ ida_kind queue_set_due(store *s, ida_ctx *c, const ida_task *task, int64_t due_a
 ida_kind queue_retain_photos(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
                              int *removed);
 
-/* Removes finished tasks (with steps and runs, and what they may still hold) that ended before
- * `before`, oldest first, at most `max`. */
+/* Removes finished tasks (with steps, runs and what they still hold) that ended before `before`,
+ * oldest first, at most `max`. */
 ida_kind queue_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
                       int *removed);
 

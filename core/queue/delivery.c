@@ -1,5 +1,4 @@
-/* Owns what receivers have not taken yet, and who may call them. Must not know how they are called.
- */
+/* Owns undelivered events and the leases of receivers. Must not know how receivers are called. */
 #include "core/queue/delivery.h"
 
 #include "core/store/rows.h"

@@ -1,11 +1,11 @@
-/* Events on their way to the receivers that tenant documents name. A worker takes a receiver as a
- * whole, calls it for one event after the other and lets it go again: so two workers never send the
- * same at once, and a receiver that does not answer costs one thread for the time of one call.
- * Every write is under the receiver's fencing number, which it raises; IDA_CONFLICT: somebody else
- * has the receiver, so call it no more.
+/* Events on their way to the receivers in tenant documents. A worker leases a whole receiver, calls
+ * it for one event after the other and releases it: so two workers never send the same event at
+ * once, and a receiver that does not answer costs one thread for the time of one call. Every write
+ * carries the receiver's fencing number and raises it; IDA_CONFLICT: another worker has the
+ * receiver, so stop calling it.
  *
- * An event of a person waits until the earlier ones of that person (by UPN or account) were taken
- * by this receiver or given up. */
+ * An event of a person waits until that person's earlier events (by UPN or account) were
+ * accepted by this receiver or given up. */
 #ifndef CORE_QUEUE_DELIVERY_H
 #define CORE_QUEUE_DELIVERY_H
 
@@ -13,17 +13,17 @@
 
 typedef struct queue_receiver {
     const char *tenant, *url;
-    const char *owner; /* worker that has it; NULL: nobody */
+    const char *owner; /* worker that holds the lease; NULL: none */
     int64_t fence;
     int64_t failures; /* calls in a row that were not taken */
 } queue_receiver;
 
-/* Receivers that may be called now and have something to be told, and all that somebody has; who
- * was served longest ago first. */
+/* Receivers that may be called now and have undelivered events, and all that are leased; the one
+ * served longest ago comes first. */
 ida_kind queue_receiver_due(store *s, ida_ctx *c, int64_t now, int max, const queue_receiver **rows,
                             int *count);
-/* Takes it as it was seen; from another owner, too: the caller has watched the fencing number stand
- * still for a lease. IDA_CONFLICT: somebody was faster. */
+/* Leases it in the state that was read, also from another owner: the caller has watched the
+ * fencing number stand still for a lease. IDA_CONFLICT: another worker was faster. */
 ida_kind queue_receiver_take(store *s, ida_ctx *c, queue_receiver *r, const char *owner);
 ida_kind queue_receiver_leave(store *s, ida_ctx *c, queue_receiver *r);
 
@@ -32,9 +32,10 @@ typedef struct queue_delivery {
     int64_t failed_at; /* its first call that was not taken, ms UTC; 0: none */
 } queue_delivery;
 
-/* What the receiver is told next; IDA_NOT_FOUND: nothing now. */
+/* The next event for the receiver; IDA_NOT_FOUND: none now. */
 ida_kind queue_delivery_next(store *s, ida_ctx *c, const queue_receiver *r, queue_delivery *next);
-/* It has been taken. After several calls that were not, everything that waited may go at once. */
+/* The event was accepted. After several calls that were not, all waiting events may be sent at
+ * once. */
 ida_kind queue_delivery_done(store *s, ida_ctx *c, queue_receiver *r, const queue_delivery *d);
 
 typedef struct queue_delivery_failure {
@@ -55,8 +56,8 @@ typedef struct queue_undelivered {
 /* The oldest first; `given_up`: only those. */
 ida_kind queue_undelivered_list(store *s, ida_ctx *c, const char *tenant, int given_up, int max,
                                 const queue_undelivered **rows, int *count);
-/* Once more and at once, with all tries before it: event_id NULL: every undelivered one of the
- * tenant. *count deliveries. */
+/* Tries once more at once, whatever the number of tries so far; event_id NULL: all undelivered
+ * events of the tenant. *count: deliveries. */
 ida_kind queue_undelivered_retry(store *s, ida_ctx *c, const char *tenant, const char *event_id,
                                  int64_t *count);
 

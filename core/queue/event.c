@@ -1,10 +1,11 @@
-/* Owns events: their numbers, their form, how long they are kept. Must not know how they are sent.
+/* Owns events: their numbers, form and retention. Must not know how they are sent.
  *
- * A reader that has seen number n asks for what is behind n, so no event may appear before one that
- * was seen. Numbers are therefore dealt under the lock of the tenant's row in event_counter, which
- * the dealer holds until its transaction has ended: the next number is dealt only when this one is
- * visible to everybody, or has been given back. A sequence of the engine would deal numbers that
- * become visible in another order. (SQLite has one writer at a time anyway.) */
+ * A reader that has seen number n asks for numbers above n, so no event may appear below a
+ * number that was seen. Numbers are therefore assigned under the lock of the tenant's row in
+ * event_counter, which is held until the end of the transaction: the next number is assigned
+ * only when this one is visible to all readers or was rolled back. A sequence of the engine
+ * would assign numbers that become visible in another order. (SQLite has one writer at a time
+ * anyway.) */
 #include "core/queue/event.h"
 
 #include <apr_strings.h>
@@ -100,7 +101,7 @@ ida_kind queue_event_bounds(store *s, ida_ctx *c, const char *tenant, int64_t *f
     return kind;
 }
 
-/* The task's state is the event's: it may be another one by now. */
+/* The state is the event's: the task may have another one by now. */
 json_t *queue_event_json(ida_ctx *c, const char *tenant, const queue_event *e)
 {
     json_t *out = json_object(), *task = json_object();

@@ -1,5 +1,5 @@
-/* Events: what became of tasks, in the tenant's own order, for receivers (core/queue/delivery.h)
- * and for whoever asks. */
+/* Events: the outcomes of tasks, in the tenant's order, for receivers (core/queue/delivery.h)
+ * and for readers. */
 #ifndef CORE_QUEUE_EVENT_H
 #define CORE_QUEUE_EVENT_H
 
@@ -7,7 +7,7 @@
 #include "core/store/store.h"
 
 typedef struct queue_event {
-    int64_t seq; /* from 1, without gaps when they were told */
+    int64_t seq; /* from 1, without gaps when they were assigned */
     const char *id, *type;
     int64_t at;
     const char *error; /* why, as it was then; or NULL */
@@ -18,13 +18,13 @@ typedef struct queue_event {
                                  before events had them */
 } queue_event;
 
-/* The task is done, has failed or needs attention: the event, and what its receivers are to be
- * told. Into the transaction that says so, as late in it as can be: the tenant's other events wait
- * from here until its commit. `at`: when, ms UTC. */
+/* Adds the event that the task is done, has failed or needs attention, with its deliveries to
+ * receivers. Call it in the transaction that records this, as late as possible: the tenant's
+ * other events wait from here until its commit. `at`: when, ms UTC. */
 ida_kind queue_event_tell(store *s, ida_ctx *c, const ida_task *task, ida_task_state state,
                           int64_t at, const char *error);
 
-/* Those behind `after`, in order, at most `max`. */
+/* Events after number `after`, in order, at most `max`. */
 ida_kind queue_event_list(store *s, ida_ctx *c, const char *tenant, int64_t after, int max,
                           const queue_event **rows, int *count);
 /* The oldest that is kept (last + 1: none), and the last there ever was (0: none). */
@@ -38,7 +38,7 @@ int queue_event_is_ours(ida_ctx *c, const queue_event *event);
 /* As callers see it, by the task's row. New reference. */
 json_t *queue_event_json(ida_ctx *c, const char *tenant, const queue_event *event);
 
-/* Removes those told before `before`, the oldest first, at most `max`. */
+/* Removes events older than `before`, the oldest first, at most `max`. */
 ida_kind queue_event_retain(store *s, ida_ctx *c, const char *tenant, int64_t before, int max,
                             int *removed);
 

@@ -1,5 +1,5 @@
-/* Figures of the queue: how much stands where, what a day holds, how punctually tasks began. All
- * from the rows of tasks; no second history is kept. */
+/* Figures of the queue: tasks by state, by day, and how punctually they began. All are computed
+ * from the rows of tasks; there is no second history. */
 #ifndef CORE_QUEUE_FIGURES_H
 #define CORE_QUEUE_FIGURES_H
 
@@ -25,7 +25,7 @@ ida_kind queue_done_count(store *s, ida_ctx *c, const char *tenant, ida_task_typ
 ida_kind queue_oldest_known(store *s, ida_ctx *c, const char *tenant, int64_t *at);
 
 /* Tasks whose first claim was at `from` or later, at most QUEUE_BEGUN_MAX, in this order. A task
- * could begin from `ready_at` on, when it was due and queued. */
+ * could begin at `ready_at`, when it was due and queued. */
 #define QUEUE_BEGUN_MAX 200000
 typedef struct queue_begun {
     int64_t started_at, ready_at;

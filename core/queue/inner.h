@@ -5,8 +5,8 @@
 
 #include "core/queue/change.h"
 
-/* A row of TASK_COLUMNS as a task without steps and payload. IDA_INTERNAL_ERROR when a word in it
- * is none of ours. */
+/* Converts a row of TASK_COLUMNS into a task without steps and payload. IDA_INTERNAL_ERROR if a
+ * word in it is unknown. */
 ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *task);
 /* Fills in the steps of the tasks: one statement for all of them. */
 ida_kind queue_task_load_steps(store *s, ida_ctx *c, ida_task *tasks, int count);
@@ -21,10 +21,10 @@ ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, int u
 /* IDA_NOT_FOUND with the sentence for people. */
 ida_kind queue_task_missing(ida_ctx *c, const char *id);
 
-/* 1 when a creation has made its account or may have: a createAccount step with outcome done,
- * already or unknown, or progress.createSent (core/queue/claim.h); or when an update may have
+/* 1 if a creation has created its account or may have: a createAccount step with outcome done,
+ * already or unknown, or progress.createSent (core/queue/claim.h); or if an update may have
  * enabled one: updateAccount unknown, or progress.enableSent. Seat and names of such a task are
- * given back by nobody but the one who knows better. */
+ * released only by code that knows the account's real state. */
 int queue_task_account_possible(ida_ctx *c, const ida_task *task);
 /* A creation that takes a seat as long as its account is not in the cache. Needs the payload. */
 int queue_task_wants_seat(ida_ctx *c, const ida_task *task);
@@ -33,12 +33,12 @@ int queue_task_wants_seat(ida_ctx *c, const ida_task *task);
  * repeated. What one task gives back goes to another that was let in on its strength: an open
  * update that enables the same person. */
 ida_kind queue_task_take_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id);
-/* From another update that enables the same person to this one, which is about to; *moved 0: no
- * other holds one. */
+/* Moves the seat from another update that enables the same person to this one, which is about
+ * to; *moved 0: no other update holds one. */
 ida_kind queue_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *moved);
 ida_kind queue_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id);
-/* An update that is over and keeps a seat because it may have enabled the person; *id NULL: there
- * is none. */
+/* A finished update that keeps a seat because it may have enabled the person; *id NULL: there is
+ * none. */
 ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *who,
                                  const char **id);
 ida_kind queue_task_free_names(store *s, ida_ctx *c, const char *task_id);

@@ -1,5 +1,5 @@
-/* Owns leases: heartbeats, what takers watch, the takeover. Must not know clocks: who waited long
- * enough is the taker's business. */
+/* Owns leases: heartbeats, the state that takers watch, the takeover. Must not know clocks: the
+ * taker decides how long to wait. */
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
 #include "core/store/rows.h"

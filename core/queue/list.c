@@ -100,8 +100,8 @@ static ida_kind add(store *s, ida_ctx *c, listing *l, const way *w, const char *
     return kind;
 }
 
-/* A list for each state asked for (all six where only that gives the order of due instants): each
- * is a walk along an index, and none is longer than a page. */
+/* One list for each requested state (all six if the order of due instants requires it): each is
+ * a walk along an index, and none is longer than a page. */
 static ida_kind add_states(store *s, ida_ctx *c, listing *l, apr_array_header_t *found)
 {
     const char *wanted = wanted_of(c, l->filter->state);

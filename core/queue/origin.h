@@ -4,9 +4,9 @@
 
 #include "core/store/origin.h"
 
-/* Their rows may be gone, or say something else by now: runs that ended by the records after
- * `after`, up to `to`, of tasks that no record queued. What was verified before is up to `seen`:
- * older tasks that ended since must have been known then. */
+/* Runs that ended according to the records after `after`, up to `to`, of tasks that no record
+ * queued. Their rows may be deleted or changed by now. Records up to `seen` were verified
+ * earlier: older tasks that ended since must have been known then. */
 ida_kind queue_origins_of_runs(store *s, ida_ctx *c, const char *tenant, int64_t after, int64_t to,
                                int64_t seen, store_origins *out);
 ida_kind queue_origins(store *s, ida_ctx *c, const char *tenant, store_origins *out);

@@ -1,10 +1,11 @@
 /* Owns what a run writes: steps, values that must be on disk before a call, the end. Every write is
- * under the fencing number; nothing of a run whose lease is lost gets through.
+ * under the fencing number, so that no write of a run that lost its lease succeeds.
  *
- * On PostgreSQL all creations of a tenant wait for each other's commits where seats are given back,
- * so the tenant's row is locked as late as can be: after the task's own, and just before the end.
- * Whoever locks the tenant first leaves the rows of running tasks alone (core/queue/change.c);
- * should two meet all the same, the server undoes one of them, which is repeated. */
+ * On PostgreSQL all creations of a tenant wait for each other's commits where seats are
+ * released, so the tenant's row is locked as late as possible: after the task's own, and just
+ * before the end. Code that locks the tenant first does not touch the rows of running tasks
+ * (core/queue/change.c). If two transactions deadlock nevertheless, the server rolls one of them
+ * back, and it is repeated. */
 #include <string.h>
 
 #include "core/base/text.h"
@@ -25,7 +26,8 @@ typedef struct outcome {
     const audit_record *audit;
 } outcome;
 
-/* A write under the fence: IDA_CONFLICT when it touched no row, or somebody changed the task. */
+/* A write under the fence: IDA_CONFLICT if it changed no row, or if the task was changed
+ * meanwhile. */
 static ida_kind fenced(store *s, ida_ctx *c, const ida_task *task, db_statement statement,
                        const db_arg *args, size_t count)
 {
@@ -58,8 +60,8 @@ ida_kind queue_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *
     return store_transaction(s, c, put_step, &o);
 }
 
-/* Whoever has no ID yet is known by the UPN: a new one moves the lock on the person, and so does
- * the ID once it is known. */
+/* A person without an ID is locked by UPN: a new UPN moves the lock, and so does the ID once it
+ * is known. */
 static ida_kind move_person(store *s, ida_ctx *c, const ida_task *task, const char *who)
 {
     db_result r;
@@ -92,7 +94,7 @@ static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old,
                               DB_ARGS(DB_T(old->id), DB_T(upn), DB_T(mail)), NULL);
 }
 
-/* Who the task's person is from now on; NULL: as before. */
+/* The task's new person; NULL: unchanged. */
 static const char *new_who(const ida_task *old, const queue_task_change *change, const char *person)
 {
     const char *who = old->object_id ? NULL : change->object_id ? change->object_id : person;
@@ -166,10 +168,10 @@ typedef struct seat_taking {
     int full;
 } seat_taking;
 
-/* One seat a person. Another update could be cancelled and give back what this one's call stands
- * on, so its seat is moved here. One beside the cache's word is not counted, and lasts when a sync
- * takes that word back. The seat of a creation, which is the account's, comes to this task when the
- * creation gives it back (queue_task_give_back_seat). */
+/* One seat for each person. Another update may be cancelled and release the seat that this call
+ * relies on: move that seat to this task. A seat that the cache already counts is not counted
+ * twice, and it stays when a synchronisation corrects the cache. The seat of a creation passes
+ * to this task when the creation releases it (queue_task_give_back_seat). */
 static ida_kind find_seat(store *s, ida_ctx *c, const seat_taking *t, const ida_task *now)
 {
     int had = now->seat, counted = QUEUE_SEAT_NONE;
@@ -222,8 +224,8 @@ static ida_kind free_person(store *s, ida_ctx *c, const ida_task *now)
                        DB_ARGS(DB_T(now->tenant), DB_T(now->who), DB_T(now->id)), NULL);
 }
 
-/* The offboarding has seen that the person is out: no update that is over keeps a seat for what it
- * may have enabled. */
+/* The offboarding has verified that the account is disabled: finished updates keep no seat for
+ * an account that they may have enabled. */
 static ida_kind settle_seats(store *s, ida_ctx *c, const ida_task *now, const char *over)
 {
     ida_kind kind = IDA_OK;
@@ -249,9 +251,9 @@ static int photo_is_over(const ida_task *now, ida_task_state state)
     return state == IDA_DONE || (steps && !open);
 }
 
-/* Row and steps are read before the fence is asked: nobody but the run that has it changes them.
- * The person is let go behind the seats: who waits to claim the next task of the person holds that
- * one's row, which may be the heir of a seat. */
+/* Row and steps are read before the fence is checked, because only the run that holds the task
+ * changes them. The person is unlocked after the seats: a worker that waits to claim the
+ * person's next task holds that task's row, and that task may inherit a seat. */
 static ida_kind finish(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;

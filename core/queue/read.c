@@ -7,7 +7,7 @@
 #include "core/store/rows.h"
 
 #define HOUR_MS INT64_C(3600000) /* what the brake looks at */
-#define STEP_BATCH 256           /* tasks whose steps are asked for at once */
+#define STEP_BATCH 256           /* tasks whose steps are read by one statement */
 
 ida_kind queue_task_missing(ida_ctx *c, const char *id)
 {

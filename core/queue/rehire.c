@@ -1,4 +1,5 @@
-/* Owns what the store knows of people who come back. Must not know what a rehire does with it. */
+/* Owns reading what the store knows about rehired people. Must not know what a rehire does with
+ * it. */
 #include "core/queue/rehire.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
@@ -64,7 +65,7 @@ typedef struct finding {
     int count;
 } finding;
 
-/* Under the fence, which the change of nothing asks for. */
+/* Checks the fence by a change that changes nothing. */
 static ida_kind fence(store *s, ida_ctx *c, const ida_task *task)
 {
     static const queue_task_change nothing;

@@ -1,5 +1,4 @@
-/* People who come back: creations with their employeeId, what an offboarding took away. Main file.
- */
+/* Rehired people: creations with their employeeId, and what an offboarding revoked. Main file. */
 #ifndef CORE_QUEUE_REHIRE_H
 #define CORE_QUEUE_REHIRE_H
 
@@ -27,8 +26,8 @@ ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
                                   ida_directory_kind directory, const char *object_id,
                                   queue_membership **rows, int *count);
 
-/* ID of an offboarding of the task's person that was asked for after the task and has begun, else
- * NULL: the last word holds. */
+/* ID of an offboarding of the task's person that was requested after the task and has begun,
+ * otherwise NULL: the later request decides. */
 ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id);
 
 /* For a task that enables an account: the sentence that a new password is needed, because the last

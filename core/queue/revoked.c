@@ -1,4 +1,5 @@
-/* Owns reading what came of the memberships that an offboarding found. Must not know who asks. */
+/* Owns reading what became of the memberships that an offboarding found. Must not know the
+ * callers. */
 #include "core/queue/revoked.h"
 
 #include <string.h>

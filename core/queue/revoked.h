@@ -1,4 +1,4 @@
-/* What came of the memberships that offboardings found, as lists for answers. Main file. */
+/* What became of the memberships that offboardings found, as lists for answers. Main file. */
 #ifndef CORE_QUEUE_REVOKED_H
 #define CORE_QUEUE_REVOKED_H
 
@@ -13,9 +13,10 @@ ida_kind queue_revoked_load(store *s, ida_ctx *c, const char *const *task_ids, i
                             const queue_revoked **out);
 #define QUEUE_REVOKED_SWEEP 0
 #define QUEUE_REVOKED_ALL (-1)
-/* Of one of the tasks, in one directory (NULL: both): [{id, name, directory}] of what was revoked,
- * the same with `reason` of what could not be. `position`: what the action at this position took,
- * or one of the words above. A licence has `kind` "license" and is its own ID. Of the pool. */
+/* For one of the tasks, in one directory (NULL: both): [{id, name, directory}] of revoked
+ * memberships, and the same with `reason` for those that could not be. `position`: revoked by
+ * the action at this position, or one of the values above. A licence has `kind` "license" and is
+ * its own ID. Allocated in the pool. */
 void queue_revoked_lists(ida_ctx *c, const queue_revoked *of, const char *task_id,
                          const char *directory, int position, json_t **revoked,
                          json_t **not_revoked);

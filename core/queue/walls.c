@@ -125,7 +125,7 @@ ida_kind queue_walls_look(queue_walls *w, store *s, ida_ctx *c, int (*stop)(void
         }
         const zone_info *rules;
         if (zone_get(c, zone, &rules)) {
-            ida_ctx_clear(c); /* said where it is needed; the instants stay as they are */
+            ida_ctx_clear(c); /* reported where it matters; the instants stay unchanged */
             continue;
         }
         seen *known = apr_hash_get(w->zones, zone, APR_HASH_KEY_STRING);

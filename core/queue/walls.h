@@ -9,9 +9,9 @@
 typedef struct queue_walls queue_walls;
 queue_walls *queue_walls_make(apr_pool_t *pool);
 
-/* Asks which zones queued tasks are in, and resolves again those tasks whose zone has other rules
- * than at the last look: cheap as long as none has. Each task that moves is audited
- * (task.reschedule by the worker). `stop` non-zero ends it early. *moved counts. */
+/* Finds the zones of queued tasks, and resolves the due times of tasks again if their zone's
+ * rules have changed since the last check: cheap as long as none have. Each task that moves is
+ * audited (task.reschedule by the worker). `stop` non-zero ends it early. *moved counts. */
 ida_kind queue_walls_look(queue_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton,
                           int *moved);
 

@@ -6,13 +6,13 @@
 #include "core/model/task.h"
 #include "core/store/store.h"
 
-/* How an action stands, and its run with it. */
+/* The state of an action, and of its run. */
 typedef struct queue_workflow_news {
     const char *workflow;
     int position;                    /* of the action, from 1 */
     const char *status;              /* pending waiting done already skipped failed unknown */
     int64_t started_at, finished_at; /* 0: as it was; not yet */
-    const char *error;               /* why it failed, waits or was skipped; else NULL */
+    const char *error;               /* why it failed, waits or was skipped; otherwise NULL */
     const char *run_status;          /* running done doneWithWarnings failed */
     int run_ended;
 } queue_workflow_news;

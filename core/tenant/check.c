@@ -98,7 +98,7 @@ static int has_template(const json_t *document, const char *name)
     return 0;
 }
 
-/* What names something else of the document, or goes against what the trigger is about. */
+/* Members that refer to other parts of the document, or contradict the trigger. */
 static void check_actions(ida_tenant_checking *k, const json_t *document)
 {
     const json_t *workflow, *action;

@@ -42,7 +42,7 @@ int ida_key_hash_equal(const char *a, const char *b)
 {
     static const char nobody[IDA_KEY_HASH_LEN + 1] = "";
     int known = b && strnlen(b, IDA_KEY_HASH_LEN) ==
-                         IDA_KEY_HASH_LEN; /* a damaged row is nobody's hash */
+                         IDA_KEY_HASH_LEN; /* a damaged row matches no hash */
     int same = CRYPTO_memcmp(a, known ? b : nobody, IDA_KEY_HASH_LEN) == 0;
     return same & known;
 }

@@ -1,5 +1,5 @@
-/* Owns the making of names from formats. Must not know who holds which name: candidates are counted
- * here, looked up elsewhere. */
+/* Owns building names from formats. Must not know which names are taken: candidates are numbered
+ * here and looked up elsewhere. */
 #include "core/tenant/naming.h"
 
 #include <apr_strings.h>
@@ -51,7 +51,7 @@ static int part_named(const char *name, size_t len)
     return -1;
 }
 
-/* Reads the piece at *format and moves behind it. 1 = a piece, 0 = the end, -1 = a fault at
+/* Reads the piece at *format and moves past it. 1 = a piece, 0 = the end, -1 = a fault at
  * *format. */
 static int next_piece(const char **format, piece *out)
 {
@@ -160,8 +160,8 @@ static const char *address_part(apr_pool_t *pool, const char *name, int letters)
     return has_letter_or_digit(text) ? text : "";
 }
 
-/* Cuts separators off both ends and makes each run of dots one, in place. A name left out
- * ("{firstname}.{middleName}.{surname}") or a cut must not leave "anna..berg" or "anna." behind. */
+/* Removes separators at both ends and merges runs of dots, in place. An omitted name
+ * ("{firstname}.{middleName}.{surname}") or a cut must not leave "anna..berg" or "anna.". */
 static char *tidy(char *local)
 {
     char *to = local;

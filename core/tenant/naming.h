@@ -8,8 +8,9 @@ typedef struct ida_name_parts {
     const char *firstname, *middle_name, *surname; /* as given; middle_name may be NULL */
 } ida_name_parts;
 
-/* Checks a format when the tenant document is applied: NULL when good, else the rule it breaks (in
- * pool). `address` = 1 for UPN and mail formats (must yield a local part), 0 for display names. */
+/* Checks a format when the tenant document is applied: NULL if it is valid, otherwise the rule
+ * it breaks (in pool). `address` = 1 for UPN and mail formats (must yield a local part), 0 for
+ * display names. */
 const char *ida_naming_format_fault(apr_pool_t *pool, const char *format, int address);
 
 /* Local part of an address: transliterated, lower case, a-z 0-9 . _ - only, no leading, trailing or

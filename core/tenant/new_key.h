@@ -1,4 +1,4 @@
-/* What a new API user may be, for whoever makes one: idadminctl and the console. Knows no store. */
+/* Settings of a new API user, for idadminctl and the console. Knows no store. */
 #ifndef CORE_TENANT_NEW_KEY_H
 #define CORE_TENANT_NEW_KEY_H
 
@@ -13,8 +13,8 @@
 /* As given; NULL: not. */
 typedef struct ida_new_key {
     const char *username, *access, *label;
-    /* YYYY-MM-DD: the key stops working when that day begins in the tenant's zone; "never"; NULL:
-     * as the tenant says (keys.defaultDays). */
+    /* YYYY-MM-DD: the key expires when that day begins in the tenant's zone; "never"; NULL: the
+     * tenant's default (keys.defaultDays). */
     const char *expires;
     const char *rate, *from; /* from: networks with commas between */
     const char *scopes;      /* names with commas between; of a read-only key alone */

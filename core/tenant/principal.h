@@ -1,4 +1,4 @@
-/* Who is calling: the result of authentication, borrowed by everything behind it. */
+/* The caller: the result of authentication, borrowed by all later code. */
 #ifndef CORE_TENANT_PRINCIPAL_H
 #define CORE_TENANT_PRINCIPAL_H
 
@@ -26,7 +26,7 @@ typedef enum ida_area {
 } ida_area;
 #define IDA_AREAS(area) (1u << (area))
 
-/* Requests under way at the same time, of a key for which nothing is said. */
+/* Concurrent requests of a key without a setting of its own. */
 #define IDA_CONCURRENCY_DEFAULT 64
 
 typedef struct ida_principal {
@@ -34,10 +34,11 @@ typedef struct ida_principal {
     const char *username;
     const char *label; /* "" when none */
     ida_access_level access;
-    unsigned areas; /* set of IDA_AREAS(...) it is limited to; 0 = everything that `access` says */
-    ida_rate rate;  /* key's own limit; limit 0 = none of its own */
+    unsigned areas;       /* set of IDA_AREAS(...) it is limited to; 0 = everything that `access`
+                             allows */
+    ida_rate rate;        /* key's own limit; limit 0 = none of its own */
     unsigned concurrency; /* requests that may be under way at the same time; 0: the default */
-    int decisions;        /* 1: it may carry decisions of approvers over REST */
+    int decisions;        /* 1: it may submit decisions of approvers over REST */
     int64_t expires_at;   /* ms UTC, 0 = never */
     const char *from; /* networks it may be used from (core/base/network.h); NULL = from anywhere */
 } ida_principal;

@@ -230,8 +230,7 @@ ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
     if (state != IDA_SEAL_GOOD) {
         return not_followed(c, tenant, state == IDA_SEAL_OLDER ? "IDA0152" : "IDA0150", why);
     }
-    /* Files that were replaced meanwhile, as by the note, may say otherwise: then it is judged
-     * again the next time. */
+    /* If files were replaced meanwhile, judge it again the next time. */
     if (look_at_ground(c->pool, key_file) == epoch) {
         remember(epoch, digest);
     }

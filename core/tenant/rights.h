@@ -1,6 +1,6 @@
-/* Who may what in the console: roles that administrators are given in the server's configuration,
- * each a row of rights; an operation names the right that it takes. API keys know nothing of this:
- * they have access levels. */
+/* Permissions of the console: administrators are given roles in the server's configuration, each
+ * role is a row of rights, and an operation names the right that it requires. API keys have
+ * access levels instead. */
 #ifndef CORE_TENANT_RIGHTS_H
 #define CORE_TENANT_RIGHTS_H
 
@@ -26,7 +26,7 @@ typedef enum ida_right {
     IDA_HYGIENE_EXPORT,
     IDA_KEYS_READ,
     IDA_KEYS_WRITE,
-    IDA_KEYS_FULL, /* keys that can write: who has one can hire */
+    IDA_KEYS_FULL, /* keys that can write: their holder can hire */
     IDA_AUDIT_READ,
     IDA_AUDIT_EXPORT,
     IDA_RIGHT_COUNT

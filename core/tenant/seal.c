@@ -1,5 +1,5 @@
-/* Owns what makes a tenant document trustworthy: the seal over all of it, the seal's key, and the
- * files that hold secrets. Must not know the store. */
+/* Owns what makes a tenant document trustworthy: the seal over all of it, the seal's key, and
+ * the files that contain secrets. Must not know the store. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -98,8 +98,8 @@ int ida_seal_statement_holds(ida_ctx *c, const char *what, const char *id, const
     return !c->env->seal_key || (right && same_mac(right, proof));
 }
 
-/* NULL when the file may be used, else why not. The permissions judged are those of the descriptor
- * that was opened. */
+/* NULL if the file may be used, otherwise why not. Judges the permissions of the opened
+ * descriptor. */
 static const char *file_fault(apr_pool_t *pool, const char *path, int secret)
 {
     struct stat status;
@@ -145,11 +145,11 @@ ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t grou
 
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN])
 {
-    char text[IDA_SECRET_HEX + 3]; /* a line's end, and room that tells a longer one */
+    char text[IDA_SECRET_HEX + 3]; /* line end, and room to detect a longer line */
     size_t len;
     ida_kind kind = ida_key_file_read(c, KEY_NAME, path, text, sizeof text, &len);
     if (kind == IDA_NOT_FOUND) {
-        kind = c->kind = IDA_INTERNAL_ERROR; /* who asks for a tenant must not take it for gone */
+        kind = c->kind = IDA_INTERNAL_ERROR; /* callers must not take the tenant for missing */
     } else if (!kind && !ida_key_parse(c->pool, text, len, key)) {
         kind = ida_fail(c, IDA_INTERNAL_ERROR,
                         "The " KEY_NAME " file %s is damaged: it must hold 64 hexadecimal digits.",

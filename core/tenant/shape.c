@@ -1,5 +1,5 @@
-/* Owns the shape of the tenant document: one table row per member, and the walks over them: faults,
- * defaults, files. Must not know what members mean to one another. */
+/* Owns the shape of the tenant document: one table row for each member, and the walks over them:
+ * faults, defaults, files. Must not know how members depend on one another. */
 #include "core/tenant/shape.h"
 
 #include <apr_strings.h>
@@ -18,7 +18,7 @@ typedef enum member_type {
     OBJECT,
     STRINGS,
     OBJECTS,
-    ACTIONS, /* objects whose members follow from `type` */
+    ACTIONS, /* objects whose members depend on `type` */
     SHARE    /* a percentage or a number */
 } member_type;
 enum {

@@ -19,7 +19,7 @@ void ida_tenant_fault(ida_tenant_checking *k, const char *path, const char *rule
 /* Members that are unknown, missing, of the wrong type or against a rule of their own. */
 void ida_tenant_shape_check(ida_tenant_checking *k, const json_t *document);
 
-/* Puts in the defaults that are the same for everybody. */
+/* Fills in the defaults that are the same for all tenants. */
 void ida_tenant_shape_fill(json_t *document);
 
 /* Calls `visit` for each member of the document that names a file, with the member's path; `secret`

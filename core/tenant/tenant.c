@@ -28,7 +28,7 @@ int ida_directory_parse(const char *name)
     return -1;
 }
 
-/* Copy of a value without the members that are null: null says "not set", at every depth. New
+/* Copy of a value without null members, at every depth, because null means "not set". New
  * reference. */
 static json_t *without_nulls(const json_t *value)
 {

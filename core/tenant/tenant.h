@@ -31,8 +31,8 @@ typedef struct ida_tenant {
     int64_t queued_megabytes; /* that photos of queued tasks may take */
     int public_api, access_governance;
     ida_rate rate_key, rate_company; /* limit 0 and off 0 = not set */
-    int key_days;           /* a new key ends after, unless it is told otherwise; 0 = never */
-    int64_t brake_per_hour; /* 0 = none */
+    int key_days;                    /* default lifetime of a new key; 0 = it does not expire */
+    int64_t brake_per_hour;          /* 0 = none */
     int stale_after_days, task_history_days, audit_days;
     int has_directory[IDA_DIR_COUNT];
     const json_t *directory[IDA_DIR_COUNT]; /* the member of `directories`, defaults filled in; NULL
@@ -42,8 +42,8 @@ typedef struct ida_tenant {
     const char *dialect; /* of onPremises: "openLdap", "activeDirectory"; NULL without one */
 } ida_tenant;
 
-/* Parses and checks `text` merged over `previous` (NULL at first). Refusals name the member's path
- * ("directories.onPremises.urls[0]: ..."). Secret files are not opened here (see
+/* Parses and checks `text` merged over `previous` (NULL for the first document). Faults name the
+ * member's path ("directories.onPremises.urls[0]: ..."). Secret files are not opened here (see
  * ida_tenant_files_check). `canonical` gets the merged document to store. */
 ida_kind ida_tenant_apply(ida_ctx *c, const char *text, size_t len, const char *previous,
                           ida_tenant **tenant, char **canonical);
@@ -61,8 +61,7 @@ typedef struct ida_stored_tenant {
     int64_t revision;
 } ida_stored_tenant;
 
-/* The seal: HMAC-SHA256 in hex over company ID, revision and the document's text as it is stored.
- */
+/* The seal: HMAC-SHA256 in hex over company ID, revision and the document's text as stored. */
 char *ida_seal_make(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const char *tenant,
                     const ida_stored_tenant *stored);
 /* 1 when the stored seal is right (constant time). */
@@ -74,8 +73,8 @@ int ida_seal_valid_before(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY
 
 /* Reads the seal key file. Refuses one that others can read, or httpd's user. */
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN]);
-/* Makes it when there is none (mode 0400). Owned by `owner` and `group`, an older one too; with
- * (uid_t)-1, whoever owns the directory when root makes it. */
+/* Creates the key if there is none (mode 0400). Owned by `owner` and `group`, also an existing
+ * one; with (uid_t)-1, by the owner of the directory if root creates it. */
 ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t group);
 
 /* --- core/tenant/revision.c: what a store says of a tenant, judged by what this node keeps beside
@@ -91,9 +90,9 @@ typedef enum ida_seal_state { IDA_SEAL_GOOD, IDA_SEAL_BROKEN, IDA_SEAL_OLDER } i
 ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const char *tenant,
                         const ida_stored_tenant *stored, ida_seal_state *state, const char **why);
 
-/* IDA_OK for a document that is to be followed, whose revision is noted; else IDA_INTERNAL_ERROR
- * with the reason "unsealed", already logged. Once a document was judged, this costs a hash and two
- * stat calls. */
+/* IDA_OK for a document that may be followed, whose revision is recorded; otherwise
+ * IDA_INTERNAL_ERROR with the reason "unsealed", already logged. After the first time this costs
+ * a hash and two stat calls. */
 ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
                          const ida_stored_tenant *stored);
 
@@ -102,15 +101,16 @@ ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
  * process has no seal key. */
 int64_t ida_seal_epoch(ida_ctx *c);
 
-/* HMAC under the seal key over `what`, `id` and `text`: write access to the store does not suffice
- * to make one. NULL: this process has no seal key (ida_env), or cannot read it. `what`: a word for
- * the kind of statement. */
+/* HMAC under the seal key over `what`, `id` and `text`: write access to the store does not
+ * suffice to make one. NULL: this process has no seal key (ida_env) or cannot read it. `what`: a
+ * word for the kind of statement. */
 const char *ida_seal_statement(ida_ctx *c, const char *what, const char *id, const char *text);
 /* 1 when the proof is right (constant time), or this process has no seal key to judge by. */
 int ida_seal_statement_holds(ida_ctx *c, const char *what, const char *id, const char *text,
                              const char *proof);
 
-/* A name of the key that tells nothing of it; the store keeps that of the key that sealed last. */
+/* A name of the key that reveals nothing about it; the store has that of the key that sealed
+ * last. */
 #define IDA_SEAL_KEY_SETTING "seal_key"
 char *ida_seal_key_name(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN]);
 

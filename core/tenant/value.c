@@ -1,5 +1,5 @@
-/* Owns the rules for single values of a tenant document: addresses, names, durations, placeholders.
- * Must not know where in the document a value stands. */
+/* Owns the rules for single values of a tenant document: addresses, names, durations,
+ * placeholders. Must not know the value's position in the document. */
 #include "core/tenant/value.h"
 
 #include <apr_strings.h>
@@ -160,8 +160,8 @@ static int ipv6_literal(const char *host, size_t len)
            strspn(host + 1, "0123456789abcdefABCDEF:.") == len - 2;
 }
 
-/* What stands between scheme and path: host[:port]. User info has no place here: secrets come by
- * file only. */
+/* The part between scheme and path: host[:port]. User info is not allowed: secrets come from
+ * files only. */
 static const char *authority_fault(const char *rest, size_t *len, int *is_loopback)
 {
     *len = strcspn(rest, "/?#");

@@ -13,16 +13,16 @@ int64_t ida_duration_parse(const char *text);
  * 0. 0 when it is neither. */
 int ida_guard_parse(const json_t *value, int *percent, int64_t *count);
 
-/* Attributes used where the document names none. The marker tells an account of ours after a lost
+/* Attributes used if the document names none. The marker identifies our account after a lost
  * answer: it holds a task ID (26 characters), so AD's employeeID (16) is too short;
- * adminDescription is in every AD schema and read by nothing else. */
+ * adminDescription is in every AD schema and has no other use. */
 #define IDA_CLOUD_MARKER "extensionAttribute15"
 #define IDA_AD_MARKER "adminDescription"
 #define IDA_OPENLDAP_MARKER "description"
 #define IDA_AD_UPN "userPrincipalName"
 #define IDA_OPENLDAP_UPN "mail"
 
-/* Rules for single texts: NULL when it is good, else the rule it breaks, in c->pool. */
+/* Rules for single texts: NULL if it is valid, otherwise the rule it breaks, in c->pool. */
 typedef const char *ida_value_rule(ida_ctx *c, const char *text);
 ida_value_rule ida_rule_name, ida_rule_company, ida_rule_zone, ida_rule_local_format,
     ida_rule_display_format, ida_rule_domain, ida_rule_rate, ida_rule_service_url,

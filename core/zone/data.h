@@ -11,8 +11,8 @@ typedef enum zone_day_form { IDA_DAY_MONTH_WEEK, IDA_DAY_JULIAN, IDA_DAY_OF_YEAR
 
 typedef struct zone_change {
     zone_day_form form;
-    int month, week, day; /* MONTH_WEEK: 1-12, 1-5, 0 = Sunday; else only `day`: JULIAN 1-365
-                             without 29 February, OF_YEAR 0-365 */
+    int month, week, day; /* MONTH_WEEK: 1-12, 1-5, 0 = Sunday; otherwise only `day`: JULIAN
+                             1-365 without 29 February, OF_YEAR 0-365 */
     int at_s;             /* seconds after local midnight, -167 h to 167 h */
 } zone_change;
 
@@ -27,7 +27,8 @@ struct zone_info {
     const int64_t *at;    /* UTC seconds */
     const int32_t *after; /* offset from at[i] on */
     int32_t before;       /* offset before at[0] */
-    int has_rule;         /* beyond the last transition the rule holds, else the last offset */
+    int has_rule;         /* 1: after the last transition the rule applies; 0: the last offset
+                             does */
     zone_rule rule;
 };
 
@@ -40,8 +41,9 @@ int zone_rule_offset(const zone_rule *rule, int64_t utc_s);
 /* First change of the rule after the instant; 0 when the rule has none. */
 int zone_rule_next(const zone_rule *rule, int64_t utc_s, int64_t *at);
 
-/* 1 and a zone in pool when the bytes are a sound TZif file of version 2 or later without leap
- * seconds; else 0 and `*why`, which begins with "not a" when the bytes are no TZif file at all. */
+/* Returns 1 and a zone in pool if the bytes are a sound TZif file of version 2 or later without
+ * leap seconds; otherwise 0 and `*why`, which begins with "not a" if the bytes are no TZif file
+ * at all. */
 int zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, zone_info **zone,
                const char **why);
 

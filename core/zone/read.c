@@ -37,7 +37,7 @@ static int read_header(const unsigned char *bytes, size_t len, header *h)
     return 1;
 }
 
-/* Bytes of the data block behind a header; 64 bits hold any sum of the six counts. */
+/* Size of the data block after a header; 64 bits are enough for any sum of the six counts. */
 static uint64_t block_len(const header *h, unsigned time_size)
 {
     return (uint64_t)h->times * (time_size + 1) + (uint64_t)h->types * 6 + h->chars +
@@ -106,7 +106,7 @@ int zone_parse(apr_pool_t *pool, const unsigned char *bytes, size_t len, zone_in
         *why = "it is of version 1, which ends in 2038";
         return 0;
     }
-    /* The first block holds 32-bit times for old readers; the real one follows it with a header of
+    /* The first block has 32-bit times for old readers; the real one follows with a header of
      * its own. */
     uint64_t skip = HEADER_LEN + block_len(&h, 4);
     if (skip > len || !read_header(bytes + skip, len - (size_t)skip, &h)) {

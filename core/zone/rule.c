@@ -163,8 +163,8 @@ typedef struct event {
 
 enum { YEARS = 4, EVENTS = YEARS * 2 };
 
-/* The changes of the years around an instant, in order. When the end of one year and the start of
- * the next fall together (summer time all the year: "0/0,J365/25") the later year's stands behind
+/* The changes of the years around an instant, in order. If the end of one year and the start of
+ * the next coincide (summer time all year: "0/0,J365/25"), the later year's entry comes second
  * and wins. */
 static void list_events(const zone_rule *rule, int64_t utc_s, event events[EVENTS])
 {

@@ -1,5 +1,5 @@
-/* Owns the way from the texts `date` and `time` to an instant and from instants to words. Must not
- * know tasks or tenants. */
+/* Owns the conversion of the texts `date` and `time` to an instant, and of instants to texts.
+ * Must not know tasks or tenants. */
 #include "core/zone/schedule.h"
 
 #include <apr_strings.h>
@@ -12,7 +12,7 @@
 #define PAST_DAYS_MAX 366
 #define YEARS_AHEAD_MAX 10
 
-/* What holds when a part is missing; "" = now. */
+/* Defaults for a missing part; "" = now. */
 static const struct {
     const char *time_with_date, *time_alone_missing;
 } defaults[] = {
@@ -21,8 +21,8 @@ static const struct {
     [ZONE_DUE_DELETE] = {"17:00", "17:00"},
 };
 
-/* 1 when text is `shape`, where each '0' stands for a digit; the numbers between the other
- * characters go to value[]. */
+/* 1 if text has the form `shape`, where each '0' stands for a digit; the numbers between the
+ * other characters go to value[]. */
 static int numbers(const char *text, const char *shape, int *value)
 {
     *value = 0;
@@ -101,7 +101,7 @@ static int64_t day_of(const zone_wall *wall)
     return ida_days_from_civil(wall->year, wall->month, wall->day);
 }
 
-/* The day lies within what may be scheduled, whole days at both ends; else a fault. */
+/* Checks that the day is within the range that may be scheduled, whole days at both ends. */
 static int within_reach(ida_ctx *c, const zone_wall *today, const zone_wall *wall)
 {
     if (day_of(today) - day_of(wall) > PAST_DAYS_MAX) {

@@ -1,11 +1,11 @@
-/* From `date` and `time` of a payload to an instant, as doc/rest.md tells it: what is left out,
- * which days are too far, what a skipped or doubled hour means. */
+/* Converts `date` and `time` of a payload to an instant, as in doc/rest.md: defaults, the days
+ * allowed, skipped and doubled hours. */
 #ifndef CORE_ZONE_SCHEDULE_H
 #define CORE_ZONE_SCHEDULE_H
 
 #include "core/base/context.h"
 
-/* Wall time and zone are stored beside the instant, so that it can be resolved again when zone
+/* Wall time and zone are stored with the instant, so that it can be resolved again when zone
  * rules change. */
 typedef struct zone_due {
     const char *date; /* YYYY-MM-DD as it will be carried out, local */
@@ -13,9 +13,10 @@ typedef struct zone_due {
     const char *zone; /* IANA name */
     int64_t at_ms;    /* UTC */
     int given;        /* 0 when the caller gave neither date nor time and the default is "now" */
-    int past;         /* the instant lies before now: runs at once, the answer says so */
-    /* What was made of the wall time: "past" as above; "skipped", it does not exist, the first
-     * instant after it; "doubled", it comes twice, the first; NULL: nothing. */
+    int past;         /* 1: the instant is before now: the task runs at once, and the answer says
+                         so */
+    /* How the wall time was adjusted: "past" as above; "skipped": it does not exist, so the
+     * first instant after it; "doubled": it occurs twice, so the first; NULL: not at all. */
     const char *adjustment;
 } zone_due;
 

@@ -154,7 +154,7 @@ static ida_kind slurp(ida_ctx *c, apr_pool_t *scratch, const char *name, unsigne
                       size_t *len, struct stat *status)
 {
     const char *path = path_of(scratch, name);
-    /* Not blocking: a pipe in the place of the file must not hold the caller. */
+    /* Without blocking: a pipe in place of the file must not block the caller. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         return errno == ENOENT || errno == ENOTDIR

@@ -11,14 +11,14 @@ typedef struct zone_wall {
     int year, month, day, hour, minute, second; /* month 1-12, day 1-31 */
 } zone_wall;
 
-/* Reads zone `name` ("Europe/Stockholm") below $TZDIR, else /usr/share/zoneinfo, into `pool`.
- * IDA_BAD_REQUEST naming the zone when it does not exist or the name is not a plain relative path;
- * IDA_INTERNAL_ERROR when the file is damaged. */
+/* Reads zone `name` ("Europe/Stockholm") from $TZDIR or /usr/share/zoneinfo into `pool`.
+ * IDA_BAD_REQUEST with the zone's name if it does not exist or the name is not a plain relative
+ * path; IDA_INTERNAL_ERROR if the file is damaged. */
 ida_kind zone_read(ida_ctx *c, apr_pool_t *pool, const char *name, const zone_info **zone);
 
-/* Like zone_read, kept per process and read again when the file's mtime, size or inode changed
- * (looked at most once a second). Thread-safe after zone_init. The returned zone stays valid for
- * the life of the process (old versions are kept; rule updates are rare). */
+/* Like zone_read, cached in the process and read again if the file's mtime, size or inode has
+ * changed (checked at most once a second). Thread-safe after zone_init. The returned zone stays
+ * valid for the life of the process (old versions are kept; rule updates are rare). */
 ida_kind zone_get(ida_ctx *c, const char *name, const zone_info **zone);
 void zone_init(apr_pool_t *process_pool);
 

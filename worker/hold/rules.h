@@ -12,7 +12,7 @@ typedef enum verdict {
     VERDICT_HOLD,   /* the directory as a whole: held; the task waits, not counted */
     VERDICT_AGAIN,  /* this task: try again, counted; failed after TRIES_MAX */
     VERDICT_LAG,    /* this task: what it did is not visible yet; waits a little, not counted */
-    VERDICT_UNSURE, /* as VERDICT_AGAIN, but `attention` after TRIES_MAX: it is unknown whether the call
+    VERDICT_UNSURE, /* as AGAIN, but `attention` after TRIES_MAX: it is unknown whether the call
                        took effect */
     VERDICT_NEVER   /* permanent: the step has failed */
 } verdict;
