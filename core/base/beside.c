@@ -1,4 +1,4 @@
-/* Owns how a file beside a key is read, judged and replaced. Must not know what it says. */
+/* Owns how a file next to a key is read, checked and replaced. Must not know its content. */
 #include "core/base/beside.h"
 
 #include <apr_strings.h>
@@ -65,7 +65,7 @@ ida_kind ida_beside_read(ida_ctx *c, const ida_beside *file, const char **text)
                                                : ida_beside_fail(c, file, "cannot be read whole.");
 }
 
-/* Made by root it belongs to whom the key belongs: the worker must be able to read it. */
+/* If root creates it, it gets the owner of the key: the worker must be able to read it. */
 static ida_kind replace(ida_ctx *c, const ida_beside *file, const char *text,
                         const struct stat *key)
 {

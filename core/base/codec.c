@@ -153,8 +153,7 @@ char *ida_new_id(apr_pool_t *pool, const ida_env *env)
     }
     ida_random(env, random, sizeof bytes - 6);
     if (memcmp(bytes, last, 6) == 0 && memcmp(bytes, last, sizeof bytes) <= 0) {
-        memcpy(random, last + 6,
-               6); /* a step behind the last one; four bytes stay as they were drawn */
+        memcpy(random, last + 6, 6); /* one digit past the last one; four bytes stay as they are */
         for (int i = 5; i >= 0 && ++random[i] == 0; i--) {}
     }
     memcpy(last, bytes, sizeof last);

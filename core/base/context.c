@@ -1,5 +1,5 @@
-/* Owns the context through which time, randomness, logging and errors reach core. Must not know who
- * calls: httpd module, daemon or command line. */
+/* Owns the context through which time, randomness, logging and errors reach core. Must not know
+ * the program: httpd module, daemon or command line. */
 #include "core/base/context.h"
 
 #include <apr_strings.h>
@@ -183,7 +183,8 @@ void ida_ctx_clear(ida_ctx *c)
 
 void ida_fault_add(ida_ctx *c, const char *field, const char *rule_format, ...)
 {
-    /* Callers decide how many there are: a body of one megabyte holds 100,000 unknown members. */
+    /* Callers decide how many there are: a body of one megabyte can have 100,000 unknown
+     * members. */
     if (++c->fault_count > FAULTS_SHOWN) {
         return;
     }

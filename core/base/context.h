@@ -46,8 +46,8 @@ typedef struct ida_ctx {
         *faults; /* collected by ida_fault_add until ida_faults_raise: the first ones, in order */
     ida_fault *last_fault;
     size_t fault_count; /* all of them */
-    /* What a program can make a sentence of its own from, beside the message for people. */
-    const char *reason;      /* a stable word, "seatLimit"; NULL when none */
+    /* Data for a program's own sentence, in addition to the message for people. */
+    const char *reason;      /* a stable word, "seatLimit"; NULL: none */
     json_t *details;         /* what that sentence needs, in the pool; NULL when none */
     const ida_fault *fields; /* the faults that ida_faults_raise made the message of */
 } ida_ctx;
@@ -62,8 +62,8 @@ ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool);
 ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* After ida_fail: says why as a word and with what a sentence needs (`details` goes to the pool,
- * may be NULL). Returns the kind of the failure. */
+/* After ida_fail: adds the reason as a word and the data that a sentence needs (`details` passes
+ * to the pool, may be NULL). Returns the kind of the failure. */
 ida_kind ida_because(ida_ctx *c, const char *reason, json_t *details);
 
 /* The message as callers may see it; NULL (take the kind's sentence) when it is for the log alone:
@@ -78,8 +78,9 @@ void ida_ctx_clear(ida_ctx *c);
 void ida_fault_add(ida_ctx *c, const char *field, const char *rule_format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* IDA_OK when no fault was noted, else IDA_BAD_REQUEST with one message naming each field and its
- * rule, in the order noted ("firstname: is required; date: must be ..."). Clears the list. */
+/* IDA_OK if no fault was recorded, otherwise IDA_BAD_REQUEST with one message that names each
+ * field and its rule, in the order recorded ("firstname: is required; date: must be ...").
+ * Clears the list. */
 ida_kind ida_faults_raise(ida_ctx *c);
 
 /* Formats into the pool with C11 conversions. */
@@ -94,8 +95,8 @@ void ida_log(const ida_env *env, ida_level level, const char *id, const char *fo
  * line of a log or control a terminal. */
 void ida_log_disarm(char *line);
 
-/* 1 when what repeats may be logged: nobody has said it within `every_ms` (monotonic now_ms), and
- * whoever asks says it. *said: 0 at first; may lie in memory that processes share. */
+/* 1 if a repeated message may be logged: it was not logged within `every_ms` (monotonic now_ms),
+ * and this caller logs it. *said: 0 at first; may be in memory that processes share. */
 int ida_say_now(_Atomic int64_t *said, int64_t now_ms, int64_t every_ms);
 
 int64_t ida_now(const ida_env *env);       /* milliseconds UTC */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fetched once: a fetch per call would take a lock of the library and several times the time of the
- * hash itself. */
+/* Fetched once: fetching it for each call would take a lock of the library and several times the
+ * time of the hash itself. */
 static pthread_once_t fetch_once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 

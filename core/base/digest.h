@@ -1,4 +1,4 @@
-/* SHA-256 and HMAC-SHA256 over parts: what keys, cursors and seals are made with. */
+/* SHA-256 and HMAC-SHA256 over parts, for keys, cursors and seals. */
 #ifndef CORE_BASE_DIGEST_H
 #define CORE_BASE_DIGEST_H
 

@@ -12,7 +12,7 @@ typedef enum ida_kind {
     IDA_FORBIDDEN,
     IDA_NOT_FOUND,
     IDA_METHOD_NOT_ALLOWED,
-    IDA_NOT_ACCEPTABLE, /* MCP alone: REST answers JSON whatever Accept says */
+    IDA_NOT_ACCEPTABLE, /* MCP only: REST answers JSON whatever Accept contains */
     IDA_CONFLICT,
     IDA_PAYLOAD_TOO_LARGE,
     IDA_UNSUPPORTED_MEDIA_TYPE,
@@ -32,8 +32,8 @@ const char *ida_kind_code(ida_kind kind);
 /* Sentence for people, used where nothing more precise is known. Static storage. */
 const char *ida_kind_text(ida_kind kind);
 
-/* Kind of an HTTP status that somebody else raised (httpd, a filter). A status of no entry becomes
- * IDA_BAD_REQUEST below 500 and IDA_INTERNAL_ERROR from there. */
+/* Kind for an HTTP status that httpd or a filter raised. A status that is not in the table
+ * becomes IDA_BAD_REQUEST below 500 and IDA_INTERNAL_ERROR from 500 on. */
 ida_kind ida_kind_of_status(int status);
 
 #endif

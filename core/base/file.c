@@ -1,4 +1,4 @@
-/* Owns how a file that root or somebody else makes comes to those who use it. */
+/* Owns owner and mode of files that one user creates and others use. */
 #include "core/base/file.h"
 
 #include <errno.h>
@@ -11,9 +11,9 @@ int ida_file_place(int fd, mode_t mode, uid_t owner, gid_t group)
     if (fstat(fd, &st) != 0) {
         return errno;
     }
-    /* Two may arrive here together: both set the same, and whoever is not the owner finds it set by
-     * the other. Only root gives a file away; a group one is no member of cannot be given: then the
-     * file keeps the creator's. */
+    /* Two processes may arrive here together: both set the same owner, and the one that is not
+     * the owner finds it set by the other. Only root can give a file away; a group of which the
+     * process is not a member cannot be set: then the file keeps the creator's. */
     uid_t to = geteuid() == 0 ? owner : st.st_uid;
     if ((to != st.st_uid || group != st.st_gid) && fchown(fd, to, group) != 0 && errno != EPERM) {
         return errno;

@@ -1,4 +1,4 @@
-/* Files that are made by whoever comes first and used by others. */
+/* Files that the first process to come creates and others use. */
 #ifndef CORE_BASE_FILE_H
 #define CORE_BASE_FILE_H
 

@@ -1,4 +1,4 @@
-/* What the name of a host says before anybody resolves it. */
+/* What the name of a host shows before it is resolved. */
 #ifndef CORE_BASE_HOST_H
 #define CORE_BASE_HOST_H
 

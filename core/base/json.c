@@ -38,8 +38,8 @@ json_t *ida_json_keep(apr_pool_t *pool, json_t *value)
     return value;
 }
 
-/* Offset at which the text gets deeper than DEPTH_MAX or has more than VALUES_MAX values, or len.
- * Looked for before the parser, which recurses once per level and allocates for each value. */
+/* Offset at which the text gets deeper than DEPTH_MAX or has more than VALUES_MAX values, or
+ * len. Checked before the parser, which recurses for each level and allocates for each value. */
 static size_t too_much_at(const char *bytes, size_t len, int *too_deep)
 {
     int depth = 0, in_string = 0, values = 0;
@@ -94,7 +94,7 @@ static int is_blank(const char *bytes, size_t len)
     return 1;
 }
 
-/* What a text is that begins with no bracket, where its first bytes tell; else NULL. */
+/* What a text is that does not begin with a bracket, if its first bytes show it; otherwise NULL. */
 static const char *foreign(const char *bytes, size_t len)
 {
     static const struct {
@@ -160,7 +160,7 @@ ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **obj
                         ida_clean(c->pool, error.text, strlen(error.text), 160));
     }
     if (!value) {
-        /* Jansson may quote the text around the fault: whoever sent it decides over those bytes. */
+        /* Jansson may quote the text around the fault, and the sender controls those bytes. */
         return ida_fail(c, IDA_BAD_REQUEST, "The JSON text is malformed at line %d, column %d: %s.",
                         error.line, error.column,
                         ida_clean(c->pool, error.text, strlen(error.text), 160));
@@ -186,7 +186,7 @@ const char *ida_json_string(const json_t *object, const char *member)
     return json_string_value(json_object_get(object, member));
 }
 
-/* New reference. Directory text is not always UTF-8; Jansson takes nothing else. */
+/* New reference. Directory text is not always UTF-8, and Jansson accepts nothing else. */
 static json_t *string_of(const char *text)
 {
     size_t len = strlen(text);

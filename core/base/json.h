@@ -1,6 +1,6 @@
-/* JSON at the edges: parsing of hostile bytes under the service's rules and dumping into pools.
- * Owner rule: every json_t that these functions return belongs to the pool (a cleanup drops it) and
- * is borrowed by whoever reads it. */
+/* JSON at the edges: parsing hostile bytes under the service's rules and dumping into pools.
+ * Ownership: every json_t that these functions return belongs to the pool (a cleanup drops it);
+ * callers borrow it. */
 #ifndef CORE_BASE_JSON_H
 #define CORE_BASE_JSON_H
 
@@ -8,16 +8,15 @@
 
 #include "core/base/context.h"
 
-/* One object, UTF-8, no duplicate members, at most 32 deep, at most 100,000 values, no trailing
- * bytes. Failure: IDA_BAD_REQUEST whose message says what and where. Numbers outside int64/double:
+/* One object, UTF-8, no duplicate members, at most 32 levels, at most 100,000 values, no
+ * trailing bytes. Failure: IDA_BAD_REQUEST with what and where. Numbers outside int64/double are
  * refused. */
 ida_kind ida_json_object(ida_ctx *c, const char *bytes, size_t len, json_t **object);
 
 /* For JSON of our own making (store columns): NULL on failure, belongs to the pool. */
 json_t *ida_json_load(apr_pool_t *pool, const char *text);
 
-/* 1 when a Content-Type header names application/json, with or without parameters, and nothing
- * else. */
+/* 1 if a Content-Type header is application/json, with or without parameters. */
 int ida_json_type(const char *content_type);
 
 /* Gives the pool the caller's reference; returns `value`. Safe with NULL. */
@@ -28,16 +27,15 @@ char *ida_json_text(apr_pool_t *pool, const json_t *value);
 char *ida_json_sorted(apr_pool_t *pool, const json_t *value);
 /* Bytes of the compact text. */
 size_t ida_json_length(const json_t *value);
-/* What stands between the quotes of a JSON string: bytes needed for it, and the writing, which
- * returns where it ended (no terminator). The text must be valid UTF-8. */
+/* Content of a JSON string between its quotes: the number of bytes needed, and writing it, which
+ * returns the end (no terminator). The text must be valid UTF-8. */
 size_t ida_json_escaped_length(const char *text, size_t len);
 char *ida_json_escape(char *to, const char *text, size_t len);
 
 /* String member or NULL when absent or no string. Borrowed. */
 const char *ida_json_string(const json_t *object, const char *member);
 
-/* Sets member to a string, or leaves it out when text is NULL. Text must be valid UTF-8 (else it is
- * cleaned first). */
+/* Sets member to a string, or omits it if text is NULL. Invalid UTF-8 is cleaned first. */
 void ida_json_put(json_t *object, const char *member, const char *text);
 /* Sets member to a string or to null. */
 void ida_json_put_or_null(json_t *object, const char *member, const char *text);

@@ -1,5 +1,5 @@
-/* Owns what stands between the quotes of a JSON string. Audit records are written with it directly,
- * because they are cut to a number of escaped bytes. */
+/* Owns the content of a JSON string between its quotes. Audit records are written with it
+ * directly, because they are cut to a number of escaped bytes. */
 #include <string.h>
 
 #include "core/base/json.h"

@@ -1,5 +1,5 @@
-/* Owns the compact text of JSON values, to the byte as Jansson writes it: that one asks a callback
- * for each piece and looks for circles, which made the text of a result dearer than the result.
+/* Owns the compact text of JSON values, byte for byte as Jansson writes it. Jansson calls a
+ * callback for each piece and looks for circles, which cost more time than building the result.
  * Must not know what the members mean. */
 #include <apr_strings.h>
 #include <stdlib.h>

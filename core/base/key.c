@@ -1,5 +1,4 @@
-/* Owns the shape of API keys: how one is made, known and made unreadable. Must not know whose they
- * are. */
+/* Owns the form of API keys: creation, recognition and masking. Must not know their owners. */
 #include "core/base/key.h"
 
 #include <apr_strings.h>
@@ -73,8 +72,8 @@ static size_t read_character(const char *text, char *ch)
     return low < 0 ? 1 : 3;
 }
 
-/* How many bytes at the front of the text are those of a key, 0 when they are none, `prefix` of
- * them before what is secret; reads no byte behind a terminator. */
+/* Length of the key at the start of the text, 0 if there is none; *prefix: length of its part
+ * that is not secret. Reads no byte after a terminator. */
 static size_t key_at(const char *text, size_t *prefix)
 {
     char key[KEY_LEN], check[CHECK_DIGITS];

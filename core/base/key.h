@@ -1,4 +1,4 @@
-/* The shape of API keys. Knows no store and nobody's name. */
+/* The form of API keys. Knows neither store nor users. */
 #ifndef CORE_BASE_KEY_H
 #define CORE_BASE_KEY_H
 
@@ -6,8 +6,8 @@
 
 #define IDA_KEY_LEN 40
 
-/* A new key: "ida_" + >= 178 random bits in base62 + 6-character checksum. Shown once; the caller
- * wipes it. */
+/* A new key: "ida_" + >= 178 random bits in base62 + 6-character checksum. Shown once; the
+ * caller wipes it. */
 char *ida_key_make(apr_pool_t *pool, const ida_env *env);
 
 /* 1 when shape and checksum are right: lets a mistyped key be refused without the store. */
@@ -16,9 +16,9 @@ int ida_key_well_formed(const char *key);
 /* bytes of a key with every character percent-encoded */
 #define IDA_KEY_ENCODED_LEN (3 * IDA_KEY_LEN)
 
-/* Puts asterisks behind the prefix of whatever in the text has the shape of a key, with the right
- * checksum, also with percent-encoded characters: people put keys where they do not belong, and
- * what is logged or audited is read by others. In place, the length stays. 1 when there was one.
+/* Replaces by asterisks the secret part of everything in the text that has the form of a key
+ * with a valid checksum, percent-encoded characters included: people put keys in wrong places,
+ * and logs and audit records have other readers. In place; the length stays. 1 if there was one.
  * NULL is no text. */
 int ida_key_mask(char *text);
 /* The same in a copy; the text itself when there is none. */

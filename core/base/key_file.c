@@ -1,4 +1,4 @@
-/* Owns how a file that holds keys is made, judged and read. Must not know what a key is for. */
+/* Owns how a file with keys is created, checked and read. Must not know the purpose of a key. */
 #include "core/base/key_file.h"
 
 #include <apr_strings.h>
@@ -25,7 +25,7 @@ static ida_kind not_made(ida_ctx *c, const char *what, const char *path, int err
                  : IDA_OK;
 }
 
-/* The directory's owner, for a key that root makes without being told whose it is. */
+/* The directory's owner, for a key that root creates without a given owner. */
 static int owner_of_directory(ida_ctx *c, const char *path, uid_t *owner, gid_t *group)
 {
     struct stat st;
@@ -39,8 +39,8 @@ static int owner_of_directory(ida_ctx *c, const char *path, uid_t *owner, gid_t 
     return 0;
 }
 
-/* Writes a new file beside `path` and puts it into place: nobody ever sees half a key. Without
- * `replace` the first of two makers wins. */
+/* Writes a new file next to `path` and renames it, so that half a key is never visible. Without
+ * `replace` the first of two creators wins. */
 static int put(ida_ctx *c, const char *path, const char *text, uid_t owner, gid_t group,
                int replace)
 {

@@ -1,4 +1,4 @@
-/* Owns networks as texts and bytes. Must not know whose address is asked about. */
+/* Owns networks as texts and bytes. Must not know whose address is checked. */
 #include "core/base/network.h"
 
 #include <apr_strings.h>
@@ -35,7 +35,7 @@ static int read_address(const char *text, network *n)
     return 1;
 }
 
-/* Takes away what lies behind the prefix; 1 when nothing did. */
+/* Clears the bits after the prefix; 1 if none was set. */
 static int trim(network *n)
 {
     int whole = 1;
@@ -65,7 +65,7 @@ static int read_network(const char *text, size_t len, network *n)
     }
     if (slash) {
         int most = strchr(own, ':') ? 128 : 32,
-            cut = most - n->bits; /* of a mapped address 96 bits are said already */
+            cut = most - n->bits; /* a mapped address has 96 fixed bits */
         long bits = strtol(slash, &end, 10);
         if (*slash < '0' || *slash > '9' || *end || bits > most || bits < cut) {
             return 0;

@@ -11,9 +11,9 @@
  * names the entry and its rule. */
 ida_kind ida_networks_parse(ida_ctx *c, const char *text, char **networks);
 
-/* 1 when one of the networks (as ida_networks_parse gave them) holds the address, or there are
- * none. An address that cannot be read is in no network. An IPv4 address within IPv6
- * (::ffff:192.0.2.1) counts as the IPv4 address that it is. */
+/* 1 if one of the networks (in the form of ida_networks_parse) contains the address, or there
+ * are none. An address that cannot be parsed is in no network. An IPv4 address within IPv6
+ * (::ffff:192.0.2.1) counts as that IPv4 address. */
 int ida_networks_hold(const char *networks, const char *address);
 
 #endif

@@ -1,4 +1,4 @@
-/* Owns the text form of rates. Must not know who limits whom. */
+/* Owns the text form of rates. Must not know what is limited. */
 #include "core/base/rate.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "core/base/text.h"
 
-#define MARK '|'       /* stands before every beginning of a word; not part of one itself */
+#define MARK '|'       /* marks the start of each word; not part of a word */
 #define DIGEST_PART 33 /* '#' and 32 hex digits */
 
 char *ida_name_key(apr_pool_t *pool, const char *text)
@@ -58,7 +58,8 @@ char *ida_search_words(apr_pool_t *pool, const char *const *texts, int count)
     for (int i = 0; i < count; i++) {
         char *one = end + 1, *one_end = *folded[i] ? mark(one, folded[i]) : one;
         *end = '\0';
-        if (one_end > one && !strstr(words, one)) { /* else every word of it is found already */
+        if (one_end > one && !strstr(words, one)) { /* otherwise each of its words is found
+                                                       already */
             *end = ' ';
             end = one_end;
         }

@@ -5,8 +5,8 @@
 
 #include <apr_pools.h>
 
-/* One index entry holds a name, a department and the words of a person beside their IDs;
- * PostgreSQL's index rows end at 2,704 bytes. */
+/* One index entry contains a name, a department and the words of a person in addition to their
+ * IDs; PostgreSQL's index rows end at 2,704 bytes. */
 #define IDA_NAME_KEY_MAX 400
 #define IDA_SEARCH_WORDS_MAX 1200
 
@@ -14,13 +14,13 @@
  * empty and blank. */
 char *ida_name_key(apr_pool_t *pool, const char *text);
 
-/* The words of one person (names, addresses, job...; NULL where there is none), folded, every
- * beginning of a word marked. What is beyond the bound is left out: names come first. "" when there
- * are none. */
+/* The words of one person (names, addresses, job...; NULL if absent), folded, with the start of
+ * every word marked. Words beyond the bound are left out, so names come first. "" if there are
+ * none. */
 char *ida_search_words(apr_pool_t *pool, const char *const *texts, int count);
 
-/* What must occur in ida_search_words of whoever has a word that begins with `word` (which has no
- * blanks). NULL when it holds neither letter nor digit. */
+/* What ida_search_words contains for a person with a word that begins with `word` (which has no
+ * blanks). NULL if it has neither letter nor digit. */
 char *ida_search_word(apr_pool_t *pool, const char *word);
 
 #endif

@@ -15,8 +15,7 @@
 
 #include "core/base/key.h"
 
-/* ICU counts in int32_t. Longer text than this never comes through the doors of the service (bodies
- * end at 6 MB). */
+/* ICU counts in int32_t. The service never accepts longer text (bodies end at 6 MB). */
 #define TEXT_MAX (64 * 1024 * 1024)
 
 int ida_utf8_valid(const char *bytes, size_t len)
@@ -360,9 +359,9 @@ char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
     return out;
 }
 
-/* A transliterator keeps state while it works and must not be shared by threads at once; making one
- * costs milliseconds. So there is one per process, opened at first use and kept until the process
- * ends. */
+/* A transliterator keeps state while it works and must not be used by two threads at once;
+ * creating one costs milliseconds. So there is one for each process, opened at first use and
+ * kept until the process ends. */
 static pthread_mutex_t latin_lock = PTHREAD_MUTEX_INITIALIZER;
 static UTransliterator *latin;
 

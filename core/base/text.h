@@ -1,6 +1,5 @@
-/* Text as Unicode sees it: validity, folding, cleaning, length; and the small encodings (hex,
- * base62, strict base64). Every function is total: outside bytes go in, valid UTF-8 or a refusal
- * comes out. */
+/* Unicode text: validity, folding, cleaning, length; and the small encodings (hex, base62,
+ * strict base64). Every function accepts any bytes and returns valid UTF-8 or a refusal. */
 #ifndef CORE_BASE_TEXT_H
 #define CORE_BASE_TEXT_H
 
@@ -32,21 +31,22 @@ char *ida_fold_search(apr_pool_t *pool, const char *text);
  * payload rules. */
 char *ida_present(apr_pool_t *pool, const char *text);
 
-/* 1 when the text holds U+FFFD, which a program on the way puts in the place of a character that it
- * could not read: what was meant cannot be told. */
+/* 1 if the text contains U+FFFD, which a program on the way inserted for a character that it
+ * could not read: the original is unknown. */
 int ida_encoding_lost(const char *text);
 #define IDA_ENCODING_LOST_RULE \
     "holds U+FFFD, the sign for an unreadable character: the sender's encoding was lost"
 
-/* Directory text made safe for people and assistants: control, bidi-control, zero-width and other
- * invisible characters removed, tabs and line ends each turned into a space, invalid UTF-8 replaced
- * by U+FFFD, cut at `max` bytes on a character boundary (0 = no cut; a cut ends in "…", and an API
- * key that it would go through is masked: nobody would know half a key as one). NULL stays NULL. */
+/* Makes directory text safe for people and assistants: removes control, bidi-control, zero-width
+ * and other invisible characters, turns tabs and line ends into spaces, replaces invalid UTF-8
+ * by U+FFFD, and cuts at `max` bytes on a character boundary (0 = no cut). A cut text ends in
+ * "…"; an API key at the cut is masked, because half a key would not be recognised as one. NULL
+ * stays NULL. */
 char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max);
 /* 1: visible ASCII alone, of which nothing is taken but what is beyond a limit. */
 int ida_is_plain(const char *text, size_t len);
 
-/* Any-Latin; Latin-ASCII, lower-cased: what is left holds ASCII only where a transliteration is
+/* Any-Latin; Latin-ASCII, lower-cased: the result is ASCII only where a transliteration is
  * known. */
 char *ida_transliterate(apr_pool_t *pool, const char *text);
 
@@ -77,12 +77,12 @@ char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_
  * line ends and tabs pass, where an address may have several lines. */
 int ida_has_control(const char *text, int lines);
 
-/* NULL when the text is one of the words (NULL-terminated), else the rule: must be "a", "b" or "c".
- */
+/* NULL if the text is one of the words (NULL-terminated), otherwise the rule: must be "a", "b"
+ * or "c". */
 const char *ida_words_rule(apr_pool_t *pool, const char *const *words, const char *text);
 
-/* Strict RFC 4648 base64: padding required, no blanks, no stray bits. NULL when malformed; else
- * bytes in pool, *len set. */
+/* Strict RFC 4648 base64: padding required, no blanks, no stray bits. NULL if malformed;
+ * otherwise bytes in pool, *len set. */
 unsigned char *ida_base64_decode(apr_pool_t *pool, const char *text, size_t text_len, size_t *len);
 char *ida_base64_encode(apr_pool_t *pool, const unsigned char *bytes, size_t len);
 
@@ -97,7 +97,7 @@ char *ida_new_id(apr_pool_t *pool, const struct ida_env *env);
 /* When an ID was made, ms; -1 when it is none. */
 int64_t ida_id_time(const char *id);
 
-/* The same, and it sorts behind `other` (NULL: none), which another process may have made within
+/* The same, but it sorts after `other` (NULL: none), which another process may have made within
  * the same millisecond, or before the clock was set back. */
 char *ida_new_id_after(apr_pool_t *pool, const struct ida_env *env, const char *other);
 

@@ -21,7 +21,7 @@ int ida_utc_write(char out[IDA_UTC_SIZE], int64_t at_ms);
  * milliseconds); NULL for at <= 0. */
 char *ida_utc_text(apr_pool_t *pool, int64_t at_ms);
 
-/* How long before a key or a certificate ends people are told. */
+/* How long before the expiry of a key or a certificate people are warned. */
 #define IDA_ENDS_SOON_MS (INT64_C(30) * 86400000)
 
 #endif

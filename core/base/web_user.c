@@ -1,5 +1,5 @@
-/* Owns who httpd's user is and what the file system lets it do. Must not know what the files hold.
- */
+/* Owns the identity of httpd's user and what the file system allows it. Must not know the
+ * content of the files. */
 #include "core/base/web_user.h"
 
 #include <apr_strings.h>
@@ -30,8 +30,8 @@ typedef struct web_user {
     gid_t groups[];
 } web_user;
 
-/* Replaced as a whole; those before are kept: a reload comes once in a while, and others may still
- * be looking at them. */
+/* Replaced as a whole. Earlier ones are kept: a reload is rare, and other threads may still be
+ * reading them. */
 static web_user *_Atomic known;
 
 int ida_web_user_set(const char *name, const char *const *directories)
@@ -60,7 +60,8 @@ int ida_web_user_set(const char *name, const char *const *directories)
     for (int i = 0; i < count; i++) {
         struct stat st;
         if (stat(directories[i], &st) == 0 && (st.st_mode & (S_ISGID | S_IWGRP))) {
-            u->groups[u->group_count++] = st.st_gid; /* httpd may have it by its directive Group */
+            u->groups[u->group_count++] = st.st_gid; /* httpd may be a member by its directive
+                                                        Group */
         }
     }
     u->before = atomic_load(&known);
@@ -90,8 +91,8 @@ static int in_group(const web_user *u, gid_t group)
     return 0;
 }
 
-/* What an access control list (the kernel's form: a version, then entries of tag, permissions, ID)
- * gives to somebody who is not the owner. */
+/* Permissions that an access control list (the kernel's form: a version, then entries of tag,
+ * permissions, ID) gives to a user who is not the owner. */
 static unsigned list_permits(const web_user *u, const struct stat *st, const unsigned char *list,
                              size_t len)
 {
@@ -120,7 +121,7 @@ static unsigned list_permits(const web_user *u, const struct stat *st, const uns
     return user != 8 ? user & mask : group != 8 ? group & mask : other;
 }
 
-/* READS | WRITES | ENTERS. Whoever owns a file can give himself what its mode does not. */
+/* READS | WRITES | ENTERS. The owner of a file can grant himself what its mode does not. */
 static unsigned permits(const web_user *u, const char *path, const struct stat *st)
 {
     unsigned char list[4 + 8 * 256];
@@ -133,8 +134,8 @@ static unsigned permits(const web_user *u, const char *path, const struct stat *
     }
     unsigned group = st->st_mode >> 3 & 7, other = st->st_mode & 7;
     if (len < 0 && errno == ERANGE) {
-        return group | other; /* a list longer than anybody reads: its mask is where the group's
-                                 mode stands */
+        return group | other; /* the list is longer than this code reads: its mask is in the
+                                 group bits of the mode */
     }
     return in_group(u, st->st_gid) ? group : other;
 }

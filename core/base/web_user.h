@@ -1,6 +1,5 @@
-/* What httpd's user could do with a file of ours. The worker's secrets are worth no more than what
- * a hole in any web application of that server leaves of them, so every reader of a secret asks
- * here first. */
+/* What httpd's user could do with a file of ours. A hole in any web application of that server
+ * must not expose the worker's secrets, so every reader of a secret checks this first. */
 #ifndef CORE_BASE_WEB_USER_H
 #define CORE_BASE_WEB_USER_H
 
@@ -18,9 +17,9 @@ const char *ida_web_user_name(void);
 /* 1 when this process runs as that user. */
 int ida_web_user_is_ours(void);
 
-/* NULL when httpd's user can neither replace nor write the file nor, with `secret`, read it; else
- * for people how it can: "can be ...". Judged by owner, mode, access control list and the
- * directories on the way. NULL also for what is not there or no regular file. */
+/* NULL if httpd's user can neither replace nor write the file nor, with `secret`, read it;
+ * otherwise how it can, for people: "can be ...". Judged by owner, mode, access control list and
+ * the directories of the path. NULL also for a missing file or one that is not regular. */
 const char *ida_web_user_may(apr_pool_t *pool, const char *path, int secret);
 
 #endif

@@ -1,6 +1,6 @@
 /* The driver interface: one connection to one engine, statements from the table in
- * schema/statements.h. The drivers core/db/sqlite*.c (libsqlite3) and
- * core/db/postgresql*.c (libpq) implement it; everything above speaks through core/store. */
+ * schema/statements.h. The drivers core/db/sqlite*.c (libsqlite3) and core/db/postgresql*.c
+ * (libpq) implement it; all other code uses core/store. */
 #ifndef CORE_DB_DB_H
 #define CORE_DB_DB_H
 
@@ -9,7 +9,7 @@
 #include "core/base/context.h"
 #include "schema/statements.h"
 
-typedef struct db db; /* one thread at a time; never carried over a fork */
+typedef struct db db; /* one thread at a time; not usable after a fork */
 
 /* What a connection may write. On SQLite one file each (the others attached read-only); on
  * PostgreSQL only a name. */
@@ -54,15 +54,15 @@ typedef struct db_result {
 #define DB_ROW(name, result, row) ((const row_##name *)db_row((result), (row), ROW_##name))
 const void *db_row(const db_result *r, int row, db_row_kind kind);
 
-/* For who reads rows of several kinds alike: DB_COLUMN(task, id) is the column's number. NULL for
- * NULL. */
+/* Number of a column, for code that reads rows of several kinds alike: DB_COLUMN(task, id). NULL
+ * for NULL. */
 #define DB_COLUMN(name, column) ((int)(offsetof(row_##name, column) / sizeof(db_value)))
 const char *db_text(const db_result *r, int row, int column);
 
-/* NULL when the DSN has a form this program can use, else the rule it breaks ("must be ..."). Does
- * not connect. */
+/* NULL if this program can use the form of the DSN, otherwise the broken rule ("must be ...").
+ * Does not connect. */
 const char *db_dsn_fault(const char *dsn);
-/* 1 when a password stands in it, not in a file that it names. */
+/* 1 if it contains a password itself rather than the name of a file with one. */
 int db_dsn_has_password(const char *dsn);
 
 /* Opens a connection. DSN: "sqlite3:PATH" or "pgsql:<libpq parameters>". IDA_SERVICE_UNAVAILABLE
@@ -82,12 +82,13 @@ int db_is_postgresql(const db *d);
  * again. */
 int db_is_broken(const db *d);
 
-/* Runs one statement. result may be NULL. IDA_CONFLICT: a unique or foreign key constraint refused
- * it (in PostgreSQL the transaction is then lost: prefer ON CONFLICT). IDA_SERVICE_UNAVAILABLE:
- * store away or busy beyond patience; inside a transaction db_must_repeat tells whether the
- * transaction as a whole may be tried again. IDA_INTERNAL_ERROR: a fault of ours, logged with the
- * statement's name, never with its values. Outside a transaction a writing statement takes the gate
- * for itself; a read is repeated once on a new connection by the caller (store). */
+/* Runs one statement. result may be NULL. IDA_CONFLICT: a unique or foreign key constraint
+ * refused it (in PostgreSQL the transaction is then lost: prefer ON CONFLICT).
+ * IDA_SERVICE_UNAVAILABLE: store unreachable or busy for too long; inside a transaction
+ * db_must_repeat returns whether the whole transaction may be tried again. IDA_INTERNAL_ERROR: a
+ * fault of ours, logged with the statement's name, never with its values. Outside a transaction
+ * a writing statement takes the gate itself; the caller (store) repeats a read once on a new
+ * connection. */
 ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                 db_result *result);
 
@@ -101,8 +102,8 @@ int db_in_transaction(const db *d);
  * 40001, 40P01. */
 int db_must_repeat(const db *d);
 
-/* Read transaction over several statements that must see one state (SQLite: deferred BEGIN;
- * PostgreSQL: REPEATABLE READ, READ ONLY). */
+/* Begins a read transaction for several statements that must see one state (SQLite: deferred
+ * BEGIN; PostgreSQL: REPEATABLE READ, READ ONLY). */
 ida_kind db_begin_read(db *d, ida_ctx *c);
 void db_end_read(db *d);
 
@@ -112,25 +113,25 @@ ida_kind db_script(db *d, ida_ctx *c, const char *sql);
 /* Wakes workers that wait (PostgreSQL: NOTIFY; SQLite: nothing, they poll). Call inside the writing
  * transaction. */
 ida_kind db_notify(db *d, ida_ctx *c, const char *channel);
-/* Waits up to ms for a notification on the channel listened to; returns early when one came.
- * SQLite: sleeps. */
+/* Waits up to ms for a notification on the channel; returns early when one arrives. SQLite:
+ * sleeps. */
 void db_wait(db *d, ida_ctx *c, const char *channel, int ms);
 
 /* SQLite: writes the log of this connection's own file back under the gate when it is worth it, and
  * cuts it when it grew large (worker only); PostgreSQL: nothing. */
 ida_kind db_checkpoint(db *d, ida_ctx *c);
 
-/* SQLite: writes this connection's own file anew, so that nothing of deleted rows is left in it or
- * its log; writers wait meanwhile. PostgreSQL: nothing, its own vacuum does that.
- * IDA_SERVICE_UNAVAILABLE when readers stand in the way. */
+/* SQLite: rewrites this connection's own file, so that neither it nor its log contains deleted
+ * rows; writers wait meanwhile. PostgreSQL: nothing, because its own vacuum does that.
+ * IDA_SERVICE_UNAVAILABLE if readers prevent it. */
 ida_kind db_compact(db *d, ida_ctx *c);
 
 /* SQLite: KB of its own file's pages that the connection keeps in memory, 0: as many as it begins
  * with. PostgreSQL: nothing. */
 ida_kind db_page_cache(db *d, ida_ctx *c, int kb);
 
-/* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN says that a transaction pooler stands
- * between: no named statements, no LISTEN, settings by SET LOCAL. */
+/* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN declares a transaction pooler in between:
+ * no named statements, no LISTEN, settings by SET LOCAL. */
 
 /* --- schema upgrade (core/store/schema.c) --- */
 
@@ -138,7 +139,7 @@ ida_kind db_page_cache(db *d, ida_ctx *c, int kb);
 typedef enum db_file { DB_MAIN, DB_CACHE, DB_AUDIT, DB_FILE_COUNT } db_file;
 
 const char *db_file_name(db_file file); /* "main", "cache", "audit" */
-db_role db_file_role(db_file file);     /* whose connections write it */
+db_role db_file_role(db_file file);     /* role of the connections that write it */
 const struct ida_migration *db_migrations(const db *d);
 /* Script that makes the engine's users and what each may do; NULL: it knows no users. */
 const char *db_roles(const db *d);
@@ -151,7 +152,7 @@ ida_kind db_schema_begin(db *d, ida_ctx *c);
  */
 ida_kind db_schema_version(db *d, ida_ctx *c, db_file file, int *version);
 ida_kind db_schema_set_version(db *d, ida_ctx *c, db_file file, int version);
-/* Drops everything the file holds: for the cache. */
+/* Drops everything in the file: for the cache. */
 ida_kind db_schema_wipe(db *d, ida_ctx *c, db_file file);
 
 #endif

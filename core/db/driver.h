@@ -1,5 +1,5 @@
 /* What db.c and the two drivers share: the head of every connection, the table of a driver's
- * functions, the builder of results. Nobody else includes this. */
+ * functions, the builder of results. Only they include this. */
 #ifndef CORE_DB_DRIVER_H
 #define CORE_DB_DRIVER_H
 
@@ -12,15 +12,15 @@
 typedef struct db_driver {
     const char *prefix; /* of the DSN */
     const ida_migration *migrations;
-    const char *roles; /* script of who may do what; NULL: the engine has no users */
+    const char *roles; /* script of rights; NULL: the engine has no users */
     const char *(*dsn_fault)(const char *rest);
     int (*dsn_has_password)(const char *rest); /* NULL: it never has */
-    /* Opens and leaves *out NULL on failure; closing is registered with the pool. `rest`: the DSN
-     * behind the prefix. */
+    /* Opens a connection; *out is NULL on failure. The pool closes it. `rest`: the DSN after the
+     * prefix. */
     ida_kind (*open)(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c,
                      apr_pool_t *pool);
     void (*close)(db *d);
-    int (*cache_absent)(const char *rest); /* NULL: no part of a store comes or goes alone */
+    int (*cache_absent)(const char *rest); /* NULL: the cache cannot be absent alone */
     ida_kind (*run)(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                     db_result *result);
     ida_kind (*begin)(db *d, ida_ctx *c);
@@ -49,7 +49,7 @@ struct db {
     const db_driver *driver;
     apr_pool_t *pool;
     const ida_env *env;
-    const char *rest; /* DSN behind the prefix, without passwords: for messages */
+    const char *rest; /* DSN after the prefix, without passwords: for messages */
     db_role role;
     int in_write, in_read; /* a transaction is open */
     int broken;            /* not to be used again */

@@ -1,8 +1,8 @@
-/* Owns the write gate. The lock is flock(2) on the gate file: the kernel frees it with its holder,
- * however that one dies. flock cannot wait with a bound, so waiters sleep in futex(2) on a counter
- * in the mapped gate file which every departing holder moves. The counter is a hint and nothing
- * more: whoever scribbles over it can at worst make a waiter look again after LOOK_AGAIN_MS. Must
- * not know SQLite. */
+/* Owns the write gate. The lock is flock(2) on the gate file: the kernel releases it with its
+ * holder, whatever way that dies. flock cannot wait with a bound, so waiters sleep in futex(2)
+ * on a counter in the mapped gate file, which every departing holder increments. The counter is
+ * only a hint: a process that overwrites it can at worst make a waiter check again after
+ * LOOK_AGAIN_MS. Must not know SQLite. */
 #include "core/db/gate.h"
 
 #include <errno.h>
@@ -17,11 +17,11 @@
 
 #include "core/base/file.h"
 
-/* A holder that was killed wakes nobody: the longest time its waiters sleep on. */
+/* A killed holder wakes no waiter: the longest time that they keep sleeping. */
 #define LOOK_AGAIN_MS 20
 
-/* Who left with others waiting and comes back at once would be there before the one just woken,
- * again and again. */
+/* Without a pause, a thread that re-enters at once always beats the waiter that was just woken
+ * (starvation). */
 #define COURTESY_NS 30000
 
 static int64_t now_ms(void)
@@ -76,7 +76,7 @@ void db_gate_close(db_gate *gate)
 int db_gate_take(db_gate *gate, int patience_ms)
 {
     int64_t deadline = now_ms() + patience_ms;
-    if (gate->polite && gate->courtesy_ms) { /* until somebody has left */
+    if (gate->polite && gate->courtesy_ms) { /* until another holder has left */
         struct timespec courtesy = {0, gate->courtesy_ms * 1000000L};
         syscall(SYS_futex, (void *)gate->turn, FUTEX_WAIT, gate->departure, &courtesy, NULL, 0);
     } else if (gate->polite) {
@@ -84,8 +84,8 @@ int db_gate_take(db_gate *gate, int patience_ms)
         nanosleep(&courtesy, NULL);
     }
     for (;;) {
-        /* Read before the attempt: a departure between attempt and sleep moves it, and the sleep
-         * ends at once. */
+        /* Read before the attempt: a departure between attempt and sleep changes it, and the
+         * sleep ends at once. */
         uint32_t turn = atomic_load(gate->turn);
         if (flock(gate->fd, LOCK_EX | LOCK_NB) == 0) {
             gate->held = 1;

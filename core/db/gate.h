@@ -10,10 +10,10 @@
 typedef struct db_gate {
     int fd; /* -1: closed. A descriptor of its own for each connection: flock belongs to the open
                file */
-    _Atomic uint32_t *turn; /* shared by all who opened the file: counts departures, so that waiters
-                               can sleep on it */
+    _Atomic uint32_t *turn; /* shared by all who opened the file: counts departures, so that
+                               waiters can sleep on it */
     int held;
-    int polite;         /* somebody waited when this one left */
+    int polite;         /* 1: another one was waiting when this one left */
     int courtesy_ms;    /* how long that one may take to come and go before this one returns; 0: a
                            moment */
     uint32_t departure; /* turn when this one left */

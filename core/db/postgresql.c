@@ -21,7 +21,7 @@ static char *conninfo_of(apr_pool_t *pool, const char *rest, int *pooler)
         }
         *pooler = at[strlen(POOLER)] == '1';
         char *end = at + strcspn(at, " &");
-        end += *end != '\0'; /* the separator behind it goes too; one before it may stay */
+        end += *end != '\0'; /* removes the separator after it as well; one before it may stay */
         memmove(at, end, strlen(end) + 1);
     }
     size_t len = strlen(text);
@@ -90,7 +90,7 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
     p->head = (db){.driver = &db_postgresql, .pool = pool, .env = c->env, .rest = "", .role = role};
     p->statement_ms = unchecked ? UPGRADE_MS : db_statement_ms[role];
 
-    /* What stands before dbname is a default that the DSN may override. */
+    /* A value before dbname is a default that the DSN may override. */
     const char *conninfo = conninfo_of(pool, rest, &p->pooler);
     const char *const keywords[] = {"connect_timeout",
                                     "tcp_user_timeout",
@@ -115,14 +115,14 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
     p->head.rest = apr_psprintf(pool, "host=%s dbname=%s", PQhost(p->conn), PQdb(p->conn));
     PQsetNoticeProcessor(p->conn, on_notice, p);
 
-    /* A pooler hands the session to others: there the settings hold for a transaction. */
+    /* A pooler shares the session with others: there settings are valid for one transaction. */
     const char *set = p->pooler ? "; SET LOCAL " : "; SET ";
     /* Compiling a plan takes longer than any of our statements; a server takes to it when
      * statistics are missing. */
     const char *plans = apr_pstrcat(pool, set, "jit = off", NULL);
-    /* As SQLite's cache file does, the cache does not wait for the disk, above all not under the
-     * lock of its tenant: the log is one, so whatever is committed later on what the cache was told
-     * takes it to the disk along. */
+    /* Like SQLite's cache file, the cache does not wait for the disk, above all not under its
+     * tenant's lock. There is one log, so any later commit that relies on the cache flushes it
+     * too. */
     const char *wait = role == DB_SYNC ? apr_pstrcat(pool, set, "synchronous_commit = off", NULL)
                        : role == DB_READ
                            ? apr_pstrcat(pool, set, "default_transaction_read_only = on", NULL)

@@ -1,4 +1,4 @@
-/* What the files of the PostgreSQL driver share. Nobody else includes this. */
+/* What the files of the PostgreSQL driver share. Only they include this. */
 #ifndef CORE_DB_POSTGRESQL_H
 #define CORE_DB_POSTGRESQL_H
 
@@ -11,7 +11,7 @@ typedef struct pg_db {
     PGconn *conn;
     int pooler;
     int statement_ms;
-    const char *settings;  /* as SET LOCAL list behind BEGIN for poolers, else "" */
+    const char *settings;  /* as a SET LOCAL list after BEGIN for poolers, otherwise "" */
     const char *listening; /* channel of LISTEN, NULL: none */
     int64_t heard_at;      /* by db_clock: when it answered last */
     unsigned char prepared[STMT_COUNT];
@@ -21,16 +21,16 @@ typedef struct pg_db {
 
 /* --- core/db/postgresql_run.c --- */
 
-/* The last result of what was sent; NULL with head.broken set when the answer did not come in time
- * or the connection went away. The wait is ours, not libpq's: a server that is stopped keeps its
- * sockets open and would hold us for good. */
+/* The last result of what was sent; NULL with head.broken set if the answer did not arrive in
+ * time or the connection was lost. We wait ourselves instead of libpq, because a stopped server
+ * keeps its sockets open and would block us for ever. */
 PGresult *pg_await(pg_db *p);
 int pg_is_good(const PGresult *result);
 /* What a result that is not good means. Consumes it. NULL: the connection is gone. */
 ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result);
 ida_kind pg_lost(pg_db *p, ida_ctx *c, const char *what, const char *why);
-/* Text without arguments, several statements allowed. `out`, when asked for, is the caller's to
- * clear. */
+/* Runs text without arguments; several statements are allowed. `out`, if requested, must be
+ * cleared by the caller. */
 ida_kind pg_command(pg_db *p, ida_ctx *c, const char *what, const char *sql, PGresult **out);
 ida_kind pg_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                 db_result *out);

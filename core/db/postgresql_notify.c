@@ -1,4 +1,4 @@
-/* Owns the wake-up of those who wait for work: NOTIFY and LISTEN. */
+/* Owns waking up those who wait for work: NOTIFY and LISTEN. */
 #include <apr_strings.h>
 #include <poll.h>
 #include <string.h>

@@ -72,7 +72,7 @@ ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result)
     } else if (kind == IDA_SERVICE_UNAVAILABLE) {
         static _Atomic int64_t
             said[sizeof states /
-                 sizeof *states]; /* a full disk is told once a minute, not with each request */
+                 sizeof *states]; /* a full disk is logged once a minute, not with each request */
         if (!p->head.must_repeat && (!states[i].broken || db_say_now(&said[i], 60000))) {
             ida_log(p->head.env, IDA_LOG_WARN, "IDA0121",
                     "store: %s: PostgreSQL cannot do it now: %s (%s)", what, text ? text : "",
@@ -110,7 +110,7 @@ static PGresult *next_result(pg_db *p, int64_t deadline)
             return NULL;
         }
         if (ready > 0 && !PQconsumeInput(p->conn)) {
-            break; /* PQgetResult tells how it failed */
+            break; /* PQgetResult reports the failure */
         }
     }
     return PQgetResult(p->conn);
@@ -142,8 +142,8 @@ PGresult *pg_await(pg_db *p)
     return await(p, deadline_of(p));
 }
 
-/* A statement may take minutes. Whether anybody is there to carry it out is known sooner: what
- * needs no work is answered at once. */
+/* A statement may take minutes. A dead server is noticed sooner: a command that needs no work is
+ * answered at once. */
 static ida_kind at_once(pg_db *p, ida_ctx *c, const char *what, const char *sql)
 {
     PGresult *result = PQsendQuery(p->conn, sql) ? await(p, db_clock() + DB_PATIENCE_MS) : NULL;
@@ -154,7 +154,8 @@ static ida_kind at_once(pg_db *p, ida_ctx *c, const char *what, const char *sql)
     return IDA_OK;
 }
 
-/* Outside of transactions, whose begin asks: who was silent for a while is asked first. */
+/* Outside of transactions, where BEGIN checks it: a connection that was idle for a while is
+ * tested first. */
 static ida_kind is_there(pg_db *p, ida_ctx *c, const char *what)
 {
     int asked = db_clock() - p->heard_at < SILENT_MS ||
@@ -168,8 +169,8 @@ int pg_is_good(const PGresult *result)
     return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK || status == PGRES_EMPTY_QUERY;
 }
 
-/* Text without arguments, several statements allowed. `out`, when asked for, is the caller's to
- * clear. */
+/* Runs text without arguments; several statements are allowed. `out`, if requested, must be
+ * cleared by the caller. */
 ida_kind pg_command(pg_db *p, ida_ctx *c, const char *what, const char *sql, PGresult **out)
 {
     PGresult *result = PQsendQuery(p->conn, sql) ? pg_await(p) : NULL;
@@ -186,7 +187,7 @@ ida_kind pg_command(pg_db *p, ida_ctx *c, const char *what, const char *sql, PGr
 
 /* --- statements --- */
 
-/* ?1 -> $1 outside of quotes; made once a process and kept for good. */
+/* ?1 -> $1 outside of quotes; made once in a process and kept. */
 static const char *text_of(db_statement statement)
 {
     static _Atomic(char *) texts[STMT_COUNT];

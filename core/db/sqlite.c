@@ -7,7 +7,7 @@
 #include "core/db/sqlite.h"
 #include "core/db/sqlite_files.h"
 
-#define BUSY_MS 10 /* net for strangers who write without the gate */
+#define BUSY_MS 10 /* for processes that write without the gate */
 /* a sync writes for long; what it lets in between is one transaction, on a machine that may be busy
  */
 #define SYNC_COURTESY_MS 20
@@ -63,7 +63,7 @@ static void close_now(db *d)
     apr_pool_cleanup_run(d->pool, d, close_cleanup);
 }
 
-/* Attached by those who do not own a file, which must not even be able to write it. */
+/* Attached by processes that do not own a file and must not even be able to write it. */
 static ida_kind attach_others(sqlite_db *s, ida_ctx *c, apr_pool_t *pool, db_file own)
 {
     for (int file = 0; file < DB_FILE_COUNT; file++) {
@@ -86,7 +86,7 @@ static ida_kind attach_others(sqlite_db *s, ida_ctx *c, apr_pool_t *pool, db_fil
     return IDA_OK;
 }
 
-/* Write-ahead logging is a property of the file: set once, by schema upgrade. */
+/* Write-ahead logging is a property of the file: set once by schema upgrade. */
 static ida_kind make_wal(sqlite_db *s, ida_ctx *c)
 {
     ida_kind kind = sqlite_take_gate(s, c, "journal mode");
@@ -101,16 +101,16 @@ static ida_kind make_wal(sqlite_db *s, ida_ctx *c)
     return kind;
 }
 
-/* Statistics of memory are counted under a mutex of the whole process at every allocation: threads
- * that only read would queue there. Refused, and of no harm, when somebody else in the process has
- * begun to use the library. */
+/* Memory statistics are counted under a mutex of the whole process at every allocation, where
+ * reading threads would queue. Refused, without harm, if other code in the process has used the
+ * library already. */
 static void configure_library(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/* holds(text, part): instr() for who does not ask where; that one goes from letter to letter, which
- * is half of a search's time. Bytes as they lie in the page: no copy is made. */
+/* holds(text, part): like instr(), without the position. instr() goes from character to
+ * character, which is half of a search's time. Compares bytes in the page without a copy. */
 static void holds(sqlite3_context *call, int count, sqlite3_value **values)
 {
     const void *text = sqlite3_value_blob(values[0]), *part = sqlite3_value_blob(values[1]);

@@ -1,4 +1,4 @@
-/* What the files of the SQLite driver share. Nobody else includes this. */
+/* What the files of the SQLite driver share. Only they include this. */
 #ifndef CORE_DB_SQLITE_H
 #define CORE_DB_SQLITE_H
 
@@ -7,10 +7,13 @@
 #include "core/db/driver.h"
 #include "core/db/gate.h"
 
-#define SQLITE_CACHE_KB 2048              /* pages of its own file that a connection keeps */
-#define SQLITE_LOG_MAX (64 * 1024 * 1024) /* above: whoever writes checkpoints, worker or not */
+#define SQLITE_CACHE_KB 2048 /* pages of its own file that a connection keeps */
+#define SQLITE_LOG_MAX                                                     \
+    (64 * 1024 * 1024) /* above this size every writer makes a checkpoint, \
+                          worker or not */
 
-/* Words of transactions, prepared like the statements: each snapshot has two of them. */
+/* Statements that control transactions, prepared like the others: each snapshot runs two of
+ * them. */
 typedef enum sqlite_word {
     SQLITE_WORD_READ,
     SQLITE_WORD_WRITE,
@@ -28,7 +31,7 @@ typedef struct sqlite_db {
     int64_t read_until; /* db_clock at which the statement that runs is ended; 0: no limit */
     int64_t logged;     /* bytes of pages in its log after the last commit of this connection */
     int64_t log_limit;  /* above which this connection checkpoints */
-    sqlite3_stmt *prepared[STMT_COUNT + SQLITE_WORDS]; /* the words behind the statements */
+    sqlite3_stmt *prepared[STMT_COUNT + SQLITE_WORDS]; /* statements, then the words above */
 } sqlite_db;
 
 /* The file that a role writes, and the page size of a new one. */

@@ -1,4 +1,4 @@
-/* Owns where the files of a SQLite store lie, whose they are and who may use them. Must not know
+/* Owns the location, ownership and access rights of a SQLite store's files. Must not know
  * libsqlite3. */
 #include "core/db/sqlite_files.h"
 
@@ -145,8 +145,8 @@ ida_kind sqlite_check(const char *path, db_file file, int may_write, ida_ctx *c)
     return IDA_OK;
 }
 
-/* A file without its own mark has nothing in it, or only in its log; then it is found whole by
- * whoever looks into it. */
+/* A file without its own mark is empty, or has everything in its log; then a reader finds it
+ * complete. */
 int sqlite_cache_absent(const char *rest)
 {
     unsigned char mark[4] = {0};

@@ -1,5 +1,4 @@
-/* The files of a SQLite store: their names, their owners, who may use them. For core/db/sqlite.c.
- */
+/* The files of a SQLite store: their names, owners and rights. For core/db/sqlite.c. */
 #ifndef CORE_DB_SQLITE_FILES_H
 #define CORE_DB_SQLITE_FILES_H
 
@@ -24,10 +23,10 @@ ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c);
  * SQLite would do so with the umask alone; its log and
  * shared memory copy the file's mode, owner and group. */
 ida_kind sqlite_create(const char *path, const sqlite_place *place, ida_ctx *c);
-/* Whether this process may use the file with its log and the log's index, which SQLite makes beside
- * it: httpd's user cannot, and finds those that the worker leaves there. */
+/* Whether this process may use the file with its log and the log's index, which SQLite creates
+ * next to it: httpd's user cannot create them and uses those that the worker leaves. */
 ida_kind sqlite_check(const char *path, db_file file, int may_write, ida_ctx *c);
-/* See db_cache_absent. Also for an empty one: whoever made it may have been killed. */
+/* See db_cache_absent. Also 1 for an empty file, because its creator may have been killed. */
 int sqlite_cache_absent(const char *rest);
 
 #endif

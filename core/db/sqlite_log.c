@@ -20,8 +20,8 @@ int sqlite_note_frames(void *baton, sqlite3 *handle, const char *schema, int fra
     return SQLITE_OK;
 }
 
-/* Under the gate: SQLite before 3.51.3 can corrupt a file when writers and checkpointers meet, and
- * a gate holder meets nobody. */
+/* Under the gate: SQLite before 3.51.3 can corrupt a file when writers and checkpoints coincide,
+ * and under the gate they do not. */
 void sqlite_relieve_log(sqlite_db *s)
 {
     if (s->logged < SQLITE_LOG_MAX) {
@@ -60,7 +60,7 @@ ida_kind sqlite_checkpoint(db *d, ida_ctx *c)
                                        NULL);
     }
     db_gate_leave(&s->gate);
-    /* busy: a reader stands in the way, the next round gets it */
+    /* busy: a reader prevents it, the next round tries again */
     return rc == SQLITE_OK || sqlite_is_busy(rc) ? IDA_OK : sqlite_fault(s, c, "checkpoint", rc);
 }
 

@@ -1,5 +1,5 @@
-/* Owns what a SQLite connection does: statements and transactions, each write behind the gate, and
- * what their failures mean. Must not know what the statements mean. */
+/* Owns the work of a SQLite connection: statements and transactions, each write under the gate,
+ * and the meaning of failures. Must not know the meaning of statements. */
 #include <apr_strings.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int is_conflict(int rc)
            rc == SQLITE_CONSTRAINT_FOREIGNKEY || rc == SQLITE_CONSTRAINT_ROWID;
 }
 
-/* Primary codes that speak of the machine or the file, not of our statement. */
+/* Primary codes that concern the machine or the file, not our statement. */
 static int is_environment(int rc)
 {
     static const int codes[] = {SQLITE_IOERR,  SQLITE_FULL,     SQLITE_CANTOPEN, SQLITE_CORRUPT,
@@ -72,8 +72,8 @@ ida_kind sqlite_fault(sqlite_db *s, ida_ctx *c, const char *what, int rc)
     }
     s->head.broken = (rc & 0xff) != SQLITE_CONSTRAINT;
     if (is_environment(rc)) {
-        static _Atomic int64_t said[256]; /* by primary code: a full disk is told once a minute, not
-                                             with each request, another fault at once */
+        static _Atomic int64_t said[256]; /* by primary code: a full disk is logged once a
+                                             minute, not with each request; other faults at once */
         if (db_say_now(&said[rc & 0xff], 60000)) {
             ida_log(s->head.env, IDA_LOG_ERROR, "IDA0102", "store: %s: %s: %s (%d)", s->path, what,
                     sqlite3_errmsg(s->handle), rc);
@@ -108,9 +108,9 @@ ida_kind sqlite_take_gate(sqlite_db *s, ida_ctx *c, const char *what)
 
 /* --- statements --- */
 
-/* 1 when the same call may come through a moment later. A connection that only reads a file, as
- * httpd's do the cache, takes the header of the log for one that a crash left torn when it meets a
- * writer in the middle of it (SQLITE_READONLY_RECOVERY): the next look tells. */
+/* 1 if the same call may succeed a moment later. A connection that only reads a file, as httpd's
+ * children do, takes the header of the log for one left torn by a crash if it meets a writer in
+ * the middle of it (SQLITE_READONLY_RECOVERY): the next attempt decides. */
 static int again(int rc, int64_t deadline)
 {
     if (rc == SQLITE_READONLY_RECOVERY) {
@@ -131,7 +131,7 @@ int sqlite_exec(sqlite_db *s, const char *sql)
     return rc;
 }
 
-/* `which`: a statement, or STMT_COUNT and a word. */
+/* `which`: a statement, or STMT_COUNT plus a word. */
 static int prepare(sqlite_db *s, int which, sqlite3_stmt **out)
 {
     static const char *const words[] = {

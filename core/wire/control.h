@@ -7,7 +7,7 @@
 
 typedef enum wire_order {
     ORDER_SERVE = 1, /* take introductions */
-    ORDER_STAND_BY,  /* until the process whose pidfd comes along has ended; then serve */
+    ORDER_STAND_BY,  /* wait until the process of the attached pidfd has ended; then serve */
     ORDER_CHILD,     /* `process` is a child of this generation */
     ORDER_CHILD_GONE,
     ORDER_RETIRE /* end when no child and no connection is left */

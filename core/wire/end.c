@@ -1,5 +1,5 @@
-/* Owns sockets between processes: their making, descriptors handed over, waiting with a bound. Must
- * not know what is said over them. */
+/* Owns sockets between processes: creating them, passing descriptors, waiting with a bound. Must
+ * not know the content. */
 #include "core/wire/end.h"
 
 #include <errno.h>
@@ -144,7 +144,7 @@ wire_fate wire_read(int end, void *bytes, size_t len, int silence_ms, struct ucr
         int handed;
         struct ucred sender;
         ssize_t got = wire_receive(end, at, len, &sender, &handed);
-        wire_close(&handed); /* nothing is handed over among bytes */
+        wire_close(&handed); /* descriptors are not expected among bytes */
         if (got > 0) {
             if (from && at != (char *)bytes && sender.pid != from->pid) {
                 return WIRE_LOST;

@@ -15,11 +15,11 @@
 int wire_pair(int type, int ends[2]);
 void wire_close(int *end); /* and sets it to -1 */
 
-/* One message of a SOCK_SEQPACKET end, with a descriptor to hand over (-1: none). Does not wait:
- * 1, or 0 with errno. */
+/* Sends one message over a SOCK_SEQPACKET end, with a descriptor to pass on (-1: none). Does not
+ * wait: 1, or 0 with errno. */
 int wire_send(int end, const void *message, size_t len, int handed);
-/* Bytes received, 0 at the end, -1 with errno (EAGAIN: nothing is there). `from`: the sender.
- * `*handed`: the descriptor that came along, the caller's to close; -1: none. */
+/* Bytes received, 0 at the end, -1 with errno (EAGAIN: there is nothing). `from`: the sender.
+ * `*handed`: the attached descriptor, which the caller closes; -1: none. */
 ssize_t wire_receive(int end, void *message, size_t len, struct ucred *from, int *handed);
 
 /* --- of a SOCK_STREAM end: whole messages --- */
@@ -37,7 +37,7 @@ wire_fate wire_read(int end, void *bytes, size_t len, int silence_ms, struct ucr
 /* Head and texts, then the body. */
 wire_fate wire_write_message(int end, wire_kind kind, const char *const *texts, int count,
                              const char *body, size_t body_len, int silence_ms);
-/* 1 when the other side has closed it, whatever it has said before. Does not wait. */
+/* 1 if the other side has closed it, even if unread bytes remain. Does not wait. */
 int wire_is_left(int end);
 
 #endif

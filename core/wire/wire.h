@@ -33,11 +33,11 @@ typedef enum wire_asked {
     ASKED_IDEMPOTENCY_KEY,
     ASKED_IF_MATCH,
     ASKED_ADDRESS,
-    ASKED_COMPANY,  /* whose turn it is; of REST also of the credentials */
+    ASKED_COMPANY,  /* for fairness; with REST also part of the credentials */
     ASKED_USER,     /* of the credentials, or as httpd has authenticated the person */
     ASKED_KEY,      /* of REST: the API key itself */
     ASKED_UPN,      /* of the console */
-    ASKED_RULES,    /* of the console: numbers of the rules that hold for the person, with commas */
+    ASKED_RULES,    /* console: numbers of the rules that match the person, separated by commas */
     ASKED_HAS_BODY, /* absent: none was announced */
     ASKED_COUNT
 } wire_asked;
@@ -57,7 +57,7 @@ typedef enum wire_setting {
     SETTING_PARENT, /* process */
     SETTING_STORE,
     SETTING_SEAL_KEY, /* file */
-    SETTING_UID,      /* to become; absent: stays who it is */
+    SETTING_UID,      /* user to become; absent: unchanged */
     SETTING_GID,
     SETTING_RATE_KEY, /* in force where a company has none of its own */
     SETTING_RATE_COMPANY,
@@ -70,8 +70,8 @@ typedef enum wire_setting {
 size_t wire_size(const char *const *texts, int count);
 void wire_put(char *to, const char *const *texts, int count);
 
-/* The texts of a message, each with a NUL behind it inside of `from`. 0 when they are not `count`
- * good ones; then `texts` is not to be used. */
+/* The texts of a message, each followed by a NUL inside of `from`. 0 if they are not `count`
+ * valid ones; then `texts` must not be used. */
 int wire_get(const char *from, size_t len, const char **texts, int count);
 
 #endif
