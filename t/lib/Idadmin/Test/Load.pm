@@ -3,6 +3,7 @@ package Idadmin::Test::Load;
 use strict;
 use warnings;
 use Idadmin::Test ();
+use POSIX ();
 
 sub skip_reason { return Idadmin::Test::program_path('wrk') ? '' : 'wrk is not installed' }
 
@@ -15,12 +16,17 @@ sub run {
     my ($class, $port, $connections, $seconds, $method, $target, %how) = @_;
     die skip_reason() . "\n" if skip_reason();
     my $headers = $how{headers} // {};
-    # wrk takes whole seconds. SIGINT ends a run as its time would, at any fraction of one.
-    my $result = Idadmin::Test::run_command(['timeout', '--preserve-status', '-s', 'INT', $seconds,
-        'wrk', '-t', $connections, '-c', $connections, '-d', int($seconds) + 10,
-        '-s', Idadmin::Test::src_dir() . '/t/tool/load.lua', "http://127.0.0.1:$port", '--',
-        $connections, $how{users} // 1, $method, $target, $how{body} // '',
-        map {"$_: $headers->{$_}"} sort keys %$headers], timeout => $seconds + 120);
+    # wrk takes whole seconds. SIGINT ends a run as its time would, at any fraction of one. On a busy
+    # machine it can arrive before wrk waits for it: a run that ended without a word never began.
+    my $result;
+    for (1 .. 20) {
+        $result = Idadmin::Test::run_command(['timeout', '--preserve-status', '-s', 'INT', $seconds,
+            'wrk', '-t', $connections, '-c', $connections, '-d', int($seconds) + 10,
+            '-s', Idadmin::Test::src_dir() . '/t/tool/load.lua', "http://127.0.0.1:$port", '--',
+            $connections, $how{users} // 1, $method, $target, $how{body} // '',
+            map {"$_: $headers->{$_}"} sort keys %$headers], timeout => $seconds + 120);
+        last if $result->{exit} != 128 + POSIX::SIGINT() || length $result->{out};
+    }
     my ($figures) = $result->{out} =~ /^(\{.*\})$/m;
     die "wrk: $result->{out}$result->{err}" if $result->{exit} || !$figures;
     return Idadmin::Test::json_data($figures);
