@@ -4,6 +4,7 @@
 #ifndef CORE_OPERATION_PAGE_H
 #define CORE_OPERATION_PAGE_H
 
+#include "core/base/cursor.h"
 #include "core/operation/operation.h"
 
 #define IDA_PAGE_DEFAULT 50
@@ -17,6 +18,7 @@ typedef struct ida_page {
     const json_t *filters;
     json_t *rest;   /* place behind which the list goes on; NULL: behind the last item */
     json_t *around; /* the object whose nextCursor is this page's */
+    unsigned char key[IDA_CURSOR_KEY_LEN];
     struct ida_page *next;
 } ida_page;
 
@@ -43,9 +45,8 @@ ida_kind ida_page_end(ida_page *page, json_t *around);
  */
 ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of);
 
-/* Keeps the first `count` items, fewer than there are, with the cursor that goes on behind them:
- * while the call has its store. */
-ida_kind ida_page_cut(ida_page *page, size_t count);
+/* Keeps the first `count` items, fewer than there are, with the cursor that goes on behind them. */
+void ida_page_cut(ida_page *page, size_t count);
 /* Items of all pages. */
 int64_t ida_pages_count(const ida_call *call);
 

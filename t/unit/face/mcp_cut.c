@@ -138,7 +138,7 @@ static ida_call *make_call(apr_pool_t *p, const ida_operation *op, int limit, co
     ida_call *call = apr_pcalloc(p, sizeof *call);
     call->c = ida_ctx_make(&env, p);
     call->asked = asked;
-    call->store = &key_alone;
+    call->source = store_source_of(p, &key_alone);
     asked->operation = op;
     asked->face = &ida_mcp_face;
     asked->principal = &who;
