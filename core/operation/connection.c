@@ -5,6 +5,9 @@
 ida_kind ida_call_acquire(ida_call *call)
 {
     ida_ctx *c = call->c;
+    if (call->store) {
+        return IDA_OK;
+    }
     ida_kind kind = call->source->acquire(call->source, c, call->asked->principal->company,
                                           &call->store);
     if (kind) {

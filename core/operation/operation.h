@@ -173,9 +173,9 @@ ida_kind ida_operation_run(ida_call *call);
  * out of every text of a result. */
 void ida_operation_clean(apr_pool_t *pool, json_t *result);
 
-/* A connection to read with, in call->store. After a failure c says the kind's sentence, and what
- * is wrong with the store is in the log alone. Given back as soon as the work is done, so that it
- * serves others while the answer is made; harmless when it was. */
+/* A connection to read with, in call->store, if there is none yet. After a failure c says the
+ * kind's sentence, and what is wrong with the store is in the log alone. Given back as soon as the
+ * work is done, so that it serves others while the answer is made; harmless when it was. */
 ida_kind ida_call_acquire(ida_call *call);
 void ida_call_release(ida_call *call);
 /* Gives that connection back and runs `work` in a write transaction, which is not committed when

@@ -252,6 +252,7 @@ static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->asked->operation;
     ida_kind kind = check_body(call);
+    kind = kind ? kind : ida_call_acquire(call);
     if (!kind && op->needs_sync && (!call->asked->synced || op->scope == IDA_SCOPE_WRITE)) {
         kind = ida_op_synced(call, call->store);
     }
@@ -270,9 +271,9 @@ ida_kind ida_operation_run(ida_call *call)
 {
     const ida_operation *op = call->asked->operation;
     ida_kind kind = check_arguments(call);
-    kind = kind ? kind : ida_call_acquire(call);
     if (!kind && call->asked->once) {
-        kind = ida_op_replay(call);
+        kind = ida_call_acquire(call);
+        kind = kind ? kind : ida_op_replay(call);
     }
     if (!kind && !call->replayed) {
         kind = check_and_run(call);
