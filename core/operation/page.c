@@ -81,18 +81,23 @@ static const char *binding_of(const ida_call *call, const json_t *filters)
                        call->asked->operation->name, "\n", text, NULL);
 }
 
-ida_kind ida_page_from(ida_call *call, const json_t *filters, const char *form, json_t **place)
+/* --- pages --- */
+
+int ida_page_limit(const ida_call *call)
 {
+    const json_t *wanted = json_object_get(call->arguments, "limit");
+    return wanted ? (int)json_integer_value(wanted) : IDA_PAGE_DEFAULT;
+}
+
+/* Reads the place out of the cursor. */
+static ida_kind begin(ida_page *page, const char *cursor, const char *form)
+{
+    ida_call *call = page->call;
     ida_ctx *c = call->c;
-    const char *cursor = ida_json_string(call->arguments, "cursor");
-    unsigned char key[IDA_CURSOR_KEY_LEN];
     char *text;
-    *place = NULL;
-    if (!cursor) {
-        return IDA_OK;
-    }
-    ida_kind kind = store_cursor_key(call->store, c, key);
-    kind = kind ? kind : ida_cursor_open(c, key, binding_of(call, filters), cursor, &text);
+    ida_kind kind = store_cursor_key(call->store, c, page->key);
+    kind = kind ? kind
+                : ida_cursor_open(c, page->key, binding_of(call, page->filters), cursor, &text);
     if (kind) {
         return kind;
     }
@@ -108,27 +113,20 @@ ida_kind ida_page_from(ida_call *call, const json_t *filters, const char *form, 
         return ida_fail(c, IDA_BAD_REQUEST,
                         "cursor: is too old for this list; start again without a cursor");
     }
-    *place = values;
+    page->from = values;
     return IDA_OK;
 }
 
-/* --- pages --- */
-
-int ida_page_limit(const ida_call *call)
+ida_kind ida_page_open(ida_call *call, const json_t *filters, const char *form, ida_page **out)
 {
-    const json_t *wanted = json_object_get(call->arguments, "limit");
-    return wanted ? (int)json_integer_value(wanted) : IDA_PAGE_DEFAULT;
-}
-
-ida_page *ida_page_make(ida_call *call, const json_t *filters)
-{
-    ida_page *page = apr_pcalloc(call->c->pool, sizeof *page);
+    const char *cursor = ida_json_string(call->arguments, "cursor");
+    ida_page *page = *out = apr_pcalloc(call->c->pool, sizeof *page);
     page->items = ida_json_keep(call->c->pool, json_array());
     page->places = ida_json_keep(call->c->pool, json_array());
     page->limit = ida_page_limit(call);
     page->call = call;
     page->filters = filters;
-    return page;
+    return cursor ? begin(page, cursor, form) : IDA_OK;
 }
 
 int ida_page_takes(ida_page *page)

@@ -12,8 +12,9 @@
 
 typedef struct ida_page {
     json_t *items;
-    json_t *places;  /* of each item, as ida_place makes them */
-    int limit, more; /* more: 1 when there are rows behind the last item */
+    const json_t *from; /* place of the item before the first one; NULL at the first page */
+    json_t *places;     /* of each item, as ida_place makes them */
+    int limit, more;    /* more: 1 when there are rows behind the last item */
     ida_call *call;
     const json_t *filters;
     json_t *rest;   /* place behind which the list goes on; NULL: behind the last item */
@@ -28,9 +29,11 @@ typedef struct ida_page {
 
 int ida_page_limit(const ida_call *call);
 
-/* `filters`: what its cursors are bound to beside tenant and operation; NULL: every argument but
- * the paging ones. */
-ida_page *ida_page_make(ida_call *call, const json_t *filters);
+/* A page that begins where the argument `cursor` says: page->from has a value for each letter of
+ * `form` (s text, i number). `filters`: what its cursors are bound to beside tenant and operation;
+ * NULL: every argument but the paging ones. Refuses foreign and altered cursors; *page is set in
+ * any case. */
+ida_kind ida_page_open(ida_call *call, const json_t *filters, const char *form, ida_page **page);
 /* Whether the row at hand goes into this page; 0 when it is for the next one. */
 int ida_page_takes(ida_page *page);
 /* Takes over both. */
@@ -52,9 +55,6 @@ int64_t ida_pages_count(const ida_call *call);
 
 /* --- places: values in an order of the list's own --- */
 
-/* What the argument `cursor` says, `form` a letter for each value: s text, i number. *place NULL at
- * the first page, else an array of the pool. Refuses foreign and altered cursors. */
-ida_kind ida_page_from(ida_call *call, const json_t *filters, const char *form, json_t **place);
 /* Values of a place; "" and 0 of none. */
 const char *ida_place_text(const json_t *place, int i);
 int64_t ida_place_number(const json_t *place, int i);
