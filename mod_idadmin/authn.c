@@ -171,14 +171,12 @@ int authn_check(request_rec *r)
         wipe(key);
     }
 
-    /* The share of the company that is named, whoever names it. */
-    const ida_caller_source source = {ida_pool_acquire, ida_pool_release,
-                                      (void *)(company && ida_name_valid(company) ? company : "")};
     const ida_caller *caller = NULL;
     const char *name = ida_name_valid(username) ? username : nobody;
-    ida_kind kind = ida_name_valid(company) ? ida_caller_get(child->callers, state->c, &source,
-                                                             company, name, hash, &caller)
-                                            : IDA_OK;
+    ida_kind kind = ida_name_valid(company)
+                        ? ida_caller_get(child->callers, state->c, child->source, company, name,
+                                         hash, &caller)
+                        : IDA_OK;
     if (kind && !fault) {
         OPENSSL_cleanse(hash, sizeof hash);
         int wait = state->c->retry_after ? state->c->retry_after : 1;

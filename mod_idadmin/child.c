@@ -160,7 +160,7 @@ void child_init(apr_pool_t *pool, server_rec *s)
     child->mcp = ida_mcp_make(pool);
     child->openapi = ida_openapi(pool);
     body_init(pool);
-    ida_pool_start(pool, config_store(s), DB_READ, CONNECTIONS, OF_COMPANY);
+    child->source = store_pool_make(pool, config_store(s), DB_READ, CONNECTIONS, OF_COMPANY);
     start_keeper(pool);
     /* Before anything else of the pool goes: the thread writes to the spool. */
     apr_pool_pre_cleanup_register(pool, NULL, stop_keeper);

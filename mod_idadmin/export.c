@@ -28,12 +28,9 @@ static int break_off(request_rec *r, const ida_ctx *c)
 
 static ida_kind next_page(ida_call *call, ida_ctx *c, ida_export *x)
 {
-    ida_kind kind = ida_pool_acquire((void *)call->asked->principal->company, c, &call->store);
-    if (!kind) {
-        kind = x->read(call, c, x);
-        ida_pool_release(NULL, call->store);
-        call->store = NULL;
-    }
+    ida_kind kind = call->source->acquire(call->source, c, call->asked->tenant->id, &call->store);
+    kind = kind ? kind : x->read(call, c, x);
+    ida_call_release(call);
     return kind;
 }
 

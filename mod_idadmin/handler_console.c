@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/store/tenant.h"
 
 APLOG_USE_MODULE(idadmin);
 
@@ -50,35 +49,6 @@ static ida_person *person_of(request_rec *r, const char **numbers)
     return p;
 }
 
-static ida_kind acquire(ida_call *call)
-{
-    ida_kind kind = ida_pool_serve(call);
-    if (kind) {
-        ida_because(call->c, "storeAway", NULL);
-    }
-    return kind;
-}
-
-/* Sets the call's tenant, or leaves it NULL when there is none. */
-static ida_kind load_company(request_rec *r, ida_call *call, const char *company,
-                             ida_question *asked, ida_principal *principal)
-{
-    ida_tenant *tenant;
-    ida_kind kind = acquire(call);
-    kind = kind ? kind : store_tenant_get(call->store, call->c, company, &tenant, NULL);
-    ida_pool_give_back(call);
-    if (kind == IDA_NOT_FOUND) {
-        ida_ctx_clear(call->c);
-        return IDA_OK;
-    }
-    if (!kind) {
-        asked->tenant = tenant;
-        principal->company = tenant->id;
-        apr_table_setn(r->notes, "idadmin-company", tenant->id);
-    }
-    return kind;
-}
-
 static void refuse(ida_call *call, ida_rest_answer *answer)
 {
     ida_operation_refusal(call, call->c->kind);
@@ -116,11 +86,8 @@ static int run(request_rec *r, ida_call *call, const char *rules, ida_rest_reque
     }
     if (call->asked->operation->scope == IDA_SCOPE_WRITE) {
         hand_write(r, call, rules, request, answer);
-    } else if (acquire(call)) {
-        refuse(call, answer);
     } else {
         ida_console_run(call, request, apr_table_get(r->headers_in, "If-None-Match"), answer);
-        ida_pool_give_back(call);
     }
     body_free(&body);
     return OK;
@@ -153,17 +120,14 @@ static int go_home(request_rec *r)
 static int answer_request(request_rec *r, request_state *state)
 {
     const char *rules;
-    ida_principal principal = {.company = "", .username = r->user, .label = ""};
-    ida_person *person = person_of(r, &rules);
     ida_question asked = {
-        .principal = &principal,
-        .person = person,
+        .person = person_of(r, &rules),
         .server_rate_key = *config_rate(r->server, LIMIT_KEY),
         .server_rate_company = *config_rate(r->server, LIMIT_COMPANY),
         .address = r->useragent_ip,
         .seen = apr_table_get(r->headers_in, "If-Match"),
     };
-    ida_call call = {.c = state->c, .asked = &asked};
+    ida_call call = {.c = state->c, .asked = &asked, .source = child->source};
     ida_rest_request request = {
         .asked = &asked,
         .route = request_route(r),
@@ -175,14 +139,13 @@ static int answer_request(request_rec *r, request_state *state)
     };
     ida_rest_answer answer;
     int status = OK;
-    const char *company = ida_console_open(state->c, &request);
-    if (company && load_company(r, &call, company, &asked, &principal)) {
+    if (ida_console_open(&call, &request)) {
         refuse(&call, &answer);
-    } else {
-        person->roles = company ? ida_person_roles(person, company) : 0;
-        if (!ida_console_admit(&call, &request, &answer)) {
-            status = run(r, &call, rules, &request, &answer);
-        }
+    } else if (!ida_console_admit(&call, &request, &answer)) {
+        status = run(r, &call, rules, &request, &answer);
+    }
+    if (asked.tenant) {
+        apr_table_setn(r->notes, "idadmin-company", asked.tenant->id);
     }
     if (record(r, &call, &answer) != IDA_OK) {
         ida_answer_error(state->c, &ida_console_face, &answer);

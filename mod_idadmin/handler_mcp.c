@@ -7,17 +7,6 @@
 
 APLOG_USE_MODULE(idadmin);
 
-/* A store connection, the tool, and the connection back before a slow client is written to. */
-static void run_tool(ida_call *call, const ida_mcp_message *message, ida_rest_answer *answer)
-{
-    if (ida_pool_serve(call)) {
-        ida_mcp_failed(call, message, answer);
-        return;
-    }
-    ida_mcp_call(call, message, answer);
-    ida_pool_give_back(call);
-}
-
 /* OK with `answer` filled, or a status for httpd with call->audit set. */
 static int run(request_rec *r, ida_call *call, ida_mcp_request *request, ida_rest_answer *answer)
 {
@@ -36,7 +25,7 @@ static int run(request_rec *r, ida_call *call, ida_mcp_request *request, ida_res
     request->body = body.bytes;
     request->body_len = body.len;
     if (ida_mcp_read(call, child->mcp, request, &message, answer)) {
-        run_tool(call, &message, answer);
+        ida_mcp_call(call, &message, answer);
     }
     body_free(&body);
     return OK;
@@ -63,7 +52,7 @@ int mcp_handler(request_rec *r)
         .gone = request_gone,
         .gone_baton = r,
     };
-    ida_call call = {.c = state->c, .asked = &asked};
+    ida_call call = {.c = state->c, .asked = &asked, .source = child->source};
     ida_mcp_request request = {
         .asked = &asked,
         .accept = apr_table_get(r->headers_in, "Accept"),

@@ -14,17 +14,6 @@ static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
     return kind;
 }
 
-static void run_read(ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
-{
-    ida_kind kind = ida_pool_serve(call);
-    if (kind) {
-        refuse(call, kind, answer);
-        return;
-    }
-    ida_rest_run(call, request, answer);
-    ida_pool_give_back(call);
-}
-
 static void hand_write(request_rec *r, ida_call *call, ida_rest_request *request,
                        ida_rest_answer *answer)
 {
@@ -41,7 +30,7 @@ static void hand_write(request_rec *r, ida_call *call, ida_rest_request *request
 }
 
 /* Reads the body where the operation takes one, or where one could mean that nothing is to be
- * written (a dry run), gets a connection, runs. OK with `answer` filled, or a status for httpd with
+ * written (a dry run), and runs. OK with `answer` filled, or a status for httpd with
  * call->audit set. */
 static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_rest_answer *answer)
 {
@@ -57,7 +46,7 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
     if (call->asked->operation->scope == IDA_SCOPE_WRITE) {
         hand_write(r, call, request, answer);
     } else {
-        run_read(call, request, answer);
+        ida_rest_run(call, request, answer);
     }
     body_free(&body);
     return OK;
@@ -82,7 +71,7 @@ int rest_handler(request_rec *r)
         .synced = state->caller->synced,
         .address = r->useragent_ip,
     };
-    ida_call call = {.c = state->c, .asked = &asked};
+    ida_call call = {.c = state->c, .asked = &asked, .source = child->source};
     ida_rest_request request = {
         .asked = &asked,
         .route = request_route(r),

@@ -21,7 +21,6 @@
 #include "core/limit/limit.h"
 #include "core/limit/seats.h"
 #include "core/operation/callers.h"
-#include "core/operation/pool.h"
 
 extern module AP_MODULE_DECLARE_DATA idadmin_module;
 
@@ -160,7 +159,8 @@ typedef struct child_state {
     seats *seats; /* NULL: more children than there is room for */
     audit_spool_writer *spool;
     ida_callers *callers;
-    const ida_mcp *mcp; /* texts made once */
+    store_source *source; /* to read with */
+    const ida_mcp *mcp;   /* texts made once */
     char *openapi;
 } child_state;
 

@@ -68,8 +68,7 @@ int main(int argc, char **argv)
     w->callers = ida_callers_make(pool, CALLERS_MAX, 0);
     w->turns = share_make(pool, (share_size){.places = TURNS, .of_company = TURNS_OF_COMPANY});
     const char *dsn = w->settings.text[SETTING_STORE];
-    ida_pool_start(pool, dsn, DB_REQUEST, CONNECTIONS, OF_COMPANY);
-    w->commits = store_sqlite_path(dsn) ? store_commit_queue_make(pool, dsn, DB_REQUEST) : NULL;
+    w->source = store_pool_make(pool, dsn, DB_REQUEST, CONNECTIONS, OF_COMPANY);
     room_start(pool);
     return loop_run(w);
 }

@@ -9,7 +9,6 @@
 #include "core/face/console.h"
 #include "core/face/rest.h"
 #include "core/store/audit.h"
-#include "core/store/tenant.h"
 #include "core/tenant/credentials.h"
 #include "writer/writer.h"
 
@@ -23,48 +22,9 @@ typedef struct writing {
     ida_route route;
     ida_rest_request request;
     ida_rest_answer answer;
-    ida_principal principal; /* of the console */
     ida_person person;
     const ida_caller *caller; /* of REST */
 } writing;
-
-/* --- a write whose child has gone is not committed --- */
-
-typedef struct awaited {
-    const served *s;
-    store_work work;
-    void *baton;
-} awaited;
-
-/* Checked last, before the commit: after a standstill of the writer its child has already answered
- * 503 and closed the connection. */
-static ida_kind unless_left(store *s, ida_ctx *c, void *baton)
-{
-    const awaited *a = baton;
-    ida_kind kind = a->work(s, c, a->baton);
-    return !kind && wire_is_left(a->s->end)
-               ? ida_fail(c, IDA_SERVICE_UNAVAILABLE, "Nobody waits for this write any more.")
-               : kind;
-}
-
-/* In a commit with others, or on a connection of the pool; gives the one back that the call reads
- * with. */
-static ida_kind transaction(ida_call *call, store_work work, void *baton)
-{
-    const served *for_whom = call->asked->gone_baton;
-    awaited a = {.s = for_whom, .work = work, .baton = baton};
-    store *s;
-    ida_pool_give_back(call);
-    if (for_whom->w->commits) {
-        return store_commit_queue_run(for_whom->w->commits, call->c, unless_left, &a);
-    }
-    ida_kind kind = ida_pool_acquire((void *)call->asked->principal->company, call->c, &s);
-    if (!kind) {
-        kind = store_transaction(s, call->c, unless_left, &a);
-        ida_pool_release(NULL, s);
-    }
-    return kind;
-}
 
 static int is_left(void *baton)
 {
@@ -103,8 +63,7 @@ static ida_kind know_caller(writing *g)
     }
     char hash[IDA_KEY_HASH_LEN + 1];
     ida_key_hash(key, hash);
-    const ida_caller_source source = {ida_pool_acquire, ida_pool_release, (void *)company};
-    ida_kind kind = ida_caller_get(s->w->callers, c, &source, company, user, hash, &g->caller);
+    ida_kind kind = ida_caller_get(s->w->callers, c, s->w->source, company, user, hash, &g->caller);
     const char *fault = kind ? NULL
                              : ida_caller_fault(g->caller, hash, s->text[ASKED_ADDRESS],
                                                 ida_now(c->env));
@@ -145,37 +104,18 @@ static void know_roles(writing *g)
 static ida_kind know_person(writing *g)
 {
     served *s = g->s;
-    ida_call *call = &g->call;
+    ida_ctx *c = g->call.c;
     const writer_settings *settings = &s->w->settings;
     if (!s->text[ASKED_USER] || !*s->text[ASKED_USER]) {
-        return refused(call->c, "nobody is signed in");
+        return refused(c, "nobody is signed in");
     }
-    g->principal = (ida_principal){.company = "", .username = s->text[ASKED_USER], .label = ""};
     g->person = (ida_person){.user = s->text[ASKED_USER], .upn = s->text[ASKED_UPN]};
     know_roles(g);
-    g->asked.principal = &g->principal;
     g->asked.person = &g->person;
     g->asked.server_rate_key = settings->rate_key;
     g->asked.server_rate_company = settings->rate_company;
     g->asked.seen = s->text[ASKED_IF_MATCH];
-    const char *company = ida_console_open(call->c, &g->request);
-    ida_kind kind = company ? ida_pool_serve(call) : IDA_OK;
-    ida_tenant *tenant = NULL;
-    if (!kind && company) {
-        kind = store_tenant_get(call->store, call->c, company, &tenant, NULL);
-        ida_pool_give_back(call);
-    }
-    kind = unless_followed(call->c, kind);
-    if (kind == IDA_NOT_FOUND) {
-        ida_ctx_clear(call->c);
-        return IDA_OK;
-    }
-    if (!kind && tenant) {
-        g->asked.tenant = tenant;
-        g->principal.company = tenant->id;
-        g->person.roles = ida_person_roles(&g->person, company);
-    }
-    return kind;
+    return unless_followed(c, ida_console_open(&g->call, &g->request));
 }
 
 /* --- the write --- */
@@ -190,13 +130,7 @@ static void run_rest(writing *g)
     if (ida_rest_admit(call, &g->request, &g->answer)) {
         return;
     }
-    if (ida_pool_serve(call)) {
-        ida_operation_refusal(call, call->c->kind);
-        ida_answer_error(call->c, &ida_rest_face, &g->answer);
-        return;
-    }
     ida_rest_run(call, &g->request, &g->answer);
-    ida_pool_give_back(call);
 }
 
 static void run_console(writing *g)
@@ -209,14 +143,7 @@ static void run_console(writing *g)
     if (ida_console_admit(call, &g->request, &g->answer)) {
         return;
     }
-    if (ida_pool_serve(call)) {
-        ida_operation_refusal(call, call->c->kind);
-        ida_because(call->c, "storeAway", NULL);
-        ida_answer_refusal(call, &g->answer);
-        return;
-    }
     ida_console_run(call, &g->request, NULL, &g->answer);
-    ida_pool_give_back(call);
 }
 
 /* Who is refused is recorded where children cannot write, like what was done. */
@@ -237,9 +164,7 @@ static int record(writing *g)
     }
     ida_ctx *answered = call->c;
     call->c = ida_ctx_make(answered->env, answered->pool);
-    ida_kind kind = ida_pool_serve(call);
-    kind = kind ? kind : call->transaction(call, add_record, call);
-    ida_pool_give_back(call);
+    ida_kind kind = ida_call_transaction(call, add_record, call);
     call->c = answered;
     return kind == IDA_OK;
 }
@@ -269,7 +194,7 @@ void serve(served *s)
     writing g = {
         .s = s,
         .asked = {.address = s->text[ASKED_ADDRESS], .gone = is_left, .gone_baton = s},
-        .call = {.c = ida_ctx_make(&s->w->env, s->pool), .transaction = transaction},
+        .call = {.c = ida_ctx_make(&s->w->env, s->pool), .source = s->w->source},
         .request = {.method = method,
                     .query = s->text[ASKED_QUERY],
                     .content_type = s->text[ASKED_CONTENT_TYPE],

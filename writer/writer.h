@@ -9,8 +9,8 @@
 #include "core/base/context.h"
 #include "core/limit/share.h"
 #include "core/operation/callers.h"
-#include "core/operation/pool.h"
-#include "core/store/commit_queue.h"
+#include "core/operation/operation.h"
+#include "core/store/source.h"
 #include "core/wire/control.h"
 #include "core/wire/end.h"
 
@@ -47,10 +47,8 @@ typedef struct writer {
     ida_env env;
     writer_settings settings;
     ida_callers *callers;
-    store_commit_queue *commits; /* of SQLite, which has one writer at a time: all writes of this
-                                    machine's httpd share its commits. NULL with PostgreSQL, where
-                                    each takes a connection for itself */
-    share *turns;                /* of companies, under way at the same time */
+    store_source *source;
+    share *turns; /* of companies, under way at the same time */
 } writer;
 
 /* A write as it came, and how its answer goes back. */

@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/face/export.h"
 #include "core/operation/etag.h"
+#include "core/store/tenant.h"
 #include "core/tenant/credentials.h"
 
 const ida_face ida_console_face = {
@@ -24,11 +25,34 @@ const ida_face ida_console_face = {
     .explains = 1,
 };
 
-const char *ida_console_open(ida_ctx *c, const ida_rest_request *request)
+static ida_kind load_company(ida_call *call, const char *company, ida_question *asked,
+                             ida_principal *who)
 {
+    ida_tenant *tenant = NULL;
+    ida_kind kind = ida_call_acquire(call);
+    kind = kind ? kind : store_tenant_get(call->store, call->c, company, &tenant, NULL);
+    ida_call_release(call);
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(call->c);
+        return IDA_OK;
+    }
+    if (!kind) {
+        asked->tenant = tenant;
+        asked->roles = ida_person_roles(asked->person, company);
+        who->company = tenant->id;
+    }
+    return kind;
+}
+
+ida_kind ida_console_open(ida_call *call, const ida_rest_request *request)
+{
+    ida_ctx *c = call->c;
     ida_question *asked = request->asked;
+    ida_principal *who = apr_pcalloc(c->pool, sizeof *who);
     const char *path = request->route->path,
                *name = *path ? path + strlen(ida_console_face.root) : "";
+    *who = (ida_principal){.company = "", .username = asked->person->user, .label = ""};
+    asked->principal = who;
     asked->face = &ida_console_face;
     asked->operation = request->route->operation;
     asked->endpoint = apr_pstrcat(c->pool, "console ",
@@ -37,8 +61,9 @@ const char *ida_console_open(ida_ctx *c, const ida_rest_request *request)
     asked->arguments = ida_request_query(c, request->query);
     const char *company = apr_pstrdup(c->pool, ida_json_string(asked->arguments, "companyId"));
     json_object_del(asked->arguments, "companyId");
-    return company && ida_name_valid(company) && ida_person_roles(asked->person, company) ? company
-                                                                                          : NULL;
+    return company && ida_name_valid(company) && ida_person_roles(asked->person, company)
+               ? load_company(call, company, asked, who)
+               : IDA_OK;
 }
 
 static ida_kind no_such_path(ida_call *call, const ida_route *route)

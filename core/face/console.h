@@ -14,10 +14,10 @@
 
 extern const ida_face ida_console_face;
 
-/* Fills the question's operation, endpoint and arguments, which `companyId` is taken out of. The
- * company asked for when there can be one of that name in which the person has a role: then the
- * glue sets tenant and principal to it; NULL: there is nothing to look up. */
-const char *ida_console_open(ida_ctx *c, const ida_rest_request *request);
+/* Fills the question's operation, endpoint and arguments, and of `companyId` tenant, principal and
+ * roles; the tenant stays NULL when there is no such company, or the person has no role in it.
+ * Fails as the store does. */
+ida_kind ida_console_open(ida_call *call, const ida_rest_request *request);
 
 /* 404, 403, 400, 415. On refusal `answer` is the error, and call->audit its record where a company
  * is known. */

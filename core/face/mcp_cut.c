@@ -41,14 +41,14 @@ static size_t fitting(const ida_call *call, size_t max)
     return fit;
 }
 
-static ida_kind cut_pages(ida_call *call, size_t count)
+static void cut_pages(ida_call *call, size_t count)
 {
-    ida_kind kind = IDA_OK;
-    for (ida_page *page = call->pages; page && !kind; page = page->next) {
-        kind = json_array_size(page->items) > count ? ida_page_cut(page, count) : IDA_OK;
+    for (ida_page *page = call->pages; page; page = page->next) {
+        if (json_array_size(page->items) > count) {
+            ida_page_cut(page, count);
+        }
     }
     call->count = ida_pages_count(call);
-    return kind;
 }
 
 /* --- inside of items --- */
@@ -153,22 +153,18 @@ static void mark_cut(ida_call *call, const char *note)
 
 /* What stands around a list gets half of the room, else its pages would end up with one item each.
  */
-static ida_kind cut(ida_call *call, size_t max)
+static void cut(ida_call *call, size_t max)
 {
     int shortened = call->pages && shorten_to(call, max / 2, 1);
     size_t room = max - NOTE_ROOM, items = 0;
     if (ida_json_length(call->result) > room && longest(call->pages) > 1) {
         items = fitting(call, max);
-        ida_kind kind = cut_pages(call, items);
-        if (kind) {
-            return kind;
-        }
+        cut_pages(call, items);
     }
     if (ida_json_length(call->result) > room) {
         shortened |= shorten_to(call, room, 0);
     }
     mark_cut(call, note_of(call, items, shortened));
-    return IDA_OK;
 }
 
 static ida_kind still_there(ida_call *call)
@@ -196,11 +192,11 @@ ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text)
     }
     *text = ida_json_text(call->c->pool, call->result); /* of nearly every result the only time */
     if (strlen(*text) > max) {
-        kind = cut(call, max);
-        ida_operation_refusal(call, kind);
-        *text = kind ? NULL : ida_json_text(call->c->pool, call->result);
+        cut(call, max);
+        ida_operation_refusal(call, IDA_OK);
+        *text = ida_json_text(call->c->pool, call->result);
     }
-    if (!kind && strlen(*text) > max) {
+    if (strlen(*text) > max) {
         kind = ida_fail(call->c, IDA_INTERNAL_ERROR, "a result of %zu bytes does not fit",
                         strlen(*text));
         ida_operation_refusal(call, kind);

@@ -82,11 +82,10 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
     const access_row *rows;
     const ida_user *user = call->input;
     cache_freshness fresh;
-    json_t *position;
     int count, source = governance_access_source_parse(word);
     int64_t total = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "iss", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "iss", &page);
     kind = kind ? kind
                 : governance_access_of_user(s, c, call->asked->principal->company, user, &rows,
                                             &count);
@@ -101,7 +100,7 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
             continue;
         }
         total++;
-        if (!behind(row, position) || !ida_page_takes(page)) {
+        if (!behind(row, page->from) || !ida_page_takes(page)) {
             continue;
         }
         json_t *item = json_object();
@@ -246,11 +245,10 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     ida_group *group;
     const access_member *rows;
     cache_freshness fresh;
-    json_t *position;
     int count, others = 0;
     int64_t total;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "iii", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "iii", &page);
     kind = kind ? kind : find_resource(call, s, &group, &service);
     if (kind) {
         return kind;
@@ -260,10 +258,10 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
         .tenant = call->asked->principal->company,
         .resource = group,
         .source = governance_access_source_parse(ida_json_string(call->arguments, "source")),
-        .inherited = (int)ida_place_number(position, 1),
-        .after = ida_place_number(position, 2),
+        .inherited = (int)ida_place_number(page->from, 1),
+        .after = ida_place_number(page->from, 2),
         .limit = page->limit,
-        .count_max = position ? 0 : IDA_COUNT_MOST,
+        .count_max = page->from ? 0 : IDA_COUNT_MOST,
         .gone = call->asked->gone,
         .gone_baton = call->asked->gone_baton,
     };
@@ -273,7 +271,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    total = position ? ida_place_number(position, 0) : total;
+    total = page->from ? ida_place_number(page->from, 0) : total;
     for (int i = 0; i < count; i++) {
         const access_member *m = &rows[i];
         json_t *item = json_object();

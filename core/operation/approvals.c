@@ -49,16 +49,15 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     const ida_access_request *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
     cache_freshness fresh;
-    json_t *position;
     int count = 0;
     int64_t total = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "is", &position);
-    kind = kind
-               ? kind
-               : governance_request_open(s, c, call->asked->principal->company,
-                                         ida_place_number(position, 0), ida_place_text(position, 1),
-                                         page->limit + 1, &rows, &count);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "is", &page);
+    kind = kind ? kind
+                : governance_request_open(s, c, call->asked->principal->company,
+                                          ida_place_number(page->from, 0),
+                                          ida_place_text(page->from, 1), page->limit + 1, &rows,
+                                          &count);
     kind = kind ? kind
                 : governance_request_open_count(s, c, call->asked->principal->company, &total);
     kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);

@@ -57,14 +57,13 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     governance_assigned_filter filter = {0};
     queue_person person;
     apr_hash_t *known = apr_hash_make(c->pool);
-    json_t *position;
     int count = 0;
     int64_t total = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "ss", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "ss", &page);
     kind = kind ? kind : read_filter(call, s, c, &filter, &person);
-    filter.after_template = ida_place_text(position, 0);
-    filter.after_who = ida_place_text(position, 1);
+    filter.after_template = ida_place_text(page->from, 0);
+    filter.after_who = ida_place_text(page->from, 1);
     filter.limit = page->limit + 1;
     filter.count_max = IDA_COUNT_MOST;
     kind = kind ? kind

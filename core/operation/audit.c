@@ -107,11 +107,10 @@ static ida_kind run_log(ida_call *call)
 {
     ida_ctx *c = call->c;
     const audit_row *rows;
-    json_t *position;
     int count;
     int64_t total = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "iii", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "iii", &page);
     if (kind) {
         return kind;
     }
@@ -120,22 +119,22 @@ static ida_kind run_log(ida_call *call)
     if (kind) {
         return kind;
     }
-    filter.before_at = ida_place_number(position, 1);
-    filter.before_seq = ida_place_number(position, 2);
+    filter.before_at = ida_place_number(page->from, 1);
+    filter.before_seq = ida_place_number(page->from, 2);
     filter.limit = page->limit + 1; /* one more tells whether there is a next page */
     filter.count_max = IDA_COUNT_MOST;
     kind = store_audit_list(call->store, c, call->asked->principal->company, &filter, &rows, &count,
-                            position ? NULL : &total);
+                            page->from ? NULL : &total);
     if (kind) {
         return kind;
     }
-    total = position ? ida_place_number(position, 0) : total;
+    total = page->from ? ida_place_number(page->from, 0) : total;
     for (int i = 0; i < count && ida_page_takes(page); i++) {
         ida_page_add(page, record_json(c, &rows[i]),
                      ida_place("iii", total, rows[i].record.at, rows[i].seq));
     }
     kind = ida_page_result(page, total, ida_now(c->env));
-    return kind || position ? kind : note_left_out(call, filter, total);
+    return kind || page->from ? kind : note_left_out(call, filter, total);
 }
 
 static const ida_param params[] = {

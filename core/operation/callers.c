@@ -303,9 +303,8 @@ static entry *remembered(ida_callers *all, unsigned h, const asked *a, int64_t n
     return old;
 }
 
-ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *source,
-                        const char *company, const char *username, const char *key_hash,
-                        const ida_caller **out)
+ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, store_source *source, const char *company,
+                        const char *username, const char *key_hash, const ida_caller **out)
 {
     const asked a = {company, username, key_hash};
     unsigned h = hash(company, username);
@@ -316,10 +315,10 @@ ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *s
         return IDA_OK;
     }
     store *s;
-    ida_kind kind = source->acquire(source->baton, c, &s);
+    ida_kind kind = source->acquire(source, c, company, &s);
     if (!kind) {
         kind = load(s, c, &a, old, &fresh);
-        source->release(source->baton, s);
+        source->release(source, s);
     }
     if (!kind) {
         if (fresh->tenant) {

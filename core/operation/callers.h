@@ -5,7 +5,7 @@
 #define CORE_OPERATION_CALLERS_H
 
 #include "core/base/context.h"
-#include "core/store/store.h"
+#include "core/store/source.h"
 #include "core/tenant/principal.h"
 #include "core/tenant/tenant.h"
 
@@ -25,14 +25,6 @@ typedef struct ida_caller {
     int synced;               /* every directory of the tenant has completed a full sync */
 } ida_caller;
 
-/* How a load reaches the store, only when it must: `acquire` answers a connection or a kind other
- * than IDA_OK with its message. */
-typedef struct ida_caller_source {
-    ida_kind (*acquire)(void *baton, ida_ctx *c, store **s);
-    void (*release)(void *baton, store *s);
-    void *baton;
-} ida_caller_source;
-
 /* `max` users are kept. What is older than `age_ms` is not believed; 0: each call asks the store
  * for the key, and only a tenant document of the same revision serves on. */
 ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max, int64_t age_ms);
@@ -41,9 +33,8 @@ ida_callers *ida_callers_make(apr_pool_t *pool, unsigned max, int64_t age_ms);
  * also for one that does not exist or has another key, which the caller judges
  * (ida_key_hash_equal): `tenant` is NULL then, and the store was asked for the key alone. Names
  * must be valid (ida_name_valid). */
-ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, const ida_caller_source *source,
-                        const char *company, const char *username, const char *key_hash,
-                        const ida_caller **out);
+ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, store_source *source, const char *company,
+                        const char *username, const char *key_hash, const ida_caller **out);
 void ida_caller_release(const ida_caller *caller);
 
 /* Why the credentials are not good, for the log; NULL when they are. `caller` has been looked up

@@ -13,11 +13,10 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     const char *tenant = call->asked->principal->company;
     const cache_listed_group *rows;
     cache_freshness fresh;
-    json_t *position;
     int count = 0;
     int64_t total = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "ss", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "ss", &page);
     cache_group_filter filter = {
         .words = ida_name_key(c->pool, ida_json_string(a, "query")),
         .kind = ida_json_string(a, "kind"),
@@ -25,8 +24,8 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         .empty = !empty                ? CACHE_EMPTY_OR_NOT
                  : json_is_true(empty) ? CACHE_EMPTY
                                        : CACHE_NOT_EMPTY,
-        .after_name = ida_place_text(position, 0),
-        .after_id = ida_place_text(position, 1),
+        .after_name = ida_place_text(page->from, 0),
+        .after_id = ida_place_text(page->from, 1),
         .limit = page->limit + 1,
         .count_max = IDA_COUNT_MOST,
     };

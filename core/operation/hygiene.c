@@ -18,9 +18,8 @@ typedef struct section {
     store *s;
     ida_ctx *c;
     const char *tenant;
-    int64_t now, before;    /* instant of the report, and of the threshold; the same on all pages */
-    int64_t most;           /* what is counted at most */
-    const json_t *position; /* NULL at the first page */
+    int64_t now, before; /* instant of the report, and of the threshold; the same on all pages */
+    int64_t most;        /* what is counted at most */
     cache_report_filter of;
     cache_report_count total;
     cache_report_edge edge; /* where a page ended that is not full */
@@ -61,10 +60,10 @@ static ida_kind idle(section *x, int guest)
     const cache_listed_person *rows;
     int count;
     ida_kind kind = cache_people_idle(x->s, x->c, x->tenant, guest, x->before, &x->of,
-                                      ida_place_number(x->position, 2),
-                                      ida_place_text(x->position, 3), x->page->limit + 1, &rows,
+                                      ida_place_number(x->page->from, 2),
+                                      ida_place_text(x->page->from, 3), x->page->limit + 1, &rows,
                                       &count, &x->edge);
-    if (!kind && !x->position) {
+    if (!kind && !x->page->from) {
         kind = cache_people_idle_count(x->s, x->c, x->tenant, guest, x->before, &x->of, x->most,
                                        &x->total);
     }
@@ -91,10 +90,10 @@ static ida_kind without_manager(section *x)
     const cache_listed_person *rows;
     int count;
     ida_kind kind = cache_people_unmanaged(x->s, x->c, x->tenant, &x->of,
-                                           ida_place_text(x->position, 2),
-                                           ida_place_text(x->position, 3), x->page->limit + 1,
+                                           ida_place_text(x->page->from, 2),
+                                           ida_place_text(x->page->from, 3), x->page->limit + 1,
                                            &rows, &count, &x->edge);
-    if (!kind && !x->position) {
+    if (!kind && !x->page->from) {
         kind = cache_people_unmanaged_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
@@ -110,10 +109,10 @@ static ida_kind disabled_with_access(section *x)
     const cache_holder *rows;
     int count;
     ida_kind kind = cache_people_holding(x->s, x->c, x->tenant, &x->of,
-                                         ida_place_text(x->position, 2),
-                                         ida_place_text(x->position, 3), x->page->limit + 1, &rows,
-                                         &count, &x->edge);
-    if (!kind && !x->position) {
+                                         ida_place_text(x->page->from, 2),
+                                         ida_place_text(x->page->from, 3), x->page->limit + 1,
+                                         &rows, &count, &x->edge);
+    if (!kind && !x->page->from) {
         kind = cache_people_holding_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
@@ -132,10 +131,10 @@ static ida_kind shared_addresses(section *x)
     const cache_sharer *rows;
     int count;
     ida_kind kind = cache_people_sharing(x->s, x->c, x->tenant, &x->of,
-                                         ida_place_text(x->position, 2),
-                                         ida_place_text(x->position, 3), x->page->limit + 1, &rows,
-                                         &count);
-    if (!kind && !x->position) {
+                                         ida_place_text(x->page->from, 2),
+                                         ida_place_text(x->page->from, 3), x->page->limit + 1,
+                                         &rows, &count);
+    if (!kind && !x->page->from) {
         kind = cache_people_sharing_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
     }
     for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
@@ -151,10 +150,10 @@ static ida_kind empty_groups(section *x)
 {
     const cache_empty_group *rows;
     int count;
-    ida_kind kind = cache_groups_empty(x->s, x->c, x->tenant, ida_place_text(x->position, 2),
-                                       ida_place_text(x->position, 3), x->page->limit + 1, &rows,
+    ida_kind kind = cache_groups_empty(x->s, x->c, x->tenant, ida_place_text(x->page->from, 2),
+                                       ida_place_text(x->page->from, 3), x->page->limit + 1, &rows,
                                        &count);
-    if (!kind && !x->position) {
+    if (!kind && !x->page->from) {
         int64_t number = 0;
         kind = cache_groups_empty_count(x->s, x->c, x->tenant, x->most, &number);
         x->total.more = number >= x->most;
@@ -256,9 +255,9 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
                             json_t *out)
 {
     ida_ctx *c = call->c;
-    json_t *position,
-        *binding = ida_json_keep(c->pool, json_pack("{s:s, s:i}", "section", section_names[n],
-                                                    "staleDays", days));
+    ida_page *page;
+    json_t *binding = ida_json_keep(c->pool, json_pack("{s:s, s:i}", "section", section_names[n],
+                                                       "staleDays", days));
     for (int i = 0; filters[i]; i++) {
         json_object_set(binding, filters[i], json_object_get(call->arguments, filters[i]));
     }
@@ -266,22 +265,21 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
         json_object_set_new(out, section_names[n], unavailable());
         return IDA_OK;
     }
-    ida_kind kind = ida_page_from(call, binding, sections[n].form, &position);
+    ida_kind kind = ida_page_open(call, binding, sections[n].form, &page);
     if (kind) {
         return kind;
     }
-    section x = {.page = ida_page_make(call, binding),
+    section x = {.page = page,
                  .s = s,
                  .c = c,
                  .tenant = call->asked->principal->company,
-                 .position = position,
                  .of = {.department = key_of(call, "department"),
                         .company = key_of(call, "company"),
                         .license = ida_json_string(call->arguments, "license")},
-                 .total = decoded(ida_place_number(position, 1)),
+                 .total = decoded(ida_place_number(page->from, 1)),
                  /* a file says at its beginning whether it holds all */
                  .most = (call->exported ? IDA_EXPORT_MAX : IDA_COUNT_EXACT) + 1,
-                 .now = position ? ida_place_number(position, 0) : ida_now(c->env)};
+                 .now = page->from ? ida_place_number(page->from, 0) : ida_now(c->env)};
     x.before = x.now - days * DAY_MS;
     json_t *one = json_object();
     json_object_set_new(out, section_names[n], one);

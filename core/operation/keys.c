@@ -64,13 +64,12 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     const store_key_row *rows;
-    json_t *position;
     int count = 0;
     int64_t total = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "s", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "s", &page);
     kind = kind ? kind
-                : store_key_list(s, c, call->asked->tenant->id, ida_place_text(position, 0),
+                : store_key_list(s, c, call->asked->tenant->id, ida_place_text(page->from, 0),
                                  page->limit + 1, &rows, &count);
     kind = kind ? kind : store_key_count(s, c, call->asked->tenant->id, &total);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {

@@ -316,7 +316,7 @@ ida_kind ida_needs(ida_call *call, store *s, ida_ctx *c, const ida_overview *see
     needing n = {.call = call, .s = s, .c = c, .seen = seen, .needs = json_array()};
     ida_kind kind = IDA_OK;
     for (size_t i = 0; !kind && i < sizeof looks / sizeof *looks; i++) {
-        if (ida_roles_have(call->asked->person->roles, looks[i].right)) {
+        if (ida_roles_have(call->asked->roles, looks[i].right)) {
             kind = looks[i].look(&n);
         }
     }

@@ -10,7 +10,7 @@ int ida_call_may(const ida_call *call, ida_right right)
 {
     const ida_person *person = call->asked->person;
     unsigned areas = call->asked->principal->areas;
-    return !right || (person ? ida_roles_have(person->roles, right)
+    return !right || (person ? ida_roles_have(call->asked->roles, right)
                              : !areas || (areas & ida_right_areas(right)));
 }
 

@@ -11,7 +11,7 @@
 #include "core/model/param.h"
 #include "core/operation/schema.h"
 #include "core/store/idempotency.h"
-#include "core/store/store.h"
+#include "core/store/source.h"
 #include "core/tenant/principal.h"
 #include "core/tenant/rights.h"
 #include "core/tenant/tenant.h"
@@ -50,7 +50,6 @@ typedef struct ida_person {
     const char *upn;  /* of the person in the directory; NULL: not known */
     const ida_grant *grants;
     int grant_count;
-    unsigned roles;      /* in the company of this call */
     const json_t *links; /* name -> address of what the pages point to */
 } ida_person;
 /* Roles in a company, as bits. */
@@ -62,6 +61,7 @@ typedef struct ida_question {
     const ida_principal *principal; /* on the console `username` is the name of the person */
     const ida_tenant *tenant;       /* NULL of the console's operations on no company */
     const ida_person *person;       /* who has signed in; NULL: an API key asks */
+    unsigned roles;                 /* of the person in this company */
     ida_rate server_rate_key, server_rate_company; /* on the console: in force where the tenant has
                                                       none of its own */
     int synced;           /* every directory of the tenant has completed a full synchronisation */
@@ -82,13 +82,8 @@ struct ida_task;
 typedef struct ida_call {
     ida_ctx *c;
     const ida_question *asked;
-    store *store; /* to read with, role DB_REQUEST; NULL once it was given back */
-    /* Gives `store` back before record and answer of a read are made, so that it serves others
-     * meanwhile; NULL: the face does, later. */
-    void (*release)(struct ida_call *call);
-    /* Gives `store` back and runs the work of a write in a transaction, on whatever connection the
-     * face has for that; NULL: on `store`. */
-    ida_kind (*transaction)(struct ida_call *call, store_work work, void *baton);
+    store_source *source;
+    store *store; /* to read with, while the operation runs; NULL once a write's work begins */
     /* of the pipeline */
     json_t *arguments; /* checked and typed; NULL before */
     json_t *ignored;   /* warnings about members of the body that were ignored; NULL: none */
@@ -177,6 +172,15 @@ ida_kind ida_operation_run(ida_call *call);
 /* Directory text is whatever somebody typed somewhere: takes what people and models should not read
  * out of every text of a result. */
 void ida_operation_clean(apr_pool_t *pool, json_t *result);
+
+/* A connection to read with, in call->store, if there is none yet. After a failure c says the
+ * kind's sentence, and what is wrong with the store is in the log alone. Given back as soon as the
+ * work is done, so that it serves others while the answer is made; harmless when it was. */
+ida_kind ida_call_acquire(ida_call *call);
+void ida_call_release(ida_call *call);
+/* Gives that connection back and runs `work` in a write transaction, which is not committed when
+ * nobody waits any more. */
+ida_kind ida_call_transaction(ida_call *call, store_work work, void *baton);
 
 /* IDA_FORBIDDEN with the roles that would do, unless whoever has signed in has the right. */
 ida_kind ida_operation_right(ida_call *call, ida_right right);

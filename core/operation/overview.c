@@ -122,7 +122,7 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
                                                                        "directories", "workers",
                                                                        "seats", NULL};
     ida_call *call = baton;
-    unsigned roles = call->asked->person->roles;
+    unsigned roles = call->asked->roles;
     ida_overview seen = {0};
     json_t *withheld = json_array(), *needs;
     ida_kind kind = IDA_OK;

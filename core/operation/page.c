@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "core/base/cursor.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 
@@ -82,18 +81,23 @@ static const char *binding_of(const ida_call *call, const json_t *filters)
                        call->asked->operation->name, "\n", text, NULL);
 }
 
-ida_kind ida_page_from(ida_call *call, const json_t *filters, const char *form, json_t **place)
+/* --- pages --- */
+
+int ida_page_limit(const ida_call *call)
 {
+    const json_t *wanted = json_object_get(call->arguments, "limit");
+    return wanted ? (int)json_integer_value(wanted) : IDA_PAGE_DEFAULT;
+}
+
+/* Reads the place out of the cursor. */
+static ida_kind begin(ida_page *page, const char *cursor, const char *form)
+{
+    ida_call *call = page->call;
     ida_ctx *c = call->c;
-    const char *cursor = ida_json_string(call->arguments, "cursor");
-    unsigned char key[IDA_CURSOR_KEY_LEN];
     char *text;
-    *place = NULL;
-    if (!cursor) {
-        return IDA_OK;
-    }
-    ida_kind kind = store_cursor_key(call->store, c, key);
-    kind = kind ? kind : ida_cursor_open(c, key, binding_of(call, filters), cursor, &text);
+    ida_kind kind = store_cursor_key(call->store, c, page->key);
+    kind = kind ? kind
+                : ida_cursor_open(c, page->key, binding_of(call, page->filters), cursor, &text);
     if (kind) {
         return kind;
     }
@@ -109,27 +113,20 @@ ida_kind ida_page_from(ida_call *call, const json_t *filters, const char *form, 
         return ida_fail(c, IDA_BAD_REQUEST,
                         "cursor: is too old for this list; start again without a cursor");
     }
-    *place = values;
+    page->from = values;
     return IDA_OK;
 }
 
-/* --- pages --- */
-
-int ida_page_limit(const ida_call *call)
+ida_kind ida_page_open(ida_call *call, const json_t *filters, const char *form, ida_page **out)
 {
-    const json_t *wanted = json_object_get(call->arguments, "limit");
-    return wanted ? (int)json_integer_value(wanted) : IDA_PAGE_DEFAULT;
-}
-
-ida_page *ida_page_make(ida_call *call, const json_t *filters)
-{
-    ida_page *page = apr_pcalloc(call->c->pool, sizeof *page);
+    const char *cursor = ida_json_string(call->arguments, "cursor");
+    ida_page *page = *out = apr_pcalloc(call->c->pool, sizeof *page);
     page->items = ida_json_keep(call->c->pool, json_array());
     page->places = ida_json_keep(call->c->pool, json_array());
     page->limit = ida_page_limit(call);
     page->call = call;
     page->filters = filters;
-    return page;
+    return cursor ? begin(page, cursor, form) : IDA_OK;
 }
 
 int ida_page_takes(ida_page *page)
@@ -151,34 +148,29 @@ void ida_page_goes_on(ida_page *page, json_t *place)
 }
 
 /* The cursor goes on behind the last item, or behind what was looked at. */
-static ida_kind set_cursor(ida_page *page)
+static void set_cursor(ida_page *page)
 {
-    const ida_call *call = page->call;
-    apr_pool_t *pool = call->c->pool;
-    unsigned char key[IDA_CURSOR_KEY_LEN];
+    apr_pool_t *pool = page->call->c->pool;
     json_object_set_new(page->around, "nextCursor", json_null());
-    if (!page->more) {
-        return IDA_OK;
-    }
-    ida_kind kind = store_cursor_key(call->store, call->c, key);
-    if (!kind) {
+    if (page->more) {
         const json_t *place = page->rest
                                   ? page->rest
                                   : json_array_get(page->places, json_array_size(page->items) - 1);
         ida_json_put(page->around, "nextCursor",
-                     ida_cursor_make(pool, key, binding_of(call, page->filters),
+                     ida_cursor_make(pool, page->key, binding_of(page->call, page->filters),
                                      ida_json_text(pool, place)));
     }
-    return kind;
 }
 
 ida_kind ida_page_end(ida_page *page, json_t *around)
 {
+    ida_call *call = page->call;
+    ida_kind kind = store_cursor_key(call->store, call->c, page->key);
     page->around = around;
-    ida_kind kind = set_cursor(page);
     if (!kind) {
-        page->next = page->call->pages;
-        page->call->pages = page;
+        set_cursor(page);
+        page->next = call->pages;
+        call->pages = page;
     }
     return kind;
 }
@@ -195,14 +187,14 @@ ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of)
     return kind;
 }
 
-ida_kind ida_page_cut(ida_page *page, size_t count)
+void ida_page_cut(ida_page *page, size_t count)
 {
     while (json_array_size(page->items) > count) {
         json_array_remove(page->items, json_array_size(page->items) - 1);
         page->rest = NULL;
     }
     page->more = 1;
-    return set_cursor(page);
+    set_cursor(page);
 }
 
 int64_t ida_pages_count(const ida_call *call)

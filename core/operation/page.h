@@ -4,6 +4,7 @@
 #ifndef CORE_OPERATION_PAGE_H
 #define CORE_OPERATION_PAGE_H
 
+#include "core/base/cursor.h"
 #include "core/operation/operation.h"
 
 #define IDA_PAGE_DEFAULT 50
@@ -11,12 +12,14 @@
 
 typedef struct ida_page {
     json_t *items;
-    json_t *places;  /* of each item, as ida_place makes them */
-    int limit, more; /* more: 1 when there are rows behind the last item */
+    const json_t *from; /* place of the item before the first one; NULL at the first page */
+    json_t *places;     /* of each item, as ida_place makes them */
+    int limit, more;    /* more: 1 when there are rows behind the last item */
     ida_call *call;
     const json_t *filters;
     json_t *rest;   /* place behind which the list goes on; NULL: behind the last item */
     json_t *around; /* the object whose nextCursor is this page's */
+    unsigned char key[IDA_CURSOR_KEY_LEN];
     struct ida_page *next;
 } ida_page;
 
@@ -26,9 +29,11 @@ typedef struct ida_page {
 
 int ida_page_limit(const ida_call *call);
 
-/* `filters`: what its cursors are bound to beside tenant and operation; NULL: every argument but
- * the paging ones. */
-ida_page *ida_page_make(ida_call *call, const json_t *filters);
+/* A page that begins where the argument `cursor` says: page->from has a value for each letter of
+ * `form` (s text, i number). `filters`: what its cursors are bound to beside tenant and operation;
+ * NULL: every argument but the paging ones. Refuses foreign and altered cursors; *page is set in
+ * any case. */
+ida_kind ida_page_open(ida_call *call, const json_t *filters, const char *form, ida_page **page);
 /* Whether the row at hand goes into this page; 0 when it is for the next one. */
 int ida_page_takes(ida_page *page);
 /* Takes over both. */
@@ -43,17 +48,13 @@ ida_kind ida_page_end(ida_page *page, json_t *around);
  */
 ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of);
 
-/* Keeps the first `count` items, fewer than there are, with the cursor that goes on behind them:
- * while the call has its store. */
-ida_kind ida_page_cut(ida_page *page, size_t count);
+/* Keeps the first `count` items, fewer than there are, with the cursor that goes on behind them. */
+void ida_page_cut(ida_page *page, size_t count);
 /* Items of all pages. */
 int64_t ida_pages_count(const ida_call *call);
 
 /* --- places: values in an order of the list's own --- */
 
-/* What the argument `cursor` says, `form` a letter for each value: s text, i number. *place NULL at
- * the first page, else an array of the pool. Refuses foreign and altered cursors. */
-ida_kind ida_page_from(ida_call *call, const json_t *filters, const char *form, json_t **place);
 /* Values of a place; "" and 0 of none. */
 const char *ida_place_text(const json_t *place, int i);
 int64_t ida_place_number(const json_t *place, int i);

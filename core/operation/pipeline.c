@@ -85,7 +85,7 @@ unsigned ida_person_roles(const ida_person *person, const char *company)
 
 ida_kind ida_operation_right(ida_call *call, ida_right right)
 {
-    if (ida_roles_have(call->asked->person->roles, right)) {
+    if (ida_roles_have(call->asked->roles, right)) {
         return IDA_OK;
     }
     ida_fail(call->c, IDA_FORBIDDEN,
@@ -252,6 +252,7 @@ static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->asked->operation;
     ida_kind kind = check_body(call);
+    kind = kind ? kind : ida_call_acquire(call);
     if (!kind && op->needs_sync && (!call->asked->synced || op->scope == IDA_SCOPE_WRITE)) {
         kind = ida_op_synced(call, call->store);
     }
@@ -271,14 +272,13 @@ ida_kind ida_operation_run(ida_call *call)
     const ida_operation *op = call->asked->operation;
     ida_kind kind = check_arguments(call);
     if (!kind && call->asked->once) {
-        kind = ida_op_replay(call);
+        kind = ida_call_acquire(call);
+        kind = kind ? kind : ida_op_replay(call);
     }
     if (!kind && !call->replayed) {
         kind = check_and_run(call);
     }
-    if (call->release && op->scope == IDA_SCOPE_READ) {
-        call->release(call);
-    }
+    ida_call_release(call);
     if (!kind) {
         ida_op_omit(call);
     }

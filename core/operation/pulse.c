@@ -40,7 +40,7 @@ static ida_kind put_to_decide(ida_call *call, store *s, ida_ctx *c)
 {
     int count = 0;
     int64_t since;
-    ida_kind kind = ida_roles_have(call->asked->person->roles, IDA_REQUESTS_DECIDE)
+    ida_kind kind = ida_roles_have(call->asked->roles, IDA_REQUESTS_DECIDE)
                         ? ida_requests_to_decide(call, s, c, &count, &since, NULL)
                         : IDA_OK;
     json_object_set_new(call->result, "toDecide", json_integer(count));
@@ -89,7 +89,7 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     ida_kind kind = ida_workers_running(s, c, &running, &seen_at);
     json_object_set_new(call->result, "workersRunning", json_integer(running));
     for (size_t i = 0; !kind && i < sizeof parts / sizeof *parts; i++) {
-        if (ida_roles_have(call->asked->person->roles, parts[i].right)) {
+        if (ida_roles_have(call->asked->roles, parts[i].right)) {
             kind = parts[i].put(call, s, c);
         }
     }

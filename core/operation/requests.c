@@ -45,14 +45,13 @@ static ida_kind list_requests(store *s, ida_ctx *c, void *baton)
                *wanted = ida_argument_words(call, "state");
     const ida_access_request *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
-    json_t *position;
     int count = 0;
     int64_t total = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "s", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "s", &page);
     kind = kind ? kind
                 : governance_request_list(s, c, tenant,
-                                          position ? ida_place_text(position, 0) : NULL, wanted,
+                                          page->from ? ida_place_text(page->from, 0) : NULL, wanted,
                                           page->limit + 1, &rows, &count);
     kind = kind ? kind : governance_request_count(s, c, tenant, wanted, IDA_COUNT_MOST, &total);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
@@ -137,13 +136,12 @@ static ida_kind list_services(store *s, ida_ctx *c, void *baton)
     const char *tenant = call->asked->principal->company;
     const ida_access_service *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
-    json_t *position;
     int count = 0;
     int64_t total = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "s", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "s", &page);
     kind = kind ? kind
-                : governance_service_list(s, c, tenant, ida_place_text(position, 0),
+                : governance_service_list(s, c, tenant, ida_place_text(page->from, 0),
                                           page->limit + 1, &rows, &count, &total);
     const char **named = apr_pcalloc(c->pool, ((size_t)count + 1) * sizeof *named);
     ida_group **groups = apr_pcalloc(c->pool, ((size_t)count + 1) * sizeof *groups);

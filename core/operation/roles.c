@@ -70,14 +70,13 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     const ida_role_template *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
     cache_freshness fresh;
-    json_t *position;
     int count = 0;
     int64_t total = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "s", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "s", &page);
     kind = kind ? kind
                 : governance_template_list(s, c, call->asked->principal->company,
-                                           ida_place_text(position, 0), page->limit + 1, &rows,
+                                           ida_place_text(page->from, 0), page->limit + 1, &rows,
                                            &count);
     kind = kind ? kind : governance_template_count(s, c, call->asked->principal->company, &total);
     kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
@@ -137,7 +136,6 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     ida_role_template *t;
     cache_freshness fresh;
     int64_t assigned;
-    json_t *position;
     ida_kind kind = governance_template_find(s, c, call->asked->principal->company, wanted, &t);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "roleTemplate: No role template has the ID or name \"%s\"%s",
@@ -153,12 +151,12 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     /* Pages go by place in the list, so a cursor holds for this very list. */
     json_t *binding = ida_json_keep(c->pool, json_pack("{s:s, s:O}", "roleTemplate", t->id,
                                                        "groups", (json_t *)(uintptr_t)t->groups));
-    kind = ida_page_from(call, binding, "i", &position);
+    ida_page *page;
+    kind = ida_page_open(call, binding, "i", &page);
     if (kind) {
         return kind;
     }
-    ida_page *page = ida_page_make(call, binding);
-    size_t from = (size_t)ida_place_number(position, 0);
+    size_t from = (size_t)ida_place_number(page->from, 0);
     apr_hash_t *known = apr_hash_make(c->pool);
     name_groups(known, t->groups, from, from + (size_t)page->limit);
     kind = find_groups(call, known);

@@ -76,18 +76,17 @@ static ida_kind run_companies(ida_call *call)
 {
     store_tenant_name *mine;
     int count;
-    json_t *position;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "ss", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "ss", &page);
     kind = kind ? kind
                 : companies_of(call, ida_json_string(call->arguments, "query"), &mine, &count);
     if (kind) {
         return kind;
     }
-    const store_tenant_name behind = {.name = ida_place_text(position, 0),
-                                      .id = ida_place_text(position, 1)};
+    const store_tenant_name behind = {.name = ida_place_text(page->from, 0),
+                                      .id = ida_place_text(page->from, 1)};
     for (int i = 0; i < count; i++) {
-        if (position && by_name(&mine[i], &behind) <= 0) {
+        if (page->from && by_name(&mine[i], &behind) <= 0) {
             continue;
         }
         if (!ida_page_takes(page)) {

@@ -119,12 +119,6 @@ static ida_kind record(store *s, ida_ctx *c, void *baton)
     return kind ? kind : store_audit_add(s, c, one->audit);
 }
 
-static ida_kind in_transaction(ida_call *one, store_work work)
-{
-    return one->transaction ? one->transaction(one, work, one)
-                            : store_transaction(one->store, one->c, work, one);
-}
-
 /* IDA_OK with an item, also of a change that was refused; else what keeps its record from being
  * kept. */
 static ida_kind carry_out(ida_call *one, json_t **item)
@@ -137,7 +131,7 @@ static ida_kind carry_out(ida_call *one, json_t **item)
     if (kind || !one->audit_written) {
         ida_operation_refusal(one, kind);
         ida_ctx_clear(c);
-        kept = in_transaction(one, record);
+        kept = ida_call_transaction(one, record, one);
     }
     const ida_task *task = planned && !kind ? planned : one->planned;
     *item = json_object();

@@ -82,12 +82,11 @@ static ida_kind run_list(ida_call *call)
     const json_t *braked = json_object_get(call->arguments, "braked");
     int by_due = order && strcmp(order, "due") == 0, count;
     int64_t total;
-    json_t *position;
     ida_task *tasks;
     queue_person person;
     ida_user *user;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, by_due ? "is" : "s", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, by_due ? "is" : "s", &page);
     if (!kind && upn) {
         kind = governance_whom_past(call->store, c, call->asked->principal->company, upn, &person,
                                     &user);
@@ -106,8 +105,8 @@ static ida_kind run_list(ida_call *call)
                   : json_is_true(braked) ? QUEUE_BRAKED
                                          : QUEUE_NOT_BRAKED,
         .order = by_due ? QUEUE_BY_DUE : QUEUE_NEWEST,
-        .before_id = position ? ida_place_text(position, by_due) : NULL,
-        .after_due = position && by_due ? ida_place_number(position, 0) : 0,
+        .before_id = page->from ? ida_place_text(page->from, by_due) : NULL,
+        .after_due = page->from && by_due ? ida_place_number(page->from, 0) : 0,
         .limit = page->limit + 1, /* one more tells whether there is a next page */
         .count_max = IDA_COUNT_MOST,
     };

@@ -120,11 +120,10 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
     const cache_listed_person *rows;
     cache_people_filter filter;
     cache_freshness fresh;
-    json_t *position;
     int count = 0, taken = 1;
-    ida_page *page = ida_page_make(call, NULL);
+    ida_page *page;
     named first = named_by(call);
-    ida_kind kind = ida_page_from(call, NULL, "iiss", &position);
+    ida_kind kind = ida_page_open(call, NULL, "iiss", &page);
     kind = kind ? kind : ida_people_filter(call, &filter);
     kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     filter.limit = IDA_PAGE_MAX;
@@ -132,22 +131,22 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
         kind = cache_people_exact(s, c, tenant, &filter, first.from, first.before, &first.rows,
                                   &first.count);
     }
-    int others = (int)ida_place_number(position, 1);
+    int others = (int)ida_place_number(page->from, 1);
     if (others) {
-        filter.after_name = ida_place_text(position, 2);
-        filter.after_id = ida_place_text(position, 3);
+        filter.after_name = ida_place_text(page->from, 2);
+        filter.after_id = ida_place_text(page->from, 3);
     }
     /* one more tells whether there is a next page */
     filter.limit = page->limit + 1 + first.count;
     kind = kind ? kind : cache_people_search(s, c, tenant, &filter, &rows, &count);
-    int64_t total = position ? ida_place_number(position, 0) : count;
-    if (!kind && !position && count == filter.limit) {
+    int64_t total = page->from ? ida_place_number(page->from, 0) : count;
+    if (!kind && !page->from && count == filter.limit) {
         kind = cache_people_count(s, c, tenant, &filter, IDA_COUNT_MOST, &total);
     }
     for (int i = 0; !kind && !others && taken && i < first.count; i++) {
         const cache_listed_person *p = &first.rows[i];
-        int order = position ? strcmp(p->name_key, ida_place_text(position, 2)) : 1;
-        order = order ? order : strcmp(p->id, ida_place_text(position, 3));
+        int order = page->from ? strcmp(p->name_key, ida_place_text(page->from, 2)) : 1;
+        order = order ? order : strcmp(p->id, ida_place_text(page->from, 3));
         if (order > 0 && (taken = ida_page_takes(page)) != 0) {
             add_row(page, p, total, 0);
         }

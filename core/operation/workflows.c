@@ -17,14 +17,13 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     const ida_workflow_row *rows;
-    json_t *position;
     int count = 0;
     int64_t total = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "s", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "s", &page);
     kind = kind ? kind
                 : governance_workflow_list(s, c, call->asked->principal->company,
-                                           ida_place_text(position, 0), page->limit + 1, &rows,
+                                           ida_place_text(page->from, 0), page->limit + 1, &rows,
                                            &count);
     kind = kind ? kind : governance_workflow_count(s, c, call->asked->principal->company, &total);
     if (kind) {
@@ -159,16 +158,15 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     ida_workflow_run *rows;
     const queue_revoked *revoked;
     queue_person person;
-    json_t *position;
     int count = 0;
-    ida_page *page = ida_page_make(call, NULL);
-    ida_kind kind = ida_page_from(call, NULL, "is", &position);
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "is", &page);
     kind = kind ? kind : find_workflow(call, s, &filter.workflow);
     kind = kind ? kind : whose(call, s, &person, &filter.person);
     kind = kind ? kind
                 : governance_workflow_runs(s, c, tenant, &filter,
-                                           position ? ida_place_number(position, 0) : INT64_MAX,
-                                           ida_place_text(position, 1), page->limit + 1, &rows,
+                                           page->from ? ida_place_number(page->from, 0) : INT64_MAX,
+                                           ida_place_text(page->from, 1), page->limit + 1, &rows,
                                            &count);
     kind = kind ? kind
                 : governance_workflow_runs_count(s, c, tenant, &filter, IDA_COUNT_MOST, &total);

@@ -152,8 +152,7 @@ static void plan(ida_call *call, json_t *seats)
 ida_kind ida_op_write(ida_call *call)
 {
     writing w = {.call = call};
-    ida_kind kind = call->transaction ? call->transaction(call, in_transaction, &w)
-                                      : store_transaction(call->store, call->c, in_transaction, &w);
+    ida_kind kind = ida_call_transaction(call, in_transaction, &w);
     if (!w.planned) {
         return kind;
     }

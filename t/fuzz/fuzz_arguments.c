@@ -51,8 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                     .arguments = arguments};
         ida_call call = {.c = c,
                          .asked = &asked,
-                         .store = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db",
-                                             DB_REQUEST)};
+                         .source = store_source_of(
+                             c->pool,
+                             store_make(c->pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST))};
         kind = ida_mcp_run_cut(&call, 51200, &text);
         fuzz_told(c, kind);
         FUZZ_HOLDS(kind != IDA_OK && call.audit);

@@ -75,9 +75,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                *headers[4] ? headers[4] : NULL,
                                body,
                                size};
-    ida_call call = {.c = c,
-                     .asked = &asked,
-                     .store = store_make(c->pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST)};
+    ida_call call = {
+        .c = c,
+        .asked = &asked,
+        .source = store_source_of(c->pool, store_make(c->pool, "sqlite3:/nonexistent/idadmin.db",
+                                                      DB_REQUEST))};
     ida_rest_answer answer;
     ida_mcp_message message;
     if (ida_mcp_admit(&call, &request, &answer) == IDA_OK &&

@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                (route.kind != IDA_ROUTE_OPERATION || route.operation));
     if (route.kind == IDA_ROUTE_OPERATION || route.kind == IDA_ROUTE_UNKNOWN_PATH) {
         ida_question asked = {.principal = &who, .tenant = &tenant, .synced = size & 1};
-        ida_call call = {.c = c, .asked = &asked, .store = s};
+        ida_call call = {.c = c, .asked = &asked, .source = store_source_of(c->pool, s)};
         ida_rest_request request = {.asked = &asked,
                                     .route = &route,
                                     .method = method,

@@ -65,7 +65,9 @@ __attribute__((unused)) static asked ask_json(apr_pool_t *in, store *s, const id
                                    .synced = 1,
                                    .endpoint = "test",
                                    .arguments = arguments};
-    ida_call call = {.c = ida_ctx_make(&env, in), .asked = &question, .store = s};
+    ida_call call = {.c = ida_ctx_make(&env, in),
+                     .asked = &question,
+                     .source = store_source_of(in, s)};
     asked a = {.kind = ida_operation_admit(&call)};
     if (!a.kind) {
         a.kind = ida_operation_run(&call);

@@ -80,7 +80,7 @@ static answer rest_request(const ida_tenant *tenant, const char *method, const c
     ida_ctx *c = ctx();
     answer out = {0};
     ida_question asked = {.principal = &principal, .tenant = tenant, .synced = 1};
-    ida_call call = {.c = c, .asked = &asked, .store = main_store};
+    ida_call call = {.c = c, .asked = &asked, .source = store_source_of(c->pool, main_store)};
     ida_route route;
     ida_rest_request request = {.asked = &asked,
                                 .route = &route,

@@ -62,24 +62,25 @@ static json_t *make_item(int index)
     return item;
 }
 
-static ida_page *page_from(ida_call *call, int64_t from)
+static void fill_page(ida_page *page, int64_t from)
 {
-    ida_page *page = ida_page_make(call, NULL);
     /* places are long, as those of folded names can be */
-    const char *name = apr_psprintf(call->c->pool, "%0450d", 0);
+    const char *name = apr_psprintf(page->call->c->pool, "%0450d", 0);
     for (int64_t i = from; i < source.count && ida_page_takes(page); i++) {
         ida_page_add(page, make_item((int)i), ida_place("is", i + 1, name));
     }
-    return page;
 }
 
 static ida_kind run_list(ida_call *call)
 {
-    json_t *place;
+    ida_page *page;
     source.runs++;
-    ida_kind kind = ida_page_from(call, NULL, "is", &place);
-    return kind ? kind
-                : ida_page_result(page_from(call, ida_place_number(place, 0)), source.count, 0);
+    ida_kind kind = ida_page_open(call, NULL, "is", &page);
+    if (kind) {
+        return kind;
+    }
+    fill_page(page, ida_place_number(page->from, 0));
+    return ida_page_result(page, source.count, 0);
 }
 
 static ida_kind run_sections(ida_call *call)
@@ -90,7 +91,9 @@ static ida_kind run_sections(ida_call *call)
     source.runs++;
     call->result = ida_json_keep(call->c->pool, json_pack("{s:o}", "sections", all));
     for (int i = 0; i < 3 && !kind; i++) {
-        ida_page *page = page_from(call, i * 7);
+        ida_page *page;
+        ida_page_open(call, NULL, "is", &page);
+        fill_page(page, i * 7);
         json_t *section = json_object();
         json_object_set_new(all, names[i], section);
         json_object_set(section, "items", page->items);
@@ -138,7 +141,7 @@ static ida_call *make_call(apr_pool_t *p, const ida_operation *op, int limit, co
     ida_call *call = apr_pcalloc(p, sizeof *call);
     call->c = ida_ctx_make(&env, p);
     call->asked = asked;
-    call->store = &key_alone;
+    call->source = store_source_of(p, &key_alone);
     asked->operation = op;
     asked->face = &ida_mcp_face;
     asked->principal = &who;

@@ -362,7 +362,9 @@ static json_t *call_tool(apr_pool_t *p, store *s, const ida_tenant *t, const cha
     ida_principal who = {
         .company = t->id, .username = "reader", .label = "", .access = IDA_ACCESS_READ_ONLY};
     ida_question question = {.principal = &who, .tenant = t, .synced = 1};
-    ida_call call = {.c = ida_ctx_make(&env, p), .asked = &question, .store = s};
+    ida_call call = {.c = ida_ctx_make(&env, p),
+                     .asked = &question,
+                     .source = store_source_of(p, s)};
     ida_mcp_request request = {.asked = &question,
                                .accept = "application/json, text/event-stream",
                                .content_type = "application/json",

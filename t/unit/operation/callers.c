@@ -22,9 +22,10 @@ static int64_t fake_monotonic(void *baton)
     return clock_ms;
 }
 
-static ida_kind acquire(void *baton, ida_ctx *c, store **out)
+static ida_kind acquire(store_source *from, ida_ctx *c, const char *company, store **out)
 {
-    (void)baton;
+    (void)from;
+    (void)company;
     if (away) {
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "away");
     }
@@ -34,14 +35,14 @@ static ida_kind acquire(void *baton, ida_ctx *c, store **out)
     return IDA_OK;
 }
 
-static void release(void *baton, store *given)
+static void release(store_source *from, store *given)
 {
-    (void)baton;
+    (void)from;
     (void)given;
     pthread_mutex_unlock(&one);
 }
 
-static const ida_caller_source source = {acquire, release, NULL};
+static store_source source = {acquire, release, NULL};
 
 static void add_key(const char *tenant, const char *username)
 {

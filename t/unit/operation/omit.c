@@ -44,11 +44,11 @@ static ida_call *caller(const ida_operation *op, int scope, int role)
     key->username = "who";
     key->access = IDA_ACCESS_READ_ONLY;
     key->areas = role < 0 ? IDA_AREAS(scope) : 0;
-    person->roles = role < 0 ? 0 : 1u << role;
     call->c = ida_ctx_make(&env, pool);
     call->asked = asked;
     asked->principal = key;
     asked->person = role < 0 ? NULL : person;
+    asked->roles = role < 0 ? 0 : 1u << role;
     asked->operation = op;
     return call;
 }
@@ -56,7 +56,7 @@ static ida_call *caller(const ida_operation *op, int scope, int role)
 static int may(const ida_call *call, ida_right right)
 {
     return !right ||
-           (call->asked->person ? ida_roles_have(call->asked->person->roles, right)
+           (call->asked->person ? ida_roles_have(call->asked->roles, right)
                                 : (ida_right_areas(right) & call->asked->principal->areas) != 0);
 }
 

@@ -68,18 +68,16 @@ static ida_call *make_call(store *s, const ida_operation *op, const ida_face *fa
     static const ida_principal writes = {
         .company = "contoso", .username = "hr", .label = "", .access = IDA_ACCESS_FULL};
     static const ida_grant grants[] = {{IDA_ROLE_ADMINISTRATOR, "*"}};
-    static ida_person person = {.user = "eva",
-                                .upn = "person1@contoso.example",
-                                .grants = grants,
-                                .grant_count = 1,
-                                .roles = 1u << IDA_ROLE_ADMINISTRATOR};
+    static ida_person person = {
+        .user = "eva", .upn = "person1@contoso.example", .grants = grants, .grant_count = 1};
     person.links = ida_json_keep(pool, json_object());
     ida_question *asked = apr_pcalloc(pool, sizeof *asked);
     ida_call *call = apr_pcalloc(pool, sizeof *call);
     call->c = fresh();
     call->asked = asked;
-    call->store = s;
+    call->source = store_source_of(pool, s);
     asked->person = face == &ida_console_face ? &person : NULL;
+    asked->roles = 1u << IDA_ROLE_ADMINISTRATOR;
     asked->operation = op;
     asked->face = face;
     asked->principal = op->scope == IDA_SCOPE_READ ? &reads : &writes;

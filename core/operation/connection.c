@@ -1,0 +1,54 @@
+/* Owns the way of a call to the store: a connection to read with, a transaction to write in. Must
+ * not know where connections come from. */
+#include "core/operation/operation.h"
+
+ida_kind ida_call_acquire(ida_call *call)
+{
+    ida_ctx *c = call->c;
+    if (call->store) {
+        return IDA_OK;
+    }
+    ida_kind kind = call->source->acquire(call->source, c, call->asked->principal->company,
+                                          &call->store);
+    if (kind) {
+        ida_log(c->env, IDA_LOG_INFO, NULL, "no store connection: %s", c->message);
+        ida_ctx_clear(c);
+        c->retry_after = 1;
+        ida_fail(c, kind, "%s", ida_kind_text(kind));
+        ida_because(c, "storeAway", NULL);
+    }
+    return kind;
+}
+
+void ida_call_release(ida_call *call)
+{
+    if (call->store) {
+        call->source->release(call->source, call->store);
+        call->store = NULL;
+    }
+}
+
+typedef struct awaited {
+    const ida_question *asked;
+    store_work work;
+    void *baton;
+} awaited;
+
+/* Checked last, before the commit: who asked may have been answered that the service is
+ * interrupted. */
+static ida_kind unless_gone(store *s, ida_ctx *c, void *baton)
+{
+    const awaited *a = baton;
+    ida_kind kind = a->work(s, c, a->baton);
+    return !kind && a->asked->gone && a->asked->gone(a->asked->gone_baton)
+               ? ida_fail(c, IDA_SERVICE_UNAVAILABLE, "Nobody waits for this write any more.")
+               : kind;
+}
+
+ida_kind ida_call_transaction(ida_call *call, store_work work, void *baton)
+{
+    awaited a = {.asked = call->asked, .work = work, .baton = baton};
+    ida_call_release(call);
+    return call->source->transaction(call->source, call->c, call->asked->principal->company,
+                                     unless_gone, &a);
+}
