@@ -19,10 +19,8 @@
 #define THREADS 8
 #define LOOK_MS 500
 #define LOOK_MAX 256
-#define SLICE_MS 5000 /* then other receivers have their turn */
-#define RESERVE_MS                                                                                \
-    15000                             /* part of a lease that is kept for recording the result of \
-                                         a call */
+#define SLICE_MS 5000                 /* then other receivers have their turn */
+#define RESERVE_MS 15000              /* part of a lease kept for recording the result of a call */
 #define STORE_NAP_MS 500              /* until that is tried again while the store is away */
 #define SAID_AFTER 3                  /* successive calls that failed before it is logged */
 #define GIVE_UP_MS INT64_C(259200000) /* three days: a weekend and a day to notice */

@@ -10,9 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STEADY_MS                                                              \
-    60000 /* a process that lived this long is restarted after the first pause \
-             again */
+#define STEADY_MS 60000 /* a process that lived this long: the next pause is the first again */
 
 /* Pause between a death and the next start, doubled with each death of its kind. A death whose
  * cause the next process avoids must not delay other work. */

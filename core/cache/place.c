@@ -12,8 +12,7 @@
 #define GAP 256
 #define GAP_LEAST 16 /* ranks left free between people who are ranked anew */
 #define DEALT 1000   /* at once */
-#define ANEW 64 /* people ranked anew after a full gap; four times as many where ranks are dense \
-                 */
+#define ANEW 64 /* people ranked anew after a full gap; four times as many if ranks are dense */
 
 /* People without a rank between two people who have one. */
 typedef struct gap {

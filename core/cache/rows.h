@@ -62,10 +62,8 @@ const char **cache_pairs(apr_pool_t *pool, const db_result *r, int first, int se
 /* --- records --- */
 
 /* Field manager_untold of a user's record. */
-#define CACHE_MANAGER_KEPT 1 /* the cache's manager stays */
-#define CACHE_MANAGER_NOBODY                                     \
-    2 /* full run: no manager, unless an earlier item of the run \
-         reported one */
+#define CACHE_MANAGER_KEPT 1   /* the cache's manager stays */
+#define CACHE_MANAGER_NOBODY 2 /* full run: none, unless an earlier item of it reported one */
 
 /* One item of the directory's report about an entry, in memory or in staging. kind: user, group,
  * member (some members of a group, ordered by sub), sign_ins (times of a user), report (a user's

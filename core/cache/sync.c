@@ -6,9 +6,7 @@
 #include "core/cache/place.h"
 #include "core/cache/run.h"
 
-#define BUDGET_MS                                                              \
-    150 /* after this time a transaction takes no further chunk, because other \
-           writers wait meanwhile */
+#define BUDGET_MS 150 /* then a transaction takes no further chunk: other writers wait */
 #define EMPTY_SLICE 5000
 /* page cache of SQLite: indexes grow at random positions, and the few pages that a connection
  * usually caches would be read and written again for each row */

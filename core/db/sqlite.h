@@ -7,10 +7,8 @@
 #include "core/db/driver.h"
 #include "core/db/gate.h"
 
-#define SQLITE_CACHE_KB 2048 /* pages of its own file that a connection keeps */
-#define SQLITE_LOG_MAX                                                     \
-    (64 * 1024 * 1024) /* above this size every writer makes a checkpoint, \
-                          worker or not */
+#define SQLITE_CACHE_KB 2048              /* pages of its own file that a connection keeps */
+#define SQLITE_LOG_MAX (64 * 1024 * 1024) /* above this size every writer makes a checkpoint */
 
 /* Statements that control transactions, prepared like the others: each snapshot runs two of
  * them. */

@@ -29,9 +29,7 @@
 /* a refused credential is shown to no call that is on its way; the directory is held for longer */
 #define REFUSED_MS 7000
 #define FAILED_MS 1000 /* any other failure: threads that waited for it do not all try in turn */
-#define LATER_MS                                                                     \
-    30000 /* time until the next attempt when a renewal failed and the present token \
-             is still valid */
+#define LATER_MS 30000 /* next attempt after a failed renewal, while the token is still valid */
 
 int graph_token_init(graph_token *t)
 {

@@ -10,8 +10,7 @@
 #include "worker/ldap/ops.h"
 #include "worker/ldap/session.h"
 
-#define RESET "pwdReset" /* ppolicy: another account set the password and the user must change it \
-                          */
+#define RESET "pwdReset" /* ppolicy: set by another account, so the user must change it */
 
 #define LOCK_ALONE                                                                              \
     "the server shows no password policy with pwdLockout TRUE, without which a locked account " \
