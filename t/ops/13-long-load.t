@@ -179,7 +179,9 @@ for_each_engine {
         [0][0] };
     ok within(sub { $recorded->() >= $written }),
         'each answered request is on record' or diag $recorded->(), " of $written";
-    is $stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the audit chain is whole';
+    my $verified = $stack->ctl('audit', 'verify', 'nordic');
+    is $verified->{exit}, 0, 'the audit chain is whole'
+        or diag $verified->{out}, $verified->{err};
     note 'kB of a child and of the worker: ', join ' ', map { sprintf '%d/%d', @$_ } @memory;
     if (@memory >= 6) {
         my $third = @memory / 3;
