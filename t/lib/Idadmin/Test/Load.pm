@@ -20,8 +20,8 @@ sub run {
     # machine it can arrive before wrk waits for it: a run that ended without a word never began.
     my $result;
     for (1 .. 20) {
-        $result = Idadmin::Test::run_command(['timeout', '--preserve-status', '-s', 'INT', $seconds,
-            'wrk', '-t', $connections, '-c', $connections, '-d', int($seconds) + 10,
+        $result = Idadmin::Test::run_command(['timeout', '--preserve-status', '-s', 'INT',
+            $seconds, 'wrk', '-t', $connections, '-c', $connections, '-d', int($seconds) + 10,
             '-s', Idadmin::Test::src_dir() . '/t/tool/load.lua', "http://127.0.0.1:$port", '--',
             $connections, $how{users} // 1, $method, $target, $how{body} // '',
             map {"$_: $headers->{$_}"} sort keys %$headers], timeout => $seconds + 120);
