@@ -51,7 +51,7 @@ static ida_person *person_of(request_rec *r, const char **numbers)
 
 static void refuse(ida_call *call, ida_rest_answer *answer)
 {
-    ida_operation_refusal(call, call->c->kind);
+    ida_operation_record(call, call->c->kind);
     ida_answer_refusal(call, answer);
 }
 
@@ -97,7 +97,7 @@ static int run(request_rec *r, ida_call *call, const char *rules, ida_rest_reque
 static ida_kind record(request_rec *r, ida_call *call, const ida_rest_answer *answer)
 {
     if (call->asked->tenant) {
-        int nothing_new = answer->status == HTTP_NOT_MODIFIED && !console_told_first(call);
+        int nothing_new = answer->status == HTTP_NOT_MODIFIED && !ida_console_first_poll(call);
         return nothing_new ? IDA_OK : spool_call(r, call);
     }
     if (answer->status >= 400) {
@@ -170,6 +170,6 @@ int console_handler(request_rec *r)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     request_trust(r);
-    int status = charge_person(r);
+    int status = rates_person(r);
     return status != OK ? status : console_is_sign_in(r) ? go_home(r) : answer_request(r, state);
 }

@@ -9,7 +9,7 @@ APLOG_USE_MODULE(idadmin);
 
 static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
 {
-    ida_operation_refusal(call, kind);
+    ida_operation_record(call, kind);
     ida_answer_error(call->c, &ida_rest_face, answer);
     return kind;
 }

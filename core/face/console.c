@@ -121,7 +121,7 @@ ida_kind ida_console_admit(ida_call *call, const ida_rest_request *request, ida_
     memset(answer, 0, sizeof *answer);
     ida_kind kind = admit(call, request);
     if (kind) {
-        ida_operation_refusal(call, kind);
+        ida_operation_record(call, kind);
         ida_answer_refusal(call, answer);
     }
     return kind;
@@ -134,7 +134,7 @@ void ida_console_run(ida_call *call, const ida_rest_request *request, const char
     memset(answer, 0, sizeof *answer);
     ida_kind kind = ida_request_read(c, request);
     if (kind) {
-        ida_operation_refusal(call, kind);
+        ida_operation_record(call, kind);
     } else {
         kind = ida_operation_run(call);
     }

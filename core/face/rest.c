@@ -49,7 +49,7 @@ ida_kind ida_rest_admit(ida_call *call, const ida_rest_request *request, ida_res
                                            ida_clean(pool, path, strlen(path), 128), NULL);
     ida_kind kind = admit(call, request);
     if (kind) {
-        ida_operation_refusal(call, kind);
+        ida_operation_record(call, kind);
         ida_answer_refusal(call, answer);
     }
     return kind;
@@ -62,7 +62,7 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
     request->asked->arguments = ida_request_query(c, request->query);
     ida_kind kind = ida_request_read(c, request);
     if (kind) {
-        ida_operation_refusal(call, kind);
+        ida_operation_record(call, kind);
     } else {
         kind = ida_operation_run(call);
     }

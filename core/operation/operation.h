@@ -188,8 +188,8 @@ ida_kind ida_operation_right(ida_call *call, ida_right right);
 /* Puts the record of success into the outbox, inside the transaction that does the work. */
 ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);
 
-/* The record of a call that did not run (`kind` with c's message: 404 path, 403, 415, 413, 429...;
- * `operation` may be NULL), or whose answer became another one than ida_operation_run left. */
-audit_record *ida_operation_refusal(ida_call *call, ida_kind kind);
+/* Makes the record of a call that ends with `kind` (and c's message), in call->audit: of one that
+ * did not run, or whose answer became another one than ida_operation_run left. */
+audit_record *ida_operation_record(ida_call *call, ida_kind kind);
 
 #endif

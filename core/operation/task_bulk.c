@@ -129,7 +129,7 @@ static ida_kind carry_out(ida_call *one, json_t **item)
                *reason = kind ? c->reason : NULL;
     const ida_task *planned = one->planned;
     if (kind || !one->audit_written) {
-        ida_operation_refusal(one, kind);
+        ida_operation_record(one, kind);
         ida_ctx_clear(c);
         kept = ida_call_transaction(one, record, one);
     }
