@@ -74,16 +74,20 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
-    kind = kind ? kind
-                : governance_template_list(s, c, call->asked->principal->company,
-                                           ida_place_text(page->from, 0), page->limit + 1, &rows,
-                                           &count);
+    if (kind) {
+        return kind;
+    }
+    kind = governance_template_list(s, c, call->asked->principal->company,
+                                    ida_place_text(page->from, 0), page->limit + 1, &rows, &count);
     kind = kind ? kind : governance_template_count(s, c, call->asked->principal->company, &total);
     kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
-    for (int i = 0; !kind && i < count && i < page->limit; i++) {
+    if (kind) {
+        return kind;
+    }
+    for (int i = 0; i < count && i < page->limit; i++) {
         name_groups(known, rows[i].groups, 0, json_array_size(rows[i].groups));
     }
-    kind = kind ? kind : find_groups(call, known);
+    kind = find_groups(call, known);
     if (kind) {
         return kind;
     }

@@ -163,11 +163,12 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     ida_kind kind = ida_page_open(call, NULL, "is", &page);
     kind = kind ? kind : find_workflow(call, s, &filter.workflow);
     kind = kind ? kind : whose(call, s, &person, &filter.person);
-    kind = kind ? kind
-                : governance_workflow_runs(s, c, tenant, &filter,
-                                           page->from ? ida_place_number(page->from, 0) : INT64_MAX,
-                                           ida_place_text(page->from, 1), page->limit + 1, &rows,
-                                           &count);
+    if (kind) {
+        return kind;
+    }
+    int64_t before = page->from ? ida_place_number(page->from, 0) : INT64_MAX;
+    kind = governance_workflow_runs(s, c, tenant, &filter, before, ida_place_text(page->from, 1),
+                                    page->limit + 1, &rows, &count);
     kind = kind ? kind
                 : governance_workflow_runs_count(s, c, tenant, &filter, IDA_COUNT_MOST, &total);
     if (kind) {
