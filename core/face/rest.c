@@ -47,12 +47,7 @@ ida_kind ida_rest_admit(ida_call *call, const ida_rest_request *request, ida_res
     request->asked->operation = request->route->operation;
     request->asked->endpoint = apr_pstrcat(pool, ida_clean(pool, method, strlen(method), 32), " ",
                                            ida_clean(pool, path, strlen(path), 128), NULL);
-    ida_kind kind = admit(call, request);
-    if (kind) {
-        ida_operation_record(call, kind);
-        ida_answer_refusal(call, answer);
-    }
-    return kind;
+    return ida_answer_refused(call, admit(call, request), answer);
 }
 
 void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer)
@@ -61,13 +56,7 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
     memset(answer, 0, sizeof *answer);
     request->asked->arguments = ida_request_query(c, request->query);
     ida_kind kind = ida_request_read(c, request);
-    if (kind) {
-        ida_operation_record(call, kind);
-    } else {
-        kind = ida_operation_run(call);
-    }
-    if (kind) {
-        ida_answer_refusal(call, answer);
+    if (ida_answer_refused(call, kind ? kind : ida_operation_run(call), answer)) {
         return;
     }
     ida_answer_result(call, answer);
