@@ -214,8 +214,8 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     ida_task *task;
     update.warnings = ida_json_keep(
         c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
-    ida_kind kind = store_tenant_lock(s, c, call->asked->principal->company);
-    kind = kind ? kind : governance_whom(s, c, call->asked->principal->company, update.upn, &user);
+    ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
+    kind = kind ? kind : governance_whom(s, c, call->asked->tenant->id, update.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, update.upn);
     }

@@ -26,8 +26,8 @@ static ida_kind candidates(ida_call *call, const char *text, const char **named)
     *named = "";
     filter.limit = CANDIDATES;
     ida_kind kind = ida_people_words(c->pool, text, &filter) > 0
-                        ? cache_people_search(call->store, c, call->asked->principal->company,
-                                              &filter, &rows, &count)
+                        ? cache_people_search(call->store, c, call->asked->tenant->id, &filter,
+                                              &rows, &count)
                         : IDA_OK;
     for (int i = 0; !kind && i < count; i++) {
         const char *name = rows[i].display_name ? rows[i].display_name : "",
@@ -44,8 +44,8 @@ ida_kind ida_op_find_user_of(ida_call *call, const char *argument, ida_user **us
 {
     ida_ctx *c = call->c;
     const char *wanted = ida_json_string(call->arguments, argument), *named;
-    ida_kind kind = cache_user_details(call->store, c, call->asked->principal->company, wanted,
-                                       user, licenses);
+    ida_kind kind = cache_user_details(call->store, c, call->asked->tenant->id, wanted, user,
+                                       licenses);
     if (kind != IDA_NOT_FOUND) {
         return kind;
     }
@@ -116,7 +116,7 @@ static void add_row(ida_page *page, const cache_listed_person *p, int64_t total,
 static ida_kind search(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->asked->principal->company;
+    const char *tenant = call->asked->tenant->id;
     const cache_listed_person *rows;
     cache_people_filter filter;
     cache_freshness fresh;
