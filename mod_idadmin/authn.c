@@ -23,15 +23,15 @@ static const char nobody[] = "-"; /* what a record calls whoever gave no name th
 static void count_refusal(request_rec *r, const char *reason, const char *company,
                           const char *username)
 {
-    const refused one = {REFUSAL_OF_ADDRESS,      company,           username, "",
-                         request_address_name(r), spool_endpoint(r), reason};
-    refusals_count(ida_ctx_make(&child->env, r->pool), &one);
+    const ida_refused one = {IDA_REFUSAL_OF_ADDRESS,  company,           username, "",
+                             request_address_name(r), spool_endpoint(r), reason};
+    ida_refusals_count(shm_refusals(), ida_ctx_make(&child->env, r->pool), &one, spool_write);
 }
 
 static int challenge(request_rec *r, const char *reason, const char *company, const char *username)
 {
     const char *realm = ap_auth_name(r);
-    int status = charge_failure(r);
+    int status = rates_failure(r);
     if (status == HTTP_UNAUTHORIZED) {
         request_refuse(r, IDA_UNAUTHORIZED, NULL, 0);
         const char *scheme = request_face(r) == FACE_MCP ? "Bearer" : AUTH_TYPE;
@@ -129,7 +129,7 @@ int authn_in_clear(request_rec *r)
 static int refuse_clear(request_rec *r)
 {
     unsigned wait;
-    ap_log_rerror(APLOG_MARK, charge_count_failure(r, &wait) ? APLOG_WARNING : APLOG_DEBUG, 0, r,
+    ap_log_rerror(APLOG_MARK, rates_count_failure(r, &wait) ? APLOG_WARNING : APLOG_DEBUG, 0, r,
                   "IDA0212: a request from %s came without TLS and was refused unseen; use https, "
                   "or where a proxy before httpd speaks TLS say IdAdminRequireTls off",
                   r->connection->client_ip);

@@ -58,7 +58,7 @@ static void tell_overflows(void)
 static void housekeeping(apr_pool_t *pool, int all)
 {
     ida_ctx *c = ida_ctx_make(&child->env, pool);
-    refusals_flush(c, all);
+    ida_refusals_flush(shm_refusals(), c, all, spool_write);
     audit_spool_close_old(child->spool, ida_now(&child->env));
     tell_overflows();
 }

@@ -167,7 +167,7 @@ ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
     call->task_id = told[TOLD_TASK];
     call->audit_written = told[TOLD_RECORDED] != NULL;
     if (!call->audit_written) {
-        ida_operation_refusal(call, ida_kind_of_status(answer->status));
+        ida_operation_record(call, ida_kind_of_status(answer->status));
     }
     return IDA_OK;
 }

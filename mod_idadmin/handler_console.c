@@ -49,12 +49,6 @@ static ida_person *person_of(request_rec *r, const char **numbers)
     return p;
 }
 
-static void refuse(ida_call *call, ida_rest_answer *answer)
-{
-    ida_operation_refusal(call, call->c->kind);
-    ida_answer_refusal(call, answer);
-}
-
 static void hand_write(request_rec *r, ida_call *call, const char *rules,
                        const ida_rest_request *request, ida_rest_answer *answer)
 {
@@ -66,10 +60,11 @@ static void hand_write(request_rec *r, ida_call *call, const char *rules,
         [ASKED_RULES] = rules,
         [ASKED_IF_MATCH] = call->asked->seen,
     };
-    if (writer_ask(r, call, texts, request, answer)) {
+    ida_kind kind = writer_ask(r, call, texts, request, answer);
+    if (kind) {
         ida_because(call->c, "storeAway", NULL);
-        refuse(call, answer);
     }
+    ida_answer_refused(call, kind, answer);
 }
 
 /* OK with `answer` filled, or a status for httpd. */
@@ -80,14 +75,14 @@ static int run(request_rec *r, ida_call *call, const char *rules, ida_rest_reque
     if (request->has_body) {
         int ours, status = body_of(r, call->c, &body, request, &ours);
         if (status != OK) {
-            refuse(call, answer);
+            ida_answer_refused(call, call->c->kind, answer);
             return ours ? OK : status;
         }
     }
     if (call->asked->operation->scope == IDA_SCOPE_WRITE) {
         hand_write(r, call, rules, request, answer);
     } else {
-        ida_console_run(call, request, apr_table_get(r->headers_in, "If-None-Match"), answer);
+        ida_console_run(call, request, answer);
     }
     body_free(&body);
     return OK;
@@ -97,7 +92,7 @@ static int run(request_rec *r, ida_call *call, const char *rules, ida_rest_reque
 static ida_kind record(request_rec *r, ida_call *call, const ida_rest_answer *answer)
 {
     if (call->asked->tenant) {
-        int nothing_new = answer->status == HTTP_NOT_MODIFIED && !console_told_first(call);
+        int nothing_new = answer->status == HTTP_NOT_MODIFIED && !ida_console_first_poll(call);
         return nothing_new ? IDA_OK : spool_call(r, call);
     }
     if (answer->status >= 400) {
@@ -135,13 +130,13 @@ static int answer_request(request_rec *r, request_state *state)
         .query = r->args,
         .content_type = apr_table_get(r->headers_in, "Content-Type"),
         .has_body = body_announced(r),
+        .if_none_match = apr_table_get(r->headers_in, "If-None-Match"),
         .idempotency_key = apr_table_get(r->headers_in, "Idempotency-Key"),
     };
     ida_rest_answer answer;
     int status = OK;
-    if (ida_console_open(&call, &request)) {
-        refuse(&call, &answer);
-    } else if (!ida_console_admit(&call, &request, &answer)) {
+    if (!ida_answer_refused(&call, ida_console_open(&call, &request), &answer) &&
+        !ida_console_admit(&call, &request, &answer)) {
         status = run(r, &call, rules, &request, &answer);
     }
     if (asked.tenant) {
@@ -170,6 +165,6 @@ int console_handler(request_rec *r)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     request_trust(r);
-    int status = charge_person(r);
+    int status = rates_person(r);
     return status != OK ? status : console_is_sign_in(r) ? go_home(r) : answer_request(r, state);
 }

@@ -15,7 +15,7 @@ static int run(request_rec *r, ida_call *call, ida_mcp_request *request, ida_res
     int status = body_read(r, call->c, &body, IDA_MCP_BODY_MAX,
                            ida_mcp_kind_text(IDA_PAYLOAD_TOO_LARGE));
     if (status != OK) {
-        ida_operation_refusal(call, call->c->kind ? call->c->kind : ida_kind_of_status(status));
+        ida_operation_record(call, call->c->kind ? call->c->kind : ida_kind_of_status(status));
         if (!call->c->kind) {
             return status;
         }

@@ -7,13 +7,6 @@
 
 APLOG_USE_MODULE(idadmin);
 
-static ida_kind refuse(ida_call *call, ida_kind kind, ida_rest_answer *answer)
-{
-    ida_operation_refusal(call, kind);
-    ida_answer_error(call->c, &ida_rest_face, answer);
-    return kind;
-}
-
 static void hand_write(request_rec *r, ida_call *call, ida_rest_request *request,
                        ida_rest_answer *answer)
 {
@@ -23,10 +16,7 @@ static void hand_write(request_rec *r, ida_call *call, ida_rest_request *request
         [ASKED_USER] = call->asked->principal->username,
         [ASKED_KEY] = request_state_of(r)->key,
     };
-    ida_kind kind = writer_ask(r, call, texts, request, answer);
-    if (kind) {
-        refuse(call, kind, answer);
-    }
+    ida_answer_refused(call, writer_ask(r, call, texts, request, answer), answer);
 }
 
 /* Reads the body where the operation takes one, or where one could mean that nothing is to be
@@ -39,7 +29,7 @@ static int run(request_rec *r, ida_call *call, ida_rest_request *request, ida_re
         (call->asked->operation->scope == IDA_SCOPE_WRITE && request->has_body)) {
         int ours, status = body_of(r, call->c, &body, request, &ours);
         if (status != OK) {
-            refuse(call, call->c->kind, answer);
+            ida_answer_refused(call, call->c->kind, answer);
             return ours ? OK : status;
         }
     }

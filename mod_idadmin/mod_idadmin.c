@@ -25,7 +25,7 @@ static int forget_before(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
 static int translate(request_rec *r)
 {
     request_translate(r);
-    return charge_trace(r);
+    return access_trace(r);
 }
 
 /* Late record of an authenticated request that nobody answered through us: an ErrorDocument of the
@@ -50,9 +50,9 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_translate_name(translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_map_to_storage(request_map, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_check_access(charge_access, NULL, NULL, APR_HOOK_FIRST, AP_AUTH_INTERNAL_PER_CONF);
+    ap_hook_check_access(access_check, NULL, NULL, APR_HOOK_FIRST, AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_check_authn(authn_check, NULL, NULL, APR_HOOK_MIDDLE, AP_AUTH_INTERNAL_PER_CONF);
-    ap_hook_fixups(charge_fixups, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_fixups(rates_fixups, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(openapi_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(console_handler, NULL, NULL, APR_HOOK_MIDDLE);

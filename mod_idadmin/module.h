@@ -16,11 +16,12 @@
 
 #include "core/audit/spool.h"
 #include "core/face/console.h"
+#include "core/face/credential_memory.h"
 #include "core/face/mcp.h"
 #include "core/face/rest.h"
 #include "core/limit/limit.h"
 #include "core/limit/seats.h"
-#include "core/operation/callers.h"
+#include "core/operation/refusals.h"
 
 extern module AP_MODULE_DECLARE_DATA idadmin_module;
 
@@ -115,12 +116,13 @@ typedef struct request_state {
     const ida_caller *caller; /* given back when the request's pool goes */
     const ida_principal *principal; /* set by check_authn alone */
     quota quotas[LIMIT_KINDS];      /* those of key, company, address */
-    const char *limited; /* why 429, of key or company ("": the rate): audited by refusals.c */
-    int seat;            /* that the key has taken, plus 1 */
-    int audited;         /* its record is written */
-    int body_unread;     /* httpd is reading the body, or has given up on it */
-    ap_conn_keepalive_e keepalive; /* as httpd had it, until request_trust */
-    int require_refused;           /* a Require did not admit the principal */
+    const char *limited;            /* why 429, of key or company ("": the rate): audited by
+                                       core/operation/refusals.c */
+    int seat;                       /* that the key has taken, plus 1 */
+    int audited;                    /* its record is written */
+    int body_unread;                /* httpd is reading the body, or has given up on it */
+    ap_conn_keepalive_e keepalive;  /* as httpd had it, until request_trust */
+    int require_refused;            /* a Require did not admit the principal */
     int error_sent;
 } request_state;
 
@@ -172,13 +174,13 @@ void child_init(apr_pool_t *pool, server_rec *s);
 int shm_prepare(apr_pool_t *pconf, server_rec *s); /* post_config */
 void *shm_limiter(size_t *size);                   /* NULL before shm_prepare */
 void *shm_seats(void);
-struct refusals *shm_refusals(void);
+ida_refusals *shm_refusals(void);
 _Atomic int64_t *shm_spool_said(
     void); /* monotonic ms of the last line about the spool, over all children */
 _Atomic uint64_t *shm_overflow_watch(
     void); /* {minute of the last log line: 32, overflows told: 32} */
 
-/* --- spool.c and refusals.c: audit --- */
+/* --- spool.c: audit --- */
 
 /* Writes the record; IDA_SERVICE_UNAVAILABLE in c when it cannot be written: the answer must not
  * leave. */
@@ -192,42 +194,26 @@ const char *spool_endpoint(request_rec *r);
  * there is one or the caller is not known. */
 ida_kind spool_refusal(request_rec *r, ida_kind kind);
 
-typedef struct refusals refusals; /* in shared memory */
-size_t refusals_size(void);
-void refusals_format(refusals *all);
-typedef enum refusal_sort {
-    REFUSAL_OF_KEY,    /* 429: one record a minute and key */
-    REFUSAL_OF_ADDRESS /* credentials that are none: one record a minute, company and address */
-} refusal_sort;
-typedef struct refused {
-    refusal_sort sort;
-    const char *company, *username, *label, *address, *endpoint,
-        *reason; /* label and reason: "" when none */
-} refused;
-/* Counts one; written as one record with the others when the minute is over. */
-ida_kind refusals_count(ida_ctx *c, const refused *one);
-/* Writes what is due; `all` also what is not. */
-void refusals_flush(ida_ctx *c, int all);
-
 /* --- phases --- */
 
-int charge_trace(
+int access_trace(
     request_rec *r); /* translate_name: the next phase would echo a TRACE with its key */
-int charge_access(request_rec *r); /* access_checker: 405, address limit, OPTIONS */
-int authn_check(request_rec *r);   /* check_authn */
+int access_check(request_rec *r); /* access_checker: 405, address limit, OPTIONS */
+int authn_check(request_rec *r);  /* check_authn */
 void authn_register(void);
 void authz_register(apr_pool_t *pool);
-int charge_fixups(request_rec *r); /* key and company */
+int rates_address(request_rec *r); /* OK or 429 */
+int rates_fixups(request_rec *r);  /* key and company */
 /* The answer is made: the key may send the next request. */
-void charge_leave_seat(request_state *state);
+void rates_leave_seat(request_state *state);
 /* Of the console, by its handler, because some modules tell who it is as late as in fixups: an open
  * tab never takes the share of the HR system's keys. OK or 429. */
-int charge_person(request_rec *r);
+int rates_person(request_rec *r);
 int authn_in_clear(request_rec *r); /* 1: others may have listened, and that matters here */
-int charge_failure(request_rec *r); /* a refused credential: HTTP_UNAUTHORIZED or 429 */
-int charge_count_failure(
+int rates_failure(request_rec *r);  /* a refused credential: HTTP_UNAUTHORIZED or 429 */
+int rates_count_failure(
     request_rec *r, unsigned *retry_after_s); /* 1 as long as an address has not failed too often */
-void charge_headers(request_rec *r);          /* RateLimit-Policy, RateLimit */
+void rates_headers(request_rec *r);           /* RateLimit-Policy, RateLimit */
 int rest_handler(request_rec *r);
 int openapi_handler(request_rec *r);
 int mcp_handler(request_rec *r);
@@ -258,12 +244,6 @@ int export_stream(request_rec *r, ida_call *call, const ida_rest_answer *answer)
 
 /* Whether it asks for the address where a sign-in returns to, which changes and tells nothing. */
 int console_is_sign_in(request_rec *r);
-
-/* --- console_told.c --- */
-
-/* 1 with the first answer "nothing new" of a person, operation, company and clock hour in this
- * child. */
-int console_told_first(const ida_call *call);
 
 /* --- body.c --- */
 

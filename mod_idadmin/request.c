@@ -91,7 +91,7 @@ static apr_status_t give_back(void *baton)
     request_state *state = baton;
     wipe(state->key);
     wipe(state->bearer);
-    charge_leave_seat(state);
+    rates_leave_seat(state);
     if (state->caller) {
         ida_caller_release(state->caller);
         state->caller = NULL;

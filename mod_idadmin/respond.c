@@ -25,7 +25,7 @@ static void set_type(request_rec *r, const request_state *state)
 
 void respond_begin(request_rec *r, const ida_rest_answer *answer)
 {
-    charge_leave_seat(request_state_of(r)); /* before a client can know that it may go on */
+    rates_leave_seat(request_state_of(r)); /* before a client can know that it may go on */
     r->status = answer->status;
     for (const ida_rest_header *h = answer->headers; h; h = h->next) {
         apr_table_setn(r->headers_out, h->name, h->value);
@@ -137,7 +137,7 @@ static apr_status_t filter_error(ap_filter_t *f, apr_bucket_brigade *in)
         const char *text = error_body(r, state);
         size_t len = strlen(text);
         state->error_sent = 1;
-        charge_leave_seat(state);
+        rates_leave_seat(state);
         error_headers(r, state, len);
         APR_BRIGADE_INSERT_TAIL(in, apr_bucket_pool_create(text, len, r->pool, f->c->bucket_alloc));
     }
@@ -161,7 +161,7 @@ void respond_insert_error_filter(request_rec *r)
         apr_table_unset(r->err_headers_out, "WWW-Authenticate");
         apr_table_unset(r->headers_out, "WWW-Authenticate");
     }
-    if (state->principal && !state->quotas[LIMIT_KEY].known && charge_fixups(r) != DECLINED) {
+    if (state->principal && !state->quotas[LIMIT_KEY].known && rates_fixups(r) != DECLINED) {
         r->status = HTTP_TOO_MANY_REQUESTS; /* refused before the phase of the limits, but a request
                                                all the same */
         r->status_line = NULL;

@@ -34,7 +34,7 @@ static size_t aligned(size_t at)
 static void lay_out(retained *k)
 {
     k->refusals_at = 64;
-    k->seats_at = aligned(k->refusals_at + refusals_size());
+    k->seats_at = aligned(k->refusals_at + ida_refusals_size());
     k->limiter_at = aligned(k->seats_at + seats_size());
 }
 
@@ -65,7 +65,7 @@ static int create(retained *k, apr_pool_t *process_pool, unsigned slots, server_
     char *base = apr_shm_baseaddr_get(k->shm);
     ida_env_default(&env);
     ida_random(&env, hash_key, sizeof hash_key);
-    refusals_format((refusals *)(base + k->refusals_at));
+    ida_refusals_format((ida_refusals *)(base + k->refusals_at));
     seats_format(base + k->seats_at, hash_key);
     limit_format(base + k->limiter_at, k->limiter_size, slots, hash_key);
     return 1;
@@ -108,10 +108,10 @@ void *shm_seats(void)
     return kept && kept->shm ? (char *)apr_shm_baseaddr_get(kept->shm) + kept->seats_at : NULL;
 }
 
-struct refusals *shm_refusals(void)
+ida_refusals *shm_refusals(void)
 {
     return kept && kept->shm
-               ? (refusals *)((char *)apr_shm_baseaddr_get(kept->shm) + kept->refusals_at)
+               ? (ida_refusals *)((char *)apr_shm_baseaddr_get(kept->shm) + kept->refusals_at)
                : NULL;
 }
 

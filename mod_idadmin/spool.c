@@ -61,9 +61,10 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
     state->audited = 1;
     if (state->limited) {
         const ida_principal *p = state->principal;
-        const refused one = {REFUSAL_OF_KEY,          p->company,        p->username,   p->label,
-                             request_address_name(r), spool_endpoint(r), state->limited};
-        return refusals_count(state->c, &one);
+        const ida_refused one = {
+            IDA_REFUSAL_OF_KEY,      p->company,        p->username,   p->label,
+            request_address_name(r), spool_endpoint(r), state->limited};
+        return ida_refusals_count(shm_refusals(), state->c, &one, spool_write);
     }
     ida_ctx *c = state->c;
     const char *text = c->kind ? NULL : respond_foreign_text(r);
@@ -81,5 +82,5 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
         .endpoint = spool_endpoint(r),
     };
     ida_call call = {.c = c, .asked = &asked};
-    return spool_write(state->c, ida_operation_refusal(&call, kind));
+    return spool_write(state->c, ida_operation_record(&call, kind));
 }

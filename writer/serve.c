@@ -120,30 +120,16 @@ static ida_kind know_person(writing *g)
 
 /* --- the write --- */
 
-static void run_rest(writing *g)
+static void run(writing *g, int console)
 {
     ida_call *call = &g->call;
-    if (know_caller(g)) {
-        ida_answer_error(call->c, &ida_rest_face, &g->answer);
-        return;
+    if (console ? know_person(g) : know_caller(g)) {
+        ida_answer_error(call->c, console ? &ida_console_face : &ida_rest_face, &g->answer);
+    } else if (console && !ida_console_admit(call, &g->request, &g->answer)) {
+        ida_console_run(call, &g->request, &g->answer);
+    } else if (!console && !ida_rest_admit(call, &g->request, &g->answer)) {
+        ida_rest_run(call, &g->request, &g->answer);
     }
-    if (ida_rest_admit(call, &g->request, &g->answer)) {
-        return;
-    }
-    ida_rest_run(call, &g->request, &g->answer);
-}
-
-static void run_console(writing *g)
-{
-    ida_call *call = &g->call;
-    if (know_person(g)) {
-        ida_answer_error(call->c, &ida_console_face, &g->answer);
-        return;
-    }
-    if (ida_console_admit(call, &g->request, &g->answer)) {
-        return;
-    }
-    ida_console_run(call, &g->request, NULL, &g->answer);
 }
 
 /* Who is refused is recorded where children cannot write, like what was done. */
@@ -206,11 +192,7 @@ void serve(served *s)
     g.call.asked = g.request.asked = &g.asked;
     g.request.route = &g.route;
     ida_route_find(s->pool, console ? &ida_console_face : &ida_rest_face, method, uri, &g.route);
-    if (console) {
-        run_console(&g);
-    } else {
-        run_rest(&g);
-    }
+    run(&g, console);
     tell(&g, record(&g));
     if (g.caller) {
         ida_caller_release(g.caller);

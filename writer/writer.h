@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 #include "core/base/context.h"
+#include "core/face/credential_memory.h"
 #include "core/limit/share.h"
-#include "core/operation/callers.h"
 #include "core/operation/operation.h"
 #include "core/store/source.h"
 #include "core/wire/control.h"

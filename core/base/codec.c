@@ -1,6 +1,7 @@
 /* Owns the small encodings of bytes, times and IDs as text. Knows no Unicode and no meaning. */
 #include "core/base/text.h"
 
+#include <apr_escape.h>
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -38,13 +39,36 @@ char *ida_digits(char *to, int64_t number)
 
 char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len)
 {
-    static const char digits[] = "0123456789abcdef";
-    char *out = apr_palloc(pool, len * 2 + 1);
-    for (size_t i = 0; i < len; i++) {
-        out[2 * i] = digits[bytes[i] >> 4];
-        out[2 * i + 1] = digits[bytes[i] & 15];
+    return (char *)apr_pescape_hex(pool, bytes, len, 0);
+}
+
+char *ida_hex_byte(char *to, unsigned char byte)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    *to++ = digits[byte >> 4];
+    *to++ = digits[byte & 15];
+    return to;
+}
+
+char *ida_percent_byte(char *to, char ch, const char *kept)
+{
+    static const char unreserved[] = "-._~";
+    if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+        strchr(unreserved, ch) || strchr(kept, ch)) {
+        *to++ = ch;
+        return to;
     }
-    out[len * 2] = '\0';
+    *to++ = '%';
+    return ida_hex_byte(to, (unsigned char)ch);
+}
+
+char *ida_percent(apr_pool_t *pool, const char *text, const char *kept)
+{
+    char *out = apr_palloc(pool, 3 * strlen(text) + 1), *to = out;
+    for (; *text; text++) {
+        to = ida_percent_byte(to, *text, kept);
+    }
+    *to = '\0';
     return out;
 }
 
@@ -59,20 +83,7 @@ int ida_hex_digit(char ch)
 
 unsigned char *ida_unhex(apr_pool_t *pool, const char *hex, size_t *len)
 {
-    size_t digits = strlen(hex);
-    if (digits % 2) {
-        return NULL;
-    }
-    unsigned char *out = apr_palloc(pool, digits / 2 + 1);
-    for (size_t i = 0; i < digits; i += 2) {
-        int high = ida_hex_digit(hex[i]), low = ida_hex_digit(hex[i + 1]);
-        if (high < 0 || low < 0) {
-            return NULL;
-        }
-        out[i / 2] = (unsigned char)(high << 4 | low);
-    }
-    *len = digits / 2;
-    return out;
+    return strlen(hex) % 2 ? NULL : (unsigned char *)apr_punescape_hex(pool, hex, 0, len);
 }
 
 char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_t digits)

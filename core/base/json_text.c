@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 
 /* Bytes that a byte takes between the quotes of a string beyond the one that it is. */
 static const unsigned char extra[256] = {
@@ -21,16 +22,14 @@ size_t ida_json_escaped_length(const char *text, size_t len)
 
 static char *escape_control(char *to, unsigned char ch)
 {
-    static const char hex[] = "0123456789ABCDEF", from[] = "\b\f\n\r\t", letters[] = "bfnrt";
+    static const char from[] = "\b\f\n\r\t", letters[] = "bfnrt";
     const char *named = ch ? strchr(from, ch) : NULL;
     if (named) {
         *to++ = letters[named - from];
         return to;
     }
     memcpy(to, "u00", 3);
-    to[3] = hex[ch >> 4];
-    to[4] = hex[ch & 15];
-    return to + 5;
+    return ida_hex_byte(to + 3, ch);
 }
 
 char *ida_json_escape(char *to, const char *text, size_t len)

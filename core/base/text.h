@@ -66,6 +66,12 @@ char *ida_digits(char *to, int64_t number);
 
 char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len); /* lower case */
 int ida_hex_digit(char ch); /* its value; -1 when it is none */
+/* Writes the two digits of a byte, in capitals; returns what is behind them. */
+char *ida_hex_byte(char *to, unsigned char byte);
+/* Percent-encoded (RFC 3986) but for unreserved characters and those of `kept`; of one character,
+ * up to three bytes are written and what is behind them is returned. */
+char *ida_percent(apr_pool_t *pool, const char *text, const char *kept);
+char *ida_percent_byte(char *to, char ch, const char *kept);
 /* Bytes of a hex text, *len set; NULL when it is not hex. */
 unsigned char *ida_unhex(apr_pool_t *pool, const char *hex, size_t *len);
 

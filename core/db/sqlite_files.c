@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
+#include "core/base/text.h"
 
 #define MODE 0640  /* of its files: one user writes them, httpd's children read */
 #define MARK_AT 68 /* where the header of a SQLite file has the program's mark (application_id) */
@@ -33,24 +34,9 @@ char *sqlite_path(apr_pool_t *pool, const char *path, db_file file)
 
 char *sqlite_uri(apr_pool_t *pool, const char *path, const char *mode)
 {
-    static const char hex[] = "0123456789ABCDEF";
-    char *uri = apr_palloc(pool, strlen(path) * 3 + 32), *to = uri;
-    strcpy(to, *path == '/' ? "file://"
-                            : "file:"); /* an empty authority: a path that begins with // is none */
-    to += strlen(to);
-    for (; *path; path++) {
-        unsigned char ch = (unsigned char)*path;
-        if (strchr("?#%", ch)) {
-            *to++ = '%';
-            *to++ = hex[ch >> 4];
-            *to++ = hex[ch & 15];
-        } else {
-            *to++ = (char)ch;
-        }
-    }
-    strcpy(to, "?mode=");
-    strcat(to, mode);
-    return uri;
+    /* an empty authority: a path that begins with // is none */
+    return apr_pstrcat(pool, *path == '/' ? "file://" : "file:", ida_percent(pool, path, "/"),
+                       "?mode=", mode, NULL);
 }
 
 static const char *directory_of(apr_pool_t *pool, const char *path)

@@ -57,13 +57,20 @@ void ida_answer_header(apr_pool_t *pool, ida_rest_answer *answer, const char *na
     answer->headers = h;
 }
 
-void ida_answer_refusal(ida_call *call, ida_rest_answer *answer)
+ida_kind ida_answer_refused(ida_call *call, ida_kind kind, ida_rest_answer *answer)
 {
+    if (!kind) {
+        return kind;
+    }
+    if (!call->audit) {
+        ida_operation_record(call, kind);
+    }
     ida_answer_error(call->c, call->asked->face, answer);
     if (call->c->kind == IDA_INTERNAL_ERROR) {
         ida_log(call->c->env, IDA_LOG_ERROR, "IDA0011", "%s failed: %s", call->asked->endpoint,
                 call->c->message ? call->c->message : "no reason given");
     }
+    return kind;
 }
 
 void ida_answer_result(ida_call *call, ida_rest_answer *answer)

@@ -26,8 +26,9 @@ void ida_answer_header(apr_pool_t *pool, ida_rest_answer *answer, const char *na
 /* {"data":RESULT} with 200. */
 void ida_answer_result(ida_call *call, ida_rest_answer *answer);
 
-/* Of the call's failure. */
-void ida_answer_refusal(ida_call *call, ida_rest_answer *answer);
+/* The error of a call that ends with `kind`, with its record unless it ran; nothing for IDA_OK.
+ * Returns `kind`. */
+ida_kind ida_answer_refused(ida_call *call, ida_kind kind, ida_rest_answer *answer);
 
 /* Error body {"error":{"code","message"}} for any kind; message NULL takes the table's sentence.
  * Used for errors raised in any phase. */

@@ -119,27 +119,15 @@ static ida_kind admit(ida_call *call, const ida_rest_request *request)
 ida_kind ida_console_admit(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer)
 {
     memset(answer, 0, sizeof *answer);
-    ida_kind kind = admit(call, request);
-    if (kind) {
-        ida_operation_refusal(call, kind);
-        ida_answer_refusal(call, answer);
-    }
-    return kind;
+    return ida_answer_refused(call, admit(call, request), answer);
 }
 
-void ida_console_run(ida_call *call, const ida_rest_request *request, const char *if_none_match,
-                     ida_rest_answer *answer)
+void ida_console_run(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer)
 {
     ida_ctx *c = call->c;
     memset(answer, 0, sizeof *answer);
     ida_kind kind = ida_request_read(c, request);
-    if (kind) {
-        ida_operation_refusal(call, kind);
-    } else {
-        kind = ida_operation_run(call);
-    }
-    if (kind) {
-        ida_answer_refusal(call, answer);
+    if (ida_answer_refused(call, kind ? kind : ida_operation_run(call), answer)) {
         return;
     }
     if (call->exported) {
@@ -150,7 +138,7 @@ void ida_console_run(ida_call *call, const ida_rest_request *request, const char
     if (call->asked->operation->scope == IDA_SCOPE_READ) {
         const char *tag = ida_etag(c->pool, call->result, call->asked->operation->one_state);
         ida_answer_header(c->pool, answer, "ETag", tag);
-        if (ida_etag_named(if_none_match, tag)) {
+        if (ida_etag_named(request->if_none_match, tag)) {
             answer->status = 304;
             answer->body = NULL;
         }

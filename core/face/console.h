@@ -24,9 +24,11 @@ ida_kind ida_console_open(ida_call *call, const ida_rest_request *request);
 ida_kind ida_console_admit(ida_call *call, const ida_rest_request *request,
                            ida_rest_answer *answer);
 
-/* After ida_console_admit. `if_none_match`: the header, NULL when none; a GET whose answer it names
- * gets 304. */
-void ida_console_run(ida_call *call, const ida_rest_request *request, const char *if_none_match,
-                     ida_rest_answer *answer);
+/* 1 with the first answer "nothing new" of a person, operation, company and clock hour in this
+ * process: later ones need no record. */
+int ida_console_first_poll(const ida_call *call);
+
+/* After ida_console_admit. A GET whose answer `if_none_match` of the request names gets 304. */
+void ida_console_run(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer);
 
 #endif

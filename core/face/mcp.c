@@ -18,7 +18,7 @@
 
 static int done(ida_call *call)
 {
-    ida_operation_refusal(call, IDA_OK);
+    ida_operation_record(call, IDA_OK);
     return 0;
 }
 
@@ -119,7 +119,7 @@ static void answer_error(ida_call *call, const ida_mcp_message *m, ida_rest_answ
 
 void ida_mcp_failed(ida_call *call, const ida_mcp_message *m, ida_rest_answer *answer)
 {
-    ida_operation_refusal(call, call->c->kind);
+    ida_operation_record(call, call->c->kind);
     answer_error(call, m, answer);
 }
 

@@ -183,7 +183,7 @@ ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text)
 {
     ida_kind kind = still_there(call);
     if (kind) {
-        ida_operation_refusal(call, kind);
+        ida_operation_record(call, kind);
         return kind;
     }
     kind = ida_operation_run(call);
@@ -193,13 +193,13 @@ ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text)
     *text = ida_json_text(call->c->pool, call->result); /* of nearly every result the only time */
     if (strlen(*text) > max) {
         cut(call, max);
-        ida_operation_refusal(call, IDA_OK);
+        ida_operation_record(call, IDA_OK);
         *text = ida_json_text(call->c->pool, call->result);
     }
     if (strlen(*text) > max) {
         kind = ida_fail(call->c, IDA_INTERNAL_ERROR, "a result of %zu bytes does not fit",
                         strlen(*text));
-        ida_operation_refusal(call, kind);
+        ida_operation_record(call, kind);
     }
     return kind;
 }

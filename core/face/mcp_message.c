@@ -67,7 +67,7 @@ static int answer_fault(ida_call *call, const ida_mcp_message *message, ida_rest
     answer->body = error_text(call->c->pool, message->id, faults[fault].code, text, data);
     answer->len = strlen(answer->body);
     message->asked->operation = NULL; /* none was reached: the record has the fault's own code */
-    ida_operation_refusal(call, ida_fail(call->c, faults[fault].kind, "%s", text));
+    ida_operation_record(call, ida_fail(call->c, faults[fault].kind, "%s", text));
     return 0;
 }
 
@@ -172,7 +172,7 @@ ida_kind ida_mcp_admit(ida_call *call, const ida_mcp_request *request, ida_rest_
                         ida_kind_text(IDA_UNSUPPORTED_MEDIA_TYPE));
     }
     if (kind) {
-        ida_operation_refusal(call, kind);
+        ida_operation_record(call, kind);
         ida_mcp_refusal_answer(call->c, answer);
     }
     return kind;
@@ -353,7 +353,7 @@ int ida_mcp_parse(ida_call *call, const ida_mcp_request *request, ida_mcp_messag
     }
     if (!m->id) {
         answer->status = 202;
-        ida_operation_refusal(call, IDA_OK);
+        ida_operation_record(call, IDA_OK);
         return 0;
     }
     int modern_header = request->version && is_date(request->version) &&

@@ -13,6 +13,7 @@ typedef struct ida_rest_request {
     const char *method;          /* as sent */
     const char *query;           /* raw query string without '?', NULL when none */
     const char *content_type;    /* NULL when none */
+    const char *if_none_match;   /* value of the header, NULL when none */
     const char *idempotency_key; /* value of the header, NULL when none; reads ignore it */
     int has_body;                /* Content-Length > 0 or chunked */
     const char *body;            /* bytes read; NULL before they are */

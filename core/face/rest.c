@@ -3,31 +3,13 @@
 #include "core/face/rest.h"
 
 #include <apr_strings.h>
-#include <ctype.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-/* What stands before /v1/api, decoded by the server, as it belongs into a URI: it may be anything
- * that a caller wrote. */
-static const char *escape_path(apr_pool_t *pool, const char *path)
-{
-    static const char digits[] = "0123456789ABCDEF", plain[] = "/-._~!$&'()*+,;=:@";
-    char *out = apr_palloc(pool, 3 * strlen(path) + 1), *to = out;
-    for (; *path; path++) {
-        unsigned char ch = (unsigned char)*path;
-        if (ch < 0x80 && (isalnum(ch) || strchr(plain, ch))) {
-            *to++ = (char)ch;
-        } else {
-            *to++ = '%';
-            *to++ = digits[ch >> 4];
-            *to++ = digits[ch & 15];
-        }
-    }
-    *to = '\0';
-    return out;
-}
+/* What a path may hold as it is. */
+#define PATH "/!$&'()*+,;=:@"
 
 const ida_face ida_rest_face = {
     .bit = IDA_ON_REST,
@@ -65,12 +47,7 @@ ida_kind ida_rest_admit(ida_call *call, const ida_rest_request *request, ida_res
     request->asked->operation = request->route->operation;
     request->asked->endpoint = apr_pstrcat(pool, ida_clean(pool, method, strlen(method), 32), " ",
                                            ida_clean(pool, path, strlen(path), 128), NULL);
-    ida_kind kind = admit(call, request);
-    if (kind) {
-        ida_operation_refusal(call, kind);
-        ida_answer_refusal(call, answer);
-    }
-    return kind;
+    return ida_answer_refused(call, admit(call, request), answer);
 }
 
 void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer)
@@ -79,19 +56,13 @@ void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answ
     memset(answer, 0, sizeof *answer);
     request->asked->arguments = ida_request_query(c, request->query);
     ida_kind kind = ida_request_read(c, request);
-    if (kind) {
-        ida_operation_refusal(call, kind);
-    } else {
-        kind = ida_operation_run(call);
-    }
-    if (kind) {
-        ida_answer_refusal(call, answer);
+    if (ida_answer_refused(call, kind ? kind : ida_operation_run(call), answer)) {
         return;
     }
     ida_answer_result(call, answer);
     if (call->location) {
         ida_answer_header(c->pool, answer, "Location",
-                          apr_pstrcat(c->pool, escape_path(c->pool, request->route->base),
+                          apr_pstrcat(c->pool, ida_percent(c->pool, request->route->base, PATH),
                                       call->location, NULL));
     }
 }

@@ -87,8 +87,7 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "iss", &page);
     kind = kind ? kind
-                : governance_access_of_user(s, c, call->asked->principal->company, user, &rows,
-                                            &count);
+                : governance_access_of_user(s, c, call->asked->tenant->id, user, &rows, &count);
     kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     if (kind) {
         return kind;
@@ -255,7 +254,7 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
     }
     call->target = group->name;
     const access_query query = {
-        .tenant = call->asked->principal->company,
+        .tenant = call->asked->tenant->id,
         .resource = group,
         .source = governance_access_source_parse(ida_json_string(call->arguments, "source")),
         .inherited = (int)ida_place_number(page->from, 1),

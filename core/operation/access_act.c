@@ -9,7 +9,7 @@
 
 governance_actor ida_op_actor(const ida_call *call)
 {
-    return (governance_actor){.tenant = call->asked->principal->company,
+    return (governance_actor){.tenant = call->asked->tenant->id,
                               .username = call->asked->principal->username,
                               .label = call->asked->principal->label,
                               .via = call->asked->face->via};
@@ -21,7 +21,7 @@ static ida_kind plan(ida_call *call, store *s, ida_ctx *c, const governance_orde
     ida_task *whole = NULL, *task;
     ida_kind kind = IDA_OK;
     for (size_t i = 0; !kind && i < json_array_size(orders->tasks); i++) {
-        kind = queue_task_get(s, c, call->asked->principal->company,
+        kind = queue_task_get(s, c, call->asked->tenant->id,
                               json_string_value(json_array_get(orders->tasks, i)), 0, &task);
         if (!kind && whole) {
             int count = whole->step_count + task->step_count;
@@ -75,8 +75,7 @@ ida_kind ida_op_known_person(ida_call *call, apr_hash_t *known, const char *name
     const ida_user *found = apr_hash_get(known, key, APR_HASH_KEY_STRING);
     if (!found) {
         ida_user *u;
-        ida_kind kind = cache_user_mentioned(call->store, c, call->asked->principal->company, named,
-                                             &u);
+        ida_kind kind = cache_user_mentioned(call->store, c, call->asked->tenant->id, named, &u);
         if (kind) {
             return kind;
         }

@@ -54,12 +54,11 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "is", &page);
     kind = kind ? kind
-                : governance_request_open(s, c, call->asked->principal->company,
+                : governance_request_open(s, c, call->asked->tenant->id,
                                           ida_place_number(page->from, 0),
                                           ida_place_text(page->from, 1), page->limit + 1, &rows,
                                           &count);
-    kind = kind ? kind
-                : governance_request_open_count(s, c, call->asked->principal->company, &total);
+    kind = kind ? kind : governance_request_open_count(s, c, call->asked->tenant->id, &total);
     kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
         kind = add_request(page, known, &rows[i]);

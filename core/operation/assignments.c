@@ -17,9 +17,9 @@ static ida_kind read_filter(ida_call *call, store *s, ida_ctx *c, governance_ass
                *named = ida_json_string(call->arguments, "user");
     ida_role_template *found;
     ida_user *user;
-    ida_kind kind = template ? governance_template_find(s, c, call->asked->principal->company,
-                                                        template, &found)
-                             : IDA_OK;
+    ida_kind kind = template
+                        ? governance_template_find(s, c, call->asked->tenant->id, template, &found)
+                        : IDA_OK;
     if (kind) {
         return kind;
     }
@@ -28,7 +28,7 @@ static ida_kind read_filter(ida_call *call, store *s, ida_ctx *c, governance_ass
         return IDA_OK;
     }
     f->person = person;
-    return governance_role_person(s, c, call->asked->principal->company, named, person, &user);
+    return governance_role_person(s, c, call->asked->tenant->id, named, person, &user);
 }
 
 static ida_kind add(ida_page *page, apr_hash_t *known, const ida_role_assignment *a)
@@ -67,8 +67,8 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     filter.limit = page->limit + 1;
     filter.count_max = IDA_COUNT_MOST;
     kind = kind ? kind
-                : governance_assignment_page(s, c, call->asked->principal->company, &filter, &rows,
-                                             &count, &total);
+                : governance_assignment_page(s, c, call->asked->tenant->id, &filter, &rows, &count,
+                                             &total);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
         kind = add(page, known, &rows[i]);
     }

@@ -70,8 +70,8 @@ ida_kind ida_audit_filter(ida_call *call, store_audit_filter *out)
         .by_time = 1,
     };
     ida_task *task;
-    ida_kind kind = out->task ? queue_task_get(call->store, call->c,
-                                               call->asked->principal->company, out->task, 0, &task)
+    ida_kind kind = out->task ? queue_task_get(call->store, call->c, call->asked->tenant->id,
+                                               out->task, 0, &task)
                               : IDA_OK;
     if (!kind && out->task) {
         out->target = task->upn;
@@ -90,8 +90,8 @@ static ida_kind note_left_out(ida_call *call, store_audit_filter filter, int64_t
     }
     filter.questions = 1;
     filter.limit = 1;
-    ida_kind kind = store_audit_list(call->store, call->c, call->asked->principal->company, &filter,
-                                     &rows, &count, &all);
+    ida_kind kind = store_audit_list(call->store, call->c, call->asked->tenant->id, &filter, &rows,
+                                     &count, &all);
     if (!kind && all > listed) {
         ida_json_put(call->result, "note",
                      ida_printf(call->c->pool,
@@ -123,7 +123,7 @@ static ida_kind run_log(ida_call *call)
     filter.before_seq = ida_place_number(page->from, 2);
     filter.limit = page->limit + 1; /* one more tells whether there is a next page */
     filter.count_max = IDA_COUNT_MOST;
-    kind = store_audit_list(call->store, c, call->asked->principal->company, &filter, &rows, &count,
+    kind = store_audit_list(call->store, c, call->asked->tenant->id, &filter, &rows, &count,
                             page->from ? NULL : &total);
     if (kind) {
         return kind;

@@ -120,10 +120,13 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
     ida_kind kind = in->person.manager
                         ? ida_op_manager_known(call, s, c, in->person.manager, &manager)
                         : IDA_OK;
-    if (!kind && in->person.manager) {
+    if (kind) {
+        return kind;
+    }
+    if (in->person.manager) {
         ida_op_note_manager(c, task, manager);
     }
-    kind = kind ? kind : choose_names(call, s, c, task);
+    kind = choose_names(call, s, c, task);
     if (!kind && task->seat) {
         kind = queue_seat_free(s, c, call->asked->tenant);
     }

@@ -91,11 +91,11 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
         c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
     ida_user *user;
     ida_task *task, *moved;
-    ida_kind kind = store_tenant_lock(s, c, call->asked->principal->company);
+    ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
     if (kind) {
         return kind;
     }
-    kind = governance_whom(s, c, call->asked->principal->company, in->wanted.upn, &user);
+    kind = governance_whom(s, c, call->asked->tenant->id, in->wanted.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, in->wanted.upn);
     }

@@ -34,7 +34,7 @@ ida_kind ida_op_details(ida_call *call, store *s, ida_ctx *c, const ida_user *us
                         json_t *licenses, json_t **out)
 {
     governance_concerns of;
-    ida_kind kind = governance_concerns_of(s, c, call->asked->principal->company, user, &of);
+    ida_kind kind = governance_concerns_of(s, c, call->asked->tenant->id, user, &of);
     if (kind) {
         return kind;
     }

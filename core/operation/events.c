@@ -9,8 +9,8 @@
 
 static const char *binding(const ida_call *call)
 {
-    return apr_pstrcat(call->c->pool, call->asked->principal->company, "\n",
-                       call->asked->operation->name, NULL);
+    return apr_pstrcat(call->c->pool, call->asked->tenant->id, "\n", call->asked->operation->name,
+                       NULL);
 }
 
 /* What is wrong with a cursor, and the way on: a caller that began at the oldest has lost nothing,
@@ -57,7 +57,7 @@ static ida_kind check_cursor(ida_ctx *c, int64_t after, int64_t first, int64_t l
 static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->asked->principal->company;
+    const char *tenant = call->asked->tenant->id;
     const queue_event *rows;
     unsigned char key[IDA_CURSOR_KEY_LEN];
     int64_t after, first, last;

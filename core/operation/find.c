@@ -43,7 +43,7 @@ static ida_kind list(ida_call *call, store *s, const char *words, int exactly, i
                      const cache_listed_group **rows, int *count)
 {
     const cache_group_filter filter = {.words = words, .exactly = exactly, .limit = limit};
-    return cache_group_list(s, call->c, call->asked->principal->company, &filter, rows, count);
+    return cache_group_list(s, call->c, call->asked->tenant->id, &filter, rows, count);
 }
 
 /* Groups whose names hold every word of the text, by name; the longest word is asked for. */
@@ -84,7 +84,7 @@ ida_kind ida_op_find_group(ida_call *call, store *s, const char *member, ida_gro
     ida_ctx *c = call->c;
     const char *wanted = ida_json_string(call->arguments, member), *named = "",
                *shown = ida_clean(c->pool, wanted, strlen(wanted), 64);
-    ida_kind found = cache_group_find(s, c, call->asked->principal->company, wanted, group);
+    ida_kind found = cache_group_find(s, c, call->asked->tenant->id, wanted, group);
     if (found != IDA_NOT_FOUND && found != IDA_CONFLICT) {
         return found;
     }

@@ -10,7 +10,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
     const json_t *a = call->arguments, *empty = json_object_get(a, "empty");
-    const char *tenant = call->asked->principal->company;
+    const char *tenant = call->asked->tenant->id;
     const cache_listed_group *rows;
     cache_freshness fresh;
     int count = 0;

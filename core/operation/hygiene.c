@@ -272,7 +272,7 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     section x = {.page = page,
                  .s = s,
                  .c = c,
-                 .tenant = call->asked->principal->company,
+                 .tenant = call->asked->tenant->id,
                  .of = {.department = key_of(call, "department"),
                         .company = key_of(call, "company"),
                         .license = ida_json_string(call->arguments, "license")},

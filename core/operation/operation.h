@@ -40,7 +40,7 @@ typedef struct ida_face {
 
 typedef struct ida_operation ida_operation;
 
-/* Whoever has signed in to the console. */
+/* Who has signed in to the console. */
 typedef struct ida_grant {
     ida_role role;
     const char *company; /* "*": every one */
@@ -54,6 +54,7 @@ typedef struct ida_person {
 } ida_person;
 /* Roles in a company, as bits. */
 unsigned ida_person_roles(const ida_person *person, const char *company);
+
 /* What was asked. A face fills it; from ida_operation_run on it is constant. */
 typedef struct ida_question {
     const ida_face *face;
@@ -182,14 +183,14 @@ void ida_call_release(ida_call *call);
  * nobody waits any more. */
 ida_kind ida_call_transaction(ida_call *call, store_work work, void *baton);
 
-/* IDA_FORBIDDEN with the roles that would do, unless whoever has signed in has the right. */
+/* IDA_FORBIDDEN with the roles that would do, unless the person has the right. */
 ida_kind ida_operation_right(ida_call *call, ida_right right);
 
 /* Puts the record of success into the outbox, inside the transaction that does the work. */
 ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c);
 
-/* The record of a call that did not run (`kind` with c's message: 404 path, 403, 415, 413, 429...;
- * `operation` may be NULL), or whose answer became another one than ida_operation_run left. */
-audit_record *ida_operation_refusal(ida_call *call, ida_kind kind);
+/* Makes the record of a call that ends with `kind` (and c's message), in call->audit: of one that
+ * did not run, or whose answer became another one than ida_operation_run left. */
+audit_record *ida_operation_record(ida_call *call, ida_kind kind);
 
 #endif

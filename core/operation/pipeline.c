@@ -290,7 +290,7 @@ ida_kind ida_operation_run(ida_call *call)
     }
     call->audit_written = call->audit_written && !kind;
     if (!call->audit_written) {
-        ida_operation_refusal(call, kind);
+        ida_operation_record(call, kind);
     }
     return kind;
 }

@@ -50,7 +50,7 @@ ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type, const i
 {
     ida_task *task = apr_pcalloc(c->pool, sizeof *task);
     task->id = ida_new_id(c->pool, c->env);
-    task->tenant = call->asked->principal->company;
+    task->tenant = call->asked->tenant->id;
     task->type = type;
     task->state = IDA_QUEUED;
     task->directory = user->in[IDA_DIR_ON_PREMISES] ? IDA_DIR_ON_PREMISES : IDA_DIR_CLOUD;
@@ -128,7 +128,7 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
     ida_task *creation;
     const char *shown = ida_clean(c->pool, upn, strlen(upn), 128);
     const queue_person person = {.address = ida_fold_address(c->pool, upn)};
-    ida_kind kind = queue_task_open(s, c, call->asked->principal->company, &person, IDA_USER_CREATE,
+    ida_kind kind = queue_task_open(s, c, call->asked->tenant->id, &person, IDA_USER_CREATE,
                                     &creation);
     if (kind == IDA_OK && creation->state == IDA_QUEUED) {
         return ida_fail(c, IDA_NOT_FOUND,
@@ -139,13 +139,13 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
     if (kind != IDA_OK && kind != IDA_NOT_FOUND) {
         return kind;
     }
-    return who_was_it(s, c, call->asked->principal->company, upn, shown);
+    return who_was_it(s, c, call->asked->tenant->id, upn, shown);
 }
 
 ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn,
                               ida_user **manager)
 {
-    const char *tenant = call->asked->principal->company;
+    const char *tenant = call->asked->tenant->id;
     ida_task *task;
     ida_kind kind = cache_user_by_upn(s, c, tenant, upn, manager);
     if (kind == IDA_NOT_FOUND) {

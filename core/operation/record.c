@@ -106,7 +106,7 @@ static audit_record *make_record(const ida_call *call, ida_kind kind)
     return a;
 }
 
-audit_record *ida_operation_refusal(ida_call *call, ida_kind kind)
+audit_record *ida_operation_record(ida_call *call, ida_kind kind)
 {
     call->audit = make_record(call, kind);
     return call->audit;

@@ -270,7 +270,7 @@ ida_kind ida_op_rehire(ida_call *call, store *s, ida_ctx *c, const ida_create *p
     int wants_restore = person->rehire && strcmp(person->rehire, "restore") == 0;
     holders h;
     *restored = 0;
-    ida_kind kind = find_holders(s, c, call->asked->principal->company, person->employee_id, &h);
+    ida_kind kind = find_holders(s, c, call->asked->tenant->id, person->employee_id, &h);
     if (!kind && h.named && person->rehire && !wants_restore) {
         json_array_append_new(
             warnings,

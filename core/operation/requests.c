@@ -41,8 +41,7 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
 static ida_kind list_requests(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->asked->principal->company,
-               *wanted = ida_argument_words(call, "state");
+    const char *tenant = call->asked->tenant->id, *wanted = ida_argument_words(call, "state");
     const ida_access_request *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
     int count = 0;
@@ -133,7 +132,7 @@ static ida_kind put_approvers(ida_call *call, apr_hash_t *known, const char *app
 static ida_kind list_services(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->asked->principal->company;
+    const char *tenant = call->asked->tenant->id;
     const ida_access_service *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
     int count = 0;

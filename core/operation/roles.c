@@ -33,8 +33,7 @@ static ida_kind find_groups(ida_call *call, apr_hash_t *known)
     for (apr_hash_index_t *i = apr_hash_first(c->pool, known); i; i = apr_hash_next(i)) {
         names[count++] = apr_hash_this_key(i);
     }
-    ida_kind kind = cache_groups_find(call->store, c, call->asked->principal->company, names, count,
-                                      found);
+    ida_kind kind = cache_groups_find(call->store, c, call->asked->tenant->id, names, count, found);
     for (int i = 0; !kind && i < count; i++) {
         if (!found[i]) {
             found[i] = apr_pcalloc(c->pool, sizeof **found);
@@ -74,16 +73,20 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
-    kind = kind ? kind
-                : governance_template_list(s, c, call->asked->principal->company,
-                                           ida_place_text(page->from, 0), page->limit + 1, &rows,
-                                           &count);
-    kind = kind ? kind : governance_template_count(s, c, call->asked->principal->company, &total);
+    if (kind) {
+        return kind;
+    }
+    kind = governance_template_list(s, c, call->asked->tenant->id, ida_place_text(page->from, 0),
+                                    page->limit + 1, &rows, &count);
+    kind = kind ? kind : governance_template_count(s, c, call->asked->tenant->id, &total);
     kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
-    for (int i = 0; !kind && i < count && i < page->limit; i++) {
+    if (kind) {
+        return kind;
+    }
+    for (int i = 0; i < count && i < page->limit; i++) {
         name_groups(known, rows[i].groups, 0, json_array_size(rows[i].groups));
     }
-    kind = kind ? kind : find_groups(call, known);
+    kind = find_groups(call, known);
     if (kind) {
         return kind;
     }
@@ -136,14 +139,13 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     ida_role_template *t;
     cache_freshness fresh;
     int64_t assigned;
-    ida_kind kind = governance_template_find(s, c, call->asked->principal->company, wanted, &t);
+    ida_kind kind = governance_template_find(s, c, call->asked->tenant->id, wanted, &t);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "roleTemplate: No role template has the ID or name \"%s\"%s",
                         ida_clean(c->pool, wanted, strlen(wanted), 128),
                         call->asked->face->tools ? "; list_role_templates shows them." : ".");
     }
-    kind = kind ? kind
-                : store_template_assigned(s, c, call->asked->principal->company, t->id, &assigned);
+    kind = kind ? kind : store_template_assigned(s, c, call->asked->tenant->id, t->id, &assigned);
     kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
     if (kind) {
         return kind;

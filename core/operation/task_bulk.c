@@ -106,7 +106,7 @@ static ida_kind record(store *s, ida_ctx *c, void *baton)
 {
     ida_call *one = baton;
     ida_task *task = NULL;
-    ida_kind kind = queue_task_get(s, c, one->asked->principal->company,
+    ida_kind kind = queue_task_get(s, c, one->asked->tenant->id,
                                    ida_json_string(one->arguments, "id"), 0, &task);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);
@@ -129,7 +129,7 @@ static ida_kind carry_out(ida_call *one, json_t **item)
                *reason = kind ? c->reason : NULL;
     const ida_task *planned = one->planned;
     if (kind || !one->audit_written) {
-        ida_operation_refusal(one, kind);
+        ida_operation_record(one, kind);
         ida_ctx_clear(c);
         kept = ida_call_transaction(one, record, one);
     }

@@ -192,15 +192,19 @@ ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
     }
     kind = kind ? kind : check_seen(c, change);
     kind = kind ? kind : verbs[change->verb].carry_out(s, c, change);
-    kind = kind ? kind : queue_task_changed(s, c, change->id, verbs[change->verb].name, change->by);
-    kind = kind ? kind : queue_task_get(s, c, change->tenant, change->id, 0, &change->task);
-    if (!kind) {
-        change->own = strcmp(change->by, change->task->username) == 0 &&
-                      strcmp(change->task->via, "console") == 0;
-        change->message = ida_printf(c->pool, "The %s task of %s %s; %s.%s",
-                                     ida_task_type_text(change->task->type), change->task->upn,
-                                     verbs[change->verb].done, when(c, change->task),
-                                     change->waiting ? change->waiting : "");
+    if (kind) {
+        return kind;
     }
-    return kind;
+    kind = queue_task_changed(s, c, change->id, verbs[change->verb].name, change->by);
+    kind = kind ? kind : queue_task_get(s, c, change->tenant, change->id, 0, &change->task);
+    if (kind) {
+        return kind;
+    }
+    change->own = strcmp(change->by, change->task->username) == 0 &&
+                  strcmp(change->task->via, "console") == 0;
+    change->message = ida_printf(c->pool, "The %s task of %s %s; %s.%s",
+                                 ida_task_type_text(change->task->type), change->task->upn,
+                                 verbs[change->verb].done, when(c, change->task),
+                                 change->waiting ? change->waiting : "");
+    return IDA_OK;
 }

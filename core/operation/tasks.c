@@ -34,8 +34,7 @@ static ida_kind run_get(ida_call *call)
 {
     const char *id = ida_json_string(call->arguments, "id");
     ida_task *task;
-    ida_kind kind = queue_task_get(call->store, call->c, call->asked->principal->company, id, 0,
-                                   &task);
+    ida_kind kind = queue_task_get(call->store, call->c, call->asked->tenant->id, id, 0, &task);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(call->c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
                         ida_clean(call->c->pool, id, strlen(id), 64));
@@ -88,8 +87,7 @@ static ida_kind run_list(ida_call *call)
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, by_due ? "is" : "s", &page);
     if (!kind && upn) {
-        kind = governance_whom_past(call->store, c, call->asked->principal->company, upn, &person,
-                                    &user);
+        kind = governance_whom_past(call->store, c, call->asked->tenant->id, upn, &person, &user);
     }
     if (kind) {
         return kind;
@@ -113,7 +111,7 @@ static ida_kind run_list(ida_call *call)
     if (filter.braked == QUEUE_BRAKED && !filter.state) {
         filter.state = ida_task_state_text(IDA_ATTENTION); /* in no other */
     }
-    kind = queue_task_list(call->store, c, call->asked->principal->company, &filter, &tasks, &count,
+    kind = queue_task_list(call->store, c, call->asked->tenant->id, &filter, &tasks, &count,
                            &total);
     for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
         ida_page_add(page, ida_task_json(c, &tasks[i]),
@@ -177,7 +175,7 @@ static ida_kind change(store *s, ida_ctx *c, void *baton)
     ida_call *call = baton;
     const change_input *in = call->input;
     ida_task_change wanted = {.verb = in->verb,
-                              .tenant = call->asked->principal->company,
+                              .tenant = call->asked->tenant->id,
                               .id = ida_json_string(call->arguments, "id"),
                               .by = call->asked->principal->username,
                               .person = call->asked->person != NULL,
@@ -215,7 +213,7 @@ static ida_kind look(ida_call *call)
 {
     change_input *in = call->input;
     ida_task_change looked = {.verb = in->verb,
-                              .tenant = call->asked->principal->company,
+                              .tenant = call->asked->tenant->id,
                               .id = ida_json_string(call->arguments, "id")};
     ida_kind kind = ida_task_change_look(call->store, call->c, &looked);
     in->waiting = looked.waiting;

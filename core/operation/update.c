@@ -192,12 +192,13 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
         task->disables = 1;
         kind = ida_op_warn_of_brake(call, s, c, task, update->warnings);
     }
-    if (!kind) {
-        name_task(call, c, task, update, user);
-        ida_warn_not_kept(c->pool, call->asked->tenant, task->directory, update->values,
-                          update->photo_type, update->warnings);
-        kind = queue_task_insert(s, c, task);
+    if (kind) {
+        return kind;
     }
+    name_task(call, c, task, update, user);
+    ida_warn_not_kept(c->pool, call->asked->tenant, task->directory, update->values,
+                      update->photo_type, update->warnings);
+    kind = queue_task_insert(s, c, task);
     if (!kind && update->manager) {
         kind = ida_op_warn_of_manager(call, s, c, task, update->manager, update->warnings);
     }
@@ -213,8 +214,8 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     ida_task *task;
     update.warnings = ida_json_keep(
         c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
-    ida_kind kind = store_tenant_lock(s, c, call->asked->principal->company);
-    kind = kind ? kind : governance_whom(s, c, call->asked->principal->company, update.upn, &user);
+    ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
+    kind = kind ? kind : governance_whom(s, c, call->asked->tenant->id, update.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, update.upn);
     }

@@ -69,7 +69,7 @@ static int asks_sign_ins(const json_t *fields)
 static ida_kind run_get(ida_call *call)
 {
     ida_ctx *c = call->c;
-    const char *tenant = call->asked->principal->company,
+    const char *tenant = call->asked->tenant->id,
                *upn = ida_json_string(call->arguments, "userPrincipalName");
     const json_t *fields = json_object_get(call->arguments, "fields");
     ida_user *user;

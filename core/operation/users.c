@@ -26,8 +26,8 @@ static ida_kind candidates(ida_call *call, const char *text, const char **named)
     *named = "";
     filter.limit = CANDIDATES;
     ida_kind kind = ida_people_words(c->pool, text, &filter) > 0
-                        ? cache_people_search(call->store, c, call->asked->principal->company,
-                                              &filter, &rows, &count)
+                        ? cache_people_search(call->store, c, call->asked->tenant->id, &filter,
+                                              &rows, &count)
                         : IDA_OK;
     for (int i = 0; !kind && i < count; i++) {
         const char *name = rows[i].display_name ? rows[i].display_name : "",
@@ -44,8 +44,8 @@ ida_kind ida_op_find_user_of(ida_call *call, const char *argument, ida_user **us
 {
     ida_ctx *c = call->c;
     const char *wanted = ida_json_string(call->arguments, argument), *named;
-    ida_kind kind = cache_user_details(call->store, c, call->asked->principal->company, wanted,
-                                       user, licenses);
+    ida_kind kind = cache_user_details(call->store, c, call->asked->tenant->id, wanted, user,
+                                       licenses);
     if (kind != IDA_NOT_FOUND) {
         return kind;
     }
@@ -116,7 +116,7 @@ static void add_row(ida_page *page, const cache_listed_person *p, int64_t total,
 static ida_kind search(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->asked->principal->company;
+    const char *tenant = call->asked->tenant->id;
     const cache_listed_person *rows;
     cache_people_filter filter;
     cache_freshness fresh;
@@ -126,8 +126,11 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
     ida_kind kind = ida_page_open(call, NULL, "iiss", &page);
     kind = kind ? kind : ida_people_filter(call, &filter);
     kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
+    if (kind) {
+        return kind;
+    }
     filter.limit = IDA_PAGE_MAX;
-    if (!kind && first.from) {
+    if (first.from) {
         kind = cache_people_exact(s, c, tenant, &filter, first.from, first.before, &first.rows,
                                   &first.count);
     }
@@ -143,7 +146,10 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
     if (!kind && !page->from && count == filter.limit) {
         kind = cache_people_count(s, c, tenant, &filter, IDA_COUNT_MOST, &total);
     }
-    for (int i = 0; !kind && !others && taken && i < first.count; i++) {
+    if (kind) {
+        return kind;
+    }
+    for (int i = 0; !others && taken && i < first.count; i++) {
         const cache_listed_person *p = &first.rows[i];
         int order = page->from ? strcmp(p->name_key, ida_place_text(page->from, 2)) : 1;
         order = order ? order : strcmp(p->id, ida_place_text(page->from, 3));
@@ -151,15 +157,13 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
             add_row(page, p, total, 0);
         }
     }
-    for (int i = 0; !kind && taken && i < count; i++) {
+    for (int i = 0; taken && i < count; i++) {
         if (!is_named(&first, &rows[i]) && (taken = ida_page_takes(page)) != 0) {
             add_row(page, &rows[i], total, 1);
         }
     }
-    kind = kind ? kind : ida_page_result(page, total, fresh.as_of);
-    if (!kind) {
-        ida_json_put_time(call->result, "signInsAsOf", fresh.sign_ins_as_of);
-    }
+    kind = ida_page_result(page, total, fresh.as_of);
+    ida_json_put_time(call->result, "signInsAsOf", fresh.sign_ins_as_of);
     return kind;
 }
 

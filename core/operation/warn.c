@@ -14,7 +14,7 @@ ida_kind ida_op_warn_of_manager(ida_call *call, store *s, ida_ctx *c, const ida_
 {
     ida_user *user;
     ida_task *creation = NULL;
-    const char *tenant = call->asked->principal->company;
+    const char *tenant = call->asked->tenant->id;
     ida_kind kind = cache_user_by_upn(s, c, tenant, manager, &user);
     if (kind == IDA_NOT_FOUND) {
         ida_ctx_clear(c);

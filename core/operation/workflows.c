@@ -22,10 +22,10 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
     kind = kind ? kind
-                : governance_workflow_list(s, c, call->asked->principal->company,
+                : governance_workflow_list(s, c, call->asked->tenant->id,
                                            ida_place_text(page->from, 0), page->limit + 1, &rows,
                                            &count);
-    kind = kind ? kind : governance_workflow_count(s, c, call->asked->principal->company, &total);
+    kind = kind ? kind : governance_workflow_count(s, c, call->asked->tenant->id, &total);
     if (kind) {
         return kind;
     }
@@ -113,7 +113,7 @@ static ida_kind find_workflow(ida_call *call, store *s, const char **name)
 {
     ida_ctx *c = call->c;
     const char *wanted = *name = ida_json_string(call->arguments, "workflow");
-    ida_kind kind = wanted ? governance_workflow_known(s, c, call->asked->principal->company, name)
+    ida_kind kind = wanted ? governance_workflow_known(s, c, call->asked->tenant->id, name)
                            : IDA_OK;
     if (kind || *name == wanted || *name) {
         return kind;
@@ -137,11 +137,9 @@ static ida_kind whose(ida_call *call, store *s, queue_person *person, const queu
     if (!named) {
         return IDA_OK;
     }
-    ida_kind kind = governance_whom_past(s, call->c, call->asked->principal->company, named, person,
-                                         &user);
+    ida_kind kind = governance_whom_past(s, call->c, call->asked->tenant->id, named, person, &user);
     if (!kind && !user && !strchr(named, '@')) {
-        kind = queue_task_list(s, call->c, call->asked->principal->company, &any, &tasks, &count,
-                               &total);
+        kind = queue_task_list(s, call->c, call->asked->tenant->id, &any, &tasks, &count, &total);
         kind = kind || total ? kind : ida_op_find_user(call, &user, NULL);
     }
     return kind;
@@ -150,7 +148,7 @@ static ida_kind whose(ida_call *call, store *s, queue_person *person, const queu
 static ida_kind runs(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
-    const char *tenant = call->asked->principal->company;
+    const char *tenant = call->asked->tenant->id;
     int64_t to = ida_argument_time(call, "to"), total = 0;
     governance_run_filter filter = {.from = ida_argument_time(call, "from"),
                                     .to = to ? to : INT64_MAX,
@@ -163,11 +161,12 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     ida_kind kind = ida_page_open(call, NULL, "is", &page);
     kind = kind ? kind : find_workflow(call, s, &filter.workflow);
     kind = kind ? kind : whose(call, s, &person, &filter.person);
-    kind = kind ? kind
-                : governance_workflow_runs(s, c, tenant, &filter,
-                                           page->from ? ida_place_number(page->from, 0) : INT64_MAX,
-                                           ida_place_text(page->from, 1), page->limit + 1, &rows,
-                                           &count);
+    if (kind) {
+        return kind;
+    }
+    int64_t before = page->from ? ida_place_number(page->from, 0) : INT64_MAX;
+    kind = governance_workflow_runs(s, c, tenant, &filter, before, ida_place_text(page->from, 1),
+                                    page->limit + 1, &rows, &count);
     kind = kind ? kind
                 : governance_workflow_runs_count(s, c, tenant, &filter, IDA_COUNT_MOST, &total);
     if (kind) {

@@ -2,6 +2,7 @@
  * stored or in which header they come. */
 #include "core/tenant/credentials.h"
 
+#include <apr_escape.h>
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <string.h>
@@ -28,14 +29,9 @@ int ida_name_valid(const char *text)
 
 void ida_key_hash(const char *key, char out[IDA_KEY_HASH_LEN + 1])
 {
-    static const char digits[] = "0123456789abcdef";
     unsigned char digest[IDA_DIGEST_LEN];
     ida_sha256(key, strlen(key), digest);
-    for (size_t i = 0; i < sizeof digest; i++) {
-        out[2 * i] = digits[digest[i] >> 4];
-        out[2 * i + 1] = digits[digest[i] & 15];
-    }
-    out[IDA_KEY_HASH_LEN] = '\0';
+    apr_escape_hex(out, digest, sizeof digest, 0, NULL);
 }
 
 int ida_key_hash_equal(const char *a, const char *b)

@@ -50,21 +50,13 @@ const char *graph_token_scope(const graph *g, apr_pool_t *pool)
 /* Form-encoded after what is there; 0 when it does not fit. */
 static int append_encoded(char *out, size_t size, const char *text)
 {
-    static const char digits[] = "0123456789ABCDEF";
-    size_t at = strlen(out);
+    char *to = out + strlen(out);
     for (; *text; text++) {
-        char c = *text;
-        int plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    strchr("-._~", c);
-        if (at + 4 > size) {
+        if (to + 4 > out + size) {
             return 0;
         }
-        out[at++] = plain ? c : '%';
-        if (!plain) {
-            out[at++] = digits[(unsigned char)c >> 4];
-            out[at++] = digits[(unsigned char)c & 15];
-        }
-        out[at] = '\0';
+        to = ida_percent_byte(to, *text, "");
+        *to = '\0';
     }
     return 1;
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/context.h"
 #include "core/base/host.h"
+#include "core/base/text.h"
 
 static int unreserved(char c)
 {
@@ -17,23 +18,18 @@ static int unreserved(char c)
            c == '.' || c == '_' || c == '~';
 }
 
-static const char *encoded(apr_pool_t *pool, const char *text, const char *kept, int double_quotes)
+/* As a text of OData, where a quote stands for itself when it is doubled. */
+static const char *quoted(apr_pool_t *pool, const char *text)
 {
-    static const char digits[] = "0123456789ABCDEF";
-    char *out = apr_palloc(pool, 6 * strlen(text) + 1), *to = out;
+    char *doubled = apr_palloc(pool, 2 * strlen(text) + 1), *to = doubled;
     for (; *text; text++) {
-        for (int times = double_quotes && *text == '\'' ? 2 : 1; times; times--) {
-            if (unreserved(*text) || strchr(kept, *text)) {
-                *to++ = *text;
-            } else {
-                *to++ = '%';
-                *to++ = digits[(unsigned char)*text >> 4];
-                *to++ = digits[(unsigned char)*text & 15];
-            }
+        if (*text == '\'') {
+            *to++ = *text;
         }
+        *to++ = *text;
     }
     *to = '\0';
-    return out;
+    return doubled;
 }
 
 const char *graph_url(const graph *g, apr_pool_t *pool, const char *format, ...)
@@ -43,7 +39,7 @@ const char *graph_url(const graph *g, apr_pool_t *pool, const char *format, ...)
     va_start(args, format);
     for (const char *mark; (mark = strstr(format, "%s")) != NULL; format = mark + 2) {
         url = apr_pstrcat(pool, url, apr_pstrmemdup(pool, format, (apr_size_t)(mark - format)),
-                          encoded(pool, va_arg(args, const char *), "@", 0), NULL);
+                          ida_percent(pool, va_arg(args, const char *), "@"), NULL);
     }
     va_end(args);
     return apr_pstrcat(pool, url, format, NULL);
@@ -52,9 +48,9 @@ const char *graph_url(const graph *g, apr_pool_t *pool, const char *format, ...)
 const char *graph_user_url(const graph *g, apr_pool_t *pool, const char *key, const char *tail)
 {
     return key[0] == '$'
-               ? apr_pstrcat(pool, g->root, "/users('", encoded(pool, key, "@", 1), "')", tail,
-                             NULL)
-               : apr_pstrcat(pool, g->root, "/users/", encoded(pool, key, "@", 0), tail, NULL);
+               ? apr_pstrcat(pool, g->root, "/users('", ida_percent(pool, quoted(pool, key), "@"),
+                             "')", tail, NULL)
+               : apr_pstrcat(pool, g->root, "/users/", ida_percent(pool, key, "@"), tail, NULL);
 }
 
 /* An object ID can be nothing that changes the shape of an address. */
@@ -83,7 +79,7 @@ int graph_url_deletes_safely(const char *url)
 
 const char *graph_filter_value(apr_pool_t *pool, const char *text)
 {
-    return encoded(pool, text, "", 1);
+    return ida_percent(pool, quoted(pool, text), "");
 }
 
 int graph_url_parse(const char *url, apr_pool_t *pool, graph_address *out)

@@ -76,7 +76,6 @@ static void put_words(writer *w, apr_pool_t *pool, const char *given, const char
 /* Quoted-printable (RFC 2045 6.7). Nothing here goes through a pool: the text may be a password. */
 static void put_body(writer *w, const char *text)
 {
-    static const char hex[] = "0123456789ABCDEF";
     size_t column = 0;
     for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
         if (*p == '\n' || *p == '\r') {
@@ -88,7 +87,8 @@ static void put_body(writer *w, const char *text)
         int last = !p[1] || p[1] == '\n' || p[1] == '\r';
         int whole = (is_plain(*p) || *p == '\t') && *p != '=' &&
                     !(last && (*p == ' ' || *p == '\t'));
-        char coded[3] = {'=', hex[*p >> 4], hex[*p & 15]};
+        char coded[3] = {'='};
+        ida_hex_byte(coded + 1, *p);
         size_t len = whole ? 1 : 3;
         if (column + len > LINE_LEN) {
             put_text(w, "=\r\n");

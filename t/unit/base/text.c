@@ -217,6 +217,10 @@ static void encodings(void)
     ok(!ida_unhex(pool, "0", &len) && !ida_unhex(pool, "0g", &len) &&
            !ida_unhex(pool, "0\xC3", &len),
        "unhex refuses");
+    ok(ida_unhex(pool, "", &len) && len == 0, "unhex of nothing is nothing");
+    is_str(ida_hex(pool, (const unsigned char *)"", 0), "", "and hex, too");
+    is_str(ida_percent(pool, "/a b/\xC3\xA5'~%?", "/"), "/a%20b/%C3%A5%27~%25%3F",
+           "percent-encoded");
     is_str(ida_base62(pool, (const unsigned char *)"\x00\x3D", 2, 4), "000z", "base62: 61");
     is_str(ida_base62(pool, (const unsigned char *)"\x01\x00", 2, 4), "0048", "base62: 256");
     static const char *const vectors[][2] = {{"", ""},

@@ -1,13 +1,12 @@
-/* Owns what the console's polls have been told lately: an answer "nothing new" is on record once an
- * hour for each person, operation and company, not with every poll of an open tab. Must not know
- * who polls. */
-#include "mod_idadmin/module.h"
-
+/* Owns which polls of the console are recorded: an answer "nothing new" once an hour for each
+ * person, operation and company, not with every poll of an open tab. Must not know who polls. */
 #include <stdatomic.h>
 
-#define SLOTS 4096 /* a record too many for whoever shares one; 32 KB */
+#include "core/face/console.h"
 
-static _Atomic uint64_t told[SLOTS];
+#define SLOTS 4096 /* two that share a slot cost a record too many; 32 KB */
+
+static _Atomic uint64_t polls[SLOTS];
 
 static uint64_t mixed(uint64_t h, const char *text)
 {
@@ -17,10 +16,10 @@ static uint64_t mixed(uint64_t h, const char *text)
     return (h ^ 0xff) * 1099511628211u;
 }
 
-int console_told_first(const ida_call *call)
+int ida_console_first_poll(const ida_call *call)
 {
     uint64_t hour = (uint64_t)(ida_now(call->c->env) / 3600000);
     uint64_t h = mixed(14695981039346656037u ^ hour, call->asked->principal->username);
     h = mixed(mixed(h, call->asked->operation->name), call->asked->principal->company);
-    return atomic_exchange(&told[h % SLOTS], h) != h;
+    return atomic_exchange(&polls[h % SLOTS], h) != h;
 }

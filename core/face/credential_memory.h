@@ -1,8 +1,8 @@
 /* What is known of API users and their tenants for a moment: so that a request costs no statement
  * while its key was seen within the last two seconds. Kept per process, bounded, shared by all
  * threads. Knows no server. */
-#ifndef CORE_OPERATION_CALLERS_H
-#define CORE_OPERATION_CALLERS_H
+#ifndef CORE_FACE_CREDENTIAL_MEMORY_H
+#define CORE_FACE_CREDENTIAL_MEMORY_H
 
 #include "core/base/context.h"
 #include "core/store/source.h"

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/operation/callers.h"
+#include "core/face/credential_memory.h"
 
 static int64_t clock_ms = 1000000;
 static store *s;

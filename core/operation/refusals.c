@@ -6,7 +6,7 @@
  * take them. An entry is written first and gets its count last, so a process that dies leaves an
  * entry that is either free or whole. It is cleared only after its record is in the spool: a death
  * between the two writes the record twice with the same rid, which is one record to the reader. */
-#include "mod_idadmin/module.h"
+#include "core/operation/refusals.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,8 +18,6 @@
 #include "core/base/time.h"
 #include "core/tenant/credentials.h"
 
-APLOG_USE_MODULE(idadmin);
-
 #define BUCKETS 64
 #define ENTRIES 16
 #define MINUTE_MS 60000
@@ -27,7 +25,7 @@ APLOG_USE_MODULE(idadmin);
 typedef struct refusal {
     uint64_t count;            /* 0: free */
     int64_t first_at, last_at; /* ms */
-    refusal_sort sort;
+    ida_refusal_sort sort;
     char rid[64];
     char company[IDA_NAME_MAX + 1];
     char label[4 * IDA_LABEL_MAX + 1];
@@ -41,8 +39,8 @@ static const struct {
     const char *action;
     ida_kind kind;
 } sorts[] = {
-    [REFUSAL_OF_KEY] = {"rateLimit", IDA_RATE_LIMIT_EXCEEDED},
-    [REFUSAL_OF_ADDRESS] = {"credentials.refused", IDA_UNAUTHORIZED},
+    [IDA_REFUSAL_OF_KEY] = {"rateLimit", IDA_RATE_LIMIT_EXCEEDED},
+    [IDA_REFUSAL_OF_ADDRESS] = {"credentials.refused", IDA_UNAUTHORIZED},
 };
 
 typedef struct bucket {
@@ -50,16 +48,16 @@ typedef struct bucket {
     refusal entries[ENTRIES];
 } bucket;
 
-struct refusals {
+struct ida_refusals {
     bucket buckets[BUCKETS];
 };
 
-size_t refusals_size(void)
+size_t ida_refusals_size(void)
 {
-    return sizeof(refusals);
+    return sizeof(ida_refusals);
 }
 
-void refusals_format(refusals *all)
+void ida_refusals_format(ida_refusals *all)
 {
     pthread_mutexattr_t shared;
     pthread_mutexattr_init(&shared);
@@ -110,9 +108,9 @@ static audit_record *record_of(ida_ctx *c, const refusal *e)
     return record;
 }
 
-static ida_kind write_entry(ida_ctx *c, refusal *e)
+static ida_kind write_entry(ida_ctx *c, refusal *e, ida_refusals_write write)
 {
-    ida_kind kind = spool_write(c, record_of(c, e));
+    ida_kind kind = write(c, record_of(c, e));
     if (!kind) {
         e->count = 0;
     }
@@ -124,7 +122,7 @@ static int same_minute(const refusal *e, int64_t now)
     return e->first_at / MINUTE_MS == now / MINUTE_MS;
 }
 
-static void begin(ida_ctx *c, refusal *e, const refused *one, int64_t now)
+static void begin(ida_ctx *c, refusal *e, const ida_refused *one, int64_t now)
 {
     e->first_at = now;
     e->sort = one->sort;
@@ -145,7 +143,7 @@ static void keep_common(char *kept, size_t room, const char *text)
     }
 }
 
-static void count(refusal *e, const refused *one, int64_t now)
+static void count(refusal *e, const ida_refused *one, int64_t now)
 {
     keep_common(e->username, sizeof e->username, one->username);
     keep_common(e->address, sizeof e->address, one->address);
@@ -156,12 +154,12 @@ static void count(refusal *e, const refused *one, int64_t now)
 }
 
 /* What an entry is found by, besides the company: whose requests it counts. */
-static const char *whose(refusal_sort sort, const char *username, const char *address)
+static const char *whose(ida_refusal_sort sort, const char *username, const char *address)
 {
-    return sort == REFUSAL_OF_KEY ? username : address;
+    return sort == IDA_REFUSAL_OF_KEY ? username : address;
 }
 
-static unsigned bucket_of(const refused *one)
+static unsigned bucket_of(const ida_refused *one)
 {
     unsigned h = 2166136261u;
     for (const char *parts[2] = {one->company, whose(one->sort, one->username, one->address)},
@@ -175,7 +173,7 @@ static unsigned bucket_of(const refused *one)
     return (h ^ h >> 16) % BUCKETS;
 }
 
-static int belongs(const refusal *e, const refused *one)
+static int belongs(const refusal *e, const ida_refused *one)
 {
     return e->sort == one->sort && strcmp(e->company, one->company) == 0 &&
            strcmp(whose(e->sort, e->username, e->address),
@@ -183,16 +181,18 @@ static int belongs(const refusal *e, const refused *one)
 }
 
 /* More of them in one minute than there is room for: the company's sum counts them. */
-static ida_kind count_in_sum(ida_ctx *c, const refused *one)
+static ida_kind count_in_sum(ida_refusals *all, ida_ctx *c, const ida_refused *one,
+                             ida_refusals_write write)
 {
-    refused sum = *one;
+    ida_refused sum = *one;
     sum.username = sum.address = several_text;
-    return refusals_count(c, &sum);
+    return ida_refusals_count(all, c, &sum, write);
 }
 
-ida_kind refusals_count(ida_ctx *c, const refused *one)
+ida_kind ida_refusals_count(ida_refusals *all, ida_ctx *c, const ida_refused *one,
+                            ida_refusals_write write)
 {
-    bucket *b = &shm_refusals()->buckets[bucket_of(one)];
+    bucket *b = &all->buckets[bucket_of(one)];
     refusal *own = NULL, *free_entry = NULL, alone = {0};
     int64_t now = ida_now(c->env);
     int locked = lock(b);
@@ -205,7 +205,7 @@ ida_kind refusals_count(ida_ctx *c, const refused *one)
     }
     ida_ctx *writing = ida_ctx_make(c->env,
                                     c->pool); /* c goes on saying why the request was refused */
-    if (own && !same_minute(own, now) && write_entry(writing, own) == IDA_OK) {
+    if (own && !same_minute(own, now) && write_entry(writing, own, write) == IDA_OK) {
         free_entry = own; /* else the old count goes on: nothing is lost while the disk is full */
         own = NULL;
     }
@@ -220,24 +220,23 @@ ida_kind refusals_count(ida_ctx *c, const refused *one)
     } else if (summed) { /* a company without room even for its sum: a record of its own */
         begin(c, &alone, one, now);
         count(&alone, one, now);
-        kind = write_entry(writing, &alone);
+        kind = write_entry(writing, &alone, write);
     }
     if (locked) {
         pthread_mutex_unlock(&b->lock);
     }
-    return own || summed ? kind : count_in_sum(c, one);
+    return own || summed ? kind : count_in_sum(all, c, one, write);
 }
 
-void refusals_flush(ida_ctx *c, int all)
+void ida_refusals_flush(ida_refusals *all, ida_ctx *c, int early, ida_refusals_write write)
 {
-    refusals *table = shm_refusals();
     int64_t now = ida_now(c->env);
-    for (bucket *b = table->buckets; b < table->buckets + BUCKETS; b++) {
+    for (bucket *b = all->buckets; b < all->buckets + BUCKETS; b++) {
         if (!lock(b)) {
             continue;
         }
         for (refusal *e = b->entries; e < b->entries + ENTRIES; e++) {
-            if (e->count && (all || !same_minute(e, now)) && write_entry(c, e) != IDA_OK) {
+            if (e->count && (early || !same_minute(e, now)) && write_entry(c, e, write) != IDA_OK) {
                 pthread_mutex_unlock(&b->lock);
                 return; /* the disk: again in a second */
             }

@@ -7,7 +7,7 @@
  * One table under a mutex that is never held while the store is asked. Entries and tenants are
  * counted by reference: the table holds one, each caller one. What is about to expire is loaded
  * again by one thread while the others go on with what is still young enough. */
-#include "core/operation/callers.h"
+#include "core/face/credential_memory.h"
 
 #include <apr_allocator.h>
 #include <pthread.h>

@@ -24,84 +24,18 @@ static int charge(request_rec *r, limit_kind kind, const char *name, const ida_r
     return q->charge.admitted;
 }
 
-static int answer_options(request_rec *r, const char *allow)
+int rates_address(request_rec *r)
 {
-    apr_table_setn(r->headers_out, "Allow", allow);
-    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-    r->status = HTTP_NO_CONTENT;
-    return DONE;
+    const char *name = request_address_name(r);
+    if (!request_is_first(r) ||
+        charge(r, LIMIT_ADDRESS, name, config_rate(r->server, LIMIT_ADDRESS))) {
+        return OK;
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "address limit reached by %s", name);
+    return refuse(r, request_state_of(r)->quotas[LIMIT_ADDRESS].charge.retry_after_s);
 }
 
-static void allow(request_rec *r, const char *methods)
-{
-    char *rest = apr_pstrdup(r->pool, methods), *last = NULL;
-    int how = REPLACE_ALLOW;
-    for (char *method = apr_strtok(rest, ", ", &last); method;
-         method = apr_strtok(NULL, ", ", &last)) {
-        ap_allow_methods(r, how, method, NULL);
-        how = MERGE_ALLOW;
-    }
-}
-
-static int wrong_method(request_rec *r)
-{
-    allow(r, request_route(r)->allow);
-    return request_refuse(r, IDA_METHOD_NOT_ALLOWED, NULL, 0);
-}
-
-int charge_trace(request_rec *r)
-{
-    return r->method_number == M_TRACE && child && request_face(r) != FACE_NONE ? wrong_method(r)
-                                                                                : DECLINED;
-}
-
-static int is_wrong_method(request_rec *r, const request_state *state, int options)
-{
-    switch (state->face) {
-    case FACE_REST:
-    case FACE_CONSOLE: return state->route.kind == IDA_ROUTE_WRONG_METHOD;
-    case FACE_OPENAPI: return r->method_number != M_GET && !options;
-    case FACE_MCP: return r->method_number != M_POST && !options;
-    default: return 0; /* nothing there for any of them */
-    }
-}
-
-int charge_access(request_rec *r)
-{
-    face f = request_face(r);
-    if (f == FACE_NONE) {
-        return DECLINED;
-    }
-    if (!child || !child->limiter) {
-        return HTTP_SERVICE_UNAVAILABLE; /* child_init said why */
-    }
-    request_state *state = request_state_of(r);
-    const char *methods = request_route(r)->allow;
-    if (f == FACE_MCP && origin_check(r) != OK) {
-        return HTTP_FORBIDDEN;
-    }
-    int options = f == FACE_MCP
-                      ? origin_is_preflight(r)
-                      : r->method_number == M_OPTIONS && (f == FACE_REST || f == FACE_OPENAPI);
-    if (is_wrong_method(r, state, options)) {
-        return wrong_method(r);
-    }
-    if (f == FACE_CONSOLE && console_gate(r) != OK) {
-        return HTTP_FORBIDDEN;
-    }
-    if (request_is_first(r) &&
-        !charge(r, LIMIT_ADDRESS, request_address_name(r), config_rate(r->server, LIMIT_ADDRESS))) {
-        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "address limit reached by %s",
-                      request_address_name(r));
-        return refuse(r, state->quotas[LIMIT_ADDRESS].charge.retry_after_s);
-    }
-    if (options) {
-        return f == FACE_MCP ? origin_answer_preflight(r) : answer_options(r, methods);
-    }
-    return DECLINED; /* the rest is for whoever else guards this Location */
-}
-
-int charge_count_failure(request_rec *r, unsigned *retry_after_s)
+int rates_count_failure(request_rec *r, unsigned *retry_after_s)
 {
     limit_cost answer;
     limit_charge(child->limiter, LIMIT_FAILURES, request_address_name(r),
@@ -110,10 +44,10 @@ int charge_count_failure(request_rec *r, unsigned *retry_after_s)
     return answer.admitted;
 }
 
-int charge_failure(request_rec *r)
+int rates_failure(request_rec *r)
 {
     unsigned wait;
-    return charge_count_failure(r, &wait) ? HTTP_UNAUTHORIZED : refuse(r, wait);
+    return rates_count_failure(r, &wait) ? HTTP_UNAUTHORIZED : refuse(r, wait);
 }
 
 /* Own before tenant's before server's. */
@@ -125,7 +59,7 @@ static const ida_rate *rate_for(request_rec *r, const ida_rate *own, const ida_r
                                             : config_rate(r->server, kind);
 }
 
-int charge_person(request_rec *r)
+int rates_person(request_rec *r)
 {
     if (!request_is_first(r) ||
         charge(r, LIMIT_PERSON, r->user, config_rate(r->server, LIMIT_PERSON))) {
@@ -157,7 +91,7 @@ static int take_seat(request_state *state, const char *name)
     return seat >= 0;
 }
 
-void charge_leave_seat(request_state *state)
+void rates_leave_seat(request_state *state)
 {
     if (state->seat && child && child->seats) {
         seats_give_back(child->seats, state->seat - 1);
@@ -174,7 +108,7 @@ static int refuse_crowd(request_rec *r, const char *name, const ida_rate *key)
     q->rate = *key;
     q->known = 1;
     limit_peek(child->limiter, LIMIT_KEY, name, key, &q->charge);
-    charge_headers(r);
+    rates_headers(r);
     state->limited = "concurrency";
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "concurrency limit reached by %s", name);
     return request_refuse(
@@ -186,7 +120,7 @@ static int refuse_crowd(request_rec *r, const char *name, const ida_rate *key)
         1);
 }
 
-int charge_fixups(request_rec *r)
+int rates_fixups(request_rec *r)
 {
     request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
     if (!state || !state->principal || state->face == FACE_NONE || !request_is_first(r)) {
@@ -215,11 +149,11 @@ int charge_fixups(request_rec *r)
         refused_by = LIMIT_COMPANY;
         admitted = charge(r, LIMIT_COMPANY, p->company, company);
     }
-    charge_headers(r);
+    rates_headers(r);
     if (admitted) {
         return DECLINED;
     }
-    charge_leave_seat(state);
+    rates_leave_seat(state);
     state->limited = "";
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s",
                   refused_by == LIMIT_KEY ? "key" : "company", name);
@@ -228,7 +162,7 @@ int charge_fixups(request_rec *r)
 
 /* draft-ietf-httpapi-ratelimit-headers-10: lists of structured fields, one member a policy.
  * err_headers_out: errors carry them too. */
-void charge_headers(request_rec *r)
+void rates_headers(request_rec *r)
 {
     static const struct {
         limit_kind kind;

@@ -1,0 +1,31 @@
+/* Counts of refusals that may come by the thousand, in memory that httpd's children share. */
+#ifndef CORE_OPERATION_REFUSALS_H
+#define CORE_OPERATION_REFUSALS_H
+
+#include "core/audit/audit.h"
+#include "core/base/context.h"
+
+typedef struct ida_refusals ida_refusals;
+
+typedef enum ida_refusal_sort {
+    IDA_REFUSAL_OF_KEY,    /* 429: one record a minute and key */
+    IDA_REFUSAL_OF_ADDRESS /* credentials that are none: one record a minute, company and address */
+} ida_refusal_sort;
+
+typedef struct ida_refused {
+    ida_refusal_sort sort;
+    const char *company, *username, *label, *address, *endpoint,
+        *reason; /* label and reason: "" when none */
+} ida_refused;
+
+typedef ida_kind (*ida_refusals_write)(ida_ctx *c, const audit_record *record);
+
+size_t ida_refusals_size(void);
+void ida_refusals_format(ida_refusals *all);
+/* Counts one; written as one record with the others when the minute is over. */
+ida_kind ida_refusals_count(ida_refusals *all, ida_ctx *c, const ida_refused *one,
+                            ida_refusals_write write);
+/* Writes what is due; `early`: also what is not. */
+void ida_refusals_flush(ida_refusals *all, ida_ctx *c, int early, ida_refusals_write write);
+
+#endif
