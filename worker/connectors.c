@@ -1,10 +1,9 @@
 /* Owns the table of connectors: the only file that knows all of them. Everything else uses
  * worker/directory/directory.h. */
 #include "worker/connectors.h"
-
 #include "worker/graph/graph.h"
 #include "worker/graph/throttle.h"
-#include "worker/ldap/ops.h"
+#include "worker/ldap/ldap.h"
 
 void directory_library_init(void)
 {

@@ -52,7 +52,12 @@ my %arrows = (
 
     'worker/base'      => [qw(core/base core/store)],
     'worker/directory' => [qw(worker/base core/cache)],
-    'worker/ldap'      => [qw(worker/directory)],
+    'worker/ldap/wire'   => [qw(worker/directory)],
+    'worker/ldap/entry'  => [qw(worker/ldap/wire)],
+    'worker/ldap/change' => [qw(worker/ldap/entry)],
+    'worker/ldap/sync'   => [qw(worker/ldap/entry)],
+    'worker/ldap/probe'  => [qw(worker/ldap/change worker/ldap/sync)],
+    'worker/ldap'        => [qw(worker/ldap/probe)],
     'worker/graph'     => [qw(worker/directory)],
     'worker/send'      => [qw(worker/base core/tenant)],
     'worker/hold'      => [qw(worker/directory core/queue)],
@@ -130,8 +135,8 @@ subtest 'core wants nothing of httpd, libcurl or OpenLDAP' => sub {
 subtest 'values of LDAP answers are read through one place' => sub {
     # end the process, or the call, over a value that is not there
     my $open = qr/\bber_init2?\s*\(|\bldap_parse_\w+_control\s*\(|\bldap_control_find\s*\(/;
-    is_deeply([grep { code($_) =~ $open } files(qr{^worker/.*\.[ch]$})], ['worker/ldap/ber.c'],
-        'in worker/ldap/ber.c');
+    is_deeply([grep { code($_) =~ $open } files(qr{^worker/.*\.[ch]$})], ['worker/ldap/wire/ber.c'],
+        'in worker/ldap/wire/ber.c');
 };
 
 subtest 'log ids' => sub {

@@ -10,10 +10,16 @@
 #include "core/base/text.h"
 #include "t/fuzz/fuzz.h"
 #include "t/fuzz/mutate.h"
-#include "worker/ldap/ad.h"
-#include "worker/ldap/dirsync.h"
-#include "worker/ldap/escape.h"
-#include "worker/ldap/sync_message.h"
+#include "worker/ldap/entry/entry.h"
+#include "worker/ldap/sync/dirsync.h"
+#include "worker/ldap/sync/sync_message.h"
+#include "worker/ldap/wire/ad.h"
+#include "worker/ldap/wire/dialect.h"
+#include "worker/ldap/wire/error.h"
+#include "worker/ldap/wire/request.h"
+#include "worker/ldap/wire/session.h"
+#include "worker/ldap/wire/value.h"
+#include "worker/ldap/wire/wire.h"
 
 #define INPUT_MAX 65536 /* what a socket takes without a reader */
 

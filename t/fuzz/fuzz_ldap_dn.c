@@ -3,8 +3,8 @@
 
 #include "core/base/text.h"
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/ldap/ad.h"
-#include "worker/ldap/escape.h"
+#include "worker/ldap/wire/ad.h"
+#include "worker/ldap/wire/escape.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,7 +3,7 @@
 #include <apr_tables.h>
 
 #include "t/fuzz/fuzz_copy.h"
-#include "worker/ldap/schema.h"
+#include "worker/ldap/wire/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

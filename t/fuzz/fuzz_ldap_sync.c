@@ -2,9 +2,11 @@
  * cookies. The first byte says which. */
 #include "t/fuzz/fuzz_copy.h"
 #include "t/fuzz/mutate.h"
-#include "worker/ldap/ber.h"
-#include "worker/ldap/dirsync.h"
-#include "worker/ldap/sync_message.h"
+#include "worker/ldap/sync/dirsync.h"
+#include "worker/ldap/sync/sync.h"
+#include "worker/ldap/sync/sync_message.h"
+#include "worker/ldap/wire/request.h"
+#include "worker/ldap/wire/value.h"
 
 static const char *const oids[] = {LDAP_CONTROL_SYNC_STATE, LDAP_CONTROL_SYNC_DONE,
                                    "1.2.840.113556.1.4.841", LDAP_CONTROL_POST_READ};

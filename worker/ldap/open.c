@@ -13,9 +13,15 @@
 #include "core/base/text.h"
 #include "core/tenant/value.h"
 #include "worker/base/secret.h"
-#include "worker/ldap/escape.h"
-#include "worker/ldap/ops.h"
-#include "worker/ldap/session.h"
+#include "worker/ldap/change/change.h"
+#include "worker/ldap/entry/entry.h"
+#include "worker/ldap/entry/find.h"
+#include "worker/ldap/ldap.h"
+#include "worker/ldap/probe/probe.h"
+#include "worker/ldap/sync/sync.h"
+#include "worker/ldap/wire/dialect.h"
+#include "worker/ldap/wire/escape.h"
+#include "worker/ldap/wire/session.h"
 
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
@@ -148,8 +154,8 @@ static apr_status_t closed(void *baton)
     return APR_SUCCESS;
 }
 
-directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *tenant,
-                        ida_directory_kind kind, apr_pool_t *pool, directory_error *e)
+static directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *tenant,
+                               ida_directory_kind kind, apr_pool_t *pool, directory_error *e)
 {
     ld_library_init();
     const json_t *doc = kind == IDA_DIR_ON_PREMISES ? tenant->directory[kind] : NULL,
@@ -261,7 +267,7 @@ directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *t
     return DIRECTORY_OK;
 }
 
-void ld_close(directory *d)
+static void ld_close(directory *d)
 {
     if (d) {
         apr_pool_cleanup_run(d->pool, d, closed);

@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 #include "t/unit/ldap_people.h"
-#include "worker/ldap/ad.h"
+#include "worker/ldap/wire/ad.h"
 
 static const directory_ops *ops;
 static const char *suffix, *people;

@@ -3,8 +3,8 @@
 #include <ldap.h>
 
 #include "t/unit/setup.h"
-#include "worker/ldap/error.h"
-#include "worker/ldap/schema.h"
+#include "worker/ldap/wire/error.h"
+#include "worker/ldap/wire/schema.h"
 
 static const struct {
     int code;

@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 
 #include "t/unit/setup.h"
-#include "worker/ldap/escape.h"
+#include "worker/ldap/wire/escape.h"
 
 static void filters(void)
 {

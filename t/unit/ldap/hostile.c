@@ -11,7 +11,7 @@
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "t/unit/slapd.h"
-#include "worker/ldap/session.h"
+#include "worker/ldap/wire/value.h"
 
 #define PEER "Idadmin::Test::LdapPeer"
 #define USERS 20

@@ -1,0 +1,489 @@
+/* Owns memberships: finding a user's groups and removing the user from one. Must not know users
+ * beyond their DN. */
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/text.h"
+#include "worker/ldap/change/change.h"
+#include "worker/ldap/change/unmanaged.h"
+#include "worker/ldap/entry/entry.h"
+#include "worker/ldap/entry/find.h"
+#include "worker/ldap/entry/mods.h"
+#include "worker/ldap/entry/recent.h"
+#include "worker/ldap/wire/dialect.h"
+#include "worker/ldap/wire/error.h"
+#include "worker/ldap/wire/escape.h"
+#include "worker/ldap/wire/request.h"
+#include "worker/ldap/wire/session.h"
+#include "worker/ldap/wire/value.h"
+
+static int is_dynamic(const directory *d, const ld_entry *group)
+{
+    const char *class = d->dialect->dynamic_group_class;
+    return class && ld_holds(group, "objectClass", class);
+}
+
+static directory_class gather(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    ld_gathering *g = baton;
+    cache_group group;
+    if (ld_group_read(g->d, entry_pool, entry, &group) &&
+        !apr_hash_get(g->seen, group.id, APR_HASH_KEY_STRING)) {
+        directory_membership *row = apr_array_push(g->rows);
+        row->group_id = apr_pstrdup(g->pool, group.id);
+        row->group_name = apr_pstrdup(g->pool, group.name);
+        row->retained = strcmp(group.kind, "dynamic") == 0
+                            ? apr_pstrcat(g->pool, "membership by rule", group.rule ? ": " : "",
+                                          group.rule ? group.rule : "", NULL)
+                            : ld_outside(g->d, entry_pool, group.dn_key);
+        apr_hash_set(g->seen, row->group_id, APR_HASH_KEY_STRING, row->group_id);
+    }
+    return DIRECTORY_OK;
+}
+
+/* How groups of a class name the user; NULL: they cannot. */
+static const char *value_of(const ld_links *l, const directory_user *user)
+{
+    return l->by_login ? user->login : user->dn;
+}
+
+/* Filter for entries that name the user in one of the attributes of groups. */
+static const char *names_user(ld_call *k, const directory_user *user)
+{
+    const char *any = "";
+    for (const ld_links *l = k->d->dialect->links; l->class; l++) {
+        const char *value = value_of(l, user);
+        any = value ? apr_pstrcat(k->pool, any, "(", l->attribute, "=",
+                                  ld_filter_text(k->pool, value), ")", NULL)
+                    : any;
+    }
+    return apr_pstrcat(k->pool, "(|", any, ")", NULL);
+}
+
+/* Every group below the base that lists the user. */
+static directory_class gather_by_member(ld_call *k, ld_gathering *g, const directory_user *user)
+{
+    const ld_dialect *t = k->d->dialect;
+    const ld_query query = {.base = k->d->group_base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .attributes = k->d->group_attributes,
+                            .phase = LD_BASE,
+                            .doing = "list memberships",
+                            .filter = apr_pstrcat(k->pool, "(&", t->group_filter,
+                                                  names_user(k, user), ")", NULL)};
+    return ld_every_page(k, &query, gather, g);
+}
+
+static directory_class collect(const ld_entry *entry, apr_pool_t *entry_pool, void *baton)
+{
+    cache_group group;
+    ld_gathering *g = baton;
+    if (ld_group_read(g->d, entry_pool, entry, &group) &&
+        !apr_hash_get(g->by_rule, group.id, APR_HASH_KEY_STRING)) {
+        apr_hash_set(g->by_rule, apr_pstrdup(g->pool, group.id), APR_HASH_KEY_STRING,
+                     apr_pstrdup(g->pool, group.dn));
+    }
+    return DIRECTORY_OK;
+}
+
+/* Whether the group shows the user: by a filter on its members, or, where the server applies rules
+ * only to comparisons, by comparing. Comparing alone will not do: with the dynlist overlay
+ * slapd 2.5 answers "false" for members of static groups. */
+static directory_class shows_user(ld_call *k, const char *group_dn, int by_rule,
+                                  const directory_user *user, int *shows)
+{
+    const ld_entry *group;
+    directory_class class = ld_read_if(k, group_dn, names_user(k, user), NULL, "look into a group",
+                                       &group);
+    *shows = group != NULL;
+    return class || *shows || !by_rule ? class
+                                       : ld_compare(k, group_dn, k->d->dialect->member, user->dn,
+                                                    "look into a dynamic group", shows);
+}
+
+/* The group at the DN if it shows the user. */
+static directory_class gather_shown(ld_call *k, ld_gathering *g, const char *group_dn, int by_rule,
+                                    const directory_user *user)
+{
+    const ld_entry *group = NULL;
+    int shows = 0;
+    directory_class class = shows_user(k, group_dn, by_rule, user, &shows);
+    if (!class && shows) {
+        class = ld_read(k, group_dn, k->d->group_attributes, "look into a group", &group);
+    }
+    if (group) {
+        gather(group, k->pool, g);
+    }
+    return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+}
+
+/* Groups by rule: depending on its overlays a server finds them by a filter on members, or shows
+ * their members only when one group is read. */
+static directory_class gather_by_rule(ld_call *k, ld_gathering *g, const directory_user *user)
+{
+    const ld_query query = {.base = k->d->group_base,
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .attributes = k->d->group_attributes,
+                            .phase = LD_BASE,
+                            .doing = "list dynamic groups",
+                            .filter = k->d->dialect->dynamic_filter};
+    directory_class class = query.filter ? ld_every_page(k, &query, collect, g) : DIRECTORY_OK;
+    for (apr_hash_index_t *i = apr_hash_first(g->pool, g->by_rule); i && !class;
+         i = apr_hash_next(i)) {
+        if (!apr_hash_get(g->seen, apr_hash_this_key(i), APR_HASH_KEY_STRING)) {
+            class = gather_shown(k, g, apr_hash_this_val(i), 1, user);
+        }
+    }
+    return class;
+}
+
+/* Groups that the user's own entry names, including those outside groupBase. The link may
+ * outlive its group, so the group's own entry decides. */
+static directory_class gather_by_back_link(ld_call *k, ld_gathering *g, const directory_user *user)
+{
+    const ld_dialect *t = k->d->dialect;
+    const char *const attributes[] = {t->member_of, NULL};
+    const ld_entry *own;
+    directory_class class = ld_read(k, user->dn, attributes, "read the user's groups", &own);
+    const ld_attribute *links = own ? ld_get(own, t->member_of) : NULL;
+    for (int i = 0; !class && links && i < links->count; i++) {
+        class = gather_shown(k, g, links->values[i].bv_val, 0, user);
+    }
+    return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+}
+
+/* The group that no `member` attribute lists, only a number in the user's own entry, wherever it
+ * is. */
+static directory_class gather_primary(ld_call *k, ld_gathering *g, const directory_user *user)
+{
+    const ld_entry *group;
+    int before = g->rows->nelts;
+    if (!user->primary || !k->d->root) {
+        return DIRECTORY_OK;
+    }
+    directory_class class = ld_below(k, apr_pstrdup(k->pool, k->d->root),
+                                     apr_pstrcat(k->pool, "(", k->d->dialect->sid, "=",
+                                                 user->primary, ")", NULL),
+                                     k->d->group_attributes, "find the primary group", &group);
+    if (group) {
+        gather(group, k->pool, g);
+    }
+    if (g->rows->nelts > before) {
+        APR_ARRAY_IDX(g->rows, before, directory_membership).retained =
+            "primary group of the account: it keeps it as long as no other group is made the "
+            "primary one";
+    }
+    return class;
+}
+
+static int is_primary(ld_call *k, const ld_entry *group, const directory_user *user)
+{
+    const ld_attribute *sid = user->primary ? ld_get(group, k->d->dialect->sid) : NULL;
+    return sid && strcmp(ld_filter_bytes(k->pool, sid->values[0].bv_val, sid->values[0].bv_len),
+                         user->primary) == 0;
+}
+
+/* NOT_FOUND when there is no such group. */
+static directory_class group_by_id(ld_call *k, const char *group_id, const ld_entry **group)
+{
+    const ld_dialect *t = k->d->dialect;
+    const char *uuid = ld_uuid_canonical(k->pool, group_id);
+    if (!uuid) {
+        ld_fail(k, DIRECTORY_NOT_FOUND, "group", "\"%s\" is no ID of this directory",
+                group_id ? group_id : "");
+        return DIRECTORY_NOT_FOUND; /* (gcc's analyzer does not know what ld_fail returns) */
+    }
+    /* In Active Directory an ID finds its entry wherever it lies: memberships may be in groups
+     * outside groupBase. */
+    const char *const *attributes = k->d->group_attributes;
+    directory_class class = t->binary_ids
+                                ? ld_read_if(k, apr_pstrcat(k->pool, "<GUID=", uuid, ">", NULL),
+                                             t->group_filter, attributes, "find the group", group)
+                                : ld_below(k, k->d->group_base, ld_id_filter(t, k->pool, uuid),
+                                           attributes, "find the group", group);
+    if (!class && !*group) {
+        ld_fail(k, DIRECTORY_NOT_FOUND, "group", "%s: no group %s below %s", ld_server_url(k->d),
+                uuid, k->d->group_base);
+        return DIRECTORY_NOT_FOUND;
+    }
+    return class;
+}
+
+/* The group by ID; `shows` is 1 if it contains the user now. */
+static directory_class group_holding(ld_call *k, const char *group_id, const directory_user *user,
+                                     const ld_entry **group, int *shows)
+{
+    directory_class class = group_by_id(k, group_id, group);
+    if (class) {
+        return class;
+    }
+    *shows = is_primary(k, *group, user);
+    return *shows ? DIRECTORY_OK
+                  : shows_user(k, (*group)->dn, is_dynamic(k->d, *group), user, shows);
+}
+
+directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
+                               const char *const *candidates, int candidate_count,
+                               const directory_membership **rows, int *count, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    directory_user user;
+    ld_gathering g = {.d = d,
+                      .pool = pool,
+                      .rows = apr_array_make(pool, 8, sizeof(directory_membership)),
+                      .seen = apr_hash_make(pool),
+                      .by_rule = apr_hash_make(pool)};
+    *rows = NULL;
+    *count = 0;
+    directory_class class = ld_user_by_id(&k, id, &user);
+    class = class ? class : gather_by_member(&k, &g, &user);
+    class = class ? class : gather_by_back_link(&k, &g, &user);
+    class = class ? class : gather_by_rule(&k, &g, &user);
+    class = class ? class : gather_primary(&k, &g, &user);
+    class = class ? class : ld_gather_unmanaged(&k, &g, &user, names_user(&k, &user));
+    for (int i = 0; !class && i < candidate_count; i++) {
+        const ld_entry *group = NULL;
+        int shows = 0;
+        if (apr_hash_get(g.seen, candidates[i], APR_HASH_KEY_STRING)) {
+            continue;
+        }
+        class = group_holding(&k, candidates[i], &user, &group, &shows);
+        if (!class && shows) {
+            gather(group, pool, &g);
+        }
+        class = class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
+    }
+    if (!class) {
+        *rows = (const directory_membership *)g.rows->elts;
+        *count = g.rows->nelts;
+        *e = (directory_error){0};
+    }
+    return class;
+}
+
+/* Deletes the member in one attribute; the last one of a group that may not be empty is swapped for
+ * the placeholder in the same modify. */
+static directory_class take_out_of(ld_call *k, const ld_entry *group, const ld_links *l,
+                                   const char *value)
+{
+    const directory *d = k->d;
+    ld_mods remove = ld_mods_make(k->pool), swap = ld_mods_make(k->pool);
+    ld_mods_text(&remove, LDAP_MOD_DELETE, l->attribute, value);
+    directory_class class = ld_modify(k, group->dn, ld_mods_end(&remove), LD_MEMBER,
+                                      "remove the member");
+    /* 65: the group would be left without a member. */
+    if (class != DIRECTORY_INVALID || !l->needs_one) {
+        return class;
+    }
+    ld_mods_text(&swap, LDAP_MOD_ADD, l->attribute, d->placeholder ? d->placeholder : group->dn);
+    ld_mods_text(&swap, LDAP_MOD_DELETE, l->attribute, value);
+    return ld_modify(k, group->dn, ld_mods_end(&swap), LD_MEMBER,
+                     "swap the last member for the placeholder");
+}
+
+/* Out of each attribute by which the group names members. */
+static directory_class take_out(ld_call *k, const ld_entry *group, const directory_user *user)
+{
+    directory_class all = DIRECTORY_ALREADY;
+    for (const ld_links *l = ld_links_of(k->d, group, NULL); l; l = ld_links_of(k->d, group, l)) {
+        const char *value = value_of(l, user);
+        directory_class class = value ? take_out_of(k, group, l, value) : DIRECTORY_ALREADY;
+        if (class && class != DIRECTORY_ALREADY) {
+            return class;
+        }
+        all = class ? all : DIRECTORY_OK;
+    }
+    return all;
+}
+
+directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *group_id,
+                                 const char *user_id, directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    directory_user user;
+    const ld_entry *group = NULL;
+    directory_class last = DIRECTORY_OK;
+    int shows = 0, sent = 0;
+    for (int attempt = 0; attempt <= LD_ATTEMPTS; attempt++) {
+        directory_class class = ld_user_by_id(&k, user_id, &user);
+        class = class ? class : ld_guard(&k, &user);
+        if (class) {
+            return class;
+        }
+        class = group_holding(&k, group_id, &user, &group, &shows);
+        if (class == DIRECTORY_NOT_FOUND) {
+            *e = (directory_error){0};
+            return DIRECTORY_ALREADY;
+        }
+        if (class) {
+            return class;
+        }
+        if (!shows) {
+            *e = (directory_error){0};
+            return sent && last != DIRECTORY_ALREADY ? DIRECTORY_OK : DIRECTORY_ALREADY;
+        }
+        if (is_dynamic(d, group)) {
+            return ld_fail(&k, DIRECTORY_INVALID, NULL,
+                           "%s: membership of %s is by rule and cannot be removed",
+                           ld_server_url(d), group->dn);
+        }
+        if (is_primary(&k, group, &user)) {
+            return ld_fail(&k, DIRECTORY_INVALID, NULL,
+                           "%s: %s is the primary group of the account: it can be left only when "
+                           "another one is made the primary group",
+                           ld_server_url(d), group->dn);
+        }
+        if (attempt == LD_ATTEMPTS ||
+            (sent && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND)) {
+            break;
+        }
+        last = take_out(&k, group, &user);
+        sent = 1;
+        if (last != DIRECTORY_OK && last != DIRECTORY_ALREADY && last != DIRECTORY_UNSURE &&
+            last != DIRECTORY_NOT_FOUND) {
+            return last;
+        }
+    }
+    return last == DIRECTORY_UNSURE ? last
+                                    : ld_fail(&k, DIRECTORY_UNSURE, NULL,
+                                              "%s: the member was removed, but %s still shows %s",
+                                              ld_server_url(d), group->dn, user.dn);
+}
+
+/* --- adding --- */
+
+#define AT_ONCE 20 /* members put in with one modify */
+
+/* Looks whether the group shows the user: ALREADY, or OK with the value of the attribute by which
+ * the group names members when it is to be put in. */
+static directory_class look_at(ld_call *k, const char *group_id, const char *user_id,
+                               const ld_entry **group, const char **value)
+{
+    directory_user user;
+    int shows = 0;
+    *value = NULL;
+    directory_class class = ld_user_by_id(k, user_id, &user);
+    class = class ? class : ld_guard(k, &user);
+    class = class ? class : group_holding(k, group_id, &user, group, &shows);
+    if (class || shows) {
+        return class ? class : DIRECTORY_ALREADY;
+    }
+    if (is_dynamic(k->d, *group)) {
+        return ld_fail(k, DIRECTORY_INVALID, NULL,
+                       "%s: membership of %s is by rule: nobody can be put in", ld_server_url(k->d),
+                       (*group)->dn);
+    }
+    const ld_links *l = ld_links_of(k->d, *group, NULL);
+    *value = l ? value_of(l, &user) : user.dn;
+    return *value ? DIRECTORY_OK
+                  : ld_fail(k, DIRECTORY_INVALID, NULL,
+                            "%s: %s names members by login, and %s has none", ld_server_url(k->d),
+                            (*group)->dn, user.dn);
+}
+
+static directory_class put_in(ld_call *k, const ld_entry *group, const char *const *values)
+{
+    const ld_links *l = ld_links_of(k->d, group, NULL);
+    ld_mods mods = ld_mods_make(k->pool);
+    ld_mods_texts(&mods, LDAP_MOD_ADD, l ? l->attribute : k->d->dialect->member, values);
+    return ld_modify(k, group->dn, ld_mods_end(&mods), LD_MEMBER, "add members");
+}
+
+/* 0: the answer leaves open whether the group has the member now. */
+static int settles(directory_class class)
+{
+    return class != DIRECTORY_ALREADY && class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND;
+}
+
+/* The DN of an account that this session has just created, if it still exists; NULL: look it up.
+ * A server accepts the DN of a missing entry as a member, and the account may have been moved
+ * meanwhile. */
+static const char *just_made(ld_call *k, const char *user_id)
+{
+    const char *dn = ld_recent_dn(k, user_id),
+               *uuid = dn ? ld_uuid_canonical(k->pool, user_id) : NULL;
+    const ld_entry *entry = NULL;
+    if (uuid) {
+        ld_read_if(k, dn, ld_id_filter(k->d->dialect, k->pool, uuid), NULL,
+                   "look whether the account is where it was made", &entry);
+    }
+    return entry ? dn : NULL;
+}
+
+/* 1 when members are put into the group by DN. */
+static int names_dns(const directory *d, const ld_entry *group)
+{
+    const ld_links *l = ld_links_of(d, group, NULL);
+    return !l || !l->by_login;
+}
+
+/* One user by itself: looks, acts, and looks again where the answer leaves something open. An
+ * account that this session has just made is in no group: it is put in without a look at that. */
+static directory_class join(ld_call *k, const char *group_id, const char *user_id)
+{
+    directory_class last = DIRECTORY_OK;
+    const ld_entry *group = NULL;
+    const char *dns[2] = {just_made(k, user_id), NULL};
+    int sent = 0;
+    if (dns[0] && group_by_id(k, group_id, &group) == DIRECTORY_OK && !is_dynamic(k->d, group) &&
+        names_dns(k->d, group)) {
+        last = put_in(k, group, dns);
+        sent = 1;
+    }
+    for (int attempt = 0; !sent || !settles(last); attempt++) {
+        directory_class class = look_at(k, group_id, user_id, &group, &dns[0]);
+        if (class == DIRECTORY_ALREADY && sent && last != DIRECTORY_ALREADY) {
+            return DIRECTORY_OK;
+        }
+        if (class) {
+            return class;
+        }
+        if (attempt == LD_ATTEMPTS) {
+            return last == DIRECTORY_UNSURE
+                       ? last
+                       : ld_fail(k, DIRECTORY_UNSURE, NULL, "%s: %s neither takes nor shows %s",
+                                 ld_server_url(k->d), group->dn, dns[0]);
+        }
+        last = put_in(k, group, dns);
+        sent = 1;
+    }
+    return last;
+}
+
+directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group_id,
+                               const char *const *user_ids, int count, directory_class *each,
+                               directory_error *e)
+{
+    ld_call k = ld_call_begin(d, pool, e);
+    directory_error first = {0};
+    for (int from = 0; from < count; from += AT_ONCE) {
+        const char *dns[AT_ONCE + 1] = {NULL};
+        int many = 0, upto = from + AT_ONCE < count ? from + AT_ONCE : count;
+        const ld_entry *group = NULL;
+        for (int i = from; upto - from > 1 && i < upto; i++) {
+            const char *dn;
+            each[i] = look_at(&k, group_id, user_ids[i], &group, &dn);
+            if (dn) {
+                dns[many++] = dn;
+            } else if (each[i] != DIRECTORY_ALREADY && !first.class) {
+                first = *e;
+            }
+        }
+        /* All of them or none: when one of them is refused, each is tried by itself. */
+        int put = many > 1 && put_in(&k, group, dns) == DIRECTORY_OK;
+        for (int i = from; i < upto; i++) {
+            if (upto - from > 1 && each[i] != DIRECTORY_OK) {
+                continue;
+            }
+            each[i] = put ? DIRECTORY_OK : join(&k, group_id, user_ids[i]);
+            if (each[i] != DIRECTORY_OK && each[i] != DIRECTORY_ALREADY && !first.class) {
+                first = *e;
+            }
+        }
+    }
+    *e = first;
+    return first.class;
+}

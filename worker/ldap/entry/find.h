@@ -1,0 +1,30 @@
+/* Where an entry is, and whether it may be changed; the server's schema. */
+#ifndef WORKER_LDAP_ENTRY_FIND_H
+#define WORKER_LDAP_ENTRY_FIND_H
+
+#include <ldap.h>
+
+#include "worker/directory/directory.h"
+#include "worker/ldap/wire/schema.h"
+#include "worker/ldap/wire/session.h"
+
+/* Contract: worker/directory/directory.h. */
+directory_class ld_find(directory *d, apr_pool_t *pool, const char *id, const char *upn,
+                        directory_user *user, directory_error *e);
+
+/* The user's entry by ID, anywhere in scope. NOT_FOUND only after the base itself proved readable.
+ */
+directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user);
+directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user);
+
+/* When our account last signed in, as its own entry shows it (our bind was a sign-in); ms, 0: not
+ * recorded, not shown, or we do not bind by a DN. */
+int64_t ld_own_sign_in(ld_call *k);
+
+/* OK unless the entry is our own account or one of protectedAccounts. */
+directory_class ld_guard(ld_call *k, const directory_user *user);
+
+/* The server's schema; NULL with the error set when it cannot be read. */
+const ld_schema *ld_schema_of(ld_call *k);
+
+#endif
