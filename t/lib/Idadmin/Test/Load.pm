@@ -16,8 +16,9 @@ sub run {
     my ($class, $port, $connections, $seconds, $method, $target, %how) = @_;
     die skip_reason() . "\n" if skip_reason();
     my $headers = $how{headers} // {};
-    # wrk takes whole seconds. SIGINT ends a run as its time would, at any fraction of one. On a busy
-    # machine it can arrive before wrk waits for it: a run that ended without a word never began.
+    # wrk takes whole seconds. SIGINT ends a run as its time would, at any fraction of one. On a
+    # busy machine it can arrive before wrk waits for it: a run that ended without a word never
+    # began.
     my $result;
     for (1 .. 20) {
         $result = Idadmin::Test::run_command(['timeout', '--preserve-status', '-s', 'INT',
