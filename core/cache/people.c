@@ -243,117 +243,110 @@ ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
 
 /* --- hygiene, groups --- */
 
-#define OF_ARGS(of)                              \
-    DB_T((of)->department), DB_T((of)->company), \
-        DB_T((of)->license ? quoted(c->pool, (of)->license) : NULL)
+#define OF_ARGS(r)                             \
+    DB_T((r)->department), DB_T((r)->company), \
+        DB_T((r)->license ? quoted(c->pool, (r)->license) : NULL)
+#define BEHIND(r) DB_T((r)->after_text), DB_T((r)->after_id)
 
-static int of_everybody(const cache_report_filter *of)
+static int of_everybody(const cache_report *r)
 {
-    return !of->department && !of->company && !of->license;
+    return !r->department && !r->company && !r->license;
 }
 
-static ida_kind edge_of(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                        size_t count, cache_report_edge *edge)
+static ida_kind find_edge(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                          size_t count, cache_report *r)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, statement, args, count, &r);
-    const row_report_edge *row = DB_ROW(report_edge, &r, 0);
+    db_result found;
+    ida_kind kind = store_read(s, c, statement, args, count, &found);
+    const row_report_edge *row = DB_ROW(report_edge, &found, 0);
     if (!kind) {
-        *edge = (cache_report_edge){row->at.number, row->name_key.text, row->id.text};
+        r->edge = (cache_report_edge){row->at.number, row->name_key.text, row->id.text};
     }
     return kind;
 }
 
-/* The page was filled before all candidates were read. */
-static ida_kind filled(ida_kind kind, int full, cache_report_edge *edge)
+/* A page that was filled before all candidates were read needs no edge. */
+static ida_kind filled(ida_kind kind, cache_report *r)
 {
-    edge->id = kind || full ? NULL : edge->id;
+    r->edge.id = kind || r->count >= r->limit ? NULL : r->edge.id;
     return kind;
+}
+
+static void at_most(int64_t number, cache_report *r)
+{
+    r->total.more = number >= r->most;
+    r->total.number = r->total.more ? r->most - 1 : number;
 }
 
 /* Bounded: reads at most `most` rows. */
 static ida_kind counted(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                        size_t count, int64_t most, cache_report_count *total)
+                        size_t count, cache_report *r)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, statement, args, count, &r);
-    const row_report_count *row = DB_ROW(report_count, &r, 0);
-    *total = (cache_report_count){0};
+    db_result found;
+    ida_kind kind = store_read(s, c, statement, args, count, &found);
+    const row_report_count *row = DB_ROW(report_count, &found, 0);
+    r->total = (cache_report_count){0};
     if (!kind) {
-        total->more = row->looked.number >= most;
-        total->number = row->number.number >= most ? most - 1 : row->number.number;
+        at_most(row->number.number, r);
+        r->total.more = row->looked.number >= r->most;
     }
     return kind;
 }
 
-ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
-                           const cache_report_filter *of, int64_t after_at, const char *after_id,
-                           int limit, const cache_listed_person **rows, int *count,
-                           cache_report_edge *edge)
+ida_kind cache_people_idle(store *s, ida_ctx *c, cache_report *r, const cache_listed_person **rows)
 {
-    int64_t from = after_at > 0 ? after_at : 1;
-    *edge = (cache_report_edge){0};
-    ida_kind kind = of_everybody(of)
+    int64_t from = r->after_at > 0 ? r->after_at : 1;
+    r->edge = (cache_report_edge){0};
+    ida_kind kind = of_everybody(r)
                         ? IDA_OK
-                        : edge_of(s, c, STMT_people_idle_edge,
-                                  DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), DB_I(from),
-                                          DB_T(after_id), DB_I(CACHE_REPORT_LOOK)),
-                                  edge);
+                        : find_edge(s, c, STMT_people_idle_edge,
+                                    DB_ARGS(DB_T(r->tenant), DB_I(r->guest), DB_I(r->before),
+                                            DB_I(from), DB_T(r->after_id), DB_I(CACHE_REPORT_LOOK)),
+                                    r);
     kind = kind ? kind
                 : list(s, c, STMT_people_idle,
-                       DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), DB_I(from), DB_T(after_id),
-                               DB_I(limit), OF_ARGS(of), DB_I(edge->at), DB_T(edge->id)),
-                       rows, count);
-    return filled(kind, !kind && *count >= limit, edge);
+                       DB_ARGS(DB_T(r->tenant), DB_I(r->guest), DB_I(r->before), DB_I(from),
+                               DB_T(r->after_id), DB_I(r->limit), OF_ARGS(r), DB_I(r->edge.at),
+                               DB_T(r->edge.id)),
+                       rows, &r->count);
+    return filled(kind, r);
 }
 
-ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
-                                 int64_t before, const cache_report_filter *of, int64_t most,
-                                 cache_report_count *total)
+ida_kind cache_people_idle_count(store *s, ida_ctx *c, cache_report *r)
 {
-    return counted(s, c, STMT_people_idle_count,
-                   DB_ARGS(DB_T(tenant), DB_I(guest), DB_I(before), OF_ARGS(of), DB_I(most)), most,
-                   total);
+    return counted(
+        s, c, STMT_people_idle_count,
+        DB_ARGS(DB_T(r->tenant), DB_I(r->guest), DB_I(r->before), OF_ARGS(r), DB_I(r->most)), r);
 }
 
-ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
-                                const cache_report_filter *of, const char *after_name,
-                                const char *after_id, int limit, const cache_listed_person **rows,
-                                int *count, cache_report_edge *edge)
+ida_kind cache_people_unmanaged(store *s, ida_ctx *c, cache_report *r,
+                                const cache_listed_person **rows)
 {
-    *edge = (cache_report_edge){0};
-    ida_kind kind = of_everybody(of) ? IDA_OK
-                                     : edge_of(s, c, STMT_people_unmanaged_edge,
-                                               DB_ARGS(DB_T(tenant), DB_T(after_name),
-                                                       DB_T(after_id), DB_I(CACHE_REPORT_LOOK)),
-                                               edge);
+    r->edge = (cache_report_edge){0};
+    ida_kind kind = of_everybody(r)
+                        ? IDA_OK
+                        : find_edge(s, c, STMT_people_unmanaged_edge,
+                                    DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(CACHE_REPORT_LOOK)),
+                                    r);
     kind = kind ? kind
                 : list(s, c, STMT_people_unmanaged,
-                       DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit),
-                               OF_ARGS(of), DB_T(edge->name_key), DB_T(edge->id)),
-                       rows, count);
-    return filled(kind, !kind && *count >= limit, edge);
+                       DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(r->limit), OF_ARGS(r),
+                               DB_T(r->edge.name_key), DB_T(r->edge.id)),
+                       rows, &r->count);
+    return filled(kind, r);
 }
 
-static void at_most(int64_t number, int64_t most, cache_report_count *total)
+ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, cache_report *r)
 {
-    total->more = number >= most;
-    total->number = total->more ? most - 1 : number;
-}
-
-ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant,
-                                      const cache_report_filter *of, int64_t most,
-                                      cache_report_count *total)
-{
-    if (of_everybody(of)) {
+    if (of_everybody(r)) {
         int64_t number = 0;
         const cache_kind_of_people members = {.enabled = 1, .guest = 0, .managed = 0};
-        ida_kind kind = cache_people_kept(s, c, tenant, &members, most, &number);
-        at_most(number, most, total);
+        ida_kind kind = cache_people_kept(s, c, r->tenant, &members, r->most, &number);
+        at_most(number, r);
         return kind;
     }
     return counted(s, c, STMT_people_unmanaged_count,
-                   DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), most, total);
+                   DB_ARGS(DB_T(r->tenant), OF_ARGS(r), DB_I(r->most)), r);
 }
 
 static void holder_of(const db_result *r, int i, void *out)
@@ -370,61 +363,53 @@ static void sharer_of(const db_result *r, int i, void *out)
     *(cache_sharer *)out = (cache_sharer){.person = PERSON_OF(row), .address = row->address.text};
 }
 
-ida_kind cache_people_sharing(store *s, ida_ctx *c, const char *tenant,
-                              const cache_report_filter *of, const char *after_address,
-                              const char *after_id, int limit, const cache_sharer **rows,
-                              int *count)
+ida_kind cache_people_sharing(store *s, ida_ctx *c, cache_report *r, const cache_sharer **rows)
 {
     return store_rows(s, c, STMT_people_sharing,
-                      DB_ARGS(DB_T(tenant), DB_T(after_address), DB_T(after_id), DB_I(limit),
-                              OF_ARGS(of)),
-                      sharer_of, sizeof **rows, rows, count);
+                      DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(r->limit), OF_ARGS(r)), sharer_of,
+                      sizeof **rows, rows, &r->count);
 }
 
-ida_kind cache_people_sharing_count(store *s, ida_ctx *c, const char *tenant,
-                                    const cache_report_filter *of, int64_t most,
-                                    cache_report_count *total)
+/* A number that the store counted to at most `most`. */
+static ida_kind numbered(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
+                         size_t count, cache_report *r)
 {
     int64_t number = 0;
-    ida_kind kind = store_number(s, c, STMT_people_sharing_count,
-                                 DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)), &number);
-    at_most(number, most, total);
+    ida_kind kind = store_number(s, c, statement, args, count, &number);
+    at_most(number, r);
     return kind;
 }
 
-ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
-                              const cache_report_filter *of, const char *after_name,
-                              const char *after_id, int limit, const cache_holder **rows,
-                              int *count, cache_report_edge *edge)
+ida_kind cache_people_sharing_count(store *s, ida_ctx *c, cache_report *r)
 {
-    *edge = (cache_report_edge){0};
-    ida_kind kind = edge_of(
-        s, c, STMT_people_holding_edge,
-        DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(CACHE_REPORT_LOOK)), edge);
-    kind = kind ? kind
-                : store_rows(s, c, STMT_people_holding,
-                             DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit),
-                                     OF_ARGS(of), DB_T(edge->name_key), DB_T(edge->id)),
-                             holder_of, sizeof **rows, rows, count);
-    return filled(kind, !kind && *count >= limit, edge);
+    return numbered(s, c, STMT_people_sharing_count,
+                    DB_ARGS(DB_T(r->tenant), OF_ARGS(r), DB_I(r->most)), r);
 }
 
-ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
-                                    const cache_report_filter *of, int64_t most,
-                                    cache_report_count *total)
+ida_kind cache_people_holding(store *s, ida_ctx *c, cache_report *r, const cache_holder **rows)
 {
-    ida_kind kind = IDA_OK;
-    int64_t licensed = 0;
-    if (of_everybody(of)) { /* licensed people may be as numerous and have an index of their own */
-        kind = store_number(s, c, STMT_people_disabled_licensed_count,
-                            DB_ARGS(DB_T(tenant), DB_I(most)), &licensed);
+    r->edge = (cache_report_edge){0};
+    ida_kind kind = find_edge(s, c, STMT_people_holding_edge,
+                              DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(CACHE_REPORT_LOOK)), r);
+    kind = kind ? kind
+                : store_rows(s, c, STMT_people_holding,
+                             DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(r->limit), OF_ARGS(r),
+                                     DB_T(r->edge.name_key), DB_T(r->edge.id)),
+                             holder_of, sizeof **rows, rows, &r->count);
+    return filled(kind, r);
+}
+
+ida_kind cache_people_holding_count(store *s, ida_ctx *c, cache_report *r)
+{
+    if (of_everybody(r)) { /* licensed people may be as numerous and have an index of their own */
+        ida_kind kind = numbered(s, c, STMT_people_disabled_licensed_count,
+                                 DB_ARGS(DB_T(r->tenant), DB_I(r->most)), r);
+        if (kind || r->total.more) {
+            return kind;
+        }
     }
-    if (kind || licensed >= most) {
-        at_most(licensed, most, total);
-        return kind;
-    }
-    return counted(s, c, STMT_people_holding_count, DB_ARGS(DB_T(tenant), OF_ARGS(of), DB_I(most)),
-                   most, total);
+    return counted(s, c, STMT_people_holding_count,
+                   DB_ARGS(DB_T(r->tenant), OF_ARGS(r), DB_I(r->most)), r);
 }
 
 static void group_of(const db_result *r, int i, void *out)
@@ -435,19 +420,15 @@ static void group_of(const db_result *r, int i, void *out)
                                                     row->name_key.text};
 }
 
-ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name,
-                            const char *after_id, int limit, const cache_empty_group **rows,
-                            int *count)
+ida_kind cache_groups_empty(store *s, ida_ctx *c, cache_report *r, const cache_empty_group **rows)
 {
-    return store_rows(s, c, STMT_groups_empty,
-                      DB_ARGS(DB_T(tenant), DB_T(after_name), DB_T(after_id), DB_I(limit)),
-                      group_of, sizeof **rows, rows, count);
+    return store_rows(s, c, STMT_groups_empty, DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(r->limit)),
+                      group_of, sizeof **rows, rows, &r->count);
 }
 
-ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t most,
-                                  int64_t *total)
+ida_kind cache_groups_empty_count(store *s, ida_ctx *c, cache_report *r)
 {
-    return store_number(s, c, STMT_groups_empty_count, DB_ARGS(DB_T(tenant), DB_I(most)), total);
+    return numbered(s, c, STMT_groups_empty_count, DB_ARGS(DB_T(r->tenant), DB_I(r->most)), r);
 }
 
 static void listed_of(const db_result *r, int i, void *out)

@@ -55,12 +55,6 @@ ida_kind cache_people_exact(store *s, ida_ctx *c, const char *tenant,
 ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
                             const cache_people_filter *filter, int64_t most, int64_t *total);
 
-/* Which people a report covers. */
-typedef struct cache_report_filter {
-    const char *department, *company; /* ida_name_key; NULL: all */
-    const char *license;              /* its name in any case; NULL: all */
-} cache_report_filter;
-
 /* A page of a report reads at most this many people, however few of them match the filter. */
 #define CACHE_REPORT_LOOK 2000
 /* Where a page ended that reached this bound before it was full; `id` NULL: all people were
@@ -75,26 +69,34 @@ typedef struct cache_report_count {
     int more;
 } cache_report_count;
 
+/* A report: whom it covers, which page of it is wanted, what was found. */
+typedef struct cache_report {
+    const char *tenant;
+    const char *department, *company;  /* ida_name_key; NULL: all */
+    const char *license;               /* its name in any case; NULL: all */
+    int guest;                         /* idle people: guests, or the others */
+    int64_t before;                    /* idle people: not active since then */
+    int64_t after_at;                  /* the page begins after these values of its order, */
+    const char *after_text, *after_id; /* of which the second is a name or an address; 0 and "" for
+                                          the first page */
+    int limit;
+    int64_t most; /* what is counted at most */
+    int count;    /* out: rows of the page */
+    cache_report_edge edge;
+    cache_report_count total;
+} cache_report;
+
+/* Each has a function for a page and one that sets `total`. */
+
 /* Enabled people (guests or not) who were not active since `before`, longest first, without
- * those of unknown activity. The page begins after (after_at, after_id); 0 and "" for the first
- * page. */
-ida_kind cache_people_idle(store *s, ida_ctx *c, const char *tenant, int guest, int64_t before,
-                           const cache_report_filter *of, int64_t after_at, const char *after_id,
-                           int limit, const cache_listed_person **rows, int *count,
-                           cache_report_edge *edge);
-/* Counts for a report. */
-ida_kind cache_people_idle_count(store *s, ida_ctx *c, const char *tenant, int guest,
-                                 int64_t before, const cache_report_filter *of, int64_t most,
-                                 cache_report_count *total);
+ * those of unknown activity. */
+ida_kind cache_people_idle(store *s, ida_ctx *c, cache_report *r, const cache_listed_person **rows);
+ida_kind cache_people_idle_count(store *s, ida_ctx *c, cache_report *r);
 
 /* Enabled people, without guests, for whom the directory names no manager. */
-ida_kind cache_people_unmanaged(store *s, ida_ctx *c, const char *tenant,
-                                const cache_report_filter *of, const char *after_name,
-                                const char *after_id, int limit, const cache_listed_person **rows,
-                                int *count, cache_report_edge *edge);
-ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, const char *tenant,
-                                      const cache_report_filter *of, int64_t most,
-                                      cache_report_count *total);
+ida_kind cache_people_unmanaged(store *s, ida_ctx *c, cache_report *r,
+                                const cache_listed_person **rows);
+ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, cache_report *r);
 
 /* Disabled accounts with direct memberships (other than by a rule) or licences, by name. */
 typedef struct cache_holder {
@@ -102,13 +104,8 @@ typedef struct cache_holder {
     const char *licenses; /* names as JSON */
     int64_t memberships;
 } cache_holder;
-ida_kind cache_people_holding(store *s, ida_ctx *c, const char *tenant,
-                              const cache_report_filter *of, const char *after_name,
-                              const char *after_id, int limit, const cache_holder **rows,
-                              int *count, cache_report_edge *edge);
-ida_kind cache_people_holding_count(store *s, ida_ctx *c, const char *tenant,
-                                    const cache_report_filter *of, int64_t most,
-                                    cache_report_count *total);
+ida_kind cache_people_holding(store *s, ida_ctx *c, cache_report *r, const cache_holder **rows);
+ida_kind cache_people_holding_count(store *s, ida_ctx *c, cache_report *r);
 
 /* Accounts with an address (UPN or other) that another account of the same directory has too:
  * one row for each such address, sorted by address and ID. */
@@ -116,23 +113,15 @@ typedef struct cache_sharer {
     cache_listed_person person;
     const char *address; /* folded */
 } cache_sharer;
-ida_kind cache_people_sharing(store *s, ida_ctx *c, const char *tenant,
-                              const cache_report_filter *of, const char *after_address,
-                              const char *after_id, int limit, const cache_sharer **rows,
-                              int *count);
-ida_kind cache_people_sharing_count(store *s, ida_ctx *c, const char *tenant,
-                                    const cache_report_filter *of, int64_t most,
-                                    cache_report_count *total);
+ida_kind cache_people_sharing(store *s, ida_ctx *c, cache_report *r, const cache_sharer **rows);
+ida_kind cache_people_sharing_count(store *s, ida_ctx *c, cache_report *r);
 
+/* Groups without a member, by name; filters of people do not hold for them. */
 typedef struct cache_empty_group {
     const char *directory, *id, *name, *kind, *name_key;
 } cache_empty_group;
-
-ida_kind cache_groups_empty(store *s, ida_ctx *c, const char *tenant, const char *after_name,
-                            const char *after_id, int limit, const cache_empty_group **rows,
-                            int *count);
-ida_kind cache_groups_empty_count(store *s, ida_ctx *c, const char *tenant, int64_t most,
-                                  int64_t *total);
+ida_kind cache_groups_empty(store *s, ida_ctx *c, cache_report *r, const cache_empty_group **rows);
+ida_kind cache_groups_empty_count(store *s, ida_ctx *c, cache_report *r);
 
 typedef struct cache_listed_group {
     const char *directory, *id, *name, *kind, *description, *name_key; /* in the order of name_key,

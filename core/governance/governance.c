@@ -350,16 +350,20 @@ static void run_of(const db_result *r, int i, void *out)
 }
 
 ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
-                                  const governance_run_filter *f, int64_t before_at,
-                                  const char *before_id, int limit, ida_workflow_run **rows,
+                                  const governance_run_filter *f, ida_workflow_run **rows,
                                   int *count)
 {
     const db_arg names[] = {QUEUE_PERSON(f->person ? f->person : &(queue_person){0})};
-    const db_arg args[] = {
-        DB_T(tenant),      DB_I(f->from),   DB_I(before_at < f->to ? before_at : f->to),
-        DB_T(before_id),   DB_T(f->status), DB_I(limit),
-        DB_T(f->workflow), names[0],        names[1],
-        names[2]};
+    const db_arg args[] = {DB_T(tenant),
+                           DB_I(f->from),
+                           DB_I(f->before_at < f->to ? f->before_at : f->to),
+                           DB_T(f->before_id),
+                           DB_T(f->status),
+                           DB_I(f->limit),
+                           DB_T(f->workflow),
+                           names[0],
+                           names[1],
+                           names[2]};
     ida_kind kind = store_rows(s, c,
                                f->person     ? STMT_workflow_runs_person
                                : f->workflow ? STMT_workflow_runs_of
@@ -373,13 +377,12 @@ ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
 }
 
 ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant,
-                                        const governance_run_filter *f, int64_t most,
-                                        int64_t *total)
+                                        const governance_run_filter *f, int64_t *total)
 {
     const db_arg names[] = {QUEUE_PERSON(f->person ? f->person : &(queue_person){0})};
-    const db_arg args[] = {DB_T(tenant),    DB_I(f->from), DB_I(f->to),
-                           DB_T(f->status), DB_I(most),    DB_T(f->workflow),
-                           names[0],        names[1],      names[2]};
+    const db_arg args[] = {DB_T(tenant),    DB_I(f->from),      DB_I(f->to),
+                           DB_T(f->status), DB_I(f->count_max), DB_T(f->workflow),
+                           names[0],        names[1],           names[2]};
     return store_number(s, c,
                         f->person     ? STMT_workflow_runs_person_count
                         : f->workflow ? STMT_workflow_runs_of_count

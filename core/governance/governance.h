@@ -115,16 +115,17 @@ typedef struct governance_run_filter {
     const queue_person *person; /* NULL: any */
     const char *status;         /* NULL: any */
     int64_t from, to;           /* begun at or after `from`, before `to` */
+    int64_t before_at;          /* the page: before this one; INT64_MAX: from `to` on */
+    const char *before_id;
+    int limit;
+    int64_t count_max; /* a count is at most this */
 } governance_run_filter;
 
-/* Newest first, with their actions, before (before_at, before_id); INT64_MAX: from `to` on. */
+/* Newest first, with their actions. */
 ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
-                                  const governance_run_filter *filter, int64_t before_at,
-                                  const char *before_id, int limit, ida_workflow_run **rows,
+                                  const governance_run_filter *filter, ida_workflow_run **rows,
                                   int *count);
-/* At most `most`. */
 ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant,
-                                        const governance_run_filter *filter, int64_t most,
-                                        int64_t *total);
+                                        const governance_run_filter *filter, int64_t *total);
 
 #endif

@@ -12,23 +12,19 @@
 
 #define DAY_MS INT64_C(86400000)
 
-/* One section while it is made. A place in it begins with `now` and `total`. */
+/* One section while it is made. A place in it begins with `now` and the total. */
 typedef struct section {
     ida_page *page;
     store *s;
     ida_ctx *c;
-    const char *tenant;
-    int64_t now, before; /* instant of the report, and of the threshold; the same on all pages */
-    int64_t most;        /* what is counted at most */
-    cache_report_filter of;
-    cache_report_count total;
-    cache_report_edge edge; /* where a page ended that is not full */
+    int64_t now; /* instant of the report, the same on all pages */
+    cache_report report;
 } section;
 
 /* In a place: the number, and whether it is a minimum. */
 static int64_t coded(const section *x)
 {
-    return 2 * x->total.number + x->total.more;
+    return 2 * x->report.total.number + x->report.total.more;
 }
 
 static cache_report_count decoded(int64_t number)
@@ -39,11 +35,17 @@ static cache_report_count decoded(int64_t number)
 /* A page that is not full because enough people were looked at goes on behind the last of them. */
 static void goes_on(section *x, int by_name)
 {
-    const cache_report_edge *e = &x->edge;
+    const cache_report_edge *e = &x->report.edge;
     if (e->id) {
         ida_page_goes_on(x->page, by_name ? ida_place("iiss", x->now, coded(x), e->name_key, e->id)
                                           : ida_place("iiis", x->now, coded(x), e->at, e->id));
     }
+}
+
+/* Whether row `i` is there and goes into the page. */
+static int takes(section *x, ida_kind kind, int i)
+{
+    return !kind && i < x->report.count && ida_page_takes(x->page);
 }
 
 static json_t *idle_row(const section *x, const cache_listed_person *p)
@@ -55,19 +57,11 @@ static json_t *idle_row(const section *x, const cache_listed_person *p)
     return row;
 }
 
-static ida_kind idle(section *x, int guest)
+static ida_kind idle(section *x)
 {
     const cache_listed_person *rows;
-    int count;
-    ida_kind kind = cache_people_idle(x->s, x->c, x->tenant, guest, x->before, &x->of,
-                                      ida_place_number(x->page->from, 2),
-                                      ida_place_text(x->page->from, 3), x->page->limit + 1, &rows,
-                                      &count, &x->edge);
-    if (!kind && !x->page->from) {
-        kind = cache_people_idle_count(x->s, x->c, x->tenant, guest, x->before, &x->of, x->most,
-                                       &x->total);
-    }
-    for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
+    ida_kind kind = cache_people_idle(x->s, x->c, &x->report, &rows);
+    for (int i = 0; takes(x, kind, i); i++) {
         ida_page_add(x->page, idle_row(x, &rows[i]),
                      ida_place("iiis", x->now, coded(x), rows[i].active_at, rows[i].id));
     }
@@ -75,28 +69,11 @@ static ida_kind idle(section *x, int guest)
     return kind;
 }
 
-static ida_kind stale_accounts(section *x)
-{
-    return idle(x, 0);
-}
-
-static ida_kind inactive_guests(section *x)
-{
-    return idle(x, 1);
-}
-
 static ida_kind without_manager(section *x)
 {
     const cache_listed_person *rows;
-    int count;
-    ida_kind kind = cache_people_unmanaged(x->s, x->c, x->tenant, &x->of,
-                                           ida_place_text(x->page->from, 2),
-                                           ida_place_text(x->page->from, 3), x->page->limit + 1,
-                                           &rows, &count, &x->edge);
-    if (!kind && !x->page->from) {
-        kind = cache_people_unmanaged_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
-    }
-    for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
+    ida_kind kind = cache_people_unmanaged(x->s, x->c, &x->report, &rows);
+    for (int i = 0; takes(x, kind, i); i++) {
         ida_page_add(x->page, idle_row(x, &rows[i]),
                      ida_place("iiss", x->now, coded(x), rows[i].name_key, rows[i].id));
     }
@@ -107,15 +84,8 @@ static ida_kind without_manager(section *x)
 static ida_kind disabled_with_access(section *x)
 {
     const cache_holder *rows;
-    int count;
-    ida_kind kind = cache_people_holding(x->s, x->c, x->tenant, &x->of,
-                                         ida_place_text(x->page->from, 2),
-                                         ida_place_text(x->page->from, 3), x->page->limit + 1,
-                                         &rows, &count, &x->edge);
-    if (!kind && !x->page->from) {
-        kind = cache_people_holding_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
-    }
-    for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
+    ida_kind kind = cache_people_holding(x->s, x->c, &x->report, &rows);
+    for (int i = 0; takes(x, kind, i); i++) {
         const cache_listed_person *p = &rows[i].person;
         json_t *row = idle_row(x, p), *names = ida_json_load(x->c->pool, rows[i].licenses);
         json_object_set_new(row, "membershipCount", json_integer(rows[i].memberships));
@@ -129,15 +99,8 @@ static ida_kind disabled_with_access(section *x)
 static ida_kind shared_addresses(section *x)
 {
     const cache_sharer *rows;
-    int count;
-    ida_kind kind = cache_people_sharing(x->s, x->c, x->tenant, &x->of,
-                                         ida_place_text(x->page->from, 2),
-                                         ida_place_text(x->page->from, 3), x->page->limit + 1,
-                                         &rows, &count);
-    if (!kind && !x->page->from) {
-        kind = cache_people_sharing_count(x->s, x->c, x->tenant, &x->of, x->most, &x->total);
-    }
-    for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
+    ida_kind kind = cache_people_sharing(x->s, x->c, &x->report, &rows);
+    for (int i = 0; takes(x, kind, i); i++) {
         const cache_listed_person *p = &rows[i].person;
         json_t *row = idle_row(x, p);
         ida_json_put(row, "sharedAddress", rows[i].address);
@@ -149,17 +112,8 @@ static ida_kind shared_addresses(section *x)
 static ida_kind empty_groups(section *x)
 {
     const cache_empty_group *rows;
-    int count;
-    ida_kind kind = cache_groups_empty(x->s, x->c, x->tenant, ida_place_text(x->page->from, 2),
-                                       ida_place_text(x->page->from, 3), x->page->limit + 1, &rows,
-                                       &count);
-    if (!kind && !x->page->from) {
-        int64_t number = 0;
-        kind = cache_groups_empty_count(x->s, x->c, x->tenant, x->most, &number);
-        x->total.more = number >= x->most;
-        x->total.number = number - x->total.more;
-    }
-    for (int i = 0; !kind && i < count && ida_page_takes(x->page); i++) {
+    ida_kind kind = cache_groups_empty(x->s, x->c, &x->report, &rows);
+    for (int i = 0; takes(x, kind, i); i++) {
         const cache_empty_group *g = &rows[i];
         ida_page_add(x->page,
                      ida_json_texts("id", g->id, "name", g->name, "kind", g->kind, "directory",
@@ -179,18 +133,19 @@ static const char *const section_names[] = {"staleAccounts",
 
 static const struct {
     ida_kind (*make)(section *x);
+    ida_kind (*count)(store *s, ida_ctx *c, cache_report *r);
     const char *form; /* of a place in it */
     int sign_ins;     /* 1: rests on sign-ins, where the directory records them */
-    int cloud;        /* 1: needs the cloud directory */
+    int cloud;        /* 1: of guests, who need the cloud directory */
     int if_any;       /* 1: told only when there are any, unless it is asked for by name */
     int groups;       /* 1: lists groups, of which filters of people say nothing */
 } sections[] = {
-    {.make = stale_accounts, .form = "iiis", .sign_ins = 1},
-    {.make = empty_groups, .form = "iiss", .groups = 1},
-    {.make = inactive_guests, .form = "iiis", .sign_ins = 1, .cloud = 1},
-    {.make = without_manager, .form = "iiss"},
-    {.make = disabled_with_access, .form = "iiss"},
-    {.make = shared_addresses, .form = "iiss", .if_any = 1},
+    {idle, cache_people_idle_count, .form = "iiis", .sign_ins = 1},
+    {empty_groups, cache_groups_empty_count, .form = "iiss", .groups = 1},
+    {idle, cache_people_idle_count, .form = "iiis", .sign_ins = 1, .cloud = 1},
+    {without_manager, cache_people_unmanaged_count, .form = "iiss"},
+    {disabled_with_access, cache_people_holding_count, .form = "iiss"},
+    {shared_addresses, cache_people_sharing_count, .form = "iiss", .if_any = 1},
 };
 
 static json_t *unavailable(void)
@@ -272,29 +227,36 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     section x = {.page = page,
                  .s = s,
                  .c = c,
-                 .tenant = call->asked->tenant->id,
-                 .of = {.department = key_of(call, "department"),
-                        .company = key_of(call, "company"),
-                        .license = ida_json_string(call->arguments, "license")},
-                 .total = decoded(ida_place_number(page->from, 1)),
-                 /* a file says at its beginning whether it holds all */
-                 .most = (call->exported ? IDA_EXPORT_MAX : IDA_COUNT_EXACT) + 1,
                  .now = page->from ? ida_place_number(page->from, 0) : ida_now(c->env)};
-    x.before = x.now - days * DAY_MS;
+    cache_report *r = &x.report;
+    *r = (cache_report){.tenant = call->asked->tenant->id,
+                        .department = key_of(call, "department"),
+                        .company = key_of(call, "company"),
+                        .license = ida_json_string(call->arguments, "license"),
+                        .guest = sections[n].cloud,
+                        .before = x.now - days * DAY_MS,
+                        .after_at = ida_place_number(page->from, 2),
+                        .after_id = ida_place_text(page->from, 3),
+                        .limit = page->limit + 1,
+                        /* a file says at its beginning whether it holds all */
+                        .most = (call->exported ? IDA_EXPORT_MAX : IDA_COUNT_EXACT) + 1,
+                        .total = decoded(ida_place_number(page->from, 1))};
+    r->after_text = sections[n].sign_ins ? "" : ida_place_text(page->from, 2);
     json_t *one = json_object();
     json_object_set_new(out, section_names[n], one);
     json_object_set_new(one, "available", json_true());
     json_object_set(one, "items", x.page->items);
-    kind = sections[n].make(&x);
+    kind = page->from ? IDA_OK : sections[n].count(s, c, r);
+    kind = kind ? kind : sections[n].make(&x);
     if (kind) {
         return kind;
     }
-    if (sections[n].if_any && !x.total.number && !json_object_get(call->arguments, "sections")) {
+    if (sections[n].if_any && !r->total.number && !json_object_get(call->arguments, "sections")) {
         json_object_del(out, section_names[n]);
         return IDA_OK;
     }
-    json_object_set_new(one, "count", json_integer(x.total.number));
-    json_object_set_new(one, "countIsMinimum", json_boolean(x.total.more));
+    json_object_set_new(one, "count", json_integer(r->total.number));
+    json_object_set_new(one, "countIsMinimum", json_boolean(r->total.more));
     kind = ida_page_end(x.page, one);
     ida_json_put_or_null(one, "note", note_of(call, fresh, n));
     return kind;

@@ -152,7 +152,8 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     int64_t to = ida_argument_time(call, "to"), total = 0;
     governance_run_filter filter = {.from = ida_argument_time(call, "from"),
                                     .to = to ? to : INT64_MAX,
-                                    .status = ida_json_string(call->arguments, "status")};
+                                    .status = ida_json_string(call->arguments, "status"),
+                                    .count_max = IDA_COUNT_MOST};
     ida_workflow_run *rows;
     const queue_revoked *revoked;
     queue_person person;
@@ -164,11 +165,11 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    int64_t before = page->from ? ida_place_number(page->from, 0) : INT64_MAX;
-    kind = governance_workflow_runs(s, c, tenant, &filter, before, ida_place_text(page->from, 1),
-                                    page->limit + 1, &rows, &count);
-    kind = kind ? kind
-                : governance_workflow_runs_count(s, c, tenant, &filter, IDA_COUNT_MOST, &total);
+    filter.before_at = page->from ? ida_place_number(page->from, 0) : INT64_MAX;
+    filter.before_id = ida_place_text(page->from, 1);
+    filter.limit = page->limit + 1;
+    kind = governance_workflow_runs(s, c, tenant, &filter, &rows, &count);
+    kind = kind ? kind : governance_workflow_runs_count(s, c, tenant, &filter, &total);
     if (kind) {
         return kind;
     }

@@ -146,20 +146,20 @@ static const char *who(store *reader, const char *wanted)
 /* "address id id, address ...", as the report pages over them one by one. */
 static const char *sharing(store *reader)
 {
-    const cache_report_filter everybody = {0};
-    const char *address = "", *id = "", *all = "";
-    for (int i = 0, count = 1; i < 20 && count; i++) {
+    cache_report r = {
+        .tenant = accounts_of, .after_text = "", .after_id = "", .limit = 1, .count = 1};
+    const char *all = "";
+    for (int i = 0; i < 20 && r.count; i++) {
         const cache_sharer *rows;
-        if (cache_people_sharing(reader, fresh(), accounts_of, &everybody, address, id, 1, &rows,
-                                 &count)) {
+        if (cache_people_sharing(reader, fresh(), &r, &rows)) {
             return "an error";
         }
-        if (count) {
-            all = apr_pstrcat(pool, all, strcmp(address, rows[0].address) ? " " : "",
-                              strcmp(address, rows[0].address) ? rows[0].address : "", "=",
+        if (r.count) {
+            int other = strcmp(r.after_text, rows[0].address) != 0;
+            all = apr_pstrcat(pool, all, other ? " " : "", other ? rows[0].address : "", "=",
                               rows[0].person.id, NULL);
-            address = rows[0].address;
-            id = rows[0].person.id;
+            r.after_text = rows[0].address;
+            r.after_id = rows[0].person.id;
         }
     }
     return all;
@@ -228,8 +228,8 @@ static void accounts(store *s, store *reader)
     ida_user *u, **same;
     int people;
     const cache_sharer *sharers;
-    const cache_report_filter everybody = {0};
-    cache_report_count shared;
+    cache_report report = {
+        .tenant = accounts_of, .after_text = "", .after_id = "", .limit = 10, .most = 10};
     further(s, reader);
     tell(s, &day);
     is_str(who(reader, "ann@contoso.example"), "a-day", "the only one of an address");
@@ -239,16 +239,14 @@ static void accounts(store *s, store *reader)
     is_str(who(reader, "a-night"), "a-night", "each by its ID");
     is_int(cache_user_brief(reader, fresh(), accounts_of, "ann@contoso.example", &u), IDA_CONFLICT,
            "the quick way refuses too");
-    is_int(cache_people_sharing(reader, fresh(), accounts_of, &everybody, "", "", 10, &sharers,
-                                &people) ||
-               people != 2 || strcmp(sharers[0].person.id, "a-day"),
+    is_int(cache_people_sharing(reader, fresh(), &report, &sharers) || report.count != 2 ||
+               strcmp(sharers[0].person.id, "a-day"),
            0, "the report lists both");
     night.upn = "ann.night@contoso.example";
     tell(s, &night);
     is_str(who(reader, "ann@contoso.example"), "a-day", "until one has another");
-    is_int(cache_people_sharing_count(reader, fresh(), accounts_of, &everybody, 10, &shared) ||
-               shared.number,
-           0, "nobody is listed then");
+    is_int(cache_people_sharing_count(reader, fresh(), &report) || report.total.number, 0,
+           "nobody is listed then");
 
     eva.upns = desk;
     tell(s, &eva);

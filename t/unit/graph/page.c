@@ -193,9 +193,9 @@ static void into_cache(void)
     is_int(group->member_count, 2,
            "a user and a group; the device beside them, the one removed not");
     const cache_empty_group *empty;
-    int count;
-    is_int(cache_groups_empty(s, c, tenant, "", "", 10, &empty, &count), IDA_OK, "empty groups");
-    ok(count == 1 && strcmp(empty[0].id, "g-2") == 0,
+    cache_report report = {.tenant = tenant, .after_text = "", .after_id = "", .limit = 10};
+    is_int(cache_groups_empty(s, c, &report, &empty), IDA_OK, "empty groups");
+    ok(report.count == 1 && strcmp(empty[0].id, "g-2") == 0,
        "a group that holds a device alone is not empty");
     is_int(cache_group_find(s, c, tenant, "g-2", &group), IDA_OK, "group");
     is_str(group->kind, "dynamic", "kind");
