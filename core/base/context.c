@@ -1,112 +1,19 @@
-/* Owns the context through which time, randomness, logging and errors reach core. Must not know
+/* Owns the context through which logging and errors reach core. Must not know
  * the program: httpd module, daemon or command line. */
 #include "core/base/context.h"
 
 #include <apr_strings.h>
 #include <apr_tables.h>
-#include <openssl/crypto.h>
-#include <openssl/rand.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "core/base/json.h"
 #include "core/base/key.h"
 
 #define LINE_MAX_BYTES 2048
 #define FAULTS_SHOWN 100 /* in one message; the rest is counted */
-
-static int64_t clock_ms(clockid_t id)
-{
-    struct timespec ts;
-    clock_gettime(id, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static int64_t real_now(void *baton)
-{
-    (void)baton;
-    return clock_ms(CLOCK_REALTIME);
-}
-
-static int64_t real_monotonic(void *baton)
-{
-    (void)baton;
-    return clock_ms(CLOCK_MONOTONIC);
-}
-
-/* Numbers in stock, one stock a thread: a call of the generator costs more than most IDs need.
- * Bytes are wiped as they are handed out; a forked child begins with an empty stock, or it would
- * hand out its parent's numbers again. */
-static _Thread_local struct {
-    unsigned char bytes[512];
-    size_t left;
-    unsigned generation;
-} stock;
-static atomic_uint generation;
-
-static void forked(void)
-{
-    atomic_fetch_add(&generation, 1);
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, forked);
-}
-
-static void generate(void *bytes, size_t len)
-{
-    if (RAND_bytes(bytes, (int)len) != 1) {
-        /* Keys, IDs and passwords made without randomness would be guessable: there is no safe way
-         * on. */
-        fputs("idadmin: the operating system gives no randomness\n", stderr);
-        abort();
-    }
-}
-
-static void real_random(void *baton, void *bytes, size_t len)
-{
-    static pthread_once_t watched = PTHREAD_ONCE_INIT;
-    (void)baton;
-    pthread_once(&watched, watch_forks);
-    if (len > sizeof stock.bytes / 4) {
-        generate(bytes, len);
-        return;
-    }
-    unsigned now = atomic_load(&generation);
-    if (stock.left < len || stock.generation != now) {
-        generate(stock.bytes, sizeof stock.bytes);
-        stock.left = sizeof stock.bytes;
-        stock.generation = now;
-    }
-    stock.left -= len;
-    memcpy(bytes, stock.bytes + stock.left, len);
-    OPENSSL_cleanse(stock.bytes + stock.left, len);
-}
-
-static void stderr_log(void *baton, ida_level level, const char *id, const char *message)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-    (void)baton;
-    if (level <= IDA_LOG_WARN) {
-        fprintf(stderr, "%s: %s%s%s\n", names[level], id ? id : "", id ? ": " : "", message);
-    }
-}
-
-void ida_env_default(ida_env *env)
-{
-    env->now = real_now;
-    env->monotonic = real_monotonic;
-    env->random = real_random;
-    env->log = stderr_log;
-    env->baton = NULL;
-    env->seal_key = NULL;
-}
 
 ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool)
 {
@@ -152,13 +59,6 @@ ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...)
     c->fields = NULL;
     va_end(args);
     return kind;
-}
-
-ida_kind ida_because(ida_ctx *c, const char *reason, json_t *details)
-{
-    c->reason = reason;
-    c->details = ida_json_keep(c->pool, details);
-    return c->kind;
 }
 
 const char *ida_public_message(const ida_ctx *c)
@@ -249,19 +149,4 @@ int ida_say_now(_Atomic int64_t *said, int64_t now_ms, int64_t every_ms)
     int64_t before = atomic_load(said);
     return (!before || now_ms - before >= every_ms) &&
            atomic_compare_exchange_strong(said, &before, now_ms);
-}
-
-int64_t ida_now(const ida_env *env)
-{
-    return env->now(env->baton);
-}
-
-int64_t ida_monotonic(const ida_env *env)
-{
-    return env->monotonic(env->baton);
-}
-
-void ida_random(const ida_env *env, void *bytes, size_t len)
-{
-    env->random(env->baton, bytes, len);
 }

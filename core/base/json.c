@@ -229,3 +229,10 @@ void ida_json_put_time(json_t *object, const char *member, int64_t at_ms)
     char text[IDA_UTC_SIZE];
     ida_json_put_or_null(object, member, ida_utc_write(text, at_ms) ? text : NULL);
 }
+
+ida_kind ida_because(ida_ctx *c, const char *reason, json_t *details)
+{
+    c->reason = reason;
+    c->details = ida_json_keep(c->pool, details);
+    return c->kind;
+}

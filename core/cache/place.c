@@ -172,20 +172,6 @@ static ida_kind terms_settle(const cache_at *at, ida_ctx *c)
 
 /* --- both engines --- */
 
-#define LOADING "loading"
-
-ida_kind cache_loading(const cache_at *at, ida_ctx *c, int state)
-{
-    return store_write(at->s, c, STMT_counter_set,
-                       DB_ARGS(DB_T(at->tenant), DB_T(LOADING), DB_I(state)), NULL);
-}
-
-ida_kind cache_loading_get(const cache_at *at, ida_ctx *c, int64_t *state)
-{
-    return store_number(at->s, c, STMT_counter_get, DB_ARGS(DB_T(at->tenant), DB_T(LOADING)),
-                        state);
-}
-
 ida_kind cache_index_deal(const cache_at *at, ida_ctx *c, int *more)
 {
     return (store_is_postgresql(at->s) ? cache_segments_deal : places_deal)(at, c, more);

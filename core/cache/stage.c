@@ -17,6 +17,24 @@ static int is(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
+void cache_keep_manager(apr_pool_t *pool, cache_sync_entry *e, const char *op, const char *earlier)
+{
+    const char *item[CACHE_USER_FIELDS], *before[CACHE_USER_FIELDS];
+    cache_item_read(pool, e->item, item, CACHE_USER_FIELDS);
+    cache_item_read(pool, earlier, before, CACHE_USER_FIELDS);
+    if (strcmp(op, "same") == 0) {
+        item[CACHE_USER_manager_untold] = ida_printf(pool, "%d", CACHE_MANAGER_KEPT);
+    } else if (!before[CACHE_USER_manager_untold]) {
+        item[CACHE_USER_manager_id] = before[CACHE_USER_manager_id];
+        item[CACHE_USER_manager_untold] = NULL;
+        e->untold = 0;
+    } else {
+        return;
+    }
+    e->item = cache_item(pool, item, CACHE_USER_FIELDS);
+    e->digest = cache_digest(pool, e->item, strlen(e->item));
+}
+
 /* Marks items that the cache holds already instead of staging them. */
 static ida_kind skip_unchanged(cache_sync *run, ida_ctx *c, const cache_buffer *b,
                                const char *kind_name, db_statement digests)

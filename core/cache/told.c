@@ -11,24 +11,6 @@
 #define ENTRY_BYTES 300 /* memory of an entry in addition to its record */
 #define SLICE_MEMBERS 250
 
-void cache_keep_manager(apr_pool_t *pool, cache_sync_entry *e, const char *op, const char *earlier)
-{
-    const char *item[CACHE_USER_FIELDS], *before[CACHE_USER_FIELDS];
-    cache_item_read(pool, e->item, item, CACHE_USER_FIELDS);
-    cache_item_read(pool, earlier, before, CACHE_USER_FIELDS);
-    if (strcmp(op, "same") == 0) {
-        item[CACHE_USER_manager_untold] = ida_printf(pool, "%d", CACHE_MANAGER_KEPT);
-    } else if (!before[CACHE_USER_manager_untold]) {
-        item[CACHE_USER_manager_id] = before[CACHE_USER_manager_id];
-        item[CACHE_USER_manager_untold] = NULL;
-        e->untold = 0;
-    } else {
-        return;
-    }
-    e->item = cache_item(pool, item, CACHE_USER_FIELDS);
-    e->digest = cache_digest(pool, e->item, strlen(e->item));
-}
-
 /* The entry of this key, created without an op if there is none; `id` and `sub` are in the
  * buffer's pool already. */
 static cache_sync_entry *entry_of(cache_buffer *b, const char *kind, const char *id,

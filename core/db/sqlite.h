@@ -39,6 +39,10 @@ extern const int sqlite_page_bytes[DB_FILE_COUNT];
 /* --- core/db/sqlite_run.c --- */
 
 int sqlite_is_busy(int rc);
+/* 1 if the same call may succeed a moment later. A connection that only reads a file, as httpd's
+ * children do, takes the header of the log for one left torn by a crash if it meets a writer in
+ * the middle of it (SQLITE_READONLY_RECOVERY): the next attempt decides. */
+int sqlite_again(int rc, int64_t deadline);
 /* Hook of the library, called every SQLITE_STEPS_LOOKED steps of a statement: 1 ends it. */
 #define SQLITE_STEPS_LOOKED 20000
 int sqlite_is_over(void *baton);

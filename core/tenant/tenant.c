@@ -10,24 +10,6 @@
 
 #define DOCUMENT_MAX (4 * 1024 * 1024)
 
-static const char *const directory_names[IDA_DIR_COUNT] = {
-    [IDA_DIR_CLOUD] = "cloud", [IDA_DIR_ON_PREMISES] = "onPremises"};
-
-const char *ida_directory_name(ida_directory_kind kind)
-{
-    return directory_names[kind];
-}
-
-int ida_directory_parse(const char *name)
-{
-    for (int i = 0; name && i < IDA_DIR_COUNT; i++) {
-        if (strcmp(name, directory_names[i]) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 /* Copy of a value without null members, at every depth, because null means "not set". New
  * reference. */
 static json_t *without_nulls(const json_t *value)
@@ -122,7 +104,7 @@ static ida_tenant *build(apr_pool_t *pool, json_t *document)
     t->task_history_days = (int)integer_at(filled, "retention", "taskHistoryDays", 0);
     t->audit_days = (int)integer_at(filled, "retention", "auditDays", 0);
     for (int i = 0; i < IDA_DIR_COUNT; i++) {
-        t->directory[i] = json_object_get(directories, directory_names[i]);
+        t->directory[i] = json_object_get(directories, ida_directory_name(i));
         t->has_directory[i] = t->directory[i] != NULL;
     }
     const json_t *on_premises = t->directory[IDA_DIR_ON_PREMISES];

@@ -1,0 +1,18 @@
+/* Owns the mark that a first load is under way, during which neither engine's index follows. Must
+ * not know indexes. */
+#include "core/cache/place.h"
+#include "core/store/rows.h"
+
+#define LOADING "loading"
+
+ida_kind cache_loading(const cache_at *at, ida_ctx *c, int state)
+{
+    return store_write(at->s, c, STMT_counter_set,
+                       DB_ARGS(DB_T(at->tenant), DB_T(LOADING), DB_I(state)), NULL);
+}
+
+ida_kind cache_loading_get(const cache_at *at, ida_ctx *c, int64_t *state)
+{
+    return store_number(at->s, c, STMT_counter_get, DB_ARGS(DB_T(at->tenant), DB_T(LOADING)),
+                        state);
+}
