@@ -49,45 +49,6 @@ static ida_person *person_of(request_rec *r, const char **numbers)
     return p;
 }
 
-static void hand_write(request_rec *r, ida_call *call, const char *rules,
-                       const ida_rest_request *request, ida_rest_answer *answer)
-{
-    const char *texts[ASKED_COUNT] = {
-        [ASKED_FACE] = "console",
-        [ASKED_COMPANY] = call->asked->principal->company,
-        [ASKED_USER] = call->asked->person->user,
-        [ASKED_UPN] = call->asked->person->upn,
-        [ASKED_RULES] = rules,
-        [ASKED_IF_MATCH] = call->asked->seen,
-    };
-    ida_kind kind = writer_ask(r, call, texts, request, answer);
-    if (kind) {
-        ida_because(call->c, "storeAway", NULL);
-    }
-    ida_answer_refused(call, kind, answer);
-}
-
-/* OK with `answer` filled, or a status for httpd. */
-static int run(request_rec *r, ida_call *call, const char *rules, ida_rest_request *request,
-               ida_rest_answer *answer)
-{
-    request_body body = {0};
-    if (request->has_body) {
-        int ours, status = body_of(r, call->c, &body, request, &ours);
-        if (status != OK) {
-            ida_answer_refused(call, call->c->kind, answer);
-            return ours ? OK : status;
-        }
-    }
-    if (call->asked->operation->scope == IDA_SCOPE_WRITE) {
-        hand_write(r, call, rules, request, answer);
-    } else {
-        ida_console_run(call, request, answer);
-    }
-    body_free(&body);
-    return OK;
-}
-
 /* Refusals in no known company are for the server's log: no company's audit is concerned. */
 static ida_kind record(request_rec *r, ida_call *call, const ida_rest_answer *answer)
 {
@@ -123,21 +84,20 @@ static int answer_request(request_rec *r, request_state *state)
         .seen = apr_table_get(r->headers_in, "If-Match"),
     };
     ida_call call = {.c = state->c, .asked = &asked, .source = child->source};
-    ida_rest_request request = {
-        .asked = &asked,
-        .route = request_route(r),
-        .method = r->method,
-        .query = r->args,
-        .content_type = apr_table_get(r->headers_in, "Content-Type"),
-        .has_body = body_announced(r),
-        .if_none_match = apr_table_get(r->headers_in, "If-None-Match"),
-        .idempotency_key = apr_table_get(r->headers_in, "Idempotency-Key"),
-    };
+    ida_rest_request request = handler_request(r, &asked);
     ida_rest_answer answer;
     int status = OK;
     if (!ida_answer_refused(&call, ida_console_open(&call, &request), &answer) &&
         !ida_console_admit(&call, &request, &answer)) {
-        status = run(r, &call, rules, &request, &answer);
+        const char *texts[ASKED_COUNT] = {
+            [ASKED_FACE] = "console",
+            [ASKED_COMPANY] = asked.principal->company,
+            [ASKED_USER] = asked.person->user,
+            [ASKED_UPN] = asked.person->upn,
+            [ASKED_RULES] = rules,
+            [ASKED_IF_MATCH] = asked.seen,
+        };
+        status = handler_run(r, &call, texts, &request, &answer);
     }
     if (asked.tenant) {
         apr_table_setn(r->notes, "idadmin-company", asked.tenant->id);

@@ -28,4 +28,12 @@ uid_t writers_user(void);
 ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
                     const ida_rest_request *request, ida_rest_answer *answer);
 
+/* --- handler.c: of REST and console --- */
+
+ida_rest_request handler_request(request_rec *r, ida_question *asked);
+/* Reads the body, runs a read and hands a write over with `texts` (writer_ask). OK with `answer`
+ * filled, or a status for httpd with call->audit set. */
+int handler_run(request_rec *r, ida_call *call, const char **texts, ida_rest_request *request,
+                ida_rest_answer *answer);
+
 #endif
