@@ -39,6 +39,22 @@ const json_t *action_settings(const run *r, const ida_step *step);
  * remove them; otherwise NULL. */
 const char *action_granted(const run *r, const char *group_id);
 
+/* --- worker/run/actions_state.c, for actions.c --- */
+
+/* The action in the document. The document may have changed since the task was queued: an action
+ * that is not the one that the step names is not carried out; then the result is NULL and *why
+ * has the reason. *differs: the workflow exists, with another action in that position. */
+const json_t *action_find(const run *r, const ida_step *step, const char **why, int *differs);
+/* The action of the same workflow whose failure ended the workflow, or NULL. */
+const ida_step *action_blocker(run *r);
+/* Tries count for one action at a time: a slow receiver does not use up those of the next. */
+void action_count_anew(run *r);
+/* Ends the step with this outcome: the rest of its workflow is skipped unless the action has
+ * continueOnError. */
+step_end action_give_up(run *r, ida_outcome outcome);
+/* The workflow now demands another action in this position: an administrator must look. */
+void action_changed(run *r);
+
 /* --- for actions_*.c --- */
 
 /* The meaning of an answer about the account: STEP_ON if the directory made the change or needed
