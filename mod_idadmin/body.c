@@ -98,21 +98,6 @@ static void unreserve(request_body *b)
     pthread_mutex_unlock(&large.lock);
 }
 
-/* What the request says of its body's length: -1 when it says nothing. */
-static apr_int64_t announced_length(request_rec *r)
-{
-    const char *text = apr_table_get(r->headers_in, "Content-Length");
-    char *end = NULL;
-    apr_int64_t length = text ? apr_strtoi64(text, &end, 10) : -1;
-    return text && !*end && length >= 0 ? length : -1;
-}
-
-int body_announced(request_rec *r)
-{
-    apr_int64_t length = announced_length(r);
-    return length > 0 || (length < 0 && apr_table_get(r->headers_in, "Transfer-Encoding"));
-}
-
 static int too_large(ida_ctx *c, const request_body *b)
 {
     return ida_kind_status(ida_fail(c, IDA_PAYLOAD_TOO_LARGE, "%s", b->too_large));
@@ -142,7 +127,7 @@ static int make_room(request_rec *r, ida_ctx *c, request_body *b, size_t more)
     if (need <= b->room) {
         return OK;
     }
-    apr_int64_t length = announced_length(r);
+    apr_int64_t length = request_body_length(r);
     size_t told = length >= (apr_int64_t)need ? (size_t)length : 0; /* 0: nothing of use */
     /* Above the small size the whole is reserved at once: growing reservations could wait for each
      * other. Below it what was told is enough: nearly every body is far smaller. */
@@ -253,7 +238,8 @@ int body_read(request_rec *r, ida_ctx *c, request_body *b, size_t max, const cha
     b->max = max;
     b->too_large = too_large_text;
     b->key = r->user;
-    int status = announced_length(r) > (apr_int64_t)max ? too_large(c, b) : make_room(r, c, b, 1);
+    int status = request_body_length(r) > (apr_int64_t)max ? too_large(c, b)
+                                                           : make_room(r, c, b, 1);
     if (status == OK) {
         request_state_of(r)->body_unread =
             1; /* an error page of httpd's filters may come before this returns */

@@ -1,29 +1,14 @@
-/* Owns the directives: their table, unset values, merging and defaults. Must not know what is done
+/* Owns the directives: their table, unset values and merging. Must not know what is done
  * with them. */
 #include "mod_idadmin/module.h"
 
 #include <apr_uri.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/tenant/credentials.h"
 
-#ifndef IDA_LOCALSTATEDIR
-#define IDA_LOCALSTATEDIR "/var"
-#endif
-
-#define SLOTS_DEFAULT 65536
 #define SLOTS_MIN 64
 #define SLOTS_MAX 16777216
-
-static const struct {
-    const char *name;
-    ida_rate rate; /* default */
-} limits[LIMIT_KINDS] = {
-    [LIMIT_KEY] = {"key", {120, 60, 0}},          [LIMIT_COMPANY] = {"company", {1200, 60, 0}},
-    [LIMIT_ADDRESS] = {"address", {6000, 60, 0}}, [LIMIT_FAILURES] = {"failures", {30, 60, 0}},
-    [LIMIT_PERSON] = {"person", {600, 60, 0}},
-};
 
 void *config_create(apr_pool_t *pool, server_rec *s)
 {
@@ -67,82 +52,11 @@ void *config_merge_location(apr_pool_t *pool, void *base, void *more)
     return merged;
 }
 
-const location_config *config_location(request_rec *r)
-{
-    return ap_get_module_config(r->per_dir_config, &idadmin_module);
-}
-
-int config_has_origins(request_rec *r)
-{
-    return config_location(r)->origins != NULL;
-}
-
-int config_allows_origin(request_rec *r, const char *origin)
-{
-    const apr_array_header_t *list = config_location(r)->origins;
-    for (int i = 0; list && i < list->nelts; i++) {
-        if (strcasecmp(APR_ARRAY_IDX(list, i, const char *), origin) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-int config_requires_tls(request_rec *r)
-{
-    return config_location(r)->tls != TLS_ELSEWHERE;
-}
-
-server_config *config_of(server_rec *s)
-{
-    return ap_get_module_config(s->module_config, &idadmin_module);
-}
-
-const char *config_store(server_rec *s)
-{
-    const server_config *config = config_of(s);
-    return config->store ? config->store : store_default_dsn();
-}
-
-const char *config_spool(server_rec *s)
-{
-    const server_config *config = config_of(s);
-    return config->spool ? config->spool : IDA_LOCALSTATEDIR "/lib/idadmin/spool";
-}
-
-unsigned config_rate_table(server_rec *s)
-{
-    const server_config *config = config_of(s);
-    return config->rate_table ? config->rate_table : SLOTS_DEFAULT;
-}
-
-const ida_rate *config_rate(server_rec *s, limit_kind kind)
-{
-    const server_config *config = config_of(s);
-    const ida_rate *rate = &config->rates[kind];
-    return rate->limit || rate->off ? rate : &limits[kind].rate;
-}
-
 /* --- setters: a sentence that names the directive and what it takes, or NULL --- */
 
 static const char *server_wide(cmd_parms *cmd)
 {
     return ap_check_cmd_context(cmd, GLOBAL_ONLY);
-}
-
-const char *config_store_fault(cmd_parms *cmd, const char *value)
-{
-    const char *fault = store_dsn_fault(value);
-    if (fault) {
-        return apr_psprintf(cmd->pool, "%s \"%s\": %s", cmd->cmd->name, value, fault);
-    }
-    const char *path = store_sqlite_path(value);
-    if (path && *path != '/') { /* where httpd stands is nobody's choice */
-        return apr_psprintf(cmd->pool, "%s \"%s\": must name a file given from / on",
-                            cmd->cmd->name, value);
-    }
-    fault = store_dsn_exposed(cmd->pool, value, cmd->directive->filename);
-    return fault ? apr_psprintf(cmd->pool, "%s: %s", cmd->cmd->name, fault) : NULL;
 }
 
 static const char *set_store(cmd_parms *cmd, void *unused, const char *value)
@@ -181,7 +95,7 @@ static const char *set_rate_limit(cmd_parms *cmd, void *unused, const char *kind
 {
     (void)unused;
     for (int i = 0; i < LIMIT_KINDS; i++) {
-        if (strcasecmp(kind, limits[i].name) == 0) {
+        if (strcasecmp(kind, config_rate_name((limit_kind)i)) == 0) {
             const char *fault = ida_rate_parse(value, &config_of(cmd->server)->rates[i]);
             return fault ? apr_psprintf(cmd->pool, "%s %s \"%s\": %s", cmd->cmd->name, kind, value,
                                         fault)

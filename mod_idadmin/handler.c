@@ -12,7 +12,7 @@ ida_rest_request handler_request(request_rec *r, ida_question *asked)
         .method = r->method,
         .query = r->args,
         .content_type = apr_table_get(r->headers_in, "Content-Type"),
-        .has_body = body_announced(r),
+        .has_body = request_has_body(r),
         .if_none_match = apr_table_get(r->headers_in, "If-None-Match"),
         .idempotency_key = apr_table_get(r->headers_in, "Idempotency-Key"),
     };

@@ -94,6 +94,7 @@ const char *config_seal_key(server_rec *s);
 /* NULL, or what is wrong with IdAdminWriter. */
 const char *config_writer_user(server_rec *s, writer_user *out);
 const ida_rate *config_rate(server_rec *s, limit_kind kind);
+const char *config_rate_name(limit_kind kind); /* the first word of IdAdminRateLimit */
 
 /* --- request.c: state of a request, made by its first hook --- */
 
@@ -135,6 +136,11 @@ int request_map(request_rec *r);
 face request_face(request_rec *r); /* from the Location's configuration: r->handler is empty before
                                       the handler runs */
 request_state *request_state_of(request_rec *r);
+/* Gives back the seat of a key with a limit of concurrent requests. */
+void request_leave_seat(request_state *state);
+/* What the request says of its body's length: -1 when it says nothing. */
+apr_int64_t request_body_length(request_rec *r);
+int request_has_body(request_rec *r);
 const ida_route *request_route(request_rec *r); /* of REST; elsewhere empty but for `allow` */
 /* The caller is known: what is left of the body may be read to keep the connection. Until then a
  * request with a body ends its connection, because httpd would read the body of a refused one for
@@ -205,7 +211,6 @@ void authz_register(apr_pool_t *pool);
 int rates_address(request_rec *r); /* OK or 429 */
 int rates_fixups(request_rec *r);  /* key and company */
 /* The answer is made: the key may send the next request. */
-void rates_leave_seat(request_state *state);
 /* Of the console, by its handler, because some modules tell who it is as late as in fixups: an open
  * tab never takes the share of the HR system's keys. OK or 429. */
 int rates_person(request_rec *r);
@@ -267,19 +272,20 @@ int body_of(request_rec *r, ida_ctx *c, request_body *body, ida_rest_request *re
 /* For people: why a body was not read that httpd gave up on with this status; NULL when that status
  * says something else. */
 const char *body_unread_text(int status);
-void body_free(
-    request_body *body); /* safe on a zeroed one; gives the place among the large ones back */
-int body_announced(request_rec *r); /* 1 when the request has a body */
+void body_free(request_body *body);
 void body_init(apr_pool_t *pool);
+
+/* --- foreign.c --- */
+
+/* Words for a refusal that somebody else than the service has raised, by its status; NULL: the
+ * usual ones of the kind fit. */
+const char *foreign_text(request_rec *r);
 
 /* --- respond.c --- */
 
 int respond(request_rec *r, const ida_rest_answer *answer);
 /* Status and headers alone; the body is the caller's. */
 void respond_begin(request_rec *r, const ida_rest_answer *answer);
-/* Words for a refusal that somebody else than the service has raised, by its status; NULL: the
- * usual ones of the kind fit. */
-const char *respond_foreign_text(request_rec *r);
 void respond_insert_error_filter(request_rec *r);
 void respond_register(void);
 

@@ -2,8 +2,6 @@
  * know how charges are counted. */
 #include "mod_idadmin/module.h"
 
-#include <string.h>
-
 APLOG_USE_MODULE(idadmin);
 
 static int refuse(request_rec *r, unsigned seconds)
@@ -91,14 +89,6 @@ static int take_seat(request_state *state, const char *name)
     return seat >= 0;
 }
 
-void rates_leave_seat(request_state *state)
-{
-    if (state->seat && child && child->seats) {
-        seats_give_back(child->seats, state->seat - 1);
-    }
-    state->seat = 0;
-}
-
 /* Nothing is charged for it; what is left of the rates is told all the same. */
 static int refuse_crowd(request_rec *r, const char *name, const ida_rate *key)
 {
@@ -153,7 +143,7 @@ int rates_fixups(request_rec *r)
     if (admitted) {
         return DECLINED;
     }
-    rates_leave_seat(state);
+    request_leave_seat(state);
     state->limited = "";
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s",
                   refused_by == LIMIT_KEY ? "key" : "company", name);

@@ -86,12 +86,35 @@ static void wipe(char *secret)
     }
 }
 
+void request_leave_seat(request_state *state)
+{
+    if (state->seat && child && child->seats) {
+        seats_give_back(child->seats, state->seat - 1);
+    }
+    state->seat = 0;
+}
+
+/* What the request says of its body's length: -1 when it says nothing. */
+apr_int64_t request_body_length(request_rec *r)
+{
+    const char *text = apr_table_get(r->headers_in, "Content-Length");
+    char *end = NULL;
+    apr_int64_t length = text ? apr_strtoi64(text, &end, 10) : -1;
+    return text && !*end && length >= 0 ? length : -1;
+}
+
+int request_has_body(request_rec *r)
+{
+    apr_int64_t length = request_body_length(r);
+    return length > 0 || (length < 0 && apr_table_get(r->headers_in, "Transfer-Encoding"));
+}
+
 static apr_status_t give_back(void *baton)
 {
     request_state *state = baton;
     wipe(state->key);
     wipe(state->bearer);
-    rates_leave_seat(state);
+    request_leave_seat(state);
     if (state->caller) {
         ida_caller_release(state->caller);
         state->caller = NULL;
@@ -123,7 +146,7 @@ request_state *request_state_of(request_rec *r)
         state->c = ida_ctx_make(&child->env, r->pool);
         state->face = f;
         state->keepalive = r->connection->keepalive;
-        if (body_announced(r)) {
+        if (request_has_body(r)) {
             r->connection->keepalive = AP_CONN_CLOSE;
         }
         apr_pool_cleanup_register(r->pool, state, give_back, apr_pool_cleanup_null);

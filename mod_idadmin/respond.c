@@ -25,7 +25,7 @@ static void set_type(request_rec *r, const request_state *state)
 
 void respond_begin(request_rec *r, const ida_rest_answer *answer)
 {
-    rates_leave_seat(request_state_of(r)); /* before a client can know that it may go on */
+    request_leave_seat(request_state_of(r)); /* before a client can know that it may go on */
     r->status = answer->status;
     for (const ida_rest_header *h = answer->headers; h; h = h->next) {
         apr_table_setn(r->headers_out, h->name, h->value);
@@ -58,38 +58,12 @@ int respond(request_rec *r, const ida_rest_answer *answer)
 
 /* --- errors of any phase --- */
 
-const char *respond_foreign_text(request_rec *r)
-{
-    const request_state *state = request_state_of(r);
-    const char *unread = state->body_unread ? body_unread_text(r->status) : NULL;
-    if (unread) {
-        return unread;
-    }
-    if (state->require_refused) {
-        return "The rules of access of this address (Require, in the server's configuration) do "
-               "not admit this API user.";
-    }
-    switch (r->status) {
-    case HTTP_UNAUTHORIZED:
-    case HTTP_METHOD_NOT_ALLOWED:
-    case HTTP_TOO_MANY_REQUESTS: return NULL;
-    default: /* a firewall's 403 or 413 has a reason of its own, which only its log tells */
-        return r->status < 400 || r->status >= 500
-                   ? NULL
-                   : apr_psprintf(r->pool,
-                                  "The server refused this request with status %d before the "
-                                  "service carried it out. Its administrator finds the reason in "
-                                  "the logs of the server and of the modules that guard it.",
-                                  r->status);
-    }
-}
-
 static const char *error_body(request_rec *r, const request_state *state)
 {
     const ida_ctx *c = state->c;
     ida_kind kind = ida_kind_of_status(r->status);
     int ours = c->kind && c->kind == kind;
-    const char *text = ours ? ida_public_message(c) : respond_foreign_text(r);
+    const char *text = ours ? ida_public_message(c) : foreign_text(r);
     if (state->face == FACE_CONSOLE && ours) {
         ida_rest_answer answer;
         ida_answer_error(state->c, &ida_console_face, &answer);
@@ -137,7 +111,7 @@ static apr_status_t filter_error(ap_filter_t *f, apr_bucket_brigade *in)
         const char *text = error_body(r, state);
         size_t len = strlen(text);
         state->error_sent = 1;
-        rates_leave_seat(state);
+        request_leave_seat(state);
         error_headers(r, state, len);
         APR_BRIGADE_INSERT_TAIL(in, apr_bucket_pool_create(text, len, r->pool, f->c->bucket_alloc));
     }

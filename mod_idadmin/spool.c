@@ -67,7 +67,7 @@ ida_kind spool_refusal(request_rec *r, ida_kind kind)
         return ida_refusals_count(shm_refusals(), state->c, &one, spool_write);
     }
     ida_ctx *c = state->c;
-    const char *text = c->kind ? NULL : respond_foreign_text(r);
+    const char *text = c->kind ? NULL : foreign_text(r);
     if (text) { /* state->c stays as it is: the handler, which may still be reading, would take it
                    for its own */
         c = ida_ctx_make(c->env, c->pool);

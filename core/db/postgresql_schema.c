@@ -9,18 +9,18 @@
 ida_kind pg_schema_begin(db *d, ida_ctx *c)
 {
     ida_kind kind = pg_begin(d, c);
-    d->in_write = !kind;
-    if (!kind) {
-        kind = pg_script(
-            d, c,
-            apr_psprintf(
-                c->pool,
-                "SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS schema_version (file "
-                "TEXT COLLATE \"C\" NOT NULL PRIMARY KEY, number BIGINT NOT NULL)",
-                SCHEMA_LOCK));
-    }
     if (kind) {
-        db_rollback(d);
+        return kind;
+    }
+    d->in_write = 1;
+    kind = pg_script(d, c,
+                     apr_psprintf(c->pool,
+                                  "SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS "
+                                  "schema_version (file TEXT COLLATE \"C\" NOT NULL PRIMARY KEY, "
+                                  "number BIGINT NOT NULL)",
+                                  SCHEMA_LOCK));
+    if (kind) {
+        pg_rollback(d);
     }
     return kind;
 }

@@ -1,5 +1,5 @@
-/* Owns the pipeline of every call: who may call what, which arguments are good, in which order
- * things are looked at. Must not know how a request arrived (HTTP, MCP) nor how the store works. */
+/* Owns the pipeline of every call: which arguments are good, and in which order things are checked.
+ * Must not know how a request arrived (HTTP, MCP) nor how the store works. */
 #include <apr_strings.h>
 #include <stddef.h>
 #include <string.h>
@@ -11,103 +11,6 @@
 #include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "core/operation/param.h"
-
-static const struct {
-    const char *name, *member;
-    size_t enabled; /* offset of the switch in ida_tenant */
-} modules[] = {
-    [IDA_MODULE_PUBLIC_API] = {"Public API", "publicApi", offsetof(ida_tenant, public_api)},
-    [IDA_MODULE_ACCESS_GOVERNANCE] = {"access governance", "accessGovernance",
-                                      offsetof(ida_tenant, access_governance)},
-};
-
-static ida_kind admit_module(ida_call *call, ida_module module)
-{
-    if (*(const int *)((const char *)call->asked->tenant + modules[module].enabled)) {
-        return IDA_OK;
-    }
-    int tool = call->asked->face->tools, public = module == IDA_MODULE_PUBLIC_API;
-    ida_fail(call->c, IDA_FORBIDDEN,
-             "The %s module is %snot enabled for this tenant. %sAn administrator enables it "
-             "with \"modules\":{\"%s\":true} in the tenant document.",
-             modules[module].name, tool && !public ? "required for this tool and is " : "",
-             tool ? "Retrying will not help. " : "", modules[module].member);
-    return ida_because(call->c, "moduleOff", json_pack("{s:s}", "module", modules[module].member));
-}
-
-/* Assistants get keys that cannot change anything, also by another door: a key that may write is
- * none for MCP. */
-static ida_kind admit_scope(ida_call *call)
-{
-    int read_only = call->asked->principal->access == IDA_ACCESS_READ_ONLY;
-    if (call->asked->face->tools && !read_only) {
-        return ida_fail(call->c, IDA_FORBIDDEN,
-                        "The API key is missing the required 'read' scope. Retrying will not help, "
-                        "and the scope cannot be added: an administrator creates a new key with "
-                        "the access level \"Read only\" and gives its MCP secret to this client.");
-    }
-    if (call->asked->operation->scope == IDA_SCOPE_WRITE && read_only) {
-        return ida_fail(call->c, IDA_FORBIDDEN,
-                        "The API key of \"%s\" is read-only and may not change anything. Use a key "
-                        "with full access.",
-                        call->asked->principal->username);
-    }
-    if (call->asked->operation->right == IDA_REQUESTS_DECIDE &&
-        !call->asked->principal->decisions) {
-        return ida_fail(call->c, IDA_FORBIDDEN,
-                        "The API key of \"%s\" may not carry decisions of approvers. An "
-                        "administrator makes a key that may: idadminctl key create --decisions.",
-                        call->asked->principal->username);
-    }
-    unsigned areas = call->asked->principal->areas;
-    if (areas && !(areas & ida_right_areas(call->asked->operation->right))) {
-        return ida_fail(call->c, IDA_FORBIDDEN,
-                        "The API key of \"%s\" is limited to the scopes %s, and this needs %s. "
-                        "Retrying will not help: an administrator makes a key with that scope.",
-                        call->asked->principal->username, ida_areas_text(call->c->pool, areas),
-                        ida_areas_text(call->c->pool,
-                                       ida_right_areas(call->asked->operation->right)));
-    }
-    return IDA_OK;
-}
-
-unsigned ida_person_roles(const ida_person *person, const char *company)
-{
-    unsigned roles = 0;
-    for (int i = 0; i < person->grant_count; i++) {
-        const ida_grant *g = &person->grants[i];
-        if (strcmp(g->company, "*") == 0 || strcmp(g->company, company) == 0) {
-            roles |= 1u << g->role;
-        }
-    }
-    return roles;
-}
-
-ida_kind ida_operation_right(ida_call *call, ida_right right)
-{
-    if (ida_roles_have(call->asked->roles, right)) {
-        return IDA_OK;
-    }
-    ida_fail(call->c, IDA_FORBIDDEN,
-             "This takes the right %s, which your roles in this company do not have.",
-             ida_right_name(right));
-    return ida_because(call->c, "rightMissing",
-                       json_pack("{s:s, s:o}", "right", ida_right_name(right), "roles",
-                                 ida_roles_with(right)));
-}
-
-ida_kind ida_operation_admit(ida_call *call)
-{
-    const ida_operation *op = call->asked->operation;
-    int signed_in = call->asked->person != NULL; /* module and access level are of API keys */
-    ida_kind kind = !signed_in       ? admit_module(call, IDA_MODULE_PUBLIC_API)
-                    : op->no_company ? IDA_OK
-                                     : ida_operation_right(call, op->right);
-    if (!kind && op->module != IDA_MODULE_PUBLIC_API) {
-        kind = admit_module(call, op->module);
-    }
-    return kind || signed_in ? kind : admit_scope(call);
-}
 
 /* --- arguments --- */
 
@@ -196,27 +99,6 @@ void ida_operation_clean(apr_pool_t *pool, json_t *result)
 }
 
 /* --- run --- */
-
-ida_kind ida_op_synced(ida_call *call, store *s)
-{
-    /* Of its own: whatever the work failed with stays the answer when all is well. */
-    int synced;
-    ida_ctx *c = call->c, *asking = ida_ctx_make(c->env, c->pool);
-    ida_kind kind = cache_is_synced(s, asking, call->asked->tenant, &synced);
-    if (kind) {
-        c->retry_after = asking->retry_after;
-        c->message_is_public = 0;
-        ida_fail(c, kind, "%s", asking->message ? asking->message : ida_kind_text(kind));
-    } else if (!synced) {
-        c->retry_after = 30;
-        c->message_is_public = 1;
-        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
-                        "The tenant's directory is not yet synchronised: users, names and seats "
-                        "would be guesses. Try again when the first synchronisation is complete.");
-        ida_because(c, "notSynchronised", NULL);
-    }
-    return kind;
-}
 
 static ida_kind carry_out(ida_call *call)
 {

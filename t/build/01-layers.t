@@ -119,6 +119,42 @@ subtest 'tests are numbered inside their folder' => sub {
     is_deeply([grep { !m{^t/[\w-]+/\d\d-[\w-]+\.t$} } files(qr{\.t$})], [], 'each has one');
 };
 
+# Which file of a room calls which, by the functions of their objects: data (a table of drivers, the
+# record of the module) makes no circle.
+subtest 'no circle of files inside a room' => sub {
+    my (%defines, %wants);
+    for my $file (grep {/\.c$/} keys %text) {
+        my $object = build_dir() . '/obj/' . $file =~ s/c$/o/r;
+        next if !-e $object;
+        for my $line (split /\n/, run_command(['nm', $object])->{out}) {
+            my ($kind, $name) = $line =~ /([A-Za-z]) (\w+)$/ or next;
+            if ($kind eq 'U') { $wants{$file}{$name} = 1 }
+            elsif ($kind eq 'T') { $defines{$name} = $file }
+        }
+    }
+    cmp_ok(scalar keys %wants, '>', 300, 'there were objects to look at');
+    my %calls;
+    for my $file (keys %wants) {
+        my ($room) = $file =~ m{(.*)/};
+        my %of = map { ($_ => 1) } grep { $_ && $_ ne $file && m{^\Q$room\E/[^/]+$} }
+            map { $defines{$_} } keys %{ $wants{$file} };
+        $calls{$file} = [sort grep { $wants{$_} } keys %of];
+    }
+    # A file that no remaining one calls is dropped; a circle stays.
+    my %callers;
+    $callers{$_}++ for map {@$_} values %calls;
+    my @free = grep { !$callers{$_} } keys %calls;
+    while (defined(my $file = shift @free)) {
+        push @free, grep { !--$callers{$_} } @{ delete $calls{$file} // [] };
+    }
+    # A file that only hangs below a circle is no part of it.
+    while (my @ends = grep { my $file = $_; !grep { $calls{$_} } @{ $calls{$file} } } keys %calls) {
+        delete @calls{@ends};
+    }
+    is_deeply([map { my $file = $_; "$file calls " . join ' ', grep { $calls{$_} }
+        @{ $calls{$file} } } sort keys %calls], [], 'none');
+};
+
 subtest 'core wants nothing of httpd, libcurl or OpenLDAP' => sub {
     my $archive = build_dir() . '/libidadmin.a';
     my $nm = run_command(['nm', '-u', '-A', $archive]);

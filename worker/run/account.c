@@ -304,3 +304,11 @@ step_end run_sign_out(run *r, directory_error *e)
 {
     return run_ask(r, call_sessions, r->account, e);
 }
+
+step_end action_answered(run *r, const directory_error *e)
+{
+    return e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY ? STEP_ON
+           : e->class == DIRECTORY_NOT_FOUND
+               ? step_gone(r, "The directory does not show the account any more.")
+               : run_fails(r, e);
+}

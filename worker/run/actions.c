@@ -74,11 +74,3 @@ step_end step_workflow_action(run *r)
     }
     return conclude(r, carry_out(r));
 }
-
-step_end action_answered(run *r, const directory_error *e)
-{
-    return e->class == DIRECTORY_OK || e->class == DIRECTORY_ALREADY ? STEP_ON
-           : e->class == DIRECTORY_NOT_FOUND
-               ? step_gone(r, "The directory does not show the account any more.")
-               : run_fails(r, e);
-}

@@ -1,11 +1,7 @@
 /* Owns the run of one task: the order of its steps, and what the end of one means for the task.
  * Knows no directory protocol and no single step's meaning. */
-#include <apr_strings.h>
-#include <apr_tables.h>
-#include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/governance/grant.h"
 #include "core/queue/change.h"
 #include "core/queue/claim.h"
