@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 
 #include <apr_strings.h>
+#include <ctype.h>
 #include <pthread.h>
 #include <string.h>
 #include <unicode/uchar.h>
@@ -460,6 +461,19 @@ int ida_has_control(const char *text, int lines)
         }
     }
     return 0;
+}
+
+char *ida_dashed(apr_pool_t *pool, const char *name)
+{
+    char *out = apr_palloc(pool, 2 * strlen(name) + 1), *to = out;
+    for (; *name; name++) {
+        if (isupper((unsigned char)*name)) {
+            *to++ = '-';
+        }
+        *to++ = (char)tolower((unsigned char)*name);
+    }
+    *to = '\0';
+    return out;
 }
 
 const char *ida_words_rule(apr_pool_t *pool, const char *const *words, const char *text)

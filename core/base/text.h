@@ -87,6 +87,9 @@ int ida_has_control(const char *text, int lines);
  * or "c". */
 const char *ida_words_rule(apr_pool_t *pool, const char *const *words, const char *text);
 
+/* "staleAccounts" as people write names: "stale-accounts". */
+char *ida_dashed(apr_pool_t *pool, const char *name);
+
 /* Strict RFC 4648 base64: padding required, no blanks, no stray bits. NULL if malformed;
  * otherwise bytes in pool, *len set. */
 unsigned char *ida_base64_decode(apr_pool_t *pool, const char *text, size_t text_len, size_t *len);

@@ -17,6 +17,7 @@ const ida_face ida_rest_face = {
     .category = "api",
     .unknown = "request",
     .texts = 1,
+    .names_approver = 1,
     .root = "/v1/api",
     .key_path = "",
     .options = 1,

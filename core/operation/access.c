@@ -163,6 +163,11 @@ const ida_operation ida_op_user_access = {
     .right = IDA_ACCESS_READ,
     .method = "GET",
     .path = "/user/access",
+    .commands = IDA_COMMANDS(
+        {"user", "access", .at = {{"user", "UPN"}},
+         .columns = "resource source via grantedAt grantedBy",
+         .summary =
+             "List every group of a user (UPN or object ID), what granted it, and the way."}),
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = user_params,
@@ -313,6 +318,15 @@ const ida_operation ida_op_resource_access = {
     .right = IDA_ACCESS_READ,
     .method = "GET",
     .path = "/resource/access",
+    .commands = IDA_COMMANDS(
+        {"group", "members", .at = {{"resource", "GROUP"}},
+         .columns = "user source via grantedAt grantedBy",
+         .summary =
+             "List everyone with access to a group (ID or name) or a service of the catalog.",
+         .help = "Members of groups in it are listed too, with the way."},
+        {"group", "show", .at = {{"resource", "GROUP"}}, .shown = "resource",
+         .given = {{"limit", "1"}, {"cursor", NULL}, {"source", NULL}},
+         .summary = "Show a group (ID or name) and how many members it has."}),
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = resource_params,

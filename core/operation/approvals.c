@@ -86,6 +86,10 @@ const ida_operation ida_op_approvals = {
     .right = IDA_REQUESTS_READ,
     .method = "GET",
     .path = "/approvals",
+    .commands = IDA_COMMANDS(
+        {"request", "pending",
+         .columns = "id requester service ageDays eligibleApprovers justification",
+         .summary = "List open requests, oldest first, and who may decide."}),
     .scope = IDA_SCOPE_READ,
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,

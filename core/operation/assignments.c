@@ -82,18 +82,32 @@ static const ida_param list_params[] = {
     {0},
 };
 
+static const ida_field template[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS), OUT_END};
+static const ida_field item[] = {OUT_OBJECT("roleTemplate", ALWAYS, template),
+                                 OUT_OBJECT("user", ALWAYS, ida_person_members),
+                                 OUT_TIME("assignedAt", ALWAYS | OR_NULL),
+                                 OUT_TEXT("assignedBy", ALWAYS),
+                                 OUT_TEXT("taskId", OR_NULL),
+                                 OUT_TEXT("taskState", OR_NULL),
+                                 OUT_END};
+
 const ida_operation ida_op_assignments = {
     .name = "role.assignments",
     .faces = IDA_ON_CONSOLE,
     .right = IDA_ACCESS_READ,
     .method = "GET",
     .path = "/role/assignments",
+    .commands = IDA_COMMANDS(
+        {"role", "list", .at = {{"user", "UPN"}},
+         .columns = "roleTemplate user assignedAt assignedBy taskState taskId",
+         .summary = "List who has which role template, or those of one user (UPN or object ID)."}),
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .lists = 1,
     .params = list_params,
     .work = list,
     .summary = "Who has which role template.",
+    .item = item,
 };
 
 /* --- given and taken --- */
@@ -164,6 +178,13 @@ const ida_operation ida_op_role_assign = {
     .right = IDA_ACCESS_WRITE,
     .method = "POST",
     .path = "/role/assign",
+    .commands = IDA_COMMANDS(
+        {"role", "assign", .at = {{"roleTemplate", "TEMPLATE"}, {"user", "UPN"}},
+         .summary = "Assign a role template (ID or name) to a user (UPN or object ID).",
+         .help = "A task puts the user into the template's groups and gives its licences; what the "
+                 "user had before stays when the template is taken away. For a user who has the "
+                 "template already the difference is queued: a changed tenant document changes "
+                 "nobody's access by itself."}),
     .scope = IDA_SCOPE_WRITE,
     .needs_sync = 1,
     .params = ida_write_params,
@@ -171,6 +192,7 @@ const ida_operation ida_op_role_assign = {
     .check = check,
     .work = assign,
     .summary = "Gives a person a role template.",
+    .output = ida_acted_members,
 };
 
 const ida_operation ida_op_role_unassign = {
@@ -179,6 +201,11 @@ const ida_operation ida_op_role_unassign = {
     .right = IDA_ACCESS_WRITE,
     .method = "POST",
     .path = "/role/unassign",
+    .commands = IDA_COMMANDS(
+        {"role", "unassign", .at = {{"roleTemplate", "TEMPLATE"}, {"user", "UPN"}},
+         .summary = "Take a role template from a user (UPN or object ID).",
+         .help = "A task takes away what the template gave, but for what the user had before and "
+                 "what another assigned template or approved request grants."}),
     .scope = IDA_SCOPE_WRITE,
     .needs_sync = 1,
     .params = ida_write_params,
@@ -186,4 +213,5 @@ const ida_operation ida_op_role_unassign = {
     .check = check,
     .work = unassign,
     .summary = "Takes a role template from a person.",
+    .output = ida_acted_members,
 };

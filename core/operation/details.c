@@ -121,6 +121,9 @@ const ida_operation ida_op_user_details = {
     .right = IDA_PEOPLE_READ,
     .method = "GET",
     .path = "/user/details",
+    .commands = IDA_COMMANDS({"user", "show", .at = {{"user", "UPN"}}, .shown = "user",
+                              .summary = "Show a user (UPN or object ID) as of the last "
+                                         "synchronisation, with what is queued."}),
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = params,

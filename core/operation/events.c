@@ -123,6 +123,8 @@ const ida_operation ida_op_events = {
     .right = IDA_TASKS_READ,
     .method = "GET",
     .path = "/events",
+    .commands = IDA_COMMANDS({"event", "list", .any_document = 1, .columns = "at type task id",
+                              .summary = "List what became of tasks, oldest first."}),
     .scope = IDA_SCOPE_READ,
     .params = params,
     .work = list,

@@ -3,7 +3,6 @@
 #include "core/operation/export.h"
 
 #include <apr_strings.h>
-#include <ctype.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -32,18 +31,9 @@ static ida_kind name_file(ida_call *call, const char *subject, const char *endin
     return kind;
 }
 
-/* "staleAccounts" as part of a name: "stale-accounts". */
-static const char *dashed(apr_pool_t *pool, const char *name)
+static int64_t most_of(const ida_call *call)
 {
-    char *out = apr_palloc(pool, 2 * strlen(name) + 1), *to = out;
-    for (; *name; name++) {
-        if (isupper((unsigned char)*name)) {
-            *to++ = '-';
-        }
-        *to++ = (char)tolower((unsigned char)*name);
-    }
-    *to = '\0';
-    return out;
+    return call->asked->export_most ? call->asked->export_most : IDA_EXPORT_MAX;
 }
 
 /* The first page is read at once: it tells how many rows there are, and what is wrong. */
@@ -97,7 +87,7 @@ static ida_kind read_hygiene(ida_call *call, ida_ctx *c, ida_export *x)
     x->rows = ida_json_keep(c->pool, json_copy((json_t *)(uintptr_t)items));
     x->looked_at += (int64_t)json_array_size(items);
     h->cursor = apr_pstrdup(call->c->pool, ida_json_string(found, "nextCursor"));
-    x->more = h->cursor && x->looked_at < IDA_EXPORT_MAX;
+    x->more = h->cursor && x->looked_at < most_of(call);
     return IDA_OK;
 }
 
@@ -111,7 +101,7 @@ static ida_kind export_hygiene(ida_call *call)
                  : strcmp(h->section, "disabledWithAccess") == 0 ? holder_columns
                                                                  : people_columns;
     x->read = read_hygiene;
-    ida_kind kind = name_file(call, dashed(pool, h->section), "csv", &x->name);
+    ida_kind kind = name_file(call, ida_dashed(pool, h->section), "csv", &x->name);
     return kind ? kind : begin(call, x);
 }
 
@@ -156,7 +146,7 @@ static ida_kind read_audit(ida_call *call, ida_ctx *c, ida_export *x)
     if (kind) {
         return kind;
     }
-    x->truncated = x->truncated || total > IDA_EXPORT_MAX;
+    x->truncated = x->truncated || total > most_of(call);
     x->rows = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < count; i++) {
         json_array_append_new(x->rows, ida_audit_line(&rows[i]));
@@ -164,7 +154,7 @@ static ida_kind read_audit(ida_call *call, ida_ctx *c, ida_export *x)
         f->before_seq = rows[i].seq;
     }
     x->looked_at += count;
-    x->more = count == PAGE && x->looked_at < IDA_EXPORT_MAX;
+    x->more = count == PAGE && x->looked_at < most_of(call);
     return IDA_OK;
 }
 
@@ -210,6 +200,10 @@ const ida_operation ida_op_audit_export = {
     .right = IDA_AUDIT_EXPORT,
     .method = "GET",
     .path = "/audit/export",
+    .commands = IDA_COMMANDS(
+        {"audit", "export", .any_document = 1,
+         .given = {{"format", "jsonl"}, {"includeReads", "true"}},
+         .summary = "Print all audit records of a tenant, newest first, one JSON object a line."}),
     .scope = IDA_SCOPE_READ,
     .params = audit_params,
     .run = export_audit,

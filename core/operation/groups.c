@@ -57,16 +57,30 @@ static const ida_param params[] = {
     {0},
 };
 
+static const ida_field item[] = {OUT_TEXT("id", ALWAYS),
+                                 OUT_TEXT("name", ALWAYS),
+                                 OUT_WORD("kind", ALWAYS, kinds),
+                                 OUT_WORD("directory", ALWAYS, directories),
+                                 OUT_TEXT("description", OR_NULL),
+                                 OUT_INTEGER("memberCount", ALWAYS),
+                                 OUT_BOOLEAN("otherMembers", ALWAYS),
+                                 OUT_END};
+
 const ida_operation ida_op_groups = {
     .name = "group.list",
     .faces = IDA_ON_CONSOLE,
     .right = IDA_ACCESS_READ,
     .method = "GET",
     .path = "/groups",
+    .commands = IDA_COMMANDS(
+        {"group", "list", .at = {{"query", "WORDS"}},
+         .columns = "name kind directory memberCount otherMembers description id",
+         .summary = "List groups by name, those whose names hold the words."}),
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .lists = 1,
     .params = params,
     .work = list,
     .summary = "Groups of the directories, by name.",
+    .item = item,
 };

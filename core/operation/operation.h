@@ -1,6 +1,7 @@
 /* An operation, a call of it, and the pipeline that every call goes through: module -> scope ->
- * arguments -> run -> audit. REST and MCP are two faces of it; argument checks, tools/list, the
- * OpenAPI document and what the audit log may show are made from the table. Knows no HTTP server.
+ * arguments -> run -> audit. REST, MCP, the console and idadminctl are its faces; argument checks,
+ * tools/list, the OpenAPI document and what the audit log may show are made from the table. Knows
+ * no HTTP server.
  */
 #ifndef CORE_OPERATION_OPERATION_H
 #define CORE_OPERATION_OPERATION_H
@@ -31,6 +32,8 @@ typedef struct ida_face {
     int texts;  /* 1: arguments are texts of a query, which stand for numbers and lists, too */
     int tools;  /* 1: a model asks by tools: messages name them; a key that may write is refused */
     int cleans; /* 1: texts of every result are cleaned, not those of tools alone */
+    int names_approver; /* 1: a decision names the approver who decides; 0: the person who has
+                           signed in decides */
     /* of faces over HTTP with a path for each operation, for core/face alone */
     const char *root;     /* where the paths begin: "/v1/api" */
     const char *key_path; /* stands before the path that an Idempotency-Key belongs to */
@@ -39,6 +42,30 @@ typedef struct ida_face {
 } ida_face;
 
 typedef struct ida_operation ida_operation;
+
+/* An argument of the operation, and a word that stands for it on a command line. */
+typedef struct ida_command_word {
+    const char *argument, *word;
+} ida_command_word;
+
+/* How idadminctl offers an operation: `task show ID TASK`. The company's ID comes first, then the
+ * arguments of `at`; every other argument of query and body is an option. Rows without an argument
+ * end the lists. */
+typedef struct ida_command {
+    const char *noun, *verb; /* verb NULL: the noun alone */
+    ida_command_word at[5];  /* {"id", "TASK"}: in this order; those not required may be left out */
+    ida_command_word named[2]; /* {"approver", "by"}: an option that has a name of its own */
+    /* {"decision", "approve"}: what the command itself says, or, without a word, never says. */
+    ida_command_word given[4];
+    int any_document;    /* 1: asked of a company whose document is damaged or not trusted, too,
+                            because nothing of it is used */
+    const char *shown;   /* the member of the answer that people are shown; NULL: every one */
+    const char *columns; /* of the table of items, the most important first; NULL: every member */
+    const char *summary; /* one line; NULL: the operation's */
+    const char *help;    /* further paragraphs, or NULL */
+} ida_command;
+
+#define IDA_COMMANDS(...) ((const ida_command[]){__VA_ARGS__, {.noun = NULL}})
 
 /* Who has signed in to the console. */
 typedef struct ida_grant {
@@ -75,6 +102,7 @@ typedef struct ida_question {
     const char *seen;              /* tag of the state that the caller has seen; NULL: any */
     int (*gone)(void *baton);      /* 1 when nobody waits for an answer; NULL: cannot be known */
     void *gone_baton;
+    int64_t export_most; /* rows of a file that is saved; 0: IDA_EXPORT_MAX */
 } ida_question;
 
 struct ida_task;
@@ -112,10 +140,11 @@ typedef struct ida_call {
 } ida_call;
 
 struct ida_operation {
-    const char *name;          /* "user.create" */
-    unsigned faces;            /* where it is offered: IDA_ON_... */
-    ida_right right;           /* on the console, who may */
-    const char *method, *path; /* of REST and console; path below the face's root, "/user" */
+    const char *name;            /* "user.create" */
+    unsigned faces;              /* where it is offered: IDA_ON_... */
+    ida_right right;             /* on the console, who may */
+    const char *method, *path;   /* of REST and console; path below the face's root, "/user" */
+    const ida_command *commands; /* of idadminctl; NULL: none */
     const char *alias_method, *alias_path; /* a second door to the same operation, or NULL */
     /* MCP: name of the tool, or NULL for operations that are none. All tools read (tests insist).
      */

@@ -94,6 +94,10 @@ const ida_operation ida_op_requests = {
     .right = IDA_REQUESTS_READ,
     .method = "GET",
     .path = "/access-requests",
+    .commands = IDA_COMMANDS(
+        {"request", "list",
+         .columns = "id state service requester requestedAt decidedAt decidedBy taskState error",
+         .summary = "List access requests, newest first."}),
     .scope = IDA_SCOPE_READ,
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,
@@ -169,6 +173,9 @@ const ida_operation ida_op_services = {
     .right = IDA_REQUESTS_READ,
     .method = "GET",
     .path = "/access-services",
+    .commands = IDA_COMMANDS(
+        {"request", "services",
+         .summary = "List the services of the access catalog and who decides."}),
     .scope = IDA_SCOPE_READ,
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,

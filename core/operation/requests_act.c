@@ -60,12 +60,18 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
                                also);
 }
 
+static const ida_field created[] = {OUT_TEXT("requestId", ALWAYS), OUT_INCLUDE(ida_acted_members),
+                                    OUT_END};
+
 const ida_operation ida_op_request_create = {
     .name = "request.create",
     .faces = IDA_ON_CONSOLE,
     .right = IDA_ACCESS_WRITE,
     .method = "POST",
     .path = "/access-request",
+    .commands = IDA_COMMANDS(
+        {"request", "create", .at = {{"service", "SERVICE"}, {"user", "UPN"}},
+         .summary = "Ask for a service of the access catalog on behalf of a user."}),
     .scope = IDA_SCOPE_WRITE,
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,
@@ -74,6 +80,7 @@ const ida_operation ida_op_request_create = {
     .check = check,
     .work = create,
     .summary = "Asks for a service of the access catalog for a person.",
+    .output = created,
 };
 
 /* --- end --- */
@@ -100,6 +107,11 @@ const ida_operation ida_op_request_end = {
     .right = IDA_ACCESS_WRITE,
     .method = "POST",
     .path = "/access-request/end",
+    .commands = IDA_COMMANDS(
+        {"request", "end", .at = {{"requestId", "REQUEST"}},
+         .summary = "Withdraw an open request, or end an approved one.",
+         .help = "A task takes the requester out of the group again, unless the membership stood "
+                 "before or an assigned template or another request grants it."}),
     .scope = IDA_SCOPE_WRITE,
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,
@@ -108,6 +120,7 @@ const ida_operation ida_op_request_end = {
     .check = check,
     .work = end,
     .summary = "Withdraws an open request, or ends an approved one.",
+    .output = ida_acted_members,
 };
 
 /* --- decide --- */
@@ -131,11 +144,11 @@ static const ida_param decision_members[] = {
 static ida_kind check_decision(ida_call *call)
 {
     ida_ctx *c = call->c;
-    int signed_in = call->asked->person != NULL;
+    int named = call->asked->face->names_approver;
     request_input *in = read_body(call);
-    if (signed_in && json_object_get(call->asked->body, "approver")) {
+    if (!named && json_object_get(call->asked->body, "approver")) {
         ida_fault_add(c, "approver", "is whoever has signed in: leave it out");
-    } else if (!signed_in && !in->approver) {
+    } else if (named && !in->approver) {
         ida_fault_add(c, "approver", "is required");
     }
     if (in->reason && in->comment) {
@@ -148,7 +161,7 @@ static ida_kind check_decision(ida_call *call)
     }
     call->action = in->decision ? approves ? "request.approve" : "request.deny" : NULL;
     ida_kind kind = ida_faults_raise(c);
-    if (kind || !signed_in) {
+    if (kind || named) {
         return kind;
     }
     in->approver = call->asked->person->upn;
@@ -190,6 +203,18 @@ const ida_operation ida_op_request_decide = {
     .right = IDA_REQUESTS_DECIDE,
     .method = "POST",
     .path = "/access-request/decision",
+    .commands = IDA_COMMANDS(
+        {"request", "approve", .at = {{"requestId", "REQUEST"}}, .named = {{"approver", "by"}},
+         .given = {{"decision", "approve"}, {"comment", NULL}},
+         .summary = "Approve an open request.",
+         .help =
+             "A task puts the requester into the service's group. --by names one of the service's "
+             "approvers, whose account is enabled and who is not the one that asks."},
+        {"request", "deny", .at = {{"requestId", "REQUEST"}}, .named = {{"approver", "by"}},
+         .given = {{"decision", "deny"}, {"comment", NULL}}, .summary = "Deny an open request.",
+         .help =
+             "--by names one of the service's approvers, whose account is enabled and who is not "
+             "the one that asks."}),
     .scope = IDA_SCOPE_WRITE,
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,

@@ -55,6 +55,9 @@ const ida_operation ida_op_task_get = {
     .right = IDA_TASKS_READ,
     .method = "GET",
     .path = "/task",
+    .commands = IDA_COMMANDS({"task", "show", .any_document = 1, .at = {{"id", "TASK"}},
+                              .shown = "task",
+                              .summary = "Show a task with the outcome of each step."}),
     .scope = IDA_SCOPE_READ,
     .params = get_params,
     .run = run_get,
@@ -152,6 +155,10 @@ const ida_operation ida_op_task_list = {
     .right = IDA_TASKS_READ,
     .method = "GET",
     .path = "/tasks",
+    .commands = IDA_COMMANDS(
+        {"task", "list", .any_document = 1, .named = {{"userPrincipalName", "user"}},
+         .columns = "id type state userPrincipalName scheduledAt attempts error",
+         .summary = "List a tenant's tasks, newest first."}),
     .scope = IDA_SCOPE_READ,
     .params = list_params,
     .check = check_list,
@@ -232,6 +239,10 @@ const ida_operation ida_op_task_cancel = {
     .right = IDA_TASKS_WRITE,
     .method = "DELETE",
     .path = "/task",
+    .commands = IDA_COMMANDS(
+        {"task", "cancel", .any_document = 1, .at = {{"id", "TASK"}},
+         .summary = "Cancel a task that is queued, failed or needs attention.",
+         .help = "Seat and names go free unless the account was made or may have been."}),
     .alias_method = "POST",
     .alias_path = "/task/cancel",
     .scope = IDA_SCOPE_WRITE,
@@ -250,6 +261,10 @@ const ida_operation ida_op_task_reschedule = {
     .right = IDA_TASKS_WRITE,
     .method = "PATCH",
     .path = "/task",
+    .commands = IDA_COMMANDS(
+        {"task", "reschedule", .at = {{"id", "TASK"}, {"date", "DATE"}, {"time", "TIME"}},
+         .summary =
+             "Give a queued task another date and time of the tenant's zone (YYYY-MM-DD HH:mm)."}),
     .alias_method = "POST",
     .alias_path = "/task/reschedule",
     .scope = IDA_SCOPE_WRITE,
@@ -269,6 +284,9 @@ const ida_operation ida_op_task_retry = {
     .right = IDA_TASKS_WRITE,
     .method = "POST",
     .path = "/task/retry",
+    .commands = IDA_COMMANDS(
+        {"task", "retry", .any_document = 1, .at = {{"id", "TASK"}},
+         .summary = "Queue a failed task, or one that needs attention, again at once."}),
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
     .check = check,
@@ -285,6 +303,9 @@ const ida_operation ida_op_task_release = {
     .right = IDA_TASKS_RELEASE,
     .method = "POST",
     .path = "/task/release",
+    .commands = IDA_COMMANDS({"task", "release", .any_document = 1, .at = {{"id", "TASK"}},
+                              .summary = "Release an offboarding, or an update that disables an "
+                                         "account, that the brake holds."}),
     .scope = IDA_SCOPE_WRITE,
     .params = change_params,
     .check = check,

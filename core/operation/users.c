@@ -114,6 +114,11 @@ const ida_operation ida_op_users_search = {
     .right = IDA_PEOPLE_READ,
     .method = "GET",
     .path = "/users",
+    .commands = IDA_COMMANDS(
+        {"user", "search", .at = {{"query", "WORDS"}},
+         .columns = "userPrincipalName displayName status department jobTitle employeeId manager "
+                    "lastSignInAt id",
+         .summary = "Find people by words, department, manager, group, licence, status or dates."}),
     .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = search_params,

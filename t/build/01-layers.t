@@ -63,7 +63,7 @@ my %arrows = (
     'worker/hold'      => [qw(worker/directory core/queue)],
     'worker/run'       => [qw(worker/hold worker/send core/governance)],
     'worker'           => [qw(worker/run worker/ldap worker/graph)],
-    'worker/ctl'       => [qw(worker core/operation)],
+    'worker/ctl'       => [qw(worker core/face)],
 );
 
 sub reach {

@@ -165,7 +165,7 @@ subtest 'other sites, no header, another company' => sub {
 };
 
 subtest 'nothing was done' => sub {
-    is_deeply($stack->ctl_ok('task', 'list', 'nordic', '--json'), [], 'no task');
+    is_deeply($stack->ctl_ok('task', 'list', 'nordic', '--json')->{items}, [], 'no task');
 };
 
 $stack->stop;

@@ -61,7 +61,7 @@ subtest 'a hire is looked at, queued and called off' => sub {
     $browser->click_text('button', 'Review');
     $browser->until('the plan is shown', sub { dialog() =~ /maja\.strom\@nordic\.example/ });
     like(dialog(), qr/02:30 does not exist on that day/, 'the skipped hour is explained');
-    is(scalar @{ $stack->ctl_ok('task', 'list', 'nordic', '--json') }, 0,
+    is(scalar @{ $stack->ctl_ok('task', 'list', 'nordic', '--json')->{items} }, 0,
         'nothing is queued yet');
     $browser->click_text('dialog[open] button', 'Queue the new hire', ready => 1);
     my ($task) = $browser->url =~ m{/task/(\w+)};
@@ -143,8 +143,7 @@ subtest 'somebody leaves at once' => sub {
     is($stack->wait_task($task)->{state}, 'done', 'it is carried out');
     my ($record) = within(sub {
         grep { $_->{action} eq 'user.delete' && $_->{outcome} eq 'ok' } @{
-            $stack->ctl_ok('audit', 'list', 'nordic', '--category', 'portal', '--limit', '200',
-            '--json') } });
+            $stack->records('--category', 'portal') } });
     ok($record, 'and on record as a portal action');
 };
 

@@ -148,11 +148,11 @@ sub killed {
 }
 
 sub shown {
-    my $list = $stack->ctl_ok('key', 'list', 'nordic', '--json');
+    my $list = $stack->ctl_ok('key', 'list', 'nordic', '--json')->{items};
     my %by = map { $_->{username} => $_->{concurrency} } @$list;
     is_deeply([@by{qw(hr-three hr-one)}], [3, 1], 'key list shows it');
     is($by{'hr-plain'}, undef, 'and that nothing was said of another');
-    like($stack->ctl('key', 'list', 'nordic')->{out}, qr/AT ONCE/, 'also for people');
+    like($stack->ctl('key', 'list', 'nordic')->{out}, qr/CONCURRENCY/, 'also for people');
     for my $bad (0, -1, 1001, '3x', '') {
         my $result = $stack->ctl('key', 'create', 'nordic', 'bad', '--access', 'full',
             "--concurrency=$bad");

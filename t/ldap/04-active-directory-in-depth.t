@@ -48,7 +48,7 @@ sub offboard { my ($name) = @_;
 sub over     { return map { $stack->wait_task($_, states => [qw(done failed attention)]) } @_ }
 sub role     { my ($verb, $template, $name) = @_;
     return over(@{ $stack->ctl_ok('role', $verb, 'nordic', $template, upn($name),
-    '--json')->{tasks} }) }
+    '--json')->{taskIds} }) }
 
 # Role templates and requests give groups of the domain, which is told of nested ones and of primary
 # groups too.
@@ -58,9 +58,9 @@ sub attribution {
     ok((grep {/Karin/} $samba->members('Inner')), 'in the domain');
     my $asked = $stack->ctl_ok('request', 'create', 'nordic', 'Tools', upn('karin.hedlund'),
         '--json');
-    my $approved = $stack->ctl_ok('request', 'approve', 'nordic', $asked->{id}, '--by',
+    my $approved = $stack->ctl_ok('request', 'approve', 'nordic', $asked->{requestId}, '--by',
         upn('eva.berg'), '--json');
-    over($approved->{taskId});
+    over($approved->{taskIds}[0]);
     my $karin = "CN=Karin Hedlund,$Idadmin::Test::Samba::people";
     change('Deck', add => $karin);
     $samba->make_primary($karin, dn('Deck'));
@@ -74,7 +74,9 @@ sub attribution {
             Deck => ['direct', undef], 'Domain Users' => ['direct', undef],
         }, 'a template, a group around its group, a request, the primary group and the one that '
         . 'was it') or diag(json_text($access));
-    is($access->{Workshop}{grantedAt}, $approved->{decidedAt}, 'with the time of the approval');
+    my ($granted) = grep { $_->{id} eq $asked->{requestId} } @{
+        $stack->ctl_ok('request', 'list', 'nordic', '--json')->{items} };
+    is($access->{Workshop}{grantedAt}, $granted->{decidedAt}, 'with the time of the approval');
     is(who_has('Deck')->{ upn('karin.hedlund') }{source}, 'direct', 'from the group\'s side too');
     is(who_has('Outer')->{ upn('karin.hedlund') }{source}, 'role_template',
         'over the group in between');
@@ -153,8 +155,8 @@ sub guards {
     $group = $usn->('(sAMAccountName=Inner)');
     my ($task) = role(unassign => 'Crew', 'old.admin');
     my $asked = $stack->ctl_ok('request', 'create', 'nordic', 'Tools', upn('old.admin'), '--json');
-    ($task) = over($stack->ctl_ok('request', 'approve', 'nordic', $asked->{id}, '--by',
-        upn('eva.berg'), '--json')->{taskId});
+    ($task) = over($stack->ctl_ok('request', 'approve', 'nordic', $asked->{requestId}, '--by',
+        upn('eva.berg'), '--json')->{taskIds}[0]);
     like($task->{state} . ' ' . ($task->{error} // ''), qr/^failed .*adminCount.*never changed/,
         'an approved request does not either');
     is($usn->('(sAMAccountName=Inner)'), $group, 'and nobody takes it out of a group');

@@ -506,7 +506,7 @@ for_each_stack {
         $modern->ask('tools/call', { name => 'no_such_tool' });
         my $records;
         within(sub {
-            $records = $stack->ctl_ok('audit', 'list', 'nordic', '--limit', 200, '--json');
+            $records = $stack->records;
             return grep { ($_->{endpoint} // '') eq 'mcp tools/call no_such_tool' } @$records;
         });
         my @mcp = grep { ($_->{endpoint} // '') =~ /^mcp/ } @$records;
@@ -568,7 +568,7 @@ subtest 'a client that goes away, and a store that does' => sub {
     $raw->close;
     my $found;
     within(sub {
-        my $records = $stack->ctl_ok('audit', 'list', 'nordic', '--limit', 200, '--json');
+        my $records = $stack->records;
         ($found) = grep { ($_->{endpoint} // '') eq 'mcp tools/call search_users' } @$records;
     });
     ok($found, 'what a client that has gone asked for is in the audit');

@@ -75,15 +75,15 @@ sub row_of { my ($list, $name) = @_;
 sub access {
     my $request = $stack->ctl_ok('request', 'create', 'nordic', 'CRM administration', "bo.ek\@$d",
         '--json');
-    my $approved = $stack->ctl_ok('request', 'approve', 'nordic', $request->{id}, '--by',
+    my $approved = $stack->ctl_ok('request', 'approve', 'nordic', $request->{requestId}, '--by',
         "eva.berg\@$d", '--json');
-    $stack->wait_task($approved->{taskId});
+    $stack->wait_task($approved->{taskIds}[0]);
     my $bo = data('/user/access', user => "bo.ek\@$d");
     is($bo->{user}{status}, 'active', 'the person has a status');
     ok($bo->{user}{department}, 'and a department');
     my $by = row_of($bo, 'CRM admins')->{grantedBy};
-    is("$by->{type} $by->{id} $by->{approvedBy}", "accessRequest $request->{id} eva.berg\@$d",
-        'a request has an approver');
+    is("$by->{type} $by->{id} $by->{approvedBy}",
+        "accessRequest $request->{requestId} eva.berg\@$d", 'a request has an approver');
     is($by->{approvedAt}, row_of($bo, 'CRM admins')->{grantedAt}, 'and a time of approval');
     is(row_of($bo, 'Sales team')->{grantedBy}{type}, 'roleTemplate', 'a template');
     my $made = $stack->post('/v1/api/user', { firstname => 'Nils', surname => 'Ny' })->{json}{data};
@@ -294,7 +294,7 @@ my $ldif = group_entry($groups, 'VPN users', 'description: Remote work',
 for_each_stack {
     ($stack) = @_;
     my $assigned = $stack->ctl_ok('role', 'assign', 'nordic', 'Sales', "bo.ek\@$d", '--json');
-    $stack->wait_task($_) for @{ $assigned->{tasks} };
+    $stack->wait_task($_) for @{ $assigned->{taskIds} };
     subtest $_->[0] => $_->[1] for ['a person' => \&person],
         ['access' => \&access], ['hygiene' => \&hygiene],
         ['runs' => \&runs], ['history' => \&history],

@@ -122,10 +122,11 @@ sub happen {
     my $slapd = $stack->slapd;
     my $ctl   = sub { return $stack->ctl_ok(@_, '--json') };
     my $day   = POSIX::strftime('%Y-%m-20', localtime(time + 40 * 86400));
-    my @tasks = map { $_ } @{ $ctl->('role', 'assign', 'nordic', 'Sales', upn('bo.ek'))->{tasks} };
+    my @tasks = map { $_ } @{ $ctl->('role', 'assign', 'nordic', 'Sales', upn('bo.ek'))
+        ->{taskIds} };
     my $request = $ctl->('request', 'create', 'nordic', 'CRM administration', upn('bo.ek'));
-    push @tasks, $ctl->('request', 'approve', 'nordic', $request->{id}, '--by',
-        upn('eva.berg'))->{taskId};
+    push @tasks, $ctl->('request', 'approve', 'nordic', $request->{requestId}, '--by',
+        upn('eva.berg'))->{taskIds}[0];
     push @tasks, map { $stack->post('/v1/api/user', { firstname => $_->[0], surname => $_->[1],
         jobTitle => $_->[2] })->{json}{data}{taskId} } ['Nils', 'Ny'],
         ['Cora', 'Tract', 'Contractor'], ['Cuno', 'Tract', 'Contractor'];

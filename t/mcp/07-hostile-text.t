@@ -89,7 +89,8 @@ for_each_stack {
     my $tricked = $mcp->ask('tools/call', { name => 'get_user',
         arguments => { user => $who, offboard => JSON::PP::true(), dryRun => 'false' } });
     ok($tricked->{error} || $tricked->{result}{isError}, 'nor an argument that a tool would take');
-    is(scalar @{ $stack->ctl_ok('task', 'list', 'nordic', '--json') }, 0, 'nothing was queued');
+    is(scalar @{ $stack->ctl_ok('task', 'list', 'nordic', '--json')->{items} }, 0,
+        'nothing was queued');
     ok($stack->slapd->user('eva.berg'), 'nobody left');
     is(json_text($mcp->ask('tools/list', {})->{result}), $listed, 'the tools say what they said');
     unlike($listed, qr/Ignore all previous|Board/, 'and hold no text of a directory');

@@ -36,7 +36,7 @@ sub help_and_usage {
     my @commands =
         $all->{out} =~ /^\ \ ((?:schema|tenant|key|user|task|audit|cache|sync|status)(?:
             \ [a-z-]+)?)(?=\ [A-Z\[]|\ *$)/mgx;
-    is(scalar @commands, 27, 'lists every command');
+    is(scalar @commands, 30, 'lists every command');
     for my $command (@commands) {
         my $help = ctl(split(/ /, $command), '--help');
         is($help->{exit}, 0, "$command --help");
@@ -49,13 +49,15 @@ sub help_and_usage {
     usage(ctl('tenant', 'list', '--what'), qr/unknown option --what/, 'unknown option');
     usage(ctl('tenant', 'list', 'x'), qr/no arguments/, 'too many arguments');
     usage(ctl('key', 'create', 'nordic'), qr/ID USERNAME/, 'too few arguments');
-    usage(ctl('task', 'list', 'nordic', '--state', 'odd'), qr/--state must be/, 'bad state');
+    usage(ctl('task', 'list', 'nordic', '--state', 'odd'),
+        qr/--state must name one or more of queued, running/, 'bad state');
     usage(ctl('task', 'list', 'nordic', '--limit', '0'), qr/--limit must be/, 'bad limit');
     usage(ctl('task', 'list', 'nordic', '--limit', '5x'), qr/--limit must be/,
         'a limit with something behind it');
-    usage(ctl('audit', 'list', 'nordic', @$_), qr/--limit must be 1 to 200, --before/,
-        "audit list @$_") for ['--limit', '5x'], ['--limit', '201'], ['--before', 'abc'],
-        ['--before', '0'];
+    usage(ctl('audit', 'list', 'nordic', @$_),
+        qr/--limit must be a whole number from 1 to 200; see idadminctl audit list --help/,
+        "audit list @$_") for ['--limit', '5x'], ['--limit', '201'];
+    refused(ctl('audit', 'list', 'nordic', '--cursor', 'abc'), qr/cursor/, 'a cursor that is none');
     usage(ctl('request', 'list', 'nordic', '--limit', '2.5'), qr/--limit must be/,
         'bad limit of requests');
     usage(ctl('taks', '--help'), qr/no command taks/, 'help of a misspelt command');
@@ -64,7 +66,7 @@ sub help_and_usage {
         'bad category');
     usage(ctl('audit', 'list', 'nordic', '--from', '2026-02-30'), qr/--from/, 'bad date');
     usage(ctl('audit', 'list', 'nordic', '--from', '2026-03-02', '--to', '2026-03-01'),
-        qr/--from must not be after --to/, 'from after to');
+        qr/--from must not be after to/, 'from after to');
 }
 
 sub tenants {
@@ -133,13 +135,13 @@ sub keys_of_a_tenant {
     is($made->{json}{mcpSecret}, "nordic:hr-2:$made->{json}{apiKey}", 'and the secret made of it');
     is($made->{json}{label}, 'Löner', 'label');
     my ($row) = grep { $_->{username} eq 'hr-2' } @{
-        ctl('key', 'list', 'nordic', '--json')->{json} };
+        ctl('key', 'list', 'nordic', '--json')->{json}{items} };
     is($row->{rateLimit}, '10/60s', 'its own rate');
     like($row->{expiresAt}, qr/^2031-05-05T22:00:00Z$/, 'ends as the day begins in Stockholm');
     my $of = sub { my ($name) = @_;
         return (grep { $_->{username} eq $name } @{
-        ctl('key', 'list', 'nordic', '--json')->{json} })[0] };
-    is_deeply([@$row{qw(from lastUsedAt)}], [undef, undef], 'used from anywhere, and not yet');
+        ctl('key', 'list', 'nordic', '--json')->{json}{items} })[0] };
+    is_deeply([@$row{qw(from lastUsedAt)}], [[], undef], 'used from anywhere, and not yet');
     my $used = $stack->create_key(used => 'hr-Used', 'read-only', '--from',
         '127.0.0.0/8,2001:DB8::/32');
     my $before = time;
@@ -150,7 +152,8 @@ sub keys_of_a_tenant {
     my $said = Time::Piece->strptime($of->('hr-Used')->{lastUsedAt} =~ s/(?:\.\d+)?Z$//r,
         '%Y-%m-%dT%H:%M:%S')->epoch;
     ok($before <= $said && $said <= $after, 'which was now') or diag("$before $said $after");
-    is($of->('hr-Used')->{from}, '127.0.0.0/8,2001:db8::/32', 'and from where it may be used');
+    is_deeply($of->('hr-Used')->{from}, ['127.0.0.0/8', '2001:db8::/32'],
+        'and from where it may be used');
     is($of->('hr-2')->{lastUsedAt}, undef, 'of another one nothing');
     $stack->ctl_ok('key', 'delete', 'nordic', 'hr-Used');
     $stack->create_key(used => 'hr-Used', 'read-only');
@@ -159,8 +162,9 @@ sub keys_of_a_tenant {
     my $list = ctl('key', 'list', 'nordic')->{out};
     unlike($list, qr/ida_/, 'the list shows no key');
     like($list, qr/^hr-2 +full +L/m, 'but the API user');
-    for my $change (['disable', 'disabled'], ['enable', 'enabled'], ['delete', 'deleted']) {
-        like(ctl('key', $change->[0], 'nordic', 'hr-2')->{out}, qr/hr-2 of nordic: $change->[1]/,
+    for my $change (['disable', 'is disabled'], ['enable', 'works again'],
+        ['delete', 'is deleted']) {
+        like(ctl('key', $change->[0], 'nordic', 'hr-2')->{out}, qr/hr-2 $change->[1]/,
             "key $change->[0]");
     }
     refused(ctl('key', 'delete', 'nordic', 'hr-2'), qr/no API user hr-2/, 'a key that is gone');
@@ -192,38 +196,39 @@ sub tasks {
         { firstname => $_, surname => 'Later',
         date => '2031-01-02' })->{json}{data}{taskId} } qw(One Two Three);
     my $list = ctl('task', 'list', 'nordic', '--json')->{json};
-    is_deeply([map { $_->{id} } @$list], [reverse @ids], 'task list, newest first');
+    is_deeply([map { $_->{id} } @{ $list->{items} }], [reverse @ids], 'task list, newest first');
+    is($list->{nextCursor}, undef, 'nothing is said of a whole one');
+    my $cut = ctl('task', 'list', 'nordic', '--limit', 1, '--json')->{json};
+    is_deeply([map { $_->{id} } @{ $cut->{items} }], [$ids[2]], 'a page of it');
+    is($cut->{totalCount}, 3, 'says of how many');
+    is_deeply([map { $_->{id} } @{ ctl('task', 'list', 'nordic', '--json', '--limit', 1,
+        '--cursor', $cut->{nextCursor})->{json}{items} }], [$ids[1]], 'and how to go on');
+    my $shown = ctl('task', 'list', 'nordic', '--limit', 1)->{out};
+    like($shown, qr/^1 of 3; --cursor (\S+) goes on, --all lists the rest\.$/m, 'to people, too');
     is_deeply([map { $_->{id} } @{
-        ctl('task', 'list', 'nordic', '--json', '--limit', 1, '--before', $ids[2])->{json} }],
-        [$ids[1]], 'a page of it');
-    like(ctl('task', 'list', 'nordic', '--limit', 1)->{out}, qr/1 of 3; --before $ids[2]/,
-        'says how to go on');
-    my $cut = ctl('task', 'list', 'nordic', '--limit', 1, '--json');
-    is_deeply([map { $_->{id} } @{ $cut->{json} }], [$ids[2]],
-        'with --json the document is a list all the same');
-    like($cut->{err}, qr/^idadminctl: 1 of 3; --before $ids[2] goes on\.$/m,
-        'and standard error says that it was cut');
-    is(ctl('task', 'list', 'nordic', '--limit', 3, '--json')->{err}, '',
-        'nothing is said of a whole one');
-    is_deeply(ctl('task', 'list', 'nordic', '--json', '--state', 'done')->{json}, [], 'by state');
-    is(scalar @{ ctl('task', 'list', 'nordic', '--json', '--user', "two.later\@$domain")->{json} },
-        1, 'by person');
+        ctl('task', 'list', 'nordic', '--limit', 1, '--all', '--json')->{json}{items} }],
+        [reverse @ids], '--all lists every page');
+    is_deeply(ctl('task', 'list', 'nordic', '--json', '--state', 'done')->{json}{items}, [],
+        'by state');
+    is(scalar @{ ctl('task', 'list', 'nordic', '--json', '--user',
+        "two.later\@$domain")->{json}{items} }, 1, 'by person');
     my $show = ctl('task', 'show', 'nordic', $ids[0]);
     like($show->{out}, qr/^User +one\.later\@/m, 'task show');
     like($show->{out}, qr/^createAccount +- /m, 'with its steps');
-    is(ctl('task', 'cancel', 'nordic', $ids[0], '--json')->{json}{state}, 'cancelled',
+    is(ctl('task', 'cancel', 'nordic', $ids[0], '--json')->{json}{task}{state}, 'cancelled',
         'task cancel');
     refused(ctl('task', 'cancel', 'nordic', $ids[0]), qr/cancelled before/, 'cancelled twice');
     refused(ctl('task', 'retry', 'nordic', $ids[1]), qr/queued/, 'retry of a queued one');
     refused(ctl('task', 'release', 'nordic', $ids[1]), qr/queued/,
         'release of one the brake does not hold');
-    refused(ctl('task', 'show', 'nordic', 'nonsense'), qr/no task nonsense/, 'unknown task');
-    refused(ctl('task', 'show', 'second', $ids[1]), qr/no task/, 'a task of another tenant');
+    refused(ctl('task', 'show', 'nordic', 'nonsense'), qr/No task with the id "nonsense"/,
+        'unknown task');
+    refused(ctl('task', 'show', 'second', $ids[1]), qr/No task/, 'a task of another tenant');
     my $moved = ctl('task', 'reschedule', 'nordic', $ids[1], '2031-07-01', '02:30',
-        '--json')->{json};
+        '--json')->{json}{task};
     is($moved->{scheduledAtUtc}, '2031-07-01T00:30:00Z',
         'task reschedule, local time of the tenant');
-    refused(ctl('task', 'reschedule', 'nordic', $ids[1], '2031-07-32', '02:30'), qr/date/,
+    usage(ctl('task', 'reschedule', 'nordic', $ids[1], '2031-07-32', '02:30'), qr/DATE /,
         'to no day');
     usage(ctl('task', 'release', 'nordic'), qr/TASK or --all-braked/, 'release of nothing');
     is_deeply(ctl('task', 'release', 'nordic', '--all-braked', '--json')->{json},
@@ -231,14 +236,16 @@ sub tasks {
 }
 
 sub looking {
-    my $user = ctl('user', 'show', 'nordic', "ANNA.LIND\@$domain", '--json')->{json};
+    my $user = ctl('user', 'show', 'nordic', "ANNA.LIND\@$domain", '--json')->{json}{user};
     is($user->{displayName}, 'Anna Lind', 'user show, any case');
-    is($user->{manager}, "eva.berg\@$domain", 'with manager');
-    is_deeply([sort map { $_->{name} } grep { $_->{kind} ne 'dynamic' } @{ $user->{groups} }],
-        ['All staff', 'CRM admins', 'Sales team'], 'and groups');
+    is($user->{manager}{userPrincipalName}, "eva.berg\@$domain", 'with manager');
+    my $access = ctl('user', 'access', 'nordic', "anna.lind\@$domain", '--json')->{json}{items};
+    is_deeply([sort map { $_->{resource}{name} } grep { $_->{resource}{kind} ne 'dynamic' }
+        @$access], ['All staff', 'CRM admins', 'Sales team'], 'user access: and groups');
     like(ctl('user', 'show', 'nordic', "carin.sjoberg\@$domain")->{out}, qr/Sj\xc3\xb6berg/,
         'for people');
-    refused(ctl('user', 'show', 'nordic', "nobody\@$domain"), qr/no user nobody/, 'unknown user');
+    refused(ctl('user', 'show', 'nordic', "nobody\@$domain"), qr/No user .*"nobody/,
+        'unknown user');
     my $status = ctl('status', '--json')->{json};
     is(scalar @{ $status->{workers} }, 1, 'status: one worker');
     my ($directory) = grep { $_->{companyId} eq 'nordic' } @{ $status->{directories} };
@@ -267,8 +274,7 @@ sub audited {
         'cache.reset' => 1);
     my $portal = sub {
         my %count;
-        $records = ctl('audit', 'list', 'nordic', '--category', 'portal', '--limit', 200,
-            '--json')->{json};
+        $records = $stack->records('--category', 'portal');
         $count{ $_->{action} }++ for @$records;
         return \%count;
     };
@@ -288,15 +294,18 @@ sub audited {
     my @lines = split /\n/, ctl('audit', 'export', 'nordic')->{out};
     is(scalar @lines, $verify->{json}{records}, 'audit export: a line a record')
         or diag(scalar @lines);
-    is(json_data($lines[0])->{id}, scalar @lines, 'newest first');
+    my @at = map { json_data($_)->{at} } @lines;
+    is_deeply(\@at, [reverse sort @at], 'newest first');
     is(scalar @{ ctl('audit', 'export', 'nordic', '--json')->{json} }, scalar @lines,
         '--json makes one array of it');
-    my $page = ctl('audit', 'list', 'nordic', '--json', '--limit', 2, '--before', 3)->{json};
-    is_deeply([map { $_->{id} } @$page], [2, 1], 'pages');
-    is_deeply(ctl('audit', 'list', 'nordic', '--json', '--to', '2020-01-01')->{json}, [],
+    my $page = ctl('audit', 'list', 'nordic', '--include-reads', '--json', '--limit', 3, '--all')
+        ->{json}{items};
+    is_deeply([sort { $a <=> $b } map { $_->{id} } @$page], [1 .. @$page], 'pages');
+    is_deeply(ctl('audit', 'list', 'nordic', '--json', '--to', '2020-01-01')->{json}{items}, [],
         'by time');
     is_deeply([grep { $_->{actor} ne 'hr-full' } @{
-        ctl('audit', 'list', 'nordic', '--json', '--actor', 'HR-full')->{json} }], [], 'by actor');
+        ctl('audit', 'list', 'nordic', '--json', '--actor', 'HR-full')->{json}{items} }], [],
+        'by actor');
 }
 
 # A node died and left its spool; its records are read once, however often the command runs. A chain

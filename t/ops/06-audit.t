@@ -18,8 +18,8 @@ my $stack;
 
 sub audit_list {
     my (%filter) = @_;
-    return reverse @{ $stack->ctl_ok('audit', 'list', 'nordic', '--json', '--limit', 200,
-        map { ("--$_", $filter{$_}) } sort keys %filter) };
+    return sort { $a->{id} <=> $b->{id} }
+        @{ $stack->records(map { ("--$_", $filter{$_}) } sort keys %filter) };
 }
 
 # Waits until as many records of an actor are there as were expected, and a moment longer for one
@@ -231,14 +231,14 @@ sub others {
         'createAccount setManager setPhoto task.done', 'what the worker does, in its order';
     my $listed = $stack->ctl('audit', 'list', 'nordic', '--category', 'workflow', '--limit',
         4)->{out};
-    like $listed, qr/task\.step createAccount/, 'and the list names the steps';
+    like $listed, qr/task\.step .*step createAccount/, 'and the list names the steps';
     is scalar(grep { $_->{actor} ne 'worker' } @steps), 0, 'by its name';
     my $all = $stack->ctl_ok('audit', 'export', 'nordic', '--json');
     my $text = json_text($all);
     unlike $text, qr/\Q$stack->{keys}{$_}{apiKey}\E/, "no key of $_"
         for sort keys %{ $stack->{keys} };
     unlike $text, qr/hunter2|\/9j\/4/, 'no password, no photo';
-    my $sequence = join ' ', map { $_->{id} } reverse @$all;
+    my $sequence = join ' ', sort { $a <=> $b } map { $_->{id} } @$all;
     is $sequence, join(' ', 1 .. @$all), 'the sequence has no gap';
 }
 
@@ -379,8 +379,7 @@ sub foreign_files {
     is spool_status($spool, '--json')->{passedOver}, 4, 'status counts the strangers';
     like spool_status($spool), qr/Audit spool: .*4 files are no regular files/, 'and says so';
     my @all = grep { ($_->{detail} // '') =~ /forged[12]/
-        || ($_->{target} // '') eq 'honest' } @{ $stack->ctl_ok('audit', 'list', 'nordic',
-        '--limit', 200, '--json') };
+        || ($_->{target} // '') eq 'honest' } @{ $stack->records };
     is_deeply [sort map {"$_->{category} $_->{action} $_->{outcome} $_->{actor}"} @all],
         ['api audit.ingest damaged httpd', 'api audit.ingest damaged httpd',
         'api user.get ok root'],

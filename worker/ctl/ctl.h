@@ -1,11 +1,15 @@
-/* idadminctl: the command table, what a command is given, and how it answers. One file a noun;
- * nothing here calls a directory. */
+/* idadminctl: the command table, what a command is given, and how it answers. Operations are
+ * commands by their rows (operation.h), the others have a file a noun; nothing here calls a
+ * directory. */
 #ifndef WORKER_CTL_CTL_H
 #define WORKER_CTL_CTL_H
 
+#include <apr_tables.h>
 #include <jansson.h>
 
 #include "core/audit/audit.h"
+#include "core/face/text.h"
+#include "core/operation/operation.h"
 #include "core/store/store.h"
 #include "worker/base/config.h"
 
@@ -15,7 +19,10 @@
 #define CTL_USAGE 2
 
 #define CTL_MAX_ARGUMENTS 4
-#define CTL_MAX_OPTIONS 10
+#define CTL_MAX_OPTIONS 24
+
+/* Of an option that is true without a value: --braked, --braked=false. */
+#define CTL_SWITCH_VALUE "[=false]"
 
 typedef struct ctl_option {
     const char *name;  /* without "--"; NULL ends the list */
@@ -48,6 +55,7 @@ struct ctl_call {
         *values[CTL_MAX_OPTIONS]; /* parallel to command->options; "" for a switch that was given */
     const char *lines;            /* log lines so far */
     const char *actor;            /* operating-system user, for the audit record */
+    store *store;                 /* of operations; NULL: not yet */
 };
 
 /* Value of an option of the running command: NULL when absent, "" for a switch. */
@@ -66,6 +74,9 @@ int ctl_result(ctl_call *ctl, ida_kind kind);
 
 store *ctl_store(ctl_call *ctl, db_role role);
 
+/* "idadminctl task cancel", as audited. */
+const char *ctl_endpoint(const ctl_call *ctl);
+
 /* Record of category "portal" by ctl->actor with outcome ok; the command fills the rest and adds it
  * in its transaction. */
 audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target);
@@ -75,9 +86,7 @@ ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant);
 
 /* --- output.c --- */
 
-typedef struct ctl_column {
-    const char *title, *member; /* member of each object; NULL title ends the list */
-} ctl_column;
+typedef ida_column ctl_column;
 
 /* With --json the document; returns 1 when it was printed, so that the command need not draw a
  * table. Steals nothing. */
@@ -86,16 +95,17 @@ int ctl_json(ctl_call *ctl, const json_t *document);
 void ctl_table(ctl_call *ctl, const json_t *rows, const ctl_column *columns, const char *none);
 /* "title: value" lines of one object. */
 void ctl_fields(ctl_call *ctl, const json_t *object, const ctl_column *columns);
-/* That a list ends before its end: for people below the table, with --json on standard error, where
- * the document stays a list. */
-void ctl_cut(ctl_call *ctl, int count, int64_t total, const char *last);
+/* Columns of the terminal; 0: it is none. */
+int ctl_width(void);
 /* A line for people; nothing with --json. */
 void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* --- the nouns --- */
+
 extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[],
-    ctl_user_commands[], ctl_task_commands[], ctl_audit_commands[], ctl_cache_commands[],
-    ctl_sync_commands[], ctl_status_commands[], ctl_role_commands[], ctl_request_commands[],
+    ctl_audit_commands[], ctl_cache_commands[], ctl_sync_commands[], ctl_status_commands[],
     ctl_evidence_commands[], ctl_erase_commands[], ctl_notification_commands[];
+/* Adds those of the operation table, as const ctl_command *. */
+void ctl_operation_commands(apr_pool_t *pool, apr_array_header_t *commands);
 
 #endif

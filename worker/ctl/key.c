@@ -1,4 +1,4 @@
-/* idadminctl key: API users. The key itself is seen once, when it is made. */
+/* idadminctl key create: a new API user. The key itself is seen once, when it is made. */
 #include <openssl/crypto.h>
 #include <string.h>
 
@@ -10,14 +10,11 @@
 #include "core/tenant/new_key.h"
 #include "worker/ctl/ctl.h"
 
-#define LIST_MAX 10000
-
 typedef struct key_work {
     ctl_call *ctl;
     ida_principal principal;
     const char *parameters;
     char *key; /* out: of a new one */
-    int disabled;
 } key_work;
 
 static ida_kind audited(store *s, ida_ctx *c, const key_work *work, const char *action)
@@ -40,21 +37,6 @@ static ida_kind create_in(store *s, ida_ctx *c, void *baton)
                         work->principal.company, work->principal.username);
     }
     return kind ? kind : audited(s, c, work, "key.create");
-}
-
-static ida_kind set_disabled_in(store *s, ida_ctx *c, void *baton)
-{
-    const key_work *work = baton;
-    ida_kind kind = store_key_set_disabled(s, c, work->principal.company, work->principal.username,
-                                           work->disabled);
-    return kind ? kind : audited(s, c, work, work->disabled ? "key.disable" : "key.enable");
-}
-
-static ida_kind delete_in(store *s, ida_ctx *c, void *baton)
-{
-    const key_work *work = baton;
-    ida_kind kind = store_key_delete(s, c, work->principal.company, work->principal.username);
-    return kind ? kind : audited(s, c, work, "key.delete");
 }
 
 /* Checks what was given against the tenant's zone; its parameters for the audit record. */
@@ -139,93 +121,6 @@ static int create(ctl_call *ctl)
     return ctl_result(ctl, kind);
 }
 
-static json_t *row_json(const store_key_row *row)
-{
-    json_t *item = json_object();
-    ida_json_put(item, "username", row->username);
-    ida_json_put(item, "accessLevel", row->access);
-    ida_json_put(item, "label", row->label);
-    ida_json_put_or_null(item, "rateLimit", row->rate);
-    ida_json_put_time(item, "expiresAt", row->expires_at);
-    json_object_set_new(item, "disabled", json_boolean(row->disabled));
-    ida_json_put_time(item, "createdAt", row->created_at);
-    ida_json_put_or_null(item, "createdBy", row->created_by);
-    ida_json_put_or_null(item, "from", row->from);
-    ida_json_put_or_null(item, "scopes", row->scopes);
-    json_object_set_new(item, "concurrency",
-                        row->concurrency ? json_integer(row->concurrency) : json_null());
-    json_object_set_new(item, "decisions", json_boolean(row->decisions));
-    ida_json_put_time(item, "lastUsedAt", row->last_used_at);
-    return item;
-}
-
-static int list(ctl_call *ctl)
-{
-    static const ctl_column columns[] = {{"USERNAME", "username"},    {"ACCESS", "accessLevel"},
-                                         {"LABEL", "label"},          {"RATE LIMIT", "rateLimit"},
-                                         {"EXPIRES", "expiresAt"},    {"DISABLED", "disabled"},
-                                         {"CREATED", "createdAt"},    {"BY", "createdBy"},
-                                         {"LAST USED", "lastUsedAt"}, {"FROM", "from"},
-                                         {"SCOPES", "scopes"},        {"AT ONCE", "concurrency"},
-                                         {"DECISIONS", "decisions"},  {NULL, NULL}};
-    store *s = ctl_store(ctl, DB_REQUEST);
-    const store_key_row *rows;
-    int count = 0;
-    json_t *document = ida_json_keep(ctl->pool, json_array());
-    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
-    kind = kind ? kind : store_key_list(s, ctl->c, ctl->arguments[0], "", LIST_MAX, &rows, &count);
-    for (int i = 0; i < count; i++) {
-        json_array_append_new(document, row_json(&rows[i]));
-    }
-    if (!kind && !ctl_json(ctl, document)) {
-        ctl_table(ctl, document, columns, "The tenant has no API user.");
-    }
-    return ctl_result(ctl, kind);
-}
-
-/* disable, enable and delete differ in their transaction and their word alone. */
-static int change(ctl_call *ctl, store_work in, int disabled, const char *done)
-{
-    key_work work = {.ctl = ctl,
-                     .principal = {.company = ctl->arguments[0], .username = ctl->arguments[1]},
-                     .disabled = disabled};
-    store *s = ctl_store(ctl, DB_REQUEST);
-    ida_kind kind = ctl_tenant_exists(ctl, s, work.principal.company);
-    if (!kind) {
-        kind = store_transaction(s, ctl->c, in, &work);
-        if (kind == IDA_NOT_FOUND) {
-            ida_fail(ctl->c, kind,
-                     "Tenant %s has no API user %s; `idadminctl key list %s` names them.",
-                     work.principal.company, work.principal.username, work.principal.company);
-        }
-    }
-    if (!kind) {
-        json_t *document = json_pack("{s:s, s:s, s:s}", "companyId", work.principal.company,
-                                     "username", work.principal.username, "result", done);
-        if (!ctl_json(ctl, document)) {
-            ctl_say(ctl, "API user %s of %s: %s.", work.principal.username, work.principal.company,
-                    done);
-        }
-        json_decref(document);
-    }
-    return ctl_result(ctl, kind);
-}
-
-static int disable(ctl_call *ctl)
-{
-    return change(ctl, set_disabled_in, 1, "disabled");
-}
-
-static int enable(ctl_call *ctl)
-{
-    return change(ctl, set_disabled_in, 0, "enabled");
-}
-
-static int delete (ctl_call *ctl)
-{
-    return change(ctl, delete_in, 0, "deleted");
-}
-
 const ctl_command ctl_key_commands[] = {
     {"key",
      "create",
@@ -255,41 +150,5 @@ const ctl_command ctl_key_commands[] = {
        "what a read-only key is limited to, of " IDA_AREA_NAMES "; else no limit"},
       {NULL, NULL, NULL}},
      create},
-    {"key",
-     "list",
-     "ID",
-     1,
-     1,
-     "List the API users of a tenant, with when each was used last as the audit log has it.",
-     NULL,
-     {{NULL, NULL, NULL}},
-     list},
-    {"key",
-     "disable",
-     "ID USERNAME",
-     2,
-     2,
-     "Disable an API user; it stops within 2 seconds.",
-     NULL,
-     {{NULL, NULL, NULL}},
-     disable},
-    {"key",
-     "enable",
-     "ID USERNAME",
-     2,
-     2,
-     "Enable a disabled API user.",
-     NULL,
-     {{NULL, NULL, NULL}},
-     enable},
-    {"key",
-     "delete",
-     "ID USERNAME",
-     2,
-     2,
-     "Delete an API user.",
-     NULL,
-     {{NULL, NULL, NULL}},
-     delete},
     {0},
 };

@@ -18,12 +18,36 @@
 #include "worker/base/secret.h"
 #include "worker/layout.h"
 
-static const ctl_command *const nouns[] = {
-    ctl_schema_commands, ctl_tenant_commands,      ctl_key_commands,     ctl_user_commands,
-    ctl_task_commands,   ctl_audit_commands,       ctl_cache_commands,   ctl_sync_commands,
-    ctl_status_commands, ctl_role_commands,        ctl_request_commands, ctl_evidence_commands,
-    ctl_erase_commands,  ctl_notification_commands};
-#define NOUN_COUNT (sizeof nouns / sizeof nouns[0])
+static const ctl_command *const own[] = {ctl_schema_commands, ctl_tenant_commands,
+                                         ctl_key_commands,    ctl_audit_commands,
+                                         ctl_cache_commands,  ctl_sync_commands,
+                                         ctl_status_commands, ctl_evidence_commands,
+                                         ctl_erase_commands,  ctl_notification_commands};
+
+static const ctl_command **commands; /* all of them, by noun and verb */
+static int command_count;
+
+static int by_words(const void *a, const void *b)
+{
+    const ctl_command *one = *(const ctl_command *const *)a,
+                      *other = *(const ctl_command *const *)b;
+    int order = strcmp(one->noun, other->noun);
+    return order ? order : strcmp(one->verb ? one->verb : "", other->verb ? other->verb : "");
+}
+
+static void collect_commands(apr_pool_t *pool)
+{
+    apr_array_header_t *all = apr_array_make(pool, 64, sizeof(const ctl_command *));
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        for (const ctl_command *k = own[i]; k->noun; k++) {
+            APR_ARRAY_PUSH(all, const ctl_command *) = k;
+        }
+    }
+    ctl_operation_commands(pool, all);
+    commands = (const ctl_command **)all->elts;
+    command_count = all->nelts;
+    qsort(commands, (size_t)command_count, sizeof *commands, by_words);
+}
 
 static const ctl_option common_options[] = {
     {"json", NULL, "print one JSON document instead of tables"},
@@ -91,6 +115,12 @@ store *ctl_store(ctl_call *ctl, db_role role)
     return s;
 }
 
+const char *ctl_endpoint(const ctl_call *ctl)
+{
+    return apr_pstrcat(ctl->pool, "idadminctl ", ctl->command->noun, ctl->command->verb ? " " : "",
+                       ctl->command->verb, NULL);
+}
+
 audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target)
 {
     audit_record *record = audit_make(ctl->c, tenant, "portal");
@@ -98,9 +128,7 @@ audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, c
     record->label = "";
     record->action = action;
     record->target = target;
-    record->endpoint = ida_printf(ctl->pool, "idadminctl %s%s%s", ctl->command->noun,
-                                  ctl->command->verb ? " " : "",
-                                  ctl->command->verb ? ctl->command->verb : "");
+    record->endpoint = ctl_endpoint(ctl);
     record->outcome = "ok";
     return record;
 }
@@ -134,10 +162,15 @@ static void print_lines(const ctl_call *ctl, int status)
     }
 }
 
+static int takes_value(const ctl_option *option)
+{
+    return option->value && strcmp(option->value, CTL_SWITCH_VALUE) != 0;
+}
+
 static void print_options(const ctl_option *options)
 {
     for (; options->name; options++) {
-        printf("  --%s%s%s\n      %s\n", options->name, options->value ? " " : "",
+        printf("  --%s%s%s\n      %s\n", options->name, takes_value(options) ? " " : "",
                options->value ? options->value : "", options->help);
     }
 }
@@ -165,11 +198,9 @@ static int print_help(const char *noun, const ctl_command *command)
         }
     } else {
         puts("Usage: idadminctl COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:");
-        for (size_t i = 0; i < NOUN_COUNT; i++) {
-            for (const ctl_command *k = nouns[i]; k->noun; k++) {
-                if (!noun || strcmp(k->noun, noun) == 0) {
-                    print_command(k);
-                }
+        for (int i = 0; i < command_count; i++) {
+            if (!noun || strcmp(commands[i]->noun, noun) == 0) {
+                print_command(commands[i]);
             }
         }
     }
@@ -180,26 +211,17 @@ static int print_help(const char *noun, const ctl_command *command)
     return CTL_DONE;
 }
 
-static const ctl_command *find_command(const char *noun, const char *verb)
+/* The command of a noun and a verb; without a verb any of the noun's. */
+static const ctl_command *find_command(const char *noun, const char *verb, int any)
 {
-    for (size_t i = 0; i < NOUN_COUNT; i++) {
-        for (const ctl_command *k = nouns[i]; k->noun; k++) {
-            if (strcmp(k->noun, noun) == 0 && (!k->verb || (verb && strcmp(k->verb, verb) == 0))) {
-                return k;
-            }
+    for (int i = 0; i < command_count; i++) {
+        const ctl_command *k = commands[i];
+        if (strcmp(k->noun, noun) == 0 &&
+            (any || !k->verb || (verb && strcmp(k->verb, verb) == 0))) {
+            return k;
         }
     }
     return NULL;
-}
-
-static int noun_known(const char *noun)
-{
-    for (size_t i = 0; i < NOUN_COUNT; i++) {
-        if (strcmp(nouns[i]->noun, noun) == 0) {
-            return 1;
-        }
-    }
-    return 0;
 }
 
 typedef struct command_line {
@@ -231,7 +253,7 @@ static const ctl_command *command_of(int argc, char *const *argv)
         }
         words[count++] = argv[i];
     }
-    return words[0] ? find_command(words[0], words[1]) : NULL;
+    return words[0] ? find_command(words[0], words[1], 0) : NULL;
 }
 
 static const ctl_option *find_option(const ctl_option *options, const char *name, size_t len)
@@ -297,7 +319,9 @@ static int parse(ctl_call *ctl, int argc, char *const *argv, command_line *line)
             return ctl_usage(ctl, "unknown option %s", word);
         }
         const char *value = "";
-        if (option->value) {
+        if (option->value && !takes_value(option)) {
+            value = equals ? equals + 1 : "true";
+        } else if (option->value) {
             value = equals ? equals + 1 : (i + 1 < argc ? argv[++i] : NULL);
             if (!value || !value[0]) {
                 return ctl_usage(ctl, "--%s wants %s", option->name, option->value);
@@ -326,6 +350,12 @@ static const char *person(apr_pool_t *pool)
 static int run(ctl_call *ctl, int argc, char *const *argv)
 {
     command_line line = {0};
+    if (argc > 1 && strcmp(argv[1], "help") == 0) { /* as --help behind the words */
+        line.help = 1;
+        argc--;
+        argv++;
+    }
+    collect_commands(ctl->pool);
     ctl->command = command_of(argc, argv);
     int status = parse(ctl, argc, argv, &line);
     if (status) {
@@ -336,14 +366,14 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
         ctl_say(ctl, "idadminctl %s", IDA_VERSION);
         return CTL_DONE;
     }
-    int misspelt = !ctl->command && ((noun && !noun_known(noun)) || line.word_count > 1);
+    int misspelt = !ctl->command && ((noun && !find_command(noun, NULL, 1)) || line.word_count > 1);
     if (line.help && !misspelt) {
         return print_help(noun, ctl->command);
     }
     if (!ctl->command) {
         return noun ? ctl_usage(ctl,
-                                noun_known(noun) ? "%s wants one of its commands"
-                                                 : "there is no command %s",
+                                find_command(noun, NULL, 1) ? "%s wants one of its commands"
+                                                            : "there is no command %s",
                                 noun)
                     : ctl_usage(ctl, "a command is wanted");
     }

@@ -231,6 +231,13 @@ sub ctl_ok {
     return $result->{json};
 }
 
+# The newest audit records, reads among them, as idadminctl lists them; more options of it.
+sub records {
+    my ($self, @options) = @_;
+    return $self->ctl_ok('audit', 'list', $self->{company}, '--include-reads', '--limit', 200,
+        '--json', @options)->{items};
+}
+
 # The usual document of tenant nordic over this slapd (or acme over this cloud directory), with
 # changed members.
 sub tenant_document {

@@ -61,7 +61,7 @@ sub run_of {
 # idadminctl shows the task as REST does.
 sub told_alike {
     my ($on, $task) = @_;
-    my $shown = $on->ctl_ok('task', 'show', $on->{company}, $task->{id}, '--json');
+    my $shown = $on->ctl_ok('task', 'show', $on->{company}, $task->{id}, '--json')->{task};
     is_deeply({ map { $_ => $shown->{$_} } qw(state error warnings steps) },
         { map { $_ => $task->{$_} } qw(state error warnings steps) },
         'idadminctl task show tells the same');
