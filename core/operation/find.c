@@ -2,6 +2,7 @@
 #include "core/operation/find.h"
 
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -101,4 +102,28 @@ ida_kind ida_op_find_group(ida_call *call, store *s, const char *member, ida_gro
                           shown, named)
                : ida_fail(c, IDA_NOT_FOUND, "%s: No group has the ID or name \"%s\".%s%s%s", member,
                           shown, *named ? " Did you mean " : "", named, *named ? "?" : "");
+}
+
+static int longer_first(const void *a, const void *b)
+{
+    size_t one = strlen(*(const char *const *)a), other = strlen(*(const char *const *)b);
+    return (one < other) - (one > other);
+}
+
+/* The longest first, because most rows fail there. */
+int ida_people_words(apr_pool_t *pool, const char *query, cache_people_filter *filter)
+{
+    char *rest = ida_fold_search(pool, query), *last = NULL;
+    int count = 0;
+    for (char *word = apr_strtok(rest, " ", &last); word; word = apr_strtok(NULL, " ", &last)) {
+        const char *marked = ida_search_word(pool, word);
+        if (marked && count == CACHE_WORDS_MAX) {
+            return -1;
+        }
+        if (marked) {
+            filter->words[count++] = marked;
+        }
+    }
+    qsort(filter->words, (size_t)count, sizeof filter->words[0], longer_first);
+    return count;
 }

@@ -2,6 +2,7 @@
 #ifndef CORE_OPERATION_FIND_H
 #define CORE_OPERATION_FIND_H
 
+#include "core/cache/people.h"
 #include "core/cache/person.h"
 #include "core/operation/operation.h"
 
@@ -25,5 +26,8 @@ int ida_op_candidate(ida_ctx *c, const char **named, const char *name, size_t na
 /* All members of get_user's user. Of the pool. */
 ida_kind ida_op_details(ida_call *call, store *s, ida_ctx *c, const ida_user *user,
                         json_t *licenses, json_t **out);
+
+/* Words of a query into a filter. Number of words, -1: too many. */
+int ida_people_words(apr_pool_t *pool, const char *query, cache_people_filter *filter);
 
 #endif

@@ -2,7 +2,6 @@
 #include "core/operation/people_filter.h"
 
 #include <apr_strings.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -13,30 +12,6 @@
 #define DAY_MS INT64_C(86400000)
 
 const char *const ida_people_statuses[] = {"active", "disabled", "guest", NULL};
-
-static int longer_first(const void *a, const void *b)
-{
-    size_t one = strlen(*(const char *const *)a), other = strlen(*(const char *const *)b);
-    return (one < other) - (one > other);
-}
-
-/* The longest first, because most rows fail there. */
-int ida_people_words(apr_pool_t *pool, const char *query, cache_people_filter *filter)
-{
-    char *rest = ida_fold_search(pool, query), *last = NULL;
-    int count = 0;
-    for (char *word = apr_strtok(rest, " ", &last); word; word = apr_strtok(NULL, " ", &last)) {
-        const char *marked = ida_search_word(pool, word);
-        if (marked && count == CACHE_WORDS_MAX) {
-            return -1;
-        }
-        if (marked) {
-            filter->words[count++] = marked;
-        }
-    }
-    qsort(filter->words, (size_t)count, sizeof filter->words[0], longer_first);
-    return count;
-}
 
 /* Keys of whole names. A blank one is that of nobody. */
 static const char *key_of(ida_call *call, const char *name)

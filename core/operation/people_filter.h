@@ -37,7 +37,4 @@ extern const char *const ida_people_statuses[];
  * operation's snapshot. */
 ida_kind ida_people_filter(ida_call *call, cache_people_filter *filter);
 
-/* Words of a query into a filter. Number of words, -1: too many. */
-int ida_people_words(apr_pool_t *pool, const char *query, cache_people_filter *filter);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/operation/find.h"
 #include "core/operation/op.h"
 #include "core/operation/people_filter.h"
 #include "core/operation/person_json.h"
