@@ -43,6 +43,7 @@ static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *
     int64_t seen = whole->anchor ? whole->anchor->number : whole->to;
     store_origins found = store_origins_make(c->pool, since, *known);
     ida_kind kind = queue_origins_of_runs(main, c, tenant, seen, whole->to, seen, &found);
+    kind = kind ? kind : store_origins_of_alarms(main, c, tenant, seen, &found);
     kind = kind || !full ? kind : store_origins_of_keys(main, c, tenant, &found);
     kind = kind || !full ? kind : queue_origins(main, c, tenant, &found);
     for (int i = 0; !kind && i < found.strays->nelts; i++) {

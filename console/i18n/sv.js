@@ -437,9 +437,9 @@ export default {
   },
   log: {
     what: 'Vad', who: 'Vem', when: 'När', worker: 'tjänsten', category: { '': 'Slag', all: 'Alla',
-    api: 'Nycklar', workflow: 'Tjänsten', portal: 'Personer' }, actor: 'Vem', target: 'Om',
-    action: 'Händelse', actionHint: 'till exempel user.delete', outcome: 'Utfall', ok: 'Gjort',
-    refused: 'Nekat eller misslyckat', denied: 'Nekat', failed: 'Misslyckat', from: 'Från',
+    api: 'Nycklar', workflow: 'Tjänsten', portal: 'Personer', alarm: 'Förfalskat' }, actor: 'Vem',
+    target: 'Om', action: 'Händelse', actionHint: 'till exempel user.delete', outcome: 'Utfall',
+    ok: 'Gjort', refused: 'Nekat eller misslyckat', denied: 'Nekat', failed: 'Misslyckat', from: 'Från',
     to: 'Före', task: 'Ärende (ID)', reads: 'Visa läsningar', record: 'Post', endpoint: 'Anrop',
     address: 'Adress', detail: 'Detalj', none: 'Ingen post matchar.', new: { one: '{n} ny post',
     other: '{n} nya poster' },

@@ -129,3 +129,21 @@ ida_kind store_origins_look(store *s, ida_ctx *c, const char *tenant, const char
     }
     return kind;
 }
+
+ida_kind store_origins_of_alarms(store *s, ida_ctx *c, const char *tenant, int64_t after,
+                                 store_origins *out)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_audit_alarm,
+                               DB_ARGS(DB_T(tenant), DB_I(out->since), DB_I(after)), &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        const row_audit_alarm *row = DB_ROW(audit_alarm, &r, i);
+        store_origins_add(c, out, "audit record", row->target.text ? row->target.text : "",
+                          ida_printf(c->pool,
+                                     "it was put into the outbox by hand, and is kept as an alarm, "
+                                     "record %lld",
+                                     (long long)row->seq.number),
+                          row->at.number);
+    }
+    return kind;
+}

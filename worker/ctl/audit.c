@@ -46,8 +46,8 @@ static int read_filter(ctl_call *ctl, store_audit_filter *filter)
                                    .category = category,
                                    .limit = PAGE};
     if (category && strcmp(category, "api") != 0 && strcmp(category, "workflow") != 0 &&
-        strcmp(category, "portal") != 0) {
-        return ctl_usage(ctl, "--category must be api, workflow or portal");
+        strcmp(category, "portal") != 0 && strcmp(category, AUDIT_ALARM) != 0) {
+        return ctl_usage(ctl, "--category must be api, workflow, portal or alarm");
     }
     if ((from && !parse_instant(from, &filter->from)) || (to && !parse_instant(to, &filter->to))) {
         return ctl_usage(ctl, "--from and --to must be YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ (UTC)");
@@ -188,7 +188,7 @@ static int ingest(ctl_call *ctl)
 
 #define FILTER_OPTIONS                                                           \
     {"actor", "NAME", "records of one API user, person, or of the worker"},      \
-        {"category", "WORD", "api, workflow or portal"},                         \
+        {"category", "WORD", "api, workflow, portal or alarm"},                  \
         {"from", "TIME", "YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ (UTC), inclusive"}, \
     {                                                                            \
         "to", "TIME", "the same, exclusive"                                      \

@@ -302,6 +302,7 @@ int ctl_chain_verify(ctl_call *ctl)
         kind = kind ? kind
                     : queue_origins_of_runs(s, ctl->c, tenant, w.foot, w.to,
                                             v.anchor ? v.anchor->number : w.to, &v.strays);
+        kind = kind ? kind : store_origins_of_alarms(s, ctl->c, tenant, w.foot, &v.strays);
     }
     if (kind) {
         return ctl_result(ctl, kind);

@@ -13,10 +13,7 @@ ida_kind ctl_governed(ctl_call *ctl, store *s, const char *tenant)
 {
     ida_tenant *found = NULL;
     ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
-    if (!kind) {
-        ctl->env.seal_key = ctl->config.seal_key;
-        kind = store_tenant_get(s, ctl->c, tenant, &found, NULL);
-    }
+    kind = kind ? kind : store_tenant_get(s, ctl->c, tenant, &found, NULL);
     if (kind || found->access_governance) {
         return kind;
     }

@@ -66,7 +66,6 @@ static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_wor
     ida_tenant *tenant;
     ida_principal *p = &work->principal;
     ida_kind kind = ctl_tenant_exists(ctl, s, p->company);
-    ctl->env.seal_key = ctl->config.seal_key;
     kind = kind ? kind : store_tenant_get(s, ctl->c, p->company, &tenant, NULL);
     kind = kind ? kind : ida_new_key_check(ctl->c, tenant, given, &as, p);
     kind = kind ? kind : ida_faults_raise(ctl->c);
