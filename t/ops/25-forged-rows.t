@@ -82,8 +82,8 @@ sub claims_to_begin {
     my $rid = "start-$task-" . substr sha256_hex($row->[0]), 0, 16;
     my ($old) = $stack->sql("SELECT proof FROM event WHERE tenant_id = 'nordic' LIMIT 1");
     my $record = json_text({ rid => $rid, tenant => 'nordic', category => 'workflow',
-        at => time * 1000, actor => 'worker', action => 'task.start', target => $row->[1], outcome => 'ok',
-        parameters => json_text({ taskId => $task }) }) =~ s/'/''/gr;
+        at => time * 1000, actor => 'worker', action => 'task.start', target => $row->[1],
+        outcome => 'ok', parameters => json_text({ taskId => $task }) }) =~ s/'/''/gr;
     $stack->sql('INSERT INTO audit_outbox (rid, tenant_id, record, proof) VALUES '
         . "('$rid', 'nordic', '$record', '$old->[0]')");
     return $rid;
@@ -106,7 +106,8 @@ sub brake {
     my $update = $stack->call('PATCH', '/v1/api/user', json => { userPrincipalName =>
         "erik.row\@$domain", accountEnabled => JSON::PP::false() })->{json}{data}{taskId};
     $stack->sql("UPDATE task SET started_at = 1, disables = 0, released = 1 WHERE id IN ('$other',"
-        . " '$update'); DELETE FROM task_step WHERE task_id = '$update' AND name <> 'updateAccount'");
+        . " '$update'); DELETE FROM task_step WHERE task_id = '$update'"
+        . " AND name <> 'updateAccount'");
     my @begun = map { claims_to_begin($_) } $other, $update;
     $stack->worker->start;
     ok(within(sub { $stack->task($_)->{state} eq 'attention' }),
