@@ -70,12 +70,17 @@ static ida_kind look_again(store *s, ida_ctx *page, const char *tenant, const ch
                                &waits);
     if (!kind && waits.rows) {
         row->origin = 1;
+        row->changed = NULL;
         return IDA_OK;
     }
     kind = kind ? kind : read(s, page, tenant, before, 1, &again, &count);
-    row->origin = !kind && (!count || strcmp(again->name, row->name) != 0) ? 1 /* gone by now */
-                  : kind                                                   ? 0
-                                                                           : again->origin;
+    if (kind || (count && strcmp(again->name, row->name) == 0)) {
+        row->origin = kind ? 0 : again->origin;
+        row->changed = kind ? NULL : again->changed;
+        return kind;
+    }
+    row->origin = 1; /* gone by now */
+    row->changed = NULL;
     return kind;
 }
 
@@ -83,7 +88,7 @@ static ida_kind judge(store *s, ida_ctx *c, ida_ctx *page, const char *tenant, c
                       const char *what, const char *how, store_origin_page read, store_origin row,
                       store_origins *out)
 {
-    ida_kind kind = row.origin || row.at < out->since
+    ida_kind kind = !row.changed && (row.origin || row.at < out->since)
                         ? IDA_OK
                         : look_again(s, page, tenant, before, read, &row);
     if (kind) {

@@ -9,6 +9,7 @@ use Idadmin::Test;
 use Idadmin::Test::Stack;
 
 my @tables = qw(record chain checkpoint chain_key);
+my $changed = 'its hash, what it may, its end or its disabling was changed by hand';
 my ($stack, $heads);
 
 sub count { my ($of) = @_; return ($stack->sql("SELECT count(*) FROM $of"))[0][0] }
@@ -106,10 +107,28 @@ sub injected {
     take_out(api_key => username => 'mine');
     $stack->sql("UPDATE api_key SET access_level = 'full', scopes = NULL WHERE username = 'late'");
     is_deeply(strays(verify(1, 'a key that may more than it was made for')),
-        ['API key late: its hash or what it may was changed since it was made'], 'is named');
+        ["API key late: $changed"], 'is named');
     $stack->sql("UPDATE api_key SET access_level = 'read-only', scopes = 'users' WHERE"
         . " username = 'late'");
     verify(0, 'all of it taken back');
+    revived();
+}
+
+# An expired or disabled key admits again by one change of its row.
+sub revived {
+    $stack->create_key(ends => 'ends', 'read-only', '--expires', '2031-05-02');
+    $stack->ctl_ok('key', 'disable', 'nordic', 'late');
+    verify(0, 'a key is disabled');
+    my ($row) = $stack->sql("SELECT expires_at FROM api_key WHERE username = 'ends'");
+    for (["username = 'ends'", 'expires_at = 0', "expires_at = $row->[0]", 'ends'],
+        ["username = 'late'", 'disabled = 0', 'disabled = 1', 'late']) {
+        my ($which, $set, $back, $name) = @$_;
+        $stack->sql("UPDATE api_key SET $set WHERE $which");
+        is_deeply(strays(verify(1, $set)), ["API key $name: $changed"], 'is named');
+        $stack->sql("UPDATE api_key SET $back WHERE $which");
+    }
+    $stack->ctl_ok('key', 'enable', 'nordic', 'late');
+    verify(0, 'enabled by the command it is as it was recorded');
 }
 
 sub replayed {

@@ -22,11 +22,11 @@ typedef struct key_work {
 
 static ida_kind audited(store *s, ida_ctx *c, const key_work *work, const char *action)
 {
-    audit_record *record = ctl_audit(work->ctl, work->principal.company, action,
-                                     work->principal.username);
+    const ida_principal *p = &work->principal;
+    audit_record *record = ctl_audit(work->ctl, p->company, action, p->username);
     record->parameters = work->parameters;
-    record->detail = work->key ? store_key_mark(c->pool, &work->principal, work->key) : NULL;
-    return store_audit_add(s, c, record);
+    ida_kind kind = store_key_mark(s, c, p->company, p->username, &record->detail);
+    return kind ? kind : store_audit_add(s, c, record);
 }
 
 static ida_kind create_in(store *s, ida_ctx *c, void *baton)
