@@ -35,6 +35,27 @@ static void say(worker *w, const char *tenant, const store_chain_check *before,
     }
 }
 
+static void say_strays(worker *w, const char *tenant, const store_origins *found)
+{
+    for (int i = 0; i < found->strays->nelts; i++) {
+        const store_stray *stray = &((const store_stray *)found->strays->elts)[i];
+        const char *of = tenant ? tenant : stray->name;
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0423",
+                "tenant %s: the %s %s: %s; see idadminctl audit verify %s", of, stray->what,
+                stray->name, stray->how, of);
+    }
+}
+
+/* A company whose row is gone is not verified any more. */
+static void look_for_companies(hold_thread *t)
+{
+    ida_ctx *c = worker_ctx(t->w, t->pool);
+    store_origins found = store_origins_make(t->pool, 0, NULL);
+    if (!store_origins_of_companies(t->main, c, &found)) {
+        say_strays(t->w, NULL, &found);
+    }
+}
+
 /* Runs once the chain is known to be whole: names tasks and keys without a record in it. Those
  * older than the first look of this machine are not named. */
 static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *tenant, int full,
@@ -46,11 +67,8 @@ static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *
     kind = kind ? kind : store_origins_of_alarms(main, c, tenant, seen, &found);
     kind = kind || !full ? kind : store_origins_of_keys(main, c, tenant, &found);
     kind = kind || !full ? kind : queue_origins(main, c, tenant, &found);
-    for (int i = 0; !kind && i < found.strays->nelts; i++) {
-        const store_stray *stray = &((const store_stray *)found.strays->elts)[i];
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0423",
-                "tenant %s: the %s %s: %s; see idadminctl audit verify %s", tenant, stray->what,
-                stray->name, stray->how, tenant);
+    if (!kind) {
+        say_strays(w, tenant, &found);
     }
     *known = kind || (!full && !found.seen->nelts)
                  ? *known
@@ -161,8 +179,12 @@ static void sign(hold_thread *t)
 
 void verify_thread(hold_thread *t)
 {
-    int64_t signed_at = 0;
+    int64_t signed_at = 0, named_at = 0;
     while (!worker_stopping(t->w)) {
+        if (!named_at || ida_monotonic(&t->w->env) - named_at >= EVERY_MS) {
+            named_at = ida_monotonic(&t->w->env);
+            look_for_companies(t);
+        }
         if (!signed_at || ida_monotonic(&t->w->env) - signed_at >= SIGN_LOOK_MS) {
             signed_at = ida_monotonic(&t->w->env);
             sign(t);

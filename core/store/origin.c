@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/audit/anchor.h"
 #include "core/base/text.h"
 #include "core/store/rows.h"
+#include "core/store/tenant.h"
 
 #define PAGE 500
 #define SOON_MS (INT64_C(60) * 86400000) /* retention takes no more between two looks */
@@ -149,6 +151,23 @@ ida_kind store_origins_of_alarms(store *s, ida_ctx *c, const char *tenant, int64
                                      "record %lld",
                                      (long long)row->seq.number),
                           row->at.number);
+    }
+    return kind;
+}
+
+ida_kind store_origins_of_companies(store *s, ida_ctx *c, store_origins *out)
+{
+    const char *const *names;
+    const store_tenant_id *ids;
+    int named, count, k = 0;
+    ida_kind kind = audit_anchor_companies(c, s->audit_key, &names, &named);
+    kind = kind ? kind : store_tenant_ids(s, c, &ids, &count);
+    for (int i = 0; !kind && i < named; i++) {
+        for (k = 0; k < count && strcmp(ids[k].id, names[i]) != 0; k++) {}
+        if (k == count) {
+            store_origins_add(c, out, "company", names[i],
+                              "its chain was verified on this machine, and its row was deleted", 0);
+        }
     }
     return kind;
 }

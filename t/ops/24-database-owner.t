@@ -28,13 +28,14 @@ sub anchor { return (slurp($heads) =~ /^nordic (\d+) (\d+) [0-9a-f]{64} \d+ -/m)
 
 # A request makes the verifier look at once.
 sub looked_at {
+    my $company = shift // 'nordic';
     my $most = $stack->engine eq 'sqlite' ? 'max' : 'greatest';
-    my ($wish) = $stack->sql("SELECT $most(claimed_at, asked, answered) + 1 FROM audit.verified "
-        . "WHERE tenant_id = 'nordic'");
-    $stack->sql("INSERT INTO audit_check (tenant_id, requested_at) VALUES ('nordic', $wish->[0]) "
+    my ($wish) = $stack->sql("SELECT COALESCE(max($most(claimed_at, asked, answered)), 0) + 1 FROM"
+        . " audit.verified WHERE tenant_id = '$company'");
+    $stack->sql("INSERT INTO audit_check (tenant_id, requested_at) VALUES ('$company', $wish->[0]) "
         . "ON CONFLICT (tenant_id) DO UPDATE SET requested_at = excluded.requested_at");
-    return within(sub { ($stack->sql("SELECT answered FROM audit.verified WHERE tenant_id = "
-        . "'nordic'"))[0][0] >= $wish->[0] });
+    return within(sub { (($stack->sql("SELECT answered FROM audit.verified WHERE tenant_id = "
+        . "'$company'"))[0] // [0])->[0] >= $wish->[0] });
 }
 
 sub keep { my ($name) = @_;
@@ -185,6 +186,25 @@ sub carried_out {
     verify(0, 'until an administrator has seen it');
 }
 
+# The other company is added and deleted; SQL does it without a trace in its chain.
+sub company_deleted {
+    $stack->apply_tenant({ %{ $stack->tenant_document }, companyId => 'polar' });
+    ok(looked_at('polar') && within(sub { slurp($heads) =~ /^polar \d/m }), 'a second company');
+    my ($row) = $stack->sql("SELECT count(*) FROM tenant WHERE id = 'polar'");
+    is($row->[0], 1, 'has a row');
+    $stack->worker->stop;
+    $stack->sql('CREATE TABLE polar AS SELECT * FROM tenant WHERE id = \'polar\'');
+    $stack->sql("DELETE FROM $_->[0] WHERE $_->[1] = 'polar'") for ['audit_check', 'tenant_id'],
+        ['directory_state', 'tenant_id'], ['tenant', 'id'];
+    my $named = ['company polar: its chain was verified on this machine, and its row was deleted'];
+    is_deeply(strays(verify(1, 'a deleted company')), $named, 'is named with any other');
+    is_deeply(strays($stack->ctl('audit', 'verify', 'polar', '--json')), $named, 'and by itself');
+    $stack->worker->start;
+    ok($stack->worker->log_gets(qr/IDA0423.*company polar/), 'and by the worker');
+    $stack->sql('INSERT INTO tenant SELECT * FROM polar; DROP TABLE polar');
+    verify(0, 'put back it is not');
+}
+
 sub deleted {
     $stack->worker->stop;
     keep('whole');
@@ -218,6 +238,7 @@ for_each_stack {
     injected(@made);
     replayed();
     carried_out(@made);
+    company_deleted();
     deleted();
 };
 done_testing();
