@@ -228,6 +228,24 @@ sub deleted {
     like($stack->ctl('audit', 'verify', 'nordic')->{out}, qr/no anchor on this machine/,
         'a missing one is told');
     is($stack->ctl('audit', 'accept', 'nordic')->{exit}, 1, 'there is nothing to accept');
+    put_back('whole');
+    unwritable();
+}
+
+# The directory of the audit key is not the worker's to write.
+sub unwritable {
+    my $directory = "$stack->{base}/fixed";
+    mkdir $directory or die "$directory: $!\n";
+    spew("$directory/audit", slurp($stack->audit_key));
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), "$directory/audit", $directory);
+    chmod 0400, "$directory/audit";
+    chmod 0500, $directory;
+    my $worker = $stack->new_worker(options => ['--audit-key', "$directory/audit"]);
+    $worker->expect_log(qr/IDA0424/, qr/IDA0423/);
+    ok(looked_at(), 'the chain is verified all the same');
+    ok($worker->log_gets(qr{IDA0424.*nordic.*/fixed/audit\.heads cannot be written}),
+        'an anchor that cannot be kept is told');
+    is($worker->stop, 0, 'ended');
 }
 
 for_each_stack {
