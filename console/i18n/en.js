@@ -211,6 +211,7 @@ export default {
     waiting: { one: '{n} task waits; nothing is lost.', other: '{n} tasks wait; nothing is lost.' },
     workerNone: { '': 'No worker is running: nothing is carried out.', do: 'See company' },
     chainBroken: { '': 'The system log does not fit together at record {record}. Leave the server as it is and call whoever is responsible for security.', do: 'See log' },
+    strays: { one: '{n} thing in the database was not made by this service. Leave the server as it is and call whoever is responsible for security.', other: '{n} things in the database were not made by this service. Leave the server as it is and call whoever is responsible for security.', do: 'See log' },
     offboardingFailed: { one: 'An offboarding has failed: {name} still has access.', other: '{n} offboardings have failed: {name} and others still have access.', do: 'Look and retry' },
     offboardingOverdue: { one: 'An offboarding is overdue since {since}: {name} still has access.', other: '{n} offboardings are overdue since {since}: {name} and others still have access.', do: 'Look' },
     syncStopped: { '': '{directory} would lose many people, so reading it has stopped. Check the directory before you let it go on.', do: 'See directory' },

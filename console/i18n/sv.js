@@ -213,6 +213,7 @@ export default {
     waiting: { one: '{n} ärende väntar; inget går förlorat.', other: '{n} ärenden väntar; inget går förlorat.' },
     workerNone: { '': 'Ingen worker är igång: inget utförs.', do: 'Visa företaget' },
     chainBroken: { '': 'Systemloggen hänger inte ihop vid post {record}. Låt servern vara som den är och kontakta den som ansvarar för säkerheten.', do: 'Visa loggen' },
+    strays: { one: '{n} sak i databasen kommer inte från tjänsten. Låt servern vara som den är och kontakta den som ansvarar för säkerheten.', other: '{n} saker i databasen kommer inte från tjänsten. Låt servern vara som den är och kontakta den som ansvarar för säkerheten.', do: 'Visa loggen' },
     offboardingFailed: { one: 'Ett avslut har misslyckats: {name} har fortfarande åtkomst.', other: '{n} avslut har misslyckats: {name} och fler har fortfarande åtkomst.', do: 'Visa och försök igen' },
     offboardingOverdue: { one: 'Ett avslut är försenat sedan {since}: {name} har fortfarande åtkomst.', other: '{n} avslut är försenade sedan {since}: {name} och fler har fortfarande åtkomst.', do: 'Visa' },
     syncStopped: { '': '{directory} skulle förlora många personer, och läsningen har därför stoppats. Kontrollera katalogen innan du låter den fortsätta.', do: 'Visa katalogen' },

@@ -100,6 +100,8 @@ sub injected {
     ok(looked_at(), 'the verifier looks');
     $stack->worker->log_gets(qr/IDA0423.*API key mine.*\n(?:.*\n)*.*IDA0423.*task $forged/);
     $stack->worker->expect_log(qr/IDA0423/);
+    is_deeply([$stack->sql("SELECT strays, stray FROM audit.verified WHERE tenant_id = 'nordic'")],
+        [[2, 'API key mine: no audit record made it']], 'and keeps it for the console');
     $stack->sql("UPDATE task SET created_at = 1, finished_at = 0, state = 'attention' WHERE id ="
         . " '$forged'; UPDATE api_key SET created_at = 1 WHERE username = 'mine'");
     is(scalar @{ strays(verify(1, 'those that say they are old')) }, 2,
@@ -137,6 +139,7 @@ sub replayed {
     $stack->create_key(more => 'more', 'read-only');
     chained();
     ok(looked_at(), 'the verifier looks again');
+    is(count('audit.verified WHERE strays > 0'), 0, 'which finds nothing any more');
     my ($number) = anchor();
     is($number, count("audit.record WHERE tenant_id = 'nordic'"), 'the anchor follows');
     keep('now');
@@ -192,6 +195,7 @@ sub company_deleted {
     ok(looked_at('polar') && within(sub { slurp($heads) =~ /^polar \d/m }), 'a second company');
     my ($row) = $stack->sql("SELECT count(*) FROM tenant WHERE id = 'polar'");
     is($row->[0], 1, 'has a row');
+    chained();
     $stack->worker->stop;
     $stack->sql('CREATE TABLE polar AS SELECT * FROM tenant WHERE id = \'polar\'');
     $stack->sql("DELETE FROM $_->[0] WHERE $_->[1] = 'polar'") for ['audit_check', 'tenant_id'],
