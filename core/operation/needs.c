@@ -123,7 +123,7 @@ static ida_kind chain_broken(needing *n)
 static ida_kind strays(needing *n)
 {
     store_chain_check check;
-    ida_kind kind = store_chain_check_get(n->s, n->c, n->call->tenant->id, &check);
+    ida_kind kind = store_chain_check_get(n->s, n->c, n->call->asked->tenant->id, &check);
     if (!kind) {
         add(n, "strays", 1, check.strays, check.full_at,
             json_pack("[o]", ida_json_texts("reason", check.stray, NULL)));

@@ -102,8 +102,8 @@ ida_kind queue_task_cancel(store *s, ida_ctx *c, const char *tenant, const char 
  * judged by it anew. IDA_CONFLICT for other states. */
 ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id);
 /* Releases a task that the brake holds (never started) to queued with a proof in released;
- * IDA_CONFLICT for all others. `username`: the API user who releases it; NULL for a person in the shell or
- * console, who has seen it. IDA_FORBIDDEN if that API user requested the task. */
+ * IDA_CONFLICT for all others. `username`: the API user who releases it; NULL for a person in the
+ * shell or console, who has seen it. IDA_FORBIDDEN if that API user requested the task. */
 ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,
                             const char *username);
 /* Notes in the task what a person (or an API user) has just done with it: an audit action. */

@@ -210,7 +210,7 @@ sub record {
         '--json')->{json}{strays} }] };
     is_deeply($strays->(), [], 'each key is as it was recorded last');
     $stack->sql("UPDATE api_key SET disabled = 0 WHERE username = 'old'");
-    is_deeply($strays->(), ['old'], 'the replaced one enabled by hand is named');
+    ok(within(sub { "@{ $strays->() }" eq 'old' }), 'the replaced one enabled by hand is named');
     $stack->sql("UPDATE api_key SET disabled = 1 WHERE username = 'old'");
 }
 
