@@ -35,21 +35,49 @@ static void say(worker *w, const char *tenant, const store_chain_check *before,
     }
 }
 
+static void say_strays(worker *w, const char *tenant, const store_origins *found)
+{
+    for (int i = 0; i < found->strays->nelts; i++) {
+        const store_stray *stray = &((const store_stray *)found->strays->elts)[i];
+        const char *of = tenant ? tenant : stray->name;
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0423",
+                "tenant %s: the %s %s: %s; see idadminctl audit verify %s", of, stray->what,
+                stray->name, stray->how, of);
+    }
+}
+
+/* A company whose row is gone is not verified any more. */
+static void look_for_companies(hold_thread *t)
+{
+    ida_ctx *c = worker_ctx(t->w, t->pool);
+    store_origins found = store_origins_make(t->pool, 0, NULL);
+    if (!store_origins_of_companies(t->main, c, &found)) {
+        say_strays(t->w, NULL, &found);
+    }
+}
+
 /* Runs once the chain is known to be whole: names tasks and keys without a record in it. Those
  * older than the first look of this machine are not named. */
 static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *tenant, int full,
-                                const store_chain_walk *whole, int64_t since, const char **known)
+                                const store_chain_walk *whole, int64_t since, const char **known,
+                                store_chain_check *out)
 {
-    int64_t seen = whole->anchor ? whole->anchor->number : whole->to;
+    int64_t seen = whole->anchor ? whole->anchor->number : whole->to,
+            from = full ? whole->foot : seen;
     store_origins found = store_origins_make(c->pool, since, *known);
-    ida_kind kind = queue_origins_of_runs(main, c, tenant, seen, whole->to, seen, &found);
+    ida_kind kind = queue_origins_of_runs(main, c, tenant, from, whole->to, seen, &found);
+    kind = kind ? kind : store_origins_of_alarms(main, c, tenant, from, &found);
     kind = kind || !full ? kind : store_origins_of_keys(main, c, tenant, &found);
     kind = kind || !full ? kind : queue_origins(main, c, tenant, &found);
-    for (int i = 0; !kind && i < found.strays->nelts; i++) {
-        const store_stray *stray = &((const store_stray *)found.strays->elts)[i];
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0423",
-                "tenant %s: the %s %s: %s; see idadminctl audit verify %s", tenant, stray->what,
-                stray->name, stray->how, tenant);
+    if (!kind) {
+        say_strays(w, tenant, &found);
+    }
+    if (!kind && (full || found.strays->nelts)) {
+        const store_stray *first = (const store_stray *)found.strays->elts;
+        out->strays = found.strays->nelts;
+        out->stray = out->strays
+                         ? ida_printf(c->pool, "%s %s: %s", first->what, first->name, first->how)
+                         : NULL;
     }
     *known = kind || (!full && !found.seen->nelts)
                  ? *known
@@ -99,20 +127,21 @@ static ida_kind verify(hold_thread *t, ida_ctx *c, const char *tenant,
     say(w, tenant, before, &to);
     int64_t since = anchor ? anchor->since : begun;
     const char *known = anchor ? anchor->known : NULL;
+    store_chain_check found = {.wished = before->wished,
+                               .verified_to = to.to,
+                               .hash = to.hash,
+                               .full_at = full ? begun : before->full_at,
+                               .broken_at = to.broken,
+                               .reason = to.broken ? to.reason : NULL,
+                               .strays = -1};
     if (!to.broken) {
         kind = look_for_strays(w, t->main, c, tenant, full, &to,
-                               since > to.since ? since : to.since, &known);
+                               since > to.since ? since : to.since, &known, &found);
     }
     if (!kind && !to.broken) {
         hold_fast(w, tenant, anchor, &to, since, known, c->pool);
     }
-    store_chain_check found = {.wished = before->wished,
-                               .verified_to = to.to,
-                               .hash = to.hash,
-                               .verified_at = ida_now(c->env),
-                               .full_at = full ? begun : before->full_at,
-                               .broken_at = to.broken,
-                               .reason = to.broken ? to.reason : NULL};
+    found.verified_at = ida_now(c->env);
     return kind ? kind : store_chain_check_done(t->audit, c, tenant, &found);
 }
 
@@ -160,8 +189,12 @@ static void sign(hold_thread *t)
 
 void verify_thread(hold_thread *t)
 {
-    int64_t signed_at = 0;
+    int64_t signed_at = 0, named_at = 0;
     while (!worker_stopping(t->w)) {
+        if (!named_at || ida_monotonic(&t->w->env) - named_at >= EVERY_MS) {
+            named_at = ida_monotonic(&t->w->env);
+            look_for_companies(t);
+        }
         if (!signed_at || ida_monotonic(&t->w->env) - signed_at >= SIGN_LOOK_MS) {
             signed_at = ida_monotonic(&t->w->env);
             sign(t);

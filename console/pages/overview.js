@@ -14,7 +14,8 @@ export const shape = 'cards';
 /* --- needs --- */
 
 const NEEDS = {
-  workerNone: 'company', chainBroken: 'log', offboardingFailed: 'tasks', offboardingOverdue: 'tasks',
+  workerNone: 'company', chainBroken: 'log', strays: 'log', offboardingFailed: 'tasks',
+  offboardingOverdue: 'tasks',
   syncStopped: 'company', directoryHeld: 'company', failed: 'tasks', attention: 'tasks',
   braked: 'tasks', approvals: 'access', syncFailed: 'company', directoryLate: 'company',
   keyExpiring: 'keys', secretExpiring: 'company', seatsLow: 'company',

@@ -9,11 +9,14 @@
 /* bytes of one spooled record with its RFC 7464 framing: one write(2), never torn by another */
 #define AUDIT_MAX 4096
 
+/* category of what stood in the outbox and was not put there by this service */
+#define AUDIT_ALARM "alarm"
+
 typedef struct audit_record {
     const char *rid; /* identity, sortable; made by audit_make */
     const char *tenant;
     int64_t at;             /* ms */
-    const char *category;   /* "api", "workflow", "portal" */
+    const char *category;   /* "api", "workflow", "portal"; AUDIT_ALARM */
     const char *actor;      /* username; "worker"; person */
     const char *label;      /* "" when none */
     const char *action;     /* operation name ("user.create"), "task.done", "tenant.apply" */

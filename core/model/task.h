@@ -86,10 +86,11 @@ typedef struct ida_task {
     int64_t fence; /* of the present or last lease */
     const char *lease_owner;
     int64_t lease_until, heartbeat;
-    int seat, released;
-    int64_t probe_until; /* for a task claimed as the probe of its held directory: how long that
-                            hold keeps others away; 0: no probe */
-    int disables;        /* the account, so the brake counts it; offboardings always do */
+    int seat;
+    const char *released; /* proof that a person released it from the brake; NULL: nobody did */
+    int64_t probe_until;  /* for a task claimed as the probe of its held directory: how long that
+                             hold keeps others away; 0: no probe */
+    int disables;         /* the account, so the brake counts it; offboardings always do */
     int both; /* of a task that is being queued: steps for a person of both directories are wanted
                */
     const char *employee_id; /* of a creation that is being queued */

@@ -8,7 +8,7 @@
 #include "core/queue/change.h"
 #include "core/store/audit.h"
 
-const char *const ida_audit_categories[] = {"api", "workflow", "portal", NULL};
+const char *const ida_audit_categories[] = {"api", "workflow", "portal", AUDIT_ALARM, NULL};
 
 json_t *ida_audit_line(const audit_row *row)
 {

@@ -111,7 +111,9 @@ static ida_kind change(store *s, ida_ctx *c, void *baton)
         done = "is deleted; what used it is refused within two seconds";
     } else {
         int disabled = strcmp(name, "key.disable") == 0;
-        kind = store_key_set_disabled(s, c, call->asked->tenant->id, username, disabled);
+        const char *company = call->asked->tenant->id;
+        kind = store_key_set_disabled(s, c, company, username, disabled);
+        kind = kind ? kind : store_key_mark(s, c, company, username, &call->remark);
         done = disabled ? "is disabled; what uses it is refused within two seconds" : "works again";
     }
     call->target = username;

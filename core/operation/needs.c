@@ -120,6 +120,17 @@ static ida_kind chain_broken(needing *n)
     return kind;
 }
 
+static ida_kind strays(needing *n)
+{
+    store_chain_check check;
+    ida_kind kind = store_chain_check_get(n->s, n->c, n->call->asked->tenant->id, &check);
+    if (!kind) {
+        add(n, "strays", 1, check.strays, check.full_at,
+            json_pack("[o]", ida_json_texts("reason", check.stray, NULL)));
+    }
+    return kind;
+}
+
 static int64_t time_of(const json_t *object, const char *member)
 {
     const char *text = ida_json_string(object, member);
@@ -296,6 +307,7 @@ static const struct {
 } looks[] = {
     {IDA_COMPANY_READ, worker_none},
     {IDA_AUDIT_READ, chain_broken},
+    {IDA_AUDIT_READ, strays},
     {IDA_TASKS_READ, offboarding_failed},
     {IDA_TASKS_READ, offboarding_overdue},
     {IDA_COMPANY_READ, sync_stopped},

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/queue/brake.h"
 #include "core/queue/inner.h"
 #include "core/queue/workflow.h"
 #include "core/store/tenant.h"
@@ -166,11 +167,12 @@ static ida_kind take_again(store *s, ida_ctx *c, const ida_task *task)
 }
 
 /* Now, unless it was moved to a later time while it waited. */
-static ida_kind requeue(store *s, ida_ctx *c, const ida_task *task, int released)
+/* `released`: NULL: as before. */
+static ida_kind requeue(store *s, ida_ctx *c, const ida_task *task, const char *released)
 {
     int64_t now = ida_now(c->env), at = task->due_at > now ? task->due_at : now;
     ida_kind kind = store_write(s, c, STMT_task_requeue,
-                                DB_ARGS(DB_T(task->id), DB_I(at), DB_I(released)), NULL);
+                                DB_ARGS(DB_T(task->id), DB_I(at), DB_T(released)), NULL);
     return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
 
@@ -188,7 +190,7 @@ static ida_kind retry(store *s, ida_ctx *c, void *baton)
         kind = take_again(s, c, task);
     }
     kind = kind ? kind : queue_workflow_retry(s, c, task->id);
-    return kind ? kind : requeue(s, c, task, 0);
+    return kind ? kind : requeue(s, c, task, NULL);
 }
 
 ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id)
@@ -223,7 +225,7 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
             "person do it (`idadminctl task release %s %s`), or another API key with full access.",
             task->id, task->username, t->tenant, task->id);
     }
-    return requeue(s, c, task, 1);
+    return requeue(s, c, task, queue_brake_release(c, task));
 }
 
 ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,

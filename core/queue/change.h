@@ -101,9 +101,9 @@ ida_kind queue_task_cancel(store *s, ida_ctx *c, const char *tenant, const char 
  * again; names taken meanwhile are replaced by the run. An offboarding that the brake stopped is
  * judged by it anew. IDA_CONFLICT for other states. */
 ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id);
-/* Releases a task that the brake holds (never started) to queued with released = 1; IDA_CONFLICT
- * for all others. `username`: the API user who releases it; NULL for a person in the shell or
- * console, who has seen it. IDA_FORBIDDEN if that API user requested the task. */
+/* Releases a task that the brake holds (never started) to queued with a proof in released;
+ * IDA_CONFLICT for all others. `username`: the API user who releases it; NULL for a person in the
+ * shell or console, who has seen it. IDA_FORBIDDEN if that API user requested the task. */
 ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,
                             const char *username);
 /* Notes in the task what a person (or an API user) has just done with it: an audit action. */

@@ -1,27 +1,24 @@
-/* Owns the claim: which task may run next, claimed by exactly one worker, and the brake before
- * the first run of a task that disables an account. Must not know what a run does. Order of
- * locks on PostgreSQL: tenant (brake only), hold of the directory, task, person. */
+/* Owns the claim: which task may run next, taken by one worker and no other. Must not know what a
+ * run does. Order of locks on PostgreSQL: task, tenant (brake only), hold of the directory, person;
+ * a task that is locked is passed over. */
 #include "core/queue/claim.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/base/json.h"
+#include "core/queue/brake.h"
 #include "core/queue/event.h"
 #include "core/queue/inner.h"
 #include "core/store/audit.h"
 #include "core/store/rows.h"
-#include "core/store/tenant.h"
 
 #define HEAD 32   /* due tasks looked at before asking directory by directory */
 #define SPREAD 16 /* directories that have one claimable looked at then */
 #define ROUNDS 8
 #define SOON_MAX 64
-#define HOUR_MS INT64_C(3600000) /* what the brake looks at */
 
 typedef struct candidate {
     const char *id, *tenant, *directory;
-    int disabling; /* 1: and not released, so the brake applies */
 } candidate;
 
 typedef struct claim {
@@ -33,69 +30,8 @@ typedef struct claim {
     int tried;      /* candidates of this round */
     ida_task *task; /* out */
     int braked;     /* out */
+    int counts;     /* out: the brake counts the task */
 } claim;
-
-/* Identity of the record that a task has begun, so that the audit accepts it only once. */
-static const char *start_rid(apr_pool_t *pool, const char *task)
-{
-    return apr_pstrcat(pool, "start-", task, NULL);
-}
-
-/* *why: the reason why the task must not begin; NULL: it may. Counts audit records, not rows of
- * tasks: a task with a start record does not start a second time. Locks the tenant when it has a
- * brake, so that the count stays true until the commit. A tenant document that cannot be read stops
- * its own disablings, not the queue. */
-static ida_kind ask_brake(store *s, ida_ctx *c, const claim *cl, const candidate *one,
-                          const char **why)
-{
-    ida_tenant *tenant;
-    db_result r;
-    *why = NULL;
-    ida_kind kind = store_tenant_get(s, c, one->tenant, &tenant, NULL);
-    if (kind == IDA_INTERNAL_ERROR && store_is_connected(s)) {
-        *why = ida_printf(c->pool, "The brake cannot be judged: %s", c->message);
-        ida_ctx_clear(c);
-        return IDA_OK;
-    }
-    if (kind || !tenant->brake_per_hour) {
-        return kind;
-    }
-    kind = store_tenant_lock(s, c, one->tenant);
-    kind = kind ? kind
-                : store_read(s, c, STMT_audit_started,
-                             DB_ARGS(DB_T(one->tenant), DB_I(cl->now - HOUR_MS),
-                                     DB_T(start_rid(c->pool, one->id))),
-                             &r);
-    if (kind) {
-        return kind;
-    }
-    const row_started *row = DB_ROW(started, &r, 0);
-    int64_t started = row->count.number;
-    if (!row->own.number && started >= tenant->brake_per_hour) {
-        *why = ida_printf(c->pool,
-                          "Held by the brake: %lld offboardings and other disablings were started "
-                          "within the last hour, as many as brake.offboardingsPerHour allows. A "
-                          "person (`idadminctl task release`), or another API key than the one "
-                          "that asked, may release this task; or cancel it.",
-                          (long long)started);
-    }
-    return IDA_OK;
-}
-
-static ida_kind record_start(store *s, ida_ctx *c, const ida_task *task, int64_t at)
-{
-    audit_record *record = audit_make(c, task->tenant, "workflow");
-    record->rid = start_rid(c->pool, task->id);
-    record->at = at;
-    record->actor = "worker";
-    record->label = "";
-    record->action = "task.start";
-    record->target = task->upn;
-    record->outcome = "ok";
-    record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:s}", "taskId",
-                                                                                 task->id)));
-    return store_audit_add(s, c, record);
-}
 
 static ida_kind pull_brake(store *s, ida_ctx *c, claim *cl, const candidate *one, const char *why)
 {
@@ -131,21 +67,16 @@ static void taken_by(ida_task *task, const claim *cl, int64_t now)
     task->started_at = task->started_at ? task->started_at : now;
 }
 
-/* Locks the person and claims the row. *task stays NULL if another worker was faster or another
- * task of the person goes first. */
-static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one, ida_task **task)
+/* Locks the person and claims the row. cl->task stays NULL if another task of the person goes
+ * first.
+ */
+static ida_kind take(store *s, ida_ctx *c, claim *cl, ida_task *row)
 {
-    ida_task *row;
+    const candidate *one = &cl->one;
+    const char *who = row->who;
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_queue_row, DB_ARGS(DB_T(one->id), DB_I(cl->now)), &r);
-    if (kind || !r.rows) {
-        return kind;
-    }
-    const char *who = DB_ROW(task_who, &r, 0)->who.text;
-    kind = queue_task_get(s, c, one->tenant, one->id, 1, &row);
-    kind = kind ? kind
-                : store_write(s, c, STMT_queue_person_lock,
-                              DB_ARGS(DB_T(one->tenant), DB_T(who), DB_T(one->id)), &r);
+    ida_kind kind = store_write(s, c, STMT_queue_person_lock,
+                                DB_ARGS(DB_T(one->tenant), DB_T(who), DB_T(one->id)), &r);
     if (kind || !r.changes) {
         return kind;
     }
@@ -159,12 +90,10 @@ static ida_kind take(store *s, ida_ctx *c, const claim *cl, const candidate *one
         return store_write(s, c, STMT_queue_person_unlock,
                            DB_ARGS(DB_T(one->tenant), DB_T(who), DB_T(one->id)), NULL);
     }
-    if (!kind && one->disabling) {
-        kind = record_start(s, c, row, now);
-    }
+    kind = kind || !cl->counts ? kind : queue_brake_record(s, c, row, now);
     if (!kind) {
         taken_by(row, cl, now);
-        *task = row;
+        cl->task = row;
     }
     return kind;
 }
@@ -174,11 +103,18 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
 {
     claim *cl = baton;
     const candidate *one = &cl->one;
-    db_result hold;
+    ida_task *row;
+    db_result r, hold;
     const char *why = NULL;
     cl->task = NULL;
-    cl->braked = 0;
-    ida_kind kind = one->disabling ? ask_brake(s, c, cl, one, &why) : IDA_OK;
+    cl->braked = cl->counts = 0;
+    ida_kind kind = store_read(s, c, STMT_queue_row, DB_ARGS(DB_T(one->id), DB_I(cl->now)), &r);
+    if (kind || !r.rows) {
+        return kind; /* another worker was faster */
+    }
+    kind = queue_task_get(s, c, one->tenant, one->id, 1, &row);
+    cl->counts = !kind && queue_brake_counts(c, row);
+    kind = cl->counts ? queue_brake_ask(s, c, row, cl->now, &why) : kind;
     if (kind || why) {
         return kind ? kind : pull_brake(s, c, cl, one, why);
     }
@@ -187,7 +123,7 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     if (kind || (hold.rows && DB_ROW(hold, &hold, 0)->hold_until.number > cl->now)) {
         return kind;
     }
-    kind = take(s, c, cl, one, &cl->task);
+    kind = take(s, c, cl, row);
     int64_t probe_until = !kind && cl->task && hold.rows ? cl->now + cl->probe_ms : 0;
     if (probe_until) {
         kind = store_write(s, c, STMT_queue_probe,
@@ -224,11 +160,11 @@ static ida_kind try_found(store *s, ida_ctx *c, claim *cl, db_statement look, in
         const row_candidate *row = DB_ROW(candidate, &r, doubtful ? at - *found : at);
         if (row->doubtful.number == doubtful && is_candidate(cl, row)) {
             cl->tried++;
-            cl->one = (candidate){row->id.text, row->tenant_id.text, row->directory.text,
-                                  (row->disables.number ||
-                                   strcmp(row->type.text, "userDelete") == 0) &&
-                                      !row->released.number};
+            cl->one = (candidate){row->id.text, row->tenant_id.text, row->directory.text};
             kind = store_transaction(s, c, try_one, cl);
+            if (!kind && cl->task && cl->counts && !cl->braked) {
+                queue_brake_began(s, c, cl->task);
+            }
         }
     }
     return kind;

@@ -268,12 +268,11 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
                 DB_T(t->person), DB_T(t->object_id), DB_T(t->upn), DB_T(t->mail),
                 DB_T(t->display_name), DB_T(t->wall_date), DB_T(t->wall_time), DB_I(t->wall_fixed),
                 DB_I(t->due_at), DB_I(t->next_at ? t->next_at : t->due_at),
-                DB_I(t->created_at ? t->created_at : ida_now(c->env)), DB_I(t->seat),
-                DB_I(t->released), DB_T(t->zone), DB_T(t->marker),
-                DB_T(t->progress ? t->progress : "{}"), DB_T(t->warnings ? t->warnings : "[]"),
-                DB_T(t->username), DB_T(t->label ? t->label : ""),
-                DB_I(t->disables || t->type == IDA_USER_DELETE), DB_T(t->employee_id),
-                DB_T(t->via ? t->via : "rest"), DB_T(who_of(t))),
+                DB_I(t->created_at ? t->created_at : ida_now(c->env)), DB_I(t->seat), DB_T(t->zone),
+                DB_T(t->marker), DB_T(t->progress ? t->progress : "{}"),
+                DB_T(t->warnings ? t->warnings : "[]"), DB_T(t->username),
+                DB_T(t->label ? t->label : ""), DB_I(t->disables || t->type == IDA_USER_DELETE),
+                DB_T(t->employee_id), DB_T(t->via ? t->via : "rest"), DB_T(who_of(t))),
         NULL);
     if (!kind) {
         kind = store_write(s, c, STMT_task_payload_insert,

@@ -1,5 +1,6 @@
 /* Owns leases: heartbeats, the state that takers watch, the takeover. Must not know clocks: the
  * taker decides how long to wait. */
+#include "core/queue/brake.h"
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
 #include "core/store/rows.h"
@@ -43,7 +44,9 @@ typedef struct takeover {
 static ida_kind take_over(store *s, ida_ctx *c, void *baton)
 {
     takeover *t = baton;
+    int begun = 1;
     db_result r;
+    t->task = NULL;
     ida_kind kind = store_write(s, c, STMT_queue_take_over,
                                 DB_ARGS(DB_T(t->seen->task_id), DB_I(t->seen->fence),
                                         DB_I(t->seen->heartbeat), DB_T(t->owner),
@@ -53,7 +56,15 @@ static ida_kind take_over(store *s, ida_ctx *c, void *baton)
         kind = ida_fail(c, IDA_NOT_FOUND, "Task %s is alive or no longer running.",
                         t->seen->task_id);
     }
-    return kind ? kind : queue_task_get(s, c, t->seen->tenant, t->seen->task_id, 1, &t->task);
+    kind = kind ? kind : queue_task_get(s, c, t->seen->tenant, t->seen->task_id, 1, &t->task);
+    if (!kind && queue_brake_counts(c, t->task)) {
+        kind = queue_brake_has_begun(s, c, t->task, &begun);
+    }
+    if (!kind && !begun) { /* it was changed since its claim, which did not see what it disables */
+        kind = queue_again(s, c, t->task, ida_now(c->env), t->task->error, 0, NULL);
+        t->task = NULL;
+    }
+    return kind;
 }
 
 ida_kind queue_take_over(store *s, ida_ctx *c, const queue_running_task *seen, const char *owner,
@@ -62,5 +73,5 @@ ida_kind queue_take_over(store *s, ida_ctx *c, const queue_running_task *seen, c
     takeover t = {.seen = seen, .owner = owner, .lease_until = now + lease_ms};
     ida_kind kind = store_transaction(s, c, take_over, &t);
     *task = kind ? NULL : t.task;
-    return kind;
+    return kind || t.task ? kind : ida_fail(c, IDA_NOT_FOUND, "It is queued again.");
 }

@@ -52,7 +52,7 @@ ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *ta
                        .lease_until = t->lease_until.number,
                        .heartbeat = t->heartbeat.number,
                        .seat = (int)t->seat.number,
-                       .released = (int)t->released.number,
+                       .released = t->released.text,
                        .marker = t->marker.text,
                        .progress = t->progress.text,
                        .warnings = t->warnings.text,

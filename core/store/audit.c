@@ -8,13 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/digest.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/store/chain_fault.h"
 #include "core/store/chain_head.h"
 #include "core/store/chain_key.h"
 #include "core/store/rows.h"
+#include "core/tenant/tenant.h"
 
-#define COMPANIES 16 /* whose records one batch of the outbox takes in */
+#define RECORD "audit record" /* what its proof is of */
+#define COMPANIES 16          /* whose records one batch of the outbox takes in */
 
 ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record)
 {
@@ -23,8 +27,15 @@ ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record)
         return ida_fail(c, IDA_INTERNAL_ERROR, "An audit record of %s is too large.",
                         record->tenant);
     }
+    const char *proof = ida_seal_statement(c, RECORD, record->rid, text);
+    if (!proof && c->env->seal_key) {
+        return ida_fail(c, IDA_INTERNAL_ERROR,
+                        "The seal key %s cannot be read, so nothing can be recorded.",
+                        c->env->seal_key);
+    }
     return store_write(s, c, STMT_audit_outbox_add,
-                       DB_ARGS(DB_T(record->rid), DB_T(record->tenant), DB_T(text)), NULL);
+                       DB_ARGS(DB_T(record->rid), DB_T(record->tenant), DB_T(text), DB_T(proof)),
+                       NULL);
 }
 
 /* --- appending --- */
@@ -124,10 +135,35 @@ static ida_kind next_companies(store *main, ida_ctx *c, const char *after, const
     return kind;
 }
 
+/* An alarm in the place of a row that an attacker inserted or changed. Its identity is a digest, so
+ * that it never takes that of a true record. */
+static audit_record *forged(ida_ctx *c, const char *rid, const char *tenant, const char *text)
+{
+    char *all = apr_pstrcat(c->pool, rid, "\n", text, NULL);
+    ida_log(c->env, IDA_LOG_ERROR, "IDA0143",
+            "audit: the outbox record %s of %s was not written by this service: somebody writes "
+            "the database; it is kept as an alarm, see idadminctl audit verify %s",
+            ida_clean(c->pool, rid, strlen(rid), 100), tenant, tenant);
+    audit_record *record = audit_damaged(
+        c, ida_printf(c->pool, "alarm-%.32s", ida_sha256_hex(c->pool, all, strlen(all))), tenant,
+        AUDIT_ALARM, "", text, strlen(text));
+    record->outcome = "forged";
+    record->target = ida_clean(c->pool, rid, strlen(rid), 100);
+    return record;
+}
+
+static int is_ours(ida_ctx *c, const row_outbox *row)
+{
+    return ida_seal_statement_holds(c, RECORD, row->rid.text, row->record.text, row->proof.text);
+}
+
 /* The columns say whose it is and which; a text that says otherwise is not to be believed. */
 static audit_record *read_row(ida_ctx *c, const row_outbox *row)
 {
     const char *rid = row->rid.text, *tenant = row->tenant_id.text, *text = row->record.text;
+    if (!is_ours(c, row)) {
+        return forged(c, rid, tenant, text);
+    }
     audit_record *record = audit_decode(c->pool, text, strlen(text));
     return record && strcmp(record->rid, rid) == 0 && strcmp(record->tenant, tenant) == 0
                ? record
@@ -181,6 +217,43 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
     }
     *moved = kind ? 0 : records->nelts;
     return kind;
+}
+
+/* --- one record --- */
+
+static ida_kind chained(store *s, ida_ctx *c, const char *tenant, int64_t seq, int *ours)
+{
+    audit_keys keys;
+    db_result chain, r = {.rows = 0};
+    ida_kind kind = store_audit_keys(s, c, &keys);
+    kind = kind ? kind : store_read(s, c, STMT_audit_chain_read, DB_ARGS(DB_T(tenant)), &chain);
+    kind = kind ? kind
+                : store_read(s, c, STMT_audit_walk,
+                             DB_ARGS(DB_T(tenant), DB_I(seq - 2), DB_I(seq), DB_I(2)), &r);
+    if (!kind && r.rows && chain.rows) {
+        const row_chain *of = DB_ROW(chain, &chain, 0);
+        const char *before = r.rows > 1 ? DB_ROW(audit, &r, 0)->hash.text : of->first_hash.text;
+        const store_chain_place place = {tenant, before, seq, 1, &keys, ""};
+        *ours = !store_chain_fault(c->pool, &r, r.rows - 1, &place);
+    }
+    audit_keys_wipe(&keys);
+    return kind;
+}
+
+ida_kind store_audit_is_ours(store *s, ida_ctx *c, const char *tenant, const char *rid, int *ours)
+{
+    db_result r;
+    int64_t seq;
+    *ours = 0;
+    ida_kind kind = store_read(s, c, STMT_audit_outbox_row, DB_ARGS(DB_T(rid)), &r);
+    const row_outbox *row = !kind && r.rows ? DB_ROW(outbox, &r, 0) : NULL;
+    if (kind || (row && strcmp(row->tenant_id.text, tenant) == 0 && is_ours(c, row))) {
+        *ours = !kind;
+        return kind;
+    }
+    kind = store_number(s, c, STMT_audit_seq, DB_ARGS(DB_T(tenant), DB_T(rid)), &seq);
+    *ours = !kind && seq && !s->audit_key;
+    return kind || !seq || !s->audit_key ? kind : chained(s, c, tenant, seq, ours);
 }
 
 /* --- spool --- */

@@ -9,6 +9,9 @@
 
 /* Into the outbox, inside the caller's transaction (role DB_REQUEST). */
 ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record);
+/* 1 when this service recorded `rid`: the outbox has it with its proof, or it is whole in the
+ * chain. A process without keys takes what is there. */
+ida_kind store_audit_is_ours(store *s, ida_ctx *c, const char *tenant, const char *rid, int *ours);
 
 /* Where the companies that wait in the outbox have got in taking turns; zeros: the beginning. */
 typedef struct store_audit_turns {
@@ -19,7 +22,8 @@ typedef struct store_audit_turns {
 /* Moves up to `max` outbox records into audit.record, the oldest ones of the next companies, each
  * of which gets the same share: reads with `main`, commits with `ingest`, then deletes from the
  * outbox. *moved: how many. Repeatable at any crash point (rid). A record that cannot be
- * decoded is moved as one with outcome "damaged" and logged: it blocks nothing. */
+ * decoded is moved as one with outcome "damaged", one without its proof as an alarm; both are
+ * logged and block nothing. */
 ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max,
                                   store_audit_turns *turns, int *moved);
 

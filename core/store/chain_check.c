@@ -20,7 +20,9 @@ ida_kind store_chain_check_get(store *s, ida_ctx *c, const char *tenant, store_c
                                    .full_at = k->full_at.number,
                                    .hash = k->hash.text,
                                    .broken_at = k->broken_at.number,
-                                   .reason = k->reason.text};
+                                   .reason = k->reason.text,
+                                   .strays = k->strays.number,
+                                   .stray = k->stray.text};
     }
     return kind;
 }
@@ -55,7 +57,8 @@ ida_kind store_chain_check_done(store *s, ida_ctx *c, const char *tenant,
     return store_write(s, c, STMT_audit_check_done,
                        DB_ARGS(DB_T(tenant), DB_I(found->wished), DB_I(found->verified_to),
                                DB_T(found->hash), DB_I(found->verified_at), DB_I(found->full_at),
-                               DB_I(found->broken_at), DB_T(found->reason)),
+                               DB_I(found->broken_at), DB_T(found->reason), DB_I(found->strays),
+                               DB_T(found->stray)),
                        NULL);
 }
 

@@ -17,6 +17,8 @@ typedef struct store_chain_check {
     const char *hash;                          /* of record verified_to */
     int64_t broken_at;                         /* 0: whole as far as it was looked at */
     const char *reason;
+    int64_t strays;    /* what no record made (core/store/origin.h); to be kept as they were: -1 */
+    const char *stray; /* the first of them, a sentence */
 } store_chain_check;
 
 /* All zero when it was never looked at (not IDA_NOT_FOUND). */

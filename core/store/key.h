@@ -23,9 +23,10 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
  * IDA_NOT_FOUND when the tenant does not. */
 ida_kind store_key_issue(store *s, ida_ctx *c, const ida_principal *principal,
                          const char *created_by, char **key);
-/* Mark of a new key's row, kept as detail of its audit record: a later change of hash, access,
- * networks or limits is found by it (core/store/origin.h). */
-char *store_key_mark(apr_pool_t *pool, const ida_principal *principal, const char *key);
+/* Mark of a key's row as it is now, kept as detail of the audit record of each change: another
+ * hash, access, network, limit or end, or another state, is found by it (core/store/origin.h). */
+ida_kind store_key_mark(store *s, ida_ctx *c, const char *company, const char *username,
+                        const char **mark);
 /* The part of it that keeps a hash. */
 ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal,
                           const char *key_hash, const char *created_by);

@@ -8,35 +8,52 @@
 #include "core/store/key.h"
 #include "core/store/origin.h"
 #include "core/store/rows.h"
-#include "core/tenant/credentials.h"
 
-#define MARK "key "
+#define MARK "row "
+#define CHANGED "its hash, what it may, its end or its disabling was changed by hand"
 #define MARK_BYTES 8 /* of a digest over a hash of 256 random bits: does not reveal the key */
 
-static char *mark(apr_pool_t *pool, const char *const *texts, size_t count, int64_t concurrency,
-                  int decisions)
+/* What decides whom the key admits, and until when. */
+typedef struct marked {
+    const char *company, *username, *hash, *access, *rate, *from, *scopes;
+    int64_t concurrency, decisions, expires_at, disabled;
+} marked;
+
+static char *mark(apr_pool_t *pool, const marked *k)
 {
     unsigned char digest[IDA_DIGEST_LEN];
-    char *all = ida_printf(pool, "%lld %d", (long long)concurrency, decisions);
-    for (size_t i = 0; i < count; i++) { /* none of them holds a line break */
+    const char *const texts[] = {k->company, k->username, k->hash,  k->access,
+                                 k->rate,    k->from,     k->scopes};
+    char *all = ida_printf(pool, "%lld %d %lld %d", (long long)k->concurrency, k->decisions != 0,
+                           (long long)k->expires_at, k->disabled != 0);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) { /* none holds a line break */
         all = apr_pstrcat(pool, all, "\n", texts[i] ? texts[i] : "", NULL);
     }
     ida_sha256(all, strlen(all), digest);
     return apr_pstrcat(pool, MARK, ida_hex(pool, digest, MARK_BYTES), NULL);
 }
 
-char *store_key_mark(apr_pool_t *pool, const ida_principal *p, const char *key)
+ida_kind store_key_mark(store *s, ida_ctx *c, const char *company, const char *username,
+                        const char **out)
 {
-    char hash[IDA_KEY_HASH_LEN + 1];
-    ida_key_hash(key, hash);
-    const char *const texts[] = {p->company,
-                                 p->username,
-                                 hash,
-                                 ida_access_level_text(p->access),
-                                 ida_rate_text(pool, &p->rate),
-                                 p->from,
-                                 ida_areas_text(pool, p->areas)};
-    return mark(pool, texts, sizeof texts / sizeof *texts, p->concurrency, p->decisions != 0);
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_key_find, DB_ARGS(DB_T(company), DB_T(username)), &r);
+    if (!kind) {
+        const row_key *k = DB_ROW(key, &r, 0);
+        const marked is = {company,
+                           username,
+                           k->key_hash.text,
+                           k->access_level.text,
+                           k->rate_limit.text,
+                           k->allowed_from.text,
+                           k->scopes.text,
+                           k->concurrency.number,
+                           k->decisions.number,
+                           k->expires_at.number,
+                           k->disabled.number};
+        *out = is.hash ? mark(c->pool, &is) : NULL; /* it was deleted */
+    }
+    return kind;
 }
 
 static ida_kind page(store *s, ida_ctx *c, const char *tenant, const char *after, int limit,
@@ -49,21 +66,16 @@ static ida_kind page(store *s, ida_ctx *c, const char *tenant, const char *after
     store_origin *all = apr_palloc(c->pool, sizeof *all * (apr_size_t)(*count + 1));
     for (int i = 0; i < *count; i++) {
         const row_key_origin *k = DB_ROW(key_origin, &r, i);
-        const char *const texts[] = {tenant,
-                                     k->id.text,
-                                     k->key_hash.text,
-                                     k->access_level.text,
-                                     k->rate_limit.text,
-                                     k->allowed_from.text,
-                                     k->scopes.text};
-        const char *is = mark(c->pool, texts, sizeof texts / sizeof *texts, k->concurrency.number,
-                              k->decisions.number != 0),
-                   *was = k->made.text;
+        const char *is = mark(c->pool,
+                              &(marked){tenant, k->id.text, k->key_hash.text, k->access_level.text,
+                                        k->rate_limit.text, k->allowed_from.text, k->scopes.text,
+                                        k->concurrency.number, k->decisions.number,
+                                        k->expires_at.number, k->disabled.number}),
+                   *was = k->made.text; /* of two keys, where one replaced the other */
         /* records of older versions have no mark */
-        int changed = was && strncmp(was, MARK, strlen(MARK)) == 0 && strcmp(was, is) != 0;
+        int changed = was && strncmp(was, MARK, strlen(MARK)) == 0 && !strstr(was, is);
         all[i] = (store_origin){k->id.text, k->created_at.number, (int)k->origin.number, 1,
-                                changed ? "its hash or what it may was changed since it was made"
-                                        : NULL};
+                                changed ? CHANGED : NULL};
     }
     *rows = all;
     return kind;

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/audit/anchor.h"
 #include "core/base/text.h"
 #include "core/store/rows.h"
+#include "core/store/tenant.h"
 
 #define PAGE 500
 #define SOON_MS (INT64_C(60) * 86400000) /* retention takes no more between two looks */
@@ -70,12 +72,17 @@ static ida_kind look_again(store *s, ida_ctx *page, const char *tenant, const ch
                                &waits);
     if (!kind && waits.rows) {
         row->origin = 1;
+        row->changed = NULL;
         return IDA_OK;
     }
     kind = kind ? kind : read(s, page, tenant, before, 1, &again, &count);
-    row->origin = !kind && (!count || strcmp(again->name, row->name) != 0) ? 1 /* gone by now */
-                  : kind                                                   ? 0
-                                                                           : again->origin;
+    if (kind || (count && strcmp(again->name, row->name) == 0)) {
+        row->origin = kind ? 0 : again->origin;
+        row->changed = kind ? NULL : again->changed;
+        return kind;
+    }
+    row->origin = 1; /* gone by now */
+    row->changed = NULL;
     return kind;
 }
 
@@ -83,7 +90,7 @@ static ida_kind judge(store *s, ida_ctx *c, ida_ctx *page, const char *tenant, c
                       const char *what, const char *how, store_origin_page read, store_origin row,
                       store_origins *out)
 {
-    ida_kind kind = row.origin || row.at < out->since
+    ida_kind kind = !row.changed && (row.origin || row.at < out->since)
                         ? IDA_OK
                         : look_again(s, page, tenant, before, read, &row);
     if (kind) {
@@ -126,6 +133,41 @@ ida_kind store_origins_look(store *s, ida_ctx *c, const char *tenant, const char
             ida_fail(c, kind, "%s", own->message ? own->message : ida_kind_text(kind));
         }
         apr_pool_destroy(pool);
+    }
+    return kind;
+}
+
+ida_kind store_origins_of_alarms(store *s, ida_ctx *c, const char *tenant, int64_t after,
+                                 store_origins *out)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_audit_alarm,
+                               DB_ARGS(DB_T(tenant), DB_I(out->since), DB_I(after)), &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        const row_audit_alarm *row = DB_ROW(audit_alarm, &r, i);
+        store_origins_add(c, out, "audit record", row->target.text ? row->target.text : "",
+                          ida_printf(c->pool,
+                                     "it was put into the outbox by hand, and is kept as an alarm, "
+                                     "record %lld",
+                                     (long long)row->seq.number),
+                          row->at.number);
+    }
+    return kind;
+}
+
+ida_kind store_origins_of_companies(store *s, ida_ctx *c, store_origins *out)
+{
+    const char *const *names;
+    const store_tenant_id *ids;
+    int named, count, k = 0;
+    ida_kind kind = audit_anchor_companies(c, s->audit_key, &names, &named);
+    kind = kind ? kind : store_tenant_ids(s, c, &ids, &count);
+    for (int i = 0; !kind && i < named; i++) {
+        for (k = 0; k < count && strcmp(ids[k].id, names[i]) != 0; k++) {}
+        if (k == count) {
+            store_origins_add(c, out, "company", names[i],
+                              "its chain was verified on this machine, and its row was deleted", 0);
+        }
     }
     return kind;
 }

@@ -10,7 +10,7 @@
 #define STORE_ORIGINS_MAX 100 /* named strays; `more` is set if there are others */
 
 typedef struct store_stray {
-    const char *what; /* "API key", "task" */
+    const char *what; /* "API key", "task", "audit record", "company" */
     const char *name; /* its username, its ID */
     const char *how;  /* "no audit record made it" */
     int64_t at;       /* ms: when it was made, as it says */
@@ -54,6 +54,11 @@ int store_origins_knew(const store_origins *found, const char *what, const char 
 void store_origins_add(ida_ctx *c, store_origins *out, const char *what, const char *name,
                        const char *how, int64_t at);
 
+/* Records after `after` that did not come from this service. */
+ida_kind store_origins_of_alarms(store *s, ida_ctx *c, const char *tenant, int64_t after,
+                                 store_origins *out);
+/* Companies of this machine's anchor whose row is gone: this service deletes none. */
+ida_kind store_origins_of_companies(store *s, ida_ctx *c, store_origins *out);
 /* The API keys of a company. */
 ida_kind store_origins_of_keys(store *s, ida_ctx *c, const char *tenant, store_origins *out);
 

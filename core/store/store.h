@@ -1,8 +1,8 @@
 /* The store in domain words. A `store` is one connection with its role, opened by whoever needs it
- * (httpd: a few per child; worker: one a thread and role). What is done with rows is in the rooms
- * that own them; every one takes (store *, ida_ctx *), answers an ida_kind and allocates in the
- * context's pool. "Not found" is IDA_NOT_FOUND with nothing logged, unless a function says
- * otherwise. */
+ * (a child of httpd and the writer: a few; the worker: one a thread and role). What is done with
+ * rows is in the rooms that own them; every one takes (store *, ida_ctx *), answers an ida_kind and
+ * allocates in the context's pool. "Not found" is IDA_NOT_FOUND with nothing logged, unless a
+ * function says otherwise. */
 #ifndef CORE_STORE_STORE_H
 #define CORE_STORE_STORE_H
 

@@ -206,6 +206,12 @@ sub record {
     ok($seen{"key.$_"}, "key.$_ is on record") for qw(disable enable delete);
     my $all = JSON::PP->new->encode(\@records);
     unlike($all, qr/ida_\w{30}/, 'no key anywhere');
+    my $strays = sub { return [map { $_->{name} } @{ $stack->ctl('audit', 'verify', 'nordic',
+        '--json')->{json}{strays} }] };
+    is_deeply($strays->(), [], 'each key is as it was recorded last');
+    $stack->sql("UPDATE api_key SET disabled = 0 WHERE username = 'old'");
+    ok(within(sub { "@{ $strays->() }" eq 'old' }), 'the replaced one enabled by hand is named');
+    $stack->sql("UPDATE api_key SET disabled = 1 WHERE username = 'old'");
 }
 
 for_each_stack {

@@ -154,6 +154,12 @@ sub company {
     is_deeply(need('chainBroken')->{sample}, [{ reason => 'record 4711: hash differs' }],
         'a chain that does not fit together');
     is(data(auditor => '/pulse')->{chain}, 'broken', 'as the pulse says');
+    is(need('strays'), undef, 'nothing was put in by hand');
+    my $why = 'API key mine: no audit record made it';
+    $stack->sql("UPDATE audit.verified SET strays = 2, stray = '$why' WHERE tenant_id = 'nordic'");
+    is_deeply([@{ need('strays') }{qw(severity count sample)}],
+        ['critical', 2, [{ reason => $why }]], 'what no record made');
+    is(need('strays', 'viewer'), undef, 'which a viewer is not told');
 }
 
 sub approvals {

@@ -163,13 +163,14 @@ sub verified {
 my $own_dev = 'for d in null zero urandom; do : >"$0/$d"; mount --bind "/dev/$d" "$0/$d"; done; '
     . 'mount --rbind "$0" /dev; exec setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"';
 
-# The system's log takes them too; where none listens they wait, and it is said.
+# The system's log takes them too, by default where one listens. Where it must be and none listens
+# they wait, and it is said.
 sub system_log {
     my $may = $> == 0 && !run_command(['unshare', '-m', 'true'])->{exit};
     return diag 'no mount namespace may be made here: the system\'s log is not tried' if !$may;
     my $dev = "$base/dev";
     mkdir $dev;
-    spew("$base/log.conf", "audit_syslog = on\n");
+    my $set = sub { spew("$base/log.conf", $_[0] ? "audit_syslog = $_[0]\n" : '') };
     my (undef, undef, @options) = $stack->ctl_options;
     my $export = sub {
         return run_command(['unshare', '-m', 'bash', '-c', $own_dev, $dev,
@@ -180,10 +181,17 @@ sub system_log {
     checkpoint('nordic');
     my $waiting = $unsent->();
     cmp_ok $waiting, '>', 0, 'checkpoints wait for a place';
+    $set->('on');
     like $export->()->{err}, qr{/dev/log: No such file}, 'nobody listens: it is said';
+    $set->();
+    is $export->()->{err}, '', 'by default it is not';
     cmp_ok $unsent->(), '>=', $waiting, 'and they wait';
     my $log = IO::Socket::UNIX->new(Local => "$dev/log", Type => SOCK_DGRAM) or die "log: $!\n";
     chmod 0777, "$dev/log";
+    $set->('off');
+    is $export->()->{err}, '', 'switched off';
+    cmp_ok $unsent->(), '>=', $waiting, 'they wait although the log listens';
+    $set->();
     # It reads while they come: few fit into a socket.
     my ($result, $lines) = in_parallel(2, sub {
         my ($reads) = @_;
@@ -198,7 +206,12 @@ sub system_log {
     });
     my @lines = @$lines;
     is $result->{err}, '', 'somebody listens';
-    is $unsent->(), 0, 'all have left';
+    is $unsent->(), 0, 'all have left by default';
+    $set->('on');
+    checkpoint('nordic');
+    is $export->()->{err}, '', 'switched on';
+    is $unsent->(), 0, 'they leave as well';
+    push @lines, $_ while defined $log->recv($_, 8192, Socket::MSG_DONTWAIT()) && length;
     is scalar @lines, (rows('count(*) FROM audit.checkpoint'))[0][0], 'each is a line of the log';
     is scalar(grep {/^<85>.* idadminctl: idadmin audit checkpoint \{"/} @lines), @lines,
         'with facility, level and name';

@@ -9,6 +9,7 @@ use Idadmin::Test;
 use Idadmin::Test::Stack;
 
 my @tables = qw(record chain checkpoint chain_key);
+my $changed = 'its hash, what it may, its end or its disabling was changed by hand';
 my ($stack, $heads);
 
 sub count { my ($of) = @_; return ($stack->sql("SELECT count(*) FROM $of"))[0][0] }
@@ -27,13 +28,14 @@ sub anchor { return (slurp($heads) =~ /^nordic (\d+) (\d+) [0-9a-f]{64} \d+ -/m)
 
 # A request makes the verifier look at once.
 sub looked_at {
+    my $company = shift // 'nordic';
     my $most = $stack->engine eq 'sqlite' ? 'max' : 'greatest';
-    my ($wish) = $stack->sql("SELECT $most(claimed_at, asked, answered) + 1 FROM audit.verified "
-        . "WHERE tenant_id = 'nordic'");
-    $stack->sql("INSERT INTO audit_check (tenant_id, requested_at) VALUES ('nordic', $wish->[0]) "
+    my ($wish) = $stack->sql("SELECT COALESCE(max($most(claimed_at, asked, answered)), 0) + 1 FROM"
+        . " audit.verified WHERE tenant_id = '$company'");
+    $stack->sql("INSERT INTO audit_check (tenant_id, requested_at) VALUES ('$company', $wish->[0]) "
         . "ON CONFLICT (tenant_id) DO UPDATE SET requested_at = excluded.requested_at");
-    return within(sub { ($stack->sql("SELECT answered FROM audit.verified WHERE tenant_id = "
-        . "'nordic'"))[0][0] >= $wish->[0] });
+    return within(sub { (($stack->sql("SELECT answered FROM audit.verified WHERE tenant_id = "
+        . "'$company'"))[0] // [0])->[0] >= $wish->[0] });
 }
 
 sub keep { my ($name) = @_;
@@ -98,6 +100,8 @@ sub injected {
     ok(looked_at(), 'the verifier looks');
     $stack->worker->log_gets(qr/IDA0423.*API key mine.*\n(?:.*\n)*.*IDA0423.*task $forged/);
     $stack->worker->expect_log(qr/IDA0423/);
+    is_deeply([$stack->sql("SELECT strays, stray FROM audit.verified WHERE tenant_id = 'nordic'")],
+        [[2, 'API key mine: no audit record made it']], 'and keeps it for the console');
     $stack->sql("UPDATE task SET created_at = 1, finished_at = 0, state = 'attention' WHERE id ="
         . " '$forged'; UPDATE api_key SET created_at = 1 WHERE username = 'mine'");
     is(scalar @{ strays(verify(1, 'those that say they are old')) }, 2,
@@ -106,10 +110,28 @@ sub injected {
     take_out(api_key => username => 'mine');
     $stack->sql("UPDATE api_key SET access_level = 'full', scopes = NULL WHERE username = 'late'");
     is_deeply(strays(verify(1, 'a key that may more than it was made for')),
-        ['API key late: its hash or what it may was changed since it was made'], 'is named');
+        ["API key late: $changed"], 'is named');
     $stack->sql("UPDATE api_key SET access_level = 'read-only', scopes = 'users' WHERE"
         . " username = 'late'");
     verify(0, 'all of it taken back');
+    revived();
+}
+
+# An expired or disabled key admits again by one change of its row.
+sub revived {
+    $stack->create_key(ends => 'ends', 'read-only', '--expires', '2031-05-02');
+    $stack->ctl_ok('key', 'disable', 'nordic', 'late');
+    verify(0, 'a key is disabled');
+    my ($row) = $stack->sql("SELECT expires_at FROM api_key WHERE username = 'ends'");
+    for (["username = 'ends'", 'expires_at = 0', "expires_at = $row->[0]", 'ends'],
+        ["username = 'late'", 'disabled = 0', 'disabled = 1', 'late']) {
+        my ($which, $set, $back, $name) = @$_;
+        $stack->sql("UPDATE api_key SET $set WHERE $which");
+        is_deeply(strays(verify(1, $set)), ["API key $name: $changed"], 'is named');
+        $stack->sql("UPDATE api_key SET $back WHERE $which");
+    }
+    $stack->ctl_ok('key', 'enable', 'nordic', 'late');
+    verify(0, 'enabled by the command it is as it was recorded');
 }
 
 sub replayed {
@@ -117,6 +139,7 @@ sub replayed {
     $stack->create_key(more => 'more', 'read-only');
     chained();
     ok(looked_at(), 'the verifier looks again');
+    is(count('audit.verified WHERE strays > 0'), 0, 'which finds nothing any more');
     my ($number) = anchor();
     is($number, count("audit.record WHERE tenant_id = 'nordic'"), 'the anchor follows');
     keep('now');
@@ -166,6 +189,26 @@ sub carried_out {
     verify(0, 'until an administrator has seen it');
 }
 
+# The other company is added and deleted; SQL does it without a trace in its chain.
+sub company_deleted {
+    $stack->apply_tenant({ %{ $stack->tenant_document }, companyId => 'polar' });
+    ok(looked_at('polar') && within(sub { slurp($heads) =~ /^polar \d/m }), 'a second company');
+    my ($row) = $stack->sql("SELECT count(*) FROM tenant WHERE id = 'polar'");
+    is($row->[0], 1, 'has a row');
+    chained();
+    $stack->worker->stop;
+    $stack->sql('CREATE TABLE polar AS SELECT * FROM tenant WHERE id = \'polar\'');
+    $stack->sql("DELETE FROM $_->[0] WHERE $_->[1] = 'polar'") for ['audit_check', 'tenant_id'],
+        ['directory_state', 'tenant_id'], ['tenant', 'id'];
+    my $named = ['company polar: its chain was verified on this machine, and its row was deleted'];
+    is_deeply(strays(verify(1, 'a deleted company')), $named, 'is named with any other');
+    is_deeply(strays($stack->ctl('audit', 'verify', 'polar', '--json')), $named, 'and by itself');
+    $stack->worker->start;
+    ok($stack->worker->log_gets(qr/IDA0423.*company polar/), 'and by the worker');
+    $stack->sql('INSERT INTO tenant SELECT * FROM polar; DROP TABLE polar');
+    verify(0, 'put back it is not');
+}
+
 sub deleted {
     $stack->worker->stop;
     keep('whole');
@@ -189,6 +232,24 @@ sub deleted {
     like($stack->ctl('audit', 'verify', 'nordic')->{out}, qr/no anchor on this machine/,
         'a missing one is told');
     is($stack->ctl('audit', 'accept', 'nordic')->{exit}, 1, 'there is nothing to accept');
+    put_back('whole');
+    unwritable();
+}
+
+# The directory of the audit key is not the worker's to write.
+sub unwritable {
+    my $directory = "$stack->{base}/fixed";
+    mkdir $directory or die "$directory: $!\n";
+    spew("$directory/audit", slurp($stack->audit_key));
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), "$directory/audit", $directory);
+    chmod 0400, "$directory/audit";
+    chmod 0500, $directory;
+    my $worker = $stack->new_worker(options => ['--audit-key', "$directory/audit"]);
+    $worker->expect_log(qr/IDA0424/, qr/IDA0423/);
+    ok(looked_at(), 'the chain is verified all the same');
+    ok($worker->log_gets(qr{IDA0424.*nordic.*/fixed/audit\.heads cannot be written}),
+        'an anchor that cannot be kept is told');
+    is($worker->stop, 0, 'ended');
 }
 
 for_each_stack {
@@ -199,6 +260,7 @@ for_each_stack {
     injected(@made);
     replayed();
     carried_out(@made);
+    company_deleted();
     deleted();
 };
 done_testing();

@@ -4,9 +4,10 @@
 use strict;
 use warnings;
 use utf8;
+use Digest::SHA qw(sha256_hex);
 use JSON::PP ();
 use Test::More;
-use Idadmin::Test qw(within);
+use Idadmin::Test qw(json_text within);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Webhook ();
 
@@ -58,24 +59,39 @@ sub documents {
     put_back($good, $seal, $revision);
     my $task = queue('Anna')->{json}{data}{taskId};
     is($stack->wait_task($task)->{state}, 'done', 'the right one is followed');
-    $stack->apply_tenant($stack->tenant_document(brake => { offboardingsPerHour => 2 },
-        notifications => [{ url => $hook->url('/ok'), secretFile => $hook->secret,
-        events => ['task.done'], allowPrivate => JSON::PP::true() }]));
+    $stack->apply_tenant(document(2));
     put_back($good, $seal, $revision);
     my $old = queue('Older');
     is($old->{status}, 503, 'an older one with its good seal, once any process saw a newer')
         or diag $old->{body};
     ok($stack->httpd->log_gets(qr/IDA0152.*nordic/), 'and the log says so');
-    $stack->apply_tenant($stack->tenant_document(brake => { offboardingsPerHour => 2 },
-        notifications => [{ url => $hook->url('/ok'), secretFile => $hook->secret,
-        events => ['task.done'], allowPrivate => JSON::PP::true() }]));
+    $stack->apply_tenant(document(2));
     is($stack->wait_task(queue('Bo')->{json}{data}{taskId})->{state}, 'done',
         'a person accepts the full document');
 }
 
+sub document { my ($most) = @_;
+    return $stack->tenant_document(brake => { offboardingsPerHour => $most },
+        notifications => [{ url => $hook->url('/ok'), secretFile => $hook->secret,
+        events => ['task.done'], allowPrivate => JSON::PP::true() }]) }
+
+# A record in the outbox that says that the task has begun; its identity.
+sub claims_to_begin {
+    my ($task) = @_;
+    my ($row) = $stack->sql("SELECT object_id, upn FROM task WHERE id = '$task'");
+    my $rid = "start-$task-" . substr sha256_hex($row->[0]), 0, 16;
+    my ($old) = $stack->sql("SELECT proof FROM event WHERE tenant_id = 'nordic' LIMIT 1");
+    my $record = json_text({ rid => $rid, tenant => 'nordic', category => 'workflow',
+        at => time * 1000, actor => 'worker', action => 'task.start', target => $row->[1],
+        outcome => 'ok', parameters => json_text({ taskId => $task }) }) =~ s/'/''/gr;
+    $stack->sql('INSERT INTO audit_outbox (rid, tenant_id, record, proof) VALUES '
+        . "('$rid', 'nordic', '$record', '$old->[0]')");
+    return $rid;
+}
+
 # Of four offboardings two are carried out, whatever the rows say of those that went before.
 sub brake {
-    my @tasks = map { queue($_)->{json}{data}{taskId} } qw(Carin David);
+    my @tasks = map { queue($_)->{json}{data}{taskId} } qw(Carin David Erik);
     $stack->wait_task($_) for @tasks;
     is($stack->wait_task($_)->{state}, 'done', 'carried out') for map { leave($_) } qw(anna bo);
     $stack->sql("UPDATE task SET started_at = 1, disables = 0, released = 1 WHERE type = "
@@ -87,14 +103,53 @@ sub brake {
     # As if it had begun long ago, which the brake need not be asked about.
     $stack->worker->stop;
     my $other = leave('david');
-    $stack->sql("UPDATE task SET started_at = 1, disables = 0 WHERE id = '$other'");
+    my $update = $stack->call('PATCH', '/v1/api/user', json => { userPrincipalName =>
+        "erik.row\@$domain", accountEnabled => JSON::PP::false() })->{json}{data}{taskId};
+    $stack->sql("UPDATE task SET started_at = 1, disables = 0, released = 1 WHERE id IN ('$other',"
+        . " '$update'); DELETE FROM task_step WHERE task_id = '$update'"
+        . " AND name <> 'updateAccount'");
+    my @begun = map { claims_to_begin($_) } $other, $update;
     $stack->worker->start;
-    ok(within(sub { $stack->task($other)->{state} eq 'attention' }),
-        'nor does one begin whose row says that it has begun before');
+    ok(within(sub { $stack->task($_)->{state} eq 'attention' }),
+        'nor does one begin whose rows and record say that it has begun before') for $other,
+        $update;
+    $stack->worker->expect_log(qr/IDA0143/, qr/IDA0423/);
+    ok($stack->worker->log_gets(qr/IDA0143.*\Q$_\E of nordic was not/), 'an alarm') for @begun;
+    is_deeply([$stack->sql("SELECT target, outcome FROM audit.record WHERE category = 'alarm' ORDER"
+        . ' BY target')], [map { [$_, 'forged'] } sort @begun], 'which the chain has in its place');
+    my $verified = $stack->ctl('audit', 'verify', 'nordic', '--json');
+    is($verified->{exit}, 1, 'the verifier');
+    is_deeply([sort map { $_->{name} } grep { $_->{what} eq 'audit record' }
+        @{ $verified->{json}{strays} }], [sort @begun], 'names them');
     my ($starts) = $stack->sql("SELECT count(*) FROM audit.record WHERE action = 'task.start'");
     is($starts->[0], 2, 'the audit has a record of each beginning');
     $stack->ctl_ok('task', 'release', 'nordic', '--all-braked');
-    is($stack->wait_task($_)->{state}, 'done', 'a person releases it') for $held, $other;
+    is($stack->wait_task($_)->{state}, 'done', 'a person releases it') for $held, $other, $update;
+    my ($proof) = $stack->sql("SELECT released FROM task WHERE id = '$other'");
+    swallowed($proof->[0]);
+}
+
+# Records of beginnings that never come to the audit, and the proof of another task's release.
+sub swallowed {
+    my ($proof) = @_;
+    my @tasks = map { queue($_)->{json}{data}{taskId} } qw(Gerd Hugo Ivar Jon);
+    $stack->wait_task($_) for @tasks;
+    $stack->sql($stack->engine eq 'sqlite'
+        ? 'CREATE TRIGGER swallow AFTER INSERT ON audit_outbox WHEN new.rid LIKE \'start-%\' BEGIN '
+        . 'DELETE FROM audit_outbox WHERE rid = new.rid; END'
+        : 'CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF new.rid LIKE '
+        . '\'start-%\' THEN RETURN NULL; END IF; RETURN new; END $$; CREATE TRIGGER swallow BEFORE '
+        . 'INSERT ON audit_outbox FOR EACH ROW EXECUTE FUNCTION swallow()');
+    $stack->apply_tenant(document(3));
+    is($stack->wait_task(leave($_))->{state}, 'done', 'carried out') for qw(gerd hugo ivar);
+    my $held = leave('jon');
+    ok(within(sub { $stack->task($held)->{state} eq 'attention' }),
+        'a worker counts what it began, whatever becomes of its records');
+    $stack->sql("UPDATE task SET state = 'queued', next_at = 0, released = '$proof' WHERE id = "
+        . "'$held'");
+    ok(within(sub { $stack->task($held)->{state} eq 'attention' }),
+        'the proof of another release is none');
+    $stack->sql('DROP TRIGGER swallow' . ($stack->engine eq 'sqlite' ? '' : ' ON audit_outbox'));
 }
 
 sub verifier {

@@ -281,9 +281,11 @@ int ctl_chain_verify(ctl_call *ctl)
     evidence e = {.broken = 0};
     verdict v = {.strays = store_origins_make(ctl->pool, 0, NULL)};
     store_chain_walk w = {.to = 0};
-    ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
-    kind = kind ? kind : gather(ctl, s, &e);
+    ida_kind exists = ctl_tenant_exists(ctl, s, tenant),
+             kind = exists == IDA_NOT_FOUND ? IDA_OK : exists;
     kind = kind ? kind : audit_anchor_read(ctl->c, s->audit_key, tenant, &v.anchor, &there);
+    kind = kind || v.anchor ? kind : exists;
+    kind = kind ? kind : gather(ctl, s, &e);
     if (!kind) {
         w.anchor = v.anchor;
         w.marks = (const store_chain_mark *)e.marks->elts;
@@ -302,7 +304,9 @@ int ctl_chain_verify(ctl_call *ctl)
         kind = kind ? kind
                     : queue_origins_of_runs(s, ctl->c, tenant, w.foot, w.to,
                                             v.anchor ? v.anchor->number : w.to, &v.strays);
+        kind = kind ? kind : store_origins_of_alarms(s, ctl->c, tenant, w.foot, &v.strays);
     }
+    kind = kind ? kind : store_origins_of_companies(s, ctl->c, &v.strays);
     if (kind) {
         return ctl_result(ctl, kind);
     }

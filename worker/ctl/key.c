@@ -19,11 +19,11 @@ typedef struct key_work {
 
 static ida_kind audited(store *s, ida_ctx *c, const key_work *work, const char *action)
 {
-    audit_record *record = ctl_audit(work->ctl, work->principal.company, action,
-                                     work->principal.username);
+    const ida_principal *p = &work->principal;
+    audit_record *record = ctl_audit(work->ctl, p->company, action, p->username);
     record->parameters = work->parameters;
-    record->detail = work->key ? store_key_mark(c->pool, &work->principal, work->key) : NULL;
-    return store_audit_add(s, c, record);
+    ida_kind kind = store_key_mark(s, c, p->company, p->username, &record->detail);
+    return kind ? kind : store_audit_add(s, c, record);
 }
 
 static ida_kind create_in(store *s, ida_ctx *c, void *baton)
@@ -48,7 +48,6 @@ static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_wor
     ida_tenant *tenant;
     ida_principal *p = &work->principal;
     ida_kind kind = ctl_tenant_exists(ctl, s, p->company);
-    ctl->env.seal_key = ctl->config.seal_key;
     kind = kind ? kind : store_tenant_get(s, ctl->c, p->company, &tenant, NULL);
     kind = kind ? kind : ida_new_key_check(ctl->c, tenant, given, &as, p);
     kind = kind ? kind : ida_faults_raise(ctl->c);

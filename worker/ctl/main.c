@@ -393,6 +393,7 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
     if (kind) {
         return ctl_result(ctl, kind);
     }
+    ctl->env.seal_key = ctl->config.seal_key;
     layout_web_user(&ctl->config);
     store_cache_make(ctl->config.store, ctl->c);
     return ctl->command->run(ctl);

@@ -130,15 +130,16 @@ static ida_kind judge(ctl_call *ctl, apply_work *work, store *s, const char *id)
     if (!work->before.document) {
         return IDA_OK;
     }
-    ida_kind kind = store_tenant_get(s, c, id, &stored, NULL);
+    ida_kind kind = ida_seal_judge(c, ctl->config.seal_key, id, &work->before, &state, &why);
+    if (kind || state != IDA_SEAL_GOOD) {
+        work->distrust = kind ? NULL : why;
+        return kind;
+    }
+    kind = store_tenant_get(s, c, id, &stored, NULL);
     if (kind == IDA_INTERNAL_ERROR) {
         work->distrust = c->message;
         ida_ctx_clear(c);
         return IDA_OK;
-    }
-    kind = kind ? kind : ida_seal_judge(c, ctl->config.seal_key, id, &work->before, &state, &why);
-    if (!kind && state != IDA_SEAL_GOOD) {
-        work->distrust = why;
     }
     return kind;
 }

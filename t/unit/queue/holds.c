@@ -242,7 +242,7 @@ static void brake_claims(crew *m)
 {
     ida_task *t;
     int braked;
-    while (!queue_claim(m->main, m->c, "w", due + 10, LEASE, 5000, &t, &braked)) {
+    while (!queue_claim(m->main, m->c, "w", due + 3 * HOUR, LEASE, 5000, &t, &braked)) {
         __atomic_add_fetch((int *)m->shared, !braked, __ATOMIC_SEQ_CST);
     }
     m->failures = m->c->kind != IDA_NOT_FOUND;
