@@ -105,7 +105,15 @@ void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(print
 extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[],
     ctl_audit_commands[], ctl_cache_commands[], ctl_sync_commands[], ctl_status_commands[],
     ctl_evidence_commands[], ctl_erase_commands[], ctl_notification_commands[];
-/* Adds those of the operation table, as const ctl_command *. */
-void ctl_operation_commands(apr_pool_t *pool, apr_array_header_t *commands);
+
+/* A command that does more than its operation: its function, and perhaps one more option. */
+typedef struct ctl_beside {
+    const char *noun, *verb;
+    int (*run)(ctl_call *ctl);
+    ctl_option option;
+} ctl_beside;
+/* Adds those of the operation table, as const ctl_command *. `beside`: ended by a NULL noun. */
+void ctl_operation_commands(apr_pool_t *pool, const ctl_beside *beside,
+                            apr_array_header_t *commands);
 
 #endif

@@ -16,6 +16,7 @@
 #include "core/store/tenant.h"
 #include "core/zone/zone.h"
 #include "worker/base/secret.h"
+#include "worker/ctl/operation.h"
 #include "worker/layout.h"
 
 static const ctl_command *const own[] = {ctl_schema_commands, ctl_tenant_commands,
@@ -23,6 +24,17 @@ static const ctl_command *const own[] = {ctl_schema_commands, ctl_tenant_command
                                          ctl_cache_commands,  ctl_sync_commands,
                                          ctl_status_commands, ctl_evidence_commands,
                                          ctl_erase_commands,  ctl_notification_commands};
+
+/* Commands that do more than their operation: a function for each, and perhaps one more option. */
+static const ctl_beside beside[] = {
+    {"user", "show", ctl_user_show, {NULL, NULL, NULL}},
+    {"audit", "export", ctl_audit_export, {NULL, NULL, NULL}},
+    {"task",
+     "release",
+     ctl_task_release,
+     {"all-braked", NULL, "every task of the tenant that the brake holds"}},
+    {NULL, NULL, NULL, {NULL, NULL, NULL}},
+};
 
 static const ctl_command **commands; /* all of them, by noun and verb */
 static int command_count;
@@ -43,7 +55,7 @@ static void collect_commands(apr_pool_t *pool)
             APR_ARRAY_PUSH(all, const ctl_command *) = k;
         }
     }
-    ctl_operation_commands(pool, all);
+    ctl_operation_commands(pool, beside, all);
     commands = (const ctl_command **)all->elts;
     command_count = all->nelts;
     qsort(commands, (size_t)command_count, sizeof *commands, by_words);
@@ -62,86 +74,6 @@ static const ctl_option common_options[] = {
     {"version", NULL, "the version"},
     {NULL, NULL, NULL},
 };
-
-const char *ctl_value(const ctl_call *ctl, const char *option)
-{
-    for (int i = 0; ctl->command->options[i].name; i++) {
-        if (strcmp(ctl->command->options[i].name, option) == 0) {
-            return ctl->values[i];
-        }
-    }
-    return NULL;
-}
-
-int64_t ctl_number(const ctl_call *ctl, const char *option, int64_t absent, int64_t most)
-{
-    const char *text = ctl_value(ctl, option);
-    char *end;
-    errno = 0;
-    long long number = text ? strtoll(text, &end, 10) : absent;
-    int good = !text || (text[0] >= '1' && text[0] <= '9' && !*end && !errno && number <= most);
-    return good ? number : 0;
-}
-
-int ctl_usage(ctl_call *ctl, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fputs("idadminctl: ", stderr);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    if (ctl->command) {
-        fprintf(stderr, "; see idadminctl %s%s%s --help\n", ctl->command->noun,
-                ctl->command->verb ? " " : "", ctl->command->verb ? ctl->command->verb : "");
-    } else {
-        fputs("; see idadminctl --help\n", stderr);
-    }
-    return CTL_USAGE;
-}
-
-int ctl_result(ctl_call *ctl, ida_kind kind)
-{
-    if (kind) {
-        fprintf(stderr, "idadminctl: %s\n",
-                ctl->c->message ? ctl->c->message : ida_kind_text(kind));
-    }
-    return kind ? CTL_FAILED : CTL_DONE;
-}
-
-store *ctl_store(ctl_call *ctl, db_role role)
-{
-    store *s = store_make(ctl->pool, ctl->config.store, role);
-    s->audit_key = ctl->config.audit_key;
-    return s;
-}
-
-const char *ctl_endpoint(const ctl_call *ctl)
-{
-    return apr_pstrcat(ctl->pool, "idadminctl ", ctl->command->noun, ctl->command->verb ? " " : "",
-                       ctl->command->verb, NULL);
-}
-
-audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target)
-{
-    audit_record *record = audit_make(ctl->c, tenant, "portal");
-    record->actor = ctl->actor;
-    record->label = "";
-    record->action = action;
-    record->target = target;
-    record->endpoint = ctl_endpoint(ctl);
-    record->outcome = "ok";
-    return record;
-}
-
-ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant)
-{
-    ida_stored_tenant stored;
-    ida_kind kind = store_tenant_document(s, ctl->c, tenant, &stored);
-    return kind == IDA_NOT_FOUND
-               ? ida_fail(ctl->c, kind,
-                          "There is no tenant %s; `idadminctl tenant list` names them.", tenant)
-               : kind;
-}
 
 /* One sentence is what a refusal gets. Log lines wait until it is known whether they are all there
  * is: warnings of a command that went on, details of an internal error. */

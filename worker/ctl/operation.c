@@ -69,33 +69,20 @@ static const ida_param *argument_named(const ida_operation *op, const char *name
     return p;
 }
 
-/* Commands that do more than their operation: a function for each, and perhaps one more option. */
-static const struct {
-    const char *noun, *verb;
-    int (*run)(ctl_call *ctl);
-    ctl_option option;
-} beside[] = {
-    {"user", "show", ctl_user_show, {NULL, NULL, NULL}},
-    {"audit", "export", ctl_audit_export, {NULL, NULL, NULL}},
-    {"task",
-     "release",
-     ctl_task_release,
-     {"all-braked", NULL, "every task of the tenant that the brake holds"}},
-};
-
-static void take_over(ctl_command *command)
+static void take_over(ctl_command *command, const ctl_beside *beside)
 {
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-        if (strcmp(beside[i].noun, command->noun) == 0 && command->verb &&
-            strcmp(beside[i].verb, command->verb) == 0) {
-            command->run = beside[i].run;
-            command->options[0] = beside[i].option;
-            command->min -= beside[i].option.name != NULL; /* stands for the last argument */
+    for (; beside->noun; beside++) {
+        if (strcmp(beside->noun, command->noun) == 0 && command->verb &&
+            strcmp(beside->verb, command->verb) == 0) {
+            command->run = beside->run;
+            command->options[0] = beside->option;
+            command->min -= beside->option.name != NULL; /* stands for the last argument */
         }
     }
 }
 
-static ctl_command *command_of(apr_pool_t *pool, const ida_operation *op, const ida_command *row)
+static ctl_command *command_of(apr_pool_t *pool, const ida_operation *op, const ida_command *row,
+                               const ctl_beside *beside)
 {
     operation_command *k = apr_pcalloc(pool, sizeof *k);
     ctl_command *command = &k->command;
@@ -115,18 +102,19 @@ static ctl_command *command_of(apr_pool_t *pool, const ida_operation *op, const 
         command->arguments = apr_pstrcat(pool, command->arguments, required ? " " : " [", at->word,
                                          required ? NULL : "]", NULL);
     }
-    take_over(command);
+    take_over(command, beside);
     add_options(pool, k);
     return command;
 }
 
-void ctl_operation_commands(apr_pool_t *pool, apr_array_header_t *commands)
+void ctl_operation_commands(apr_pool_t *pool, const ctl_beside *beside,
+                            apr_array_header_t *commands)
 {
     for (int i = 0; ida_operations[i]; i++) {
         const ida_command *row = ida_operations[i]->commands;
         for (; row && row->noun; row++) {
-            APR_ARRAY_PUSH(commands, const ctl_command *) = command_of(pool, ida_operations[i],
-                                                                       row);
+            APR_ARRAY_PUSH(commands, const ctl_command *) = command_of(pool, ida_operations[i], row,
+                                                                       beside);
         }
     }
 }
@@ -138,7 +126,6 @@ void ctl_operation_commands(apr_pool_t *pool, apr_array_header_t *commands)
 static ida_kind load_tenant(ctl_call *ctl, const ida_command *row, ida_tenant **tenant)
 {
     const char *id = ctl->arguments[0];
-    ctl->env.seal_key = ctl->config.seal_key;
     ida_kind kind = ctl_tenant_exists(ctl, ctl->store, id);
     kind = kind ? kind : store_tenant_get(ctl->store, ctl->c, id, tenant, NULL);
     if (kind == IDA_INTERNAL_ERROR && row->any_document) {
