@@ -164,7 +164,8 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     . 'employee_key aliases '
     . 'street_address postal_code preferred_language company_key title_key manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id',
-            'cache.staging id item sub digest', 'cache.unresolved_member dn_key',
+            'cache.person_stale was', 'cache.staging id item sub digest',
+            'cache.unresolved_member dn_key',
     'audit.record actor actor_key label target target_key endpoint parameters detail address salt '
     . 'personal_hash');
 # Words and IDs of the service's own, and what administrators write: tenants, groups, workflows,
@@ -211,9 +212,11 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
 sub columns_of_schema {
     my %all;
     for my $part (qw(main cache audit)) {
-        my $table;
-        for (map { split /\n/, slurp($_) } sort glob src_dir() . "/schema/sqlite/*.$part.sql") {
-            $table = $1 if /^CREATE TABLE (?:IF NOT EXISTS )?(\S+)/;
+        my ($table, $engine) = ('', 'both');
+        for (map { split /\n/, slurp($_) } sort glob src_dir() . "/schema/migrations/*.$part.sql") {
+            $engine = $1 if /^--- (\w+)/;
+            next if $engine eq 'postgresql';
+            $table = $1 if /^CREATE (?:UNLOGGED )?TABLE (\S+)/;
             $all{"$table.$1"}++ if $table && /^ +([a-z_]+) +TEXT\b/;
             $all{"$1.$2"}++ if /^ALTER TABLE (\S+) ADD COLUMN ([a-z_]+) TEXT\b/;
             delete $all{"$1.$2"} if /^ALTER TABLE (\S+) DROP COLUMN ([a-z_]+)/;
