@@ -1,6 +1,8 @@
 -- The main file: what callers were promised. Durable; httpd's writer, the worker and idadminctl
 -- write it. Types are TEXT, BIGINT and SMALLINT. Instants are milliseconds since 1970-01-01 UTC;
--- lists and payloads are JSON text. A number that is a flag is 0 or 1.
+-- lists and payloads are JSON text. A number that is a flag is 0 or 1. In data of a tenant,
+-- tenant_id comes first in every primary, unique and foreign key, so that rows of one company can
+-- be partitioned or moved (t/unit/db/tenants.c).
 
 -- Settings of the store itself: cursor_key (64 hex digits).
 CREATE TABLE setting (
@@ -41,7 +43,7 @@ CREATE TABLE api_key (
 -- account, the folded UPN. Order, locks and questions go by it.
 CREATE TABLE task (
     tenant_id    TEXT     NOT NULL REFERENCES tenant (id),
-    id           TEXT     NOT NULL PRIMARY KEY, -- sortable by creation time
+    id           TEXT     NOT NULL,       -- sortable by creation time
     type         TEXT     NOT NULL,       -- userCreate userUpdate userDelete accessGrant
                                   -- accessRevoke
     state        TEXT     NOT NULL,       -- queued running done failed attention cancelled
@@ -80,7 +82,8 @@ CREATE TABLE task (
     via          TEXT     NOT NULL DEFAULT 'rest', -- rest console command workflow
     change       TEXT,                    -- audit action of the last change by a person, if any
     change_by    TEXT,
-    change_at    BIGINT   NOT NULL DEFAULT 0
+    change_at    BIGINT   NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant_id, id)
 );
 -- Head of the queue over all directories; and of one, for when all of that head is held or blocked.
 CREATE INDEX task_due ON task (next_at, id) WHERE state = 'queued';
@@ -111,14 +114,18 @@ CREATE INDEX task_started ON task (tenant_id, started_at) WHERE started_at > 0;
 -- Checked values of a creation, an update or an offboarding. Apart from the task, because each
 -- heartbeat rewrites the task's row and a photo makes the values megabytes long.
 CREATE TABLE task_payload (
-    task_id TEXT   NOT NULL PRIMARY KEY REFERENCES task (id) ON DELETE CASCADE,
-    payload TEXT   NOT NULL,
-    bytes   BIGINT NOT NULL DEFAULT 0 -- length of payload, for the company's budget
+    tenant_id TEXT   NOT NULL,
+    task_id   TEXT   NOT NULL,
+    payload   TEXT   NOT NULL,
+    bytes     BIGINT NOT NULL DEFAULT 0, -- length of payload, for the company's budget
+    PRIMARY KEY (tenant_id, task_id),
+    FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id) ON DELETE CASCADE
 ) COMPACT;
-CREATE INDEX task_payload_large ON task_payload (task_id, bytes) WHERE bytes >= 4096;
+CREATE INDEX task_payload_large ON task_payload (tenant_id, task_id, bytes) WHERE bytes >= 4096;
 
 CREATE TABLE task_step (
-    task_id           TEXT   NOT NULL REFERENCES task (id) ON DELETE CASCADE,
+    tenant_id         TEXT   NOT NULL,
+    task_id           TEXT   NOT NULL,
     position          BIGINT NOT NULL,
     name              TEXT   NOT NULL,           -- of the step, or the type of a workflow's action
     workflow          TEXT,                      -- whose action it is; NULL: a step of the task
@@ -127,13 +134,15 @@ CREATE TABLE task_step (
     outcome           TEXT,                      -- done already skipped failed unknown; NULL: open
     detail            TEXT,
     at                BIGINT NOT NULL DEFAULT 0,
-    PRIMARY KEY (task_id, position)
+    PRIMARY KEY (tenant_id, task_id, position),
+    FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id) ON DELETE CASCADE
 ) COMPACT;
 
 -- What an offboarding found before it took the first membership away, and what it took: a rehire is
 -- offered these, and answers list them.
 CREATE TABLE task_membership (
-    task_id     TEXT   NOT NULL REFERENCES task (id) ON DELETE CASCADE,
+    tenant_id   TEXT   NOT NULL,
+    task_id     TEXT   NOT NULL,
     directory   TEXT   NOT NULL,                 -- the group's: an offboarding covers both
     group_id    TEXT   NOT NULL,
     group_name  TEXT   NOT NULL,
@@ -143,25 +152,28 @@ CREATE TABLE task_membership (
     revoked_at  BIGINT NOT NULL DEFAULT 0,
     refused     TEXT,                            -- why the directory refused to revoke it
     restored_by TEXT,                            -- task that gave it back
-    PRIMARY KEY (task_id, directory, group_id)
+    PRIMARY KEY (tenant_id, task_id, directory, group_id),
+    FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id) ON DELETE CASCADE
 ) COMPACT;
 
 -- One running task a person: the row exists exactly while one is running. person: the task's who.
 CREATE TABLE user_lock (
     tenant_id TEXT NOT NULL,
     person    TEXT NOT NULL,
-    task_id   TEXT NOT NULL REFERENCES task (id),
-    PRIMARY KEY (tenant_id, person)
+    task_id   TEXT NOT NULL,
+    PRIMARY KEY (tenant_id, person),
+    FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id)
 ) COMPACT;
 
 -- Addresses (UPN, mail), folded, that are promised to creations and not in the cache yet.
 CREATE TABLE reservation (
     tenant_id TEXT NOT NULL,
     address   TEXT NOT NULL,
-    task_id   TEXT NOT NULL REFERENCES task (id),
-    PRIMARY KEY (tenant_id, address)
+    task_id   TEXT NOT NULL,
+    PRIMARY KEY (tenant_id, address),
+    FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id)
 ) COMPACT;
-CREATE INDEX reservation_task ON reservation (task_id);
+CREATE INDEX reservation_task ON reservation (tenant_id, task_id);
 
 -- Health of a directory as the workers see it, and what administrators ask of its synchronisation.
 CREATE TABLE directory_state (
@@ -317,7 +329,7 @@ CREATE TABLE workflow (
 -- Runs belong to a name, not to a workflow's row: history under a former name stays there.
 CREATE TABLE workflow_run (
     tenant_id   TEXT   NOT NULL,
-    id          TEXT   NOT NULL PRIMARY KEY,
+    id          TEXT   NOT NULL,
     workflow    TEXT   NOT NULL,
     event_type  TEXT   NOT NULL,
     task_id     TEXT   NOT NULL,
@@ -325,20 +337,23 @@ CREATE TABLE workflow_run (
     started_at  BIGINT NOT NULL,
     finished_at BIGINT NOT NULL DEFAULT 0,
     status      TEXT   NOT NULL,
-    UNIQUE (task_id, workflow)
+    PRIMARY KEY (tenant_id, id),
+    UNIQUE (tenant_id, task_id, workflow)
 );
 CREATE INDEX workflow_run_name ON workflow_run (tenant_id, workflow, started_at, id);
 CREATE INDEX workflow_run_time ON workflow_run (tenant_id, started_at, id);
 
 CREATE TABLE workflow_run_action (
-    run_id      TEXT   NOT NULL REFERENCES workflow_run (id) ON DELETE CASCADE,
+    tenant_id   TEXT   NOT NULL,
+    run_id      TEXT   NOT NULL,
     position    BIGINT NOT NULL,
     type        TEXT   NOT NULL,
     status      TEXT   NOT NULL,
     started_at  BIGINT NOT NULL DEFAULT 0,
     finished_at BIGINT NOT NULL DEFAULT 0,
     error       TEXT,
-    PRIMARY KEY (run_id, position)
+    PRIMARY KEY (tenant_id, run_id, position),
+    FOREIGN KEY (tenant_id, run_id) REFERENCES workflow_run (tenant_id, id) ON DELETE CASCADE
 ) COMPACT;
 
 -- First answers of writes under an Idempotency-Key, kept in the write's own transaction; path and
@@ -359,14 +374,14 @@ CREATE TABLE idempotency (
 CREATE INDEX idempotency_age ON idempotency (created_at);
 
 -- Audit records on their way: written in the transaction that they record, moved to audit.record by
--- the worker. rid makes the move repeatable.
+-- the worker. rid makes the move repeatable. Companies take turns: the next one, and its oldest
+-- records.
 CREATE TABLE audit_outbox (
     tenant_id TEXT NOT NULL,
-    rid       TEXT NOT NULL PRIMARY KEY, -- sortable by time
-    record    TEXT NOT NULL
+    rid       TEXT NOT NULL, -- sortable by time
+    record    TEXT NOT NULL,
+    PRIMARY KEY (tenant_id, rid)
 ) COMPACT;
--- Companies take turns: the next one, and its oldest records.
-CREATE INDEX audit_outbox_turn ON audit_outbox (tenant_id, rid);
 
 -- The wish to have a tenant's chain of audit records verified from the beginning; the result is in
 -- audit.verified, which the worker alone writes.
@@ -382,14 +397,15 @@ CREATE TABLE event (
     seq       BIGINT NOT NULL,            -- of event_counter, in the order of commits
     id        TEXT   NOT NULL,            -- by which receivers recognise a repetition
     type      TEXT   NOT NULL,            -- task.done task.failed task.attention
-    task_id   TEXT   NOT NULL REFERENCES task (id) ON DELETE CASCADE,
+    task_id   TEXT   NOT NULL,
     at        BIGINT NOT NULL,
     error     TEXT,                       -- as it was then; the rest is the task's
     body      TEXT,                       -- the event as the worker wrote it
     proof     TEXT,                       -- of body under the seal key; without it, it is not sent
-    PRIMARY KEY (tenant_id, seq)
+    PRIMARY KEY (tenant_id, seq),
+    FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id) ON DELETE CASCADE
 ) COMPACT;
-CREATE INDEX event_task ON event (task_id);
+CREATE INDEX event_task ON event (tenant_id, task_id);
 
 -- The last number of each tenant. The transaction that takes the next one holds the row until its
 -- commit, so that numbers become visible in their order, without gaps.

@@ -188,14 +188,14 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'role_assignment tenant_id template_id task_id',
     'role_template tenant_id id name description groups licenses', 'setting name value',
     'task id tenant_id type state directory wall_date wall_time zone lease_owner label via change',
-    'task_membership task_id directory group_id group_name retained restored_by'
+    'task_membership tenant_id task_id directory group_id group_name retained restored_by'
         . ' refused kind',
-    'task_payload task_id',
-    'task_step task_id name outcome workflow account', 'tenant id document seal',
+    'task_payload tenant_id task_id',
+    'task_step tenant_id task_id name outcome workflow account', 'tenant id document seal',
     'user_lock tenant_id task_id', 'worker id host version fault',
     'workflow tenant_id id name trigger_type actions',
     'workflow_run id tenant_id workflow event_type task_id status',
-    'workflow_run_action run_id type status', 'cache.address tenant_id directory',
+    'workflow_run_action tenant_id run_id type status', 'cache.address tenant_id directory',
     'cache.shared_address tenant_id directory',
     'cache.counter tenant_id name',
     'cache.directory_group tenant_id directory id name name_key kind description dn dn_key rule '
