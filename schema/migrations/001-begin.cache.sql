@@ -123,9 +123,9 @@ CREATE TABLE cache.address (
     tenant_id TEXT NOT NULL,
     address   TEXT NOT NULL,
     directory TEXT NOT NULL,
-    owner_id  TEXT NOT NULL
-);
-CREATE UNIQUE INDEX cache.address_key ON address (tenant_id, address, directory, owner_id);
+    owner_id  TEXT NOT NULL,
+    PRIMARY KEY (tenant_id, address, directory, owner_id)
+) COMPACT;
 
 -- Addresses, UPNs or others, folded, that several accounts of one directory carry, with each of
 -- them.
@@ -158,7 +158,7 @@ CREATE TABLE cache.directory_group (
     digest       TEXT     NOT NULL DEFAULT '', -- of attributes and members; set when all are in
     PRIMARY KEY (tenant_id, directory, id)
 );
-CREATE UNIQUE INDEX cache.directory_group_no ON directory_group (no);
+CREATE UNIQUE INDEX cache.directory_group_no ON directory_group (tenant_id, no);
 CREATE INDEX cache.directory_group_name ON directory_group (name_key, tenant_id, id);
 CREATE INDEX cache.directory_group_dn ON directory_group (dn_key, tenant_id, directory);
 CREATE INDEX cache.directory_group_moved ON directory_group (tenant_id, directory, dn_run)
@@ -170,16 +170,17 @@ CREATE INDEX cache.directory_group_empty ON directory_group (tenant_id, name_key
 -- ID gets its number when a membership or a group first needs one, whether or not the cache holds
 -- such an entry, and keeps it until a run finds that nothing has it.
 CREATE TABLE cache.entry (
-    no        BIGINT NUMBERED,
     tenant_id TEXT   NOT NULL,
+    no        BIGINT NUMBERED,
     directory TEXT   NOT NULL,
     id        TEXT   NOT NULL,
-    PRIMARY KEY (no)
+    PRIMARY KEY (tenant_id, no)
 ) COMPACT;
 CREATE UNIQUE INDEX cache.entry_id ON entry (tenant_id, directory, id);
 
 -- Direct memberships.
 CREATE TABLE cache.membership (
+    tenant_id    TEXT     NOT NULL,
     group_no     BIGINT   NOT NULL,           -- entry
     member_no    BIGINT   NOT NULL,           -- entry
     nested       SMALLINT NOT NULL,           -- 1: the member is a group
@@ -190,10 +191,10 @@ CREATE TABLE cache.membership (
                                               -- could still contradict
     contradicted SMALLINT NOT NULL DEFAULT 0, -- 1: within the protection the directory last said
                                               -- the opposite
-    PRIMARY KEY (group_no, member_no)
+    PRIMARY KEY (tenant_id, group_no, member_no)
 ) COMPACT;
-CREATE INDEX cache.membership_member ON membership (member_no, group_no);
-CREATE INDEX cache.membership_nested ON membership (group_no, member_no)
+CREATE INDEX cache.membership_member ON membership (member_no, tenant_id, group_no);
+CREATE INDEX cache.membership_nested ON membership (group_no, tenant_id, member_no)
     WHERE nested = 1 AND removed = 0;
 CREATE INDEX cache.membership_written ON membership (written_at) WHERE written_at > 0;
 
@@ -283,6 +284,8 @@ CREATE TABLE cache.people_count (
 -- 1970 as three digits, so that beginnings are spans of days). Triggers note whose terms change,
 -- because a person changes in many ways; the transaction settles them at its end.
 --- sqlite
+-- Unique in the file, because the index of terms has nothing but a number (rowid): a place begins
+-- with the number of the tenant (core/cache/place.c).
 CREATE UNIQUE INDEX cache.directory_user_place ON directory_user (place) WHERE place IS NOT NULL;
 CREATE INDEX cache.directory_user_unplaced ON directory_user (tenant_id, name_key, id)
     WHERE place IS NULL AND shadow = 0;
@@ -316,7 +319,7 @@ CREATE TABLE cache.person_stale (
     PRIMARY KEY (place)
 ) COMPACT;
 CREATE TRIGGER cache.directory_user_changes BEFORE UPDATE OF place, search_key, enabled, guest,
-    department_key, company_key, title_key, employee_id, manager_id, licenses, created_at,
+    department_key, company_key, title_key, employee_key, manager_id, licenses, created_at,
     last_sign_in_at, last_success_at ON directory_user WHEN OLD.place IS NOT NULL BEGIN
     INSERT INTO person_stale (place, was)
         SELECT place, terms FROM person_terms WHERE place = OLD.place ON CONFLICT DO NOTHING;
@@ -380,20 +383,20 @@ INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
     ('directory_user', 'directory_user_place', '100000 1'),
     ('directory_user', 'directory_user_unplaced', '1000 1000 2 1'),
     ('person_stale', 'person_stale', '500 1'),
-    ('address', 'address_key', '200000 200000 1 1 1'),
+    ('address', 'address', '200000 200000 1 1 1'),
     ('shared_address', 'shared_address', '100 100 2 1 1'),
     ('directory_group', 'sqlite_autoindex_directory_group_1', '5000 5000 2500 1'),
     ('directory_group', 'directory_group_name', '5000 1 1 1'),
     ('directory_group', 'directory_group_moved', '100 100 50 2'),
     ('directory_group', 'directory_group_dn', '5000 1 1 1'),
     ('directory_group', 'directory_group_empty', '100 100 1 1'),
-    ('directory_group', 'directory_group_no', '5000 1'),
-    ('entry', 'entry', '100000 1'),
+    ('directory_group', 'directory_group_no', '5000 5000 1'),
+    ('entry', 'entry', '100000 100000 1'),
     ('entry', 'entry_id', '100000 100000 50000 1'),
-    ('membership', 'membership', '500000 100 1'),
-    ('membership', 'membership_member', '500000 5 1'),
-    ('membership', 'membership_nested', '5000 3 1'),
-    ('membership', 'membership_written', '1000 1 1 1'),
+    ('membership', 'membership', '500000 500000 100 1'),
+    ('membership', 'membership_member', '500000 5 5 1'),
+    ('membership', 'membership_nested', '5000 3 3 1'),
+    ('membership', 'membership_written', '1000 1 1 1 1'),
     ('unresolved_member', 'unresolved_member', '100000 100000 50000 20 1'),
     ('unresolved_member', 'unresolved_member_dn', '100000 2 2 2 1'),
     ('staging', 'staging_key', '100000 100000 50000 50000 30000 1 1');
@@ -475,13 +478,13 @@ END $$;
 CREATE TRIGGER directory_user_comes AFTER INSERT ON cache.directory_user
     REFERENCING NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION cache.person_comes();
 CREATE TRIGGER directory_user_changes AFTER UPDATE OF name_key, shadow, search_key, enabled, guest,
-    department_key, company_key, title_key, employee_id, manager_id, licenses, created_at,
+    department_key, company_key, title_key, employee_key, manager_id, licenses, created_at,
     last_sign_in_at, last_success_at ON cache.directory_user FOR EACH ROW
     WHEN ((OLD.name_key, OLD.shadow, OLD.search_key, OLD.enabled, OLD.guest, OLD.department_key,
-            OLD.company_key, OLD.title_key, OLD.employee_id, OLD.manager_id, OLD.licenses,
+            OLD.company_key, OLD.title_key, OLD.employee_key, OLD.manager_id, OLD.licenses,
             OLD.created_at, OLD.last_sign_in_at, OLD.last_success_at)
         IS DISTINCT FROM (NEW.name_key, NEW.shadow, NEW.search_key, NEW.enabled, NEW.guest,
-            NEW.department_key, NEW.company_key, NEW.title_key, NEW.employee_id, NEW.manager_id,
+            NEW.department_key, NEW.company_key, NEW.title_key, NEW.employee_key, NEW.manager_id,
             NEW.licenses, NEW.created_at, NEW.last_sign_in_at, NEW.last_success_at))
     EXECUTE FUNCTION cache.person_changes();
 CREATE TRIGGER directory_user_goes AFTER DELETE ON cache.directory_user FOR EACH ROW

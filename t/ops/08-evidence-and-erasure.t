@@ -200,7 +200,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'cache.counter tenant_id name',
     'cache.directory_group tenant_id directory id name name_key kind description dn dn_key rule '
     . 'stamp digest', 'cache.directory_user tenant_id directory licenses',
-    'cache.entry tenant_id directory', 'cache.people_count tenant_id',
+    'cache.entry tenant_id directory', 'cache.membership tenant_id', 'cache.people_count tenant_id',
     'cache.staging tenant_id directory kind op',
     'cache.sync_state tenant_id directory tokens binding error stopped',
     'cache.unresolved_member tenant_id directory group_id',

@@ -105,7 +105,8 @@ static void test_fence(void)
                                 .upn = "late@corp.example"};
     const queue_running_task *rows;
     int count;
-    is_int(queue_renew(s, fresh(), old->tenant, old->id, old->fence, due + 100, LEASE), IDA_OK, "heartbeat");
+    is_int(queue_renew(s, fresh(), old->tenant, old->id, old->fence, due + 100, LEASE), IDA_OK,
+           "heartbeat");
     is_int(queue_running(s, fresh(), 10, &rows, &count), IDA_OK, "what runs");
     ok(count == 1 && rows[0].fence == 1 && rows[0].heartbeat == old->heartbeat + 1 &&
            !strcmp(rows[0].owner, "w1") && rows[0].lease_until == due + 100 + LEASE,
