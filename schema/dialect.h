@@ -29,10 +29,11 @@
  * over the index that holds all it needs. */
 #define INDEXED_BY(index) DIALECT(" INDEXED BY " index, "")
 
-/* Some rows of a table, found by its key: in SQLite its columns, in PostgreSQL the row's place. */
+/* Some rows of tenant ?1 in a table, found by its key: in SQLite its columns, in PostgreSQL the
+ * row's place. */
 #define SLICE(key, from) \
-    DIALECT(" WHERE (" key ") IN (SELECT " key " FROM " from ")", \
-            " WHERE ctid = ANY (ARRAY(SELECT ctid FROM " from "))")
+    " WHERE tenant_id = ?1 AND " DIALECT("(" key ") IN (SELECT " key " FROM " from ")", \
+                                         "ctid = ANY (ARRAY(SELECT ctid FROM " from "))")
 
 /* clang-format on */
 

@@ -72,8 +72,8 @@ static ida_kind groups_of(store *s, ida_ctx *c, const char *tenant, const ida_gr
     b->groups = ida_json_text(c->pool, numbers);
     b->direct = kind ? 0 : group->member_count - r.rows;
     if (!kind && b->direct <= FEW) {
-        kind = store_number(s, c, STMT_group_size, DB_ARGS(DB_T(b->groups), DB_I(FEW + 1)),
-                            &members);
+        kind = store_number(s, c, STMT_group_size,
+                            DB_ARGS(DB_T(tenant), DB_T(b->groups), DB_I(FEW + 1)), &members);
         b->few = members <= FEW;
     }
     return kind;

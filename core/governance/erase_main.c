@@ -110,7 +110,7 @@ static ida_kind own_rows(store *s, ida_ctx *c, const governance_traces *t, gover
     ida_kind kind = IDA_OK;
     for (int i = 0; !kind && i < t->task_count; i++) {
         kind = queue_task_give_back_seat(s, c, t->tenant, t->task_list[i]);
-        kind = kind ? kind : queue_task_free_names(s, c, t->task_list[i]);
+        kind = kind ? kind : queue_task_free_names(s, c, t->tenant, t->task_list[i]);
     }
     const struct {
         db_statement statement;

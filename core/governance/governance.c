@@ -305,7 +305,8 @@ ida_kind governance_workflow_known(store *s, ida_ctx *c, const char *tenant, con
 }
 
 /* Actions of all runs of a page at once; rows come in the order of run IDs. */
-static ida_kind load_actions(store *s, ida_ctx *c, ida_workflow_run *runs, int count)
+static ida_kind load_actions(store *s, ida_ctx *c, const char *tenant, ida_workflow_run *runs,
+                             int count)
 {
     db_result r;
     json_t *ids = ida_json_keep(c->pool, json_array());
@@ -313,7 +314,7 @@ static ida_kind load_actions(store *s, ida_ctx *c, ida_workflow_run *runs, int c
         json_array_append_new(ids, json_string(runs[i].id));
     }
     ida_kind kind = count ? store_read(s, c, STMT_workflow_run_actions,
-                                       DB_ARGS(DB_T(ida_json_text(c->pool, ids))), &r)
+                                       DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, ids))), &r)
                           : IDA_OK;
     if (kind || !count) {
         return kind;
@@ -373,7 +374,7 @@ ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
                                : f->workflow ? 7
                                              : 6,
                                run_of, sizeof **rows, rows, count);
-    return kind ? kind : load_actions(s, c, *rows, *count);
+    return kind ? kind : load_actions(s, c, tenant, *rows, *count);
 }
 
 ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant,

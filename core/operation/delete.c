@@ -79,7 +79,7 @@ static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
                            task->zone, task->due_at, task->payload);
     kind = kind ? kind : queue_task_called(s, c, task);
     return kind ? kind
-                : queue_task_changed(s, c, open->id, ida_task_change_name(IDA_TASK_RESCHEDULE),
+                : queue_task_changed(s, c, open, ida_task_change_name(IDA_TASK_RESCHEDULE),
                                      task->username);
 }
 

@@ -206,7 +206,7 @@ static ida_kind cancel_offboarding(ida_call *call, store *s, ida_ctx *c, const i
     record->endpoint = call->asked->endpoint;
     record->outcome = "ok";
     record->detail = apr_pstrcat(c->pool, "task ", leaving->id, ": the person is rehired", NULL);
-    kind = kind ? kind : queue_task_changed(s, c, leaving->id, record->action, record->actor);
+    kind = kind ? kind : queue_task_changed(s, c, leaving, record->action, record->actor);
     return kind ? kind : store_audit_add(s, c, record);
 }
 

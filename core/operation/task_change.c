@@ -53,7 +53,7 @@ static ida_kind move_followers(store *s, ida_ctx *c, ida_task_change *change, co
         kind = queue_task_move(s, c, change->tenant, task->id, due->date, due->time, due->zone,
                                due->at_ms, NULL);
         kind = kind ? kind
-                    : queue_task_changed(s, c, task->id, ida_task_change_name(IDA_TASK_RESCHEDULE),
+                    : queue_task_changed(s, c, task, ida_task_change_name(IDA_TASK_RESCHEDULE),
                                          change->by);
         moved++;
     }
@@ -195,7 +195,7 @@ ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
     if (kind) {
         return kind;
     }
-    kind = queue_task_changed(s, c, change->id, verbs[change->verb].name, change->by);
+    kind = queue_task_changed(s, c, change->task, verbs[change->verb].name, change->by);
     kind = kind ? kind : queue_task_get(s, c, change->tenant, change->id, 0, &change->task);
     if (kind) {
         return kind;

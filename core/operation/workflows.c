@@ -179,7 +179,7 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     for (int i = 0; i < count; i++) {
         tasks[i] = rows[i].task_id;
     }
-    kind = queue_revoked_load(s, c, tasks, count, &revoked);
+    kind = queue_revoked_load(s, c, tenant, tasks, count, &revoked);
     if (kind) {
         return kind;
     }

@@ -40,7 +40,8 @@ static ida_kind set_due(store *s, ida_ctx *c, void *baton)
     const setting_due *w = baton;
     db_result r;
     ida_kind kind = store_write(s, c, STMT_queue_set_due,
-                                DB_ARGS(DB_T(w->task->id), DB_I(w->task->due_at), DB_I(w->due_at)),
+                                DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id),
+                                        DB_I(w->task->due_at), DB_I(w->due_at)),
                                 &r);
     return kind || r.changes
                ? kind
@@ -65,9 +66,11 @@ typedef struct retention {
 static ida_kind remove_task(store *s, ida_ctx *c, const char *tenant, const char *id)
 {
     ida_kind kind = queue_task_give_back_seat(s, c, tenant, id);
-    kind = kind ? kind : queue_task_free_names(s, c, id);
-    kind = kind ? kind : store_write(s, c, STMT_queue_delete_runs, DB_ARGS(DB_T(id)), NULL);
-    return kind ? kind : store_write(s, c, STMT_queue_delete, DB_ARGS(DB_T(id)), NULL);
+    kind = kind ? kind : queue_task_free_names(s, c, tenant, id);
+    kind = kind ? kind
+                : store_write(s, c, STMT_queue_delete_runs, DB_ARGS(DB_T(tenant), DB_T(id)), NULL);
+    return kind ? kind
+                : store_write(s, c, STMT_queue_delete, DB_ARGS(DB_T(tenant), DB_T(id)), NULL);
 }
 
 static ida_kind remove_photo(store *s, ida_ctx *c, const char *tenant, const char *id)

@@ -84,11 +84,12 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_RESCHEDULE)) {
         return too_late(c, task, "moved");
     }
-    kind = store_write(
-        s, c, STMT_task_move,
-        DB_ARGS(DB_T(t->id), DB_T(t->date), DB_T(t->time), DB_T(t->zone), DB_I(t->due_at)), NULL);
+    kind = store_write(s, c, STMT_task_move,
+                       DB_ARGS(DB_T(t->tenant), DB_T(t->id), DB_T(t->date), DB_T(t->time),
+                               DB_T(t->zone), DB_I(t->due_at)),
+                       NULL);
     if (!kind && t->payload) {
-        kind = queue_task_put_payload(s, c, t->id, t->payload);
+        kind = queue_task_put_payload(s, c, task, t->payload);
     }
     return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
@@ -96,8 +97,9 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
 ida_kind queue_task_called(store *s, ida_ctx *c, const ida_task *called)
 {
     return store_write(s, c, STMT_task_called,
-                       DB_ARGS(DB_T(called->id), DB_T(called->upn), DB_T(called->person),
-                               DB_T(called->mail), DB_T(called->display_name)),
+                       DB_ARGS(DB_T(called->tenant), DB_T(called->id), DB_T(called->upn),
+                               DB_T(called->person), DB_T(called->mail),
+                               DB_T(called->display_name)),
                        NULL);
 }
 
@@ -127,12 +129,12 @@ static ida_kind cancel(store *s, ida_ctx *c, void *baton)
     }
     kind = queue_task_drop_photo(s, c, task, 0);
     kind = kind ? kind
-                : store_write(s, c, STMT_task_cancel, DB_ARGS(DB_T(t->id), DB_I(ida_now(c->env))),
-                              NULL);
-    kind = kind ? kind : queue_workflow_cancelled(s, c, t->id);
+                : store_write(s, c, STMT_task_cancel,
+                              DB_ARGS(DB_T(t->tenant), DB_T(t->id), DB_I(ida_now(c->env))), NULL);
+    kind = kind ? kind : queue_workflow_cancelled(s, c, task);
     if (!kind && !queue_task_account_possible(c, task)) {
         kind = queue_task_give_back_seat(s, c, t->tenant, t->id);
-        kind = kind ? kind : queue_task_free_names(s, c, t->id);
+        kind = kind ? kind : queue_task_free_names(s, c, t->tenant, t->id);
     }
     return kind;
 }
@@ -171,8 +173,9 @@ static ida_kind take_again(store *s, ida_ctx *c, const ida_task *task)
 static ida_kind requeue(store *s, ida_ctx *c, const ida_task *task, const char *released)
 {
     int64_t now = ida_now(c->env), at = task->due_at > now ? task->due_at : now;
-    ida_kind kind = store_write(s, c, STMT_task_requeue,
-                                DB_ARGS(DB_T(task->id), DB_I(at), DB_T(released)), NULL);
+    ida_kind kind = store_write(
+        s, c, STMT_task_requeue,
+        DB_ARGS(DB_T(task->tenant), DB_T(task->id), DB_I(at), DB_T(released)), NULL);
     return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
 
@@ -189,7 +192,7 @@ static ida_kind retry(store *s, ida_ctx *c, void *baton)
     if (task->type == IDA_USER_CREATE && !queue_task_account_possible(c, task)) {
         kind = take_again(s, c, task);
     }
-    kind = kind ? kind : queue_workflow_retry(s, c, task->id);
+    kind = kind ? kind : queue_workflow_retry(s, c, task);
     return kind ? kind : requeue(s, c, task, NULL);
 }
 
@@ -235,9 +238,11 @@ ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char
     return store_transaction(s, c, release, &t);
 }
 
-ida_kind queue_task_changed(store *s, ida_ctx *c, const char *id, const char *action,
+ida_kind queue_task_changed(store *s, ida_ctx *c, const ida_task *task, const char *action,
                             const char *by)
 {
     return store_write(s, c, STMT_task_changed,
-                       DB_ARGS(DB_T(id), DB_T(action), DB_T(by), DB_I(ida_now(c->env))), NULL);
+                       DB_ARGS(DB_T(task->tenant), DB_T(task->id), DB_T(action), DB_T(by),
+                               DB_I(ida_now(c->env))),
+                       NULL);
 }

@@ -107,7 +107,7 @@ ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *
 ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,
                             const char *username);
 /* Notes in the task what a person (or an API user) has just done with it: an audit action. */
-ida_kind queue_task_changed(store *s, ida_ctx *c, const char *id, const char *action,
+ida_kind queue_task_changed(store *s, ida_ctx *c, const ida_task *task, const char *action,
                             const char *by);
 
 /* --- reading --- */

@@ -36,7 +36,8 @@ typedef struct claim {
 static ida_kind pull_brake(store *s, ida_ctx *c, claim *cl, const candidate *one, const char *why)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_queue_brake, DB_ARGS(DB_T(one->id), DB_T(why)), &r);
+    ida_kind kind = store_write(s, c, STMT_queue_brake,
+                                DB_ARGS(DB_T(one->tenant), DB_T(one->id), DB_T(why)), &r);
     if (kind || !r.changes) {
         return kind;
     }
@@ -84,7 +85,8 @@ static ida_kind take(store *s, ida_ctx *c, claim *cl, ida_task *row)
      * ended. */
     int64_t now = ida_now(c->env) > cl->now ? ida_now(c->env) : cl->now;
     kind = store_write(s, c, STMT_queue_take,
-                       DB_ARGS(DB_T(one->id), DB_T(cl->owner), DB_I(now + cl->lease_ms), DB_I(now)),
+                       DB_ARGS(DB_T(one->tenant), DB_T(one->id), DB_T(cl->owner),
+                               DB_I(now + cl->lease_ms), DB_I(now)),
                        &r);
     if (!kind && !r.changes) {
         return store_write(s, c, STMT_queue_person_unlock,
@@ -108,7 +110,8 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     const char *why = NULL;
     cl->task = NULL;
     cl->braked = cl->counts = 0;
-    ida_kind kind = store_read(s, c, STMT_queue_row, DB_ARGS(DB_T(one->id), DB_I(cl->now)), &r);
+    ida_kind kind = store_read(s, c, STMT_queue_row,
+                               DB_ARGS(DB_T(one->tenant), DB_T(one->id), DB_I(cl->now)), &r);
     if (kind || !r.rows) {
         return kind; /* another worker was faster */
     }

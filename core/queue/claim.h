@@ -48,8 +48,8 @@ ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queu
 
 /* Heartbeat: heartbeat + 1, lease_until = now + lease_ms. IDA_CONFLICT when the fence is not ours
  * any more. Uses a connection of its own. */
-ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now,
-                     int64_t lease_ms);
+ida_kind queue_renew(store *s, ida_ctx *c, const char *tenant, const char *task_id, int64_t fence,
+                     int64_t now, int64_t lease_ms);
 
 /* Running tasks with owner, fence and heartbeat, for takers that watch them by their own monotonic
  * clock; at most `max`. */

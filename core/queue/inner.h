@@ -8,12 +8,13 @@
 /* Converts a row of TASK_COLUMNS into a task without steps and payload. IDA_INTERNAL_ERROR if a
  * word in it is unknown. */
 ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *task);
-/* Fills in the steps of the tasks: one statement for all of them. */
-ida_kind queue_task_load_steps(store *s, ida_ctx *c, ida_task *tasks, int count);
-ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const ida_step *step);
+/* Fills in the steps of the tenant's tasks: one statement for all of them. */
+ida_kind queue_task_load_steps(store *s, ida_ctx *c, const char *tenant, ida_task *tasks,
+                               int count);
+ida_kind queue_task_put_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step);
 
 /* `payload` in the place of the one that the task has. */
-ida_kind queue_task_put_payload(store *s, ida_ctx *c, const char *task_id, const char *payload);
+ida_kind queue_task_put_payload(store *s, ida_ctx *c, const ida_task *task, const char *payload);
 /* Removes the photo of the task from the store. `untold`: a later try must warn that the photo is
  * missing. */
 ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, int untold);
@@ -41,6 +42,6 @@ ida_kind queue_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, con
  * none. */
 ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const char *who,
                                  const char **id);
-ida_kind queue_task_free_names(store *s, ida_ctx *c, const char *task_id);
+ida_kind queue_task_free_names(store *s, ida_ctx *c, const char *tenant, const char *task_id);
 
 #endif

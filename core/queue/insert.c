@@ -50,7 +50,7 @@ ida_kind queue_seat_of_person(store *s, ida_ctx *c, const char *tenant, const qu
 ida_kind queue_task_take_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(task_id)), &r);
+    ida_kind kind = store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(tenant), DB_T(task_id)), &r);
     return kind || !r.changes
                ? kind
                : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(1)), NULL);
@@ -65,8 +65,10 @@ ida_kind queue_task_move_seat(store *s, ida_ctx *c, const ida_task *task, int *m
     if (kind || !holder) {
         return kind;
     }
-    kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(holder)), NULL);
-    kind = kind ? kind : store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(task->id)), NULL);
+    kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(task->tenant), DB_T(holder)), NULL);
+    kind = kind ? kind
+                : store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(task->tenant), DB_T(task->id)),
+                              NULL);
     *moved = !kind;
     return kind;
 }
@@ -75,7 +77,8 @@ ida_kind queue_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, con
 {
     db_result given;
     const char *heir;
-    ida_kind kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(task_id)), &given);
+    ida_kind kind = store_write(s, c, STMT_seat_give_back, DB_ARGS(DB_T(tenant), DB_T(task_id)),
+                                &given);
     if (kind || !given.changes) {
         return kind;
     }
@@ -83,7 +86,7 @@ ida_kind queue_task_give_back_seat(store *s, ida_ctx *c, const char *tenant, con
     if (kind) {
         return kind;
     }
-    return heir ? store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(heir)), NULL)
+    return heir ? store_write(s, c, STMT_seat_take, DB_ARGS(DB_T(tenant), DB_T(heir)), NULL)
                 : store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(tenant), DB_I(-1)), NULL);
 }
 
@@ -93,9 +96,9 @@ ida_kind queue_task_seat_of_over(store *s, ida_ctx *c, const char *tenant, const
     return store_id(s, c, STMT_seat_of_over, DB_ARGS(DB_T(tenant), DB_T(who)), id);
 }
 
-ida_kind queue_task_free_names(store *s, ida_ctx *c, const char *task_id)
+ida_kind queue_task_free_names(store *s, ida_ctx *c, const char *tenant, const char *task_id)
 {
-    return store_write(s, c, STMT_address_free, DB_ARGS(DB_T(task_id)), NULL);
+    return store_write(s, c, STMT_address_free, DB_ARGS(DB_T(tenant), DB_T(task_id)), NULL);
 }
 
 int queue_task_wants_seat(ida_ctx *c, const ida_task *task)
@@ -180,14 +183,14 @@ ida_kind queue_address_reserve(store *s, ida_ctx *c, const char *tenant, const c
     return IDA_OK;
 }
 
-ida_kind queue_task_put_step(store *s, ida_ctx *c, const char *task_id, const ida_step *step)
+ida_kind queue_task_put_step(store *s, ida_ctx *c, const ida_task *task, const ida_step *step)
 {
-    return store_write(s, c, STMT_task_step_put,
-                       DB_ARGS(DB_T(task_id), DB_I(step->position), DB_T(step->name),
-                               DB_T(step->workflow), DB_I(step->workflow_position),
-                               DB_T(step->account), DB_T(ida_outcome_text(step->outcome)),
-                               DB_T(step->detail), DB_I(step->at)),
-                       NULL);
+    return store_write(
+        s, c, STMT_task_step_put,
+        DB_ARGS(DB_T(task->tenant), DB_T(task->id), DB_I(step->position), DB_T(step->name),
+                DB_T(step->workflow), DB_I(step->workflow_position), DB_T(step->account),
+                DB_T(ida_outcome_text(step->outcome)), DB_T(step->detail), DB_I(step->at)),
+        NULL);
 }
 
 ida_kind queue_task_name(store *s, ida_ctx *c, ida_task *task)
@@ -231,16 +234,18 @@ static ida_kind payload_fits(store *s, ida_ctx *c, const ida_task *t, size_t byt
                     (long long)((used + 1048575) / 1048576), (long long)tenant->queued_megabytes);
 }
 
-ida_kind queue_task_put_payload(store *s, ida_ctx *c, const char *task_id, const char *payload)
+ida_kind queue_task_put_payload(store *s, ida_ctx *c, const ida_task *task, const char *payload)
 {
-    return store_write(s, c, STMT_task_payload_set,
-                       DB_ARGS(DB_T(task_id), DB_T(payload), DB_I(strlen(payload))), NULL);
+    return store_write(
+        s, c, STMT_task_payload_set,
+        DB_ARGS(DB_T(task->tenant), DB_T(task->id), DB_T(payload), DB_I(strlen(payload))), NULL);
 }
 
 ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, int untold)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, STMT_task_payload_get, DB_ARGS(DB_T(task->id)), &r);
+    ida_kind kind = store_read(s, c, STMT_task_payload_get,
+                               DB_ARGS(DB_T(task->tenant), DB_T(task->id)), &r);
     const char *text = kind ? NULL : DB_ROW(task_payload, &r, 0)->payload.text;
     json_t *payload = text && strlen(text) >= PAYLOAD_LARGE ? ida_json_load(c->pool, text) : NULL;
     if (kind || !json_is_string(json_object_get(payload, "profilePhoto"))) {
@@ -250,7 +255,7 @@ ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, int u
     if (untold) {
         json_object_set_new(payload, IDA_PHOTO_LEFT, json_true());
     }
-    return queue_task_put_payload(s, c, task->id, ida_json_text(c->pool, payload));
+    return queue_task_put_payload(s, c, task, ida_json_text(c->pool, payload));
 }
 
 static ida_kind insert(store *s, ida_ctx *c, void *baton)
@@ -263,7 +268,7 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
     }
     kind = store_write(
         s, c, STMT_task_insert,
-        DB_ARGS(DB_T(t->id), DB_T(t->tenant), DB_T(ida_task_type_text(t->type)),
+        DB_ARGS(DB_T(t->tenant), DB_T(t->id), DB_T(ida_task_type_text(t->type)),
                 DB_T(ida_task_state_text(t->state)), DB_T(ida_directory_name(t->directory)),
                 DB_T(t->person), DB_T(t->object_id), DB_T(t->upn), DB_T(t->mail),
                 DB_T(t->display_name), DB_T(t->wall_date), DB_T(t->wall_time), DB_I(t->wall_fixed),
@@ -275,11 +280,12 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
                 DB_T(t->employee_id), DB_T(t->via ? t->via : "rest"), DB_T(who_of(t))),
         NULL);
     if (!kind) {
-        kind = store_write(s, c, STMT_task_payload_insert,
-                           DB_ARGS(DB_T(t->id), DB_T(payload), DB_I(strlen(payload))), NULL);
+        kind = store_write(
+            s, c, STMT_task_payload_insert,
+            DB_ARGS(DB_T(t->tenant), DB_T(t->id), DB_T(payload), DB_I(strlen(payload))), NULL);
     }
     for (int i = 0; !kind && i < t->step_count; i++) {
-        kind = queue_task_put_step(s, c, t->id, &t->steps[i]);
+        kind = queue_task_put_step(s, c, t, &t->steps[i]);
     }
     if (!kind && t->seat) {
         kind = store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(t->tenant), DB_I(1)), NULL);

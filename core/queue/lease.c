@@ -5,12 +5,13 @@
 #include "core/queue/inner.h"
 #include "core/store/rows.h"
 
-ida_kind queue_renew(store *s, ida_ctx *c, const char *task_id, int64_t fence, int64_t now,
-                     int64_t lease_ms)
+ida_kind queue_renew(store *s, ida_ctx *c, const char *tenant, const char *task_id, int64_t fence,
+                     int64_t now, int64_t lease_ms)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, STMT_queue_renew,
-                                DB_ARGS(DB_T(task_id), DB_I(fence), DB_I(now + lease_ms)), &r);
+    ida_kind kind = store_write(
+        s, c, STMT_queue_renew,
+        DB_ARGS(DB_T(tenant), DB_T(task_id), DB_I(fence), DB_I(now + lease_ms)), &r);
     return kind || r.changes
                ? kind
                : ida_fail(c, IDA_CONFLICT, "The lease on task %s (fence %lld) is lost.", task_id,
@@ -48,9 +49,9 @@ static ida_kind take_over(store *s, ida_ctx *c, void *baton)
     db_result r;
     t->task = NULL;
     ida_kind kind = store_write(s, c, STMT_queue_take_over,
-                                DB_ARGS(DB_T(t->seen->task_id), DB_I(t->seen->fence),
-                                        DB_I(t->seen->heartbeat), DB_T(t->owner),
-                                        DB_I(t->lease_until)),
+                                DB_ARGS(DB_T(t->seen->tenant), DB_T(t->seen->task_id),
+                                        DB_I(t->seen->fence), DB_I(t->seen->heartbeat),
+                                        DB_T(t->owner), DB_I(t->lease_until)),
                                 &r);
     if (!kind && !r.changes) {
         kind = ida_fail(c, IDA_NOT_FOUND, "Task %s is alive or no longer running.",

@@ -134,7 +134,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         l->total = f->count_max;
     }
     qsort(l->tasks, (size_t)found->nelts, sizeof *l->tasks, by_due ? earlier_first : newer_first);
-    return queue_task_load_steps(s, c, l->tasks, l->count);
+    return queue_task_load_steps(s, c, l->tenant, l->tasks, l->count);
 }
 
 ida_kind queue_task_list(store *s, ida_ctx *c, const char *tenant, const queue_task_filter *filter,

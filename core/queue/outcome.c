@@ -26,6 +26,7 @@ typedef struct outcome {
     const audit_record *audit;
 } outcome;
 
+#define FENCED(task) DB_T((task)->tenant), DB_T((task)->id), DB_I((task)->fence)
 /* A write under the fence: IDA_CONFLICT if it changed no row, or if the task was changed
  * meanwhile. */
 static ida_kind fenced(store *s, ida_ctx *c, const ida_task *task, db_statement statement,
@@ -48,8 +49,8 @@ static ida_kind put_step(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
     ida_kind kind = fenced(s, c, o->task, STMT_queue_progress,
-                           DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->progress)));
-    kind = kind ? kind : queue_task_put_step(s, c, o->task->id, o->step);
+                           DB_ARGS(FENCED(o->task), DB_T(o->progress)));
+    kind = kind ? kind : queue_task_put_step(s, c, o->task, o->step);
     return kind ? kind : audited(s, c, o);
 }
 
@@ -91,7 +92,8 @@ static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old,
     }
     return kind ? kind
                 : store_write(s, c, STMT_address_free_but,
-                              DB_ARGS(DB_T(old->id), DB_T(upn), DB_T(mail)), NULL);
+                              DB_ARGS(DB_T(old->tenant), DB_T(old->id), DB_T(upn), DB_T(mail)),
+                              NULL);
 }
 
 /* The task's new person; NULL: unchanged. */
@@ -109,8 +111,7 @@ static ida_kind put_change(store *s, ida_ctx *c, void *baton)
     ida_task *old;
     ida_kind kind = IDA_OK;
     if (ch->upn || ch->mail || ch->object_id) {
-        kind = fenced(s, c, o->task, STMT_queue_progress,
-                      DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(NULL)));
+        kind = fenced(s, c, o->task, STMT_queue_progress, DB_ARGS(FENCED(o->task), DB_T(NULL)));
         kind = kind ? kind
                     : queue_task_get(s, c, o->task->tenant, o->task->id, 0,
                                      &old); /* under the row's lock: the names as they are now */
@@ -120,10 +121,9 @@ static ida_kind put_change(store *s, ida_ctx *c, void *baton)
     }
     return kind ? kind
                 : fenced(s, c, o->task, STMT_queue_change,
-                         DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(ch->upn),
-                                 DB_T(person), DB_T(ch->mail), DB_T(ch->display_name),
-                                 DB_T(ch->marker), DB_T(ch->progress), DB_T(ch->object_id),
-                                 DB_T(ch->warnings), DB_T(who)));
+                         DB_ARGS(FENCED(o->task), DB_T(ch->upn), DB_T(person), DB_T(ch->mail),
+                                 DB_T(ch->display_name), DB_T(ch->marker), DB_T(ch->progress),
+                                 DB_T(ch->object_id), DB_T(ch->warnings), DB_T(who)));
 }
 
 ida_kind queue_change(store *s, ida_ctx *c, const ida_task *task, const queue_task_change *change)
@@ -135,16 +135,16 @@ ida_kind queue_change(store *s, ida_ctx *c, const ida_task *task, const queue_ta
 static ida_kind give_back(store *s, ida_ctx *c, const ida_task *task)
 {
     ida_kind kind = queue_task_give_back_seat(s, c, task->tenant, task->id);
-    return kind ? kind : queue_task_free_names(s, c, task->id);
+    return kind ? kind : queue_task_free_names(s, c, task->tenant, task->id);
 }
 
 static ida_kind account_made(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
     ida_kind kind = fenced(s, c, o->task, STMT_queue_made,
-                           DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_T(o->object_id)));
+                           DB_ARGS(FENCED(o->task), DB_T(o->object_id)));
     kind = kind || !o->object_id ? kind : move_person(s, c, o->task, o->object_id);
-    kind = kind ? kind : queue_task_put_step(s, c, o->task->id, o->step);
+    kind = kind ? kind : queue_task_put_step(s, c, o->task, o->step);
     kind = kind ? kind : audited(s, c, o);
     if (kind || o->later) {
         return kind;
@@ -195,8 +195,7 @@ static ida_kind take_seat(store *s, ida_ctx *c, void *baton)
     t->full = 0;
     ida_kind kind = store_tenant_lock(s, c, t->task->tenant);
     kind = kind ? kind
-                : fenced(s, c, t->task, STMT_queue_progress,
-                         DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(NULL)));
+                : fenced(s, c, t->task, STMT_queue_progress, DB_ARGS(FENCED(t->task), DB_T(NULL)));
     kind = kind ? kind : queue_task_get(s, c, t->task->tenant, t->task->id, 0, &now);
     kind = kind ? kind : find_seat(s, c, t, now);
     if (kind == IDA_FORBIDDEN) {
@@ -206,7 +205,7 @@ static ida_kind take_seat(store *s, ida_ctx *c, void *baton)
     }
     return kind ? kind
                 : fenced(s, c, t->task, STMT_queue_progress,
-                         DB_ARGS(DB_T(t->task->id), DB_I(t->task->fence), DB_T(t->progress)));
+                         DB_ARGS(FENCED(t->task), DB_T(t->progress)));
 }
 
 ida_kind queue_take_seat(store *s, ida_ctx *c, const ida_task *task, const ida_tenant *tenant,
@@ -272,8 +271,8 @@ static ida_kind finish(store *s, ida_ctx *c, void *baton)
     }
     kind = kind ? kind
                 : fenced(s, c, t, STMT_queue_finish,
-                         DB_ARGS(DB_T(t->id), DB_I(t->fence), DB_T(ida_task_state_text(o->state)),
-                                 DB_T(o->error), DB_T(o->warnings), DB_I(finished_at)));
+                         DB_ARGS(FENCED(t), DB_T(ida_task_state_text(o->state)), DB_T(o->error),
+                                 DB_T(o->warnings), DB_I(finished_at)));
     kind = kind ? kind : audited(s, c, o);
     if (!kind && (over || (holds && now->seat))) {
         kind = store_tenant_lock(s, c, t->tenant);
@@ -300,8 +299,8 @@ static ida_kind again(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
     ida_kind kind = fenced(s, c, o->task, STMT_queue_again,
-                           DB_ARGS(DB_T(o->task->id), DB_I(o->task->fence), DB_I(o->next_at),
-                                   DB_T(o->error), DB_I(o->counts != 0)));
+                           DB_ARGS(FENCED(o->task), DB_I(o->next_at), DB_T(o->error),
+                                   DB_I(o->counts != 0)));
     ida_task *now;
     kind = kind ? kind : queue_task_get(s, c, o->task->tenant, o->task->id, 0, &now);
     kind = kind ? kind : free_person(s, c, now);

@@ -79,15 +79,15 @@ static ida_task *task_with(ida_task *tasks, int count, const char *id)
 }
 
 /* The rows of a task come together, so its steps are a part of one array. */
-static ida_kind load_batch(store *s, ida_ctx *c, ida_task *tasks, int count)
+static ida_kind load_batch(store *s, ida_ctx *c, const char *tenant, ida_task *tasks, int count)
 {
     db_result r;
     json_t *ids = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < count; i++) {
         json_array_append_new(ids, json_string(tasks[i].id));
     }
-    ida_kind kind = store_read(s, c, STMT_task_steps, DB_ARGS(DB_T(ida_json_text(c->pool, ids))),
-                               &r);
+    ida_kind kind = store_read(s, c, STMT_task_steps,
+                               DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, ids))), &r);
     ida_step *steps = kind ? NULL : apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof *steps);
     ida_task *task = NULL;
     for (int row = 0; !kind && row < r.rows; row++) {
@@ -121,7 +121,7 @@ static ida_kind load_batch(store *s, ida_ctx *c, ida_task *tasks, int count)
 }
 
 /* Of the offboardings among the tasks. */
-static ida_kind load_revoked(store *s, ida_ctx *c, ida_task *tasks, int count)
+static ida_kind load_revoked(store *s, ida_ctx *c, const char *tenant, ida_task *tasks, int count)
 {
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids);
     const queue_revoked *of;
@@ -131,7 +131,7 @@ static ida_kind load_revoked(store *s, ida_ctx *c, ida_task *tasks, int count)
             ids[leavers++] = tasks[i].id;
         }
     }
-    ida_kind kind = queue_revoked_load(s, c, ids, leavers, &of);
+    ida_kind kind = queue_revoked_load(s, c, tenant, ids, leavers, &of);
     for (int i = 0; !kind && leavers && i < count; i++) {
         for (int n = 0; n < tasks[i].step_count; n++) {
             ida_step *step = &tasks[i].steps[n];
@@ -154,13 +154,13 @@ static ida_kind load_revoked(store *s, ida_ctx *c, ida_task *tasks, int count)
     return kind;
 }
 
-ida_kind queue_task_load_steps(store *s, ida_ctx *c, ida_task *tasks, int count)
+ida_kind queue_task_load_steps(store *s, ida_ctx *c, const char *tenant, ida_task *tasks, int count)
 {
     ida_kind kind = IDA_OK;
     for (int at = 0; !kind && at < count; at += STEP_BATCH) {
         int batch = count - at < STEP_BATCH ? count - at : STEP_BATCH;
-        kind = load_batch(s, c, tasks + at, batch);
-        kind = kind ? kind : load_revoked(s, c, tasks + at, batch);
+        kind = load_batch(s, c, tenant, tasks + at, batch);
+        kind = kind ? kind : load_revoked(s, c, tenant, tasks + at, batch);
     }
     return kind;
 }
@@ -170,11 +170,12 @@ static ida_kind one_task(store *s, ida_ctx *c, const db_result *r, int with_payl
     ida_task *task = apr_palloc(c->pool, sizeof *task);
     ida_kind kind = queue_task_of_row(c, r, 0, task);
     if (!kind) {
-        kind = queue_task_load_steps(s, c, task, 1);
+        kind = queue_task_load_steps(s, c, task->tenant, task, 1);
     }
     if (!kind && with_payload) {
         db_result payload;
-        kind = store_read(s, c, STMT_task_payload_get, DB_ARGS(DB_T(task->id)), &payload);
+        kind = store_read(s, c, STMT_task_payload_get, DB_ARGS(DB_T(task->tenant), DB_T(task->id)),
+                          &payload);
         task->payload = kind ? NULL : DB_ROW(task_payload, &payload, 0)->payload.text;
     }
     *out = kind ? NULL : task;

@@ -79,8 +79,8 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
     for (int i = 0; !kind && i < w->count; i++) {
         kind = store_write(
             s, c, STMT_membership_put,
-            DB_ARGS(DB_T(w->task->id), DB_T(ida_directory_name(w->rows[i].directory)),
-                    DB_T(w->rows[i].group_id),
+            DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id),
+                    DB_T(ida_directory_name(w->rows[i].directory)), DB_T(w->rows[i].group_id),
                     DB_T(w->rows[i].group_name ? w->rows[i].group_name : w->rows[i].group_id),
                     DB_T(w->rows[i].retained)),
             NULL);
@@ -113,12 +113,12 @@ static ida_kind swept(store *s, ida_ctx *c, void *baton)
     }
     kind = kind ? kind
                 : store_write(s, c, STMT_memberships_revoked,
-                              DB_ARGS(DB_T(w->task->id), DB_T(directory), DB_I(ida_now(c->env)),
-                                      DB_T(ida_json_text(c->pool, ids))),
+                              DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id), DB_T(directory),
+                                      DB_I(ida_now(c->env)), DB_T(ida_json_text(c->pool, ids))),
                               NULL);
     for (int i = 0; !kind && i < w->count; i++) {
         kind = store_write(s, c, STMT_membership_refused,
-                           DB_ARGS(DB_T(w->task->id), DB_T(directory),
+                           DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id), DB_T(directory),
                                    DB_T(w->refusals[i].group_id), DB_T(w->refusals[i].reason)),
                            NULL);
     }
@@ -144,7 +144,8 @@ static ida_kind restored(store *s, ida_ctx *c, void *baton)
     ida_kind kind = fence(s, c, w->task);
     return kind ? kind
                 : store_write(s, c, STMT_memberships_restored,
-                              DB_ARGS(DB_T(w->task->id), DB_T(ida_directory_name(w->directory))),
+                              DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id),
+                                      DB_T(ida_directory_name(w->directory))),
                               NULL);
 }
 
@@ -167,8 +168,9 @@ static ida_kind taken(store *s, ida_ctx *c, void *baton)
     ida_kind kind = fence(s, c, w->task);
     for (const char *const *name = w->names; !kind && *name; name++) {
         kind = store_write(s, c, STMT_license_taken,
-                           DB_ARGS(DB_T(w->task->id), DB_T(ida_directory_name(IDA_DIR_CLOUD)),
-                                   DB_T(*name), DB_I(w->position), DB_I(ida_now(c->env))),
+                           DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id),
+                                   DB_T(ida_directory_name(IDA_DIR_CLOUD)), DB_T(*name),
+                                   DB_I(w->position), DB_I(ida_now(c->env))),
                            NULL);
     }
     return kind;

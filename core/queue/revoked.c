@@ -11,8 +11,8 @@ struct queue_revoked {
     db_result r;
 };
 
-ida_kind queue_revoked_load(store *s, ida_ctx *c, const char *const *task_ids, int count,
-                            const queue_revoked **out)
+ida_kind queue_revoked_load(store *s, ida_ctx *c, const char *tenant, const char *const *task_ids,
+                            int count, const queue_revoked **out)
 {
     queue_revoked *of = apr_pcalloc(c->pool, sizeof *of);
     json_t *ids = ida_json_keep(c->pool, json_array());
@@ -21,7 +21,7 @@ ida_kind queue_revoked_load(store *s, ida_ctx *c, const char *const *task_ids, i
     }
     *out = of;
     return count ? store_read(s, c, STMT_membership_ends,
-                              DB_ARGS(DB_T(ida_json_text(c->pool, ids))), &of->r)
+                              DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, ids))), &of->r)
                  : IDA_OK;
 }
 

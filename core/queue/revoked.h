@@ -8,9 +8,9 @@
 
 typedef struct queue_revoked queue_revoked;
 
-/* Of the tasks with these IDs, in one statement. */
-ida_kind queue_revoked_load(store *s, ida_ctx *c, const char *const *task_ids, int count,
-                            const queue_revoked **out);
+/* Of the tenant's tasks with these IDs, in one statement. */
+ida_kind queue_revoked_load(store *s, ida_ctx *c, const char *tenant, const char *const *task_ids,
+                            int count, const queue_revoked **out);
 #define QUEUE_REVOKED_SWEEP 0
 #define QUEUE_REVOKED_ALL (-1)
 /* For one of the tasks, in one directory (NULL: both): [{id, name, directory}] of revoked

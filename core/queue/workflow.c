@@ -14,16 +14,19 @@ static ida_kind begin(store *s, ida_ctx *c, const ida_task *task, const char *wo
     *run_id = ida_new_id(c->pool, c->env);
     ida_kind kind = store_write(
         s, c, STMT_workflow_run_begin,
-        DB_ARGS(DB_T(*run_id), DB_T(task->tenant), DB_T(workflow),
+        DB_ARGS(DB_T(task->tenant), DB_T(*run_id), DB_T(workflow),
                 DB_T(ida_task_type_text(task->type)), DB_T(task->id), DB_T(task->upn),
                 DB_I(started_at ? started_at : ida_now(c->env)), DB_T("running")),
         &r);
     if (kind || r.changes) {
         return kind ? kind
                     : store_write(s, c, STMT_workflow_actions_add,
-                                  DB_ARGS(DB_T(*run_id), DB_T(task->id), DB_T(workflow)), NULL);
+                                  DB_ARGS(DB_T(task->tenant), DB_T(*run_id), DB_T(task->id),
+                                          DB_T(workflow)),
+                                  NULL);
     }
-    kind = store_id(s, c, STMT_workflow_run_find, DB_ARGS(DB_T(task->id), DB_T(workflow)), run_id);
+    kind = store_id(s, c, STMT_workflow_run_find,
+                    DB_ARGS(DB_T(task->tenant), DB_T(task->id), DB_T(workflow)), run_id);
     return kind || *run_id
                ? kind
                : ida_fail(c, IDA_INTERNAL_ERROR, "The run of the workflow %s for task %s is lost.",
@@ -36,7 +39,9 @@ static ida_kind without_actions(store *s, ida_ctx *c, const ida_task *task, cons
     ida_kind kind = begin(s, c, task, workflow, task->started_at, &run_id);
     return kind ? kind
                 : store_write(s, c, STMT_workflow_run_set,
-                              DB_ARGS(DB_T(run_id), DB_T("done"), DB_I(ida_now(c->env))), NULL);
+                              DB_ARGS(DB_T(task->tenant), DB_T(run_id), DB_T("done"),
+                                      DB_I(ida_now(c->env))),
+                              NULL);
 }
 
 ida_kind queue_workflows_without_actions(store *s, ida_ctx *c, const ida_task *task,
@@ -70,12 +75,13 @@ static ida_kind tell(store *s, ida_ctx *c, void *baton)
     ida_kind kind = begin(s, c, t->task, n->workflow, n->started_at, &run_id);
     kind = kind ? kind
                 : store_write(s, c, STMT_workflow_action_set,
-                              DB_ARGS(DB_T(run_id), DB_I(n->position), DB_T(n->status),
-                                      DB_I(n->started_at), DB_I(n->finished_at), DB_T(n->error)),
+                              DB_ARGS(DB_T(t->task->tenant), DB_T(run_id), DB_I(n->position),
+                                      DB_T(n->status), DB_I(n->started_at), DB_I(n->finished_at),
+                                      DB_T(n->error)),
                               NULL);
     return kind ? kind
                 : store_write(s, c, STMT_workflow_run_set,
-                              DB_ARGS(DB_T(run_id), DB_T(n->run_status),
+                              DB_ARGS(DB_T(t->task->tenant), DB_T(run_id), DB_T(n->run_status),
                                       DB_I(n->run_ended ? ida_now(c->env) : 0)),
                               NULL);
 }
@@ -89,20 +95,22 @@ ida_kind queue_workflow_tell(store *s, ida_ctx *c, const ida_task *task,
 
 static ida_kind cancelled(store *s, ida_ctx *c, void *baton)
 {
-    const char *task_id = baton;
-    ida_kind kind = store_write(s, c, STMT_workflow_actions_cancel, DB_ARGS(DB_T(task_id)), NULL);
+    const ida_task *t = baton;
+    ida_kind kind = store_write(s, c, STMT_workflow_actions_cancel,
+                                DB_ARGS(DB_T(t->tenant), DB_T(t->id)), NULL);
     return kind ? kind
                 : store_write(s, c, STMT_workflow_runs_cancel,
-                              DB_ARGS(DB_T(task_id), DB_I(ida_now(c->env))), NULL);
+                              DB_ARGS(DB_T(t->tenant), DB_T(t->id), DB_I(ida_now(c->env))), NULL);
 }
 
-ida_kind queue_workflow_cancelled(store *s, ida_ctx *c, const char *task_id)
+ida_kind queue_workflow_cancelled(store *s, ida_ctx *c, const ida_task *task)
 {
-    return store_transaction(s, c, cancelled, (void *)(uintptr_t)task_id);
+    return store_transaction(s, c, cancelled, (void *)(uintptr_t)task);
 }
 
 typedef struct leaving {
-    const char *task_id, *why;
+    const ida_task *task;
+    const char *why;
 } leaving;
 
 static ida_kind left(store *s, ida_ctx *c, void *baton)
@@ -112,21 +120,23 @@ static ida_kind left(store *s, ida_ctx *c, void *baton)
     int64_t now = ida_now(c->env);
     ida_kind kind = IDA_OK;
     for (size_t i = 0; !kind && i < sizeof marks / sizeof *marks; i++) {
-        kind = store_write(s, c, marks[i], DB_ARGS(DB_T(l->task_id), DB_I(now), DB_T(l->why)),
-                           NULL);
+        kind = store_write(
+            s, c, marks[i],
+            DB_ARGS(DB_T(l->task->tenant), DB_T(l->task->id), DB_I(now), DB_T(l->why)), NULL);
     }
     return kind ? kind
-                : store_write(s, c, STMT_workflow_runs_left, DB_ARGS(DB_T(l->task_id), DB_I(now)),
-                              NULL);
+                : store_write(s, c, STMT_workflow_runs_left,
+                              DB_ARGS(DB_T(l->task->tenant), DB_T(l->task->id), DB_I(now)), NULL);
 }
 
-ida_kind queue_workflow_left(store *s, ida_ctx *c, const char *task_id, const char *why)
+ida_kind queue_workflow_left(store *s, ida_ctx *c, const ida_task *task, const char *why)
 {
-    leaving l = {task_id, why};
+    leaving l = {task, why};
     return store_transaction(s, c, left, &l);
 }
 
-ida_kind queue_workflow_retry(store *s, ida_ctx *c, const char *task_id)
+ida_kind queue_workflow_retry(store *s, ida_ctx *c, const ida_task *task)
 {
-    return store_write(s, c, STMT_workflow_steps_again, DB_ARGS(DB_T(task_id)), NULL);
+    return store_write(s, c, STMT_workflow_steps_again, DB_ARGS(DB_T(task->tenant), DB_T(task->id)),
+                       NULL);
 }

@@ -28,15 +28,15 @@ ida_kind queue_workflow_tell(store *s, ida_ctx *c, const ida_task *task,
                              const queue_workflow_news *news);
 
 /* The task was cancelled between two tries: what has not ended never will. */
-ida_kind queue_workflow_cancelled(store *s, ida_ctx *c, const char *task_id);
+ida_kind queue_workflow_cancelled(store *s, ida_ctx *c, const ida_task *task);
 
 /* The task failed for a reason outside its workflows: what it did not get at in runs that began is
  * `skipped` for that reason, as step and as action, and the runs have failed. Without such runs
  * nothing. Into the transaction that ends the task. */
-ida_kind queue_workflow_left(store *s, ida_ctx *c, const char *task_id, const char *why);
+ida_kind queue_workflow_left(store *s, ida_ctx *c, const ida_task *task, const char *why);
 
 /* Before a failed task is tried again: actions that failed or were skipped are to be carried out,
  * not those that are done. */
-ida_kind queue_workflow_retry(store *s, ida_ctx *c, const char *task_id);
+ida_kind queue_workflow_retry(store *s, ida_ctx *c, const ida_task *task);
 
 #endif

@@ -34,7 +34,7 @@ ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record)
                         c->env->seal_key);
     }
     return store_write(s, c, STMT_audit_outbox_add,
-                       DB_ARGS(DB_T(record->rid), DB_T(record->tenant), DB_T(text), DB_T(proof)),
+                       DB_ARGS(DB_T(record->tenant), DB_T(record->rid), DB_T(text), DB_T(proof)),
                        NULL);
 }
 
@@ -192,12 +192,13 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
     const char *ids[COMPANIES];
     int count, end, whole = turns->after[0] == '\0';
     apr_array_header_t *records = apr_array_make(c->pool, max, sizeof(audit_record *));
-    json_t *rids = ida_json_keep(c->pool, json_array());
+    json_t *rids[COMPANIES];
     *moved = turns->more = 0;
     ida_kind kind = next_companies(main, c, turns->after, ids, &count, &end);
     for (int i = 0; !kind && i < count; i++) {
         int all, share = max / count ? max / count : 1;
-        kind = read_share(main, c, ids[i], share, records, rids, &all);
+        rids[i] = ida_json_keep(c->pool, json_array());
+        kind = read_share(main, c, ids[i], share, records, rids[i], &all);
         whole = whole && all;
     }
     if (kind) {
@@ -210,10 +211,10 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
     }
     batch b = {.records = (audit_record **)records->elts, .count = records->nelts};
     kind = commit(ingest, c, &b, append);
-    if (!kind) {
-        /* A crash before this moves the same records again, which append passes over by rid. */
+    /* A crash before this moves the same records again, which append passes over by rid. */
+    for (int i = 0; !kind && i < count; i++) {
         kind = store_write(main, c, STMT_audit_outbox_delete,
-                           DB_ARGS(DB_T(ida_json_text(c->pool, rids))), NULL);
+                           DB_ARGS(DB_T(ids[i]), DB_T(ida_json_text(c->pool, rids[i]))), NULL);
     }
     *moved = kind ? 0 : records->nelts;
     return kind;
@@ -245,9 +246,9 @@ ida_kind store_audit_is_ours(store *s, ida_ctx *c, const char *tenant, const cha
     db_result r;
     int64_t seq;
     *ours = 0;
-    ida_kind kind = store_read(s, c, STMT_audit_outbox_row, DB_ARGS(DB_T(rid)), &r);
+    ida_kind kind = store_read(s, c, STMT_audit_outbox_row, DB_ARGS(DB_T(tenant), DB_T(rid)), &r);
     const row_outbox *row = !kind && r.rows ? DB_ROW(outbox, &r, 0) : NULL;
-    if (kind || (row && strcmp(row->tenant_id.text, tenant) == 0 && is_ours(c, row))) {
+    if (kind || (row && is_ours(c, row))) {
         *ours = !kind;
         return kind;
     }

@@ -55,21 +55,6 @@ int ida_seal_valid(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], 
     return same_mac(ida_seal_make(pool, key, tenant, stored), stored->seal);
 }
 
-int ida_seal_valid_before(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
-                          const ida_tenant *tenant, const ida_stored_tenant *stored)
-{
-    static const char *const members[] = {"directories", "workflows", "notifications",
-                                          "roleTemplates", "accessCatalog"};
-    json_t *all = ida_json_keep(pool, json_object());
-    ida_json_put(all, "companyId", tenant->id);
-    json_object_set_new(all, "revision", json_integer(stored->revision));
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        json_object_set(all, members[i], json_object_get(tenant->document, members[i]));
-    }
-    const ida_bytes parts[] = {bytes_of("seal"), bytes_of(ida_json_sorted(pool, all))};
-    return same_mac(mac_text(pool, key, parts, 2), stored->seal);
-}
-
 char *ida_seal_key_name(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN])
 {
     unsigned char mac[IDA_DIGEST_LEN];

@@ -67,9 +67,6 @@ char *ida_seal_make(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
 /* 1 when the stored seal is right (constant time). */
 int ida_seal_valid(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const char *tenant,
                    const ida_stored_tenant *stored);
-/* The same of a seal from before it covered every member: for the one time that it is made anew. */
-int ida_seal_valid_before(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN],
-                          const ida_tenant *tenant, const ida_stored_tenant *stored);
 
 /* Reads the seal key file. Refuses one that others can read, or httpd's user. */
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN]);

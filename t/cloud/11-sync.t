@@ -148,9 +148,10 @@ sub broken_off {
     call(POST => "/directory/deletedItems/$_/restore") for $id, $boss;
     synced('restored by a run that is taken for broken off');
     my $memberships =
-        "FROM cache.membership WHERE member_no IN (SELECT no FROM cache.entry WHERE id = '$id')";
-    $stack->sql("UPDATE cache.directory_group SET member_count = member_count - 1 WHERE no IN "
-        . "(SELECT group_no $memberships)");
+        "FROM cache.membership WHERE (tenant_id, member_no) IN (SELECT tenant_id, no FROM "
+        . "cache.entry WHERE id = '$id')";
+    $stack->sql("UPDATE cache.directory_group SET member_count = member_count - 1 WHERE "
+        . "(tenant_id, no) IN (SELECT tenant_id, group_no $memberships)");
     $stack->sql("DELETE $memberships");
     $stack->sql("UPDATE cache.directory_user SET manager_id = NULL WHERE manager_id = '$boss'");
     $stack->sql("UPDATE cache.sync_state SET tokens = '$tokens' WHERE directory = 'cloud'");

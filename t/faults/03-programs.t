@@ -5,8 +5,7 @@ use strict;
 use warnings;
 use Test::More;
 use File::Basename qw(basename);
-use Idadmin::Test qw(for_each_engine json_text parameter run_command slurp src_dir tempdir
-    within);
+use Idadmin::Test qw(for_each_engine json_text parameter run_command within);
 use Idadmin::Test::Fault ();
 use Idadmin::Test::Stack ();
 
@@ -96,7 +95,7 @@ sub children_die {
 # --- idadminctl
 
 sub with_fault { my ($stack, $fault, @command) = @_;
-    return $stack->ctl(@command, { env => $fault->env }) }
+    return $stack->ctl(@command, { program => $fault->{program}, env => $fault->env }) }
 
 sub apply_dies {
     my ($stack, $fault) = @_;
@@ -127,7 +126,7 @@ sub apply_dies {
     like($check->{out}, qr/ok    settings: sealed by idadminctl/, 'and is sealed');
 }
 
-# The first migration of each file, with a few rows, as the first version made them.
+# A store of this version with a few rows, to be upgraded by the program of a made-up next one.
 my $rows = "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES "
     . "('t', '{}', '', 1, 0, 0); INSERT INTO task (id, tenant_id, type, state, directory, person, "
     . "upn, wall_date, wall_time, zone, due_at, next_at, created_at, username) VALUES " . join(', ',
@@ -136,32 +135,18 @@ my $rows = "INSERT INTO tenant (id, document, seal, revision, created_at, update
 
 sub make_old {
     my ($stack, $n) = @_;
-    my $from = src_dir() . "/schema/$stack->{engine}";
-    my $main = slurp("$from/001-begin.main.sql") . $rows;
-    my $audit = slurp("$from/001-begin.audit.sql");
-    my $old = bless {%$stack}, ref $stack;
+    my $old = bless {%$stack, base => "$stack->{base}/old$n", sessions => {}}, ref $stack;
+    Idadmin::Test::make_layout(@$_) for [store => $old->{base}], [store => "$old->{base}/lib"];
     if ($stack->{postgresql}) {
         $old->{database} = $stack->{postgresql}->create_database;
         $old->{store}    = $stack->{postgresql}->dsn($old->{database});
-        $old->{seal_key} = "$stack->{base}/old$n.key";
-        my ($table) = slurp(src_dir() . '/core/db/postgresql_schema.c')
-            =~ /(CREATE TABLE IF NOT EXISTS schema_version.*?\))",/s;
-        $table =~ s/(?<!\\)"\s*"//g;
-        $table =~ s/\\"/"/g;
-        $old->sql("$table; INSERT INTO schema_version VALUES ('main', 1), ('audit', 1);\n$main\n"
-            . $audit);
-        return $old;
+        $old->{seal_key} = "$old->{base}/lib/seal.key";
     }
-    my $dir = Idadmin::Test::make_layout(store => "$stack->{base}/old$n");
-    my ($id) = $stack->sql('SELECT * FROM pragma_application_id');
-    my $made = run_command(['sqlite3', '-bail', "$dir/old.db"],
-        user => Idadmin::Test::runtime_user(), stdin =>
-        "ATTACH '$dir/old-audit.db' AS audit;\n$main\n$audit\n" . join '',
-        map {"PRAGMA $_.user_version = 1; PRAGMA $_.application_id = $id->[0];\n"}
-        qw(main audit));
-    die $made->{err} if $made->{exit};
-    $old->{store} = "sqlite3:$dir/old.db";
-    $old->{base}  = "$dir/none";
+    else {
+        $old->{store} = "sqlite3:$old->{base}/lib/idadmin.db";
+    }
+    $old->ctl_ok('schema', 'upgrade');
+    $old->sql($rows);
     return $old;
 }
 
@@ -173,23 +158,24 @@ sub made_of {
             . 'table_name, column_name, data_type, column_default FROM information_schema.columns '
             . "WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, 3"),
             $old->sql('SELECT file, number FROM schema_version ORDER BY 1'),
-            $old->sql('SELECT id, state, person FROM task ORDER BY 1');
+            $old->sql('SELECT id, state, made_up FROM task ORDER BY 1');
     }
     my ($stem) = $old->{store} =~ /:(.*)\.db$/;
     return join "\n", map {
         my $file = $_;
         run_command(['sqlite3', '-batch', "$stem$file.db"], user => Idadmin::Test::runtime_user(),
             stdin => ".schema\nPRAGMA user_version;\nPRAGMA integrity_check;\n"
-            . ($file ? '' : 'SELECT id, state, person FROM task ORDER BY 1;'))->{out};
+            . ($file ? '' : 'SELECT id, state, made_up FROM task ORDER BY 1;'))->{out};
     } '', '-audit', '-cache';
 }
 
 sub upgrade_dies {
     my ($stack, $fault) = @_;
+    my $next = { program => $fault->{program} };
+    my $whole = make_old($stack, 0);
     $fault->arm;
-    my $whole  = make_old($stack, 0);
     my $result = with_fault($whole, $fault, 'schema', 'upgrade');
-    is($result->{exit}, 0, 'a store of the first version is upgraded') or diag $result->{err};
+    is($result->{exit}, 0, 'a store of this version is upgraded') or diag $result->{err};
     my $total = $fault->count;
     my $good  = made_of($whole);
     my ($n, @wrong) = (0);
@@ -201,10 +187,10 @@ sub upgrade_dies {
         $fault->disarm;
         push @wrong, "$words: exit 0 and no word" if !$first->{exit}
             && !$first->{signal} && !$first->{out};
-        my $again = $old->ctl('schema', 'upgrade');
+        my $again = $old->ctl('schema', 'upgrade', $next);
         push @wrong, "$words, again: $again->{err}" if $again->{exit};
         push @wrong, "$words: another schema" if made_of($old) ne $good;
-        my $status = $old->ctl('status');
+        my $status = $old->ctl('status', $next);
         push @wrong, "$words: $status->{err}" if $status->{exit};
     }
     is_deeply(\@wrong, [], "an upgrade that was broken off is ended by the next ($total calls)");
@@ -253,6 +239,7 @@ for_each_engine {
     my %fault = (httpd => Idadmin::Test::Fault->new(
         basename(Idadmin::Test::build_config()->{httpd})),
         ctl => Idadmin::Test::Fault->new('idadminctl'),
+        next => Idadmin::Test::Fault->new('idadminctl-next'),
         worker => Idadmin::Test::Fault->new('idadmin-worker'));
     my $stack = Idadmin::Test::Stack->new(engine => $engine,
         httpd => { children => 2, env => $fault{httpd}->env });
@@ -262,7 +249,7 @@ for_each_engine {
     $stack->worker->expect_log(qr/IDA0323|IDA0321/);
     children_die($stack, $fault{httpd});
     apply_dies($stack, $fault{ctl});
-    upgrade_dies($stack, $fault{ctl});
+    upgrade_dies($stack, $fault{next});
     restore_dies($stack, $fault{worker});
     $stack->stop;
 };

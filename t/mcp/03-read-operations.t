@@ -586,10 +586,11 @@ for_each_stack {
         . "started_at, finished_at, status) VALUES"
             . " ('run1', 'nordic', 'Joiner', 'userCreate', 'task1', 'new\@$d', 1795000000000, "
                 . "1795000001000, 'failed')");
-    $stack->sql("INSERT INTO workflow_run_action (run_id, position, type, status, started_at, "
-        . "finished_at, error) VALUES"
-            . " ('run1', 1, 'addToGroup', 'done', 1795000000000, 1795000000500, NULL), ('run1', "
-                . "2, 'sendEmail', 'failed', 1795000000500, 1795000001000, 'no mail server')");
+    $stack->sql("INSERT INTO workflow_run_action (tenant_id, run_id, position, type, status, "
+        . "started_at, finished_at, error) VALUES"
+            . " ('nordic', 'run1', 1, 'addToGroup', 'done', 1795000000000, 1795000000500, NULL), "
+            . "('nordic', 'run1', 2, 'sendEmail', 'failed', 1795000000500, 1795000001000, "
+            . "'no mail server')");
     subtest $_->[0] => $_->[1]
         for ['search_users' => \&searching], ['get_user' => \&one_user], ['access' => \&access],
         ['hygiene' => \&hygiene],

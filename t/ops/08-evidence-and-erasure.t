@@ -164,7 +164,8 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     . 'employee_key aliases '
     . 'street_address postal_code preferred_language company_key title_key manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id',
-            'cache.staging id item sub digest', 'cache.unresolved_member dn_key',
+            'cache.person_stale was', 'cache.staging id item sub digest',
+            'cache.unresolved_member dn_key',
     'audit.record actor actor_key label target target_key endpoint parameters detail address salt '
     . 'personal_hash');
 # Words and IDs of the service's own, and what administrators write: tenants, groups, workflows,
@@ -176,8 +177,8 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'access_service tenant_id name group_name approvers',
     'api_key tenant_id username key_hash access_level label rate_limit allowed_from created_by'
         . ' scopes',
-    'audit_check tenant_id', 'audit.verified tenant_id hash reason',
-    'audit_outbox rid tenant_id',
+    'audit_check tenant_id', 'audit.verified tenant_id hash reason stray',
+    'audit_outbox rid tenant_id proof',
     'directory_check tenant_id directory worker lines',
     'directory_state tenant_id directory hold_reason sync_owner',
     'event tenant_id id type task_id proof', 'event_counter tenant_id',
@@ -186,20 +187,21 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'reservation tenant_id task_id',
     'role_assignment tenant_id template_id task_id',
     'role_template tenant_id id name description groups licenses', 'setting name value',
-    'task id tenant_id type state directory wall_date wall_time zone lease_owner label via change',
-    'task_membership task_id directory group_id group_name retained restored_by'
+    'task id tenant_id type state directory wall_date wall_time zone lease_owner label via change'
+        . ' released',
+    'task_membership tenant_id task_id directory group_id group_name retained restored_by'
         . ' refused kind',
-    'task_payload task_id',
-    'task_step task_id name outcome workflow account', 'tenant id document seal',
+    'task_payload tenant_id task_id',
+    'task_step tenant_id task_id name outcome workflow account', 'tenant id document seal',
     'user_lock tenant_id task_id', 'worker id host version fault',
     'workflow tenant_id id name trigger_type actions',
     'workflow_run id tenant_id workflow event_type task_id status',
-    'workflow_run_action run_id type status', 'cache.address tenant_id directory',
+    'workflow_run_action tenant_id run_id type status', 'cache.address tenant_id directory',
     'cache.shared_address tenant_id directory',
     'cache.counter tenant_id name',
     'cache.directory_group tenant_id directory id name name_key kind description dn dn_key rule '
     . 'stamp digest', 'cache.directory_user tenant_id directory licenses',
-    'cache.entry tenant_id directory', 'cache.people_count tenant_id',
+    'cache.entry tenant_id directory', 'cache.membership tenant_id', 'cache.people_count tenant_id',
     'cache.staging tenant_id directory kind op',
     'cache.sync_state tenant_id directory tokens binding error stopped',
     'cache.unresolved_member tenant_id directory group_id',
@@ -211,9 +213,11 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
 sub columns_of_schema {
     my %all;
     for my $part (qw(main cache audit)) {
-        my $table;
-        for (map { split /\n/, slurp($_) } sort glob src_dir() . "/schema/sqlite/*.$part.sql") {
-            $table = $1 if /^CREATE TABLE (?:IF NOT EXISTS )?(\S+)/;
+        my ($table, $engine) = ('', 'both');
+        for (map { split /\n/, slurp($_) } sort glob src_dir() . "/schema/migrations/*.$part.sql") {
+            $engine = $1 if /^--- (\w+)/;
+            next if $engine eq 'postgresql';
+            $table = $1 if /^CREATE (?:UNLOGGED )?TABLE (\S+)/;
             $all{"$table.$1"}++ if $table && /^ +([a-z_]+) +TEXT\b/;
             $all{"$1.$2"}++ if /^ALTER TABLE (\S+) ADD COLUMN ([a-z_]+) TEXT\b/;
             delete $all{"$1.$2"} if /^ALTER TABLE (\S+) DROP COLUMN ([a-z_]+)/;

@@ -92,8 +92,9 @@ sub holds {
 my @recipes = (
     [outbox => "INSERT INTO audit_outbox (rid, tenant_id, record) VALUES ('x', 'nordic', '{}')",
         'DELETE FROM audit_outbox'],
-    [membership => 'INSERT INTO task_membership (task_id, directory, group_id, group_name) SELECT '
-        . "id, 'onPremises', 'Admins', 'Admins' FROM task", 'DELETE FROM task_membership'],
+    [membership => 'INSERT INTO task_membership (tenant_id, task_id, directory, group_id, '
+        . "group_name) SELECT tenant_id, id, 'onPremises', 'Admins', 'Admins' FROM task",
+        'DELETE FROM task_membership'],
     [task => "UPDATE task SET state = 'queued', due_at = 1, next_at = 1",
         "UPDATE task_payload SET payload = '{}'", 'DELETE FROM task_step', 'DELETE FROM task'],
     [retention => "UPDATE tenant SET document = '{}', revision = revision + 1",

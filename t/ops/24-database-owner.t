@@ -168,8 +168,8 @@ sub carried_out {
     $stack->ctl_ok('audit', 'accept', 'nordic');
     put_in(task => id => $task, $fresh, ", state = 'queued', finished_at = 0, seat = 0,"
         . " released = 0, marker = NULL, progress = '{}', fence = 0, next_at = 4102444800000",
-        "INSERT INTO task_payload SELECT '$fresh', payload, bytes FROM task_payload WHERE"
-        . " task_id = '$task'");
+        "INSERT INTO task_payload SELECT tenant_id, '$fresh', payload, bytes FROM task_payload "
+        . "WHERE task_id = '$task'");
     $stack->worker->start;
     ok(looked_at(), 'the verifier looks while the task waits');
     $stack->worker->expect_log(qr/IDA0423/);

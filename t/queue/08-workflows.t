@@ -255,8 +255,9 @@ sub whose_password {
         date => '2030-01-01' })->{json}{data}{taskId};
     ok(!grep({/sendInitialPassword/} map { $_->{name} } @{ $on->task($change)->{steps} }),
         'a change of the person has no such step');
-    $on->sql("INSERT INTO task_step (task_id, position, name, workflow, workflow_position) "
-        . "SELECT '$change', 9, 'sendInitialPassword', 'Welcome', 1; "
+    $on->sql("INSERT INTO task_step (tenant_id, task_id, position, name, workflow, "
+        . "workflow_position) SELECT tenant_id, id, 9, 'sendInitialPassword', 'Welcome', 1 "
+        . "FROM task WHERE id = '$change'; "
         . "UPDATE task SET next_at = 0, due_at = 0, wall_fixed = 0 WHERE id = '$change'");
     $stack->worker->expect_log(qr/IDA0317 task \S+ \(userUpdate vera\.kept/);
     my $task = $on->wait_task($change, states => ['failed']);

@@ -41,64 +41,19 @@ static ida_kind owner_of(ctl_call *ctl, uid_t *owner, gid_t *group)
     return IDA_OK;
 }
 
-typedef struct sealing {
-    ctl_call *ctl;
-    const ida_tenant *tenant;
-    ida_stored_tenant before, after;
-} sealing;
-
-static ida_kind put_sealed(store *s, ida_ctx *c, void *baton)
-{
-    const sealing *w = baton;
-    ida_stored_tenant now;
-    ida_kind kind = store_tenant_lock(s, c, w->tenant->id);
-    kind = kind ? kind : store_tenant_document(s, c, w->tenant->id, &now);
-    if (kind || strcmp(now.document, w->before.document) != 0 ||
-        now.revision != w->before.revision) {
-        return kind; /* somebody applied a document meanwhile, and sealed it */
-    }
-    kind = store_tenant_put(s, c, w->tenant, &w->after);
-    return kind ? kind
-                : store_audit_add(s, c,
-                                  ctl_audit(w->ctl, w->tenant->id, "tenant.seal", w->tenant->id));
-}
-
-/* A seal from before it covered every member is made anew once: under a higher revision, so that
- * the document with its old seal is an older one from then on. What is not sealed stays as it is,
- * tenant apply is for that. */
-static ida_kind seal_tenant(ctl_call *ctl, store *s, const char *id, const unsigned char *key)
-{
-    ida_ctx *c = ctl->c;
-    ida_tenant *tenant;
-    int64_t seen;
-    sealing work = {.ctl = ctl};
-    ida_kind kind = store_tenant_document(s, c, id, &work.before);
-    kind = kind ? kind : ida_seal_seen(c, ctl->config.seal_key, id, &seen);
-    if (!kind && ida_tenant_load(c, work.before.document, &tenant) != IDA_OK) {
-        ida_ctx_clear(c);
-        return IDA_OK;
-    }
-    work.after = work.before;
-    if (!kind && work.before.revision >= seen && strcmp(tenant->id, id) == 0 &&
-        ida_seal_valid_before(ctl->pool, key, tenant, &work.before)) {
-        work.tenant = tenant;
-        work.after.revision++;
-        work.after.seal = ida_seal_make(ctl->pool, key, id, &work.after);
-        kind = store_transaction(s, c, put_sealed, &work);
-    }
-    return kind || !ida_seal_valid(ctl->pool, key, id, &work.after)
-               ? kind
-               : ida_seal_note(c, ctl->config.seal_key, id, work.after.revision);
-}
-
-static ida_kind seal_tenants(ctl_call *ctl, const unsigned char *key)
+/* From now on this node refuses older documents than those that are sealed validly now. */
+static ida_kind note_revisions(ctl_call *ctl, const unsigned char *key)
 {
     const store_tenant_id *ids;
+    ida_stored_tenant stored;
     int count = 0;
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = store_tenant_ids(s, ctl->c, &ids, &count);
     for (int i = 0; !kind && i < count; i++) {
-        kind = seal_tenant(ctl, s, ids[i].id, key);
+        kind = store_tenant_document(s, ctl->c, ids[i].id, &stored);
+        if (!kind && ida_seal_valid(ctl->pool, key, ids[i].id, &stored)) {
+            kind = ida_seal_note(ctl->c, ctl->config.seal_key, ids[i].id, stored.revision);
+        }
     }
     return kind;
 }
@@ -133,7 +88,7 @@ static int upgrade(ctl_call *ctl)
     }
     if (!kind) {
         kind = ida_seal_key_read(ctl->c, ctl->config.seal_key, key);
-        kind = kind ? kind : seal_tenants(ctl, key);
+        kind = kind ? kind : note_revisions(ctl, key);
         OPENSSL_cleanse(key, sizeof key);
     }
     if (!kind) {

@@ -83,7 +83,8 @@ static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *
 {
     int64_t sent = ida_monotonic(&w->env);
     ida_kind kind = seen->kind == LEASE_TASK
-                        ? queue_renew(main, c, seen->task, seen->fence, ida_now(&w->env), LEASE_MS)
+                        ? queue_renew(main, c, seen->tenant, seen->task, seen->fence,
+                                      ida_now(&w->env), LEASE_MS)
                         : store_sync_renew(main, c, seen->tenant, seen->directory, seen->fence);
     pthread_mutex_lock(&w->lock);
     int same = l->used && l->kind == seen->kind && l->fence == seen->fence &&

@@ -48,7 +48,7 @@ static ida_kind write_finish(run *r, store *s, ida_ctx *c, void *baton)
     }
     return kind || end->state == IDA_DONE
                ? kind
-               : queue_workflow_left(s, c, r->task->id,
+               : queue_workflow_left(s, c, r->task,
                                      ida_printf(c->pool, "not carried out: %s", end->error));
 }
 

@@ -45,11 +45,11 @@ static int64_t members_of(const char *id)
 {
     ida_group *found = NULL;
     ida_kind kind = cache_group_find(s, c, tenant, id, &found);
-    int64_t there = one_number(
-        apr_psprintf(pool,
-                     "SELECT count(*) FROM cache.membership m JOIN cache.directory_group g ON g.no "
-                     "= m.group_no WHERE g.id = '%s' AND m.removed = 0",
-                     id));
+    int64_t there = one_number(apr_psprintf(
+        pool,
+        "SELECT count(*) FROM cache.membership m JOIN cache.directory_group g ON "
+        "g.tenant_id = m.tenant_id AND g.no = m.group_no WHERE g.id = '%s' AND m.removed = 0",
+        id));
     return kind || !found || found->member_count != there ? -1 : there;
 }
 
@@ -180,9 +180,11 @@ static void test_uncounted(void)
         cases[i].tell(run);
         end(run);
         is_int(members_of("g"), cases[i].members, cases[i].what);
-        is_int(one_number("SELECT count(*) FROM cache.membership m WHERE NOT EXISTS (SELECT 1 FROM "
-                          "cache.directory_group g WHERE g.no = m.group_no)"),
-               0, "and no group that never came has any");
+        is_int(
+            one_number(
+                "SELECT count(*) FROM cache.membership m WHERE NOT EXISTS (SELECT 1 FROM "
+                "cache.directory_group g WHERE g.tenant_id = m.tenant_id AND g.no = m.group_no)"),
+            0, "and no group that never came has any");
     }
 }
 

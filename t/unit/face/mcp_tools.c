@@ -245,8 +245,9 @@ static void load_governance(store *s, store *ingest)
                            sql, n, n, bad(p, 300), 1000 + n / 5);
         for (int i = dice(12); i > 0; i--) {
             sql = apr_psprintf(p,
-                               "%sINSERT INTO workflow_run_action (run_id, position, type, status, "
-                               "error) VALUES ('run%03d', %d, 'addToGroup', 'failed', %s);",
+                               "%sINSERT INTO workflow_run_action (tenant_id, run_id, position, "
+                               "type, status, error) VALUES ('contoso', 'run%03d', %d, "
+                               "'addToGroup', 'failed', %s);",
                                sql, n, i, bad(p, 5000));
         }
         script(s, sql);

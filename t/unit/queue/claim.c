@@ -105,13 +105,14 @@ static void test_fence(void)
                                 .upn = "late@corp.example"};
     const queue_running_task *rows;
     int count;
-    is_int(queue_renew(s, fresh(), old->id, old->fence, due + 100, LEASE), IDA_OK, "heartbeat");
+    is_int(queue_renew(s, fresh(), old->tenant, old->id, old->fence, due + 100, LEASE), IDA_OK,
+           "heartbeat");
     is_int(queue_running(s, fresh(), 10, &rows, &count), IDA_OK, "what runs");
     ok(count == 1 && rows[0].fence == 1 && rows[0].heartbeat == old->heartbeat + 1 &&
            !strcmp(rows[0].owner, "w1") && rows[0].lease_until == due + 100 + LEASE,
        "with fence, heartbeat and owner");
     queue_running_task seen = rows[0];
-    queue_renew(s, fresh(), old->id, old->fence, due + 200, LEASE);
+    queue_renew(s, fresh(), old->tenant, old->id, old->fence, due + 200, LEASE);
     is_int(queue_take_over(s, fresh(), &seen, "w2", due, LEASE, &mine), IDA_NOT_FOUND,
            "a holder that gave a sign of life keeps it");
     seen.heartbeat++;
@@ -121,7 +122,7 @@ static void test_fence(void)
            mine->payload && mine->state == IDA_RUNNING,
        "to the taker");
 
-    is_int(queue_renew(s, fresh(), old->id, old->fence, due, LEASE), IDA_CONFLICT,
+    is_int(queue_renew(s, fresh(), old->tenant, old->id, old->fence, due, LEASE), IDA_CONFLICT,
            "old fence: no heartbeat");
     is_int(queue_step(s, fresh(), old, &step, "{\"late\":1}", NULL), IDA_CONFLICT, "no step");
     is_int(queue_change(s, fresh(), old, &change), IDA_CONFLICT, "no change");
@@ -357,13 +358,13 @@ static void test_care(void)
            1, "with its time");
     is_int(ask("SELECT count(*) FROM workflow_run WHERE status = 'failed' AND finished_at > 0"), 1,
            "the run has ended, and is one");
-    ok(!queue_workflow_cancelled(s, fresh(), now->id) &&
+    ok(!queue_workflow_cancelled(s, fresh(), now) &&
            ask("SELECT count(*) FROM workflow_run WHERE status = 'failed'") == 1,
        "what has ended cannot be cancelled");
     news = (queue_workflow_news){
         .workflow = "Other", .position = 1, .status = "waiting", .run_status = "running"};
     queue_workflow_tell(s, fresh(), now, &news);
-    ok(!queue_workflow_cancelled(s, fresh(), now->id) &&
+    ok(!queue_workflow_cancelled(s, fresh(), now) &&
            ask("SELECT count(*) FROM workflow_run r JOIN workflow_run_action a ON a.run_id = r.id "
                "WHERE r.status = 'cancelled' AND r.finished_at > 0 AND a.status = 'cancelled'") ==
                1,

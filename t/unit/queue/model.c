@@ -201,7 +201,7 @@ static void take_over(life *l)
                      .detail = "late",
                      .at = test_now_ms};
     queue_task_change change = {.progress = "{}"};
-    expect(queue_renew(s, fresh(), l->id, old->fence, test_now_ms, LEASE), IDA_CONFLICT,
+    expect(queue_renew(s, fresh(), "contoso", l->id, old->fence, test_now_ms, LEASE), IDA_CONFLICT,
            "late heartbeat", l);
     expect(queue_step(s, fresh(), old, &step, "{}", NULL), IDA_CONFLICT, "late step", l);
     expect(queue_change(s, fresh(), old, &change), IDA_CONFLICT, "late change", l);

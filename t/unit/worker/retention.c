@@ -39,8 +39,8 @@ static void add_finished(const char *upn, int64_t finished, const char *state)
             "UPDATE task SET state = '%s', finished_at = %" APR_INT64_T_FMT
             " WHERE id = '%s';INSERT INTO workflow_run (id, tenant_id, workflow, event_type, "
             "task_id, upn, started_at, status) VALUES ('r%s', 'kept', 'Changed', 'userUpdate', "
-            "'%s', '%s', 1, 'done');INSERT INTO workflow_run_action (run_id, position, type, "
-            "status) VALUES ('r%s', 1, 'sendEmail', 'done');",
+            "'%s', '%s', 1, 'done');INSERT INTO workflow_run_action (tenant_id, run_id, "
+            "position, type, status) VALUES ('kept', 'r%s', 1, 'sendEmail', 'done');",
             state, finished, t->id, t->id, t->id, upn, t->id),
         NULL);
 }

@@ -66,7 +66,8 @@ sub cache_of {
         for map {
         [@$_] } $stack->sql("SELECT g.id, CASE m.nested WHEN 1 THEN 'group ' ELSE 'user ' END || "
         . "e.id FROM cache.membership m"
-        . " JOIN cache.entry g ON g.no = m.group_no JOIN cache.entry e ON e.no = m.member_no "
+        . " JOIN cache.entry g ON g.tenant_id = m.tenant_id AND g.no = m.group_no "
+            . "JOIN cache.entry e ON e.tenant_id = m.tenant_id AND e.no = m.member_no "
             . "WHERE g.directory = '$directory' AND m.removed = 0");
     push @{ $members->{ $_->[0] } }, "other $_->[1]"
         for $directory eq 'cloud'

@@ -204,12 +204,15 @@ sub ctl_options {
         $self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ());
 }
 
-# ctl(@arguments) -> { exit, signal, out, err, json }; stdin => TEXT as a last hash reference.
+# ctl(@arguments) -> { exit, signal, out, err, json }; stdin => TEXT as a last hash reference,
+# program => another idadminctl.
 sub ctl {
     my ($self, @arguments) = @_;
     my %how = ref $arguments[-1] eq 'HASH' ? %{ pop @arguments } : ();
+    my $program = delete $how{program} // 'idadminctl';
+    $program = "tool/$program" if $program ne 'idadminctl';
     my $result = Idadmin::Test::run_command(
-        [Idadmin::Test::program('idadminctl'), @arguments, $self->ctl_options],
+        [Idadmin::Test::program($program), @arguments, $self->ctl_options],
         user => Idadmin::Test::runtime_user(), %how);
     $result->{json} = eval { Idadmin::Test::json_data($result->{out}) }
         if $result->{out} =~ /^\s*[\[{]/;

@@ -1,1 +1,0 @@
--- The index of terms of the other engine; this one has had its own since 005.

@@ -1,0 +1,1 @@
+ALTER TABLE cache.counter ADD COLUMN made_up TEXT;
