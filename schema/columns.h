@@ -1,15 +1,15 @@
 /* Columns of cached entries in the one order in which statements bind them and records hold them.
- */
+ * X gets the column, and of an attribute the rest of its row too. */
 #ifndef SCHEMA_COLUMNS_H
 #define SCHEMA_COLUMNS_H
 
+#include "schema/attributes.h"
+
 /* clang-format off */
 #define CACHE_USER_TEXTS(X) \
-    X(upn) X(upn_key) X(mail) X(mail_key) X(display_name) X(name_key) X(given_name) X(surname) \
-    X(department) X(department_key) X(search_key) X(job_title) X(company) X(office) X(city) \
-    X(country) X(employee_id) X(street_address) X(postal_code) X(preferred_language) X(dn) \
-    X(dn_key) X(anchor) X(stamp) X(manager_ref) X(addresses) X(licenses) \
-    X(company_key) X(title_key) X(employee_key) X(aliases)
+    IDA_PERSON(X) X(upn_key) X(mail_key) X(name_key) X(department_key) X(company_key) \
+    X(title_key) X(employee_key) X(search_key) X(dn) X(dn_key) X(anchor) X(stamp) \
+    X(manager_ref) X(addresses) X(aliases) X(licenses)
 #define CACHE_USER_NUMBERS(X) \
     X(enabled) X(guest) X(created_at) X(last_sign_in_at) X(last_noninteractive_at) \
     X(last_success_at) X(expires_at) X(expired)

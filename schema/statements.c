@@ -3,7 +3,8 @@
 
 #include "schema/dialect.h"
 
-#define ROW(name, ...) [ROW_##name] = {#__VA_ARGS__, sizeof(row_##name) / sizeof(db_value)},
+#define TEXT_OF(...) #__VA_ARGS__
+#define ROW(name, ...) [ROW_##name] = {TEXT_OF(__VA_ARGS__), sizeof(row_##name) / sizeof(db_value)},
 #define QUERY(name, row, kinds, text)
 #define STATEMENT(name, kinds, text)
 const db_row_text db_row_texts[ROW_COUNT] = {

@@ -5,10 +5,11 @@
  *     STATEMENT(name, "kinds", text)                 one that answers with none
  *
  * kinds: one letter an argument, t = text (NULL allowed), i = 64-bit integer. Arguments are written
- * ?1, ?2 ... (the PostgreSQL driver turns them into $1 and types them text and bigint). Tables of
- * cache and audit are always written cache.x, audit.x. Each SELECT that can give more than one row
- * has a LIMIT. One text serves both engines: syntax that both know is preferred (ON CONFLICT ... DO
- * UPDATE, RETURNING), words of schema/dialect.h stand where they differ.
+ * ?1, ?2 ..., or ?, which is the next behind the highest so far (the PostgreSQL driver turns them
+ * into $1 ... and types them text and bigint). Tables of cache and audit are always written
+ * cache.x, audit.x. Each SELECT that can give more than one row has a LIMIT. One text serves both
+ * engines: syntax that both know is preferred (ON CONFLICT ... DO UPDATE, RETURNING), words of
+ * schema/dialect.h stand where they differ.
  *
  * A row is a struct of its columns in the order in which the statement selects them, so that they
  * are read by name and a wrong name does not compile: DB_ROW(task, &result, 0)->due_at.number. A
@@ -18,6 +19,8 @@
 #define SCHEMA_STATEMENTS_H
 
 #include <stdint.h>
+
+#include "schema/attributes.h"
 
 typedef struct db_value {
     const char *text; /* NULL for NULL; integers have their decimal text */

@@ -5,7 +5,7 @@
 
 #include "core/cache/rows.h"
 
-#define ARGUMENTS_MAX 48
+#define ARGUMENTS_MAX 64
 #define ROWS_AT_ONCE 2000 /* of one statement with arrays */
 
 /* --- text being built --- */

@@ -6,11 +6,11 @@
 
 #include "core/store/store.h"
 #include "core/tenant/tenant.h"
+#include "schema/attributes.h"
 
 typedef struct cache_user {
-    const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title,
-        *company, *office, *city, *country, *employee_id, *street_address, *postal_code,
-        *preferred_language;
+    const char *id;
+    IDA_PERSON(IDA_PERSON_MEMBER)
     const char **addresses; /* further addresses (proxy, aliases); NULL-terminated or NULL */
     const char **upns;      /* further values that `upn` was chosen from; NULL-terminated or NULL */
     const char **licenses;  /* NULL: not reported; empty list: none */

@@ -13,24 +13,23 @@
 #include "core/store/rows.h"
 
 /* Reads the person's columns of a row; other columns may follow. */
-#define PERSON_OF(row)                                                                           \
-    (cache_listed_person)                                                                        \
-    {                                                                                            \
-        .directory = (row)->directory.text, .id = (row)->id.text, .upn = (row)->upn.text,        \
-        .display_name = (row)->display_name.text, .department = (row)->department.text,          \
-        .job_title = (row)->job_title.text, .company = (row)->company.text,                      \
-        .employee_id = (row)->employee_id.text, .name_key = (row)->name_key.text,                \
-        .manager_id = (row)->manager_id.text, .manager_upn = (row)->manager_upn.text,            \
-        .manager_name = (row)->manager_display_name.text, .enabled = (row)->enabled.number != 0, \
-        .expired = (row)->expired.number != 0, .guest = (row)->guest.number != 0,                \
-        .last_sign_in_at = (row)->last_sign_in_at.number,                                        \
-        .last_success_at = (row)->last_success_at.number, .active_at = (row)->active_at.number,  \
+#define LISTED(column, name, listed, ...) IDA_IF_##listed(.column = row->column.text, )
+#define PERSON_OF                                                                             \
+    (cache_listed_person)                                                                     \
+    {                                                                                         \
+        .directory = row->directory.text, .id = row->id.text, .name_key = row->name_key.text, \
+        .manager_id = row->manager_id.text, .manager_upn = row->manager_upn.text,             \
+        .manager_name = row->manager_display_name.text, .enabled = row->enabled.number != 0,  \
+        .expired = row->expired.number != 0, .guest = row->guest.number != 0,                 \
+        .last_sign_in_at = row->last_sign_in_at.number,                                       \
+        .last_success_at = row->last_success_at.number, .active_at = row->active_at.number,   \
+        IDA_PERSON(LISTED)                                                                    \
     }
 
 static void person_of(const db_result *r, int i, void *out)
 {
     const row_person *row = DB_ROW(person, r, i);
-    *(cache_listed_person *)out = PERSON_OF(row);
+    *(cache_listed_person *)out = PERSON_OF;
 }
 
 static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
@@ -352,7 +351,7 @@ ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, cache_report *r)
 static void holder_of(const db_result *r, int i, void *out)
 {
     const row_holder *row = DB_ROW(holder, r, i);
-    *(cache_holder *)out = (cache_holder){.person = PERSON_OF(row),
+    *(cache_holder *)out = (cache_holder){.person = PERSON_OF,
                                           .licenses = row->licenses.text,
                                           .memberships = row->memberships.number};
 }
@@ -360,7 +359,7 @@ static void holder_of(const db_result *r, int i, void *out)
 static void sharer_of(const db_result *r, int i, void *out)
 {
     const row_sharer *row = DB_ROW(sharer, r, i);
-    *(cache_sharer *)out = (cache_sharer){.person = PERSON_OF(row), .address = row->address.text};
+    *(cache_sharer *)out = (cache_sharer){.person = PERSON_OF, .address = row->address.text};
 }
 
 ida_kind cache_people_sharing(store *s, ida_ctx *c, cache_report *r, const cache_sharer **rows)

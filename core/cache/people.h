@@ -8,8 +8,8 @@
 #include "core/tenant/tenant.h"
 
 typedef struct cache_listed_person {
-    const char *directory, *id, *upn, *display_name, *department, *job_title, *company,
-        *employee_id;
+    const char *directory, *id;
+    IDA_PERSON(IDA_LISTED_MEMBER)
     const char *name_key;                                /* order of lists: name_key, id */
     const char *manager_id, *manager_upn, *manager_name; /* NULL when none or unknown */
     int enabled, expired, guest;                         /* expired: as in ida_user */

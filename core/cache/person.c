@@ -16,23 +16,9 @@ static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
     const row_user *from = DB_ROW(user, r, row);
     int directory = ida_directory_parse(from->directory.text);
     ida_user *u = apr_palloc(pool, sizeof *u);
+#define TEXT(column, ...) .column = from->column.text,
     *u = (ida_user){.directory = directory < 0 ? IDA_DIR_CLOUD : (ida_directory_kind)directory,
                     .id = from->id.text,
-                    .upn = from->upn.text,
-                    .mail = from->mail.text,
-                    .display_name = from->display_name.text,
-                    .given_name = from->given_name.text,
-                    .surname = from->surname.text,
-                    .department = from->department.text,
-                    .job_title = from->job_title.text,
-                    .company = from->company.text,
-                    .office = from->office.text,
-                    .city = from->city.text,
-                    .country = from->country.text,
-                    .employee_id = from->employee_id.text,
-                    .street_address = from->street_address.text,
-                    .postal_code = from->postal_code.text,
-                    .preferred_language = from->preferred_language.text,
                     .manager_id = from->manager_id.text,
                     .manager_known = from->manager_known.number != 0,
                     .manager_upn = from->manager_upn.text,
@@ -47,7 +33,9 @@ static ida_user *user_of(apr_pool_t *pool, const db_result *r, int row)
                     .last_sign_in_at = from->last_sign_in_at.number,
                     .last_noninteractive_at = from->last_noninteractive_at.number,
                     .last_success_at = from->last_success_at.number,
-                    .written_at = from->written_at.number};
+                    .written_at = from->written_at.number,
+                    IDA_PERSON(TEXT)};
+#undef TEXT
     u->in[u->directory] = 1;
     return u;
 }
@@ -290,12 +278,9 @@ ida_kind cache_user_brief(store *s, ida_ctx *c, const char *tenant, const char *
     ida_user *u = *user = apr_pcalloc(c->pool, sizeof *u);
     u->directory = (ida_directory_kind)directory;
     u->id = row->id.text;
-    u->upn = row->upn.text;
-    u->display_name = row->display_name.text;
-    u->given_name = row->given_name.text;
-    u->surname = row->surname.text;
-    u->department = row->department.text;
-    u->job_title = row->job_title.text;
+#define TEXT(column, ...) u->column = row->column.text;
+    IDA_PERSON_BRIEF(TEXT)
+#undef TEXT
     return IDA_OK;
 }
 

@@ -4,12 +4,12 @@
 
 #include "core/store/store.h"
 #include "core/tenant/tenant.h"
+#include "schema/attributes.h"
 
 typedef struct ida_user {
     ida_directory_kind directory; /* that of the row; for a joined person the cloud */
-    const char *id, *upn, *mail, *display_name, *given_name, *surname, *department, *job_title,
-        *company, *office, *city, *country, *employee_id, *street_address, *postal_code,
-        *preferred_language;
+    const char *id;
+    IDA_PERSON(IDA_PERSON_MEMBER)
     int enabled, guest;
     int expired; /* 1: not enabled because the account's end has passed; the directory's own flag
                     says enabled */

@@ -233,26 +233,8 @@ void cache_user_keep_upn(apr_pool_t *pool, const char **fields, const char *know
 
 const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
 {
-#define TEXT(column) [CACHE_USER_##column] = clean(pool, user->column, CACHE_TEXT_MAX)
+#define TEXT(column, ...) [CACHE_USER_##column] = clean(pool, user->column, CACHE_TEXT_MAX),
     const char *fields[CACHE_USER_FIELDS] = {
-        TEXT(upn),
-        TEXT(mail),
-        TEXT(display_name),
-        TEXT(given_name),
-        TEXT(surname),
-        TEXT(department),
-        TEXT(job_title),
-        TEXT(company),
-        TEXT(office),
-        TEXT(city),
-        TEXT(country),
-        TEXT(employee_id),
-        TEXT(street_address),
-        TEXT(postal_code),
-        TEXT(preferred_language),
-        TEXT(dn),
-        TEXT(stamp),
-        TEXT(manager_id),
         [CACHE_USER_enabled] = number(pool, user->enabled != 0),
         [CACHE_USER_guest] = number(pool, user->guest != 0),
         [CACHE_USER_created_at] = number(pool, user->created_at),
@@ -263,7 +245,7 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
         [CACHE_USER_manager_ref] = cache_key(pool, user->manager_dn_key),
         [CACHE_USER_manager_untold] = user->manager_untold ? number(pool, user->manager_untold)
                                                            : NULL,
-    };
+        IDA_PERSON(TEXT) TEXT(dn) TEXT(stamp) TEXT(manager_id)};
 #undef TEXT
     const char *upn = fields[CACHE_USER_upn], *mail = fields[CACHE_USER_mail],
                *shown = fields[CACHE_USER_display_name];

@@ -77,7 +77,7 @@ typedef struct cache_sync_entry {
     struct cache_sync_entry *next;
 } cache_sync_entry;
 
-#define CACHE_FIELD(column) CACHE_USER_##column,
+#define CACHE_FIELD(column, ...) CACHE_USER_##column,
 enum {
     CACHE_USER_COLUMNS(CACHE_FIELD) CACHE_USER_manager_untold,
     CACHE_USER_upns, /* a record */

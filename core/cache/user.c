@@ -34,14 +34,9 @@ static ida_kind contradiction(cache_at *at, ida_ctx *c, const char *id, const ch
     }
     const row_user_visible *seen = DB_ROW(user_visible, &r, 0);
     *contradicts = !same(item[CACHE_USER_enabled], seen->enabled.text);
-#define DIFFERS(column) !same(item[CACHE_USER_##column], seen->column.text)
+#define DIFFERS(column, ...) *contradicts |= !same(item[CACHE_USER_##column], seen->column.text);
     if (whole) {
-        *contradicts |= DIFFERS(guest) || DIFFERS(upn) || DIFFERS(mail) || DIFFERS(display_name) ||
-                        DIFFERS(given_name) || DIFFERS(surname) || DIFFERS(department) ||
-                        DIFFERS(job_title) || DIFFERS(company) || DIFFERS(office) ||
-                        DIFFERS(city) || DIFFERS(country) || DIFFERS(employee_id) ||
-                        DIFFERS(street_address) || DIFFERS(postal_code) ||
-                        DIFFERS(preferred_language);
+        IDA_PERSON(DIFFERS) DIFFERS(guest)
     }
 #undef DIFFERS
     if (manager_kept(item)) {

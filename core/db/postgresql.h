@@ -26,6 +26,9 @@ typedef struct pg_db {
  * keeps its sockets open and would block us for ever. */
 PGresult *pg_await(pg_db *p);
 int pg_is_good(const PGresult *result);
+/* A statement as PostgreSQL takes it, to be freed: ?7 becomes $7 and ? the next number, as in
+ * SQLite, outside of quotes. */
+char *pg_numbered(const char *text);
 /* What a result that is not good means. Consumes it. NULL: the connection is gone. */
 ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result);
 ida_kind pg_lost(pg_db *p, ida_ctx *c, const char *what, const char *why);

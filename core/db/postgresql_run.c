@@ -187,30 +187,45 @@ ida_kind pg_command(pg_db *p, ida_ctx *c, const char *what, const char *sql, PGr
 
 /* --- statements --- */
 
-/* ?1 -> $1 outside of quotes; made once in a process and kept. */
-static const char *text_of(db_statement statement)
+char *pg_numbered(const char *from)
 {
-    static _Atomic(char *) texts[STMT_COUNT];
-    char *text = atomic_load(&texts[statement]);
-    if (text) {
-        return text;
+    size_t room = strlen(from) + 1;
+    int highest = 0;
+    char quote = 0;
+    for (const char *at = from; *at; at++) {
+        room += *at == '?' ? 3 : 0;
     }
-    const db_statement_text *from = &db_statements[statement];
-    text = strdup(from->postgresql);
+    char *text = malloc(room), *to = text;
     if (!text) {
         abort();
     }
-    char quote = 0;
-    for (char *at = text; *at; at++) {
-        if (quote) {
-            quote = *at == quote ? 0 : quote;
-        } else if (*at == '\'' || *at == '"') {
-            quote = *at;
-        } else if (*at == '?' && isdigit((unsigned char)at[1])) {
-            *at = '$';
+    while (*from) {
+        if (quote || *from != '?') {
+            quote = quote ? (*from == quote ? 0 : quote)
+                          : (*from == '\'' || *from == '"' ? *from : 0);
+            *to++ = *from++;
+            continue;
         }
+        char *end;
+        int number = isdigit((unsigned char)from[1]) ? (int)strtol(from + 1, &end, 10)
+                                                     : highest + 1;
+        from = isdigit((unsigned char)from[1]) ? end : from + 1;
+        highest = number > highest ? number : highest;
+        to += apr_snprintf(to, room - (size_t)(to - text), "$%d", number);
     }
-    char *other = NULL;
+    *to = '\0';
+    return text;
+}
+
+/* Made once in a process and kept. */
+static const char *text_of(db_statement statement)
+{
+    static _Atomic(char *) texts[STMT_COUNT];
+    char *text = atomic_load(&texts[statement]), *other = NULL;
+    if (text) {
+        return text;
+    }
+    text = pg_numbered(db_statements[statement].postgresql);
     if (!atomic_compare_exchange_strong(&texts[statement], &other, text)) {
         free(text); /* another thread was first */
         text = other;

@@ -1,7 +1,9 @@
 /* The columns that the table of statements names are those with which both engines answer: every
  * statement is prepared and its columns are compared with its row. */
 #include <sqlite3.h>
+#include <stdlib.h>
 
+#include "core/db/postgresql.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
@@ -56,16 +58,6 @@ static void in_sqlite(const char *dsn)
     sqlite3_close(file);
 }
 
-/* ?1 -> $1, as the driver does it. */
-static const char *text_of(const db_statement_text *from)
-{
-    char *text = apr_pstrdup(pool, from->postgresql);
-    for (char *at = text; *at; at++) {
-        *at = *at == '?' && at[1] >= '1' && at[1] <= '9' ? '$' : *at;
-    }
-    return text;
-}
-
 static void in_postgresql(const char *dsn)
 {
     PGconn *conn = PQconnectdb(dsn + strlen("pgsql:"));
@@ -81,7 +73,9 @@ static void in_postgresql(const char *dsn)
         for (const char *kind = text->kinds; *kind; kind++) {
             types[count++] = *kind == 'i' ? 20 /* int8 */ : 25 /* text */;
         }
-        PGresult *prepared = PQprepare(conn, "", text_of(text), count, types);
+        char *numbered = pg_numbered(text->postgresql);
+        PGresult *prepared = PQprepare(conn, "", numbered, count, types);
+        free(numbered);
         if (PQresultStatus(prepared) != PGRES_COMMAND_OK) {
             fault = apr_pstrdup(pool, PQerrorMessage(conn));
         }
@@ -99,6 +93,9 @@ static void in_postgresql(const char *dsn)
 int main(void)
 {
     setup();
+    char *numbered = pg_numbered("?2 ? '?' \"?\" ?1 ? ?12 ?");
+    is_str(numbered, "$2 $3 '?' \"?\" $1 $4 $12 $13", "arguments as PostgreSQL counts them");
+    free(numbered);
     for (int i = 0; i < store_engines(); i++) {
         const char *name, *dsn = store_upgraded(i, &name);
         printf("# %s\n", name);
