@@ -48,9 +48,9 @@ static ida_kind begin(ida_call *call, ida_export *x)
 static const char *const section_names[] = {"staleAccounts",      "emptyGroups",
                                             "inactiveGuests",     "accountsWithoutManager",
                                             "disabledWithAccess", NULL};
-#define PERSON_COLUMNS                                                                           \
-    "id", "userPrincipalName", "displayName", "department", "jobTitle", "company", "employeeId", \
-        "status", "userType", "lastSignInAt", "lastSuccessfulSignInAt"
+#define LISTED(column, name, listed, ...) IDA_IF_##listed(name, )
+#define PERSON_COLUMNS \
+    "id", IDA_PERSON(LISTED) "status", "userType", "lastSignInAt", "lastSuccessfulSignInAt"
 static const char *const people_columns[] = {PERSON_COLUMNS, "inactiveDays", NULL};
 static const char *const holder_columns[] = {PERSON_COLUMNS, "membershipCount", "licenses", NULL};
 static const char *const group_columns[] = {"id", "name", "kind", "directory", NULL};

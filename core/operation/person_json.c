@@ -1,8 +1,6 @@
 /* Owns how people look in results. Must not know the store's statements. */
 #include "core/operation/person_json.h"
 
-#include <stddef.h>
-
 #include "core/base/json.h"
 
 static const char *status_of(int enabled, int guest)
@@ -25,21 +23,16 @@ const ida_field ida_person_members[] = {OUT_TEXT("id", ALWAYS),
                                         OUT_TEXT("userPrincipalName", OR_NULL),
                                         OUT_TEXT("displayName", OR_NULL), OUT_END};
 
-const ida_field ida_person_row_members[] = {OUT_TEXT("id", ALWAYS),
-                                            OUT_TEXT("userPrincipalName", SOMETIMES),
-                                            OUT_TEXT("displayName", SOMETIMES),
-                                            OUT_TEXT("department", SOMETIMES),
-                                            OUT_TEXT("jobTitle", SOMETIMES),
-                                            OUT_TEXT("company", SOMETIMES),
-                                            OUT_TEXT("employeeId", SOMETIMES),
-                                            OUT_WORD("status", ALWAYS, ida_person_statuses),
-                                            OUT_TEXT("statusReason", SOMETIMES),
-                                            OUT_WORD("userType", ALWAYS, ida_person_types),
-                                            OUT_OBJECT("manager", ALWAYS | OR_NULL,
-                                                       ida_person_members),
-                                            OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
-                                            OUT_TIME("lastSuccessfulSignInAt", ALWAYS | OR_NULL),
-                                            OUT_END};
+#define LISTED(column, name, listed, ...) IDA_IF_##listed(OUT_TEXT(name, SOMETIMES), )
+const ida_field ida_person_row_members[] = {
+    OUT_TEXT("id", ALWAYS),
+    IDA_PERSON(LISTED) OUT_WORD("status", ALWAYS, ida_person_statuses),
+    OUT_TEXT("statusReason", SOMETIMES),
+    OUT_WORD("userType", ALWAYS, ida_person_types),
+    OUT_OBJECT("manager", ALWAYS | OR_NULL, ida_person_members),
+    OUT_TIME("lastSignInAt", ALWAYS | OR_NULL),
+    OUT_TIME("lastSuccessfulSignInAt", ALWAYS | OR_NULL),
+    OUT_END};
 
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name)
 {
@@ -91,24 +84,13 @@ static json_t *directories_of(const ida_user *u)
     return names;
 }
 
-static const struct {
-    const char *name;
-    size_t at;
-} fields[] = {
-    {"userPrincipalName", offsetof(ida_user, upn)},
-    {"displayName", offsetof(ida_user, display_name)},
-    {"givenName", offsetof(ida_user, given_name)},
-    {"surname", offsetof(ida_user, surname)},
-    {"department", offsetof(ida_user, department)},
-    {"jobTitle", offsetof(ida_user, job_title)},
-};
+#define PUT(column, name, ...) ida_json_put(out, name, u->column);
+#define PUT_LISTED(column, name, listed, ...) IDA_IF_##listed(ida_json_put(out, name, p->column);)
 
 json_t *ida_user_json(const ida_user *u)
 {
     json_t *out = json_object();
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        ida_json_put(out, fields[i].name, *(const char *const *)((const char *)u + fields[i].at));
-    }
+    IDA_PERSON_BRIEF(PUT)
     return out;
 }
 
@@ -116,15 +98,8 @@ json_t *ida_user_details_json(const ida_user *u, json_t *licenses)
 {
     json_t *out = ida_user_json(u);
     ida_json_put(out, "id", u->id);
-    ida_json_put(out, "mail", u->mail);
-    ida_json_put(out, "company", u->company);
-    ida_json_put(out, "office", u->office);
-    ida_json_put(out, "city", u->city);
-    ida_json_put(out, "streetAddress", u->street_address);
-    ida_json_put(out, "postalCode", u->postal_code);
-    ida_json_put(out, "country", u->country);
-    ida_json_put(out, "preferredLanguage", u->preferred_language);
-    ida_json_put(out, "employeeId", u->employee_id);
+    IDA_PERSON_MAIL(PUT)
+    IDA_PERSON_PROFILE(PUT)
     ida_json_put(out, "status", status_of(u->enabled, u->guest));
     put_reason(out, u->expired);
     ida_json_put(out, "userType", u->guest ? "guest" : "member");
@@ -142,12 +117,7 @@ json_t *ida_person_row_json(const cache_listed_person *p)
 {
     json_t *out = json_object();
     ida_json_put(out, "id", p->id);
-    ida_json_put(out, "userPrincipalName", p->upn);
-    ida_json_put(out, "displayName", p->display_name);
-    ida_json_put(out, "department", p->department);
-    ida_json_put(out, "jobTitle", p->job_title);
-    ida_json_put(out, "company", p->company);
-    ida_json_put(out, "employeeId", p->employee_id);
+    IDA_PERSON(PUT_LISTED)
     ida_json_put(out, "status", status_of(p->enabled, p->guest));
     put_reason(out, p->expired);
     ida_json_put(out, "userType", p->guest ? "guest" : "member");
