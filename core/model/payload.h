@@ -6,17 +6,16 @@
 
 #include "core/model/param.h"
 #include "core/tenant/tenant.h"
+#include "schema/attributes.h"
 
 /* Member of a stored payload: its photo has left the store before it was set. */
 #define IDA_PHOTO_LEFT "photoLeft"
 
 typedef struct ida_create {
-    const char *firstname, *surname, *middle_name, *job_title, *department, *company, *office,
-        *city;
-    const char *country; /* upper case if two letters are an ISO code, otherwise unchanged (with a
-                            warning) */
+    const char *firstname, *surname, *middle_name, *rehire;
+    /* country: upper case if two letters are an ISO code, otherwise unchanged (with a warning) */
+    IDA_PERSON_GIVEN(IDA_PERSON_MEMBER)
     int country_is_code;
-    const char *street_address, *postal_code, *preferred_language, *employee_id, *rehire;
     const char *manager;        /* UPN as given; NULL when absent */
     int account_enabled;        /* default 1 */
     const unsigned char *photo; /* NULL when absent */
@@ -29,7 +28,8 @@ typedef struct ida_create {
 typedef struct ida_delete {
     const char *upn;
     const char *date, *time;
-    const char *firstname, *surname, *job_title, *department; /* overrides, NULL when absent */
+    const char *firstname, *surname; /* overrides, NULL when absent */
+    IDA_PERSON_WORK(IDA_PERSON_MEMBER)
     json_t *warnings;
 } ida_delete;
 

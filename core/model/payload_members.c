@@ -3,27 +3,9 @@
 
 /* Limits of the directories, in UTF-16 units. */
 #define NAME_LIMIT 64
-#define TITLE_LIMIT 128
-#define DEPARTMENT_LIMIT 64
 #define UPN_LIMIT 256
 #define DATE_LIMIT 10 /* YYYY-MM-DD */
 #define CLOCK_LIMIT 5 /* HH:mm */
-
-/* Members that creations and updates have in common. */
-#define PROFILE(ROW)                                                            \
-    ROW("middleName", middle_name, NAME, NAME_LIMIT, "Middle name."),           \
-        ROW("jobTitle", job_title, STRING, TITLE_LIMIT, "Job title."),          \
-        ROW("department", department, STRING, DEPARTMENT_LIMIT, "Department."), \
-        ROW("company", company, STRING, 64, "Company name."),                   \
-        ROW("office", office, STRING, 128, "Office location."),                 \
-        ROW("city", city, STRING, 128, "City."),                                \
-        ROW("country", country, COUNTRY, 128,                                   \
-            "Country; an ISO 3166-1 alpha-2 code is recommended."),             \
-        ROW("streetAddress", street_address, LINES, 1024, "Street address."),   \
-        ROW("postalCode", postal_code, STRING, 40, "Postal code."),             \
-        ROW("preferredLanguage", preferred_language, LANGUAGE, 128,             \
-            "BCP 47 language tag, such as sv-SE."),                             \
-        ROW("employeeId", employee_id, STRING, 16, "The person's number in the HR system.")
 
 #define MANAGER \
     "UPN or object ID of the manager, who must exist in the tenant or be queued for creation."
@@ -36,12 +18,20 @@
         "time", IDA_PARAM_WALL, .max = CLOCK_LIMIT, .at = offsetof(of, time), .about = text \
     }
 
+#define ENABLED(text)                                      \
+    {                                                      \
+        "accountEnabled", IDA_PARAM_BOOLEAN, .about = text \
+    }
+
 /* --- creations --- */
 
 #define TEXT(name, field, kind, most, text)                                                     \
     {                                                                                           \
         name, IDA_PARAM_##kind, .max = (most), .at = offsetof(ida_create, field), .about = text \
     }
+
+#define GIVEN(column, name, listed, property, kind, max, about, ...) \
+    TEXT(name, column, kind, max, about),
 
 static const char *const rehire_words[] = {"restore", "new", NULL};
 
@@ -50,9 +40,8 @@ const ida_param ida_create_members[] = {
      .at = offsetof(ida_create, firstname), .about = "Given name."},
     {"surname", IDA_PARAM_NAME, IDA_PARAM_REQUIRED, .max = NAME_LIMIT,
      .at = offsetof(ida_create, surname), .about = "Family name."},
-    PROFILE(TEXT),
-    {"accountEnabled", IDA_PARAM_BOOLEAN,
-     .about = "false creates the account disabled; true when left out."},
+    TEXT("middleName", middle_name, NAME, NAME_LIMIT, "Middle name."),
+    IDA_PERSON_GIVEN(GIVEN) ENABLED("false creates the account disabled; true when left out."),
     TEXT("manager", manager, PERSON, UPN_LIMIT, MANAGER),
     {"profilePhoto", IDA_PARAM_PHOTO, .about = "JPEG or PNG in base64."},
     DATE(ida_create, "Day to create the account, YYYY-MM-DD in the tenant's time zone; now when "
@@ -78,6 +67,9 @@ const ida_param ida_create_members[] = {
             .about = text " Replaces the cached value in task and workflow texts." \
     }
 
+#define OVERRIDE_WORK(column, name, listed, property, kind, max, about, ...) \
+    OVERRIDE(name, column, max, about),
+
 const ida_param ida_delete_members[] = {
     {"userPrincipalName", IDA_PARAM_PERSON, IDA_PARAM_REQUIRED, .max = UPN_LIMIT,
      .at = offsetof(ida_delete, upn), .about = "The user to offboard, by UPN or object ID."},
@@ -85,9 +77,7 @@ const ida_param ida_delete_members[] = {
     CLOCK(ida_delete, "Time of that day, HH:mm in the tenant's time zone; 17:00 when left out."),
     OVERRIDE("firstname", firstname, NAME_LIMIT, "Given name."),
     OVERRIDE("surname", surname, NAME_LIMIT, "Family name."),
-    OVERRIDE("jobTitle", job_title, TITLE_LIMIT, "Job title."),
-    OVERRIDE("department", department, DEPARTMENT_LIMIT, "Department."),
-    {0},
+    IDA_PERSON_WORK(OVERRIDE_WORK){0},
 };
 
 /* --- updates --- */
@@ -98,11 +88,14 @@ const ida_param ida_delete_members[] = {
                               .about = text "; the display name follows the tenant's format." \
     }
 #define CLEARS " Empty or null clears it."
-#define VALUE(name, field, kind, most, text)                                                 \
+#define VALUE(name, kind, most, text)                                                        \
     {                                                                                        \
         name, IDA_PARAM_##kind, IDA_PARAM_CLEARED, .max = (most), .at = IDA_PARAM_IN_VALUES, \
                                                    .about = text CLEARS                      \
     }
+
+#define CHANGED(column, name, listed, property, kind, max, about, ...) \
+    VALUE(name, kind, max, about),
 
 const ida_param ida_update_members[] = {
     {"userPrincipalName", IDA_PARAM_PERSON, IDA_PARAM_REQUIRED, .max = UPN_LIMIT,
@@ -110,9 +103,9 @@ const ida_param ida_update_members[] = {
      .about = "The user to change, by UPN or object ID; the name itself never changes."},
     NAME("firstname", "Given name"),
     NAME("surname", "Family name"),
-    PROFILE(VALUE),
-    {"accountEnabled", IDA_PARAM_BOOLEAN,
-     .about = "true enables the account, which takes a seat; false disables it."},
+    VALUE("middleName", NAME, NAME_LIMIT, "Middle name."),
+    IDA_PERSON_GIVEN(CHANGED)
+        ENABLED("true enables the account, which takes a seat; false disables it."),
     {"manager", IDA_PARAM_PERSON, IDA_PARAM_CLEARED, .max = UPN_LIMIT,
      .at = offsetof(ida_update, manager), .about = MANAGER CLEARS},
     {"profilePhoto", IDA_PARAM_PHOTO, IDA_PARAM_CLEARED,

@@ -4,20 +4,11 @@
 #include <string.h>
 #include <strings.h>
 
+#define FIELD(column, name, listed, property, ...) {property, offsetof(ida_create, column), name},
 const graph_field graph_fields[] = {
     {"givenName", offsetof(ida_create, firstname), "firstname"},
     {"surname", offsetof(ida_create, surname), "surname"},
-    {"jobTitle", offsetof(ida_create, job_title), "jobTitle"},
-    {"department", offsetof(ida_create, department), "department"},
-    {"companyName", offsetof(ida_create, company), "company"},
-    {"officeLocation", offsetof(ida_create, office), "office"},
-    {"city", offsetof(ida_create, city), "city"},
-    {"country", offsetof(ida_create, country), "country"},
-    {"streetAddress", offsetof(ida_create, street_address), "streetAddress"},
-    {"postalCode", offsetof(ida_create, postal_code), "postalCode"},
-    {"preferredLanguage", offsetof(ida_create, preferred_language), "preferredLanguage"},
-    {"employeeId", offsetof(ida_create, employee_id), "employeeId"},
-    {NULL, 0, NULL},
+    IDA_PERSON_GIVEN(FIELD){NULL, 0, NULL},
 };
 
 const char *graph_field_value(const ida_create *person, const graph_field *field)

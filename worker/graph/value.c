@@ -30,26 +30,12 @@ static int64_t time_of(const json_t *json, const char *property)
 
 /* --- users --- */
 
+#define TEXT(column, name, listed, property, ...) {property, offsetof(cache_user, column)},
 static const struct {
     const char *property;
     size_t offset; /* of a text in cache_user */
 } texts[] = {
-    {"userPrincipalName", offsetof(cache_user, upn)},
-    {"displayName", offsetof(cache_user, display_name)},
-    {"givenName", offsetof(cache_user, given_name)},
-    {"surname", offsetof(cache_user, surname)},
-    {"department", offsetof(cache_user, department)},
-    {"jobTitle", offsetof(cache_user, job_title)},
-    {"mail", offsetof(cache_user, mail)},
-    {"companyName", offsetof(cache_user, company)},
-    {"officeLocation", offsetof(cache_user, office)},
-    {"city", offsetof(cache_user, city)},
-    {"country", offsetof(cache_user, country)},
-    {"employeeId", offsetof(cache_user, employee_id)},
-    {"streetAddress", offsetof(cache_user, street_address)},
-    {"postalCode", offsetof(cache_user, postal_code)},
-    {"preferredLanguage", offsetof(cache_user, preferred_language)},
-    {"onPremisesImmutableId", offsetof(cache_user, anchor)},
+    IDA_PERSON(TEXT){"onPremisesImmutableId", offsetof(cache_user, anchor)},
 };
 
 /* "SMTP:a@b", "smtp:a@b" and "a@b" are mail addresses; other kinds (X500, SIP, EUM) are not. */

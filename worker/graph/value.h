@@ -8,13 +8,11 @@
 
 #include "worker/graph/call.h"
 
-#define GRAPH_USER_SELECT                                                                         \
-    "id,userPrincipalName,displayName,givenName,surname,department,jobTitle,mail,accountEnabled," \
-    "userType,createdDateTime,"                                                                   \
-    "companyName,officeLocation,city,country,employeeId,streetAddress,postalCode,"                \
-    "preferredLanguage,onPremisesSyncEnabled,"                                                    \
-    "onPremisesImmutableId,assignedLicenses,"                                                     \
-    "proxyAddresses"
+#define GRAPH_PROPERTY(column, name, listed, property, ...) property ","
+#define GRAPH_USER_SELECT                                                           \
+    "id," IDA_PERSON(GRAPH_PROPERTY) "accountEnabled,userType,createdDateTime,"     \
+                                     "onPremisesSyncEnabled,onPremisesImmutableId," \
+                                     "assignedLicenses,proxyAddresses"
 
 /* Its lists are allocated in `pool`; licences by skuPartNumber if it is known, otherwise by
  * skuId. Properties missing in the JSON (licences, manager, sign-ins) are marked as not

@@ -111,44 +111,27 @@ static const char *with_breaks(apr_pool_t *pool, const char *value, const char *
 
 #define CREATE(member) offsetof(ida_create, member)
 #define CACHE(member) offsetof(cache_user, member)
+#define ATTRIBUTE(...) .attribute = __VA_ARGS__
+#define IN_OPENLDAP(column, name, listed, property, kind, max, about, openldap, ...) \
+    {name, CREATE(column), CACHE(column), ATTRIBUTE openldap},
+#define IN_ACTIVE_DIRECTORY(column, name, listed, property, kind, max, about, openldap, ad) \
+    {name, CREATE(column), CACHE(column), ATTRIBUTE ad},
 
 static const ld_field openldap_fields[] = {
-    {"firstname", CREATE(firstname), CACHE(given_name), "givenName", NULL, NULL, NULL},
-    {"surname", CREATE(surname), CACHE(surname), "sn", NULL, NULL, NULL},
-    {"middleName", CREATE(middle_name), LD_NO_FIELD, "initials", NULL, initials, NULL},
-    {"jobTitle", CREATE(job_title), CACHE(job_title), "title", NULL, NULL, NULL},
-    {"department", CREATE(department), CACHE(department), "departmentNumber", "ou", NULL, NULL},
-    {"company", CREATE(company), CACHE(company), "o", NULL, NULL, NULL},
-    {"office", CREATE(office), CACHE(office), "physicalDeliveryOfficeName", NULL, NULL, NULL},
-    {"city", CREATE(city), CACHE(city), "l", NULL, NULL, NULL},
-    {"country", CREATE(country), CACHE(country), "c", NULL, country_code, NULL},
-    {"streetAddress", CREATE(street_address), CACHE(street_address), "street", NULL, NULL, NULL},
-    {"postalCode", CREATE(postal_code), CACHE(postal_code), "postalCode", NULL, NULL, NULL},
-    {"preferredLanguage", CREATE(preferred_language), CACHE(preferred_language),
-     "preferredLanguage", NULL, NULL, NULL},
-    {"employeeId", CREATE(employee_id), CACHE(employee_id), "employeeNumber", NULL, NULL, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL, NULL},
+    {"firstname", CREATE(firstname), CACHE(given_name), .attribute = "givenName"},
+    {"surname", CREATE(surname), CACHE(surname), .attribute = "sn"},
+    {"middleName", CREATE(middle_name), LD_NO_FIELD, .attribute = "initials", .narrow = initials},
+    IDA_PERSON_GIVEN(IN_OPENLDAP){NULL},
 };
 
 static const ld_field active_directory_fields[] = {
-    {"firstname", CREATE(firstname), CACHE(given_name), "givenName", NULL, NULL, NULL},
-    {"surname", CREATE(surname), CACHE(surname), "sn", NULL, NULL, NULL},
-    {"middleName", CREATE(middle_name), LD_NO_FIELD, "middleName", NULL, NULL, NULL},
-    {"jobTitle", CREATE(job_title), CACHE(job_title), "title", NULL, NULL, NULL},
-    {"department", CREATE(department), CACHE(department), "department", NULL, NULL, NULL},
-    {"company", CREATE(company), CACHE(company), "company", NULL, NULL, NULL},
-    {"office", CREATE(office), CACHE(office), "physicalDeliveryOfficeName", NULL, NULL, NULL},
-    {"city", CREATE(city), CACHE(city), "l", NULL, NULL, NULL},
-    {"country", CREATE(country), LD_NO_FIELD, "co", NULL, country_name, NULL},
-    {"country", CREATE(country), CACHE(country), "c", NULL, code_alone, NULL},
-    {"country", CREATE(country), LD_NO_FIELD, "countryCode", NULL, country_number, "0"},
-    {"streetAddress", CREATE(street_address), CACHE(street_address), "streetAddress", NULL,
-     with_breaks, NULL},
-    {"postalCode", CREATE(postal_code), CACHE(postal_code), "postalCode", NULL, NULL, NULL},
-    {"preferredLanguage", CREATE(preferred_language), CACHE(preferred_language),
-     "preferredLanguage", NULL, NULL, NULL},
-    {"employeeId", CREATE(employee_id), CACHE(employee_id), "employeeID", NULL, NULL, NULL},
-    {NULL, 0, 0, NULL, NULL, NULL, NULL},
+    {"firstname", CREATE(firstname), CACHE(given_name), .attribute = "givenName"},
+    {"surname", CREATE(surname), CACHE(surname), .attribute = "sn"},
+    {"middleName", CREATE(middle_name), LD_NO_FIELD, .attribute = "middleName"},
+    {"country", CREATE(country), LD_NO_FIELD, .attribute = "co", .narrow = country_name},
+    {"country", CREATE(country), LD_NO_FIELD, .attribute = "countryCode", .narrow = country_number,
+     .empty = "0"},
+    IDA_PERSON_GIVEN(IN_ACTIVE_DIRECTORY){NULL},
 };
 
 static const char *const openldap_sign_ins[] = {"pwdLastSuccess", "authTimestamp", NULL};
