@@ -6,7 +6,7 @@
 
 #include "core/audit/spool.h"
 #include "core/queue/claim.h"
-#include "core/queue/walls.h"
+#include "core/queue/zone_changes.h"
 #include "core/store/chain_key.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
@@ -14,9 +14,9 @@
 #include "worker/connectors.h"
 #include "worker/doctor.h"
 #include "worker/expiry.h"
-#include "worker/hold/amends.h"
 #include "worker/hold/health.h"
 #include "worker/hold/own_key.h"
+#include "worker/hold/repairs.h"
 #include "worker/hold/slot.h"
 #include "worker/hold/threads.h"
 #include "worker/ingest.h"
@@ -35,7 +35,7 @@ typedef struct keeper {
     retention *retention;
     int soon; /* set by a duty that has more to do: it is called again after the others had their
                  turn */
-    queue_walls *walls;
+    queue_zone_changes *walls;
 } keeper;
 
 struct housekeeping {
@@ -196,7 +196,7 @@ static void watch(keeper *k, apr_pool_t *pool)
     hold_own_key_look(k->w, k->main, pool);
     hold_takeover_watch(k->watch, k->main, pool);
     hold_watch_calls(k->w, k->main, pool);
-    hold_amends_look(k->w, k->main, pool);
+    hold_check_repairs(k->w, k->main, pool);
     if (sync_plan_refresh(k->plan, k->main, pool) && say_now(k->w, &said)) {
         ida_log(&k->w->env, IDA_LOG_WARN, "IDA0505",
                 "the tenants cannot be read, syncs go on with what is known of them");
@@ -224,7 +224,7 @@ static void walls(keeper *k, apr_pool_t *pool)
 {
     int moved;
     ida_ctx *c = worker_ctx(k->w, pool);
-    if (queue_walls_look(k->walls, k->main, c, worker_stopping, k->w, &moved)) {
+    if (queue_zone_changes_look(k->walls, k->main, c, worker_stopping, k->w, &moved)) {
         ida_log(&k->w->env, IDA_LOG_DEBUG, NULL, "due times could not be looked at: %s",
                 c->message ? c->message : "");
     }
@@ -260,7 +260,7 @@ static void keeper_thread(hold_thread *t)
     k->main = t->main;
     k->cache = t->cache;
     k->audit = t->audit;
-    k->walls = queue_walls_make(own);
+    k->walls = queue_zone_changes_make(own);
     k->retention = retention_make(w, own);
     for (size_t i = 0; i < DUTIES; i++) {
         due[i] = ida_monotonic(&w->env) + duties[i].first;

@@ -11,10 +11,10 @@
 #include "core/base/text.h"
 #include "core/cache/sync.h"
 #include "core/store/tenant.h"
-#include "worker/doubts.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/health.h"
 #include "worker/hold/own_key.h"
+#include "worker/rechecks.h"
 
 /* A held directory is tried by a task, if one waits: a run takes long and others wait for it. */
 #define TASKS_FIRST_MS 2000
@@ -156,16 +156,16 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
     cache_summary summary = {0};
     ida_ctx *c = worker_ctx(w, job->pool);
     int64_t begun = ida_monotonic(&w->env);
-    const doubts_of doubts = {.w = w,
-                              .main = job->main,
-                              .cache = job->cache,
-                              .pool = job->pool,
-                              .tenant = en->tenant,
-                              .directory = en->directory,
-                              .must_stop = must_stop,
-                              .baton = job};
+    const rechecks after = {.w = w,
+                            .main = job->main,
+                            .cache = job->cache,
+                            .pool = job->pool,
+                            .tenant = en->tenant,
+                            .directory = en->directory,
+                            .must_stop = must_stop,
+                            .baton = job};
     if (en->reset) {
-        doubts_note_lost(&doubts);
+        rechecks_note_removed(&after);
     }
     if (en->reset && cache_reset(job->cache, c, en->tenant, en->directory)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0501", "the cache of tenant %s cannot be emptied: %s",
@@ -218,8 +218,8 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
                 (long long)(ida_monotonic(&w->env) - begun), (long long)summary.users,
                 (long long)summary.groups, (long long)summary.deleted_users,
                 (long long)summary.deleted_groups, (long long)summary.unresolved);
-        doubts_note_lost(&doubts);
-        doubts_look(&doubts, s);
+        rechecks_note_removed(&after);
+        rechecks_carry_out(&after, s);
         return 0;
     }
     if (must_stop(job)) { /* the worker ends, or the lease went: no failure of the directory */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/cache/place.h"
+#include "core/cache/rank.h"
 #include "core/cache/run.h"
 #include "core/store/rows.h"
 

@@ -48,8 +48,8 @@ ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant,
 /* Sets *moved when an entry was added or changed its DN in run `since` or later, because a link
  * by DN may then mean another person. The next items of entries that link to them are applied in
  * full, even when their text is unchanged. */
-ida_kind cache_sync_moved(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                          int64_t since, int *moved);
+ida_kind cache_sync_dn_changed(store *s, ida_ctx *c, const char *tenant,
+                               ida_directory_kind directory, int64_t since, int *moved);
 
 /* --- write-through, each one transaction: what the directory answered to the worker --- */
 

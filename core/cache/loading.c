@@ -1,6 +1,6 @@
 /* Owns the mark that a first load is under way, during which neither engine's index follows. Must
  * not know indexes. */
-#include "core/cache/place.h"
+#include "core/cache/rank.h"
 #include "core/store/rows.h"
 
 #define LOADING "loading"

@@ -7,8 +7,8 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/cache/kept.h"
-#include "core/cache/place.h"
+#include "core/cache/people_count.h"
+#include "core/cache/rank.h"
 #include "core/cache/terms.h"
 #include "core/store/rows.h"
 
@@ -94,7 +94,7 @@ static ida_kind resolve(store *s, ida_ctx *c, const char *tenant, const cache_pe
     }
     ida_kind kind = f->group ? groups_of(s, c, tenant, f->group, b) : IDA_OK;
     b->terms = cache_terms_of(c->pool, store_is_postgresql(s), f);
-    return kind || store_is_postgresql(s) ? kind : cache_shelf(s, c, tenant, &b->first, &b->end);
+    return kind || store_is_postgresql(s) ? kind : cache_ranks(s, c, tenant, &b->first, &b->end);
 }
 
 #define FILTER_ARGS(f, b)                                                                         \
@@ -176,7 +176,7 @@ static int asks_for_group_alone(const cache_people_filter *filter)
 {
     cache_people_filter rest = *filter;
     rest.group = NULL;
-    return rest.enabled < 0 && rest.guest < 0 && cache_filter_is_kept(&rest);
+    return rest.enabled < 0 && rest.guest < 0 && cache_filter_has_count(&rest);
 }
 
 /* A large group without a further filter has a stored count. Otherwise candidates are checked
@@ -215,9 +215,9 @@ ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
     bound b;
     int64_t edges = 0;
     *total = 0;
-    if (cache_filter_is_kept(filter)) {
-        const cache_kind_of_people which = {filter->enabled, filter->guest, -1};
-        return cache_people_kept(s, c, tenant, &which, most, total);
+    if (cache_filter_has_count(filter)) {
+        const cache_people_kind which = {filter->enabled, filter->guest, -1};
+        return cache_people_count_stored(s, c, tenant, &which, most, total);
     }
     ida_kind kind = resolve(s, c, tenant, filter, &b);
     if (kind) {
@@ -339,8 +339,8 @@ ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, cache_report *r)
 {
     if (of_everybody(r)) {
         int64_t number = 0;
-        const cache_kind_of_people members = {.enabled = 1, .guest = 0, .managed = 0};
-        ida_kind kind = cache_people_kept(s, c, r->tenant, &members, r->most, &number);
+        const cache_people_kind members = {.enabled = 1, .guest = 0, .managed = 0};
+        ida_kind kind = cache_people_count_stored(s, c, r->tenant, &members, r->most, &number);
         at_most(number, r);
         return kind;
     }

@@ -173,7 +173,7 @@ ida_kind cache_member_seen(cache_at *at, ida_ctx *c, const char *group_id, const
 /* The same for a user. */
 ida_kind cache_user_seen(cache_at *at, ida_ctx *c, const char *id, const char *item);
 
-/* --- who is counted (core/cache/census.c) --- */
+/* --- who is counted (core/cache/counters.c) --- */
 
 /* What decides whether a person counts as an enabled member. */
 typedef struct cache_person {
@@ -186,17 +186,17 @@ typedef struct cache_person {
  * when the number of enabled members is correct again. With one directory it is a subtraction in
  * memory. With two, the on-premises rows that the changes can affect are counted before and
  * after, and marked as counterparts or not. */
-typedef struct cache_census {
+typedef struct cache_counters {
     int64_t change, before;
     const char **ids, **upns, **anchors;
     int count, upn_count, anchor_count, two;
     const char *list[3];           /* ids, upns, anchors as JSON */
     apr_array_header_t *addresses; /* UPNs and further addresses that appear, disappear or change */
-} cache_census;
+} cache_counters;
 
-void cache_census_make(cache_census *n, apr_pool_t *pool, int people);
-void cache_census_add(cache_census *n, const cache_person *old, const cache_person *new);
-ida_kind cache_census_begin(cache_census *n, cache_at *at, ida_ctx *c);
-ida_kind cache_census_end(cache_census *n, cache_at *at, ida_ctx *c);
+void cache_counters_make(cache_counters *n, apr_pool_t *pool, int people);
+void cache_counters_add(cache_counters *n, const cache_person *old, const cache_person *new);
+ida_kind cache_counters_begin(cache_counters *n, cache_at *at, ida_ctx *c);
+ida_kind cache_counters_end(cache_counters *n, cache_at *at, ida_ctx *c);
 
 #endif

@@ -2,7 +2,7 @@
  * again when they have grown, and fills them. Must not know what terms mean. */
 #include "core/cache/segment.h"
 
-#include "core/cache/place.h"
+#include "core/cache/rank.h"
 #include "core/store/rows.h"
 
 /* People in a segment. A common word makes a page read one segment's matches; a rare word costs

@@ -3,7 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/cache/place.h"
+#include "core/cache/rank.h"
 #include "core/cache/run.h"
 
 #define EMPTY_SLICE 5000

@@ -9,7 +9,7 @@
  * run began. An item that contradicts a write-through is held back for 15 minutes, unless the
  * directory's own stamp is newer or a read has shown the written value. An item of a later run
  * that agrees ends the protection; reading the object alone decides a contradiction
- * (core/cache/doubt.h); LDAP is accepted from the next run on. A partial answer never deletes.
+ * (core/cache/recheck.h); LDAP is accepted from the next run on. A partial answer never deletes.
  * The deletion guard stops a run and keeps the cache. A run ends with its connection, because
  * another connection may find incomplete staging. */
 #ifndef CORE_CACHE_SYNC_H

@@ -237,12 +237,12 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const
                          int count)
 {
     apr_hash_t *rows;
-    cache_census n;
+    cache_counters n;
     int64_t born = 0;
     batch b;
     batch_begin(&b, c->pool, count);
     ida_kind kind = count ? known_users(at, c, entries, count, &rows) : IDA_OK;
-    cache_census_make(&n, c->pool, count);
+    cache_counters_make(&n, c->pool, count);
     for (int i = 0; !kind && i < count; i++) {
         const cache_sync_entry *e = entries[i];
         const char *item[CACHE_USER_FIELDS];
@@ -272,18 +272,18 @@ ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const
                                  known->addresses.text};
         }
         born += !known;
-        cache_census_add(&n, &old, &new);
+        cache_counters_add(&n, &old, &new);
         add_row(&b, at, c, e, item, known);
     }
     if (kind || !b.count) {
         return kind;
     }
-    kind = cache_census_begin(&n, at, c);
+    kind = cache_counters_begin(&n, at, c);
     if (!kind) {
         kind = write_batch(&b, at, c);
     }
     if (!kind) {
-        kind = cache_census_end(&n, at, c);
+        kind = cache_counters_end(&n, at, c);
     }
     return kind ? kind : cache_count(at, c, "users", born);
 }
@@ -320,20 +320,20 @@ ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, in
 {
     apr_array_header_t *addresses = apr_array_make(c->pool, count * 4 + 1, sizeof(char *));
     db_result r;
-    cache_census n;
+    cache_counters n;
     const char *list = cache_list(c->pool, ids, count);
     ida_kind kind = count ? people(at, c, list, &r) : IDA_OK;
     if (kind || !count || !r.rows) {
         return kind;
     }
-    cache_census_make(&n, c->pool, r.rows);
+    cache_counters_make(&n, c->pool, r.rows);
     for (int i = 0; i < r.rows; i++) {
         const row_user_person *row = DB_ROW(user_person, &r, i);
         cache_person old = person_of(row), gone = {.id = old.id};
-        cache_census_add(&n, &old, &gone);
+        cache_counters_add(&n, &old, &gone);
         push_values(c->pool, addresses, old.id, row->addresses.text);
     }
-    kind = cache_census_begin(&n, at, c);
+    kind = cache_counters_begin(&n, at, c);
     if (!kind) {
         kind = bulk_pairs(at, c, STMT_address_drop, addresses);
     }
@@ -344,7 +344,7 @@ ida_kind cache_users_delete(cache_at *at, ida_ctx *c, const char *const *ids, in
         kind = cache_by_list(at, c, STMT_user_delete, list);
     }
     if (!kind) {
-        kind = cache_census_end(&n, at, c);
+        kind = cache_counters_end(&n, at, c);
     }
     return kind ? kind : cache_count(at, c, "users", -r.rows);
 }
@@ -353,7 +353,7 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
                             const char *stamp)
 {
     db_result r;
-    cache_census n;
+    cache_counters n;
     ida_kind kind = people(at, c, cache_list(c->pool, &id, 1), &r);
     if (kind) {
         return kind;
@@ -364,9 +364,9 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
     const row_user_person *row = DB_ROW(user_person, &r, 0);
     cache_person old = person_of(row), new = old;
     new.member = enabled && !row->guest.number;
-    cache_census_make(&n, c->pool, 1);
-    cache_census_add(&n, &old, &new);
-    kind = cache_census_begin(&n, at, c);
+    cache_counters_make(&n, c->pool, 1);
+    cache_counters_add(&n, &old, &new);
+    kind = cache_counters_begin(&n, at, c);
     if (!kind) {
         kind = store_write(at->s, c, STMT_user_set_enabled,
                            DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id),
@@ -374,13 +374,13 @@ ida_kind cache_user_enabled(cache_at *at, ida_ctx *c, const char *id, int enable
                                    DB_I(at->run)),
                            NULL);
     }
-    return kind ? kind : cache_census_end(&n, at, c);
+    return kind ? kind : cache_counters_end(&n, at, c);
 }
 
 ida_kind cache_users_expire(cache_at *at, ida_ctx *c, int limit, int *count)
 {
     db_result ending, r;
-    cache_census n;
+    cache_counters n;
     ida_kind kind = store_read(at->s, c, STMT_users_expiring,
                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(ida_now(c->env)),
                                        DB_I(limit)),
@@ -392,15 +392,15 @@ ida_kind cache_users_expire(cache_at *at, ida_ctx *c, int limit, int *count)
     const char *list = cache_list(c->pool, cache_column(c->pool, &ending, 0, 0, ending.rows),
                                   ending.rows);
     kind = people(at, c, list, &r);
-    cache_census_make(&n, c->pool, kind ? 0 : r.rows);
+    cache_counters_make(&n, c->pool, kind ? 0 : r.rows);
     for (int i = 0; !kind && i < r.rows; i++) {
         cache_person old = person_of(DB_ROW(user_person, &r, i)), new = old;
         new.member = 0;
-        cache_census_add(&n, &old, &new);
+        cache_counters_add(&n, &old, &new);
     }
-    kind = kind ? kind : cache_census_begin(&n, at, c);
+    kind = kind ? kind : cache_counters_begin(&n, at, c);
     kind = kind ? kind : cache_by_list(at, c, STMT_users_expire, list);
-    return kind ? kind : cache_census_end(&n, at, c);
+    return kind ? kind : cache_counters_end(&n, at, c);
 }
 
 ida_kind cache_user_seen(cache_at *at, ida_ctx *c, const char *id, const char *text)

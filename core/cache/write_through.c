@@ -1,5 +1,5 @@
 /* Owns the worker's write-through, one transaction for each. Must not know what a directory is. */
-#include "core/cache/doubt.h"
+#include "core/cache/recheck.h"
 #include "core/cache/rows.h"
 
 typedef struct write_through {

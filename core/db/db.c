@@ -264,7 +264,7 @@ ida_kind db_script(db *d, ida_ctx *c, const char *sql)
 /* What an engine has no need of: its driver names no function. */
 typedef ida_kind (*care)(db *d, ida_ctx *c);
 
-static ida_kind take_care(db *d, ida_ctx *c, care how)
+static ida_kind maintain(db *d, ida_ctx *c, care how)
 {
     if (d->broken) {
         return unusable(c);
@@ -274,12 +274,12 @@ static ida_kind take_care(db *d, ida_ctx *c, care how)
 
 ida_kind db_checkpoint(db *d, ida_ctx *c)
 {
-    return take_care(d, c, d->driver->checkpoint);
+    return maintain(d, c, d->driver->checkpoint);
 }
 
 ida_kind db_compact(db *d, ida_ctx *c)
 {
-    return take_care(d, c, d->driver->compact);
+    return maintain(d, c, d->driver->compact);
 }
 
 ida_kind db_page_cache(db *d, ida_ctx *c, int kb)

@@ -355,7 +355,7 @@ static int has_pair(ida_ctx *c, const governance_traces *t, const char *folded)
     return 0;
 }
 
-int governance_erase_concerns(ida_ctx *c, const governance_traces *t, const audit_record *r)
+int governance_erase_is_about(ida_ctx *c, const governance_traces *t, const audit_record *r)
 {
     const char *const parts[] = {r->actor,    r->label,      r->target,
                                  r->endpoint, r->parameters, r->detail};
@@ -413,7 +413,7 @@ static ida_kind erase_page(store *s, ida_ctx *c, const governance_traces *traces
                                      .parameters = row->parameters.text,
                                      .detail = row->detail.text};
         *after = row->seq.number;
-        if (governance_erase_concerns(c, traces, &record)) {
+        if (governance_erase_is_about(c, traces, &record)) {
             w.concerned[w.count++] = *after;
         }
     }

@@ -53,7 +53,7 @@ ida_kind governance_erase_in_document(store *s, ida_ctx *c, const governance_tra
                                       int *named);
 
 /* 1 if the record is about the person. */
-int governance_erase_concerns(ida_ctx *c, const governance_traces *traces,
+int governance_erase_is_about(ida_ctx *c, const governance_traces *traces,
                               const audit_record *record);
 
 #endif

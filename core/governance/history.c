@@ -3,7 +3,7 @@
 #include "core/governance/history.h"
 
 #include "core/base/json.h"
-#include "core/cache/doubt.h"
+#include "core/cache/recheck.h"
 
 #define BATCH 500
 

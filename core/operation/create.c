@@ -5,8 +5,8 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cache/person.h"
-#include "core/model/keeps.h"
 #include "core/model/payload.h"
+#include "core/model/unsupported.h"
 #include "core/operation/op.h"
 #include "core/operation/warn.h"
 #include "core/queue/change.h"
@@ -137,8 +137,9 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
     }
     kind = kind ? kind : ida_op_warn_of_hold(call, s, c, task, warnings);
     if (!kind) {
-        ida_warn_not_kept(c->pool, call->asked->tenant, task->directory,
-                          ida_json_load(c->pool, task->payload), in->person.photo_type, warnings);
+        ida_warn_unsupported(c->pool, call->asked->tenant, task->directory,
+                             ida_json_load(c->pool, task->payload), in->person.photo_type,
+                             warnings);
         answer(call, c, task, warnings);
     }
     return kind;

@@ -1,12 +1,12 @@
 /* Owns one person in full: what the directory holds, and what is on its way for them. */
 #include "core/base/json.h"
-#include "core/governance/concerns.h"
+#include "core/governance/person_state.h"
 #include "core/operation/find.h"
 #include "core/operation/op.h"
 #include "core/operation/person_json.h"
 #include "core/zone/schedule.h"
 
-static json_t *pending_json(ida_ctx *c, const governance_concerns *of)
+static json_t *pending_json(ida_ctx *c, const governance_person_state *of)
 {
     json_t *tasks = json_array();
     for (int i = 0; i < of->task_count; i++) {
@@ -18,7 +18,7 @@ static json_t *pending_json(ida_ctx *c, const governance_concerns *of)
     return tasks;
 }
 
-static json_t *templates_json(const governance_concerns *of)
+static json_t *templates_json(const governance_person_state *of)
 {
     json_t *templates = json_array();
     for (int i = 0; i < of->template_count; i++) {
@@ -33,8 +33,8 @@ static json_t *templates_json(const governance_concerns *of)
 ida_kind ida_op_details(ida_call *call, store *s, ida_ctx *c, const ida_user *user,
                         json_t *licenses, json_t **out)
 {
-    governance_concerns of;
-    ida_kind kind = governance_concerns_of(s, c, call->asked->tenant->id, user, &of);
+    governance_person_state of;
+    ida_kind kind = governance_person_state_of(s, c, call->asked->tenant->id, user, &of);
     if (kind) {
         return kind;
     }

@@ -7,8 +7,8 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/governance/whom.h"
-#include "core/model/keeps.h"
 #include "core/model/payload.h"
+#include "core/model/unsupported.h"
 #include "core/operation/op.h"
 #include "core/operation/warn.h"
 #include "core/queue/change.h"
@@ -196,8 +196,8 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
         return kind;
     }
     name_task(call, c, task, update, user);
-    ida_warn_not_kept(c->pool, call->asked->tenant, task->directory, update->values,
-                      update->photo_type, update->warnings);
+    ida_warn_unsupported(c->pool, call->asked->tenant, task->directory, update->values,
+                         update->photo_type, update->warnings);
     kind = queue_task_insert(s, c, task);
     if (!kind && update->manager) {
         kind = ida_op_warn_of_manager(call, s, c, task, update->manager, update->warnings);

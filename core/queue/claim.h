@@ -127,11 +127,11 @@ ida_kind queue_finish(store *s, ida_ctx *c, const ida_task *task, ida_task_state
 ida_kind queue_again(store *s, ida_ctx *c, const ida_task *task, int64_t next_at,
                      const char *reason, int counts, const struct audit_record *audit);
 
-/* For core/queue/walls.h. The next zone after `after` ("" at first) that queued tasks with
+/* For core/queue/zone_changes.h. The next zone after `after` ("" at first) that queued tasks with
  * wall_fixed = 1 are in; NULL: no more. Those tasks: pages by id. */
 ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone);
-ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *after_id, int max,
-                        ida_task **tasks, int *count);
+ida_kind queue_zone_changes_in(store *s, ida_ctx *c, const char *zone, const char *after_id,
+                               int max, ida_task **tasks, int *count);
 
 /* Gives the task another due time that follows from the same wall time under new zone rules;
  * next_at follows when the task was not tried yet. IDA_CONFLICT when it is not queued with

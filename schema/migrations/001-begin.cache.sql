@@ -71,7 +71,7 @@ CREATE TABLE cache.directory_user (
                                               -- the protection ends; '': a deletion
 --- sqlite
     place                  BIGINT,            -- grows in the order of lists; NULL: not listed, or
-                                              -- not yet assigned (core/cache/place.c)
+                                              -- not yet assigned (core/cache/rank.c)
 --- both
     PRIMARY KEY (tenant_id, directory, id)
 );
@@ -285,7 +285,7 @@ CREATE TABLE cache.people_count (
 -- because a person changes in many ways; the transaction settles them at its end.
 --- sqlite
 -- Unique in the file, because the index of terms has nothing but a number (rowid): a place begins
--- with the number of the tenant (core/cache/place.c).
+-- with the number of the tenant (core/cache/rank.c).
 CREATE UNIQUE INDEX cache.directory_user_place ON directory_user (place) WHERE place IS NOT NULL;
 CREATE INDEX cache.directory_user_unplaced ON directory_user (tenant_id, name_key, id)
     WHERE place IS NULL AND shadow = 0;

@@ -106,7 +106,7 @@ for_each_stack {
     my $lib = "$stack->{base}/lib";
     my ($seal) = glob "$lib/*.key";
     $stack->worker->stop;
-    $stack->ctl_ok('audit', 'rotate-key');
+    $stack->ctl_ok('audit', $_) for qw(rotate-key ingest);
     unlink $seal or die "$seal: $!\n";
     $stack->ctl_ok('schema', 'upgrade');
     isnt(slurp($seal), slurp("$stolen/keys/" . $seal =~ s{.*/}{}r), 'a new seal key');

@@ -52,8 +52,37 @@ int ctl_audit_export(ctl_call *ctl)
     return ctl_result(ctl, print_rows(ctl, &call));
 }
 
+#define BATCHES 100 /* of the outbox in one call */
+
+/* Records that wait in the store. Before the seal key is replaced they have to be taken in, because
+ * their proofs are under that key. */
+static int drain_outbox(ctl_call *ctl)
+{
+    store *audit = ctl_store(ctl, DB_INGEST), *main = ctl_store(ctl, DB_REQUEST);
+    store_audit_turns turns = {0};
+    int64_t records = 0;
+    int moved;
+    ida_kind kind;
+    do {
+        kind = store_audit_drain_outbox(main, audit, ctl->c, BATCHES, &turns, &moved);
+        records += moved;
+    } while (!kind && turns.more);
+    if (!kind) {
+        json_t *document = json_pack("{s:I}", "records", (json_int_t)records);
+        if (!ctl_json(ctl, document)) {
+            ctl_say(ctl, "%lld records that waited in the store are in its chains.",
+                    (long long)records);
+        }
+        json_decref(document);
+    }
+    return ctl_result(ctl, kind);
+}
+
 static int ingest(ctl_call *ctl)
 {
+    if (!ctl->argument_count) {
+        return drain_outbox(ctl);
+    }
     store *s = ctl_store(ctl, DB_INGEST);
     ingest_summary summary;
     ida_kind kind = ingest_spool(s, ctl->c, ctl->arguments[0], 1, &summary);
@@ -138,12 +167,15 @@ const ctl_command ctl_audit_commands[] = {
      ctl_chain_rotate_key},
     {"audit",
      "ingest",
-     "DIR",
+     "[DIR]",
+     0,
      1,
-     1,
-     "Read the audit spool of a dead node into the store.",
+     "Read the audit spool of a dead node into the store, or what waits in the store.",
      "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments that were "
-     "read whole are removed. Repeatable: a record is taken once.",
+     "read whole are removed. Without DIR the records that wait in the store are put into the "
+     "chains: do that before you replace the seal key, because these records carry proofs under "
+     "it. "
+     "Repeatable: a record is taken once.",
      {{NULL, NULL, NULL}},
      ingest},
     {0},

@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/queue/change.h"
-#include "worker/hold/amends.h"
+#include "worker/hold/repairs.h"
 #include "worker/hold/rules.h"
 
 #define ALARM_AFTER_MS (15 * INT64_C(60000))
@@ -69,7 +69,7 @@ const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenan
                 "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s",
                 tenant, c->message ? c->message : "store away", reason);
     } else if (hold_alarms(e->class)) {
-        hold_amends_wanted(w, tenant, where, until);
+        hold_until_repaired(w, tenant, where, until);
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0314",
                 "tenant %s is held until somebody puts it right (next probe in %lld s): %s", tenant,
                 (long long)(wait / 1000), reason);

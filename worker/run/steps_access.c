@@ -16,7 +16,7 @@
 #include "core/governance/whom.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
-#include "worker/run/sealed.h"
+#include "worker/run/policy.h"
 #include "worker/run/steps.h"
 
 /* --- calls --- */

@@ -4,8 +4,8 @@
 #include <apr_tables.h>
 #include <string.h>
 
-#include "core/cache/doubt.h"
 #include "core/cache/person.h"
+#include "core/cache/recheck.h"
 #include "core/queue/claim.h"
 #include "core/queue/rehire.h"
 #include "worker/hold/rules.h"

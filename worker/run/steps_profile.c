@@ -5,7 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cache/person.h"
-#include "core/model/keeps.h"
+#include "core/model/unsupported.h"
 #include "core/queue/change.h"
 #include "core/queue/claim.h"
 #include "core/zone/schedule.h"
@@ -368,11 +368,11 @@ step_end step_set_photo(run *r)
     if (!p.photo_given) {
         return step_says(r, IDA_STEP_SKIPPED, "no photo was given");
     }
-    int told_only = 0;
-    const char *why = p.photo ? ida_not_kept(r->account->session->tenant, r->account->directory,
-                                             "profilePhoto", p.photo_type, &told_only)
+    int partly = 0;
+    const char *why = p.photo ? ida_unsupported(r->account->session->tenant, r->account->directory,
+                                                "profilePhoto", p.photo_type, &partly)
                               : NULL;
-    if (why && !told_only) {
+    if (why && !partly) {
         run_warn(r, ida_printf(r->pool, "The photo was not set: it %s", why));
         return step_says(r, IDA_STEP_SKIPPED, "profilePhoto %s", why);
     }

@@ -1,7 +1,7 @@
 /* What ends the protection of a write-through before its time: a run, or a look, that shows what
  * was written; and memberships that a run or the worker saw gone. On both engines. */
-#include "core/cache/doubt.h"
 #include "core/cache/person.h"
+#include "core/cache/recheck.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -39,10 +39,10 @@ static int64_t written_at(store *s, const char *upn)
 
 static int doubts(store *s)
 {
-    const cache_doubt *rows;
+    const cache_recheck *rows;
     int count = -1;
     ida_ctx *c = fresh();
-    must(cache_doubts(s, c, tenant, IDA_DIR_CLOUD, 10, &rows, &count), c, "doubts");
+    must(cache_rechecks(s, c, tenant, IDA_DIR_CLOUD, 10, &rows, &count), c, "doubts");
     return count;
 }
 

@@ -11,13 +11,13 @@
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 /* Claims, timers, turns of companies, retention. Then the index of people's terms, which is kept by
- * numbers: of a place, which begins with the tenant's number (core/cache/place.c), or of a segment,
+ * numbers: of a place, which begins with the tenant's number (core/cache/rank.c), or of a segment,
  * which is one tenant's. */
 static const char *const across[] = {
     "audit_chain_next",  "audit_check_due", "audit_outbox_next",    "checkpoint_unsent",
     "checkpoint_untold", "directory_held",  "directory_check_next", "idempotency_retain",
     "queue_head",        "queue_next_at",   "queue_next_zone",      "queue_running",
-    "queue_soon",        "queue_spread",    "queue_walls",          "receiver_due",
+    "queue_soon",        "queue_spread",    "queue_zone_changes",   "receiver_due",
     "tenant_list",       "people_match",    "people_match_count",   "people_terms_count",
     "place_behind",      "place_clear",     "place_further",        "place_shelf",
     "segment_cut",

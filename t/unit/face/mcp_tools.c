@@ -8,7 +8,7 @@
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
-#include "core/cache/place.h"
+#include "core/cache/rank.h"
 #include "core/face/mcp_inner.h"
 
 #define PEOPLE 260

@@ -26,7 +26,7 @@ static void concerns(const governance_traces *t, int expected, const char *targe
 {
     audit_record record = {
         .actor = "hr", .label = "", .target = target, .parameters = parameters, .detail = detail};
-    ok(governance_erase_concerns(fresh(), t, &record) == expected, "%s: %s, %s, %s",
+    ok(governance_erase_is_about(fresh(), t, &record) == expected, "%s: %s, %s, %s",
        expected ? "tells of the person" : "does not", target ? target : "-",
        parameters ? parameters : "-", detail ? detail : "-");
 }

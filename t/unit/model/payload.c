@@ -4,8 +4,8 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/model/keeps.h"
 #include "core/model/photo.h"
+#include "core/model/unsupported.h"
 #include "t/unit/setup.h"
 
 static const unsigned char jpeg[] = {0xFF, 0xD8, 0xFF, 0xE0, 0,    4, 1, 2, 0xFF, 0xC0, 0,   5,
@@ -453,16 +453,16 @@ static void keeping(void)
                *warnings = ida_json_keep(pool, json_array());
         int photo = strcmp(cases[i].field, "profilePhoto") == 0;
         json_object_set_new(values, cases[i].field, json_string(cases[i].value));
-        ida_warn_not_kept(pool, cases[i].tenant, cases[i].where, values,
-                          photo ? cases[i].value : NULL, warnings);
+        ida_warn_unsupported(pool, cases[i].tenant, cases[i].where, values,
+                             photo ? cases[i].value : NULL, warnings);
         const char *text = json_string_value(json_array_get(warnings, 0));
         ok(cases[i].warning ? text && strstr(text, cases[i].warning) : !text, "%s \"%s\": %s",
            cases[i].field, cases[i].value, text ? text : "kept");
     }
     ida_tenant shown = cloud;
     shown.display_name_format = "{firstname} {middleName} {surname}";
-    int told_only;
-    ok(!ida_not_kept(&shown, IDA_DIR_CLOUD, "middleName", "Maria", &told_only),
+    int partly;
+    ok(!ida_unsupported(&shown, IDA_DIR_CLOUD, "middleName", "Maria", &partly),
        "a display name that holds it is a place for it");
 }
 

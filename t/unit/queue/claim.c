@@ -307,11 +307,11 @@ static void test_care(void)
     queue_task_insert(s, fresh(), b);
     test_now_ms += 5;
     ida_task *late = add_task(s, "fabrikam", IDA_USER_UPDATE, "wall3@corp.example", due + HOUR);
-    is_int(queue_walls_in(s, fresh(), "Europe/Stockholm", NULL, 1, &list, &count), IDA_OK,
+    is_int(queue_zone_changes_in(s, fresh(), "Europe/Stockholm", NULL, 1, &list, &count), IDA_OK,
            "wall times");
     ok(count == 1 && !strcmp(list[0].id, a->id) && !strcmp(list[0].zone, "Europe/Stockholm"),
        "one at a time");
-    queue_walls_in(s, fresh(), "Europe/Stockholm", list[0].id, 10, &list, &count);
+    queue_zone_changes_in(s, fresh(), "Europe/Stockholm", list[0].id, 10, &list, &count);
     ok(count == 1 && !strcmp(list[0].id, late->id), "those meant as now are left out");
     ida_task before = {.id = a->id, .tenant = a->tenant, .due_at = due + HOUR};
     is_int(queue_set_due(s, fresh(), &before, due + 2 * HOUR), IDA_OK, "a zone's rules changed");

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/queue/walls.h"
+#include "core/queue/zone_changes.h"
 #include "core/zone/schedule.h"
 #include "core/zone/zone.h"
 
@@ -144,7 +144,7 @@ static ida_kind carry_out(store *s, ida_ctx *c, void *baton)
 }
 
 /* What a worker does, minute by minute, until `end`. */
-static int run_until(store *s, queue_walls *walls, int64_t end)
+static int run_until(store *s, queue_zone_changes *walls, int64_t end)
 {
     apr_pool_t *round;
     int moved_in_all = 0;
@@ -154,7 +154,7 @@ static int run_until(store *s, queue_walls *walls, int64_t end)
         ida_ctx *c = ida_ctx_make(&env, round);
         int moved;
         int64_t next = 0;
-        queue_walls_look(walls, s, c, NULL, NULL, &moved);
+        queue_zone_changes_look(walls, s, c, NULL, NULL, &moved);
         moved_in_all += moved;
         store_transaction(s, c, carry_out, NULL);
         queue_next_at(s, c, &next);
@@ -179,7 +179,7 @@ static void check(int from, const char *when)
 
 static void year(store *s)
 {
-    queue_walls *walls = queue_walls_make(pool);
+    queue_zone_changes *walls = queue_zone_changes_make(pool);
     install("Europe/Stockholm", "Kept");
     install("Europe/Stockholm", "Changed");
     count = 0;

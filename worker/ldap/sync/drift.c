@@ -118,8 +118,9 @@ directory_class ld_drift_begin(ld_run *r, ld_drift *drift, store *cache,
                         .took = number(tokens, "took")};
     directory_class class = started(r->k, &drift->start);
     if (!class && tokens && by_dn) {
-        class = ld_stored(r, cache_sync_moved(cache, r->c, r->k->d->tenant->id, IDA_DIR_ON_PREMISES,
-                                              number(tokens, "run"), &moved));
+        class = ld_stored(r, cache_sync_dn_changed(cache, r->c, r->k->d->tenant->id,
+                                                   IDA_DIR_ON_PREMISES, number(tokens, "run"),
+                                                   &moved));
     }
     int restarted = tokens && strcmp(start ? start : "", drift->start) != 0,
         blind = scanned && (now - scanned_at >= BLIND_MS || scanned_at > now);

@@ -1,6 +1,6 @@
 /* Owns the holds of this worker that a changed file may end: which directory, since when, until
  * when. Must not know the content of the files. */
-#include "worker/hold/amends.h"
+#include "worker/hold/repairs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct amends {
     wanted of;
 };
 
-void hold_amends_wanted(worker *w, const char *tenant, ida_directory_kind where, int64_t until)
+void hold_until_repaired(worker *w, const char *tenant, ida_directory_kind where, int64_t until)
 {
     pthread_mutex_lock(&w->lock);
     struct amends *a = w->amends;
@@ -78,7 +78,7 @@ static void look_at(worker *w, store *main, apr_pool_t *pool, const wanted *of)
     }
 }
 
-void hold_amends_look(worker *w, store *main, apr_pool_t *pool)
+void hold_check_repairs(worker *w, store *main, apr_pool_t *pool)
 {
     int64_t now = ida_now(&w->env);
     pthread_mutex_lock(&w->lock);

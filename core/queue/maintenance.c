@@ -12,12 +12,12 @@ ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **z
     return kind;
 }
 
-ida_kind queue_walls_in(store *s, ida_ctx *c, const char *zone, const char *after_id, int max,
-                        ida_task **tasks, int *count)
+ida_kind queue_zone_changes_in(store *s, ida_ctx *c, const char *zone, const char *after_id,
+                               int max, ida_task **tasks, int *count)
 {
     db_result r;
     *count = 0;
-    ida_kind kind = store_read(s, c, STMT_queue_walls,
+    ida_kind kind = store_read(s, c, STMT_queue_zone_changes,
                                DB_ARGS(DB_T(zone), DB_T(after_id ? after_id : ""), DB_I(max)), &r);
     if (kind) {
         return kind;

@@ -1,13 +1,13 @@
 /* Directories on hold because of a credential or a setting: when a file that their settings name
  * is corrected, they are tried at once. */
-#ifndef WORKER_HOLD_AMENDS_H
-#define WORKER_HOLD_AMENDS_H
+#ifndef WORKER_HOLD_REPAIRS_H
+#define WORKER_HOLD_REPAIRS_H
 
 #include "worker/hold/worker.h"
 
 /* Records that this worker was refused and holds the directory until `until` (ms UTC). */
-void hold_amends_wanted(worker *w, const char *tenant, ida_directory_kind where, int64_t until);
+void hold_until_repaired(worker *w, const char *tenant, ida_directory_kind where, int64_t until);
 /* Ends such holds if their files have changed since. For the housekeeper. */
-void hold_amends_look(worker *w, store *main, apr_pool_t *pool);
+void hold_check_repairs(worker *w, store *main, apr_pool_t *pool);
 
 #endif

@@ -1,11 +1,11 @@
 /* Ranks of people in the order of lists, and the index of their terms. For core/cache alone. */
-#ifndef CORE_CACHE_PLACE_H
-#define CORE_CACHE_PLACE_H
+#ifndef CORE_CACHE_RANK_H
+#define CORE_CACHE_RANK_H
 
 #include "core/cache/rows.h"
 
 /* The tenant's ranks: first <= place < end. */
-ida_kind cache_shelf(store *s, ida_ctx *c, const char *tenant, int64_t *first, int64_t *end);
+ida_kind cache_ranks(store *s, ida_ctx *c, const char *tenant, int64_t *first, int64_t *end);
 
 /* Indexes some of the people that a first load has brought; *more: there may be others. */
 ida_kind cache_index_deal(const cache_at *at, ida_ctx *c, int *more);

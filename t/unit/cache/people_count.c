@@ -1,7 +1,7 @@
 /* How many people there are of each kind, as triggers keep it, against a count: after random
  * changes of random rows, some of them taken back, on both engines. What synchronisations and the
  * worker's own writes leave is compared by operation/people_search and operation/people_gap. */
-#include "core/cache/kept.h"
+#include "core/cache/people_count.h"
 #include "t/unit/behind_store.h"
 
 enum { ROUNDS = 60, CHANGES = 12, IDS = 400 };
@@ -93,10 +93,10 @@ static ida_kind changed_then(store *s, ida_ctx *c, void *baton)
 static void told(int engine, const char *dsn, store *s)
 {
     for (int n = 0; n < 27; n++) {
-        const cache_kind_of_people which = {n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1};
+        const cache_people_kind which = {n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1};
         int64_t total = -1;
         ida_ctx *c = fresh();
-        must(cache_people_kept(s, c, tenants[0], &which, INT64_MAX, &total), c, "kept");
+        must(cache_people_count_stored(s, c, tenants[0], &which, INT64_MAX, &total), c, "kept");
         const char *sql = apr_psprintf(
             pool,
             "SELECT count(*) FROM cache.directory_user WHERE shadow = 0 AND tenant_id = '%s' AND "

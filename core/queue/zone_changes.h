@@ -1,18 +1,18 @@
 /* Wall times are promises to people: when the rules of a zone change, the instants of queued tasks
  * move. */
-#ifndef CORE_QUEUE_WALLS_H
-#define CORE_QUEUE_WALLS_H
+#ifndef CORE_QUEUE_ZONE_CHANGES_H
+#define CORE_QUEUE_ZONE_CHANGES_H
 
 #include "core/queue/claim.h"
 
 /* What one thread remembers of the zones it has looked at. */
-typedef struct queue_walls queue_walls;
-queue_walls *queue_walls_make(apr_pool_t *pool);
+typedef struct queue_zone_changes queue_zone_changes;
+queue_zone_changes *queue_zone_changes_make(apr_pool_t *pool);
 
 /* Finds the zones of queued tasks, and resolves the due times of tasks again if their zone's
  * rules have changed since the last check: cheap as long as none have. Each task that moves is
  * audited (task.reschedule by the worker). `stop` non-zero ends it early. *moved counts. */
-ida_kind queue_walls_look(queue_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton,
-                          int *moved);
+ida_kind queue_zone_changes_look(queue_zone_changes *w, store *s, ida_ctx *c, int (*stop)(void *),
+                                 void *baton, int *moved);
 
 #endif

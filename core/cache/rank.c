@@ -4,7 +4,7 @@
  * (core/cache/segment.c). Must not know what terms mean. */
 #include <string.h>
 
-#include "core/cache/place.h"
+#include "core/cache/rank.h"
 #include "core/cache/segment.h"
 #include "core/store/rows.h"
 
@@ -20,7 +20,7 @@ typedef struct gap {
     const char *name_key, *id; /* the person after the gap; NULL: none */
 } gap;
 
-ida_kind cache_shelf(store *s, ida_ctx *c, const char *tenant, int64_t *first, int64_t *end)
+ida_kind cache_ranks(store *s, ida_ctx *c, const char *tenant, int64_t *first, int64_t *end)
 {
     int64_t number = 0;
     ida_kind kind = store_number(s, c, STMT_counter_get, DB_ARGS(DB_T(tenant), DB_T("shelf")),
@@ -150,7 +150,7 @@ static ida_kind places_deal(const cache_at *at, ida_ctx *c, int *more)
     }
     *more = 1; /* one more round finds out that nothing is left */
     kind = store_write(at->s, c, STMT_place_shelf, DB_ARGS(DB_T(at->tenant)), NULL);
-    kind = kind ? kind : cache_shelf(at->s, c, at->tenant, &first, &end);
+    kind = kind ? kind : cache_ranks(at->s, c, at->tenant, &first, &end);
     return kind ? kind : deal_rows(at, c, &r, first, end);
 }
 

@@ -1,5 +1,5 @@
 /* Owns the comparison of what was ordered with the sealed document. Must not know directories. */
-#include "worker/run/sealed.h"
+#include "worker/run/policy.h"
 
 #include <string.h>
 #include <strings.h>

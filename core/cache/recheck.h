@@ -1,18 +1,18 @@
 /* Objects to read again after a synchronisation: write-throughs that it contradicted, and
  * memberships that it saw removed. Role DB_SYNC. */
-#ifndef CORE_CACHE_DOUBT_H
-#define CORE_CACHE_DOUBT_H
+#ifndef CORE_CACHE_RECHECK_H
+#define CORE_CACHE_RECHECK_H
 
 #include "core/cache/cache.h"
 
 /* The last synchronisation contradicts a value that the worker wrote. Either the answer was stale
  * or an administrator changed the value since: reading that single object settles it. */
-typedef struct cache_doubt {
+typedef struct cache_recheck {
     const char *user_id, *group_id; /* group_id NULL: the user's own entry, else the membership */
     int64_t written_at;
-} cache_doubt;
-ida_kind cache_doubts(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                      int limit, const cache_doubt **rows, int *count);
+} cache_recheck;
+ida_kind cache_rechecks(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                        int limit, const cache_recheck **rows, int *count);
 
 /* Result of reading one user. If it shows the written value, later contradictions are accepted. If
  * it contradicts the value, it is accepted only when an earlier read has shown the value. */

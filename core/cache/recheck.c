@@ -1,23 +1,23 @@
 /* Owns the list of objects to read again after a run: contradicted write-throughs and removed
  * memberships. Must not know what a directory is. */
-#include "core/cache/doubt.h"
+#include "core/cache/recheck.h"
 
 #include "core/cache/rows.h"
 #include "core/store/rows.h"
 
-static void doubt_of(const db_result *r, int i, void *out)
+static void recheck_of(const db_result *r, int i, void *out)
 {
-    const row_doubt *row = DB_ROW(doubt, r, i);
-    *(cache_doubt *)out = (cache_doubt){row->user_id.text, row->group_id.text,
-                                        row->written_at.number};
+    const row_recheck *row = DB_ROW(recheck, r, i);
+    *(cache_recheck *)out = (cache_recheck){row->user_id.text, row->group_id.text,
+                                            row->written_at.number};
 }
 
-ida_kind cache_doubts(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                      int limit, const cache_doubt **rows, int *count)
+ida_kind cache_rechecks(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
+                        int limit, const cache_recheck **rows, int *count)
 {
-    return store_rows(s, c, STMT_doubts,
+    return store_rows(s, c, STMT_rechecks,
                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(limit)),
-                      doubt_of, sizeof **rows, rows, count);
+                      recheck_of, sizeof **rows, rows, count);
 }
 
 static void lost_of(const db_result *r, int i, void *out)

@@ -1,5 +1,5 @@
 /* Owns the table of values that each kind of directory cannot store. Must not know the callers. */
-#include "core/model/keeps.h"
+#include "core/model/unsupported.h"
 
 #include <string.h>
 
@@ -42,7 +42,7 @@ static int is_png(const ida_tenant *tenant, const char *value)
 
 static const struct rule {
     const char *field;
-    int where, told_only;
+    int where, partly;
     int (*holds)(const ida_tenant *tenant, const char *value);
     const char *reason;
 } rules[] = {
@@ -68,28 +68,28 @@ static int kind_of(const ida_tenant *tenant, ida_directory_kind where)
                                                                          : ACTIVE_DIRECTORY;
 }
 
-const char *ida_not_kept(const ida_tenant *tenant, ida_directory_kind where, const char *field,
-                         const char *value, int *told_only)
+const char *ida_unsupported(const ida_tenant *tenant, ida_directory_kind where, const char *field,
+                            const char *value, int *partly)
 {
     for (size_t i = 0; value && i < sizeof rules / sizeof *rules; i++) {
         const struct rule *r = &rules[i];
         if ((r->where & kind_of(tenant, where)) && strcmp(r->field, field) == 0 &&
             r->holds(tenant, value)) {
-            *told_only = r->told_only;
+            *partly = r->partly;
             return r->reason;
         }
     }
     return NULL;
 }
 
-void ida_warn_not_kept(apr_pool_t *pool, const ida_tenant *tenant, ida_directory_kind where,
-                       const json_t *values, const char *photo_type, json_t *warnings)
+void ida_warn_unsupported(apr_pool_t *pool, const ida_tenant *tenant, ida_directory_kind where,
+                          const json_t *values, const char *photo_type, json_t *warnings)
 {
     static const char *const fields[] = {"middleName", "country", "profilePhoto"};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        int photo = strcmp(fields[i], "profilePhoto") == 0, told_only;
+        int photo = strcmp(fields[i], "profilePhoto") == 0, partly;
         const char *value = photo ? photo_type : ida_json_string(values, fields[i]);
-        const char *reason = ida_not_kept(tenant, where, fields[i], value, &told_only);
+        const char *reason = ida_unsupported(tenant, where, fields[i], value, &partly);
         if (reason) {
             const char *shown = photo ? ""
                                       : ida_printf(pool, " \"%s\"",

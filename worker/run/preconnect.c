@@ -1,6 +1,6 @@
 /* Owns what is made ready before the due instant: connection, TLS and bind take longer than a step.
  * Knows no task's meaning. */
-#include "worker/run/warm.h"
+#include "worker/run/preconnect.h"
 
 #include "core/queue/claim.h"
 #include "core/store/directory.h"
@@ -33,7 +33,7 @@ static void open_one(runner *rn, apr_pool_t *pool, const queue_due_soon *soon)
     }
 }
 
-int run_warm_up(runner *rn, apr_pool_t *pool, int64_t until)
+int run_preconnect(runner *rn, apr_pool_t *pool, int64_t until)
 {
     const queue_due_soon *soon;
     int count = 0, ready = 0;

@@ -1,6 +1,6 @@
 /* Owns the due times of queued tasks under changing zone rules. Must not know where rules come
  * from. */
-#include "core/queue/walls.h"
+#include "core/queue/zone_changes.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -17,14 +17,14 @@ typedef struct seen {
     int looks;
 } seen;
 
-struct queue_walls {
+struct queue_zone_changes {
     apr_pool_t *pool;
     apr_hash_t *zones; /* name -> seen */
 };
 
-queue_walls *queue_walls_make(apr_pool_t *pool)
+queue_zone_changes *queue_zone_changes_make(apr_pool_t *pool)
 {
-    queue_walls *w = apr_palloc(pool, sizeof *w);
+    queue_zone_changes *w = apr_palloc(pool, sizeof *w);
     w->pool = pool;
     w->zones = apr_hash_make(pool);
     return w;
@@ -99,7 +99,7 @@ static ida_kind resolve_zone(store *s, ida_ctx *c, const char *zone, int (*stop)
     while (!kind && count == PAGE && !(stop && stop(baton))) {
         ida_ctx *page = ida_ctx_make(c->env, pool);
         ida_task *tasks;
-        kind = queue_walls_in(s, page, zone, after, PAGE, &tasks, &count);
+        kind = queue_zone_changes_in(s, page, zone, after, PAGE, &tasks, &count);
         for (int i = 0; !kind && i < count; i++) {
             kind = resolve(s, page, &tasks[i], moved);
         }
@@ -113,8 +113,8 @@ static ida_kind resolve_zone(store *s, ida_ctx *c, const char *zone, int (*stop)
     return kind;
 }
 
-ida_kind queue_walls_look(queue_walls *w, store *s, ida_ctx *c, int (*stop)(void *), void *baton,
-                          int *moved)
+ida_kind queue_zone_changes_look(queue_zone_changes *w, store *s, ida_ctx *c, int (*stop)(void *),
+                                 void *baton, int *moved)
 {
     const char *zone = "";
     *moved = 0;

@@ -1,6 +1,6 @@
 /* Owns reading the open tasks, role templates and reports of a person. Must not know how they
  * are presented. */
-#include "core/governance/concerns.h"
+#include "core/governance/person_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,8 @@ static const row_concern **ordered(apr_pool_t *pool, const db_result *r)
     return rows;
 }
 
-ida_kind governance_concerns_of(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
-                                governance_concerns *out)
+ida_kind governance_person_state_of(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
+                                    governance_person_state *out)
 {
     db_result r;
     const char *person = user->upn ? ida_fold_address(c->pool, user->upn) : NULL;
@@ -40,7 +40,7 @@ ida_kind governance_concerns_of(store *s, ida_ctx *c, const char *tenant, const 
                                DB_ARGS(DB_T(tenant), DB_T(user->id), DB_T(user->other_id),
                                        DB_T(person), DB_I(TASKS_READ)),
                                &r);
-    *out = (governance_concerns){0};
+    *out = (governance_person_state){0};
     if (kind) {
         return kind;
     }

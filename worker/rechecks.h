@@ -1,11 +1,11 @@
 /* Work that a synchronisation leaves: removed memberships are recorded, and objects whose report
  * contradicted the worker's own writes are read again one by one. */
-#ifndef WORKER_DOUBTS_H
-#define WORKER_DOUBTS_H
+#ifndef WORKER_RECHECKS_H
+#define WORKER_RECHECKS_H
 
 #include "worker/run/session.h"
 
-typedef struct doubts_of {
+typedef struct rechecks {
     worker *w;
     store *main, *cache;
     apr_pool_t *pool;
@@ -13,11 +13,11 @@ typedef struct doubts_of {
     ida_directory_kind directory;
     int (*must_stop)(void *baton);
     void *baton;
-} doubts_of;
+} rechecks;
 
 /* Before the cache is emptied, and after each run. */
-void doubts_note_lost(const doubts_of *of);
+void rechecks_note_removed(const rechecks *of);
 /* After a run that was applied. */
-void doubts_look(const doubts_of *of, session *s);
+void rechecks_carry_out(const rechecks *of, session *s);
 
 #endif

@@ -19,9 +19,9 @@ ida_kind cache_count(cache_at *at, ida_ctx *c, const char *what, int64_t change)
     return kind ? kind : add(at, c, apr_pstrcat(c->pool, what, ".", at->directory, NULL), change);
 }
 
-void cache_census_make(cache_census *n, apr_pool_t *pool, int people)
+void cache_counters_make(cache_counters *n, apr_pool_t *pool, int people)
 {
-    *n = (cache_census){0};
+    *n = (cache_counters){0};
     n->ids = apr_palloc(pool, (apr_size_t)(people + 1) * sizeof *n->ids);
     n->upns = apr_palloc(pool, (apr_size_t)(people + 1) * 2 * sizeof *n->upns);
     n->anchors = apr_palloc(pool, (apr_size_t)(people + 1) * 2 * sizeof *n->anchors);
@@ -33,7 +33,7 @@ static int same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static void add_addresses(cache_census *n, const cache_person *person)
+static void add_addresses(cache_counters *n, const cache_person *person)
 {
     int further = cache_item_count(person->addresses);
     const char **values = apr_palloc(n->addresses->pool,
@@ -47,7 +47,7 @@ static void add_addresses(cache_census *n, const cache_person *person)
     }
 }
 
-void cache_census_add(cache_census *n, const cache_person *old, const cache_person *new)
+void cache_counters_add(cache_counters *n, const cache_person *old, const cache_person *new)
 {
     if (!same(old->upn_key, new->upn_key) || !same(old->addresses, new->addresses)) {
         add_addresses(n, old);
@@ -71,7 +71,7 @@ void cache_census_add(cache_census *n, const cache_person *old, const cache_pers
     }
 }
 
-static ida_kind take(const cache_census *n, cache_at *at, ida_ctx *c, int64_t *counted)
+static ida_kind take(const cache_counters *n, cache_at *at, ida_ctx *c, int64_t *counted)
 {
     if (at->kind == IDA_DIR_CLOUD) {
         return store_number(at->s, c, STMT_counted_by_key,
@@ -81,7 +81,7 @@ static ida_kind take(const cache_census *n, cache_at *at, ida_ctx *c, int64_t *c
                         counted);
 }
 
-ida_kind cache_census_begin(cache_census *n, cache_at *at, ida_ctx *c)
+ida_kind cache_counters_begin(cache_counters *n, cache_at *at, ida_ctx *c)
 {
     db_result r;
     if (!n->count) {
@@ -102,7 +102,7 @@ ida_kind cache_census_begin(cache_census *n, cache_at *at, ida_ctx *c)
 }
 
 /* Marks the on-premises rows that have a counterpart in the cloud. */
-static ida_kind mark_twins(const cache_census *n, cache_at *at, ida_ctx *c)
+static ida_kind mark_twins(const cache_counters *n, cache_at *at, ida_ctx *c)
 {
     return at->kind == IDA_DIR_CLOUD
                ? store_write(at->s, c, STMT_twins_by_key,
@@ -111,14 +111,14 @@ static ida_kind mark_twins(const cache_census *n, cache_at *at, ida_ctx *c)
                              DB_ARGS(DB_T(at->tenant), DB_T(n->list[0])), NULL);
 }
 
-static ida_kind find_shared(const cache_census *n, cache_at *at, ida_ctx *c)
+static ida_kind find_shared(const cache_counters *n, cache_at *at, ida_ctx *c)
 {
     const char *list = cache_list(c->pool, (const char **)n->addresses->elts, n->addresses->nelts);
     ida_kind kind = cache_by_list(at, c, STMT_shared_forget, list);
     return kind ? kind : cache_by_list(at, c, STMT_shared_find, list);
 }
 
-ida_kind cache_census_end(cache_census *n, cache_at *at, ida_ctx *c)
+ida_kind cache_counters_end(cache_counters *n, cache_at *at, ida_ctx *c)
 {
     int64_t after = 0;
     ida_kind kind = n->two ? take(n, at, c, &after) : IDA_OK;

@@ -2,8 +2,8 @@
  * although no link was reported. Must not know how directories are read. */
 #include "core/cache/cache.h"
 
-ida_kind cache_sync_moved(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                          int64_t since, int *moved)
+ida_kind cache_sync_dn_changed(store *s, ida_ctx *c, const char *tenant,
+                               ida_directory_kind directory, int64_t since, int *moved)
 {
     const db_arg args[] = {DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(since)};
     db_result r;

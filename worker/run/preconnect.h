@@ -1,6 +1,6 @@
 /* Connects to directories that tasks are about to need before their minute comes. */
-#ifndef WORKER_RUN_WARM_H
-#define WORKER_RUN_WARM_H
+#ifndef WORKER_RUN_PRECONNECT_H
+#define WORKER_RUN_PRECONNECT_H
 
 #include "worker/run/run.h"
 
@@ -13,6 +13,6 @@
  * time; 1: this thread was among them. Failures are left to the task, except a refused account
  * or a wrong setting: that puts the directory on hold at once, so that repeated attempts do not
  * lock the account. */
-int run_warm_up(runner *rn, apr_pool_t *pool, int64_t until);
+int run_preconnect(runner *rn, apr_pool_t *pool, int64_t until);
 
 #endif

@@ -1,8 +1,8 @@
 /* Checks whether the sealed tenant document grants the access that a task would assign. The rows
  * derived from the document (role templates, the access catalog) are not sealed themselves: an
  * attacker with write access to the store can change them, and httpd queues tasks by them. */
-#ifndef WORKER_RUN_SEALED_H
-#define WORKER_RUN_SEALED_H
+#ifndef WORKER_RUN_POLICY_H
+#define WORKER_RUN_POLICY_H
 
 #include "core/governance/grant.h"
 #include "worker/run/step.h"
