@@ -315,7 +315,8 @@ subtest 'attributes of a person' => sub {
     cmp_ok(scalar keys %most, '>', 5, 'there are rows');
     my %shown = map { $_ => delete $most{$_} } grep { $_ ne 'employeeId' } keys %most;
     my ($list) = slurp("$src/console/attributes.js") =~ /ATTRIBUTES = \{(.*?)\}/s;
-    is_deeply({ $list =~ /(\w+): (\d+)/g }, \%shown, 'console/attributes.js has each and its limit');
+    is_deeply({ $list =~ /(\w+): (\d+)/g }, \%shown,
+        'console/attributes.js has each and its limit');
     for my $language (qw(en sv)) {
         my ($labels) = slurp("$src/console/i18n/$language.js") =~ /^  field: \{(.*?)\n  \}/ms;
         is_deeply([grep { $labels !~ /\b$_:/ } sort keys %shown], [], "$language.js names each");
