@@ -15,8 +15,9 @@
     X(last_success_at) X(expires_at) X(expired)
 #define CACHE_USER_COLUMNS(X) CACHE_USER_TEXTS(X) X(manager_id) CACHE_USER_NUMBERS(X)
 
-#define CACHE_GROUP_COLUMNS(X) \
-    X(name) X(name_key) X(kind) X(description) X(dn) X(dn_key) X(rule) X(stamp) X(synced)
+#define CACHE_GROUP_TEXTS(X) \
+    X(name) X(name_key) X(kind) X(description) X(dn) X(dn_key) X(rule) X(stamp)
+#define CACHE_GROUP_COLUMNS(X) CACHE_GROUP_TEXTS(X) X(synced)
 /* clang-format on */
 
 #endif

@@ -1,5 +1,6 @@
 // A new hire, or a change of somebody: one form, a preview or the changes beside it, a dry run before.
 import { get, now, send } from '../api.js';
+import { ATTRIBUTES } from '../attributes.js';
 import { bdi, el, later } from '../dom.js';
 import { city, has, rich, stepName, t, when } from '../format.js';
 import { choose, confirm } from '../components/dialog.js';
@@ -11,10 +12,8 @@ import { adjusted } from './offboard.js';
 
 export const shape = 'form';
 
-const LIMIT = { firstname: 64, middleName: 64, surname: 64, jobTitle: 128, department: 64, company: 64,
-  office: 128, city: 128, country: 128, streetAddress: 1024, postalCode: 40, preferredLanguage: 128,
-  employeeId: 16 };
-const FOLDED = ['company', 'office', 'streetAddress', 'postalCode', 'city', 'country', 'preferredLanguage'];
+const LIMIT = { firstname: 64, middleName: 64, surname: 64, jobTitle: 128, department: 64,
+  employeeId: 16, ...ATTRIBUTES };
 
 /* Told on the task's page; it offers the way back until the task is due. */
 export function queuedNotice({ taskId, scheduledAtUtc, warnings = [] }, begun) {
@@ -188,7 +187,7 @@ export async function page({ params, signal }) {
     value: user?.manager });
   const moment = [field({ name: 'date', label: t('moment.day'), kind: 'date', optional: true }),
     field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', optional: true })];
-  const folded = FOLDED.map((name) => text(name, name === 'streetAddress' ? { kind: 'textarea' } : {}));
+  const folded = Object.keys(ATTRIBUTES).map((name) => text(name, name === 'streetAddress' ? { kind: 'textarea' } : {}));
   const picture = el('img', { class: 'photo', alt: t('hire.photoAlt'), hidden: true, width: 96, height: 96 });
   let url;
   const show = (file) => {

@@ -1,5 +1,6 @@
 // One person: what is on its way, profile, access, tasks, log, and of a leaver what is proven.
 import { get } from '../api.js';
+import { ATTRIBUTES } from '../attributes.js';
 import { bdi, el } from '../dom.js';
 import { actionText, directoryName, rich, stepName, t, taskTitle, when, word }
   from '../format.js';
@@ -14,8 +15,8 @@ export const shape = 'facts';
 
 /* --- tabs --- */
 
-const PROFILE = ['displayName', 'givenName', 'surname', 'mail', 'department', 'jobTitle', 'company',
-  'office', 'city', 'country', 'employeeId'];
+const PROFILE = ['displayName', 'givenName', 'surname', 'mail', 'department', 'jobTitle',
+  ...Object.keys(ATTRIBUTES), 'employeeId'];
 const NAMES = { givenName: 'field.firstname', surname: 'field.surname' };
 
 function profile({ user }) {

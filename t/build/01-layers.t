@@ -309,6 +309,20 @@ subtest 'members of the tenant document' => sub {
     is_deeply(\@unsaid, [], 'doc/workflows.md names each type with its members');
 };
 
+subtest 'attributes of a person' => sub {
+    my ($profile) = $text{'schema/attributes.h'} =~ /define IDA_PERSON_PROFILE(.*?)\n\n/s;
+    my %most = $profile =~ /X\(\w+, "(\w+)", \w+, "[^"]+", [A-Z]+, (\d+)/g;
+    cmp_ok(scalar keys %most, '>', 5, 'there are rows');
+    my %shown = map { $_ => delete $most{$_} } grep { $_ ne 'employeeId' } keys %most;
+    my ($list) = slurp("$src/console/attributes.js") =~ /ATTRIBUTES = \{(.*?)\}/s;
+    is_deeply({ $list =~ /(\w+): (\d+)/g }, \%shown,
+        'console/attributes.js has each and its limit');
+    for my $language (qw(en sv)) {
+        my ($labels) = slurp("$src/console/i18n/$language.js") =~ /^  field: \{(.*?)\n  \}/ms;
+        is_deeply([grep { $labels !~ /\b$_:/ } sort keys %shown], [], "$language.js names each");
+    }
+};
+
 subtest 'both schemas have the same tables and columns' => sub {
     if (my $reason = Idadmin::Test::PostgreSQL->skip_reason) {
         plan(skip_all => $reason);

@@ -18,6 +18,8 @@ static const char rows[] =
     "'userDelete', 'queued', 'cloud', 'a', 'a@x', '', '', '', 1, 1, 1, 'hr'), ('2', 't', "
     "'userUpdate', 'queued', 'cloud', 'a', 'a@x', '', '', '', 1, 1, 1, 'hr');";
 
+static int cache_migrations; /* the made-up one too */
+
 /* The true migrations alone, as this version runs them. */
 static ida_kind make_present(const char *dsn)
 {
@@ -31,7 +33,9 @@ static ida_kind make_present(const char *dsn)
             break;
         }
         kind = db_schema_begin(d, c);
+        cache_migrations = 0;
         for (const ida_migration *m = db_migrations(d); !kind && m->number; m++) {
+            cache_migrations += strcmp(m->file, "cache") == 0;
             if (m->number < MADE_UP && strcmp(m->file, name) == 0) {
                 kind = db_script(d, c, m->sql);
                 version = m->number;
@@ -99,8 +103,8 @@ static void test_upgrade(const char *dsn)
     is_int(script(dsn, "UPDATE task SET made_up = 'b@x' WHERE id = '2'"), IDA_OK, "mended");
     json_array_clear(steps);
     is_int(store_schema_upgrade(dsn, fresh(), steps), IDA_OK, "the upgrade goes on");
-    is_int((int64_t)json_array_size(steps), 5,
-           "from there: main, audit; the cache is emptied and made of its two");
+    is_int((int64_t)json_array_size(steps), 3 + cache_migrations,
+           "from there: main, audit; the cache is emptied and made of all its own");
     json_array_clear(steps);
     is_int(store_schema_upgrade(dsn, fresh(), steps), IDA_OK, "a second one");
     is_int((int64_t)json_array_size(steps), 0, "has nothing to do");
