@@ -170,7 +170,9 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool,
         return 1;
     }
     ida_ctx_clear(c);
-    kind = ingest_outbox(main, audit, c, OUTBOX_BATCHES, turns);
+    /* With another seal key than the store's every record in the outbox would seem to be forged. */
+    hold_own_key_look(w, main, pool);
+    kind = hold_own_key_fault(w) ? IDA_OK : ingest_outbox(main, audit, c, OUTBOX_BATCHES, turns);
     if (kind && say_now(w, &said)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0602",
                 "audit records cannot be taken from the outbox: %s", c->message ? c->message : "");
