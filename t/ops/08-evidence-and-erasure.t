@@ -217,9 +217,9 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
 sub columns_of_schema {
     my %of = map { ($_ => 1) } 'both', @_;
     my %all;
-    for my $part (qw(main cache audit)) {
+    for my $file (sort glob src_dir() . '/schema/migrations/*.sql') {
         my ($table, $engine) = ('', 'both');
-        for (map { split /\n/, slurp($_) } sort glob src_dir() . "/schema/migrations/*.$part.sql") {
+        for (split /\n/, slurp($file)) {
             $engine = $1 if /^--- (\w+)/;
             next if !$of{$engine};
             $table = $1 if /^CREATE (?:UNLOGGED )?TABLE (\S+)/;
