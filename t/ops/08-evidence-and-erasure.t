@@ -164,9 +164,9 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     . 'employee_key aliases '
     . 'street_address postal_code preferred_language company_key title_key manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id',
-            'cache.person_stale was id',
-            'cache.person_index id name_key', 'cache.person_segment id name_key', 'cache.staging id item sub digest',
-            'cache.unresolved_member dn_key',
+    'cache.person_stale was id', 'cache.person_index id name_key',
+    'cache.person_segment id name_key', 'cache.staging id item sub digest',
+    'cache.unresolved_member dn_key',
     'audit.record actor actor_key label target target_key endpoint parameters detail address salt '
     . 'personal_hash');
 # Words and IDs of the service's own, and what administrators write: tenants, groups, workflows,
