@@ -146,6 +146,60 @@ static void note_secret(sync_job *job, const session *s, int64_t noted)
 }
 
 /* 0 on success, 1 when it failed or was stopped; *wait: until its next turn. */
+/* Reads the directory, once more on a new connection where that helps. */
+static directory_class read_directory(sync_job *job, ida_ctx *c, session **s,
+                                      cache_summary *summary, directory_error *e)
+{
+    sync_entry *en = &job->e;
+    directory_class class = run_session_get(job->sessions, job->main, job->pool, en->tenant,
+                                            en->directory, s, e);
+    if (class == DIRECTORY_OK) {
+        class = call_sync(job, *s, en->reset, c, summary, e);
+        if (class == DIRECTORY_TOKEN_LOST || (class == DIRECTORY_TRANSIENT && !must_stop(job))) {
+            run_session_renew(job->sessions, *s, e);
+            class = call_sync(job, *s, en->reset || class == DIRECTORY_TOKEN_LOST, c, summary, e);
+        }
+    }
+    e->class = class;
+    return class;
+}
+
+/* Logs a synchronisation that administrators may ask about later; the one that finds nothing new
+ * happens every interval. `took`: ms. */
+static void log_synced(const sync_job *job, const cache_summary *summary, int first, int64_t took)
+{
+    const sync_entry *en = &job->e;
+    int notable = first || en->requested_at || job->forced || summary->deleted_users ||
+                  summary->deleted_groups;
+    ida_log(&job->w->env, notable ? IDA_LOG_INFO : IDA_LOG_DEBUG, NULL,
+            "tenant %s, directory %s synced in %lld ms: %lld users, %lld groups, %lld and %lld "
+            "deleted, %lld members unresolved",
+            en->tenant, ida_directory_name(en->directory), (long long)took,
+            (long long)summary->users, (long long)summary->groups,
+            (long long)summary->deleted_users, (long long)summary->deleted_groups,
+            (long long)summary->unresolved);
+}
+
+static void failed(sync_job *job, hold_known known, directory_error *e, int64_t *wait)
+{
+    worker *w = job->w;
+    const sync_entry *en = &job->e;
+    if (must_stop(job)) { /* the worker ends, or the lease went: no failure of the directory */
+        *wait = FAILED_WAIT_MS;
+        return;
+    }
+    const char *message = e->message ? e->message : directory_class_text(e->class);
+    *wait = FAILED_WAIT_MS < en->interval ? FAILED_WAIT_MS : en->interval;
+    if (directory_holds(e->class)) {
+        message = hold_put(w, job->main, job->pool, en->tenant, en->directory, known, e);
+        *wait = 0; /* the hold says when */
+    } else {
+        ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s",
+                en->tenant, ida_directory_name(en->directory), message);
+    }
+    note_error(job, message);
+}
+
 static int carry_out(sync_job *job, hold_known known, const store_directory *health, int first,
                      int64_t *wait)
 {
@@ -184,16 +238,7 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
                 en->tenant, ida_directory_name(en->directory), c->message ? c->message : "");
         ida_ctx_clear(c);
     }
-    directory_class class = run_session_get(job->sessions, job->main, job->pool, en->tenant,
-                                            en->directory, &s, &e);
-    if (class == DIRECTORY_OK) {
-        class = call_sync(job, s, en->reset, c, &summary, &e);
-        if (class == DIRECTORY_TOKEN_LOST || (class == DIRECTORY_TRANSIENT && !must_stop(job))) {
-            run_session_renew(job->sessions, s, &e); /* a read: repeat it on a new connection */
-            class = call_sync(job, s, en->reset || class == DIRECTORY_TOKEN_LOST, c, &summary, &e);
-        }
-    }
-    e.class = class;
+    directory_class class = read_directory(job, c, &s, &summary, &e);
     if (class == DIRECTORY_OK) {
         hold_answered(w, job->main, job->pool, en->tenant, en->directory, known);
         note_secret(job, s, health->secret_expires_at);
@@ -207,35 +252,12 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
         return 1;
     }
     if (class == DIRECTORY_OK) {
-        /* Logs a synchronisation that administrators may ask about later; the one that finds
-         * nothing new happens every interval. */
-        int notable = first || en->requested_at || job->forced || summary.deleted_users ||
-                      summary.deleted_groups;
-        ida_log(&w->env, notable ? IDA_LOG_INFO : IDA_LOG_DEBUG, NULL,
-                "tenant %s, directory %s synced in %lld ms: %lld users, %lld groups, %lld and %lld "
-                "deleted, %lld members unresolved",
-                en->tenant, ida_directory_name(en->directory),
-                (long long)(ida_monotonic(&w->env) - begun), (long long)summary.users,
-                (long long)summary.groups, (long long)summary.deleted_users,
-                (long long)summary.deleted_groups, (long long)summary.unresolved);
+        log_synced(job, &summary, first, ida_monotonic(&w->env) - begun);
         rechecks_note_removed(&after);
         rechecks_carry_out(&after, s);
         return 0;
     }
-    if (must_stop(job)) { /* the worker ends, or the lease went: no failure of the directory */
-        *wait = FAILED_WAIT_MS;
-        return 1;
-    }
-    const char *message = e.message ? e.message : directory_class_text(class);
-    *wait = FAILED_WAIT_MS < en->interval ? FAILED_WAIT_MS : en->interval;
-    if (directory_holds(class)) {
-        message = hold_put(w, job->main, job->pool, en->tenant, en->directory, known, &e);
-        *wait = 0; /* the hold says when */
-    } else {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0503", "the sync of tenant %s, directory %s failed: %s",
-                en->tenant, ida_directory_name(en->directory), message);
-    }
-    note_error(job, message);
+    failed(job, known, &e, wait);
     return 1;
 }
 

@@ -134,11 +134,42 @@ static ida_kind open_gate(sqlite_db *s, const sqlite_place *place, ida_ctx *c)
     return IDA_OK;
 }
 
-static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c,
-                            apr_pool_t *pool)
+/* Opens the file itself, or a database in memory to which the role's own file is attached. */
+static int open_handle(sqlite_db *s, apr_pool_t *pool, db_file own, int reads)
 {
     static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA "
                                  "cell_size_check = ON; PRAGMA temp_store = MEMORY";
+    int rc = sqlite3_open_v2(
+        own == DB_MAIN ? sqlite_uri(pool, s->path, reads ? "ro" : "rw") : ":memory:", &s->handle,
+        (reads ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_URI |
+            SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+        NULL);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    sqlite3_busy_timeout(s->handle, BUSY_MS);
+    sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+    sqlite3_db_config(s->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                      NULL); /* that one would go past the gate */
+    /* Plans that look at bound values (partial indexes do) are thrown away with every new
+     * binding. */
+    sqlite3_db_config(s->handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
+    sqlite3_progress_handler(s->handle, SQLITE_STEPS_LOOKED, sqlite_is_over, s);
+    rc = sqlite_exec(s, common);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_create_function_v2(s->handle, "holds", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                                        NULL, holds, NULL, NULL, NULL);
+    }
+    if (rc == SQLITE_OK && own != DB_MAIN) {
+        rc = attach(s, sqlite_uri(pool, s->path, "rw"), s->schema);
+    }
+    return rc == SQLITE_OK ? set_up(s, pool, own, 1) : rc;
+}
+
+static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c,
+                            apr_pool_t *pool)
+{
     static pthread_once_t configured = PTHREAD_ONCE_INIT;
     db_file own = sqlite_own_file[role];
     int reads = role == DB_READ;
@@ -168,33 +199,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
         return kind;
     }
     apr_pool_cleanup_register(pool, s, close_cleanup, apr_pool_cleanup_null);
-    int rc = sqlite3_open_v2(
-        own == DB_MAIN ? sqlite_uri(pool, s->path, reads ? "ro" : "rw") : ":memory:", &s->handle,
-        (reads ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_URI |
-            SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-        NULL);
-    if (rc == SQLITE_OK) {
-        sqlite3_busy_timeout(s->handle, BUSY_MS);
-        sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
-        sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-        sqlite3_db_config(s->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
-                          NULL); /* that one would go past the gate */
-        /* Plans that look at bound values (partial indexes do) are thrown away with every new
-         * binding. */
-        sqlite3_db_config(s->handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
-        sqlite3_progress_handler(s->handle, SQLITE_STEPS_LOOKED, sqlite_is_over, s);
-        rc = sqlite_exec(s, common);
-    }
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_create_function_v2(s->handle, "holds", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
-                                        NULL, holds, NULL, NULL, NULL);
-    }
-    if (rc == SQLITE_OK && own != DB_MAIN) {
-        rc = attach(s, sqlite_uri(pool, s->path, "rw"), s->schema);
-    }
-    if (rc == SQLITE_OK) {
-        rc = set_up(s, pool, own, 1);
-    }
+    int rc = open_handle(s, pool, own, reads);
     if (rc != SQLITE_OK) {
         kind = sqlite_fault(s, c, "opening", rc);
         goto failed;

@@ -107,62 +107,64 @@ const char *graph_advice(int status, const char *code)
     return status >= 300 && status < 400 ? "redirects are not followed: check apiUrl" : NULL;
 }
 
+static const struct {
+    int64_t number;
+    directory_class class;
+    const char *advice;
+} token_numbers[] = {
+    {7000215, DIRECTORY_CREDENTIALS,
+     "the client secret is wrong: put the secret's value (not its ID) into clientSecretFile"},
+    {7000222, DIRECTORY_CREDENTIALS,
+     "the client secret has expired: make a new one and put it into clientSecretFile"},
+    {7000216, DIRECTORY_CREDENTIALS, "the application needs a secret or a certificate"},
+    {7000218, DIRECTORY_CREDENTIALS, "the application needs a secret or a certificate"},
+    {7000112, DIRECTORY_CREDENTIALS, "the application is disabled in this directory"},
+    {7000229, DIRECTORY_CONFIG,
+     "the application has no service principal in this directory: consent to it there"},
+    {700024, DIRECTORY_CREDENTIALS,
+     "the assertion's times do not fit: check this machine's clock (NTP)"},
+    {700027, DIRECTORY_CREDENTIALS,
+     "the certificate in certificateFile is not one of the application: upload its public "
+     "part"},
+    {700016, DIRECTORY_CONFIG,
+     "the application is not known in this directory: check clientId and directoryId"},
+    {700030, DIRECTORY_CREDENTIALS, "the certificate is not valid: check certificateFile"},
+    {90002, DIRECTORY_CONFIG,
+     "there is no such directory in this cloud: check directoryId and authorityUrl"},
+    {900023, DIRECTORY_CONFIG, "directoryId is not accepted: check directoryId"},
+    {90038, DIRECTORY_CONFIG,
+     "the directory belongs to another national cloud: check authorityUrl and apiUrl"},
+    {900382, DIRECTORY_CONFIG,
+     "the directory belongs to another national cloud: check authorityUrl and apiUrl"},
+    {500011, DIRECTORY_CONFIG,
+     "the API is not known in this directory: check apiUrl (national clouds have their own)"},
+    {70011, DIRECTORY_CONFIG,
+     "the scope is not accepted: check apiUrl (national clouds have their own)"},
+    {1002012, DIRECTORY_CONFIG,
+     "the scope is not accepted: check apiUrl (national clouds have their own)"},
+    {53003, DIRECTORY_CREDENTIALS,
+     "a conditional access policy for workload identities stands in the way"},
+    {50034, DIRECTORY_CREDENTIALS, NULL},
+};
+
+static const struct {
+    const char *error;
+    directory_class class;
+    const char *advice;
+} token_errors[] = {
+    {"invalid_client", DIRECTORY_CREDENTIALS, "check clientId and the secret or certificate"},
+    {"unauthorized_client", DIRECTORY_CREDENTIALS,
+     "check clientId and that the application stands in this directory"},
+    {"invalid_scope", DIRECTORY_CONFIG, "check apiUrl (national clouds have their own)"},
+    {"invalid_request", DIRECTORY_CONFIG, "check directoryId and authorityUrl"},
+    {"invalid_resource", DIRECTORY_CONFIG, "check apiUrl (national clouds have their own)"},
+    {"temporarily_unavailable", DIRECTORY_TRANSIENT, NULL},
+    {"server_error", DIRECTORY_TRANSIENT, NULL},
+};
+
 directory_class graph_token_classify(int status, const char *error, int64_t aadsts,
                                      const char **advice)
 {
-    static const struct {
-        int64_t number;
-        directory_class class;
-        const char *advice;
-    } known[] = {
-        {7000215, DIRECTORY_CREDENTIALS,
-         "the client secret is wrong: put the secret's value (not its ID) into clientSecretFile"},
-        {7000222, DIRECTORY_CREDENTIALS,
-         "the client secret has expired: make a new one and put it into clientSecretFile"},
-        {7000216, DIRECTORY_CREDENTIALS, "the application needs a secret or a certificate"},
-        {7000218, DIRECTORY_CREDENTIALS, "the application needs a secret or a certificate"},
-        {7000112, DIRECTORY_CREDENTIALS, "the application is disabled in this directory"},
-        {7000229, DIRECTORY_CONFIG,
-         "the application has no service principal in this directory: consent to it there"},
-        {700024, DIRECTORY_CREDENTIALS,
-         "the assertion's times do not fit: check this machine's clock (NTP)"},
-        {700027, DIRECTORY_CREDENTIALS,
-         "the certificate in certificateFile is not one of the application: upload its public "
-         "part"},
-        {700016, DIRECTORY_CONFIG,
-         "the application is not known in this directory: check clientId and directoryId"},
-        {700030, DIRECTORY_CREDENTIALS, "the certificate is not valid: check certificateFile"},
-        {90002, DIRECTORY_CONFIG,
-         "there is no such directory in this cloud: check directoryId and authorityUrl"},
-        {900023, DIRECTORY_CONFIG, "directoryId is not accepted: check directoryId"},
-        {90038, DIRECTORY_CONFIG,
-         "the directory belongs to another national cloud: check authorityUrl and apiUrl"},
-        {900382, DIRECTORY_CONFIG,
-         "the directory belongs to another national cloud: check authorityUrl and apiUrl"},
-        {500011, DIRECTORY_CONFIG,
-         "the API is not known in this directory: check apiUrl (national clouds have their own)"},
-        {70011, DIRECTORY_CONFIG,
-         "the scope is not accepted: check apiUrl (national clouds have their own)"},
-        {1002012, DIRECTORY_CONFIG,
-         "the scope is not accepted: check apiUrl (national clouds have their own)"},
-        {53003, DIRECTORY_CREDENTIALS,
-         "a conditional access policy for workload identities stands in the way"},
-        {50034, DIRECTORY_CREDENTIALS, NULL},
-    };
-    static const struct {
-        const char *error;
-        directory_class class;
-        const char *advice;
-    } errors[] = {
-        {"invalid_client", DIRECTORY_CREDENTIALS, "check clientId and the secret or certificate"},
-        {"unauthorized_client", DIRECTORY_CREDENTIALS,
-         "check clientId and that the application stands in this directory"},
-        {"invalid_scope", DIRECTORY_CONFIG, "check apiUrl (national clouds have their own)"},
-        {"invalid_request", DIRECTORY_CONFIG, "check directoryId and authorityUrl"},
-        {"invalid_resource", DIRECTORY_CONFIG, "check apiUrl (national clouds have their own)"},
-        {"temporarily_unavailable", DIRECTORY_TRANSIENT, NULL},
-        {"server_error", DIRECTORY_TRANSIENT, NULL},
-    };
     *advice = NULL;
     if (status == 429) {
         return DIRECTORY_THROTTLED;
@@ -170,16 +172,16 @@ directory_class graph_token_classify(int status, const char *error, int64_t aads
     if (status >= 500 || status == 408) {
         return DIRECTORY_TRANSIENT;
     }
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (known[i].number == aadsts) {
-            *advice = known[i].advice;
-            return known[i].class;
+    for (size_t i = 0; i < sizeof token_numbers / sizeof *token_numbers; i++) {
+        if (token_numbers[i].number == aadsts) {
+            *advice = token_numbers[i].advice;
+            return token_numbers[i].class;
         }
     }
-    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-        if (strcasecmp(errors[i].error, error) == 0) {
-            *advice = errors[i].advice;
-            return errors[i].class;
+    for (size_t i = 0; i < sizeof token_errors / sizeof *token_errors; i++) {
+        if (strcasecmp(token_errors[i].error, error) == 0) {
+            *advice = token_errors[i].advice;
+            return token_errors[i].class;
         }
     }
     if (status == 407) {

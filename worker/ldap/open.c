@@ -154,29 +154,12 @@ static apr_status_t closed(void *baton)
     return APR_SUCCESS;
 }
 
-static directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *tenant,
-                               ida_directory_kind kind, apr_pool_t *pool, directory_error *e)
+/* Servers, and how our account proves itself to them. */
+static directory_class read_servers(directory *d, const json_t *doc, directory_error *e)
 {
-    ld_library_init();
-    const json_t *doc = kind == IDA_DIR_ON_PREMISES ? tenant->directory[kind] : NULL,
-                 *urls = json_object_get(doc, "urls");
-    const char *dialect = ida_json_string(doc, "dialect"), *bind = ida_json_string(doc, "bind");
-    if (!doc) {
-        return refuse(e, pool, "tenant %s has no on-premises directory", tenant->id);
-    }
-    directory *d = apr_pcalloc(pool, sizeof *d);
-    d->env = env;
-    d->tenant = tenant;
-    d->pool = pool;
-    d->fd = -1;
-    d->offers_sync = -1;
-    d->dialect = ld_dialect_of(dialect);
-    if (!d->dialect) {
-        return refuse(
-            e, pool,
-            "directories.onPremises.dialect: \"%s\" is not supported: this version supports %s",
-            dialect ? dialect : "", ld_dialects_text());
-    }
+    apr_pool_t *pool = d->pool;
+    const json_t *urls = json_object_get(doc, "urls");
+    const char *bind = ida_json_string(doc, "bind");
     d->server_count = (int)json_array_size(urls);
     d->servers = apr_pcalloc(pool, (apr_size_t)(d->server_count + 1) * sizeof *d->servers);
     d->start_tls = json_is_true(json_object_get(doc, "startTls"));
@@ -227,6 +210,12 @@ static directory_class ld_open(directory **out, const ida_env *env, const ida_te
                           d->servers[i].url);
         }
     }
+    return DIRECTORY_OK;
+}
+
+static directory_class read_bases(directory *d, const json_t *doc, directory_error *e)
+{
+    apr_pool_t *pool = d->pool;
     d->user_base = ida_json_string(doc, "userBase");
     d->group_base = ida_json_string(doc, "groupBase");
     d->create_in = ida_json_string(doc, "createIn");
@@ -241,6 +230,36 @@ static directory_class ld_open(directory **out, const ida_env *env, const ida_te
     /* What was created must be found again. */
     if (!ld_dn_key_below(ld_dn_key(pool, d->create_in), ld_dn_key(pool, d->user_base))) {
         return refuse(e, pool, "%s: must lie below userBase", "directories.onPremises.createIn");
+    }
+    return DIRECTORY_OK;
+}
+
+static directory_class ld_open(directory **out, const ida_env *env, const ida_tenant *tenant,
+                               ida_directory_kind kind, apr_pool_t *pool, directory_error *e)
+{
+    ld_library_init();
+    const json_t *doc = kind == IDA_DIR_ON_PREMISES ? tenant->directory[kind] : NULL;
+    const char *dialect = ida_json_string(doc, "dialect");
+    if (!doc) {
+        return refuse(e, pool, "tenant %s has no on-premises directory", tenant->id);
+    }
+    directory *d = apr_pcalloc(pool, sizeof *d);
+    d->env = env;
+    d->tenant = tenant;
+    d->pool = pool;
+    d->fd = -1;
+    d->offers_sync = -1;
+    d->dialect = ld_dialect_of(dialect);
+    if (!d->dialect) {
+        return refuse(
+            e, pool,
+            "directories.onPremises.dialect: \"%s\" is not supported: this version supports %s",
+            dialect ? dialect : "", ld_dialects_text());
+    }
+    directory_class class = read_servers(d, doc, e);
+    class = class ? class : read_bases(d, doc, e);
+    if (class) {
+        return class;
     }
     d->upn_attribute = ida_json_string(doc, "upnAttribute");
     d->upn_attribute = d->upn_attribute ? d->upn_attribute : d->dialect->upn;
