@@ -77,5 +77,5 @@ int access_check(request_rec *r)
     if (options) {
         return f == FACE_MCP ? origin_answer_preflight(r) : answer_options(r, methods);
     }
-    return DECLINED; /* the rest is for whoever else guards this Location */
+    return DECLINED; /* the rest is left to other modules that guard this Location */
 }

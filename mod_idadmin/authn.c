@@ -16,10 +16,9 @@ APLOG_USE_MODULE(idadmin);
 
 #define AUTH_TYPE "IdAdmin"
 
-static const char nobody[] = "-"; /* what a record calls whoever gave no name that could be one */
+static const char nobody[] = "-"; /* how a record names a caller who gave no valid name */
 
-/* In the log of the company, where there is one of that name: what nobody's key asked for is in
- * nobody's. */
+/* Recorded in the log of the named company if it exists: a key of no company belongs to no log. */
 static void count_refusal(request_rec *r, const char *reason, const char *company,
                           const char *username)
 {
@@ -72,8 +71,8 @@ static void wipe(char *secret)
     }
 }
 
-/* A bearer secret decides when there is one, also beside the three headers. The key is the caller's
- * to wipe. What is wrong, or NULL. */
+/* Reads the credentials. A bearer secret takes precedence over the three headers. The caller
+ * wipes the key. Returns what is wrong, or NULL. */
 static const char *read_credentials(request_rec *r, request_state *state, const char **company,
                                     const char **username, char **key)
 {
@@ -115,8 +114,8 @@ void authn_register(void)
     ap_hook_optional_fn_retrieve(find_tls, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
-/* Whether others may have listened. By the connection's own peer, not by what a header says of one
- * behind it. */
+/* Whether others may have listened. Judged by the connection's own peer, not by a header about a
+ * client behind it. */
 int authn_in_clear(request_rec *r)
 {
     const conn_rec *c = r->connection;
@@ -161,7 +160,7 @@ int authn_check(request_rec *r)
     const char *company, *username;
     char *key;
     const char *fault = read_credentials(r, state, &company, &username, &key);
-    char hash[IDA_KEY_HASH_LEN + 1] = ""; /* of what is no key: nobody's */
+    char hash[IDA_KEY_HASH_LEN + 1] = ""; /* of a text that is no key: matches none */
     if (!fault) {
         ida_key_hash(key, hash);
     }

@@ -1,5 +1,5 @@
-/* Owns reading request bodies: under our own limit, with Content-Length and without, and few large
- * ones in memory at once, of one key no more than its part. Must not know what they say. */
+/* Owns reading request bodies: under our own limit, with Content-Length and without, with few
+ * large ones in memory at once and a share of them for each key. Must not know their content. */
 #include "mod_idadmin/module.h"
 
 #include <apr_buckets.h>
@@ -11,12 +11,12 @@
 APLOG_USE_MODULE(idadmin);
 
 #define SMALL 65536 /* bytes that any request may hold */
-/* bytes of larger bodies that a child holds at once */
+/* bytes of large bodies that a child holds at once */
 #define LARGE_TOTAL (4u * IDA_REST_BODY_MAX)
 /* of them those of one key: one that uploads slowly leaves room for the others */
 #define LARGE_OF_KEY IDA_REST_BODY_MAX
 #define WAIT_S 5 /* for a place among them; then 503 */
-/* within which a body must have come once it has a place */
+/* time in which a body must arrive once it has a place */
 #define ARRIVE_US apr_time_from_sec(120)
 #define STEP 65536
 
@@ -46,8 +46,8 @@ void body_init(apr_pool_t *pool)
     apr_pool_cleanup_register(pool, NULL, destroy, apr_pool_cleanup_null);
 }
 
-/* Under the lock. Of `b` itself only what it asks for counts: a filter of httpd's may have made it
- * longer than it said. */
+/* Call under the lock. Only the size that `b` asks for counts: a filter of httpd may have made
+ * the body longer than announced. */
 static int has_place(const request_body *b, size_t bytes)
 {
     size_t all = bytes, of_key = bytes;
@@ -129,8 +129,9 @@ static int make_room(request_rec *r, ida_ctx *c, request_body *b, size_t more)
     }
     apr_int64_t length = request_body_length(r);
     size_t told = length >= (apr_int64_t)need ? (size_t)length : 0; /* 0: nothing of use */
-    /* Above the small size the whole is reserved at once: growing reservations could wait for each
-     * other. Below it what was told is enough: nearly every body is far smaller. */
+    /* Above the small size the whole is reserved at once, because growing reservations could
+     * wait for each other. Below it the announced size is enough: nearly every body is far
+     * smaller. */
     size_t room = need > SMALL ? (told ? told : b->max) : told && told < SMALL ? told : SMALL;
     if (room > SMALL && !reserve(b, room)) {
         return no_place(r, c);
@@ -214,7 +215,7 @@ const char *body_unread_text(int status)
     case HTTP_BAD_REQUEST:
         return "The request body could not be read to its end: it is shorter than its "
                "Content-Length, or its chunks are broken.";
-    default: /* somebody else's judgement of it */ return NULL;
+    default: /* refused by another module */ return NULL;
     }
 }
 

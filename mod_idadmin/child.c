@@ -16,7 +16,7 @@ APLOG_USE_MODULE(idadmin);
 
 #define CONNECTIONS 4    /* to read with; as many served as many requests as 25 */
 #define OF_COMPANY 2     /* of them may be with one company */
-#define CALLERS_MAX 4096 /* API users remembered at once in a child; a kilobyte each */
+#define CALLERS_MAX 4096 /* API users cached in a child; a kilobyte each */
 
 child_state *child;
 
@@ -37,7 +37,7 @@ static void log_line(void *baton, ida_level level, const char *id, const char *m
                  message);
 }
 
-/* At most once a minute over all children: whoever moves the watch word says it. */
+/* At most once a minute over all children: the child that moves the shared mark logs it. */
 static void tell_overflows(void)
 {
     _Atomic uint64_t *watch = shm_overflow_watch();
@@ -75,8 +75,8 @@ static void *keep_house(void *baton)
                pthread_cond_timedwait(&keeper.wake, &keeper.lock, &until) != ETIMEDOUT) {}
         int stop = keeper.stop;
         pthread_mutex_unlock(&keeper.lock);
-        housekeeping(pool, stop); /* the last time: counts that are not due yet too, for nobody may
-                                     come after us */
+        housekeeping(pool, stop); /* the last time: also writes counts that are not due yet,
+                                     because this may be the last child */
         apr_pool_clear(pool);
         pthread_mutex_lock(&keeper.lock);
     }
@@ -162,6 +162,6 @@ void child_init(apr_pool_t *pool, server_rec *s)
     body_init(pool);
     child->source = store_pool_make(pool, config_store(s), DB_READ, CONNECTIONS, OF_COMPANY);
     start_keeper(pool);
-    /* Before anything else of the pool goes: the thread writes to the spool. */
+    /* Before other resources of the pool are freed, because the thread writes to the spool. */
     apr_pool_pre_cleanup_register(pool, NULL, stop_keeper);
 }

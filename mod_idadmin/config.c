@@ -107,8 +107,8 @@ static const char *set_rate_limit(cmd_parms *cmd, void *unused, const char *kind
         cmd->cmd->name, kind);
 }
 
-/* A name or address as browsers write it in an origin, without wildcards: anything else would be a
- * rule that never holds. */
+/* A name or address in the form that browsers use in an origin, without wildcards: anything else
+ * would be a rule that never matches. */
 static int is_origin_host(const char *host)
 {
     static const char of_address[] = "0123456789abcdefABCDEF:.";
@@ -118,8 +118,8 @@ static int is_origin_host(const char *host)
     return *host && host[strspn(host, strchr(host, ':') ? of_address : of_name)] == '\0';
 }
 
-/* scheme://host[:port], as browsers write it: nothing behind, not the port that the scheme means
- * anyway. */
+/* scheme://host[:port] in the form that browsers use: no path, and not the default port of the
+ * scheme. */
 static const char *set_allow_origin(cmd_parms *cmd, void *location, const char *value)
 {
     location_config *config = location;

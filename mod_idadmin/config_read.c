@@ -86,7 +86,8 @@ const char *config_store_fault(cmd_parms *cmd, const char *value)
         return apr_psprintf(cmd->pool, "%s \"%s\": %s", cmd->cmd->name, value, fault);
     }
     const char *path = store_sqlite_path(value);
-    if (path && *path != '/') { /* where httpd stands is nobody's choice */
+    if (path && *path != '/') { /* httpd's working directory is not under the administrator's
+                                   control */
         return apr_psprintf(cmd->pool, "%s \"%s\": must name a file given from / on",
                             cmd->cmd->name, value);
     }

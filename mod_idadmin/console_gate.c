@@ -1,9 +1,9 @@
-/* Owns what keeps other web sites from using the console with the browser of somebody who is signed
- * in to it. Must not know what is asked for.
+/* Owns what keeps other web sites from using the console through the browser of a signed-in person.
+ * Must not know what is requested.
  *
- * The console has no cookie of its own and no token: whatever signs a person in is httpd's, and
- * browsers send that along with any request. They also say who made them send it (Sec-Fetch-Site,
- * Origin), and they never send a header of ours for another site unasked. */
+ * The console has no cookie and no token of its own: httpd signs a person in, and browsers send
+ * that sign-in along with any request. Browsers also report which site caused a request (Sec-
+ * Fetch-Site, Origin), and they never send our header for another site without asking first. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ int console_is_sign_in(request_rec *r)
     return r->method_number == M_GET && strcmp(path, "/api/sign-in") == 0;
 }
 
-/* Browsers say Sec-Fetch-Site over https and to loopback; elsewhere the Origin has to do. */
+/* Browsers send Sec-Fetch-Site over https and to loopback; otherwise Origin has to suffice. */
 static int is_other_site(request_rec *r)
 {
     const char *site = apr_table_get(r->headers_in, "Sec-Fetch-Site"),

@@ -1,5 +1,5 @@
-/* Owns the way of a file to whoever saves it: a page is read, the connection of the store given
- * back, the page written. Must not know what stands in the file. */
+/* Owns sending a file to the client: a page is read, the store's connection is given back, the
+ * page is written. Must not know the content of the file. */
 #include "mod_idadmin/module.h"
 
 #include <http_connection.h>
@@ -9,8 +9,8 @@
 
 APLOG_USE_MODULE(idadmin);
 
-/* What has begun as 200 cannot become an error: the connection ends before the end of the body, so
- * that nobody takes the part for the whole. */
+/* A response that began with 200 cannot become an error: the connection is closed before the end
+ * of the body, so that a client does not take the part for the whole. */
 static int break_off(request_rec *r, const ida_ctx *c)
 {
     ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,

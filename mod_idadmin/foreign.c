@@ -16,7 +16,7 @@ const char *foreign_text(request_rec *r)
     case HTTP_UNAUTHORIZED:
     case HTTP_METHOD_NOT_ALLOWED:
     case HTTP_TOO_MANY_REQUESTS: return NULL;
-    default: /* a firewall's 403 or 413 has a reason of its own, which only its log tells */
+    default: /* a firewall's 403 or 413 has its own reason, which only its log shows */
         return r->status < 400 || r->status >= 500
                    ? NULL
                    : apr_psprintf(r->pool,

@@ -15,7 +15,7 @@
 
 APLOG_USE_MODULE(idadmin);
 
-#define SILENCE_MS 5000 /* the writer speaks at least once a second while it works */
+#define SILENCE_MS 5000 /* the writer sends a sign at least once a second while it works */
 #define TRY_AGAIN_US 20000
 #define IDLE_MAX 64 /* connections kept for the next write */
 
@@ -24,7 +24,7 @@ static struct {
     int idle[IDLE_MAX], count;
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Takes the connection used last, because older ones may be closed by now. -1: none. */
+/* Takes the connection used last, because older ones may have been closed. -1: none. */
 static int take_idle(void)
 {
     int end = -1;
@@ -32,7 +32,7 @@ static int take_idle(void)
     while (end < 0 && kept.count) {
         struct pollfd one = {.fd = kept.idle[--kept.count], .events = POLLIN | POLLRDHUP};
         end = one.fd;
-        if (poll(&one, 1, 0) != 0) { /* closed, or it speaks out of turn */
+        if (poll(&one, 1, 0) != 0) { /* closed, or it sent data without a request */
             wire_close(&end);
         }
     }
@@ -72,8 +72,8 @@ static int introduce(int64_t until)
     return good ? ends[0] : -1;
 }
 
-/* 1 when the writer has all of it: over a connection that is kept, else over new ones, for as long
- * as a write may wait. */
+/* 1 if the writer has received all of it: over a kept connection, otherwise over new ones, for
+ * as long as a write may wait. */
 static int hand_over(const char *const *texts, const char *body, size_t len, int *end)
 {
     int64_t until = ida_monotonic(&child->env) + SILENCE_MS;

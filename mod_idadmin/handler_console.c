@@ -1,6 +1,7 @@
-/* Owns the stages of a console request in httpd: by the time of the handler 405, other sites, the
- * address limit, whoever authenticates and the person's limit are behind it; it goes on with roles,
- * company, body and operation. Must not know what operations do, nor how a person signed in. */
+/* Owns the stages of a console request in httpd. When the handler runs, 405, other sites, the
+ * address limit, authentication and the person's limit have been dealt with; it continues with
+ * roles, company, body and operation. Must not know what operations do or how a person signed
+ * in. */
 #include "mod_idadmin/writer.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Owns the stages of an MCP message in httpd: by the time of the handler Origin, 405, address
- * limit, 401 and the limits of key and company are behind it; it goes on with 406, 415, 413 and the
- * message. Must not know methods nor tools. */
+/* Owns the stages of an MCP message in httpd. When the handler runs, Origin, 405, address limit,
+ * 401 and the limits of key and company have been dealt with; it continues with 406, 415, 413
+ * and the message. Must not know methods or tools. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>

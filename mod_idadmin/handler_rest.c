@@ -1,6 +1,6 @@
-/* Owns the stages of a REST request in httpd: by the time of the handler 405, address limit, 401
- * and the limits of key and company are behind it; it goes on with 404, 403, 415, 413 and the
- * operation. Must not know what operations do. */
+/* Owns the stages of a REST request in httpd. When the handler runs, 405, address limit, 401 and
+ * the limits of key and company have been dealt with; it continues with 404, 403, 415, 413 and
+ * the operation. Must not know what operations do. */
 #include "mod_idadmin/writer.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
-/* Owns keeping a connection open behind answers after which httpd would close it (400, 413, 500,
- * 503): a client with many requests must not pay a new TLS handshake for each mistake in one of
- * them. Must not know what is answered.
+/* Owns keeping a connection open after answers for which httpd would close it (400, 413, 500, 503):
+ * a client with many requests must not pay a new TLS handshake for each mistake in one of them.
+ * Must not know the answers.
  *
- * httpd closes at these statuses because it does not trust what is left of the request. Here the
- * rest of the body is read first; only when it has ended, a filter behind httpd's header filter
- * takes the decision back. Where anything else speaks for closing, it stays closed. */
+ * httpd closes for these statuses because it does not trust the rest of the request. Here the
+ * rest of the body is read first; only when it has ended, a filter after httpd's header filter
+ * reverts the decision. If there is any other reason to close, the connection is closed. */
 #include "mod_idadmin/module.h"
 
 #include <http_connection.h>
@@ -26,7 +26,7 @@ static int read_rest(request_rec *r)
     apr_off_t seen = 0;
     int end = r->expecting_100
                   ? -1
-                  : 0; /* a client that waits for our word has not sent it, and shall not */
+                  : 0; /* a client that waits for 100 Continue has not sent it, and will not */
     while (!end) {
         if (ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ, 65536) !=
             APR_SUCCESS) {
@@ -52,7 +52,7 @@ static int read_rest(request_rec *r)
     return end > 0;
 }
 
-/* Takes the word "close" out of the Connection line of a response head. 1 when it was there. */
+/* Removes "close" from the Connection line of a response head. 1 if it was there. */
 static int remove_close(char *head, size_t *len)
 {
     static const char name[] = "\r\nConnection: ";
@@ -72,7 +72,7 @@ static int remove_close(char *head, size_t *len)
     return 1;
 }
 
-/* The first brigade behind the header filter is the head of the response. */
+/* The first brigade after the header filter is the head of the response. */
 static apr_status_t filter_head(ap_filter_t *f, apr_bucket_brigade *bb)
 {
     request_rec *r = f->r;
@@ -83,7 +83,7 @@ static apr_status_t filter_head(ap_filter_t *f, apr_bucket_brigade *bb)
         !remove_close(head, &len)) {
         return ap_pass_brigade(f->next, bb);
     }
-    /* httpd's own judgement once more, with nothing but the status changed. */
+    /* Repeats httpd's own decision with only the status changed. */
     int status = r->status;
     r->status = HTTP_OK;
     r->connection->keepalive = AP_CONN_UNKNOWN;
@@ -116,7 +116,7 @@ void keepalive_preserve(request_rec *r)
 
 void keepalive_register(void)
 {
-    /* Behind HTTP_HEADER (PROTOCOL), before CHUNK (TRANSCODE). */
+    /* After HTTP_HEADER (PROTOCOL), before CHUNK (TRANSCODE). */
     keep_filter = ap_register_output_filter(KEEP_FILTER, filter_head, NULL,
                                             (ap_filter_type)(AP_FTYPE_PROTOCOL + 5));
 }

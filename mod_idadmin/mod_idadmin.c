@@ -28,8 +28,8 @@ static int translate(request_rec *r)
     return access_trace(r);
 }
 
-/* Late record of an authenticated request that nobody answered through us: an ErrorDocument of the
- * administrator's took over, or another module of httpd's. */
+/* Late record of an authenticated request that was not answered by us: an ErrorDocument of the
+ * administrator or another module of httpd answered. */
 static int log_request(request_rec *r)
 {
     if (child && (r->status >= 400 || !r->next)) { /* not what an internal redirect has handed on */

@@ -1,5 +1,5 @@
-/* What the files of the module share: configuration, the state of a child and of a request, and who
- * does what in which phase. */
+/* What the files of the module share: configuration, the state of a child and of a request, and
+ * the phases in which their functions run. */
 #ifndef MOD_IDADMIN_MODULE_H
 #define MOD_IDADMIN_MODULE_H
 
@@ -41,13 +41,13 @@ typedef struct server_config {
 
 typedef enum tls_rule { TLS_UNSET, TLS_REQUIRED, TLS_ELSEWHERE } tls_rule;
 
-/* Of a server, virtual host or Location. `origins`: web origins whose pages may speak to it, as
- * written in an Origin header; NULL: unset. */
+/* Settings of a server, virtual host or Location. `origins`: web origins whose pages may use it,
+ * as in an Origin header; NULL: unset. */
 typedef struct location_config {
     apr_array_header_t *origins; /* of const char * */
     tls_rule tls;
     apr_array_header_t *roles;    /* of console_role */
-    const ap_expr_info_t *person; /* gives the UPN of who is signed in; NULL: not known */
+    const ap_expr_info_t *person; /* yields the UPN of the signed-in person; NULL: unknown */
     apr_table_t *links;           /* that the console shows */
 } location_config;
 
@@ -79,7 +79,7 @@ const char *config_store_fault(cmd_parms *cmd, const char *value);
 /* --- config_writer.c --- */
 
 typedef struct writer_user {
-    const char *name; /* NULL: who starts httpd is not root and stays who it is */
+    const char *name; /* NULL: httpd was not started by root, so the writer keeps its user */
     uid_t uid;
     gid_t gid;
 } writer_user;
@@ -111,8 +111,8 @@ typedef struct request_state {
     face face;
     int routed;
     ida_route route;
-    char *key;                /* X-Api-Key, taken out of headers_in; wiped once it is judged, of a
-                                 write when the request is over */
+    char *key;                /* X-Api-Key, taken out of headers_in; wiped after it was checked,
+                                 for a write at the end of the request */
     char *bearer;             /* the same of Authorization: Bearer, where MCP is served */
     const ida_caller *caller; /* given back when the request's pool goes */
     const ida_principal *principal; /* set by check_authn alone */
@@ -127,9 +127,9 @@ typedef struct request_state {
     int error_sent;
 } request_state;
 
-/* No file stands behind our addresses: the walk over directories (a dozen system calls, .htaccess
- * files) is left out. Whether an address is ours is known before translation; in map_to_storage
- * httpd has put the Location's configuration aside. */
+/* Our addresses have no files, so the walk over directories (a dozen system calls, .htaccess
+ * files) is left out. Must run in translate_name: in map_to_storage the Location's configuration
+ * is not available. */
 void request_translate(
     request_rec *r); /* also takes keys out of the request line, which the access log shows */
 int request_map(request_rec *r);
@@ -149,7 +149,7 @@ void request_trust(request_rec *r);
 /* The name under which an address is limited, its refusals are counted and recorded: IPv4 whole,
  * IPv6 by /64, in which one host moves at will. */
 const char *request_address_name(request_rec *r);
-/* Value of a request header that is there exactly once, else NULL. */
+/* Value of a request header that occurs exactly once, otherwise NULL. */
 const char *request_single_header(request_rec *r, const char *name);
 /* Initial requests, and those made by an internal redirect from outside of our Locations. */
 int request_is_first(request_rec *r);
@@ -182,17 +182,17 @@ void *shm_limiter(size_t *size);                   /* NULL before shm_prepare */
 void *shm_seats(void);
 ida_refusals *shm_refusals(void);
 _Atomic int64_t *shm_spool_said(
-    void); /* monotonic ms of the last line about the spool, over all children */
+    void); /* monotonic ms of the last log line about the spool, over all children */
 _Atomic uint64_t *shm_overflow_watch(
-    void); /* {minute of the last log line: 32, overflows told: 32} */
+    void); /* {minute of the last log line: 32, overflows logged: 32} */
 
 /* --- spool.c: audit --- */
 
 /* Writes the record; IDA_SERVICE_UNAVAILABLE in c when it cannot be written: the answer must not
  * leave. */
 ida_kind spool_write(ida_ctx *c, const audit_record *record);
-/* The record of a call that was answered, before the answer goes out; IDA_OK when it is written or
- * was with the work itself. Tells the access log, too. */
+/* Writes the record of an answered call before the answer is sent; IDA_OK if it is written, or
+ * was written with the work itself. Also sets the notes for the access log. */
 ida_kind spool_call(request_rec *r, const ida_call *call);
 /* "GET /v1/api/user", "mcp": the address as records name it. */
 const char *spool_endpoint(request_rec *r);
@@ -211,8 +211,8 @@ void authz_register(apr_pool_t *pool);
 int rates_address(request_rec *r); /* OK or 429 */
 int rates_fixups(request_rec *r);  /* key and company */
 /* The answer is made: the key may send the next request. */
-/* Of the console, by its handler, because some modules tell who it is as late as in fixups: an open
- * tab never takes the share of the HR system's keys. OK or 429. */
+/* For the console, called by its handler, because some modules set the user as late as in
+ * fixups: an open tab never uses the share of the HR system's keys. OK or 429. */
 int rates_person(request_rec *r);
 int authn_in_clear(request_rec *r); /* 1: others may have listened, and that matters here */
 int rates_failure(request_rec *r);  /* a refused credential: HTTP_UNAUTHORIZED or 429 */
@@ -227,7 +227,7 @@ int absent_handler(request_rec *r); /* addresses that must be a clean 404 */
 
 /* --- origin.c: browsers at the MCP address --- */
 
-/* 403 when a web page of another origin asks; else OK, with the headers its browser wants. */
+/* 403 for a web page of another origin; otherwise OK, with the headers that its browser needs. */
 int origin_check(request_rec *r);
 /* 1 when the request is a browser's question before the real one, to be answered by
  * origin_answer_preflight. */
@@ -239,15 +239,16 @@ int origin_is_own(request_rec *r, const char *origin);
 
 /* --- console_gate.c: browsers at the console --- */
 
-/* OK, or 403 for what another site made a browser send, for a write without the console's header,
- * and for what comes in clear. */
+/* OK, or 403 for a request that another site caused, for a write without the console's header,
+ * and for a request over clear text. */
 int console_gate(request_rec *r);
 /* --- export.c --- */
 
-/* Writes a file page by page. Whoever reads it slowly holds no connection of the store. */
+/* Writes a file page by page. A slow client holds no connection of the store. */
 int export_stream(request_rec *r, ida_call *call, const ida_rest_answer *answer);
 
-/* Whether it asks for the address where a sign-in returns to, which changes and tells nothing. */
+/* Whether the request is for the address to which a sign-in returns, which changes and shows
+ * nothing. */
 int console_is_sign_in(request_rec *r);
 
 /* --- body.c --- */
@@ -262,23 +263,22 @@ typedef struct request_body {
         *next; /* of those that have a place among the large ones; body.c's, like `room` of these */
 } request_body;
 
-/* Reads the body of an authenticated request, at most `max` (up to IDA_REST_BODY_MAX) bytes, else
- * `too_large` is said. OK; else a status, with c->kind set where the refusal is ours and unset
- * where httpd's own is to be returned. */
+/* Reads the body of an authenticated request, at most `max` (up to IDA_REST_BODY_MAX) bytes; a
+ * longer one is refused with `too_large`. OK; otherwise a status, with c->kind set if the
+ * refusal is ours and unset if httpd's own is to be returned. */
 int body_read(request_rec *r, ida_ctx *c, request_body *body, size_t max, const char *too_large);
 /* The same of a request for JSON, put into `request`. A status other than OK has its failure in c;
  * *ours: 1 when it is ours to answer, 0 when the status is httpd's. */
 int body_of(request_rec *r, ida_ctx *c, request_body *body, ida_rest_request *request, int *ours);
-/* For people: why a body was not read that httpd gave up on with this status; NULL when that status
- * says something else. */
+/* For people: why httpd gave up reading the body with this status; NULL if the status has
+ * another meaning. */
 const char *body_unread_text(int status);
 void body_free(request_body *body);
 void body_init(apr_pool_t *pool);
 
 /* --- foreign.c --- */
 
-/* Words for a refusal that somebody else than the service has raised, by its status; NULL: the
- * usual ones of the kind fit. */
+/* Text for a refusal by another module, by its status; NULL: the usual text of the kind fits. */
 const char *foreign_text(request_rec *r);
 
 /* --- respond.c --- */

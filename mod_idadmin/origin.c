@@ -1,10 +1,10 @@
-/* Owns what web pages may do at the MCP address: the check of Origin, which keeps a page that
- * somebody happens to look at from speaking to a server it can reach from there, and what browsers
- * want to be told. Must not know credentials.
+/* Owns what web pages may do at the MCP address: the check of Origin, which keeps an arbitrary page
+ * from using a server that its visitor can reach, and the answers that browsers need. Must not know
+ * credentials.
  *
- * Programs send no Origin and are not concerned. The server's own name is that of the
- * configuration, never the Host header: a page under a name that was turned to this address would
- * say both alike. */
+ * Programs send no Origin and are not affected. The server's own name comes from the
+ * configuration, never from the Host header: a page under a name that resolves to this address
+ * would send both alike. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Owns the rate limits of a request: which names are charged when, what callers are told. Must not
- * know how charges are counted. */
+/* Owns the rate limits of a request: which names are charged and when, and what callers are told
+ * of them. Must not know how charges are counted. */
 #include "mod_idadmin/module.h"
 
 APLOG_USE_MODULE(idadmin);
@@ -89,7 +89,7 @@ static int take_seat(request_state *state, const char *name)
     return seat >= 0;
 }
 
-/* Nothing is charged for it; what is left of the rates is told all the same. */
+/* Charges nothing; the remaining rates are reported all the same. */
 static int refuse_crowd(request_rec *r, const char *name, const ida_rate *key)
 {
     request_state *state = request_state_of(r);

@@ -70,8 +70,8 @@ static int count_header(void *baton, const char *name, const char *value)
     return 1;
 }
 
-/* Value of a header that is there exactly once, else NULL. httpd joins doubled ones with a comma,
- * which no valid name holds. */
+/* Value of a header that occurs exactly once, otherwise NULL. httpd joins repeated ones with a
+ * comma, which no valid name contains. */
 const char *request_single_header(request_rec *r, const char *name)
 {
     header_count seen = {NULL, 0};
@@ -122,8 +122,8 @@ static apr_status_t give_back(void *baton)
     return APR_SUCCESS;
 }
 
-/* What follows `scheme` (a word and blanks, or nothing) in a header that is there once, its bytes
- * in the table overwritten; NULL when it is not of that scheme. */
+/* The text after `scheme` (a word and blanks, or nothing) in a header that occurs once; its
+ * bytes in the table are overwritten. NULL if the header has another scheme. */
 static char *take_secret(request_rec *r, const char *header, const char *scheme)
 {
     char *value = (char *)request_single_header(r, header);
@@ -151,8 +151,8 @@ request_state *request_state_of(request_rec *r)
         }
         apr_pool_cleanup_register(r->pool, state, give_back, apr_pool_cleanup_null);
         ap_set_module_config(r->request_config, &idadmin_module, state);
-        /* Secrets leave the header table before anything else can log them; the bytes are ours to
-         * wipe. */
+        /* Secrets leave the header table before other code can log them; we own the bytes and
+         * wipe them. */
         state->key = take_secret(r, "X-Api-Key", "");
         apr_table_unset(r->headers_in, "X-Api-Key");
         if (f == FACE_MCP && (state->bearer = take_secret(r, "Authorization", "Bearer")) != NULL) {
@@ -196,9 +196,8 @@ int request_gone(void *baton)
 {
     const request_rec *r = baton;
     conn_rec *c = r->connection;
-    apr_socket_t *socket = c->master ? NULL
-                                     : ap_get_conn_socket(
-                                           c); /* of many streams: their end is told by `aborted` */
+    apr_socket_t *socket = c->master ? NULL : ap_get_conn_socket(c); /* has many streams: `aborted`
+                                                                        shows the end of one */
     apr_os_sock_t fd;
     char byte;
     if (c->aborted || (c->master && c->master->aborted)) {

@@ -1,5 +1,5 @@
-/* Owns answers: writing ours, and turning errors raised in any phase by anybody into our JSON. Must
- * not know operations. */
+/* Owns answers: writing ours, and turning errors raised in any phase by any module into our
+ * JSON. Must not know operations. */
 #include "mod_idadmin/module.h"
 
 #include <mod_core.h>
@@ -38,8 +38,8 @@ void respond_begin(request_rec *r, const ida_rest_answer *answer)
         return;
     }
     set_type(r, request_state_of(r));
-    /* httpd would cut any 200 to the range asked for, of a POST too: then a task is queued whose ID
-     * nobody gets. */
+    /* httpd would cut any 200 to the requested range, for a POST too: then the ID of a queued
+     * task would be lost. */
     apr_table_unset(r->headers_in, "Range");
     apr_table_unset(r->headers_in, "Request-Range");
     keepalive_preserve(r);
@@ -92,8 +92,8 @@ static void error_headers(request_rec *r, const request_state *state, size_t len
     }
 }
 
-/* Drops what httpd would have said until its end, then says it in JSON. Runs a second time for one
- * request (after 413): then only drops. */
+/* Drops httpd's own error body up to its end, then writes the JSON. Runs a second time for one
+ * request (after 413): then it only drops. */
 static apr_status_t filter_error(ap_filter_t *f, apr_bucket_brigade *in)
 {
     request_rec *r = f->r;
@@ -129,7 +129,7 @@ void respond_insert_error_filter(request_rec *r)
     request_state *state = request_state_of(r);
     int raised = r->status;
     if (r->status == HTTP_UNAUTHORIZED && state->principal) {
-        r->status = HTTP_FORBIDDEN; /* a Require refused somebody whose credentials are good */
+        r->status = HTTP_FORBIDDEN; /* a Require directive refused valid credentials */
         state->require_refused = 1;
         r->status_line = NULL;
         apr_table_unset(r->err_headers_out, "WWW-Authenticate");
@@ -144,8 +144,8 @@ void respond_insert_error_filter(request_rec *r)
         r->status = HTTP_SERVICE_UNAVAILABLE;
         r->status_line = NULL;
     }
-    /* httpd has chosen its words by the status as it was raised: an ErrorDocument of a status given
-     * here would not come. */
+    /* httpd has chosen the body by the status as it was raised: an ErrorDocument for a status
+     * set here would not be used. */
     if (r->status != raised ||
         ap_response_code_string(r, ap_index_of_response(r->status)) == NULL) {
         ap_add_output_filter_handle(error_filter, NULL, r, r->connection);

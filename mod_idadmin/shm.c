@@ -1,8 +1,8 @@
 /* Owns the shared memory segment: one anonymous segment for the life of the server, found again
  * after restarts through retained data. Must not know what is counted in it.
  *
- * Anonymous: nothing is left behind on disk, nothing in the way of the next start. In the process
- * pool: old and new children of a graceful restart use the same one. Layout: a head, the table of
+ * Anonymous: it leaves nothing on disk that could prevent the next start. In the process pool:
+ * old and new children of a graceful restart use the same one. Layout: a head, the table of
  * refused requests, the seats, the rate limiter's block. */
 #include "mod_idadmin/module.h"
 

@@ -1,5 +1,5 @@
-/* Owns the way of a request's audit record into the node's spool. Must not know its framing nor who
- * reads it. */
+/* Owns writing a request's audit record to the node's spool. Must not know its framing or its
+ * reader. */
 #include "mod_idadmin/module.h"
 
 #include <string.h>
@@ -13,8 +13,8 @@ ida_kind spool_write(ida_ctx *c, const audit_record *record)
     if (!failed) {
         return IDA_OK;
     }
-    /* Over all children: a full disk is told once a minute, not with each request that it refuses.
-     */
+    /* Over all children: a full disk is logged once a minute, not with each request that it
+     * refuses. */
     if (ida_say_now(shm_spool_said(), ida_monotonic(c->env), 60000)) {
         ida_log(c->env, IDA_LOG_ERROR, "IDA0220",
                 "an audit record cannot be written to %s: %s; requests get 503 until it can (free "

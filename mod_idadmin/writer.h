@@ -10,8 +10,8 @@
 /* --- writers.c: in the parent --- */
 
 void writers_register(void);
-/* post_config: a writer and one that stands by for the generation that begins; 0 when there can be
- * none, which was logged. */
+/* post_config: starts a writer and a standby for the new generation; 0 if that failed, which was
+ * logged. */
 int writers_start(apr_pool_t *pconf, server_rec *s);
 /* child_init: closes what is the parent's. */
 void writers_child_init(void);
@@ -21,10 +21,10 @@ uid_t writers_user(void);
 
 /* --- hand_over.c: in a child --- */
 
-/* Hands a write over and waits for its answer. `texts`: ASKED_COUNT of them, those of face and
- * credentials filled in, the request's are added. IDA_OK with `answer`
- * filled, call->task_id, and the call's record made where the writer has made none;
- * IDA_SERVICE_UNAVAILABLE in c when there is no answer. */
+/* Hands a write over and waits for its answer. `texts`: ASKED_COUNT of them; the caller fills in
+ * those of face and credentials, the request's are added. IDA_OK with `answer` filled,
+ * call->task_id, and the call's record made if the writer has made none; IDA_SERVICE_UNAVAILABLE
+ * in c if there is no answer. */
 ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
                     const ida_rest_request *request, ida_rest_answer *answer);
 

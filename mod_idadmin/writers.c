@@ -163,7 +163,7 @@ static int is_stopping(void)
     return state == AP_MPMQ_STOPPING;
 }
 
-/* A writer has ended. Its standby serves by now; start a new standby. */
+/* A writer has ended and its standby serves: start a new standby. */
 static void replace(process *p, int status)
 {
     generation *g = p->of;

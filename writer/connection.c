@@ -114,7 +114,7 @@ static int carry_out(connection *k, served *s)
     return good;
 }
 
-/* The message's texts are in `bytes`; reads its body behind them. */
+/* The message's texts are in `bytes`; reads its body after them. */
 static int with_body(connection *k, served *s, size_t len)
 {
     const char *company = s->text[ASKED_COMPANY];

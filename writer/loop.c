@@ -26,7 +26,8 @@ typedef struct stranger {
 
 typedef struct loop {
     writer *w;
-    int control, introductions, active; /* active: pidfd of whom we stand by for; -1: we serve */
+    int control, introductions, active; /* active: pidfd of the process that this standby waits
+                                           for; -1: we serve */
     int serving, retired, orphan;
     _Atomic uint64_t *beat; /* incremented by the serving writer */
     uint64_t seen;
@@ -178,7 +179,8 @@ static void obey(loop *l, const wire_control *order, int handed)
     wire_close(&handed);
 }
 
-/* Only the parent's own word: a process that inherited the other end can write into it, too. */
+/* Accepts orders from the parent only: a process that inherited the other end can write to it
+ * too. */
 static void take_order(loop *l)
 {
     wire_control order;
@@ -195,7 +197,7 @@ static void take_order(loop *l)
     wire_close(&handed);
 }
 
-/* Nobody can come any more. */
+/* No child can connect any more. */
 static int is_done(const loop *l)
 {
     int gone = l->orphan || (l->retired && l->child_count == 0);
@@ -223,7 +225,7 @@ int loop_run(writer *w)
                                {l->active, POLLIN, 0}};
         int count = poll(fds, 3, TICK_MS);
         if (count > 0 && fds[0].revents) {
-            take_order(l); /* first: of children who are about to introduce themselves */
+            take_order(l); /* first: the names of children that are about to introduce themselves */
             continue;
         }
         if (count > 0 && fds[1].revents) {

@@ -9,9 +9,9 @@
 #include "core/zone/zone.h"
 #include "writer/writer.h"
 
-#define CALLERS_MAX 4096 /* API users remembered at once; a kilobyte each */
-/* Writes under way at the same time, as many as one commit takes, and of one company: its burst
- * waits behind itself. */
+#define CALLERS_MAX 4096 /* API users cached; a kilobyte each */
+/* Writes in progress at the same time, as many as one commit takes, and of one company, so that
+ * its burst waits behind itself. */
 #define TURNS 32
 #define CONNECTIONS 8
 #define OF_COMPANY \
@@ -21,7 +21,7 @@
 static int failed(const writer *w, const char *fault)
 {
     ida_log(&w->env, IDA_LOG_ERROR, "IDA0236", "idadmin-writer does not start: %s", fault);
-    sleep(1); /* its parent starts another one at once, or that would be all it does */
+    sleep(1); /* its parent starts another one at once, and without a pause would do nothing else */
     return 1;
 }
 

@@ -1,5 +1,5 @@
-/* Owns the memory that bodies may take at the same time: a part for all, half of it for one
- * company. Who finds none waits, and its child with it. Must not know what is in a body. */
+/* Owns the memory for bodies: a total, half of it for one company. A write that finds none
+ * waits, and its child with it. Must not know the content of a body. */
 #include <string.h>
 #include <time.h>
 

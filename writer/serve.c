@@ -1,5 +1,5 @@
-/* Owns one write from its credentials to its answer: who it is that asks is judged anew, as if the
- * child had said nothing of it. Must not know sockets nor httpd. */
+/* Owns one write from its credentials to its answer: the caller is checked again, as if the
+ * child had not done so. Must not know sockets or httpd. */
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define UNSEALED_RETRY 60 /* seconds: a person has to look */
 
-/* What a write is made of, beside the call. */
+/* What a write consists of besides the call. */
 typedef struct writing {
     served *s;
     ida_question asked;
@@ -31,7 +31,7 @@ static int is_left(void *baton)
     return wire_is_left(((const served *)baton)->end);
 }
 
-/* A document that is not to be followed is no fault of the request. The log has said what to do. */
+/* A document that may not be followed is no fault of the request. The log says what to do. */
 static ida_kind unless_followed(ida_ctx *c, ida_kind kind)
 {
     if (kind != IDA_INTERNAL_ERROR) {
@@ -79,8 +79,8 @@ static ida_kind know_caller(writing *g)
     return unless_followed(c, kind);
 }
 
-/* The rules of the configuration that hold for the person, by what the child says of them; which
- * role a rule gives is the configuration's word. */
+/* The rules of the configuration that match the person, as the child reports them; the
+ * configuration decides which role a rule gives. */
 static void know_roles(writing *g)
 {
     const writer_settings *settings = &g->s->w->settings;
@@ -132,7 +132,7 @@ static void run(writing *g, int console)
     }
 }
 
-/* Who is refused is recorded where children cannot write, like what was done. */
+/* A refusal is recorded where children cannot write, like a success. */
 static ida_kind add_record(store *s, ida_ctx *c, void *baton)
 {
     const ida_call *call = baton;

@@ -1,5 +1,5 @@
-/* Owns what httpd's parent tells a writer at its start, and the way from root to the user that
- * writes. Must not know what the settings are used for. */
+/* Owns the settings that httpd's parent gives to a writer at its start, and the change from root
+ * to the user that writes. Must not know the use of the settings. */
 #include <apr_strings.h>
 #include <apr_user.h>
 #include <errno.h>
@@ -83,7 +83,8 @@ const char *settings_become(const writer_settings *s, apr_pool_t *pool)
             return "root was not given up";
         }
     }
-    /* Nobody reads its memory: another process of its user, or a file left behind. */
+    /* No other process may read its memory: neither one of its user nor through a file left
+     * behind. */
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     umask(027);

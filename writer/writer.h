@@ -24,9 +24,9 @@ typedef struct writer_settings {
     int role_count;
 } writer_settings;
 
-/* Reads what the parent has written into the descriptor. NULL when good, else what is wrong. */
+/* Reads what the parent wrote to the descriptor. NULL if valid, otherwise what is wrong. */
 const char *settings_read(writer_settings *s, int fd, apr_pool_t *pool);
-/* Becomes the user that writes, for good. NULL when done (or nobody else is asked for). */
+/* Becomes the user that writes, for good. NULL if done (or if no other user is configured). */
 const char *settings_become(const writer_settings *s, apr_pool_t *pool);
 
 /* --- log.c: standard error is httpd's error log --- */
@@ -51,7 +51,7 @@ typedef struct writer {
     share *turns; /* of companies, under way at the same time */
 } writer;
 
-/* A write as it came, and how its answer goes back. */
+/* A write as received, and where its answer goes. */
 typedef struct served {
     const writer *w;
     const char *text[ASKED_COUNT];
@@ -70,9 +70,9 @@ void serve(served *s);
 
 /* --- connection.c: a child's connection, each with a thread of its own --- */
 
-/* Takes the end over, of the child `process`. */
+/* Takes over the end of the child `process`. */
 void connection_start(const writer *w, int end, pid_t process);
-/* Tells those who wait that their write is being worked on. */
+/* Tells waiting children that their write is being worked on. */
 void connections_comfort(void);
 int connections_count(void);
 
