@@ -1,5 +1,5 @@
-/* Owns the lines of <audit key>.heads: "COMPANY NUMBER FOOT HASH SINCE KNOWN ...", one a company,
- * in the order in which companies came. Must not know how a chain is verified. */
+/* Owns the lines of <audit key>.heads: "COMPANY NUMBER FOOT HASH SINCE KNOWN ...", one for each
+ * company, in the order in which they were added. Must not know how a chain is verified. */
 #include "core/audit/anchor.h"
 
 #include <apr_strings.h>

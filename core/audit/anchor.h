@@ -11,8 +11,8 @@ typedef struct audit_anchor {
     int64_t number, foot; /* of the last record that was verified; of the one before the first */
     const char *hash;     /* of record `number` */
     int64_t since;        /* ms: when this machine began to look after the chain */
-    /* Words with spaces between: keys and tasks that were there when it looked last, whose records
-     * may be gone by the next time. NULL: it did not look yet. */
+    /* Entries separated by spaces: keys and tasks that existed at the last check, whose records
+     * may be gone at the next one. NULL: not checked yet. */
     const char *known;
 } audit_anchor;
 

@@ -32,14 +32,14 @@ typedef struct audit_row {
     int64_t seq;
     audit_record record;
     int erased;
-    const char *hash; /* of the chain, over this record and all before it */
+    const char *hash; /* of the chain, over this record and all earlier ones */
 } audit_row;
 
 /* A record with rid and at set; the rest zero. */
 audit_record *audit_make(ida_ctx *c, const char *tenant, const char *category);
 
-/* Stands in for what came to ingestion as `text` and is not to be believed: under its identity, so
- * that it is taken once. `actor`: who handed it over. */
+/* A replacement for `text` that ingestion received and does not trust, under its identity, so
+ * that it is taken once. `actor`: who submitted it. */
 audit_record *audit_damaged(ida_ctx *c, const char *rid, const char *tenant, const char *category,
                             const char *actor, const char *text, size_t len);
 
@@ -53,7 +53,7 @@ audit_record *audit_decode(apr_pool_t *pool, const char *text, size_t len);
 /* Key under which actors and targets are found: folded, bounded (it is indexed). NULL for NULL. */
 char *audit_key(apr_pool_t *pool, const char *name);
 
-/* 1 of a read that was answered: what tells who asked, not what was done. */
+/* 1 for an answered read, which records who asked, not a change. */
 int audit_is_question(const audit_record *record);
 
 #endif

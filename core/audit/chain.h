@@ -1,12 +1,13 @@
-/* The hashes that chain the audit records of a tenant, and the proofs under the worker's key that
- * stand beside the chain: of its two ends, and of what erasure took out. Knows no store. */
+/* The hashes that chain the audit records of a tenant, and the proofs under the worker's key
+ * that are stored beside the chain: of its two ends, and of what erasure removed. Knows no
+ * store. */
 #ifndef CORE_AUDIT_CHAIN_H
 #define CORE_AUDIT_CHAIN_H
 
 #include "core/audit/audit.h"
 #include "core/audit/keys.h"
 
-/* What stands before the first record of a chain. */
+/* The hash before the first record of a chain. */
 extern const char audit_genesis[];
 
 typedef struct audit_link {
@@ -14,9 +15,9 @@ typedef struct audit_link {
     int64_t seq;
     const audit_record *record;
     const char *personal_hash;
-    int question;         /* audit_is_question, which erasure would let nobody find out again */
-    const char *next_key; /* name of the key that the records behind this one are under; NULL: the
-                             same */
+    int question;         /* audit_is_question, stored because after an erasure it can no longer
+                             be computed */
+    const char *next_key; /* name of the key of the records after this one; NULL: the same */
 } audit_link;
 
 /* The two ends of a chain: the last record, and the one before the first that retention left. */
@@ -24,7 +25,7 @@ typedef struct audit_head {
     const char *tenant, *hash, *first_hash;
     int64_t seq, first_seq;
     int64_t keyed_from; /* the first record that is under a key */
-    int64_t broken;     /* the first record that was written behind an end that was not the one the
+    int64_t broken;     /* the first record that was appended to an end that was not the one the
                            worker had left; 0: none */
 } audit_head;
 

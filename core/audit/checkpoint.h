@@ -1,6 +1,6 @@
-/* Checkpoints: signed statements that a record stood at its place of a chain, each with a digest of
- * the one before. They leave the machine, so that whoever writes the store, or has the key of the
- * chain, cannot write the past anew. Knows no store. */
+/* Checkpoints: signed statements that a record was at its position in a chain, each with a
+ * digest of the one before. They leave the machine, so that an attacker who can write the store,
+ * or has the key of the chain, cannot rewrite the past. Knows no store. */
 #ifndef CORE_AUDIT_CHECKPOINT_H
 #define CORE_AUDIT_CHECKPOINT_H
 
@@ -20,7 +20,7 @@ typedef struct audit_checkpoint {
 
 /* Makes the file of the signing key when there is none. */
 ida_kind audit_signer_make(ida_ctx *c, const char *path, uid_t owner, gid_t group);
-/* The public half, as whoever verifies is given it. */
+/* The public half, for verifiers. */
 ida_kind audit_signer_public(ida_ctx *c, const char *path, unsigned char key[IDA_SECRET_LEN]);
 /* Fills in the signature. */
 ida_kind audit_checkpoint_sign(ida_ctx *c, const char *path, audit_checkpoint *checkpoint);

@@ -1,9 +1,9 @@
-/* The keys that the chains of audit records are made with. The worker's user alone can read them.
+/* The keys of the chains of audit records. Only the worker's user can read them.
  *
- * A file of one key a line, as 64 hexadecimal digits, the newest last: the newest makes
- * chains, the older ones verify. The word " new" behind the newest key: chains may still use the
- * key before it, or none, and are moved to the newest. Without the word a chain under an older key
- * is a forgery: a stolen key is useless once it was rotated away. */
+ * A file with one key on each line, as 64 hexadecimal digits, the newest last: the newest is
+ * used for chains, the older ones verify. The word " new" after the newest key: chains may still
+ * use the key before it, or none, and are moved to the newest. Without the word a chain under an
+ * older key is a forgery: a stolen key is useless once it was rotated away. */
 #ifndef CORE_AUDIT_KEYS_H
 #define CORE_AUDIT_KEYS_H
 

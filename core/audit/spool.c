@@ -121,7 +121,7 @@ static int is_readers(const struct stat *st, const struct stat *directory)
            (st->st_uid == directory->st_uid || st->st_uid == geteuid() || st->st_uid == 0);
 }
 
-/* Descriptor of the lock file; -1 with errno, EAGAIN when somebody changed it meanwhile. */
+/* Descriptor of the lock file; -1 with errno, EAGAIN if it was changed meanwhile. */
 static int open_reader_lock(const char *path, const struct stat *directory)
 {
     struct stat st;

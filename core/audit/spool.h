@@ -35,12 +35,12 @@
 
 #include "core/audit/audit.h"
 
-/* what httpd may tell of; whatever else a record claims is not believed */
+/* the category of httpd's records; a record with another claim is not trusted */
 #define AUDIT_SPOOL_CATEGORY "api"
 #define AUDIT_CONSOLE_ENDPOINT "console " /* what the console's endpoints begin with */
 
-/* Whether httpd can have said so: of its API in its own category, of the console, which is httpd's
- * too, as `portal` with the console's endpoint. */
+/* Whether httpd can have written the record: about its API in its own category, about the
+ * console, which is httpd's too, as `portal` with the console's endpoint. */
 int audit_spool_may_hold(const audit_record *record);
 #define AUDIT_SPOOL_SUFFIX ".audit"
 #define AUDIT_SPOOL_NAME_SIZE 24 /* bytes of a segment name with its terminator, rounded up */
@@ -92,20 +92,20 @@ audit_spool_writer *audit_spool_writer_make(apr_pool_t *pool, const char *direct
  * one line), EIO (short write), ENOSPC, EACCES ... */
 int audit_spool_append(audit_spool_writer *writer, int64_t now_ms, const char *json, size_t len);
 
-/* Lets go of a segment whose minute is over, so that the reader may remove it. Called now and then
- * (once a second) besides appending. */
+/* Closes a segment whose minute has passed, so that the reader may remove it. Called about once
+ * a second besides appending. */
 void audit_spool_close_old(audit_spool_writer *writer, int64_t now_ms);
 
 /* --- reader --- */
 
-/* Descriptor of a segment to read, a regular file: -1 with errno, EINVAL when something else has
- * the name (a FIFO, a socket, a link, a directory). Never waits. */
+/* Descriptor of a segment to read, a regular file: -1 with errno, EINVAL if the name belongs to
+ * something else (a FIFO, a socket, a link, a directory). Never waits. */
 int audit_spool_open(const char *path);
 
-/* Descriptor that holds the directory's reader lock until it is closed; -1 with errno EWOULDBLOCK
- * when another reader has it, else why not. Writers can put any file into the directory, so only
- * one that none of them can open is locked: whatever else has the name is removed and made anew,
- * mode 0600, the directory's owner's. */
+/* Descriptor that holds the directory's reader lock until it is closed; -1 with errno
+ * EWOULDBLOCK if another reader has it, otherwise the reason. Writers can create any file in the
+ * directory, so only a file that they cannot open is locked: any other with the name is removed
+ * and created again, mode 0600, owned by the directory's owner. */
 int audit_spool_reader_lock(const char *directory);
 
 /* Exclusive lock on an open segment without waiting: 1 when no writer is left and none can come

@@ -13,8 +13,8 @@
 
 #define MINUTE_MS 60000
 
-/* Appending threads hold `lock` shared, so that nobody closes the descriptor under them; changing
- * the segment takes it exclusively. */
+/* Appending threads hold `lock` shared, so that the descriptor is not closed under them;
+ * changing the segment takes it exclusively. */
 struct audit_spool_writer {
     pthread_rwlock_t lock;
     char *directory;

@@ -118,7 +118,8 @@ static audit_record *damaged(ida_ctx *c, const char *rid, const char *tenant, co
     return audit_damaged(c, rid, tenant, "workflow", "worker", text, strlen(text));
 }
 
-/* Up to COMPANIES that wait, from the one whose turn it is. *end: behind them there is none. */
+/* Up to COMPANIES with waiting records, from the one whose turn it is. *end: there is none after
+ * them. */
 static ida_kind next_companies(store *main, ida_ctx *c, const char *after, const char **ids,
                                int *count, int *end)
 {
@@ -211,7 +212,7 @@ ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int ma
     }
     batch b = {.records = (audit_record **)records->elts, .count = records->nelts};
     kind = commit(ingest, c, &b, append);
-    /* A crash before this moves the same records again, which append passes over by rid. */
+    /* After a crash before this the same records are moved again, and append skips them by rid. */
     for (int i = 0; !kind && i < count; i++) {
         kind = store_write(main, c, STMT_audit_outbox_delete,
                            DB_ARGS(DB_T(ids[i]), DB_T(ida_json_text(c->pool, rids[i]))), NULL);

@@ -1,5 +1,5 @@
-/* Audit: the outbox written with what it tells of, ingestion into the chained record, reading and
- * verifying. */
+/* Audit: the outbox, written together with the change that it records, ingestion into the chain,
+ * reading and verification. */
 #ifndef CORE_STORE_AUDIT_H
 #define CORE_STORE_AUDIT_H
 
@@ -27,9 +27,9 @@ typedef struct store_audit_turns {
 ida_kind store_audit_drain_outbox(store *main, store *ingest, ida_ctx *c, int max,
                                   store_audit_turns *turns, int *moved);
 
-/* Position of a spool segment (0 when unknown), and a batch of its records with the new position in
- * one transaction (role DB_INGEST). `torn`: how many incomplete records this batch skipped; added
- * to the segment's count. A record met before is passed over. */
+/* Position of a spool segment (0 if unknown), and a batch of its records with the new position
+ * in one transaction (role DB_INGEST). `torn`: number of incomplete records that this batch
+ * skipped; added to the segment's count. A record that was taken before is skipped. */
 ida_kind store_audit_spool_position(store *s, ida_ctx *c, const char *spool, const char *segment,
                                     int64_t *position);
 ida_kind store_audit_spool_batch(store *s, ida_ctx *c, const char *spool, const char *segment,
@@ -75,7 +75,7 @@ ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant,
 /* A walk along the chain, some records at a time. */
 #define STORE_HASH_SIZE 65
 
-/* What a checkpoint says of a record, believed by whoever gives it. */
+/* What a checkpoint states about a record; the caller trusts it. */
 typedef struct store_chain_mark {
     int64_t number;
     const char *hash, *what; /* what: for people, "the checkpoint of ..." */
@@ -103,8 +103,8 @@ ida_kind store_audit_walk(store *s, ida_ctx *c, const char *tenant, int max, sto
 
 /* Walks the chain of a tenant from where `w` begins to its end; w->walked: all of them. */
 ida_kind store_audit_walk_all(store *s, ida_ctx *c, const char *tenant, store_chain_walk *w);
-/* Walks the chain of a tenant. *broken_seq = 0: whole; else the first record that does not fit, and
- * c->message says how (the call still answers IDA_OK). *count: records walked. */
+/* Walks the chain of a tenant. *broken_seq = 0: whole; otherwise the first record that does not
+ * fit, with the reason in c->message (the call still returns IDA_OK). *count: records walked. */
 ida_kind store_audit_verify(store *s, ida_ctx *c, const char *tenant, int64_t *broken_seq,
                             int64_t *count);
 

@@ -101,13 +101,13 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     int64_t to = f->to > 0 ? f->to : INT64_MAX;
     db_arg args[11] = {DB_T(w->tenant), DB_I(f->from), DB_I(to),
                        DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX), DB_I(f->limit)};
-    if (f->by_time) { /* at first nobody has this seq: all of the instant `to` stay out */
+    if (f->by_time) { /* no record has this seq yet: all records of the instant `to` are left out */
         args[2] = (db_arg)DB_I(f->before_seq > 0 ? f->before_at : to);
         args[3] = (db_arg)DB_I(f->before_seq);
     }
     size_t count = narrow(f, by, f->questions, c, args + 5);
     if (!f->by_time && by == PATH_ACTOR) {
-        count--; /* by place nobody has asked to leave questions out */
+        count--; /* a page by position leaves no reads out */
     }
     ida_kind kind = store_read(s, c, (f->by_time ? by_time : by_place)[by], args, 5 + count,
                                &w->page);
@@ -197,8 +197,8 @@ static ida_kind move_foot(store *s, ida_ctx *c, const retain_work *w, int64_t en
     return kind ? kind : store_chain_close(s, c, &head);
 }
 
-/* From the foot of the chain. The prefix ends before the first record that is young enough, also
- * when older ones stand behind it. */
+/* From the foot of the chain. The prefix ends before the first record that is too young, even if
+ * older ones follow it. */
 static ida_kind retain(store *s, ida_ctx *c, void *baton)
 {
     retain_work *w = baton;
@@ -220,7 +220,7 @@ static ida_kind retain(store *s, ida_ctx *c, void *baton)
     kind = store_read(
         s, c, STMT_audit_other_than,
         DB_ARGS(DB_T(w->tenant), DB_I(first), DB_I(end), DB_T(STORE_RETENTION_ACTION)), &r);
-    if (kind || !r.rows) { /* a record of each round would else follow from the one before */
+    if (kind || !r.rows) { /* otherwise each round's record would cause the next one */
         return kind;
     }
     if ((kind = store_read(s, c, STMT_audit_hash_at, DB_ARGS(DB_T(w->tenant), DB_I(end)), &r)) !=

@@ -1,5 +1,5 @@
-/* Owns the proof that the chain of a tenant's audit records is whole: record by record, some at a
- * time. Must not know who wants to know, nor when. */
+/* Owns the proof that the chain of a tenant's audit records is whole: record by record, a
+ * portion at a time. Must not know who asked for it, or when. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -111,7 +111,7 @@ static ida_kind walk_some(store *s, ida_ctx *c, const walk_work *work)
     return kind;
 }
 
-/* Whether the chain ends where its row says, by the word of the key, and where checkpoints say. */
+/* Whether the chain ends where its row, proven under the key, and the checkpoints say. */
 static ida_kind judge_end(store *s, ida_ctx *c, const walk_work *work, const db_result *r)
 {
     store_chain_walk *w = work->walk;
@@ -163,9 +163,9 @@ static ida_kind judge_end(store *s, ida_ctx *c, const walk_work *work, const db_
     return IDA_OK;
 }
 
-/* What retention says of the beginning: a chain that begins elsewhere than its newest record says
- * was changed. One that began behind records before retention said so is taken as this machine saw
- * it first. */
+/* What retention recorded about the beginning: a chain that does not begin where its newest
+ * record of retention says was changed. A chain whose beginning was removed before retention
+ * kept such records is accepted as this machine first saw it. */
 static ida_kind judge_retained(store *s, ida_ctx *c, const walk_work *work)
 {
     store_chain_walk *w = work->walk;
@@ -202,7 +202,7 @@ static ida_kind judge_retained(store *s, ida_ctx *c, const walk_work *work)
     return IDA_OK;
 }
 
-/* The chain is to begin where retention left it, by the word of the key. */
+/* The chain must begin where retention left it, proven under the key. */
 static ida_kind judge_beginning(store *s, ida_ctx *c, const walk_work *work, const db_result *r)
 {
     store_chain_walk *w = work->walk;

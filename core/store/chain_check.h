@@ -10,7 +10,8 @@
 #define STORE_CLOCKS_APART_MS INT64_C(300000)
 
 typedef struct store_chain_check {
-    int64_t requested_at; /* somebody wants it verified from the beginning; 0: nobody */
+    int64_t requested_at; /* when a verification from the beginning was requested; 0: not
+                             requested */
     int64_t wished;       /* the same, also when it was answered */
     int64_t claimed_at;   /* a worker began then */
     int64_t verified_to, verified_at, full_at; /* full_at: from the beginning; 0: never */

@@ -12,7 +12,7 @@ static int same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Whether row `i` would be whole behind `previous` as number `seq` of `tenant`. */
+/* Whether row `i` would be whole after `previous` as number `seq` of `tenant`. */
 static int fits(apr_pool_t *pool, const db_result *r, int i, const audit_keys *keys,
                 const char *tenant, const char *previous, int64_t seq)
 {
@@ -46,8 +46,8 @@ static const char *misfit(apr_pool_t *pool, const db_result *r, int i, const sto
            "or place was changed, or one was taken out before it";
 }
 
-/* What stands beside the record, for filters. Keys from before records were chained under a key may
- * have been folded by the engine. */
+/* Checks the columns for filters, which are stored beside the record. Keys from before records
+ * were chained under a key may have been folded by the engine. */
 static const char *column_fault(apr_pool_t *pool, const row_audit *row, const audit_record *record)
 {
     const char *target = audit_key(pool, record->target), *target_key = row->target_key.text;

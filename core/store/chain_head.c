@@ -1,5 +1,5 @@
-/* Owns the end of a chain: what stands behind it is written here alone. Must not know where records
- * come from. */
+/* Owns the end of a chain: only this file writes after it. Must not know where records come
+ * from. */
 #include "core/store/chain_head.h"
 
 #include <string.h>
@@ -105,7 +105,7 @@ static audit_record *moved(ida_ctx *c, const char *tenant, const char *detail)
     return record;
 }
 
-/* The first record under a key, behind those from before there were keys. */
+/* The first record under a key, after those from before there were keys. */
 static ida_kind begin_keys(store *s, ida_ctx *c, store_chain_head *head)
 {
     head->is.keyed_from = head->is.seq + 1;
@@ -128,8 +128,8 @@ static ida_kind change_key(store *s, ida_ctx *c, store_chain_head *head, const a
     return kind;
 }
 
-/* The end is not the worker's. Whatever the row says is not to be believed: writing goes on behind
- * the newest record that is there, and the mark stays for ever. */
+/* The end is not the one that the worker left, so its row cannot be trusted: writing continues
+ * after the newest existing record, and the mark stays for ever. */
 static void mark_broken(ida_ctx *c, store_chain_head *head, const row_audit_end *newest)
 {
     audit_head *is = &head->is;

@@ -1,5 +1,5 @@
-/* The end of a tenant's chain in the hand of whoever writes it: judged before anything is put
- * behind it, proven anew afterwards. */
+/* The end of a tenant's chain while it is written: checked before anything is appended, proven
+ * again afterwards. */
 #ifndef CORE_STORE_CHAIN_HEAD_H
 #define CORE_STORE_CHAIN_HEAD_H
 
@@ -11,12 +11,12 @@ typedef struct store_chain_head {
     const audit_secret *key; /* that the next record is under */
 } store_chain_head;
 
-/* Inside a transaction of the ingest role: locks the chain, makes it where there is none, moves it
- * to the newest key where it is to be moved. An end that is not the one the worker left is told
- * (IDA0142) and marked: what comes is still written, behind the newest record that is there. */
+/* Inside a transaction of the ingest role: locks the chain, creates it if there is none, and
+ * moves it to the newest key if that is due. An end that is not the one the worker left is
+ * logged (IDA0142) and marked; new records are still written, after the newest existing one. */
 ida_kind store_chain_open(store *s, ida_ctx *c, const audit_keys *keys, const char *tenant,
                           store_chain_head *head);
-/* A record met before is passed over. */
+/* Skips a record that was appended before. */
 ida_kind store_chain_append(store *s, ida_ctx *c, store_chain_head *head,
                             const audit_record *record);
 ida_kind store_chain_close(store *s, ida_ctx *c, const store_chain_head *head);

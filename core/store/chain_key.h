@@ -6,7 +6,7 @@
 #include "core/audit/keys.h"
 #include "core/store/store.h"
 
-/* Every one with `keys` reads them from the file; whoever got them wipes them, also after a
+/* Each function with `keys` reads them from the file; the caller wipes them, also after a
  * failure. */
 ida_kind store_audit_keys(store *s, ida_ctx *c, audit_keys *keys);
 

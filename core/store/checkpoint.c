@@ -78,7 +78,8 @@ typedef struct make_work {
     int made;
 } make_work;
 
-/* Of a chain that is locked: nobody puts a record behind what is signed, nor signs it too. */
+/* For a locked chain, so that no record is appended after the signed one and no other checkpoint
+ * is signed meanwhile. */
 static ida_kind make(store *s, ida_ctx *c, void *baton)
 {
     make_work *w = baton;

@@ -1,8 +1,9 @@
-/* Owns the queue of a process's writers and who of them leads. Must not know what they write.
+/* Owns the queue of a process's writers and who leads them. Must not know what they write.
  *
- * Whoever finds nobody leading leads: opens the transaction, hands its connection to the work of
- * each who waits, in a savepoint, commits, wakes them. A member sleeps while its work runs in the
- * leader's thread, so its context and pool still have one user at a time. */
+ * A writer that finds no leader becomes it: it opens the transaction, runs the work of each
+ * waiting member on its connection in a savepoint, commits, and wakes them. A member sleeps
+ * while its work runs in the leader's thread, so that its context and pool still have one user
+ * at a time. */
 #include "core/store/commit_queue.h"
 
 #include <pthread.h>
@@ -12,7 +13,7 @@
 
 typedef struct member {
     struct member *next;
-    pthread_cond_t wake; /* done, or the head of the queue while nobody leads */
+    pthread_cond_t wake; /* done, or the head of the queue without a leader */
     store_work work;
     void *baton;
     ida_ctx *c;
@@ -82,7 +83,7 @@ static ida_kind run_member(store *s, ida_ctx *c, member *m)
     return db_script(s->db, c, m->kind ? "ROLLBACK TO member; RELEASE member" : "RELEASE member");
 }
 
-/* Collects once the engine's gate is had: who came while it was awaited is in. */
+/* Collects the batch after taking the gate, so that writes which arrived meanwhile join it. */
 static ida_kind run_together(store *s, ida_ctx *c, void *baton)
 {
     batch *b = baton;
@@ -98,7 +99,8 @@ static ida_kind run_together(store *s, ida_ctx *c, void *baton)
     return IDA_OK;
 }
 
-/* Somebody's work lost the transaction of all: alone it fails alone. */
+/* One member's failure rolled back the batch. Run each member alone, so that only that one
+ * fails. */
 static void run_apart(store *s, batch *b)
 {
     for (int i = 0; i < b->count; i++) {
@@ -127,7 +129,7 @@ static void lead(store_commit_queue *q, const ida_ctx *leader)
     if (kind && b.lost) { /* also if it is the only member: others in the queue must not fail */
         run_apart(q->connection, &b);
     } else if (kind) {
-        collect(&b); /* those behind have waited as long */
+        collect(&b); /* those after it have waited as long */
         fail_all(&b, c, kind);
     }
     pthread_mutex_lock(&q->lock);

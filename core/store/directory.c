@@ -5,7 +5,7 @@
 #include "core/store/rows.h"
 
 #define LIST_MAX 10000
-/* a week: of a worker that was killed and never came back under its ID */
+/* a week: for a worker that was killed and never returned under its ID */
 #define WORKER_FORGOTTEN_AFTER_MS INT64_C(604800000)
 
 static void of_row(const db_result *r, int row, void *out)

@@ -33,9 +33,8 @@ ida_kind store_directory_held(store *s, ida_ctx *c, const store_directory **rows
 ida_kind store_directory_hold(store *s, ida_ctx *c, const char *tenant,
                               ida_directory_kind directory, const char *reason, int64_t until,
                               int64_t failures);
-/* The directory answered again to whoever saw the hold that lasts until `until`: that one ends, not
- * one that came since. 0: any (its settings are others now). *was_held tells whether it was there.
- */
+/* The directory answered a caller that saw the hold until `until`: that hold ends, but not a
+ * later one. 0: any (its settings have changed). *was_held: whether it was there. */
 ida_kind store_directory_clear(store *s, ida_ctx *c, const char *tenant,
                                ida_directory_kind directory, int64_t until, int *was_held);
 /* Marks the 15-minute alarm as raised: 1 in *raised for exactly one worker. */
@@ -49,10 +48,10 @@ ida_kind store_sync_request(store *s, ida_ctx *c, const char *tenant, ida_direct
 ida_kind store_sync_request_done(store *s, ida_ctx *c, const char *tenant,
                                  ida_directory_kind directory, int64_t requested_at);
 
-/* One sync per directory over all workers: lease by heartbeat like tasks. *fence on success;
- * IDA_CONFLICT while another worker's heartbeat may live (the caller watches (owner, fence,
- * heartbeat) by its own monotonic clock and passes what it has seen still for a whole lease as
- * `still`; NULL when none). */
+/* One synchronisation for each directory over all workers: a lease by heartbeat like tasks.
+ * *fence on success; IDA_CONFLICT while another worker may be alive (the caller watches (owner,
+ * fence, heartbeat) by its own monotonic clock and passes the state that it has seen unchanged
+ * for a whole lease as `still`; NULL if none). */
 ida_kind store_sync_lease(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                           const char *owner, const store_directory *still, int64_t *fence);
 ida_kind store_sync_renew(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
@@ -60,7 +59,7 @@ ida_kind store_sync_renew(store *s, ida_ctx *c, const char *tenant, ida_director
 ida_kind store_sync_release(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                             int64_t fence);
 
-/* A look at a directory that somebody asked for: what `idadmin-worker --check` reports. */
+/* A requested check of a directory: what `idadmin-worker --check` reports. */
 typedef struct store_check {
     const char *tenant;
     ida_directory_kind directory;
@@ -68,7 +67,7 @@ typedef struct store_check {
     const char *worker;                            /* that carries it out, or did; NULL: none */
     const char *lines;                             /* JSON: [{check, ok, detail}] */
 } store_check;
-/* All zero when nobody ever asked (not IDA_NOT_FOUND). */
+/* All zero if it was never requested (not IDA_NOT_FOUND). */
 ida_kind store_check_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                          store_check *out);
 ida_kind store_check_request(store *s, ida_ctx *c, const char *tenant,

@@ -17,9 +17,9 @@ typedef struct store_idempotency {
 /* *found: hash and answer of the key. */
 ida_kind store_idempotency_find(store *s, ida_ctx *c, store_idempotency *row, int *found);
 
-/* First thing of a write's transaction: *taken = 1 when the key is this transaction's, to be given
- * its answer before the commit. 0: somebody had it before; hash and answer are filled in. A
- * parallel twin that has not ended is waited for. */
+/* First step of a write's transaction: *taken = 1 if this transaction owns the key and must
+ * store its answer before the commit. 0: the key was used before; hash and answer are filled in.
+ * Waits for a parallel transaction with the same key. */
 ida_kind store_idempotency_take(store *s, ida_ctx *c, store_idempotency *row, int *taken);
 ida_kind store_idempotency_keep(store *s, ida_ctx *c, const store_idempotency *row);
 

@@ -32,7 +32,7 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
     ida_principal *p = &key->principal;
     if (access < 0 || (rate && ida_rate_parse(rate, &p->rate)) ||
         (row->scopes.text && ida_areas_parse(c->pool, row->scopes.text, &p->areas))) {
-        /* A key whose limits cannot be read admits nobody. */
+        /* A key whose limits cannot be parsed admits no caller. */
         ida_log(c->env, IDA_LOG_ERROR, "IDA0130",
                 "store: the row of API user %s:%s is damaged (access level, scopes or rate limit)",
                 company, username);

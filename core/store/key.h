@@ -18,9 +18,9 @@ typedef struct store_key {
 /* IDA_OK also when there is no such user (key->key_hash NULL). */
 ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *username,
                         store_key *key);
-/* Makes a key for the user and keeps its hash; *key is in the context's pool, shown once and to be
- * wiped. `created_by`: who made it. IDA_CONFLICT when the username exists in the tenant,
- * IDA_NOT_FOUND when the tenant does not. */
+/* Creates a key for the user and stores its hash; *key is in the context's pool, is shown once
+ * and must be wiped. `created_by`: its maker. IDA_CONFLICT if the username exists in the tenant,
+ * IDA_NOT_FOUND if the tenant does not. */
 ida_kind store_key_issue(store *s, ida_ctx *c, const ida_principal *principal,
                          const char *created_by, char **key);
 /* Mark of a key's row as it is now, kept as detail of the audit record of each change: another
@@ -45,7 +45,7 @@ typedef struct store_key_row {
     int64_t last_used_at; /* of the newest call in the audit log; 0 when it holds none */
     int disabled, decisions;
 } store_key_row;
-/* By username, behind `after` ("" at first), at most `limit`. Never hashes. */
+/* By username, after `after` ("" at first), at most `limit`. Never includes hashes. */
 ida_kind store_key_list(store *s, ida_ctx *c, const char *company, const char *after, int limit,
                         const store_key_row **rows, int *count);
 /* Those that work now and end within [from, to], the first one first. */

@@ -13,7 +13,7 @@
 #define CHANGED "its hash, what it may, its end or its disabling was changed by hand"
 #define MARK_BYTES 8 /* of a digest over a hash of 256 random bits: does not reveal the key */
 
-/* What decides whom the key admits, and until when. */
+/* The settings that decide which callers the key admits, and until when. */
 typedef struct marked {
     const char *company, *username, *hash, *access, *rate, *from, *scopes;
     int64_t concurrency, decisions, expires_at, disabled;

@@ -19,8 +19,8 @@ typedef struct store_stray {
 typedef struct store_origins {
     int64_t since;              /* in, ms: older rows may have lost their record or had none */
     apr_array_header_t *strays; /* store_stray */
-    apr_hash_t *known;          /* words of the last look; NULL: there was none */
-    apr_array_header_t *seen;   /* words for the next one */
+    apr_hash_t *known;          /* entries of the last check; NULL: there was none */
+    apr_array_header_t *seen;   /* entries for the next one */
     int more;                   /* 1: there are others */
     int64_t before;             /* how many without a record are from before `since` */
     int64_t erased; /* how many have at their time a record that was erased and may be theirs */
@@ -28,7 +28,7 @@ typedef struct store_origins {
 
 /* `known`: what this machine knew when it looked last; NULL: it did not. */
 store_origins store_origins_make(apr_pool_t *pool, int64_t since, const char *known);
-/* The words to keep for the next look. `rows`: 1 if rows were checked, not only runs. */
+/* The entries to keep for the next check. `rows`: 1 if rows were checked, not only runs. */
 char *store_origins_known(apr_pool_t *pool, const store_origins *found, const char *known,
                           int rows);
 /* A stray run has no row: it is named until an administrator accepts the chain. */
@@ -42,7 +42,7 @@ typedef struct store_origin {
     int lasting;         /* 1: it has an effect yet, so it must have been there if it is old */
     const char *changed; /* how it differs from what its record says; NULL: it does not */
 } store_origin;
-/* A page of rows by name, behind `after`; reads main with the audit beside it. */
+/* A page of rows by name, after `after`; reads main with the audit attached. */
 typedef ida_kind (*store_origin_page)(store *s, ida_ctx *c, const char *tenant, const char *after,
                                       int limit, const store_origin **rows, int *count);
 /* Looks at all rows of a company, page by page, and adds what no record made. */

@@ -179,8 +179,8 @@ ida_kind store_schema_roles(const char *dsn, ida_ctx *c)
     return kind;
 }
 
-/* It has nothing to lose, and a restored store comes without one. A cache of another version
- * belongs to an upgrade. */
+/* A cache can be made at any time: it holds nothing of its own, and a restored store comes
+ * without one. A cache of another version is left to an upgrade. */
 void store_cache_make(const char *dsn, ida_ctx *c)
 {
     apr_pool_t *pool;

@@ -1,4 +1,4 @@
-/* Owns a process's connections to the store and who has one. Must not know statements. */
+/* Owns a process's connections to the store and their users. Must not know statements. */
 #include "core/store/source.h"
 
 #include "core/limit/share.h"

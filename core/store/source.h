@@ -6,8 +6,8 @@
 
 typedef struct store_source store_source;
 struct store_source {
-    /* `company`: whose share it comes from; "": of requests that name none.
-     * IDA_SERVICE_UNAVAILABLE when there is none within five seconds, or the store is away. */
+    /* `company`: whose share the connection comes from; "": for requests without a company.
+     * IDA_SERVICE_UNAVAILABLE if none is free within five seconds, or the store is unreachable. */
     ida_kind (*acquire)(store_source *from, ida_ctx *c, const char *company, store **s);
     void (*release)(store_source *from, store *s);
     /* Like store_transaction, on a connection of its own, or with others in one commit

@@ -147,9 +147,9 @@ store *store_make(apr_pool_t *pool, const char *dsn, db_role role)
     s->dsn = apr_pstrdup(pool, dsn);
     s->role = role;
     s->place = place_of(dsn, role);
-    /* With an allocator of its own: handles move between threads, and a child of `pool` would share
-     * its allocator with all of them. Unmanaged: APR's global pool would else destroy it first when
-     * the process ends. */
+    /* With its own allocator: handles move between threads, and a child of `pool` would share
+     * its allocator with all of them. Unmanaged: otherwise APR's global pool would destroy it
+     * first when the process ends. */
     apr_allocator_create(&allocator);
     apr_pool_create_unmanaged_ex(&s->pool, NULL, allocator);
     apr_allocator_owner_set(allocator, s->pool);
@@ -302,7 +302,7 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
         } else {
             db_rollback(s->db);
         }
-        /* `waited` bounds the loop also under a clock that stands. */
+        /* `waited` bounds the loop also if the clock stands still. */
         if (!kind || !db_must_repeat(s->db) || db_is_broken(s->db) || waited >= REPEAT_FOR_MS ||
             ida_monotonic(c->env) >= end) {
             return kind;

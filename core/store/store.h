@@ -1,6 +1,6 @@
-/* The store in domain words. A `store` is one connection with its role, opened by whoever needs it
- * (a child of httpd and the writer: a few; the worker: one a thread and role). What is done with
- * rows is in the rooms that own them; every one takes (store *, ida_ctx *), answers an ida_kind and
+/* The store in domain words. A `store` is one connection with its role (a child of httpd and the
+ * writer have a few; the worker has one for each thread and role). Work with rows is in the
+ * rooms that own them; every function takes (store *, ida_ctx *), returns an ida_kind and
  * allocates in the context's pool. "Not found" is IDA_NOT_FOUND with nothing logged, unless a
  * function says otherwise. */
 #ifndef CORE_STORE_STORE_H
@@ -22,26 +22,28 @@ typedef struct store {
     unsigned connection; /* how often it was connected */
     unsigned char cursor_key[32];
     int has_cursor_key;
-    const char *audit_key; /* file of the audit keys, of a process that has them; else NULL */
+    const char *audit_key; /* file of the audit keys, if the process has them; otherwise NULL */
 } store;
 
 /* Default DSN of this build. */
 const char *store_default_dsn(void);
-/* "sqlite3:PATH" -> PATH, else NULL. */
+/* "sqlite3:PATH" -> PATH, otherwise NULL. */
 const char *store_sqlite_path(const char *dsn);
-/* Checks the form of a DSN: NULL when good, else the rule. */
+/* Checks the form of a DSN: NULL if valid, otherwise the rule. */
 const char *store_dsn_fault(const char *dsn);
-/* Why a DSN that was found there must not be used: it holds a password that others on the machine
- * can read. `file`: the configuration file it stands in; NULL: a command line. NULL when it may. */
+/* Why a DSN must not be used from this place: it contains a password that others on the machine
+ * can read. `file`: the configuration file with it; NULL: a command line. NULL if it may be
+ * used. */
 const char *store_dsn_exposed(apr_pool_t *pool, const char *dsn, const char *file);
-/* Seal key file: <store stem>.key beside a SQLite store, ${sysconfdir}/idadmin/seal.key for
+/* Seal key file: <store stem>.key next to a SQLite store, ${sysconfdir}/idadmin/seal.key for
  * PostgreSQL. */
 char *store_default_seal_key(apr_pool_t *pool, const char *dsn);
 
 /* Makes a handle without connecting; the first use connects. The handle lives in `pool`. */
 store *store_make(apr_pool_t *pool, const char *dsn, db_role role);
-/* Connects if there is no good connection. IDA_SERVICE_UNAVAILABLE with retry_after 1 when the
- * store is away; one attempt a process and second, everybody else is refused at once. */
+/* Connects if there is no good connection. IDA_SERVICE_UNAVAILABLE with retry_after 1 if the
+ * store is unreachable; a process makes one attempt a second, and other callers are refused at
+ * once. */
 ida_kind store_connect(store *s, ida_ctx *c);
 void store_disconnect(store *s);
 /* 1 while the handle has a connection that works. */
@@ -51,8 +53,8 @@ unsigned store_connection(const store *s);
 /* Of a handle that was connected. */
 int store_is_postgresql(const store *s);
 
-/* Inside the writing transaction: wakes whoever waits on the channel (PostgreSQL; SQLite's workers
- * poll). */
+/* Inside the writing transaction: wakes those who wait on the channel (PostgreSQL; SQLite's
+ * workers poll). */
 ida_kind store_notify(store *s, ida_ctx *c, const char *channel);
 /* Waits up to ms for that, on a handle that is connected; on SQLite it sleeps. */
 void store_wait(store *s, ida_ctx *c, const char *channel, int ms);
@@ -68,16 +70,16 @@ ida_kind store_page_cache(store *s, ida_ctx *c, int kb);
  * the rooms that own the rows. */
 ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                     db_result *result);
-/* One writing statement inside the transaction that is open, else by store_transaction. For
- * the rooms that own the rows. */
+/* One writing statement inside the open transaction, otherwise by store_transaction. For the
+ * rooms that own the rows. */
 ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
                      db_result *result);
 
-/* Runs `work` in one write transaction: committed when it returns IDA_OK, else rolled back.
- * Repeated as a whole (fresh context state, at most 5 s) when the engine asks for it, so `work`
- * must not have effects outside the store and its baton must be re-settable. Inside an open
- * transaction `work` joins that one. A connection lost during the commit leaves open whether it
- * took place: IDA_SERVICE_UNAVAILABLE, not repeated. */
+/* Runs `work` in one write transaction: committed if it returns IDA_OK, otherwise rolled back.
+ * Repeated as a whole (fresh context state, at most 5 s) if the engine asks for it, so `work`
+ * must have no effects outside the store, and its baton must be re-settable. Inside an open
+ * transaction `work` joins that one. If the connection is lost during the commit, it is unknown
+ * whether it took place: IDA_SERVICE_UNAVAILABLE, not repeated. */
 typedef ida_kind (*store_work)(store *s, ida_ctx *c, void *baton);
 ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton);
 
@@ -89,8 +91,8 @@ ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton);
 ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps);
 /* The engine's users and what each may do (schema/roles.sql); IDA_CONFLICT where it has none. */
 ida_kind store_schema_roles(const char *dsn, ida_ctx *c);
-/* At the start of worker and idadminctl: makes a cache that is not there, or empty, when the store
- * is and this process may. What stands in the way is told by whoever then wants to use it. */
+/* At the start of worker and idadminctl: creates a missing or empty cache if the store exists
+ * and this process may. Obstacles are reported by the code that then uses it. */
 void store_cache_make(const char *dsn, ida_ctx *c);
 /* Newest migration number this program knows. */
 int store_schema_version(void);

@@ -249,8 +249,8 @@ ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const
                         total);
 }
 
-/* A template that somebody has cannot go: what it gave would stay with people, and nothing would
- * say why. */
+/* A template that is assigned cannot be removed: what it granted would stay with people without
+ * an explanation. */
 static ida_kind drop_template(store *s, ida_ctx *c, const char *tenant, const char *id,
                               const char *name)
 {
