@@ -109,8 +109,8 @@ static ida_kind settle(store *s, ida_ctx *c, void *baton)
                                 DB_ARGS(ROW_KEY(w->at, w->item), DB_T(w->stood ? "stood" : "added"),
                                         DB_I(ida_now(c->env))),
                                 NULL);
-    /* If a membership was removed meanwhile and we add it again, it is ours from now on, whoever
-     * granted it before. */
+    /* A membership that was removed meanwhile and that we add again is ours from now on, also if
+     * another grantor had assigned it before. */
     return kind || w->stood
                ? kind
                : store_write(s, c, STMT_grant_own, DB_ARGS(ITEM_KEY(w->at, w->item)), NULL);

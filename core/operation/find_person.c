@@ -8,8 +8,8 @@
 #include "core/operation/op.h"
 #include "core/operation/people_filter.h"
 
-#define CANDIDATES 5 /* named when somebody is asked for by something else than ID or UPN */
-/* of them all: tool errors are cut at 500, and half a UPN helps nobody */
+#define CANDIDATES 5 /* people listed for a text that is neither an ID nor a UPN */
+/* all of them together: tool errors are cut at 500, and a cut UPN is useless */
 #define CANDIDATES_BYTES 300
 
 /* "Eva Berg" (eva.berg@contoso.example), ... for a text that is no ID and no UPN. */

@@ -208,8 +208,8 @@ void ida_operation_clean(apr_pool_t *pool, json_t *result);
  * work is done, so that it serves others while the answer is made; harmless when it was. */
 ida_kind ida_call_acquire(ida_call *call);
 void ida_call_release(ida_call *call);
-/* Gives that connection back and runs `work` in a write transaction, which is not committed when
- * nobody waits any more. */
+/* Gives that connection back and runs `work` in a write transaction, which is not committed if the
+ * client has gone. */
 ida_kind ida_call_transaction(ida_call *call, store_work work, void *baton);
 
 /* IDA_FORBIDDEN with the roles that would do, unless the person has the right. */

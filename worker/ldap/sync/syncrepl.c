@@ -170,7 +170,7 @@ static directory_class finish(refresh *f, const ld_answer *answer, const char *c
     }
     keep_cookie(f, &done.cookie);
     int has_cookie = done.cookie.bv_len > 0;
-    /* Without a cookie the server sends everything, whatever it calls the phase. */
+    /* Without a cookie the server sends everything, so the name of the phase does not matter. */
     int present = !cookie || !done.deletes || f->present_ended;
     if (present) {
         class = newer_than_content(f);
