@@ -156,6 +156,7 @@ subtest 'not started' => \&not_started;
 
 for_each_stack {
     ($stack) = @_;
+    $stack->create_key(full => 'load', 'full', '--rate-limit', '1000000/60s');
     $stack->httpd->expect_log(qr/IDA0252/, qr/exit signal Killed/, qr/IDA0235/, qr/IDA0105/);
     subtest 'killed'   => \&killed;
     subtest 'frozen'   => \&frozen;
@@ -165,5 +166,5 @@ for_each_stack {
     $stack->httpd->stop;
     ok(within(sub { !grep { -e "/proc/$_" } @writers }), 'httpd is stopped: they end');
     subtest 'without root' => \&without_root;
-} httpd => { children => 2, rate_limits => { key => 'off' } };
+} httpd => { children => 2 };
 done_testing();

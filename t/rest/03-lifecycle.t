@@ -354,6 +354,8 @@ sub rehires {
         jobTitle => 'Back again', manager => upn('anna.lind'));
     done(patch({ userPrincipalName => upn('carin.sjoberg'), employeeId => 'E-77' }),
         'a number for Carin');
+    is($stack->slapd->user('carin.sjoberg')->{employeenumber}[0], 'E-77', 'in the directory');
+    is(user('carin.sjoberg', 'employeeId')->{employeeId}, 'E-77', 'and at once in the cache');
     my $had = groups_of('carin.sjoberg');
     cmp_ok(scalar @$had, '>', 1, "who is in @$had");
     refused($stack->post('/v1/api/user', \%person), 409, 'CONFLICT',
