@@ -30,28 +30,15 @@ ida_kind queue_zone_changes_in(store *s, ida_ctx *c, const char *zone, const cha
     return kind;
 }
 
-typedef struct setting_due {
-    const ida_task *task;
-    int64_t due_at;
-} setting_due;
-
-static ida_kind set_due(store *s, ida_ctx *c, void *baton)
-{
-    const setting_due *w = baton;
-    db_result r;
-    ida_kind kind = store_write(s, c, STMT_queue_set_due,
-                                DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id),
-                                        DB_I(w->task->due_at), DB_I(w->due_at)),
-                                &r);
-    return kind || r.changes
-               ? kind
-               : ida_fail(c, IDA_CONFLICT, "Task %s was moved or started meanwhile.", w->task->id);
-}
-
 ida_kind queue_set_due(store *s, ida_ctx *c, const ida_task *task, int64_t due_at)
 {
-    setting_due w = {task, due_at};
-    return store_transaction(s, c, set_due, &w);
+    db_result r;
+    ida_kind kind = store_write(
+        s, c, STMT_queue_set_due,
+        DB_ARGS(DB_T(task->tenant), DB_T(task->id), DB_I(task->due_at), DB_I(due_at)), &r);
+    return kind || r.changes
+               ? kind
+               : ida_fail(c, IDA_CONFLICT, "Task %s was moved or started meanwhile.", task->id);
 }
 
 typedef struct retention {

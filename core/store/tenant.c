@@ -35,14 +35,18 @@ ida_kind store_tenant_document(store *s, ida_ctx *c, const char *id, ida_stored_
     return IDA_OK;
 }
 
+static ida_kind read_document(ida_ctx *c, const char *id, ida_stored_tenant *stored, void *baton)
+{
+    return store_tenant_document(baton, c, id, stored);
+}
+
 ida_kind store_tenant_get(store *s, ida_ctx *c, const char *id, ida_tenant **tenant,
                           int64_t *revision)
 {
     ida_stored_tenant stored;
-    ida_kind kind = store_tenant_document(s, c, id, &stored);
-    if (!kind && c->env->seal_key) {
-        kind = ida_seal_follow(c, c->env->seal_key, id, &stored);
-    }
+    const char *key = c->env->seal_key;
+    ida_kind kind = key ? ida_seal_follow(c, key, id, read_document, s, &stored)
+                        : store_tenant_document(s, c, id, &stored);
     if (kind) {
         return kind;
     }

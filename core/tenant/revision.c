@@ -207,25 +207,43 @@ static ida_kind not_followed(ida_ctx *c, const char *tenant, const char *id, con
     return ida_because(c, "unsealed", NULL);
 }
 
-ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
-                         const ida_stored_tenant *stored)
+/* *why: set unless the row may be followed. */
+static ida_kind judge_new(ida_ctx *c, const char *key_file, const char *tenant,
+                          const ida_stored_tenant *stored, ida_seal_state *state, const char **why)
 {
-    unsigned char digest[IDA_DIGEST_LEN];
-    ida_seal_state state;
-    const char *why;
-    digest_of(tenant, stored, digest);
-    int64_t epoch = look_at_ground(c->pool, key_file);
-    if (was_judged(digest)) {
-        return IDA_OK;
-    }
-    ida_kind kind = ida_seal_judge(c, key_file, tenant, stored, &state, &why);
-    if (!kind && state == IDA_SEAL_GOOD) {
+    ida_kind kind = ida_seal_judge(c, key_file, tenant, stored, state, why);
+    if (!kind && *state == IDA_SEAL_GOOD) {
         kind = ida_seal_note(c, key_file, tenant, stored->revision);
     }
     if (kind) {
-        why = ida_printf(c->pool, "its seal cannot be judged: %s", c->message);
+        *why = ida_printf(c->pool, "its seal cannot be judged: %s", c->message);
         ida_ctx_clear(c);
-        return not_followed(c, tenant, "IDA0151", why);
+    }
+    return kind;
+}
+
+ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
+                         ida_seal_reader *read, void *baton, ida_stored_tenant *stored)
+{
+    unsigned char digest[IDA_DIGEST_LEN];
+    ida_seal_state state = IDA_SEAL_OLDER;
+    const char *why;
+    int64_t epoch;
+    /* A row that another process replaced between our two looks, at the store and at the file, is
+     * older than what was seen. Read once more, it is the new one; one put back is as old again. */
+    for (int reads = 0; reads < 2 && state == IDA_SEAL_OLDER; reads++) {
+        ida_kind kind = read(c, tenant, stored, baton);
+        if (kind) {
+            return kind;
+        }
+        digest_of(tenant, stored, digest);
+        epoch = look_at_ground(c->pool, key_file);
+        if (was_judged(digest)) {
+            return IDA_OK;
+        }
+        if (judge_new(c, key_file, tenant, stored, &state, &why)) {
+            return not_followed(c, tenant, "IDA0151", why);
+        }
     }
     if (state != IDA_SEAL_GOOD) {
         return not_followed(c, tenant, state == IDA_SEAL_OLDER ? "IDA0152" : "IDA0150", why);

@@ -87,11 +87,15 @@ typedef enum ida_seal_state { IDA_SEAL_GOOD, IDA_SEAL_BROKEN, IDA_SEAL_OLDER } i
 ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const char *tenant,
                         const ida_stored_tenant *stored, ida_seal_state *state, const char **why);
 
-/* IDA_OK for a document that may be followed, whose revision is recorded; otherwise
- * IDA_INTERNAL_ERROR with the reason "unsealed", already logged. After the first time this costs
- * a hash and two stat calls. */
+/* Reads the tenant's row from the store; IDA_NOT_FOUND when there is none. */
+typedef ida_kind ida_seal_reader(ida_ctx *c, const char *tenant, ida_stored_tenant *stored,
+                                 void *baton);
+
+/* Reads the row and judges it. IDA_OK for a document that may be followed, whose revision is
+ * recorded; the reader's error; otherwise IDA_INTERNAL_ERROR with the reason "unsealed", already
+ * logged. After the first time the judgement costs a hash and two stat calls. */
 ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
-                         const ida_stored_tenant *stored);
+                         ida_seal_reader *read, void *baton, ida_stored_tenant *stored);
 
 /* Changes whenever an earlier judgement may be outdated: a process of this node has seen a newer
  * revision, or the key was replaced. Reuse a parsed document only under the same number. 0: this

@@ -100,12 +100,46 @@ static ida_seal_state judged(const char *key_file, const char *canonical, const 
     return state;
 }
 
-static ida_kind followed(const char *key_file, ida_stored_tenant row)
+/* A store in which another process applies a document right after the first read. */
+typedef struct shelf {
+    ida_stored_tenant row, next;
+    const char *note_in; /* key file beside which the next one is noted; NULL: nothing happens */
+    int reads;
+} shelf;
+
+static ida_kind read_shelf(ida_ctx *c, const char *tenant, ida_stored_tenant *stored, void *baton)
+{
+    shelf *of = baton;
+    *stored = of->reads++ && of->next.document ? of->next : of->row;
+    return of->note_in ? ida_seal_note(c, of->note_in, tenant, of->next.revision) : IDA_OK;
+}
+
+static ida_kind followed_from(const char *key_file, shelf *from, ida_stored_tenant *row)
 {
     ida_ctx *c = fresh();
-    ida_kind kind = ida_seal_follow(c, key_file, "contoso", &row);
+    ida_kind kind = ida_seal_follow(c, key_file, "contoso", read_shelf, from, row);
     ok(!kind == !c->reason, "a reason is given when there is one");
     return kind;
+}
+
+static ida_kind followed(const char *key_file, ida_stored_tenant row)
+{
+    ida_stored_tenant read;
+    return followed_from(key_file, &(shelf){.row = row}, &read);
+}
+
+/* The row is read before the file of revisions: a document applied between them is no old one. */
+static void applied_meanwhile(const char *key_file, const unsigned char *key, const char *canonical)
+{
+    shelf of = {sealed(key, canonical, 7), sealed(key, canonical, 8), key_file, 0};
+    ida_stored_tenant row;
+    is_int(followed_from(key_file, &of, &row), IDA_OK, "applied between two looks: followed");
+    is_int(of.reads, 2, "after a second read");
+    is_int(row.revision, 8, "which is the new one");
+    of = (shelf){.row = sealed(key, canonical, 7)};
+    is_int(followed_from(key_file, &of, &row), IDA_INTERNAL_ERROR, "an old one put back is not");
+    is_int(of.reads, 2, "and is read no third time");
+    unlink(apr_pstrcat(pool, key_file, ".revisions", NULL));
 }
 
 /* A judgement is remembered, and holds no longer than what it rests on. */
@@ -191,6 +225,7 @@ static void revisions(const char *key_file, const unsigned char *key)
     is_int(ida_seal_seen(fresh(), key_file, t->id, &seen), IDA_INTERNAL_ERROR, "is not followed");
     unlink(record);
     following(key_file, key, canonical);
+    applied_meanwhile(key_file, key, canonical);
 }
 
 static void files(void)
