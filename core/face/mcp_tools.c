@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/face/mcp_inner.h"
 #include "core/operation/param.h"
+#include "core/operation/table.h"
 
 /* Hosts show it to the model before any tool is chosen, some of them nothing else: so it says which
  * tool answers what. At most 2,048 characters, where some cut it. */

@@ -7,7 +7,8 @@
 #include "core/base/json.h"
 #include "core/face/rest.h"
 #include "core/operation/param.h"
-#include "core/operation/person_json.h"
+#include "core/operation/people/person_json.h"
+#include "core/operation/table.h"
 
 /* --- schemas that several results share --- */
 

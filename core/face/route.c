@@ -1,6 +1,7 @@
 /* Owns the doors of the operations: roots, paths, methods. Must not know what happens behind one.
  */
 #include "core/face/route.h"
+#include "core/operation/table.h"
 
 #include <apr_strings.h>
 #include <string.h>

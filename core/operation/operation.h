@@ -182,8 +182,6 @@ struct ida_operation {
     const char *summary; /* for OpenAPI */
 };
 
-extern const ida_operation *const ida_operations[]; /* NULL-terminated */
-
 /* Module and scope: what can be decided before a body is read. IDA_FORBIDDEN naming the module or
  * the access level. */
 ida_kind ida_operation_admit(ida_call *call);

@@ -4,7 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/operation/op.h"
+#include "core/operation/operation.h"
 #include "core/operation/param.h"
 #include "core/store/audit.h"
 

@@ -101,7 +101,8 @@ typedef struct ida_field {
         NULL, IDA_FIELD_TEXT, 0, NULL, NULL, NULL, IDA_RIGHT_NONE \
     }
 
-/* `revoked` and `notRevoked` of whatever was to revoke memberships (core/operation/workflows.c). */
+/* `revoked` and `notRevoked` of whatever was to revoke memberships
+ * (core/operation/company/workflows.c). */
 extern const ida_field ida_revoked_members[];
 
 /* {"type":"object","required":[...],"properties":{...}}. `terse` as tools say it: few words, and

@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/cache/person.h"
 #include "core/operation/op.h"
+#include "core/queue/change.h"
 #include "core/store/idempotency.h"
+#include "core/zone/schedule.h"
 
 const ida_param ida_write_params[] = {IDA_DRY_RUN_PARAM, {0}};
 
@@ -55,6 +58,20 @@ void ida_op_warn_ignored(ida_call *call)
 }
 
 /* The work, and the record of it. */
+ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **seats)
+{
+    int synced;
+    int64_t used = 0;
+    ida_kind kind = cache_is_synced(s, c, tenant, &synced);
+    kind = kind || !synced ? kind : queue_seats_used(s, c, tenant->id, &used);
+    *seats = kind ? NULL
+                  : json_pack("{s:o, s:o}", "used", synced ? json_integer(used) : json_null(),
+                              "limit",
+                              tenant->seat_limit < 0 ? json_null()
+                                                     : json_integer(tenant->seat_limit));
+    return kind;
+}
+
 static ida_kind work(store *s, ida_ctx *c, ida_call *call)
 {
     ida_kind kind = call->asked->operation->work(s, c, call);

@@ -43,7 +43,11 @@ my %arrows = (
     'core/queue'      => [qw(core/store)],
     'core/governance' => [qw(core/queue core/cache)],
     'core/operation'  => [qw(core/governance)],
-    'core/face'       => [qw(core/operation)],
+    'core/operation/tasks'   => [qw(core/operation)],
+    'core/operation/people'  => [qw(core/operation/tasks)],
+    'core/operation/access'  => [qw(core/operation/people)],
+    'core/operation/company' => [qw(core/operation/access)],
+    'core/face'       => [qw(core/operation/company)],
     'core/wire'       => [qw(core/base)],
     'schema'          => [],
 

@@ -6,6 +6,7 @@
 #include "core/face/mcp.h"
 #include "core/face/mcp_cut.h"
 #include "core/operation/param.h"
+#include "core/operation/table.h"
 #include "t/fuzz/fuzz_copy.h"
 
 static const ida_operation *choose(unsigned number)

@@ -113,7 +113,7 @@ sub way_to {
 my @writers = qw(store_write store_transaction db_begin db_schema_begin db_schema_set_version
     db_schema_wipe store_schema_upgrade);
 my (%reads, %writes);
-for my $file (glob src_dir() . '/core/operation/*.c') {
+for my $file (glob src_dir() . '/core/operation/*/*.c') {
     my $code = slurp($file);
     while ($code =~ /^const ida_operation (ida_op_\w+) = \{(.*?)^\};/msg) {
         my ($symbol, $entry) = ($1, $2);

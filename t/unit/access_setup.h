@@ -9,7 +9,7 @@
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "core/face/mcp.h"
-#include "core/operation/op.h"
+#include "core/operation/operation.h"
 #include "core/store/tenant.h"
 #include "core/tenant/tenant.h"
 #include "t/unit/store_setup.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/operation/op.h"
+#include "core/operation/table.h"
 #include "core/store/tenant.h"
 
 /* --- commands from rows --- */

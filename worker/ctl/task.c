@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/operation/op.h"
+#include "core/operation/table.h"
 #include "worker/ctl/operation.h"
 
 /* What has left the brake meanwhile is passed over. */

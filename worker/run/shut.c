@@ -7,7 +7,7 @@
 #include "worker/hold/rules.h"
 
 /* progress: what the directory shows of the replaced password; "" nothing. Evidence reads it
- * (core/operation/evidence.c). */
+ * (core/operation/people/evidence.c). */
 static const char *member(const run *r)
 {
     return r->account == &r->other ? "twinPasswordReplaced" : "passwordReplaced";

@@ -7,8 +7,8 @@
 #include "core/base/text.h"
 #include "core/face/mcp.h"
 #include "core/face/mcp_cut.h"
-#include "core/operation/op.h"
 #include "core/operation/page.h"
+#include "core/operation/table.h"
 #include "t/unit/setup.h"
 
 static unsigned seed = 7;

@@ -7,8 +7,8 @@
 #include "core/base/json.h"
 #include "core/face/console.h"
 #include "core/face/rest.h"
-#include "core/operation/op.h"
 #include "core/operation/param.h"
+#include "core/operation/table.h"
 #include "core/zone/zone.h"
 #include "t/unit/tap.h"
 

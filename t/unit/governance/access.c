@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 #include <time.h>
 
+#include "core/operation/table.h"
 #include "t/unit/access_truth.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"

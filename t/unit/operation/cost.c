@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 #include <time.h>
 
+#include "core/operation/table.h"
 #include "t/unit/access_setup.h"
 
 #define DAY INT64_C(86400000)

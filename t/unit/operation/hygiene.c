@@ -1,6 +1,7 @@
 /* Search and hygiene against calculations of their own over 10,000 people in two directories, every
  * list paged to its end under random limits, on both engines. */
 #include "core/base/time.h"
+#include "core/operation/table.h"
 #include "t/unit/access_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"

@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/operation/op.h"
+#include "core/operation/table.h"
 
 /* Members and arguments that belong to another scope than the operation they are in. What a task
  * did, memberships that it took among them, is the task's: the table of "Task" has no operation's

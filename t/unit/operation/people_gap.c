@@ -1,6 +1,7 @@
 /* Very many people come between two neighbours of the list, at once and one after the other: gaps
  * between places are used up, segments are cut. Searches answer as the list is. On both engines. */
 #include "core/cache/people.h"
+#include "core/operation/table.h"
 #include "t/unit/access_setup.h"
 #include "t/unit/people_index.h"
 

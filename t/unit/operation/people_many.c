@@ -2,6 +2,7 @@
  * members are met by walking over the list, of the sections of the hygiene report. On both engines.
  */
 #include "core/cache/people.h"
+#include "core/operation/table.h"
 #include "t/unit/access_setup.h"
 #include "t/unit/store_setup.h"
 

@@ -4,6 +4,7 @@
 
 #include "core/base/time.h"
 #include "core/cache/people.h"
+#include "core/operation/table.h"
 #include "t/unit/people_index.h"
 #include "t/unit/people_truth.h"
 

@@ -6,7 +6,7 @@
 #include "core/face/console.h"
 #include "core/face/mcp.h"
 #include "core/face/mcp_cut.h"
-#include "core/operation/op.h"
+#include "core/operation/table.h"
 #include "core/zone/zone.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"

@@ -11,7 +11,7 @@
 #include "core/cache/sync.h"
 #include "core/face/rest.h"
 #include "core/governance/act.h"
-#include "core/operation/evidence.h"
+#include "core/operation/people/evidence.h"
 #include "core/zone/schedule.h"
 #include "core/zone/zone.h"
 #include "worker/run/run.h"

@@ -1,0 +1,90 @@
+/* Owns what the operations that change access share: who acts, and how what follows is told. */
+#include "core/operation/access/act.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/queue/change.h"
+
+governance_actor ida_op_actor(const ida_call *call)
+{
+    return (governance_actor){.tenant = call->asked->tenant->id,
+                              .username = call->asked->principal->username,
+                              .label = call->asked->principal->label,
+                              .via = call->asked->face->via};
+}
+
+/* One task with the steps of all: what a dry run tells of them. */
+static ida_kind plan(ida_call *call, store *s, ida_ctx *c, const governance_orders *orders)
+{
+    ida_task *whole = NULL, *task;
+    ida_kind kind = IDA_OK;
+    for (size_t i = 0; !kind && i < json_array_size(orders->tasks); i++) {
+        kind = queue_task_get(s, c, call->asked->tenant->id,
+                              json_string_value(json_array_get(orders->tasks, i)), 0, &task);
+        if (!kind && whole) {
+            int count = whole->step_count + task->step_count;
+            ida_step *steps = apr_palloc(c->pool, (size_t)count * sizeof *steps);
+            memcpy(steps, whole->steps, (size_t)whole->step_count * sizeof *steps);
+            memcpy(steps + whole->step_count, task->steps,
+                   (size_t)task->step_count * sizeof *steps);
+            whole->steps = steps;
+            whole->step_count = count;
+        }
+        whole = whole || kind ? whole : task;
+    }
+    call->planned = whole;
+    return kind;
+}
+
+ida_kind ida_op_acted(ida_call *call, store *s, ida_ctx *c, const governance_orders *orders,
+                      const char *upn, const char *message, json_t *also)
+{
+    json_t *warnings = json_array(), *name;
+    size_t i;
+    call->result = ida_json_keep(c->pool, also ? also : json_object());
+    call->target = upn;
+    call->task_id = orders->first;
+    json_array_foreach (orders->homeless, i, name) {
+        json_array_append_new(
+            warnings, json_string(ida_printf(c->pool,
+                                             "%s is not given: the user has no account in that "
+                                             "directory.",
+                                             json_string_value(name))));
+    }
+    for (i = json_array_size(orders->tasks); i > 1; i--) { /* the record names all of them */
+        call->remark = ida_printf(c->pool, "and task %s%s%s",
+                                  json_string_value(json_array_get(orders->tasks, i - 1)),
+                                  call->remark ? ", " : "", call->remark ? call->remark : "");
+    }
+    ida_json_put(call->result, "message", message);
+    if (orders->tasks) { /* asking alone queues none */
+        json_object_set(call->result, "taskIds", orders->tasks);
+    }
+    json_object_set_new(call->result, "warnings", warnings);
+    return call->dry_run ? plan(call, s, c, orders) : IDA_OK;
+}
+
+ida_kind ida_op_known_person(ida_call *call, apr_hash_t *known, const char *named,
+                             const ida_user **user)
+{
+    static const ida_user nobody;
+    ida_ctx *c = call->c;
+    const char *key = ida_fold_address(c->pool, named);
+    const ida_user *found = apr_hash_get(known, key, APR_HASH_KEY_STRING);
+    if (!found) {
+        ida_user *u;
+        ida_kind kind = cache_user_mentioned(call->store, c, call->asked->tenant->id, named, &u);
+        if (kind) {
+            return kind;
+        }
+        found = u ? u : &nobody;
+        apr_hash_set(known, key, APR_HASH_KEY_STRING, found);
+    }
+    *user = found->id ? found : NULL;
+    return IDA_OK;
+}
+
+const ida_field ida_acted_members[] = {OUT_TEXT("message", ALWAYS), OUT_TEXTS("taskIds", ALWAYS),
+                                       OUT_TEXTS("warnings", ALWAYS), OUT_END};

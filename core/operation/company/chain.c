@@ -1,0 +1,96 @@
+/* Owns what the console tells of the audit chain, and the wish to have it verified. A worker does
+ * that: it takes as long as there are records. */
+
+#include "core/operation/company/chain.h"
+
+#include "core/base/json.h"
+#include "core/operation/table.h"
+#include "core/store/checkpoint.h"
+
+const char *ida_chain_state(const store_chain_check *check)
+{
+    return !check->verified_at ? "unverified" : check->broken_at ? "broken" : "whole";
+}
+
+static void put_id(json_t *out, const char *member, int64_t id)
+{
+    json_object_set_new(out, member, id ? json_integer(id) : json_null());
+}
+
+static json_t *checkpoint_json(const audit_checkpoint *newest)
+{
+    if (!newest) {
+        return json_null();
+    }
+    json_t *out = json_pack("{s:I, s:s}", "number", (json_int_t)newest->number, "hash",
+                            newest->hash);
+    ida_json_put_time(out, "at", newest->at);
+    return out;
+}
+
+ida_kind ida_chain_json(store *s, ida_ctx *c, const char *tenant, json_t **out)
+{
+    store_chain_check check;
+    int64_t first, last;
+    *out = ida_json_keep(c->pool, json_object());
+    ida_kind kind = store_chain_check_get(s, c, tenant, &check);
+    const audit_checkpoint *newest;
+    kind = kind ? kind : store_chain_ends(s, c, tenant, &first, &last);
+    kind = kind ? kind : store_checkpoint_newest(s, c, tenant, &newest);
+    if (kind) {
+        return kind;
+    }
+    ida_json_put(*out, "state", ida_chain_state(&check));
+    put_id(*out, "firstId", first);
+    put_id(*out, "lastId", last);
+    put_id(*out, "verifiedTo", check.verified_to);
+    ida_json_put_time(*out, "verifiedAt", check.verified_at);
+    put_id(*out, "brokenAt", check.broken_at);
+    ida_json_put_or_null(*out, "reason", check.reason);
+    ida_json_put_time(*out, "requestedAt", check.requested_at);
+    json_object_set_new(*out, "checkpoint", checkpoint_json(newest));
+    return IDA_OK;
+}
+
+static ida_kind get(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    return ida_chain_json(s, c, call->asked->tenant->id, &call->result);
+}
+
+static const ida_param no_params[] = {{0}};
+
+const ida_operation ida_op_chain = {
+    .name = "audit.chain",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_AUDIT_READ,
+    .method = "GET",
+    .path = "/audit/chain",
+    .scope = IDA_SCOPE_READ,
+    .params = no_params,
+    .work = get,
+    .summary = "Whether the chain of audit records was whole when a worker verified it last.",
+};
+
+static ida_kind request(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    store_chain_check check;
+    ida_kind kind = store_chain_check_request(s, c, call->asked->tenant->id);
+    kind = kind ? kind : store_chain_check_get(s, c, call->asked->tenant->id, &check);
+    call->result = ida_json_keep(c->pool, json_object());
+    ida_json_put_time(call->result, "requestedAt", kind ? 0 : check.requested_at);
+    return kind;
+}
+
+const ida_operation ida_op_chain_verify = {
+    .name = "audit.verify",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_AUDIT_READ,
+    .method = "POST",
+    .path = "/audit/verify",
+    .scope = IDA_SCOPE_WRITE,
+    .params = no_params,
+    .work = request,
+    .summary = "Asks a worker to verify the chain of audit records from its beginning.",
+};

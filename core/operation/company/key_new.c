@@ -1,0 +1,262 @@
+/* Owns the making of API keys in the console: new ones, and those that replace one. Their answers
+ * are the only ones that show a key, so they are kept nowhere. The rules for a key are
+ * core/tenant/new_key.c's. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/operation/company/keys.h"
+#include "core/operation/param.h"
+#include "core/operation/table.h"
+#include "core/store/key.h"
+#include "core/store/tenant.h"
+#include "core/tenant/credentials.h"
+#include "core/tenant/new_key.h"
+#include "core/zone/zone.h"
+
+#define DAY_MS INT64_C(86400000)
+#define OVERLAP_DAYS 7
+#define OVERLAP_DAYS_MAX 90
+
+/* Texts of both bodies, and what the check made of them; lives in the call's pool. */
+typedef struct key_input {
+    ida_new_key given;
+    const char *new_username;
+    int64_t overlap;      /* ms */
+    ida_principal wanted; /* of a rotation: username and end alone */
+} key_input;
+
+/* The checked value of a member that is no text, NULL when it is absent; borrowed from the body. */
+static const json_t *typed(ida_ctx *c, json_t *body, const ida_param *members, const char *name)
+{
+    const json_t *given = json_object_get(body, name);
+    int absent = json_is_null(given) || (json_is_array(given) && !json_array_size(given));
+    json_t *value = given && !absent ? ida_param_check(c, ida_param_find(members, name), given, 0)
+                                     : NULL;
+    if (value) {
+        json_object_set_new(body, name, value);
+    } else {
+        json_object_del(body, name); /* nor is a faulty one for the audit record */
+    }
+    return value;
+}
+
+static const char *joined(apr_pool_t *pool, const json_t *list)
+{
+    const char *all = NULL;
+    const json_t *one;
+    size_t i;
+    json_array_foreach ((json_t *)list, i, one) {
+        all = all ? apr_pstrcat(pool, all, ",", json_string_value(one), NULL)
+                  : json_string_value(one);
+    }
+    return all;
+}
+
+static ida_kind issue(ida_call *call, store *s, ida_ctx *c, const ida_principal *p)
+{
+    char *key;
+    ida_kind kind = store_key_issue(s, c, p, call->asked->principal->username, &key);
+    if (!kind) {
+        call->result = ida_json_keep(c->pool, ida_new_key_json(c->pool, p, key));
+        kind = store_key_mark(s, c, p->company, p->username, &call->remark);
+    }
+    return ida_key_refused(c, kind);
+}
+
+/* A key that can write is for administrators alone to make: it opens more than keys.write does. */
+static ida_kind may_make(ida_call *call, const ida_principal *p)
+{
+    return p->access == IDA_ACCESS_READ_ONLY ? IDA_OK : ida_operation_right(call, IDA_KEYS_FULL);
+}
+
+/* --- a new key --- */
+
+static const char *const levels[] = {"read-only", "full", NULL};
+
+#define TEXT(name, member, most, text) \
+    name, IDA_PARAM_STRING, .max = (most), .at = offsetof(key_input, member), .about = text
+#define EXPIRES                                                                              \
+    {                                                                                        \
+        TEXT("expires", given.expires, 10,                                                   \
+             "Day, YYYY-MM-DD in the company's zone, with whose beginning the key ends, or " \
+             "never; left out: as the company's keys.defaultDays says.")                     \
+    }
+
+static const ida_param create_members[] = {
+    {TEXT("username", given.username, 64, "Whose key."), .flags = IDA_PARAM_REQUIRED},
+    {TEXT("accessLevel", given.access, 16, "What it may."), .flags = IDA_PARAM_REQUIRED,
+     .allowed = levels},
+    {TEXT("label", given.label, 2 * IDA_LABEL_MAX, "In the audit log beside each call.")},
+    EXPIRES,
+    {TEXT("rateLimit", given.rate, 32, "The key's own limit, such as 6000/60s, or off.")},
+    {"from", IDA_PARAM_LIST, .at = IDA_PARAM_IN_VALUES,
+     .about = "Networks it may be used from; none: from anywhere."},
+    {"scopes", IDA_PARAM_LIST, .at = IDA_PARAM_IN_VALUES,
+     .about = "What a read-only key is limited to, some of " IDA_AREA_NAMES "; none: no limit."},
+    {"decisions", IDA_PARAM_BOOLEAN, .at = IDA_PARAM_IN_VALUES,
+     .about = "Whether a full key may carry decisions of approvers."},
+    {0},
+};
+
+static ida_kind check_create(ida_call *call)
+{
+    static const ida_new_key as = {"username", "accessLevel", "label", "expires",  "rateLimit",
+                                   "from",     "scopes",      NULL,    "decisions"};
+    ida_ctx *c = call->c;
+    key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
+    ida_params_read(c, call->asked->body, create_members, "is required", in);
+    in->given.from = joined(c->pool, typed(c, call->asked->body, create_members, "from"));
+    in->given.scopes = joined(c->pool, typed(c, call->asked->body, create_members, "scopes"));
+    in->given.decisions = json_is_true(typed(c, call->asked->body, create_members, "decisions"))
+                              ? "true"
+                              : NULL;
+    ida_kind kind = ida_faults_raise(c);
+    kind = kind ? kind : ida_new_key_check(c, call->asked->tenant, &in->given, &as, &in->wanted);
+    in->wanted.company = call->asked->tenant->id;
+    call->target = in->given.username;
+    kind = kind ? kind : ida_faults_raise(c);
+    return kind ? kind : may_make(call, &in->wanted);
+}
+
+static ida_kind create(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    const key_input *in = call->input;
+    return issue(call, s, c, &in->wanted);
+}
+
+static const ida_param no_params[] = {{0}};
+
+const ida_operation ida_op_key_create = {
+    .name = "key.create",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_KEYS_WRITE,
+    .method = "POST",
+    .path = "/key",
+    .scope = IDA_SCOPE_WRITE,
+    .secret = 1,
+    .params = no_params,
+    .body = create_members,
+    .closed = 1,
+    .check = check_create,
+    .work = create,
+    .summary = "Makes an API key and shows it, this once.",
+};
+
+/* --- in the place of another --- */
+
+static const ida_param rotate_members[] = {
+    {TEXT("username", given.username, 64, "Whose key is replaced."), .flags = IDA_PARAM_REQUIRED},
+    {TEXT("newUsername", new_username, 64,
+          "Name of the new key; the old one with year and month behind it when left out.")},
+    {"overlapDays", IDA_PARAM_INTEGER, .min = 0, .max = OVERLAP_DAYS_MAX, .at = IDA_PARAM_IN_VALUES,
+     .about = "How long the old key works yet, 0: not at all; default 7."},
+    EXPIRES,
+    {0},
+};
+
+/* The old name and the month in which it is replaced, in the company's zone. */
+static ida_kind default_name(ida_call *call, const char *old, const char **name)
+{
+    const zone_info *zone;
+    zone_wall wall;
+    ida_kind kind = zone_get(call->c, call->asked->tenant->time_zone, &zone);
+    if (!kind) {
+        zone_to_wall(zone, ida_now(call->c->env) / 1000, &wall);
+        *name = ida_printf(call->c->pool, "%s-%04d%02d", old, wall.year, wall.month);
+    }
+    return kind;
+}
+
+static ida_kind check_rotate(ida_call *call)
+{
+    static const ida_new_key as = {"newUsername", "accessLevel", "label", "expires", "rateLimit",
+                                   "from",        "scopes",      NULL,    NULL};
+    ida_ctx *c = call->c;
+    key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
+    ida_params_read(c, call->asked->body, rotate_members, "is required", in);
+    const json_t *days = typed(c, call->asked->body, rotate_members, "overlapDays");
+    in->overlap = (days ? json_integer_value(days) : OVERLAP_DAYS) * DAY_MS;
+    ida_kind kind = ida_faults_raise(c);
+    if (!kind && !in->new_username) {
+        kind = default_name(call, in->given.username, &in->new_username);
+        ida_json_put(call->asked->body, "newUsername",
+                     in->new_username); /* so that the record tells it */
+    }
+    /* All else is the old key's, which was judged when it was made. */
+    const ida_new_key given = {.username = in->new_username,
+                               .access = ida_access_level_text(IDA_ACCESS_READ_ONLY),
+                               .expires = in->given.expires};
+    kind = kind ? kind : ida_new_key_check(c, call->asked->tenant, &given, &as, &in->wanted);
+    call->target = in->given.username;
+    return kind ? kind : ida_faults_raise(c);
+}
+
+/* The old key ends after the overlap, never later than before. *at: then. */
+static ida_kind end_old(store *s, ida_ctx *c, const ida_principal *old, int64_t overlap,
+                        int64_t *at)
+{
+    int64_t now = ida_now(c->env);
+    *at = now + overlap;
+    if (!overlap) {
+        return store_key_set_disabled(s, c, old->company, old->username, 1);
+    }
+    *at = old->expires_at && old->expires_at < *at ? old->expires_at : *at;
+    return store_key_end(s, c, old->company, old->username, *at);
+}
+
+static ida_kind rotate(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    const key_input *in = call->input;
+    store_key old;
+    const char *mark;
+    int64_t ends;
+    ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
+    kind = kind ? kind : store_key_find(s, c, call->asked->tenant->id, in->given.username, &old);
+    if (!kind && !old.key_hash) {
+        kind = ida_fail(c, IDA_NOT_FOUND, "There is no API key of %s in this company.",
+                        in->given.username);
+    }
+    if (kind) {
+        return ida_key_refused(c, kind);
+    }
+    kind = may_make(call, &old.principal);
+    if (kind) {
+        return kind;
+    }
+    ida_principal new = old.principal;
+    new.username = in->new_username;
+    new.expires_at = in->wanted.expires_at;
+    kind = issue(call, s, c, &new);
+    kind = kind ? kind : end_old(s, c, &old.principal, in->overlap, &ends);
+    kind = kind ? kind : store_key_mark(s, c, old.principal.company, in->given.username, &mark);
+    if (!kind) {
+        call->remark = apr_pstrcat(c->pool, call->remark, ", ", mark, NULL);
+        ida_json_put(call->result, "replaces", old.principal.username);
+        ida_json_put_time(call->result, "oldExpiresAt", ends);
+    }
+    return kind;
+}
+
+const ida_operation ida_op_key_rotate = {
+    .name = "key.rotate",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_KEYS_WRITE,
+    .method = "POST",
+    .path = "/key/rotate",
+    .commands = IDA_COMMANDS(
+        {"key", "rotate", .at = {{"username", "USERNAME"}},
+         .summary = "Make a key in the place of another, which ends after an overlap.",
+         .help = "Shows the new API key and MCP secret, this once."}),
+    .scope = IDA_SCOPE_WRITE,
+    .secret = 1,
+    .params = no_params,
+    .body = rotate_members,
+    .closed = 1,
+    .check = check_rotate,
+    .work = rotate,
+    .summary = "Makes a key in the place of another, which ends after an overlap.",
+};

@@ -1,0 +1,173 @@
+/* Owns what the console does with API keys that are there: the list, disabling, enabling, deleting.
+ * New ones are made in key_new.c. Must not know how a key is compared. */
+
+#include "core/operation/company/keys.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/base/time.h"
+#include "core/operation/op.h"
+#include "core/operation/page.h"
+#include "core/operation/table.h"
+#include "core/store/key.h"
+
+ida_kind ida_key_refused(ida_ctx *c, ida_kind kind)
+{
+    const char *reason = kind == IDA_CONFLICT    ? "keyExists"
+                         : kind == IDA_NOT_FOUND ? "keyUnknown"
+                                                 : NULL;
+    return reason ? ida_because(c, reason, NULL) : kind;
+}
+
+/* --- the list --- */
+
+static const char *state_of(const store_key_row *k, int64_t now)
+{
+    return k->disabled                                                ? "disabled"
+           : k->expires_at && k->expires_at <= now                    ? "expired"
+           : k->expires_at && k->expires_at - now <= IDA_ENDS_SOON_MS ? "expiring"
+                                                                      : "active";
+}
+
+/* Networks and scopes are kept with commas between. */
+static json_t *words_json(apr_pool_t *pool, const char *text)
+{
+    json_t *list = json_array();
+    char *rest = apr_pstrdup(pool, text ? text : ""), *last;
+    for (char *one = apr_strtok(rest, ",", &last); one; one = apr_strtok(NULL, ",", &last)) {
+        json_array_append_new(list, json_string(one));
+    }
+    return list;
+}
+
+static json_t *key_json(const ida_ctx *c, const store_key_row *k)
+{
+    json_t *item = json_object();
+    ida_json_put(item, "username", k->username);
+    ida_json_put(item, "accessLevel", k->access);
+    ida_json_put(item, "label", k->label);
+    ida_json_put(item, "state", state_of(k, ida_now(c->env)));
+    ida_json_put_time(item, "createdAt", k->created_at);
+    ida_json_put_or_null(item, "createdBy", k->created_by);
+    ida_json_put_time(item, "lastUsedAt", k->last_used_at);
+    ida_json_put_time(item, "expiresAt", k->expires_at);
+    ida_json_put_or_null(item, "rateLimit", k->rate);
+    json_object_set_new(item, "concurrency",
+                        k->concurrency ? json_integer(k->concurrency) : json_null());
+    json_object_set_new(item, "decisions", json_boolean(k->decisions));
+    json_object_set_new(item, "from", words_json(c->pool, k->from));
+    json_object_set_new(item, "scopes", words_json(c->pool, k->scopes));
+    return item;
+}
+
+static ida_kind list(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    const store_key_row *rows;
+    int count = 0;
+    int64_t total = 0;
+    ida_page *page;
+    ida_kind kind = ida_page_open(call, NULL, "s", &page);
+    kind = kind ? kind
+                : store_key_list(s, c, call->asked->tenant->id, ida_place_text(page->from, 0),
+                                 page->limit + 1, &rows, &count);
+    kind = kind ? kind : store_key_count(s, c, call->asked->tenant->id, &total);
+    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
+        ida_page_add(page, key_json(c, &rows[i]), ida_place("s", rows[i].username));
+    }
+    return kind ? kind : ida_page_result(page, total, ida_now(c->env));
+}
+
+static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
+
+const ida_operation ida_op_keys = {
+    .name = "key.list",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_KEYS_READ,
+    .method = "GET",
+    .path = "/keys",
+    .commands = IDA_COMMANDS(
+        {"key", "list", .any_document = 1,
+         .columns = "username accessLevel label state rateLimit expiresAt lastUsedAt createdAt "
+                    "createdBy from scopes concurrency decisions",
+         .summary = "List the API users of a tenant, with when each was used last as the audit log "
+                    "has it."}),
+    .scope = IDA_SCOPE_READ,
+    .params = list_params,
+    .work = list,
+    .summary = "API keys of the tenant, with when each was used last as the audit log has it.",
+};
+
+/* --- changes --- */
+
+static ida_kind change(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    const char *name = call->asked->operation->name, *done = NULL,
+               *username = ida_json_string(call->arguments, "username");
+    ida_kind kind;
+    if (strcmp(name, "key.delete") == 0) {
+        kind = store_key_delete(s, c, call->asked->tenant->id, username);
+        done = "is deleted; what used it is refused within two seconds";
+    } else {
+        int disabled = strcmp(name, "key.disable") == 0;
+        const char *company = call->asked->tenant->id;
+        kind = store_key_set_disabled(s, c, company, username, disabled);
+        kind = kind ? kind : store_key_mark(s, c, company, username, &call->remark);
+        done = disabled ? "is disabled; what uses it is refused within two seconds" : "works again";
+    }
+    call->target = username;
+    call->result = ida_json_keep(c->pool, json_object());
+    ida_json_put(call->result, "message",
+                 apr_psprintf(c->pool, "The API key of %s %s.",
+                              ida_clean(c->pool, username, strlen(username), 64), done));
+    return ida_key_refused(c, kind);
+}
+
+static const ida_param change_params[] = {
+    {"username", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 64, .about = "Whose key."}, {0}};
+
+const ida_operation ida_op_key_disable = {
+    .name = "key.disable",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_KEYS_WRITE,
+    .method = "POST",
+    .path = "/key/disable",
+    .commands = IDA_COMMANDS({"key", "disable", .any_document = 1, .at = {{"username", "USERNAME"}},
+                              .summary = "Disable an API user; it stops within 2 seconds."}),
+    .scope = IDA_SCOPE_WRITE,
+    .params = change_params,
+    .work = change,
+    .summary = "Disables an API key.",
+};
+
+const ida_operation ida_op_key_enable = {
+    .name = "key.enable",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_KEYS_WRITE,
+    .method = "POST",
+    .path = "/key/enable",
+    .commands = IDA_COMMANDS({"key", "enable", .any_document = 1, .at = {{"username", "USERNAME"}},
+                              .summary = "Enable a disabled API user."}),
+    .scope = IDA_SCOPE_WRITE,
+    .params = change_params,
+    .work = change,
+    .summary = "Enables a disabled API key.",
+};
+
+const ida_operation ida_op_key_delete = {
+    .name = "key.delete",
+    .faces = IDA_ON_CONSOLE,
+    .right = IDA_KEYS_WRITE,
+    .method = "DELETE",
+    .path = "/key",
+    .commands = IDA_COMMANDS({"key", "delete", .any_document = 1, .at = {{"username", "USERNAME"}},
+                              .summary = "Delete an API user."}),
+    .scope = IDA_SCOPE_WRITE,
+    .params = change_params,
+    .work = change,
+    .summary = "Deletes an API key.",
+};

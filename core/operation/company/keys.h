@@ -1,0 +1,11 @@
+/* What the operations on API keys share. */
+#ifndef CORE_OPERATION_COMPANY_KEYS_H
+#define CORE_OPERATION_COMPANY_KEYS_H
+
+#include "core/operation/operation.h"
+
+/* Gives the failure of a statement about a key its reason, so that a page can say it in its own
+ * words: there is one of that name already, or none. Returns the kind. */
+ida_kind ida_key_refused(ida_ctx *c, ida_kind kind);
+
+#endif

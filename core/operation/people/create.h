@@ -1,0 +1,12 @@
+/* The names of a new person. */
+#ifndef CORE_OPERATION_PEOPLE_CREATE_H
+#define CORE_OPERATION_PEOPLE_CREATE_H
+
+#include "core/operation/operation.h"
+
+/* UPN and mail of a new person, from the local parts that the formats give: the first that are
+ * free. `task_id`: whose own reservations do not count; NULL: nobody's. */
+ida_kind ida_op_choose_names(store *s, ida_ctx *c, const ida_tenant *tenant, const char *upn_local,
+                             const char *mail_local, const char *task_id, char **upn, char **mail);
+
+#endif

@@ -1,0 +1,135 @@
+/* Owns the list of events for callers that ask rather than being called. Its cursor is not a
+ * page's: it always leads on, to what happens later. */
+#include <apr_strings.h>
+
+#include "core/base/cursor.h"
+#include "core/base/json.h"
+#include "core/operation/page.h"
+#include "core/operation/table.h"
+#include "core/queue/event.h"
+
+static const char *binding(const ida_call *call)
+{
+    return apr_pstrcat(call->c->pool, call->asked->tenant->id, "\n", call->asked->operation->name,
+                       NULL);
+}
+
+/* What is wrong with a cursor, and the way on: a caller that began at the oldest has lost nothing,
+ * since it knows repetitions by their IDs. */
+static ida_kind refuse(ida_ctx *c, const char *what)
+{
+    ida_ctx_clear(c);
+    return ida_fail(c, IDA_BAD_REQUEST,
+                    "after: %s. Ask without after for the oldest events that are kept, and pass "
+                    "over those whose id you know.",
+                    what);
+}
+
+/* The number behind `after`; 0 without one. */
+static ida_kind read_cursor(ida_call *call, store *s, ida_ctx *c, int64_t *after)
+{
+    const char *cursor = ida_json_string(call->arguments, "after");
+    unsigned char key[IDA_CURSOR_KEY_LEN];
+    char *text;
+    *after = 0;
+    if (!cursor) {
+        return IDA_OK;
+    }
+    ida_kind kind = store_cursor_key(s, c, key);
+    kind = kind ? kind : ida_cursor_open(c, key, binding(call), cursor, &text);
+    if (kind == IDA_BAD_REQUEST) {
+        return refuse(c, "is not a nextCursor of this list");
+    }
+    *after = kind ? 0 : apr_atoi64(text);
+    return kind;
+}
+
+/* Whether the list still goes on behind `after`, which it does not when events behind it were
+ * removed, or when the store was restored from a backup that did not have them yet. */
+static ida_kind check_cursor(ida_ctx *c, int64_t after, int64_t first, int64_t last)
+{
+    return after + 1 < first ? refuse(c, "is too old: events behind it are kept no more (retention."
+                                         "taskHistoryDays)")
+           : after > last    ? refuse(c, "is of events that this store does not have (it was "
+                                            "restored from a backup)")
+                             : IDA_OK;
+}
+
+static ida_kind list(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    const char *tenant = call->asked->tenant->id;
+    const queue_event *rows;
+    unsigned char key[IDA_CURSOR_KEY_LEN];
+    int64_t after, first, last;
+    int count = 0;
+    ida_kind kind = read_cursor(call, s, c, &after);
+    kind = kind ? kind : queue_event_bounds(s, c, tenant, &first, &last);
+    if (kind) {
+        return kind;
+    }
+    after = json_object_get(call->arguments, "after") ? after : first - 1;
+    kind = check_cursor(c, after, first, last);
+    kind = kind ? kind : queue_event_list(s, c, tenant, after, ida_page_limit(call), &rows, &count);
+    kind = kind ? kind : store_cursor_key(s, c, key);
+    if (kind) {
+        return kind;
+    }
+    json_t *items = json_array();
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(items, queue_event_json(c, tenant, &rows[i]));
+        after = rows[i].seq;
+    }
+    call->result = ida_json_keep(c->pool, json_object());
+    json_object_set_new(call->result, "items", items);
+    ida_json_put(call->result, "nextCursor",
+                 ida_cursor_make(c->pool, key, binding(call),
+                                 ida_printf(c->pool, "%lld", (long long)after)));
+    ida_json_put_time(call->result, "asOf", ida_now(c->env));
+    return IDA_OK;
+}
+
+static const ida_param params[] = {
+    {"after", IDA_PARAM_STRING, .about = "nextCursor of the answer before; none: the oldest kept."},
+    {"limit", IDA_PARAM_INTEGER, .min = 1, .max = IDA_PAGE_MAX,
+     .about = "Most events of one answer; default 50."},
+    {0},
+};
+
+static const char *const types[] = {"task.done", "task.failed", "task.attention", NULL};
+static const char *const states[] = {"done", "failed", "attention", NULL};
+
+static const ida_field requester[] = {OUT_TEXT("username", ALWAYS | OR_NULL),
+                                      OUT_TEXT("label", ALWAYS | OR_NULL), OUT_END};
+static const ida_field task[] = {OUT_TEXT("id", ALWAYS),
+                                 OUT_TEXT("type", ALWAYS),
+                                 OUT_WORD("state", ALWAYS, states),
+                                 OUT_TEXT("userId", ALWAYS | OR_NULL),
+                                 OUT_TEXT("userPrincipalName", ALWAYS),
+                                 OUT_TEXT("displayName", ALWAYS | OR_NULL),
+                                 OUT_TEXT("directory", ALWAYS),
+                                 OUT_TEXT("scheduledAt", ALWAYS),
+                                 OUT_OBJECT("requestedBy", ALWAYS, requester),
+                                 OUT_TEXT("error", ALWAYS | OR_NULL),
+                                 OUT_END};
+static const ida_field event[] = {OUT_TEXT("id", ALWAYS),           OUT_WORD("type", ALWAYS, types),
+                                  OUT_TIME("at", ALWAYS | OR_NULL), OUT_TEXT("companyId", ALWAYS),
+                                  OUT_OBJECT("task", ALWAYS, task), OUT_END};
+static const ida_field result[] = {OUT_LIST("items", ALWAYS, event), OUT_TEXT("nextCursor", ALWAYS),
+                                   OUT_TIME("asOf", ALWAYS | OR_NULL), OUT_END};
+
+const ida_operation ida_op_events = {
+    .name = "event.list",
+    .faces = IDA_ON_REST | IDA_ON_CONSOLE,
+    .right = IDA_TASKS_READ,
+    .method = "GET",
+    .path = "/events",
+    .commands = IDA_COMMANDS({"event", "list", .any_document = 1, .columns = "at type task id",
+                              .summary = "List what became of tasks, oldest first."}),
+    .scope = IDA_SCOPE_READ,
+    .params = params,
+    .work = list,
+    .summary = "What became of tasks, in order; nextCursor leads on to what happens later.",
+    .output = result,
+    .schema = "EventList",
+};

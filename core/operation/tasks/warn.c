@@ -1,0 +1,57 @@
+/* Owns the warnings about what will delay queued work. Must not refuse anything. */
+#include "core/operation/tasks/warn.h"
+
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/cache/person.h"
+#include "core/queue/change.h"
+#include "core/store/directory.h"
+#include "core/zone/schedule.h"
+
+ida_kind ida_op_warn_of_manager(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
+                                const char *manager, json_t *warnings)
+{
+    ida_user *user;
+    ida_task *creation = NULL;
+    const char *tenant = call->asked->tenant->id;
+    ida_kind kind = cache_user_by_upn(s, c, tenant, manager, &user);
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(c);
+        const queue_person whom = {.address = ida_fold_address(c->pool, manager)};
+        kind = queue_task_open(s, c, tenant, &whom, IDA_USER_CREATE, &creation);
+    }
+    if (kind == IDA_NOT_FOUND) {
+        ida_ctx_clear(c);
+        return IDA_OK;
+    }
+    if (!kind && creation && creation->due_at > task->next_at) {
+        json_array_append_new(
+            warnings,
+            json_string(ida_printf(c->pool,
+                                   "manager: %s is created later than this task is carried out, at "
+                                   "%s (task %s), and is set then; nothing else waits for it",
+                                   creation->upn,
+                                   zone_schedule_people(c, creation->zone, creation->due_at),
+                                   creation->id)));
+    }
+    return kind;
+}
+
+ida_kind ida_op_warn_of_hold(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
+                             json_t *warnings)
+{
+    store_directory state;
+    ida_kind kind = store_directory_get(s, c, task->tenant, task->directory, &state);
+    if (!kind && state.hold_reason) {
+        json_array_append_new(
+            warnings,
+            json_string(ida_printf(
+                c->pool,
+                "The directory %s is held since %s: %s Tasks for it wait until it answers again.",
+                ida_directory_name(task->directory),
+                zone_schedule_people(c, call->asked->tenant->time_zone, state.hold_since),
+                ida_clean(c->pool, state.hold_reason, strlen(state.hold_reason), 300))));
+    }
+    return kind;
+}
