@@ -22,6 +22,13 @@
 #define STRPOS DIALECT("instr", "strpos")
 #define HOLDS DIALECT("holds", "strpos")
 
+/* Where accounts live, as core/tenant/value.c spells it. A condition that names both lets an engine
+ * use a key that begins with tenant and directory. */
+#define CLOUD "'cloud'"
+#define PREMISES "'onPremises'"
+#define EITHER_DIRECTORY "(" CLOUD ", " PREMISES ")"
+#define BOTH_DIRECTORIES "(SELECT " CLOUD " AS directory UNION ALL SELECT " PREMISES ")"
+
 /* Locks the row that is read, where readers do not exclude each other. */
 #define LOCK(how) DIALECT("", how)
 

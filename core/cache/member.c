@@ -5,14 +5,15 @@
 #include <string.h>
 
 #include "core/cache/rows.h"
+#include "core/tenant/connector.h"
 
 #define SETTLE 500
 #define OWNERS 2000 /* DNs looked up at once */
 
-/* An LDAP directory shows a write at once: any run that began after the write is newer. */
+/* Where a write shows at once, any run that began after it is newer. */
 static int64_t horizon_of(const cache_at *at, const ida_ctx *c)
 {
-    return at->kind == IDA_DIR_ON_PREMISES ? ida_now(c->env) : cache_horizon(at, c);
+    return ida_connector_of(at->kind)->shows_writes ? ida_now(c->env) : cache_horizon(at, c);
 }
 
 /* --- members that come --- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/cache/rows.h"
+#include "core/tenant/connector.h"
 
 /* --- write-through protection --- */
 
@@ -62,7 +63,7 @@ static int may_be_behind(const cache_at *at, const ida_ctx *c, const char *const
                          const row_user_known *known)
 {
     return known->written_at.number > cache_horizon(at, c) &&
-           (at->kind != IDA_DIR_ON_PREMISES ||
+           (!ida_connector_of(at->kind)->shows_writes ||
             cache_stamp_newer(known->stamp.text, item[CACHE_USER_stamp]));
 }
 

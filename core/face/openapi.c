@@ -15,9 +15,8 @@
 static const ida_field error[] = {OUT_TEXT("code", ALWAYS), OUT_TEXT("message", ALWAYS), OUT_END};
 static const ida_field error_body[] = {OUT_OBJECT("error", ALWAYS, error), OUT_END};
 
-static const char *const directories[] = {"cloud", "onPremises", NULL};
 static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
-                                  OUT_WORD("directory", ALWAYS, directories),
+                                  OUT_WORD("directory", ALWAYS, ida_directory_names),
                                   OUT_TEXT("reason", SOMETIMES), OUT_END};
 static const char *const restored[] = {"queuedOffboarding", "disabledAccount", NULL};
 static const ida_field rehire[] = {OUT_WORD("restored", ALWAYS, restored),
@@ -52,7 +51,7 @@ static const char *const ways[] = {"rest", "console", "command", "workflow", NUL
 static const ida_field requested_by[] = {OUT_TEXT("username", SOMETIMES),
                                          OUT_TEXT("label", SOMETIMES),
                                          OUT_WORD("via", SOMETIMES, ways), OUT_END};
-static const ida_field hold[] = {OUT_WORD("directory", ALWAYS, directories),
+static const ida_field hold[] = {OUT_WORD("directory", ALWAYS, ida_directory_names),
                                  OUT_TEXT("reason", ALWAYS), OUT_TIME("since", ALWAYS | OR_NULL),
                                  OUT_TIME("nextProbeAt", ALWAYS | OR_NULL), OUT_END};
 static const ida_field step[] = {
@@ -65,7 +64,7 @@ static const ida_field task[] = {OUT_TEXT("id", ALWAYS),
                                  OUT_TEXT("userPrincipalName", ALWAYS),
                                  OUT_TEXT("userId", ALWAYS | OR_NULL),
                                  OUT_TEXT("displayName", ALWAYS | OR_NULL),
-                                 OUT_WORD("directory", ALWAYS, directories),
+                                 OUT_WORD("directory", ALWAYS, ida_directory_names),
                                  OUT_TIME("scheduledAt", ALWAYS),
                                  OUT_TIME("scheduledAtUtc", ALWAYS),
                                  OUT_TEXT("timeZone", ALWAYS),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/context.h"
+#include "core/tenant/connector.h"
 
 /* 1 if an EOI marker follows at or after `at`: within a scan 0xFF is always stuffed, so the
  * first FF D9 is the picture's end. Bytes after it (padding, previews and motion pictures that
@@ -94,7 +95,7 @@ const char *ida_photo_type(const unsigned char *bytes, size_t len)
 const char *ida_photo_fault(apr_pool_t *pool, ida_directory_kind where, const unsigned char *bytes,
                             size_t len, const char **type)
 {
-    size_t limit = where == IDA_DIR_CLOUD ? IDA_PHOTO_CLOUD_MAX : IDA_PHOTO_ON_PREMISES_MAX;
+    size_t limit = ida_connector_of(where)->photo_max;
     *type = NULL;
     if (len > limit) {
         return ida_printf(pool, "must be at most %zu bytes when decoded; this one has %zu", limit,

@@ -7,9 +7,6 @@
 
 #include "core/tenant/tenant.h"
 
-#define IDA_PHOTO_CLOUD_MAX 4194304
-#define IDA_PHOTO_ON_PREMISES_MAX 102400
-
 /* "image/jpeg", "image/png" or NULL: judged by the whole frame of the file, not its first bytes
  * alone. Pixels are not decoded. */
 const char *ida_photo_type(const unsigned char *bytes, size_t len);

@@ -1,6 +1,7 @@
 /* Owns the shape of the tenant document: one table row for each member, and the walks over them:
  * faults, defaults, files. Must not know how members depend on one another. */
 #include "core/tenant/shape.h"
+#include "core/tenant/tenant.h"
 
 #include <apr_strings.h>
 #include <string.h>
@@ -50,7 +51,6 @@ static const char *const dialects[] = {"activeDirectory", "openLdap", NULL};
 static const char *const binds[] = {"simple", "gssapi", "external", NULL};
 static const char *const triggers[] = {"userCreate", "userUpdate", "userDelete", NULL};
 static const char *const events[] = {"task.done", "task.failed", "task.attention", NULL};
-static const char *const directories[] = {"cloud", "onPremises", NULL};
 
 static const member modules[] = {
     {"publicApi", BOOLEAN, FILL, .fallback = "true"},
@@ -182,7 +182,7 @@ static const member tenant[] = {
      .rule = ida_rule_display_format},
     {"upnDomain", STRING, REQUIRED, .rule = ida_rule_domain},
     {"emailDomain", STRING, .rule = ida_rule_domain},
-    {"createUsersIn", STRING, .words = directories},
+    {"createUsersIn", STRING, .words = ida_directory_names},
     {"seatLimit", INTEGER, .high = 10000000},
     {"queuedMegabytes", INTEGER, .high = 1000000},
     {"modules", OBJECT, FILL, .fallback = "{}", .inner = modules},

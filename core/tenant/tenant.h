@@ -17,7 +17,8 @@ typedef enum ida_directory_kind {
     IDA_DIR_COUNT
 } ida_directory_kind;
 
-/* "cloud", "onPremises": names in documents, columns and results. */
+/* "cloud", "onPremises": names in documents, columns and results. NULL-terminated. */
+extern const char *const ida_directory_names[];
 const char *ida_directory_name(ida_directory_kind kind);
 int ida_directory_parse(const char *name); /* -1 when unknown */
 

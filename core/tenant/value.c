@@ -18,18 +18,18 @@
 #define PATH_LEN_MAX 4095
 #define DAY_S 86400
 
-static const char *const directory_names[IDA_DIR_COUNT] = {
+const char *const ida_directory_names[IDA_DIR_COUNT + 1] = {
     [IDA_DIR_CLOUD] = "cloud", [IDA_DIR_ON_PREMISES] = "onPremises"};
 
 const char *ida_directory_name(ida_directory_kind kind)
 {
-    return directory_names[kind];
+    return ida_directory_names[kind];
 }
 
 int ida_directory_parse(const char *name)
 {
     for (int i = 0; name && i < IDA_DIR_COUNT; i++) {
-        if (strcmp(name, directory_names[i]) == 0) {
+        if (strcmp(name, ida_directory_names[i]) == 0) {
             return i;
         }
     }

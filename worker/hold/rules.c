@@ -1,6 +1,8 @@
 /* Owns how long is waited, and for what. Knows neither clock nor store. */
 #include "worker/hold/rules.h"
 
+#include "core/tenant/connector.h"
+
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
 
@@ -59,7 +61,7 @@ static int64_t refused_ms(ida_directory_kind where, int64_t failures, uint32_t r
 {
     static const int64_t quick[] = {10 * SECOND, 30 * SECOND};
     const int64_t tries = sizeof quick / sizeof *quick;
-    return where != IDA_DIR_CLOUD
+    return ida_connector_of(where)->locks_out
                ? doubled(5 * MINUTE, failures, 60 * MINUTE) + random % (30 * SECOND)
            : failures < tries ? jittered(quick[failures], random)
                               : jittered(doubled(MINUTE, failures - tries, 60 * MINUTE), random);

@@ -48,12 +48,12 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
 static const char *const kinds[] = {"security",     "mailEnabledSecurity",
                                     "microsoft365", "distribution",
                                     "dynamic",      NULL};
-static const char *const directories[] = {"cloud", "onPremises", NULL};
 
 static const ida_param params[] = {
     {"query", IDA_PARAM_STRING, .max = 256, .about = "A part of the name."},
     {"kind", IDA_PARAM_STRING, .allowed = kinds, .about = "Only groups of this kind."},
-    {"directory", IDA_PARAM_STRING, .allowed = directories, .about = "Only of this directory."},
+    {"directory", IDA_PARAM_STRING, .allowed = ida_directory_names,
+     .about = "Only of this directory."},
     {"empty", IDA_PARAM_BOOLEAN, .about = "true: only groups without members; false: the others."},
     IDA_LIST_PARAMS,
     {0},
@@ -62,7 +62,7 @@ static const ida_param params[] = {
 static const ida_field item[] = {OUT_TEXT("id", ALWAYS),
                                  OUT_TEXT("name", ALWAYS),
                                  OUT_WORD("kind", ALWAYS, kinds),
-                                 OUT_WORD("directory", ALWAYS, directories),
+                                 OUT_WORD("directory", ALWAYS, ida_directory_names),
                                  OUT_TEXT("description", OR_NULL),
                                  OUT_INTEGER("memberCount", ALWAYS),
                                  OUT_BOOLEAN("otherMembers", ALWAYS),

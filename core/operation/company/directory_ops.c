@@ -4,10 +4,8 @@
 #include "core/operation/table.h"
 #include "core/store/directory.h"
 
-static const char *const directories[] = {"cloud", "onPremises", NULL};
-
 static const ida_param params[] = {{"directory", IDA_PARAM_STRING, IDA_PARAM_REQUIRED,
-                                    .allowed = directories,
+                                    .allowed = ida_directory_names,
                                     .about = "Which of the company's directories."},
                                    {0}};
 

@@ -10,6 +10,7 @@
 #include "core/operation/page.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
+#include "core/tenant/connector.h"
 
 #define DAY_MS INT64_C(86400000)
 
@@ -137,13 +138,13 @@ static const struct {
     ida_kind (*count)(store *s, ida_ctx *c, cache_report *r);
     const char *form; /* of a place in it */
     int sign_ins;     /* 1: rests on sign-ins, where the directory records them */
-    int cloud;        /* 1: of guests, who need the cloud directory */
+    int guests;       /* 1: of guests, whom not every directory has */
     int if_any;       /* 1: told only when there are any, unless it is asked for by name */
     int groups;       /* 1: lists groups, of which filters of people say nothing */
 } sections[] = {
     {idle, cache_people_idle_count, .form = "iiis", .sign_ins = 1},
     {empty_groups, cache_groups_empty_count, .form = "iiss", .groups = 1},
-    {idle, cache_people_idle_count, .form = "iiis", .sign_ins = 1, .cloud = 1},
+    {idle, cache_people_idle_count, .form = "iiis", .sign_ins = 1, .guests = 1},
     {without_manager, cache_people_unmanaged_count, .form = "iiss"},
     {disabled_with_access, cache_people_holding_count, .form = "iiss"},
     {shared_addresses, cache_people_sharing_count, .form = "iiss", .if_any = 1},
@@ -183,13 +184,22 @@ static unsigned wanted_sections(const ida_call *call)
     return wanted;
 }
 
+static int may_have_guests(const ida_tenant *tenant)
+{
+    int may = 0;
+    for (int d = 0; d < IDA_DIR_COUNT; d++) {
+        may |= tenant->has_directory[d] && ida_connector_of((ida_directory_kind)d)->has_guests;
+    }
+    return may;
+}
+
 /* Without sign-ins in the directory an account counts as unused since it was made: that must be
  * said, or people are called stale who are not. */
 static const char *note_of(ida_call *call, const cache_freshness *fresh, int n)
 {
     for (int d = 0; sections[n].sign_ins && d < IDA_DIR_COUNT; d++) {
         if (call->asked->tenant->has_directory[d] && !fresh->sign_ins[d] &&
-            !(sections[n].cloud && d != IDA_DIR_CLOUD)) {
+            !(sections[n].guests && !ida_connector_of((ida_directory_kind)d)->has_guests)) {
             return apr_psprintf(
                 call->c->pool,
                 "The %s directory records no sign-ins for this service to read: inactivity of its "
@@ -217,7 +227,7 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     for (int i = 0; filters[i]; i++) {
         json_object_set(binding, filters[i], json_object_get(call->arguments, filters[i]));
     }
-    if (sections[n].cloud && !call->asked->tenant->has_directory[IDA_DIR_CLOUD]) {
+    if (sections[n].guests && !may_have_guests(call->asked->tenant)) {
         json_object_set_new(out, section_names[n], unavailable());
         return IDA_OK;
     }
@@ -234,7 +244,7 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
                         .department = key_of(call, "department"),
                         .company = key_of(call, "company"),
                         .license = ida_json_string(call->arguments, "license"),
-                        .guest = sections[n].cloud,
+                        .guest = sections[n].guests,
                         .before = x.now - days * DAY_MS,
                         .after_at = ida_place_number(page->from, 2),
                         .after_id = ida_place_text(page->from, 3),
