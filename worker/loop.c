@@ -59,8 +59,8 @@ static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int6
     }
     ida_ctx_clear(c);
     *claimed_at = ida_monotonic(&w->env);
-    kind = queue_claim_among(rn->main, c, w->id, ida_now(&w->env), LEASE_MS, PROBE_MS, may_try, rn,
-                             task, &braked);
+    const queue_claimer by = {w->id, ida_now(&w->env), LEASE_MS, PROBE_MS, may_try, rn};
+    kind = queue_claim_among(rn->main, c, &by, task, &braked);
     if (!kind && braked) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0319",
                 "tenant %s: %s of %s (task %s) is held by the brake; look at it, then idadminctl "

@@ -19,7 +19,10 @@ struct retention {
     apr_pool_t *pool; /* of the round */
     const store_tenant_id *ids;
     int count, at, begun; /* at: -1 for what belongs to no tenant */
-    size_t kind;          /* of what is removed there: where the step before stopped */
+    int kind;             /* of what is removed there: where the step before stopped */
+    /* of the step in hand */
+    store *main, *audit;
+    int64_t until;
 };
 
 /* --- what is kept, and for how long (ms); 0: for ever --- */
@@ -63,21 +66,22 @@ typedef struct kind_kept {
     int at_once, in_audit;
 } kind_kept;
 
-static const kind_kept of_nobody[] = {{key_time, remove_keys, ROWS_AT_ONCE, 0}};
+static const kind_kept of_nobody[] = {{key_time, remove_keys, ROWS_AT_ONCE, 0}, {0}};
 /* Events before their tasks, which would take them along: what is kept has no holes. */
 static const kind_kept of_tenant[] = {{history, queue_event_retain, ROWS_AT_ONCE, 0},
                                       {history, queue_retain, TASKS_AT_ONCE, 0},
                                       {photo_time, queue_retain_photos, TASKS_AT_ONCE, 0},
                                       {history, governance_request_retain, ROWS_AT_ONCE, 0},
-                                      {audit_time, store_audit_retain, ROWS_AT_ONCE, 1}};
+                                      {audit_time, store_audit_retain, ROWS_AT_ONCE, 1},
+                                      {0}};
 
 /* *more = 0 when nothing of the kind is left. `tenant` NULL: of no tenant. */
-static ida_kind remove_some(const kind_kept *k, store *main, store *audit, ida_ctx *c,
+static ida_kind remove_some(const retention *t, const kind_kept *k, ida_ctx *c,
                             const ida_tenant *tenant, int *more)
 {
     int removed = 0;
     int64_t kept = k->kept(tenant), before = ida_now(c->env) - kept;
-    store *s = k->in_audit ? audit : main;
+    store *s = k->in_audit ? t->audit : t->main;
     ida_kind kind = kept > 0
                         ? k->remove(s, c, tenant ? tenant->id : NULL, before, k->at_once, &removed)
                         : IDA_OK;
@@ -105,17 +109,16 @@ static int begin(retention *t, store *main)
 }
 
 /* One kind after the other, as long as there is time. IDA_OK with *left = 1: time is up. */
-static ida_kind carry_out(retention *t, store *main, store *audit, ida_ctx *c,
-                          const ida_tenant *tenant, const kind_kept *kinds, size_t count,
-                          int64_t until, int *left)
+static ida_kind carry_out(retention *t, ida_ctx *c, const ida_tenant *tenant,
+                          const kind_kept *kinds, int *left)
 {
-    for (; t->kind < count; t->kind++) {
+    for (; kinds[t->kind].kept; t->kind++) {
         for (int more = 1; more;) {
-            if (worker_stopping(t->w) || ida_monotonic(c->env) >= until) {
+            if (worker_stopping(t->w) || ida_monotonic(c->env) >= t->until) {
                 *left = 1;
                 return IDA_OK;
             }
-            ida_kind kind = remove_some(&kinds[t->kind], main, audit, c, tenant, &more);
+            ida_kind kind = remove_some(t, &kinds[t->kind], c, tenant, &more);
             if (kind) {
                 return kind;
             }
@@ -124,23 +127,18 @@ static ida_kind carry_out(retention *t, store *main, store *audit, ida_ctx *c,
     return IDA_OK;
 }
 
-static ida_kind of_one(retention *t, store *main, store *audit, ida_ctx *c, int64_t until,
-                       int *left)
+static ida_kind of_one(retention *t, ida_ctx *c, int *left)
 {
     ida_tenant *tenant;
     if (t->at < 0) {
-        return carry_out(t, main, audit, c, NULL, of_nobody, sizeof of_nobody / sizeof *of_nobody,
-                         until, left);
+        return carry_out(t, c, NULL, of_nobody, left);
     }
-    ida_kind kind = store_tenant_get(main, c, t->ids[t->at].id, &tenant, NULL);
-    return kind ? kind
-                : carry_out(t, main, audit, c, tenant, of_tenant,
-                            sizeof of_tenant / sizeof *of_tenant, until, left);
+    ida_kind kind = store_tenant_get(t->main, c, t->ids[t->at].id, &tenant, NULL);
+    return kind ? kind : carry_out(t, c, tenant, of_tenant, left);
 }
 
 int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
 {
-    int64_t until = ida_monotonic(&t->w->env) + RETENTION_STEP_MS;
     apr_pool_t *each;
     int left = 0;
     if (hold_own_key_fault(t->w)) {
@@ -149,10 +147,13 @@ int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
     if (!t->begun && !begin(t, main)) {
         return 0; /* the store is away; the next round is as good */
     }
+    t->main = main;
+    t->audit = audit;
+    t->until = ida_monotonic(&t->w->env) + RETENTION_STEP_MS;
     apr_pool_create(&each, pool);
     while (t->at < t->count && !left) {
         ida_ctx *c = worker_ctx(t->w, each);
-        if (of_one(t, main, audit, c, until, &left)) {
+        if (of_one(t, c, &left)) {
             ida_log(
                 &t->w->env, IDA_LOG_WARN, "IDA0603",
                 "what is past its retention%s%s could not be removed; tried again in an hour: %s",

@@ -125,8 +125,8 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
     directory_class class = s->dir ? DIRECTORY_OK : run_session_renew(job->sessions, s, e);
     if (class == DIRECTORY_OK) {
         hold_crash_call_begins(job->w, job->e.tenant, job->e.directory);
-        class = s->ops->sync(s->dir, job->pool, job->cache, c, full, job->e.accept, must_stop, job,
-                             summary, e);
+        const directory_sync asked = {job->cache, c, full, job->e.accept, must_stop, job};
+        class = s->ops->sync(s->dir, job->pool, &asked, summary, e);
         hold_crash_call_ends();
         /* A large run leaves a large log, which every later look-up would have to search. */
         store_checkpoint(job->cache, worker_ctx(job->w, job->pool));

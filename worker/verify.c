@@ -58,19 +58,19 @@ static void look_for_companies(hold_thread *t)
 
 /* Runs once the chain is known to be whole: names tasks and keys without a record in it. Those
  * older than the first look of this machine are not named. */
-static ida_kind look_for_strays(worker *w, store *main, ida_ctx *c, const char *tenant, int full,
+static ida_kind look_for_strays(hold_thread *t, ida_ctx *c, const char *tenant, int full,
                                 const store_chain_walk *whole, int64_t since, const char **known,
                                 store_chain_check *out)
 {
     int64_t seen = whole->anchor ? whole->anchor->number : whole->to,
             from = full ? whole->foot : seen;
     store_origins found = store_origins_make(c->pool, since, *known);
-    ida_kind kind = queue_origins_of_runs(main, c, tenant, from, whole->to, seen, &found);
-    kind = kind ? kind : store_origins_of_alarms(main, c, tenant, from, &found);
-    kind = kind || !full ? kind : store_origins_of_keys(main, c, tenant, &found);
-    kind = kind || !full ? kind : queue_origins(main, c, tenant, &found);
+    ida_kind kind = queue_origins_of_runs(t->main, c, tenant, from, whole->to, seen, &found);
+    kind = kind ? kind : store_origins_of_alarms(t->main, c, tenant, from, &found);
+    kind = kind || !full ? kind : store_origins_of_keys(t->main, c, tenant, &found);
+    kind = kind || !full ? kind : queue_origins(t->main, c, tenant, &found);
     if (!kind) {
-        say_strays(w, tenant, &found);
+        say_strays(t->w, tenant, &found);
     }
     if (!kind && (full || found.strays->nelts)) {
         const store_stray *first = (const store_stray *)found.strays->elts;
@@ -135,8 +135,8 @@ static ida_kind verify(hold_thread *t, ida_ctx *c, const char *tenant,
                                .reason = to.broken ? to.reason : NULL,
                                .strays = -1};
     if (!to.broken) {
-        kind = look_for_strays(w, t->main, c, tenant, full, &to,
-                               since > to.since ? since : to.since, &known, &found);
+        kind = look_for_strays(t, c, tenant, full, &to, since > to.since ? since : to.since, &known,
+                               &found);
     }
     if (!kind && !to.broken) {
         hold_fast(w, tenant, anchor, &to, since, known, c->pool);

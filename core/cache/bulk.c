@@ -131,7 +131,7 @@ static ida_kind row_by_row(cache_at *at, ida_ctx *c, db_statement statement, db_
         for (int i = 0; i < columns; i++) {
             args[fixed + (size_t)i] = (db_arg)DB_T(values[i]);
         }
-        kind = store_write(at->s, c, statement, args, fixed + (size_t)columns, NULL);
+        kind = store_write(at->s, c, statement, DB_FIRST(args, fixed + (size_t)columns), NULL);
     }
     return kind;
 }
@@ -149,7 +149,7 @@ static ida_kind by_arrays(cache_at *at, ida_ctx *c, db_statement statement, db_a
         for (int i = 0; i < columns; i++) {
             args[fixed + (size_t)i] = (db_arg)DB_T(array_of(pool, first + i, columns, some));
         }
-        kind = store_write(at->s, c, statement, args, fixed + (size_t)columns, NULL);
+        kind = store_write(at->s, c, statement, DB_FIRST(args, fixed + (size_t)columns), NULL);
     }
     apr_pool_destroy(pool);
     return kind;

@@ -231,9 +231,9 @@ ida_kind cache_members_drop(cache_at *at, ida_ctx *c, const char *ids, int all, 
     } else {
         const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory),     DB_T(ids),
                                DB_I(at->staged), DB_I(horizon_of(at, c)), DB_I(slice)};
-        kind = store_write(at->s, c, STMT_unnamed_shown, args, 4, NULL);
-        kind = kind ? kind : store_write(at->s, c, STMT_unnamed_hold, args, 5, NULL);
-        kind = kind ? kind : store_write(at->s, c, STMT_unnamed_drop, args, 6, &r);
+        kind = store_write(at->s, c, STMT_unnamed_shown, DB_FIRST(args, 4), NULL);
+        kind = kind ? kind : store_write(at->s, c, STMT_unnamed_hold, DB_FIRST(args, 5), NULL);
+        kind = kind ? kind : store_write(at->s, c, STMT_unnamed_drop, DB_FIRST(args, 6), &r);
         kind = kind ? kind : note_lost(at, c, &r);
     }
     *left = !kind && (all ? r.changes : r.rows) >= slice;

@@ -32,10 +32,10 @@ static void person_of(const db_result *r, int i, void *out)
     *(cache_listed_person *)out = PERSON_OF;
 }
 
-static ida_kind list(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                     size_t arg_count, const cache_listed_person **rows, int *count)
+static ida_kind list(store *s, ida_ctx *c, db_statement statement, db_args args,
+                     const cache_listed_person **rows, int *count)
 {
-    return store_rows(s, c, statement, args, arg_count, person_of, sizeof **rows, rows, count);
+    return store_rows(s, c, statement, args, person_of, sizeof **rows, rows, count);
 }
 
 /* --- search --- */
@@ -252,11 +252,11 @@ static int of_everybody(const cache_report *r)
     return !r->department && !r->company && !r->license;
 }
 
-static ida_kind find_edge(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                          size_t count, cache_report *r)
+static ida_kind find_edge(store *s, ida_ctx *c, db_statement statement, db_args args,
+                          cache_report *r)
 {
     db_result found;
-    ida_kind kind = store_read(s, c, statement, args, count, &found);
+    ida_kind kind = store_read(s, c, statement, args, &found);
     const row_report_edge *row = DB_ROW(report_edge, &found, 0);
     if (!kind) {
         r->edge = (cache_report_edge){row->at.number, row->name_key.text, row->id.text};
@@ -278,11 +278,10 @@ static void at_most(int64_t number, cache_report *r)
 }
 
 /* Bounded: reads at most `most` rows. */
-static ida_kind counted(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                        size_t count, cache_report *r)
+static ida_kind counted(store *s, ida_ctx *c, db_statement statement, db_args args, cache_report *r)
 {
     db_result found;
-    ida_kind kind = store_read(s, c, statement, args, count, &found);
+    ida_kind kind = store_read(s, c, statement, args, &found);
     const row_report_count *row = DB_ROW(report_count, &found, 0);
     r->total = (cache_report_count){0};
     if (!kind) {
@@ -370,11 +369,11 @@ ida_kind cache_people_sharing(store *s, ida_ctx *c, cache_report *r, const cache
 }
 
 /* A number that the store counted to at most `most`. */
-static ida_kind numbered(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                         size_t count, cache_report *r)
+static ida_kind numbered(store *s, ida_ctx *c, db_statement statement, db_args args,
+                         cache_report *r)
 {
     int64_t number = 0;
-    ida_kind kind = store_number(s, c, statement, args, count, &number);
+    ida_kind kind = store_number(s, c, statement, args, &number);
     at_most(number, r);
     return kind;
 }

@@ -134,7 +134,7 @@ ida_kind cache_run_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages)
         if (pages->which) {
             args[count++] = (db_arg)DB_T(pages->which);
         }
-        kind = store_read(at->s, reading, pages->read, args, count, &p.r);
+        kind = store_read(at->s, reading, pages->read, DB_FIRST(args, count), &p.r);
         if (kind || !p.r.rows) {
             return cache_failed(c, reading, kind);
         }

@@ -158,8 +158,7 @@ static ida_kind unusable(ida_ctx *c)
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The connection to the store is lost.");
 }
 
-ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                db_result *result)
+ida_kind db_run(db *d, ida_ctx *c, db_statement statement, db_args args, db_result *result)
 {
     const db_statement_text *text = &db_statements[statement];
     db_result none;
@@ -170,11 +169,11 @@ ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, s
     if (d->broken) {
         return unusable(c);
     }
-    if (strlen(text->kinds) != count) {
+    if (strlen(text->kinds) != args.count) {
         return misuse(d, c, text->name, "wrong number of arguments");
     }
-    for (size_t i = 0; i < count; i++) {
-        if (args[i].kind != text->kinds[i]) {
+    for (size_t i = 0; i < args.count; i++) {
+        if (args.list[i].kind != text->kinds[i]) {
             return misuse(d, c, text->name, "wrong kind of argument");
         }
     }
@@ -188,7 +187,7 @@ ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, s
     if (!d->in_write && !d->in_read) {
         d->must_repeat = 0;
     }
-    ida_kind kind = d->driver->run(d, c, statement, args, count, result);
+    ida_kind kind = d->driver->run(d, c, statement, args, result);
     if (!kind && result->columns != db_row_texts[text->row].count) {
         return misuse(d, c, text->name, "answers with other columns than its row has");
     }

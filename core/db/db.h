@@ -35,10 +35,17 @@ typedef struct db_arg {
     {                               \
         'i', NULL, (int64_t)(value) \
     }
-/* DB_ARGS(DB_T(id), DB_I(now)): pointer and count, as db_run takes them. DB_NONE: no arguments. */
-#define DB_ARGS(...) \
-    ((const db_arg[]){__VA_ARGS__}), (sizeof((const db_arg[]){__VA_ARGS__}) / sizeof(db_arg))
-#define DB_NONE NULL, 0
+
+/* Arguments of a statement: DB_ARGS(DB_T(id), DB_I(now)), DB_NONE, or the first `n` of an array. */
+typedef struct db_args {
+    const db_arg *list;
+    size_t count;
+} db_args;
+#define DB_FIRST(args, n) ((db_args){(args), (n)})
+#define DB_ARGS(...)                          \
+    DB_FIRST(((const db_arg[]){__VA_ARGS__}), \
+             sizeof((const db_arg[]){__VA_ARGS__}) / sizeof(db_arg))
+#define DB_NONE DB_FIRST(NULL, 0)
 
 /* All rows of one answer, copied into the context's pool: no cursor stays open. */
 typedef struct db_result {
@@ -89,8 +96,7 @@ int db_is_broken(const db *d);
  * fault of ours, logged with the statement's name, never with its values. Outside a transaction
  * a writing statement takes the gate itself; the caller (store) repeats a read once on a new
  * connection. */
-ida_kind db_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                db_result *result);
+ida_kind db_run(db *d, ida_ctx *c, db_statement statement, db_args args, db_result *result);
 
 /* Write transaction: gate (SQLite: flock, waited for at most 5 s), then BEGIN IMMEDIATE;
  * PostgreSQL: BEGIN. */

@@ -21,8 +21,7 @@ typedef struct db_driver {
                      apr_pool_t *pool);
     void (*close)(db *d);
     int (*cache_absent)(const char *rest); /* NULL: the cache cannot be absent alone */
-    ida_kind (*run)(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                    db_result *result);
+    ida_kind (*run)(db *d, ida_ctx *c, db_statement statement, db_args args, db_result *result);
     ida_kind (*begin)(db *d, ida_ctx *c);
     ida_kind (*commit)(db *d, ida_ctx *c);
     void (*rollback)(db *d);

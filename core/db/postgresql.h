@@ -35,8 +35,7 @@ ida_kind pg_lost(pg_db *p, ida_ctx *c, const char *what, const char *why);
 /* Runs text without arguments; several statements are allowed. `out`, if requested, must be
  * cleared by the caller. */
 ida_kind pg_command(pg_db *p, ida_ctx *c, const char *what, const char *sql, PGresult **out);
-ida_kind pg_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                db_result *out);
+ida_kind pg_run(db *d, ida_ctx *c, db_statement statement, db_args args, db_result *out);
 ida_kind pg_script(db *d, ida_ctx *c, const char *sql);
 ida_kind pg_begin(db *d, ida_ctx *c);
 ida_kind pg_begin_read(db *d, ida_ctx *c);

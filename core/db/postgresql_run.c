@@ -278,24 +278,24 @@ static ida_kind prepare(pg_db *p, ida_ctx *c, db_statement statement, const char
     return IDA_OK;
 }
 
-ida_kind pg_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                db_result *out)
+ida_kind pg_run(db *d, ida_ctx *c, db_statement statement, db_args args, db_result *out)
 {
     pg_db *p = (pg_db *)d;
     const char *values[PARAMS_MAX];
     char numbers[PARAMS_MAX][24], name[16];
     Oid types[PARAMS_MAX];
+    int count = (int)args.count;
     if (count > PARAMS_MAX) {
         return ida_fail(c, IDA_INTERNAL_ERROR,
                         "The statement %s has more arguments than this driver takes.",
                         db_statements[statement].name);
     }
-    for (size_t i = 0; i < count; i++) {
-        int number = args[i].kind == 'i';
+    for (int i = 0; i < count; i++) {
+        int number = args.list[i].kind == 'i';
         types[i] = number ? OID_INT8 : OID_TEXT;
-        values[i] = number ? numbers[i] : args[i].text;
+        values[i] = number ? numbers[i] : args.list[i].text;
         if (number) {
-            snprintf(numbers[i], sizeof numbers[i], "%lld", (long long)args[i].number);
+            snprintf(numbers[i], sizeof numbers[i], "%lld", (long long)args.list[i].number);
         }
     }
     ida_kind there = is_there(p, c, db_statements[statement].name);
@@ -304,15 +304,14 @@ ida_kind pg_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, s
     }
     int sent;
     if (p->pooler) {
-        sent = PQsendQueryParams(p->conn, text_of(statement), (int)count, types, values, NULL, NULL,
-                                 0);
+        sent = PQsendQueryParams(p->conn, text_of(statement), count, types, values, NULL, NULL, 0);
     } else {
         snprintf(name, sizeof name, "s%d", (int)statement);
-        ida_kind kind = prepare(p, c, statement, name, types, (int)count);
+        ida_kind kind = prepare(p, c, statement, name, types, count);
         if (kind) {
             return kind;
         }
-        sent = PQsendQueryPrepared(p->conn, name, (int)count, values, NULL, NULL, 0);
+        sent = PQsendQueryPrepared(p->conn, name, count, values, NULL, NULL, 0);
     }
     PGresult *result = sent ? pg_await(p) : NULL;
     if (!pg_is_good(result)) {

@@ -51,8 +51,7 @@ ida_kind sqlite_fault(sqlite_db *s, ida_ctx *c, const char *what, int rc);
 ida_kind sqlite_take_gate(sqlite_db *s, ida_ctx *c, const char *what);
 /* Text without arguments, tried again while strangers keep the file busy; a result code. */
 int sqlite_exec(sqlite_db *s, const char *sql);
-ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                    db_result *result);
+ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, db_args args, db_result *result);
 ida_kind sqlite_script(db *d, ida_ctx *c, const char *sql);
 ida_kind sqlite_begin(db *d, ida_ctx *c);
 ida_kind sqlite_commit(db *d, ida_ctx *c);

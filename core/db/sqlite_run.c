@@ -28,15 +28,16 @@ static int prepare(sqlite_db *s, int which, sqlite3_stmt **out)
     return *out || rc != SQLITE_OK ? rc : SQLITE_MISUSE; /* MISUSE: an empty text */
 }
 
-static int bind_all(sqlite3_stmt *stmt, const db_arg *args, size_t count)
+static int bind_all(sqlite3_stmt *stmt, db_args args)
 {
-    if ((size_t)sqlite3_bind_parameter_count(stmt) != count) {
+    if ((size_t)sqlite3_bind_parameter_count(stmt) != args.count) {
         return SQLITE_RANGE;
     }
-    for (size_t i = 0; i < count; i++) {
-        int rc = args[i].kind == 'i'
-                     ? sqlite3_bind_int64(stmt, (int)i + 1, args[i].number)
-                     : sqlite3_bind_text(stmt, (int)i + 1, args[i].text, -1, SQLITE_STATIC);
+    for (size_t i = 0; i < args.count; i++) {
+        const db_arg *arg = &args.list[i];
+        int rc = arg->kind == 'i'
+                     ? sqlite3_bind_int64(stmt, (int)i + 1, arg->number)
+                     : sqlite3_bind_text(stmt, (int)i + 1, arg->text, -1, SQLITE_STATIC);
         if (rc != SQLITE_OK) {
             return rc;
         }
@@ -69,8 +70,7 @@ static int step_all(sqlite3_stmt *stmt, db_result *result, apr_pool_t *pool)
     return rc;
 }
 
-ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                    db_result *result)
+ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, db_args args, db_result *result)
 {
     sqlite_db *s = (sqlite_db *)d;
     const char *name = db_statements[statement].name;
@@ -84,7 +84,7 @@ ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, const db_arg *arg
     if (kind) {
         return kind;
     }
-    if ((rc = bind_all(stmt, args, count)) == SQLITE_OK) {
+    if ((rc = bind_all(stmt, args)) == SQLITE_OK) {
         int64_t now = db_clock(), deadline = now + DB_PATIENCE_MS;
         s->read_until = !writes && (d->role == DB_READ || d->role == DB_REQUEST)
                             ? now + db_statement_ms[d->role]

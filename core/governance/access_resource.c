@@ -215,9 +215,11 @@ static ida_kind count_all(const below *b, store *s, ida_ctx *c, const access_que
                                                governance_access_list(c->pool, ids, 1), &nested,
                                                &nested_count);
     if (!kind && b->within) {
-        kind = governance_membership_inherited_count(s, c, q->tenant, b->resource->directory,
-                                                     q->resource->id, b->within, q->count_max,
-                                                     &inherited);
+        const governance_group group = {.tenant = q->tenant,
+                                        .directory = b->resource->directory,
+                                        .id = q->resource->id,
+                                        .within = b->within};
+        kind = governance_membership_inherited_count(s, c, &group, q->count_max, &inherited);
     }
     *total = q->resource->member_count - (kind ? 0 : nested_count) + inherited;
     return kind;
@@ -231,26 +233,29 @@ ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query 
     access_member *kept = apr_palloc(c->pool, (apr_size_t)(q->limit + 1) * sizeof *kept);
     int inherited = q->inherited, filtered = q->source >= 0, found = 0;
     int64_t seen = 0;
-    int64_t after = q->after;
     ida_kind kind = nest(&b, s, c, q->tenant, q->resource);
+    if (kind) {
+        return kind;
+    }
+    governance_group group = {.tenant = q->tenant,
+                              .directory = b.resource->directory,
+                              .id = b.resource->id,
+                              .within = b.within,
+                              .after = q->after};
     int counting = q->count_max && filtered;
-    if (!kind && q->count_max && !filtered) {
+    if (q->count_max && !filtered) {
         kind = count_all(&b, s, c, q, &seen);
     }
     while (!kind && inherited < 2 && (found <= q->limit || (counting && seen < q->count_max))) {
         const governance_member *rows;
-        int row_count = 0, wanted = filtered ? ROUND : q->limit + 1 - found;
+        int row_count = 0;
+        group.limit = filtered ? ROUND : q->limit + 1 - found;
         if (q->gone && q->gone(q->gone_baton)) {
             return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The caller has gone.");
         }
-        kind = inherited
-                   ? (b.within
-                          ? governance_membership_inherited(s, c, q->tenant, b.resource->directory,
-                                                            b.resource->id, b.within, after, wanted,
-                                                            &rows, &row_count)
-                          : IDA_OK)
-                   : governance_membership_direct(s, c, q->tenant, b.resource->directory,
-                                                  b.resource->id, after, wanted, &rows, &row_count);
+        kind = !inherited ? governance_membership_direct(s, c, &group, &rows, &row_count)
+               : b.within ? governance_membership_inherited(s, c, &group, &rows, &row_count)
+                          : IDA_OK;
         if (kind) {
             return kind;
         }
@@ -264,11 +269,11 @@ ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query 
                 }
             }
         }
-        if (row_count < wanted) {
+        if (row_count < group.limit) {
             inherited++;
-            after = 0;
+            group.after = 0;
         } else {
-            after = rows[row_count - 1].number;
+            group.after = rows[row_count - 1].number;
         }
     }
     *out = kept;

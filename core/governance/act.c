@@ -43,34 +43,34 @@ void governance_no_orders(ida_ctx *c, governance_orders *orders)
 }
 
 ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *actor,
-                              ida_task_type type, const ida_user *user, const access_grantor *by,
-                              const access_item *items, int count, governance_orders *orders)
+                              const governance_order *order, governance_orders *orders)
 {
+    const ida_user *user = order->user;
     ida_tenant *tenant;
     ida_kind kind = store_tenant_get(s, c, actor->tenant, &tenant, NULL);
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
         const char *account = governance_account(user, (ida_directory_kind)d), *id = NULL;
-        for (int i = 0; !account && i < count; i++) {
-            if ((int)items[i].directory == d) {
-                json_array_append_new(orders->homeless, json_string(items[i].name));
+        for (int i = 0; !account && i < order->count; i++) {
+            if ((int)order->items[i].directory == d) {
+                json_array_append_new(orders->homeless, json_string(order->items[i].name));
             }
         }
         if (account) {
-            access_order order = {.tenant = tenant,
-                                  .person = governance_person(c->pool, user),
-                                  .type = type,
-                                  .directory = (ida_directory_kind)d,
-                                  .user_id = account,
-                                  .upn = user->upn,
-                                  .display_name = user->display_name,
-                                  .by = by,
-                                  .items = items,
-                                  .count = count,
-                                  .username = actor->username,
-                                  .label = actor->label,
-                                  .via = actor->via,
-                                  .approved_by = actor->approver};
-            kind = governance_grant_order(s, c, &order, &id);
+            access_order one = {.tenant = tenant,
+                                .person = governance_person(c->pool, user),
+                                .type = order->type,
+                                .directory = (ida_directory_kind)d,
+                                .user_id = account,
+                                .upn = user->upn,
+                                .display_name = user->display_name,
+                                .by = order->by,
+                                .items = order->items,
+                                .count = order->count,
+                                .username = actor->username,
+                                .label = actor->label,
+                                .via = actor->via,
+                                .approved_by = actor->approver};
+            kind = governance_grant_order(s, c, &one, &id);
         }
         if (!kind && id) {
             json_array_append_new(orders->tasks, json_string(id));

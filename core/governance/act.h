@@ -71,10 +71,17 @@ ida_kind governance_act_whom(store *s, ida_ctx *c, const char *tenant, const cha
 /* The account of a person in a directory; NULL: none. */
 const char *governance_account(const ida_user *user, ida_directory_kind directory);
 void governance_no_orders(ida_ctx *c, governance_orders *orders);
+/* Access that tasks are to give to a person or take away. */
+typedef struct governance_order {
+    ida_task_type type;
+    const ida_user *user;
+    const access_grantor *by;
+    const access_item *items;
+    int count;
+} governance_order;
 /* Queues a task a directory for those of the items that it has; adds to `orders`. */
 ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *actor,
-                              ida_task_type type, const ida_user *user, const access_grantor *by,
-                              const access_item *items, int count, governance_orders *orders);
+                              const governance_order *order, governance_orders *orders);
 /* What the grantor assigned to a person, over both directories. */
 ida_kind governance_given(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
                           const access_grantor *by, const access_item **items, int *count);

@@ -121,8 +121,8 @@ static ida_kind order_grant(governance_request_act *act, store *s, ida_ctx *c,
                         user->upn, ida_directory_name(group->directory), group->name);
     }
     access_item item = {0, group->directory, group->id, group->name};
-    kind = governance_order_all(s, c, &act->by, IDA_ACCESS_GRANT, user, &by, &item, 1,
-                                &act->orders);
+    const governance_order grant = {IDA_ACCESS_GRANT, user, &by, &item, 1};
+    kind = governance_order_all(s, c, &act->by, &grant, &act->orders);
     return kind ? kind : governance_request_task(s, c, tenant, request->id, act->orders.first);
 }
 
@@ -162,8 +162,8 @@ ida_kind governance_act_end(store *s, ida_ctx *c, governance_request_act *act)
         kind = governance_given(s, c, act->by.tenant, user, &by, &items, &count);
     }
     if (!kind && count) {
-        kind = governance_order_all(s, c, &act->by, IDA_ACCESS_REVOKE, user, &by, items, count,
-                                    &act->orders);
+        const governance_order revoke = {IDA_ACCESS_REVOKE, user, &by, items, count};
+        kind = governance_order_all(s, c, &act->by, &revoke, &act->orders);
     }
     if (!kind && act->orders.first) {
         kind = governance_request_task(s, c, act->by.tenant, request->id, act->orders.first);

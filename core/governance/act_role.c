@@ -68,11 +68,10 @@ static ida_kind order_difference(store *s, ida_ctx *c, governance_role_act *act)
     }
     access_item *missing = without(c->pool, wanted, wanted_count, given, given_count, &give);
     access_item *extra = without(c->pool, given, given_count, wanted, wanted_count, &take);
-    kind = governance_order_all(s, c, &act->by, IDA_ACCESS_GRANT, act->user, &by, missing, give,
-                                &act->orders);
-    return kind ? kind
-                : governance_order_all(s, c, &act->by, IDA_ACCESS_REVOKE, act->user, &by, extra,
-                                       take, &act->orders);
+    const governance_order grant = {IDA_ACCESS_GRANT, act->user, &by, missing, give},
+                           revoke = {IDA_ACCESS_REVOKE, act->user, &by, extra, take};
+    kind = governance_order_all(s, c, &act->by, &grant, &act->orders);
+    return kind ? kind : governance_order_all(s, c, &act->by, &revoke, &act->orders);
 }
 
 ida_kind governance_act_assign(store *s, ida_ctx *c, governance_role_act *act)
@@ -162,9 +161,9 @@ ida_kind governance_act_unassign(store *s, ida_ctx *c, governance_role_act *act)
         access_item *all = apr_palloc(c->pool, (apr_size_t)(given_count + more + 1) * sizeof *all);
         memcpy(all, given, (size_t)given_count * sizeof *all);
         memcpy(all + given_count, rest, (size_t)more * sizeof *all);
-        kind = kind ? kind
-                    : governance_order_all(s, c, &act->by, IDA_ACCESS_REVOKE, act->user, &by, all,
-                                           given_count + more, &act->orders);
+        const governance_order revoke = {IDA_ACCESS_REVOKE, act->user, &by, all,
+                                         given_count + more};
+        kind = kind ? kind : governance_order_all(s, c, &act->by, &revoke, &act->orders);
     }
     return kind;
 }

@@ -114,28 +114,25 @@ static ida_kind own_rows(store *s, ida_ctx *c, const governance_traces *t, gover
     }
     const struct {
         db_statement statement;
-        const db_arg args[3];
-        size_t count;
+        db_args args;
         int64_t *counted;
     } works[] = {
-        {STMT_erase_run_actions, {DB_T(t->tenant), DB_T(t->tasks), DB_T(t->marks)}, 3, NULL},
-        {STMT_erase_runs, {DB_T(t->tenant), DB_T(t->tasks), DB_T(t->marks)}, 3, &e->runs},
-        {STMT_erase_payloads, {DB_T(t->tenant), DB_T(t->tasks)}, 2, NULL},
-        {STMT_erase_steps, {DB_T(t->tenant), DB_T(t->tasks)}, 2, NULL},
-        {STMT_erase_snapshots, {DB_T(t->tenant), DB_T(t->tasks)}, 2, NULL},
-        {STMT_erase_events, {DB_T(t->tenant), DB_T(t->tasks)}, 2, NULL},
-        {STMT_erase_deliveries, {DB_T(t->tenant), DB_T(t->tasks)}, 2, NULL},
-        {STMT_erase_tasks, {DB_T(t->tenant), DB_T(t->tasks)}, 2, &e->tasks},
-        {STMT_erase_assignments,
-         {DB_T(t->tenant), DB_T(t->marks), DB_T(t->ids)},
-         3,
+        {STMT_erase_run_actions, DB_ARGS(DB_T(t->tenant), DB_T(t->tasks), DB_T(t->marks)), NULL},
+        {STMT_erase_runs, DB_ARGS(DB_T(t->tenant), DB_T(t->tasks), DB_T(t->marks)), &e->runs},
+        {STMT_erase_payloads, DB_ARGS(DB_T(t->tenant), DB_T(t->tasks)), NULL},
+        {STMT_erase_steps, DB_ARGS(DB_T(t->tenant), DB_T(t->tasks)), NULL},
+        {STMT_erase_snapshots, DB_ARGS(DB_T(t->tenant), DB_T(t->tasks)), NULL},
+        {STMT_erase_events, DB_ARGS(DB_T(t->tenant), DB_T(t->tasks)), NULL},
+        {STMT_erase_deliveries, DB_ARGS(DB_T(t->tenant), DB_T(t->tasks)), NULL},
+        {STMT_erase_tasks, DB_ARGS(DB_T(t->tenant), DB_T(t->tasks)), &e->tasks},
+        {STMT_erase_assignments, DB_ARGS(DB_T(t->tenant), DB_T(t->marks), DB_T(t->ids)),
          &e->assignments},
-        {STMT_erase_requests, {DB_T(t->tenant), DB_T(t->marks), DB_T(t->ids)}, 3, &e->requests},
-        {STMT_erase_grants, {DB_T(t->tenant), DB_T(t->ids)}, 2, NULL},
-        {STMT_erase_ends, {DB_T(t->tenant), DB_T(t->ids)}, 2, NULL},
+        {STMT_erase_requests, DB_ARGS(DB_T(t->tenant), DB_T(t->marks), DB_T(t->ids)), &e->requests},
+        {STMT_erase_grants, DB_ARGS(DB_T(t->tenant), DB_T(t->ids)), NULL},
+        {STMT_erase_ends, DB_ARGS(DB_T(t->tenant), DB_T(t->ids)), NULL},
     };
     for (size_t i = 0; !kind && i < sizeof works / sizeof *works; i++) {
-        kind = store_write(s, c, works[i].statement, works[i].args, works[i].count, &r);
+        kind = store_write(s, c, works[i].statement, works[i].args, &r);
         if (!kind && works[i].counted) {
             *works[i].counted = r.changes;
         }

@@ -227,12 +227,12 @@ ida_kind governance_request_count(store *s, ida_ctx *c, const char *tenant, cons
         DB_ARGS(DB_T(tenant), DB_T(newest), DB_T(between_commas(c, states)), DB_I(max)), total);
 }
 
-static ida_kind one_request(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                            size_t arg_count, const ida_access_request **request)
+static ida_kind one_request(store *s, ida_ctx *c, db_statement statement, db_args args,
+                            const ida_access_request **request)
 {
     int count;
-    ida_kind kind = store_rows(s, c, statement, args, arg_count, request_of, sizeof **request,
-                               request, &count);
+    ida_kind kind = store_rows(s, c, statement, args, request_of, sizeof **request, request,
+                               &count);
     return kind || count ? kind : ida_fail(c, IDA_NOT_FOUND, "There is no such access request.");
 }
 
@@ -369,10 +369,9 @@ ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
                                f->person     ? STMT_workflow_runs_person
                                : f->workflow ? STMT_workflow_runs_of
                                              : STMT_workflow_runs,
-                               args,
-                               f->person     ? 10
-                               : f->workflow ? 7
-                                             : 6,
+                               DB_FIRST(args, f->person     ? 10
+                                              : f->workflow ? 7
+                                                            : 6),
                                run_of, sizeof **rows, rows, count);
     return kind ? kind : load_actions(s, c, tenant, *rows, *count);
 }
@@ -388,9 +387,8 @@ ida_kind governance_workflow_runs_count(store *s, ida_ctx *c, const char *tenant
                         f->person     ? STMT_workflow_runs_person_count
                         : f->workflow ? STMT_workflow_runs_of_count
                                       : STMT_workflow_runs_count,
-                        args,
-                        f->person     ? 9
-                        : f->workflow ? 6
-                                      : 5,
+                        DB_FIRST(args, f->person     ? 9
+                                       : f->workflow ? 6
+                                                     : 5),
                         total);
 }

@@ -65,33 +65,31 @@ static void member_of(const db_result *r, int i, void *out)
                                                     .number = row->member_no.number};
 }
 
-ida_kind governance_membership_direct(store *s, ida_ctx *c, const char *tenant,
-                                      const char *directory, const char *group, int64_t after,
-                                      int limit, const governance_member **rows, int *count)
+ida_kind governance_membership_direct(store *s, ida_ctx *c, const governance_group *group,
+                                      const governance_member **rows, int *count)
 {
     return store_rows(s, c, STMT_access_direct,
-                      DB_ARGS(DB_T(tenant), DB_T(directory), DB_T(group), DB_I(after), DB_I(limit)),
+                      DB_ARGS(DB_T(group->tenant), DB_T(group->directory), DB_T(group->id),
+                              DB_I(group->after), DB_I(group->limit)),
                       member_of, sizeof **rows, rows, count);
 }
 
-ida_kind governance_membership_inherited(store *s, ida_ctx *c, const char *tenant,
-                                         const char *directory, const char *group,
-                                         const char *within, int64_t after, int limit,
+ida_kind governance_membership_inherited(store *s, ida_ctx *c, const governance_group *group,
                                          const governance_member **rows, int *count)
 {
     return store_rows(s, c, STMT_access_inherited,
-                      DB_ARGS(DB_T(tenant), DB_T(directory), DB_T(group), DB_T(within), DB_I(after),
-                              DB_I(limit)),
+                      DB_ARGS(DB_T(group->tenant), DB_T(group->directory), DB_T(group->id),
+                              DB_T(group->within), DB_I(group->after), DB_I(group->limit)),
                       member_of, sizeof **rows, rows, count);
 }
 
-ida_kind governance_membership_inherited_count(store *s, ida_ctx *c, const char *tenant,
-                                               const char *directory, const char *group,
-                                               const char *within, int64_t most, int64_t *total)
+ida_kind governance_membership_inherited_count(store *s, ida_ctx *c, const governance_group *group,
+                                               int64_t most, int64_t *total)
 {
-    return store_number(
-        s, c, STMT_access_inherited_count,
-        DB_ARGS(DB_T(tenant), DB_T(directory), DB_T(group), DB_T(within), DB_I(most)), total);
+    return store_number(s, c, STMT_access_inherited_count,
+                        DB_ARGS(DB_T(group->tenant), DB_T(group->directory), DB_T(group->id),
+                                DB_T(group->within), DB_I(most)),
+                        total);
 }
 
 static void pair_of(const db_result *r, int i, void *out)

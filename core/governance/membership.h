@@ -28,19 +28,23 @@ typedef struct governance_member {
     int64_t number; /* order of the lists; above 0 */
 } governance_member;
 
-/* Direct members of a group who are people, after the number `after`. */
-ida_kind governance_membership_direct(store *s, ida_ctx *c, const char *tenant,
-                                      const char *directory, const char *group, int64_t after,
-                                      int limit, const governance_member **rows, int *count);
-/* People in the groups `within` who are not direct members of `group`, each once. */
-ida_kind governance_membership_inherited(store *s, ida_ctx *c, const char *tenant,
-                                         const char *directory, const char *group,
-                                         const char *within, int64_t after, int limit,
+/* A group whose members are read, in pages. */
+typedef struct governance_group {
+    const char *tenant, *directory, *id;
+    const char *within; /* JSON array of the groups in it; NULL: there is none */
+    int64_t after;      /* number of the member before the page */
+    int limit;
+} governance_group;
+
+/* Direct members of the group who are people. */
+ida_kind governance_membership_direct(store *s, ida_ctx *c, const governance_group *group,
+                                      const governance_member **rows, int *count);
+/* People in the groups within who are not direct members of the group, each once. */
+ida_kind governance_membership_inherited(store *s, ida_ctx *c, const governance_group *group,
                                          const governance_member **rows, int *count);
 /* At most `most`. */
-ida_kind governance_membership_inherited_count(store *s, ida_ctx *c, const char *tenant,
-                                               const char *directory, const char *group,
-                                               const char *within, int64_t most, int64_t *total);
+ida_kind governance_membership_inherited_count(store *s, ida_ctx *c, const governance_group *group,
+                                               int64_t most, int64_t *total);
 
 typedef struct governance_pair {
     const char *member, *group;

@@ -28,8 +28,8 @@ int queue_task_account_possible(ida_ctx *c, const ida_task *task)
 
 typedef struct transition {
     const char *tenant, *id;
-    const char *date, *time, *zone, *payload; /* move */
-    int64_t due_at;
+    const zone_due *due; /* move */
+    const char *payload;
     const char *username; /* release */
 } transition;
 
@@ -85,8 +85,8 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
         return too_late(c, task, "moved");
     }
     kind = store_write(s, c, STMT_task_move,
-                       DB_ARGS(DB_T(t->tenant), DB_T(t->id), DB_T(t->date), DB_T(t->time),
-                               DB_T(t->zone), DB_I(t->due_at)),
+                       DB_ARGS(DB_T(t->tenant), DB_T(t->id), DB_T(t->due->date), DB_T(t->due->time),
+                               DB_T(t->due->zone), DB_I(t->due->at_ms)),
                        NULL);
     if (!kind && t->payload) {
         kind = queue_task_put_payload(s, c, task, t->payload);
@@ -103,16 +103,10 @@ ida_kind queue_task_called(store *s, ida_ctx *c, const ida_task *called)
                        NULL);
 }
 
-ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date,
-                         const char *time, const char *zone, int64_t due_at, const char *payload)
+ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id,
+                         const zone_due *due, const char *payload)
 {
-    transition t = {.tenant = tenant,
-                    .id = id,
-                    .date = date,
-                    .time = time,
-                    .zone = zone,
-                    .due_at = due_at,
-                    .payload = payload};
+    transition t = {.tenant = tenant, .id = id, .due = due, .payload = payload};
     return store_transaction(s, c, move, &t);
 }
 

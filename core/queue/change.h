@@ -5,6 +5,7 @@
 
 #include "core/model/task.h"
 #include "core/store/store.h"
+#include "core/zone/schedule.h"
 
 /* Workers that wait for work listen here (db_wait). */
 #define QUEUE_CHANNEL "idadmin_queue"
@@ -78,8 +79,8 @@ ida_kind queue_task_whos(store *s, ida_ctx *c, const char *tenant, const char *a
  * (and another payload if that is not NULL). IDA_CONFLICT if it is in another state. This
  * function and the next three open a transaction if there is none, and take the tenant's lock
  * themselves. */
-ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id, const char *date,
-                         const char *time, const char *zone, int64_t due_at, const char *payload);
+ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *id,
+                         const zone_due *due, const char *payload);
 
 /* Updates the names of the task's person, in the transaction that changes the task: upn, person,
  * mail and display_name of `called`, whose id and tenant are the task's. */

@@ -22,10 +22,7 @@ typedef struct candidate {
 } candidate;
 
 typedef struct claim {
-    const char *owner;
-    int64_t now, lease_ms, probe_ms;
-    queue_may may; /* or NULL */
-    void *baton;
+    const queue_claimer *by;
     candidate one;  /* being tried */
     int tried;      /* candidates of this round */
     ida_task *task; /* out */
@@ -62,8 +59,8 @@ static void taken_by(ida_task *task, const claim *cl, int64_t now)
     task->state = IDA_RUNNING;
     task->fence++;
     task->heartbeat++;
-    task->lease_owner = cl->owner;
-    task->lease_until = now + cl->lease_ms;
+    task->lease_owner = cl->by->owner;
+    task->lease_until = now + cl->by->lease_ms;
     task->error = NULL;
     task->started_at = task->started_at ? task->started_at : now;
 }
@@ -83,10 +80,10 @@ static ida_kind take(store *s, ida_ctx *c, claim *cl, ida_task *row)
     }
     /* The person's lock may have been waited for: this task begins after the one that held it has
      * ended. */
-    int64_t now = ida_now(c->env) > cl->now ? ida_now(c->env) : cl->now;
+    int64_t now = ida_now(c->env) > cl->by->now ? ida_now(c->env) : cl->by->now;
     kind = store_write(s, c, STMT_queue_take,
-                       DB_ARGS(DB_T(one->tenant), DB_T(one->id), DB_T(cl->owner),
-                               DB_I(now + cl->lease_ms), DB_I(now)),
+                       DB_ARGS(DB_T(one->tenant), DB_T(one->id), DB_T(cl->by->owner),
+                               DB_I(now + cl->by->lease_ms), DB_I(now)),
                        &r);
     if (!kind && !r.changes) {
         return store_write(s, c, STMT_queue_person_unlock,
@@ -111,23 +108,23 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     cl->task = NULL;
     cl->braked = cl->counts = 0;
     ida_kind kind = store_read(s, c, STMT_queue_row,
-                               DB_ARGS(DB_T(one->tenant), DB_T(one->id), DB_I(cl->now)), &r);
+                               DB_ARGS(DB_T(one->tenant), DB_T(one->id), DB_I(cl->by->now)), &r);
     if (kind || !r.rows) {
         return kind; /* another worker was faster */
     }
     kind = queue_task_get(s, c, one->tenant, one->id, 1, &row);
     cl->counts = !kind && queue_brake_counts(c, row);
-    kind = cl->counts ? queue_brake_ask(s, c, row, cl->now, &why) : kind;
+    kind = cl->counts ? queue_brake_ask(s, c, row, cl->by->now, &why) : kind;
     if (kind || why) {
         return kind ? kind : pull_brake(s, c, cl, one, why);
     }
     kind = store_read(s, c, STMT_queue_hold, DB_ARGS(DB_T(one->tenant), DB_T(one->directory)),
                       &hold);
-    if (kind || (hold.rows && DB_ROW(hold, &hold, 0)->hold_until.number > cl->now)) {
+    if (kind || (hold.rows && DB_ROW(hold, &hold, 0)->hold_until.number > cl->by->now)) {
         return kind;
     }
     kind = take(s, c, cl, row);
-    int64_t probe_until = !kind && cl->task && hold.rows ? cl->now + cl->probe_ms : 0;
+    int64_t probe_until = !kind && cl->task && hold.rows ? cl->by->now + cl->by->probe_ms : 0;
     if (probe_until) {
         kind = store_write(s, c, STMT_queue_probe,
                            DB_ARGS(DB_T(one->tenant), DB_T(one->directory), DB_I(probe_until)),
@@ -146,8 +143,8 @@ static int is_candidate(const claim *cl, const row_candidate *row)
 {
     int directory = ida_directory_parse(row->directory.text);
     return row->free.number && ida_task_type_parse(row->type.text) >= 0 && directory >= 0 &&
-           (!cl->may ||
-            cl->may(cl->baton, row->tenant_id.text, (ida_directory_kind)directory, row->id.text));
+           (!cl->by->may || cl->by->may(cl->by->baton, row->tenant_id.text,
+                                        (ida_directory_kind)directory, row->id.text));
 }
 
 /* Reads outside a transaction, so that idle workers take no lock; a candidate is checked again
@@ -156,7 +153,7 @@ static int is_candidate(const claim *cl, const row_candidate *row)
 static ida_kind try_found(store *s, ida_ctx *c, claim *cl, db_statement look, int max, int *found)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, look, DB_ARGS(DB_I(cl->now), DB_I(max)), &r);
+    ida_kind kind = store_read(s, c, look, DB_ARGS(DB_I(cl->by->now), DB_I(max)), &r);
     *found = kind ? 0 : r.rows;
     for (int at = 0; !kind && !cl->task && at < 2 * *found; at++) {
         int doubtful = at >= *found;
@@ -190,16 +187,10 @@ static ida_kind claim_one(store *s, ida_ctx *c, claim *cl)
     return kind;
 }
 
-ida_kind queue_claim_among(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
-                           int64_t probe_ms, queue_may may, void *baton, ida_task **task,
+ida_kind queue_claim_among(store *s, ida_ctx *c, const queue_claimer *by, ida_task **task,
                            int *braked)
 {
-    claim cl = {.owner = owner,
-                .now = now,
-                .lease_ms = lease_ms,
-                .probe_ms = probe_ms,
-                .may = may,
-                .baton = baton};
+    claim cl = {.by = by};
     ida_kind kind = claim_one(s, c, &cl);
     *task = kind ? NULL : cl.task;
     *braked = !kind && cl.braked;

@@ -27,8 +27,13 @@ struct queue_membership;
  * `may` (NULL: all) is called for each candidate in the order of due times: 0 skips it. */
 typedef int (*queue_may)(void *baton, const char *tenant, ida_directory_kind directory,
                          const char *task_id);
-ida_kind queue_claim_among(store *s, ida_ctx *c, const char *owner, int64_t now, int64_t lease_ms,
-                           int64_t probe_ms, queue_may may, void *baton, ida_task **task,
+typedef struct queue_claimer {
+    const char *owner;
+    int64_t now, lease_ms, probe_ms;
+    queue_may may; /* or NULL */
+    void *baton;
+} queue_claimer;
+ida_kind queue_claim_among(store *s, ida_ctx *c, const queue_claimer *by, ida_task **task,
                            int *braked);
 
 /* Earliest instant after now at which work may become claimable: a task becomes due, a hold may

@@ -26,10 +26,10 @@ ida_kind queue_receiver_due(store *s, ida_ctx *c, int64_t now, int max, const qu
 /* A write that must find the fencing number as the caller knows it. Inside a transaction that is
  * repeated the number is still the one before it, so the caller raises it when all is done. */
 static ida_kind fenced(store *s, ida_ctx *c, const queue_receiver *r, db_statement statement,
-                       const db_arg *args, size_t count)
+                       db_args args)
 {
     db_result result;
-    ida_kind kind = store_write(s, c, statement, args, count, &result);
+    ida_kind kind = store_write(s, c, statement, args, &result);
     return kind || result.changes
                ? kind
                : ida_fail(c, IDA_CONFLICT, "Another worker calls %s now.", r->url);

@@ -107,20 +107,25 @@ int queue_task_wants_seat(ida_ctx *c, const ida_task *task)
            !json_is_false(json_object_get(ida_json_load(c->pool, task->payload), "accountEnabled"));
 }
 
-/* Position of the first free one among candidates first .. first + size - 1; -1: all are taken. */
-static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char *local,
-                           const char *domain, const char *task_id, int first, int size,
-                           int *position)
+/* The folded addresses numbered first .. first + size - 1. */
+static const char *candidates(ida_ctx *c, const char *local, const char *domain, int first,
+                              int size)
 {
-    json_t *candidates = ida_json_keep(c->pool, json_array());
+    json_t *list = ida_json_keep(c->pool, json_array());
     for (int i = 0; i < size; i++) {
         const char *candidate = ida_naming_candidate(c->pool, local, domain, first + i);
-        json_array_append_new(candidates, json_string(ida_fold_address(c->pool, candidate)));
+        json_array_append_new(list, json_string(ida_fold_address(c->pool, candidate)));
     }
+    return ida_json_text(c->pool, list);
+}
+
+/* Position of the first free one in a list of addresses; -1: all are taken. */
+static ida_kind first_free(store *s, ida_ctx *c, const char *tenant, const char *list,
+                           const char *task_id, int *position)
+{
     db_result r;
-    ida_kind kind = store_read(
-        s, c, STMT_address_first_free,
-        DB_ARGS(DB_T(tenant), DB_T(ida_json_text(c->pool, candidates)), DB_T(task_id)), &r);
+    ida_kind kind = store_read(s, c, STMT_address_first_free,
+                               DB_ARGS(DB_T(tenant), DB_T(list), DB_T(task_id)), &r);
     *position = !kind && r.rows ? (int)DB_ROW(number, &r, 0)->number.number : -1;
     return kind;
 }
@@ -149,7 +154,8 @@ ida_kind queue_address_choose(store *s, ida_ctx *c, const char *tenant, const ch
     for (int first = 2, size = 4; first < CANDIDATES_MAX;
          first += size, size = size < 256 ? size * 4 : 256) {
         int position;
-        kind = first_free(s, c, tenant, local, domain, task_id, first, size, &position);
+        kind = first_free(s, c, tenant, candidates(c, local, domain, first, size), task_id,
+                          &position);
         if (kind) {
             return kind;
         }

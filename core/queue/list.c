@@ -88,10 +88,10 @@ static ida_kind add(store *s, ida_ctx *c, listing *l, const way *w, const char *
                               of[6], of[7], DB_I(count_max), names[1], names[2]};
     const db_arg plainly[] = {of[0], of[1], of[2], of[3], DB_I(count_max), names[1], names[2]};
     db_result r;
-    ida_kind kind = store_read(s, c, by_due ? w->by_due : w->newest, page, 11 + more, &r);
+    ida_kind kind = store_read(s, c, by_due ? w->by_due : w->newest, DB_FIRST(page, 11 + more), &r);
     if (!kind) {
-        kind = narrow ? store_number(s, c, w->total_narrow, counted, 9 + more, &total)
-                      : store_number(s, c, w->total, plainly, 5 + more, &total);
+        kind = narrow ? store_number(s, c, w->total_narrow, DB_FIRST(counted, 9 + more), &total)
+                      : store_number(s, c, w->total, DB_FIRST(plainly, 5 + more), &total);
     }
     for (int row = 0; !kind && row < r.rows; row++) {
         kind = queue_task_of_row(c, &r, row, apr_array_push(found));

@@ -30,10 +30,10 @@ typedef struct outcome {
 /* A write under the fence: IDA_CONFLICT if it changed no row, or if the task was changed
  * meanwhile. */
 static ida_kind fenced(store *s, ida_ctx *c, const ida_task *task, db_statement statement,
-                       const db_arg *args, size_t count)
+                       db_args args)
 {
     db_result r;
-    ida_kind kind = store_write(s, c, statement, args, count, &r);
+    ida_kind kind = store_write(s, c, statement, args, &r);
     return kind || r.changes
                ? kind
                : ida_fail(c, IDA_CONFLICT, "The lease on task %s (fence %lld) is lost.", task->id,

@@ -109,13 +109,13 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     if (!f->by_time && by == PATH_ACTOR) {
         count--; /* a page by position leaves no reads out */
     }
-    ida_kind kind = store_read(s, c, (f->by_time ? by_time : by_place)[by], args, 5 + count,
-                               &w->page);
+    ida_kind kind = store_read(s, c, (f->by_time ? by_time : by_place)[by],
+                               DB_FIRST(args, 5 + count), &w->page);
     if (!kind && w->count) {
         args[2] = (db_arg)DB_I(to);
         args[3] = (db_arg)DB_I(f->count_max);
         count = narrow(f, by, f->questions || !f->by_time, c, args + 4);
-        kind = store_read(s, c, counts[by], args, 4 + count, &w->total);
+        kind = store_read(s, c, counts[by], DB_FIRST(args, 4 + count), &w->total);
     }
     return kind;
 }

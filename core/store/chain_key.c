@@ -19,7 +19,7 @@ ida_kind store_audit_keys(store *s, ida_ctx *c, audit_keys *keys)
 ida_kind store_audit_key_make(store *s, ida_ctx *c, uid_t owner, gid_t group)
 {
     const char *id;
-    ida_kind kind = store_id(s, c, STMT_audit_key_get, NULL, 0, &id);
+    ida_kind kind = store_id(s, c, STMT_audit_key_get, DB_NONE, &id);
     if (!kind && id && access(s->audit_key, F_OK) != 0) {
         return ida_fail(c, IDA_CONFLICT,
                         "The chains of this store are under the audit key %s, and %s is not there: "
@@ -34,7 +34,7 @@ ida_kind store_chain_allowed(store *s, ida_ctx *c, const audit_keys *keys)
 {
     const audit_secret *newest = audit_keys_newest(keys);
     const char *id;
-    ida_kind kind = store_id(s, c, STMT_audit_key_get, NULL, 0, &id);
+    ida_kind kind = store_id(s, c, STMT_audit_key_get, DB_NONE, &id);
     if (kind || (id && strcmp(id, newest->id) == 0)) {
         return kind;
     }

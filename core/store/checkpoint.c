@@ -18,10 +18,10 @@ static void fill(const db_result *r, int i, void *out)
                                                   .signature = row->signature.text};
 }
 
-static ida_kind read_rows(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                          size_t n, const audit_checkpoint **list, int *count)
+static ida_kind read_rows(store *s, ida_ctx *c, db_statement statement, db_args args,
+                          const audit_checkpoint **list, int *count)
 {
-    return store_rows(s, c, statement, args, n, fill, sizeof(audit_checkpoint), list, count);
+    return store_rows(s, c, statement, args, fill, sizeof(audit_checkpoint), list, count);
 }
 
 ida_kind store_checkpoint_page(store *s, ida_ctx *c, const char *tenant, int64_t after,
@@ -41,7 +41,7 @@ ida_kind store_checkpoint_newest(store *s, ida_ctx *c, const char *tenant,
 
 ida_kind store_checkpoint_unsent(store *s, ida_ctx *c, const audit_checkpoint **list, int *count)
 {
-    return read_rows(s, c, STMT_checkpoint_unsent, NULL, 0, list, count);
+    return read_rows(s, c, STMT_checkpoint_unsent, DB_NONE, list, count);
 }
 
 static ida_kind mark(store *s, ida_ctx *c, db_statement statement, const audit_checkpoint *p)
@@ -56,7 +56,7 @@ ida_kind store_checkpoint_sent(store *s, ida_ctx *c, const audit_checkpoint *che
 
 ida_kind store_checkpoint_untold(store *s, ida_ctx *c, const audit_checkpoint **list, int *count)
 {
-    return read_rows(s, c, STMT_checkpoint_untold, NULL, 0, list, count);
+    return read_rows(s, c, STMT_checkpoint_untold, DB_NONE, list, count);
 }
 
 ida_kind store_checkpoint_told(store *s, ida_ctx *c, const audit_checkpoint *checkpoint)

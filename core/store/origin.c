@@ -59,55 +59,60 @@ int store_origins_knew(const store_origins *found, const char *what, const char 
     return !found->known || apr_hash_get(found->known, word, APR_HASH_KEY_STRING) != NULL;
 }
 
+/* One look over all rows of a kind. */
+typedef struct origin_look {
+    store *s;
+    const char *tenant, *what, *how;
+    store_origin_page read;
+    const char *after; /* name of the row before the one that is judged */
+    store_origins *out;
+} origin_look;
+
 /* The record may be in the outbox, or may have left it since the row was read. It is chained before
  * it leaves the outbox, so look there first and then in the chain: a row found in neither has none.
  */
-static ida_kind look_again(store *s, ida_ctx *page, const char *tenant, const char *before,
-                           store_origin_page read, store_origin *row)
+static ida_kind look_again(const origin_look *look, ida_ctx *page, store_origin *row)
 {
     db_result waits;
     const store_origin *again;
     int count;
-    ida_kind kind = store_read(s, page, STMT_origin_waits, DB_ARGS(DB_T(tenant), DB_T(row->name)),
-                               &waits);
-    if (!kind && waits.rows) {
-        row->origin = 1;
-        row->changed = NULL;
-        return IDA_OK;
+    ida_kind kind = store_read(look->s, page, STMT_origin_waits,
+                               DB_ARGS(DB_T(look->tenant), DB_T(row->name)), &waits);
+    if (!kind && !waits.rows) {
+        kind = look->read(look->s, page, look->tenant, look->after, 1, &again, &count);
+        if (!kind && count && strcmp(again->name, row->name) == 0) {
+            row->origin = again->origin;
+            row->changed = again->changed;
+            return IDA_OK;
+        }
     }
-    kind = kind ? kind : read(s, page, tenant, before, 1, &again, &count);
-    if (kind || (count && strcmp(again->name, row->name) == 0)) {
-        row->origin = kind ? 0 : again->origin;
-        row->changed = kind ? NULL : again->changed;
-        return kind;
-    }
-    row->origin = 1; /* gone by now */
+    row->origin = !kind; /* waits, or is gone by now */
     row->changed = NULL;
     return kind;
 }
 
-static ida_kind judge(store *s, ida_ctx *c, ida_ctx *page, const char *tenant, const char *before,
-                      const char *what, const char *how, store_origin_page read, store_origin row,
-                      store_origins *out)
+static ida_kind judge(const origin_look *look, ida_ctx *c, ida_ctx *page, store_origin row)
 {
+    store_origins *out = look->out;
     ida_kind kind = !row.changed && (row.origin || row.at < out->since)
                         ? IDA_OK
-                        : look_again(s, page, tenant, before, read, &row);
+                        : look_again(look, page, &row);
     if (kind) {
         return kind;
     }
-    int is_new = row.lasting && !store_origins_knew(out, what, row.name);
+    int is_new = row.lasting && !store_origins_knew(out, look->what, row.name);
     out->erased += row.origin == 2;
     if (row.changed) {
-        store_origins_add(c, out, what, row.name, row.changed, row.at);
+        store_origins_add(c, out, look->what, row.name, row.changed, row.at);
     } else if (!row.origin && row.at < out->since && !is_new) {
         out->before++;
     } else if (!row.origin) {
-        store_origins_add(c, out, what, row.name, how, row.at);
+        store_origins_add(c, out, look->what, row.name, look->how, row.at);
         return IDA_OK;
     }
     if (row.lasting && row.at < out->since + SOON_MS) {
-        APR_ARRAY_PUSH(out->seen, const char *) = ida_printf(c->pool, "%c:%s", *what, row.name);
+        APR_ARRAY_PUSH(out->seen, const char *) = ida_printf(c->pool, "%c:%s", *look->what,
+                                                             row.name);
     }
     return IDA_OK;
 }
@@ -115,7 +120,7 @@ static ida_kind judge(store *s, ida_ctx *c, ida_ctx *page, const char *tenant, c
 ida_kind store_origins_look(store *s, ida_ctx *c, const char *tenant, const char *what,
                             const char *how, store_origin_page page, store_origins *out)
 {
-    const char *after = "";
+    origin_look look = {s, tenant, what, how, page, "", out};
     int count = PAGE;
     ida_kind kind = IDA_OK;
     while (!kind && count == PAGE && !out->more) {
@@ -123,12 +128,12 @@ ida_kind store_origins_look(store *s, ida_ctx *c, const char *tenant, const char
         apr_pool_create(&pool, c->pool);
         ida_ctx *own = ida_ctx_make(c->env, pool);
         const store_origin *rows;
-        kind = page(s, own, tenant, after, PAGE, &rows, &count);
+        kind = page(s, own, tenant, look.after, PAGE, &rows, &count);
         for (int i = 0; !kind && i < count; i++) {
-            kind = judge(s, c, own, tenant, after, what, how, page, rows[i], out);
-            after = rows[i].name;
+            kind = judge(&look, c, own, rows[i]);
+            look.after = rows[i].name;
         }
-        after = apr_pstrdup(c->pool, after);
+        look.after = apr_pstrdup(c->pool, look.after);
         if (kind) {
             ida_fail(c, kind, "%s", own->message ? own->message : ida_kind_text(kind));
         }

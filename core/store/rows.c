@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-ida_kind store_rows(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                    size_t arg_count, store_row fill, size_t size, void *rows, int *count)
+ida_kind store_rows(store *s, ida_ctx *c, db_statement statement, db_args args, store_row fill,
+                    size_t size, void *rows, int *count)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
+    ida_kind kind = store_read(s, c, statement, args, &r);
     *count = kind ? 0 : r.rows;
     char *all = apr_palloc(c->pool, size * (apr_size_t)(*count + 1));
     for (int row = 0; row < *count; row++) {
@@ -17,20 +17,18 @@ ida_kind store_rows(store *s, ida_ctx *c, db_statement statement, const db_arg *
     return kind;
 }
 
-ida_kind store_number(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                      size_t arg_count, int64_t *number)
+ida_kind store_number(store *s, ida_ctx *c, db_statement statement, db_args args, int64_t *number)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
+    ida_kind kind = store_read(s, c, statement, args, &r);
     *number = kind ? 0 : DB_ROW(number, &r, 0)->number.number;
     return kind;
 }
 
-ida_kind store_id(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                  size_t arg_count, const char **id)
+ida_kind store_id(store *s, ida_ctx *c, db_statement statement, db_args args, const char **id)
 {
     db_result r;
-    ida_kind kind = store_read(s, c, statement, args, arg_count, &r);
+    ida_kind kind = store_read(s, c, statement, args, &r);
     *id = kind ? NULL : DB_ROW(id, &r, 0)->id.text;
     return kind;
 }

@@ -9,13 +9,11 @@ typedef void (*store_row)(const db_result *r, int row, void *out);
 
 /* Reads; *(void **)rows becomes an array of `size` bytes each in the context's pool, `count` 0 when
  * the statement failed. */
-ida_kind store_rows(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                    size_t arg_count, store_row fill, size_t size, void *rows, int *count);
+ida_kind store_rows(store *s, ida_ctx *c, db_statement statement, db_args args, store_row fill,
+                    size_t size, void *rows, int *count);
 /* The number that a statement answers with one row. */
-ida_kind store_number(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                      size_t arg_count, int64_t *number);
+ida_kind store_number(store *s, ida_ctx *c, db_statement statement, db_args args, int64_t *number);
 /* The ID that a statement answers with in its first row; NULL: there is none. */
-ida_kind store_id(store *s, ida_ctx *c, db_statement statement, const db_arg *args,
-                  size_t arg_count, const char **id);
+ida_kind store_id(store *s, ida_ctx *c, db_statement statement, db_args args, const char **id);
 
 #endif

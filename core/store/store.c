@@ -253,24 +253,23 @@ static void nap(int ms)
     nanosleep(&ts, NULL);
 }
 
-ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                    db_result *result)
+ida_kind store_read(store *s, ida_ctx *c, db_statement statement, db_args args, db_result *result)
 {
     ida_kind kind = store_connect(s, c);
     if (kind) {
         return kind;
     }
     int alone = !db_in_transaction(s->db) && !s->in_snapshot;
-    kind = db_run(s->db, c, statement, args, count, result);
+    kind = db_run(s->db, c, statement, args, result);
     if (kind && alone && revived(s, c)) {
-        kind = db_run(s->db, c, statement, args, count, result);
+        kind = db_run(s->db, c, statement, args, result);
     }
     for (int tries = 0;
          kind && alone && store_is_connected(s) && db_must_repeat(s->db) && tries < READ_REPEATS;
          tries++) {
         ida_ctx_clear(c);
         nap(REPEAT_NAP_MAX_MS);
-        kind = db_run(s->db, c, statement, args, count, result);
+        kind = db_run(s->db, c, statement, args, result);
     }
     return kind;
 }
@@ -338,20 +337,18 @@ ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton)
 
 typedef struct one_statement {
     db_statement statement;
-    const db_arg *args;
-    size_t count;
+    db_args args;
     db_result *result;
 } one_statement;
 
 static ida_kind run_one(store *s, ida_ctx *c, void *baton)
 {
     const one_statement *one = baton;
-    return db_run(s->db, c, one->statement, one->args, one->count, one->result);
+    return db_run(s->db, c, one->statement, one->args, one->result);
 }
 
-ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                     db_result *result)
+ida_kind store_write(store *s, ida_ctx *c, db_statement statement, db_args args, db_result *result)
 {
-    one_statement one = {statement, args, count, result};
+    one_statement one = {statement, args, result};
     return store_transaction(s, c, run_one, &one);
 }

@@ -68,12 +68,10 @@ ida_kind store_page_cache(store *s, ida_ctx *c, int kb);
 
 /* One read statement, repeated once on a new connection when the connection proved dead. For
  * the rooms that own the rows. */
-ida_kind store_read(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                    db_result *result);
+ida_kind store_read(store *s, ida_ctx *c, db_statement statement, db_args args, db_result *result);
 /* One writing statement inside the open transaction, otherwise by store_transaction. For the
  * rooms that own the rows. */
-ida_kind store_write(store *s, ida_ctx *c, db_statement statement, const db_arg *args, size_t count,
-                     db_result *result);
+ida_kind store_write(store *s, ida_ctx *c, db_statement statement, db_args args, db_result *result);
 
 /* Runs `work` in one write transaction: committed if it returns IDA_OK, otherwise rolled back.
  * Repeated as a whole (fresh context state, at most 5 s) if the engine asks for it, so `work`

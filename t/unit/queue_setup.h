@@ -161,7 +161,8 @@ __attribute__((unused)) static ida_kind queue_claim(store *s, ida_ctx *c, const 
                                                     int64_t now, int64_t lease_ms, int64_t probe_ms,
                                                     ida_task **task, int *braked)
 {
-    return queue_claim_among(s, c, owner, now, lease_ms, probe_ms, NULL, NULL, task, braked);
+    const queue_claimer by = {owner, now, lease_ms, probe_ms, NULL, NULL};
+    return queue_claim_among(s, c, &by, task, braked);
 }
 
 /* Claims at the test's clock; NULL when nothing is to do. */

@@ -103,6 +103,17 @@ typedef struct directory_membership {
                              synchronised...) */
 } directory_membership;
 
+/* A synchronisation as it is asked for. */
+typedef struct directory_sync {
+    store *cache;
+    ida_ctx *c;
+    int full;                  /* 1: everything is read, whatever tokens there are */
+    int accept;                /* 1: the deletion guard does not stop it */
+    int (*alive)(void *baton); /* called between pages: non-zero stops the run (lease lost,
+                                  shutdown; DIRECTORY_LOCAL). NULL: nothing does */
+    void *baton;
+} directory_sync;
+
 typedef struct directory_ops {
     const char *name; /* "ldap" */
     /* How long after a write (ms) the directory may still answer as if it had not been; 0: never.
@@ -213,14 +224,11 @@ typedef struct directory_ops {
                                     const char *const *add, const char *const *remove,
                                     directory_error *e);
 
-    /* Brings the cache up to date through core/cache/sync.h (full when no usable token). `alive` is
-     * called between pages: non-zero stops the run (lease lost, shutdown; DIRECTORY_LOCAL). Fills
-     * summary. `accept` overrides the deletion guard; `full` forces a full run. A run stopped by
-     * the guard is DIRECTORY_OK with summary->guard_stopped and the cache as it was: nothing is
-     * wrong with the directory's answers. */
-    directory_class (*sync)(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full,
-                            int accept, int (*alive)(void *), void *baton, cache_summary *summary,
-                            directory_error *e);
+    /* Brings the cache up to date through core/cache/sync.h (full when no usable token). Fills
+     * summary. A run stopped by the guard is DIRECTORY_OK with summary->guard_stopped and the cache
+     * as it was: nothing is wrong with the directory's answers. */
+    directory_class (*sync)(directory *d, apr_pool_t *pool, const directory_sync *asked,
+                            cache_summary *summary, directory_error *e);
 } directory_ops;
 
 /* The connector of a kind; NULL while this build has none for it. */

@@ -78,9 +78,8 @@ directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *gr
 directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *user_id,
                                    const char *const *add, const char *const *remove,
                                    directory_error *e);
-directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full,
-                           int accept, int (*alive)(void *), void *baton, cache_summary *summary,
-                           directory_error *e);
+directory_class graph_sync(directory *d, apr_pool_t *pool, const directory_sync *asked,
+                           cache_summary *summary, directory_error *e);
 
 extern const directory_ops graph_directory_ops;
 

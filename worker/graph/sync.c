@@ -38,11 +38,10 @@ static const struct {
 
 typedef struct wanted {
     graph_call *k;
-    store *cache;
-    ida_ctx *c;
+    const directory_sync *asked;
     int64_t settled; /* the last run that was committed, according to the tokens */
     cache_sync_state state;
-    int accept, licenses_refused;
+    int licenses_refused;
     const char *binding;
     const json_t *tokens; /* of the last run; NULL: everything is read */
     graph_sign_ins sign_ins;
@@ -160,7 +159,7 @@ static directory_class run_once(wanted *w, int *again)
 {
     graph_call *k = w->k;
     graph_delta d = {.k = k,
-                     .c = w->c,
+                     .c = w->asked->c,
                      .pool = k->pool,
                      .settled = w->settled,
                      .unnamed = apr_hash_make(k->pool)};
@@ -170,12 +169,12 @@ static directory_class run_once(wanted *w, int *again)
     graph_unread_groups(&d, json_object_get(w->tokens, "unread"));
     cache_guard guard = k->g->guard;
     const char *tokens = "{}";
-    guard.accept = w->accept;
+    guard.accept = w->asked->accept;
     *again = 0;
     apr_pool_create(&d.item_pool, k->pool);
-    directory_class class = graph_stored(k, w->c,
-                                         cache_sync_begin(&d.run, w->cache, w->c, k->pool,
-                                                          k->g->tenant->id, IDA_DIR_CLOUD,
+    directory_class class = graph_stored(k, w->asked->c,
+                                         cache_sync_begin(&d.run, w->asked->cache, w->asked->c,
+                                                          k->pool, k->g->tenant->id, IDA_DIR_CLOUD,
                                                           w->tokens == NULL));
     if (class) {
         return class;
@@ -186,14 +185,14 @@ static directory_class run_once(wanted *w, int *again)
     }
     apr_pool_destroy(d.item_pool);
     if (class || *again) {
-        cache_sync_abort(d.run, w->c, class && !graph_stopped(k) ? k->e->message : NULL);
+        cache_sync_abort(d.run, w->asked->c, class && !graph_stopped(k) ? k->e->message : NULL);
         return class;
     }
     cache_sync_sign_ins_at(d.run, w->sign_ins.known_at);
-    ida_kind kind = cache_sync_commit(d.run, w->c, tokens, w->binding, &guard,
+    ida_kind kind = cache_sync_commit(d.run, w->asked->c, tokens, w->binding, &guard,
                                       graph_sign_ins_known(&w->sign_ins), w->summary);
     return kind == IDA_CONFLICT && w->summary->guard_stopped ? DIRECTORY_OK
-                                                             : graph_stored(k, w->c, kind);
+                                                             : graph_stored(k, w->asked->c, kind);
 }
 
 /* Without the permission to read their names licences are stored by ID; once the permission
@@ -216,26 +215,26 @@ static directory_class load_licenses(wanted *w)
     return w->licenses_refused ? DIRECTORY_OK : class;
 }
 
-directory_class graph_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full,
-                           int accept, int (*alive)(void *), void *baton, cache_summary *summary,
-                           directory_error *e)
+directory_class graph_sync(directory *d, apr_pool_t *pool, const directory_sync *asked,
+                           cache_summary *summary, directory_error *e)
 {
     graph *g = (graph *)d;
     graph_call k = graph_call_begin(g, pool, e);
-    wanted w = {.k = &k, .cache = cache, .c = c, .accept = accept, .summary = summary};
+    wanted w = {.k = &k, .asked = asked, .summary = summary};
     int again = 0;
-    k.alive = alive;
-    k.baton = baton;
+    k.alive = asked->alive;
+    k.baton = asked->baton;
     *summary = (cache_summary){0};
-    directory_class class = graph_stored(
-        &k, c, cache_sync_state_get(cache, c, g->tenant->id, IDA_DIR_CLOUD, &w.state));
+    directory_class class = graph_stored(&k, asked->c,
+                                         cache_sync_state_get(asked->cache, asked->c, g->tenant->id,
+                                                              IDA_DIR_CLOUD, &w.state));
     class = class ? class : load_licenses(&w);
     if (class) {
         return class;
     }
     const json_t *tokens = w.state.tokens ? ida_json_load(pool, w.state.tokens) : NULL;
     int same = w.state.binding && strcmp(w.state.binding, w.binding) == 0;
-    int usable = !full && same && w.state.full_at > 0 &&
+    int usable = !asked->full && same && w.state.full_at > 0 &&
                  ida_json_string(tokens, streams[USERS].token) &&
                  ida_json_string(tokens, streams[GROUPS].token);
     graph_sign_ins_load(&w.sign_ins, pool, same ? tokens : NULL);

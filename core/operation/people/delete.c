@@ -77,8 +77,11 @@ static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
     }
     *moved = open;
     task->id = open->id;
-    kind = queue_task_move(s, c, task->tenant, open->id, task->wall_date, task->wall_time,
-                           task->zone, task->due_at, task->payload);
+    const zone_due due = {.date = task->wall_date,
+                          .time = task->wall_time,
+                          .zone = task->zone,
+                          .at_ms = task->due_at};
+    kind = queue_task_move(s, c, task->tenant, open->id, &due, task->payload);
     kind = kind ? kind : queue_task_called(s, c, task);
     return kind ? kind
                 : queue_task_changed(s, c, open, ida_task_change_name(IDA_TASK_RESCHEDULE),

@@ -50,8 +50,7 @@ static ida_kind move_followers(store *s, ida_ctx *c, ida_task_change *change, co
         if (kind || !of || strcmp(of, change->id) != 0) {
             continue;
         }
-        kind = queue_task_move(s, c, change->tenant, task->id, due->date, due->time, due->zone,
-                               due->at_ms, NULL);
+        kind = queue_task_move(s, c, change->tenant, task->id, due, NULL);
         kind = kind ? kind
                     : queue_task_changed(s, c, task, ida_task_change_name(IDA_TASK_RESCHEDULE),
                                          change->by);
@@ -80,9 +79,7 @@ static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
     kind = kind ? kind : ida_faults_raise(c);
     change->adjustment = kind ? NULL : due.adjustment;
     kind = kind ? kind : governance_whom_again(s, c, change->task);
-    kind = kind ? kind
-                : queue_task_move(s, c, change->tenant, change->id, due.date, due.time, due.zone,
-                                  due.at_ms, NULL);
+    kind = kind ? kind : queue_task_move(s, c, change->tenant, change->id, &due, NULL);
     return kind ? kind : move_followers(s, c, change, &due);
 }
 

@@ -10,11 +10,11 @@
 
 /* --- cache against truth --- */
 
-static int64_t number(store *s, db_statement statement, const db_arg *args, size_t count)
+static int64_t number(store *s, db_statement statement, db_args args)
 {
     db_result r;
     ida_ctx *c = fresh();
-    must(store_read(s, c, statement, args, count, &r), c, db_statements[statement].name);
+    must(store_read(s, c, statement, args, &r), c, db_statements[statement].name);
     return DB_ROW(number, &r, 0)->number.number;
 }
 

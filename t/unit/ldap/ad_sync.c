@@ -44,7 +44,9 @@ static directory_class run_sync(directory *d, int full, cache_summary *summary, 
 {
     apr_pool_t *sub;
     apr_pool_create(&sub, pool);
-    directory_class class = ops->sync(d, sub, cache, fresh(), full, 1, NULL, NULL, summary, e);
+    directory_class class = ops->sync(d, sub,
+                                      &(directory_sync){cache, fresh(), .full = full, .accept = 1},
+                                      summary, e);
     return class;
 }
 

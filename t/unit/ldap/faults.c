@@ -47,7 +47,8 @@ static directory_class make_call(directory *d, apr_pool_t *sub, store *into, cal
     int count;
     switch (what) {
     case SYNC:
-        return ops->sync(d, sub, into, ida_ctx_make(&env, sub), 1, 0, NULL, NULL, summary, e);
+        return ops->sync(d, sub, &(directory_sync){into, ida_ctx_make(&env, sub), .full = 1},
+                         summary, e);
     case DISABLE: return ops->disable(d, sub, person_id, &user, e);
     case MEMBERSHIPS: return ops->memberships(d, sub, person_id, NULL, 0, &rows, &count, e);
     default: return ops->find(d, sub, NULL, "person0005@peer.example", &user, e);
@@ -285,7 +286,8 @@ static directory_class sync_on(const ida_tenant *tenant, cache_summary *summary,
     directory *d = open_with(tenant);
     apr_pool_t *sub;
     apr_pool_create(&sub, pool);
-    directory_class class = ops->sync(d, sub, cache, fresh(), 1, 0, NULL, NULL, summary, e);
+    directory_class class = ops->sync(d, sub, &(directory_sync){cache, fresh(), .full = 1}, summary,
+                                      e);
     e->message = apr_pstrdup(pool, e->message);
     ops->close(d);
     apr_pool_destroy(sub);

@@ -29,7 +29,8 @@ static directory_class sync_now(const char *changes, int again, directory_error 
 {
     cache_summary summary = {0};
     directory *d = open_with(tenant_on_peer(changes));
-    directory_class class = ops->sync(d, pool, cache, fresh(), again, 0, NULL, NULL, &summary, e);
+    directory_class class = ops->sync(d, pool, &(directory_sync){cache, fresh(), .full = again},
+                                      &summary, e);
     ops->close(d);
     return class;
 }
@@ -51,8 +52,9 @@ static void endless(const char *how, const char *rule)
     int64_t until = ida_monotonic(&env) + 3000;
     getrusage(RUSAGE_SELF, &before);
     alarm(300 * SLOWNESS); /* ends the test where it goes on */
-    directory_class class = ops->sync(d, pool, cache, fresh(), 1, 0, stop_after, &until, &summary,
-                                      &e);
+    directory_class class = ops->sync(
+        d, pool, &(directory_sync){cache, fresh(), .full = 1, .alive = stop_after, .baton = &until},
+        &summary, &e);
     alarm(0);
     getrusage(RUSAGE_SELF, &after);
     is_class(class, DIRECTORY_LOCAL, &e,

@@ -13,7 +13,8 @@ static directory_class sync_now(const ida_tenant *tenant, cache_summary *summary
                                 directory_error *e)
 {
     directory *d = open_with(tenant);
-    directory_class class = ops->sync(d, pool, cache, fresh(), 1, 0, NULL, NULL, summary, e);
+    directory_class class = ops->sync(d, pool, &(directory_sync){cache, fresh(), .full = 1},
+                                      summary, e);
     ops->close(d);
     return class;
 }

@@ -51,8 +51,8 @@ static void members(const char *sync)
            "ok", "a group whose members come 1,500 at a time");
     directory *d = open_with(tenant_on_peer());
     is_int(cache_reset(cache, fresh(), "range", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
-    is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_OK, &e,
-             "a first sync");
+    is_class(ops->sync(d, pool, &(directory_sync){.cache = cache, .c = fresh()}, &summary, &e),
+             DIRECTORY_OK, &e, "a first sync");
     const ida_group *group = group_of("person4000");
     ok(group && group->member_count == MEMBERS, "every member is in the cache, the last one too");
     ok(!group_of("person4001"), "and nobody else");
@@ -64,8 +64,8 @@ static void members(const char *sync)
                  "one of the second part too");
         is_class(ops->add_members(d, pool, id, &last, 1, &each, &e), DIRECTORY_OK, &e,
                  "somebody comes");
-        is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_OK,
-                 &e, "the next sync");
+        is_class(ops->sync(d, pool, &(directory_sync){.cache = cache, .c = fresh()}, &summary, &e),
+                 DIRECTORY_OK, &e, "the next sync");
     }
     group = group_of("person4001");
     ok(group && group->member_count == MEMBERS - 1, "who came is there, and as many as should be");
@@ -87,8 +87,8 @@ static void stuck(void)
            "ok", "a server that tells the first members again and again");
     directory *d = open_with(tenant_on_peer());
     is_int(cache_reset(cache, fresh(), "range", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
-    is_class(ops->sync(d, pool, cache, fresh(), 0, 0, NULL, NULL, &summary, &e), DIRECTORY_CONFIG,
-             &e, "no sync");
+    is_class(ops->sync(d, pool, &(directory_sync){.cache = cache, .c = fresh()}, &summary, &e),
+             DIRECTORY_CONFIG, &e, "no sync");
     ok(e.message && strstr(e.message, "up to number 1499"), "with the reason: %s", e.message);
     ops->close(d);
     perl("$main::p->stop; 'ok'");

@@ -31,7 +31,8 @@ static directory_class run_sync(directory *d, int full, int accept, cache_summar
     phases[0] = '\0';
     apr_pool_t *sub;
     apr_pool_create(&sub, pool);
-    return ops->sync(d, sub, cache, fresh(), full, accept, NULL, NULL, summary, e);
+    return ops->sync(d, sub, &(directory_sync){cache, fresh(), .full = full, .accept = accept},
+                     summary, e);
 }
 
 static void whole(directory *d)
@@ -412,7 +413,8 @@ static void broken_streams(void)
     }
     ok(broken > 0, "some of the cuts hit a stream: transient");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "and the next sync is well");
-    is_class(ops->sync(d, pool, cache, fresh(), 1, 0, stop_soon, NULL, &summary, &e),
+    is_class(ops->sync(d, pool, &(directory_sync){cache, fresh(), .full = 1, .alive = stop_soon},
+                       &summary, &e),
              DIRECTORY_LOCAL, &e, "a sync that is told to stop stops");
     is_int(users_cached(), before, "with the cache as it was");
     ops->close(d);

@@ -342,10 +342,19 @@ static int violations(event *log, uint32_t count, unsigned limit, unsigned *most
     return bad;
 }
 
-/* `kill_us`: mean time between two kills, 0 for none. */
-static void run_storm(const char *what, unsigned slots, int names, int processes, int threads,
-                      unsigned limit, int milliseconds, int kill_us, int must_share)
+typedef struct storm_plan {
+    const char *what;
+    unsigned slots, limit;
+    int names, milliseconds;
+    int kill_us; /* mean time between two kills, 0 for none */
+    int must_share;
+} storm_plan;
+
+static void run_storm(const storm_plan *plan)
 {
+    const char *what = plan->what;
+    int names = plan->names, processes = 4, threads = 4, kill_us = plan->kill_us;
+    unsigned slots = plan->slots, limit = plan->limit;
     storm s = {.names = names,
                .processes = processes,
                .threads = threads,
@@ -357,7 +366,7 @@ static void run_storm(const char *what, unsigned slots, int names, int processes
     s.logged = shared_memory(4096);
     s.shared = s.logged + 1;
     s.log = shared_memory(LOG_MAX * sizeof *s.log);
-    s.end_ns = now_ns() + (uint64_t)milliseconds * 1000000u;
+    s.end_ns = now_ns() + (uint64_t)plan->milliseconds * 1000000u;
     weather = &s;
     pid_t pids[16];
     int kills = 0, failed = 0, status;
@@ -390,7 +399,7 @@ static void run_storm(const char *what, unsigned slots, int names, int processes
         ok(most > limit / 2,
            "and most of it is reached although killed charges are wasted (%u of %u)", most, limit);
     }
-    if (must_share) {
+    if (plan->must_share) {
         ok(atomic_load(s.shared) > 0, "shared records were in use (%u times)",
            (unsigned)atomic_load(s.shared));
     }
@@ -419,9 +428,14 @@ int main(void)
     moving();
     standing_ns = 0;
     checker();
-    run_storm("one key", 1024, 2, 4, 4, 120, 800, 0, 0);
-    run_storm("one key, killed", 1024, 2, 4, 4, 120, 1500, 12000, 0);
-    run_storm("many keys in a small table", 64, 250, 4, 4, 5, 1500, 0, 1);
-    run_storm("many keys in a small table, killed", 64, 90, 4, 4, 8, 2500, 12000, 1);
+    static const storm_plan storms[] = {
+        {"one key", 1024, 120, 2, 800, 0, 0},
+        {"one key, killed", 1024, 120, 2, 1500, 12000, 0},
+        {"many keys in a small table", 64, 5, 250, 1500, 0, 1},
+        {"many keys in a small table, killed", 64, 8, 90, 2500, 12000, 1},
+    };
+    for (size_t i = 0; i < sizeof storms / sizeof *storms; i++) {
+        run_storm(&storms[i]);
+    }
     return done();
 }

@@ -214,8 +214,12 @@ static void take_over(life *l)
 static void move(void)
 {
     life *l = &lives[roll(count)];
-    expect(queue_task_move(s, fresh(), "contoso", l->id, "2026-11-21", "10:30", "Europe/Stockholm",
-                           test_now_ms, NULL),
+    expect(queue_task_move(s, fresh(), "contoso", l->id,
+                           &(zone_due){.date = "2026-11-21",
+                                       .time = "10:30",
+                                       .zone = "Europe/Stockholm",
+                                       .at_ms = test_now_ms},
+                           NULL),
            l->state == IDA_QUEUED ? IDA_OK : IDA_CONFLICT, "move", l);
 }
 

@@ -215,23 +215,27 @@ static int64_t reserved(const ida_task *t)
     return ask(apr_psprintf(pool, "SELECT count(*) FROM reservation WHERE task_id = '%s'", t->id));
 }
 
+#define DUE(day, clock, place, at) \
+    (&(zone_due){.date = (day), .time = (clock), .zone = (place), .at_ms = (at)})
+
 static void test_moving(void)
 {
     ida_task *t = add_task(s, "contoso", IDA_USER_DELETE, "move@corp.example", due), *now;
-    is_int(queue_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm",
-                           due + HOUR, "{\"new\":1}"),
+    is_int(queue_task_move(s, fresh(), "contoso", t->id,
+                           DUE("2027-01-02", "08:15", "Europe/Stockholm", due + HOUR),
+                           "{\"new\":1}"),
            IDA_OK, "moved");
     now = get_task(s, t);
     ok(now->due_at == due + HOUR && now->next_at == due + HOUR &&
            !strcmp(now->wall_date, "2027-01-02") && !strcmp(now->wall_time, "08:15"),
        "as asked");
     is_str(now->payload, "{\"new\":1}", "with its new payload");
-    queue_task_move(s, fresh(), "contoso", t->id, "2027-01-02", "08:15", "Europe/Stockholm", due,
-                    NULL);
+    queue_task_move(s, fresh(), "contoso", t->id,
+                    DUE("2027-01-02", "08:15", "Europe/Stockholm", due), NULL);
     is_str(get_task(s, t)->payload, "{\"new\":1}", "or the one it has");
     now = claim_at(s, "w", due, NULL);
     ida_ctx *c = fresh();
-    is_int(queue_task_move(s, c, "contoso", t->id, "2027-01-02", "08:15", "UTC", due, NULL),
+    is_int(queue_task_move(s, c, "contoso", t->id, DUE("2027-01-02", "08:15", "UTC", due), NULL),
            IDA_CONFLICT, "too late while it runs");
     says(c, "which is said", "running", NULL);
     is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT,
@@ -241,7 +245,7 @@ static void test_moving(void)
     queue_finish(s, fresh(), now, IDA_DONE, NULL, NULL, NULL);
     is_int(queue_task_cancel(s, fresh(), "contoso", t->id), IDA_CONFLICT,
            "nor cancelled when done");
-    is_int(queue_task_move(s, fresh(), "contoso", "nothing", "2027-01-02", "08:15", "UTC", due,
+    is_int(queue_task_move(s, fresh(), "contoso", "nothing", DUE("2027-01-02", "08:15", "UTC", due),
                            NULL),
            IDA_NOT_FOUND, "unknown task");
 }

@@ -124,10 +124,10 @@ static int has_tokens(const json_t *tokens, way w)
 }
 
 typedef struct wanted {
-    store *cache;
+    const directory_sync *asked;
     const ld_kind *kinds;
     const char *binding;
-    int accept, kept_sign_ins;
+    int kept_sign_ins;
     int unchanged; /* nothing is to be read: the run notes that it was */
     ld_drift drift;
 } wanted;
@@ -196,14 +196,14 @@ static directory_class run_once(ld_run *r, const wanted *w, const json_t *old, w
     const directory *d = k->d;
     const char *tokens = "{}";
     cache_guard guard = d->guard;
-    guard.accept = w->accept;
+    guard.accept = w->asked->accept;
     *unavailable = 0;
     r->changes = r->sign_ins = 0;
     r->whole = old == NULL;
     r->drift = NULL;
     r->later = apr_array_make(k->pool, 4, sizeof(const char *));
     r->holders = apr_hash_make(k->pool);
-    directory_class class = ld_stored(r, cache_sync_begin(&r->run, w->cache, r->c, k->pool,
+    directory_class class = ld_stored(r, cache_sync_begin(&r->run, w->asked->cache, r->c, k->pool,
                                                           d->tenant->id, IDA_DIR_ON_PREMISES,
                                                           old == NULL));
     if (class) {
@@ -259,7 +259,7 @@ static void tell_way(const ld_run *r, way by, const json_t *before, const char *
 }
 
 static directory_class bring_up_to_date(ld_run *r, wanted *w, const cache_sync_state *state,
-                                        int full, cache_summary *summary)
+                                        cache_summary *summary)
 {
     ld_call *k = r->k;
     const directory *d = k->d;
@@ -279,11 +279,11 @@ static directory_class bring_up_to_date(ld_run *r, wanted *w, const cache_sync_s
                                                  : BY_READING;
     way was = has_tokens(tokens, by) ? by : ways[by].instead;
     const json_t *before = bound && has_tokens(tokens, was) ? tokens : NULL, *old = before;
-    class = ld_drift_begin(r, &w->drift, w->cache, state, before, was != BY_DIRSYNC);
+    class = ld_drift_begin(r, &w->drift, w->asked->cache, state, before, was != BY_DIRSYNC);
     if (class) {
         return class;
     }
-    if (full || state->full_at <= 0 || state->full_at <= w->drift.now - FULL_MS) {
+    if (w->asked->full || state->full_at <= 0 || state->full_at <= w->drift.now - FULL_MS) {
         old = NULL;
     }
     w->unchanged = old && was == BY_SYNCREPL && !w->drift.since && nothing_new(r, w, old);
@@ -316,15 +316,14 @@ static directory_class bring_up_to_date(ld_run *r, wanted *w, const cache_sync_s
     return class;
 }
 
-directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full,
-                        int accept, int (*alive)(void *), void *baton, cache_summary *summary,
-                        directory_error *e)
+directory_class ld_sync(directory *d, apr_pool_t *pool, const directory_sync *asked,
+                        cache_summary *summary, directory_error *e)
 {
     ld_call k = ld_call_begin(d, pool, e);
     k.deadline = ida_monotonic(d->env) + LD_RUN_MS;
     k.idle_ms = LD_SILENCE_MS;
-    k.alive = alive;
-    k.baton = baton;
+    k.alive = asked->alive;
+    k.baton = asked->baton;
     *summary = (cache_summary){0};
     const ld_kind kinds[] = {
         {"user", "users", d->user_base, d->dialect->user_filter, d->user_attributes,
@@ -332,10 +331,10 @@ directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c
         {"group", "groups", d->group_base, d->dialect->group_filter,
          ld_group_attributes_all(d, pool), NULL, ld_group_item},
     };
-    ld_run r = {.k = &k, .c = c};
-    wanted w = {.cache = cache, .kinds = kinds, .accept = accept};
+    ld_run r = {.k = &k, .c = asked->c};
+    wanted w = {.asked = asked, .kinds = kinds};
     cache_sync_state state = {0};
-    directory_class class = ld_stored(&r, cache_sync_state_get(cache, c, d->tenant->id,
+    directory_class class = ld_stored(&r, cache_sync_state_get(asked->cache, r.c, d->tenant->id,
                                                                IDA_DIR_ON_PREMISES, &state));
-    return class ? class : bring_up_to_date(&r, &w, &state, full, summary);
+    return class ? class : bring_up_to_date(&r, &w, &state, summary);
 }

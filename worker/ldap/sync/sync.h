@@ -10,9 +10,8 @@
 #include "worker/ldap/wire/value.h"
 
 /* Contract: worker/directory/directory.h. */
-directory_class ld_sync(directory *d, apr_pool_t *pool, store *cache, ida_ctx *c, int full,
-                        int accept, int (*alive)(void *), void *baton, cache_summary *summary,
-                        directory_error *e);
+directory_class ld_sync(directory *d, apr_pool_t *pool, const directory_sync *asked,
+                        cache_summary *summary, directory_error *e);
 
 #define LD_RUN_MS (60 * 60 * 1000) /* longest run */
 #define LD_SILENCE_MS 60000        /* of the server inside one answer of a run */
