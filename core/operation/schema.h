@@ -37,69 +37,29 @@ typedef struct ida_field {
     ida_right right; /* what it takes beside the operation's own; IDA_RIGHT_NONE: nothing more */
 } ida_field;
 
-#define OUT_TEXT(name, flags)                                         \
-    {                                                                 \
-        name, IDA_FIELD_TEXT, flags, NULL, NULL, NULL, IDA_RIGHT_NONE \
+#define OUT_ROW(name_, type_, ...)                            \
+    {                                                         \
+        .name = name_, .type = IDA_FIELD_##type_, __VA_ARGS__ \
     }
-#define OUT_WORD(name, flags, words)                                   \
-    {                                                                  \
-        name, IDA_FIELD_TEXT, flags, NULL, words, NULL, IDA_RIGHT_NONE \
-    }
-#define OUT_TIME(name, flags)                                         \
-    {                                                                 \
-        name, IDA_FIELD_TIME, flags, NULL, NULL, NULL, IDA_RIGHT_NONE \
-    }
-#define OUT_INTEGER(name, flags)                                         \
-    {                                                                    \
-        name, IDA_FIELD_INTEGER, flags, NULL, NULL, NULL, IDA_RIGHT_NONE \
-    }
-#define OUT_BOOLEAN(name, flags)                                         \
-    {                                                                    \
-        name, IDA_FIELD_BOOLEAN, flags, NULL, NULL, NULL, IDA_RIGHT_NONE \
-    }
-#define OUT_OBJECT(name, flags, members)                                   \
-    {                                                                      \
-        name, IDA_FIELD_OBJECT, flags, members, NULL, NULL, IDA_RIGHT_NONE \
-    }
-#define OUT_LIST(name, flags, members)                                   \
-    {                                                                    \
-        name, IDA_FIELD_LIST, flags, members, NULL, NULL, IDA_RIGHT_NONE \
-    }
-#define OUT_TEXTS(name, flags)                                        \
-    {                                                                 \
-        name, IDA_FIELD_LIST, flags, NULL, NULL, NULL, IDA_RIGHT_NONE \
-    }
+#define OUT_TEXT(name, how) OUT_ROW(name, TEXT, .flags = how)
+#define OUT_WORD(name, how, list) OUT_ROW(name, TEXT, .flags = how, .words = list)
+#define OUT_TIME(name, how) OUT_ROW(name, TIME, .flags = how)
+#define OUT_INTEGER(name, how) OUT_ROW(name, INTEGER, .flags = how)
+#define OUT_BOOLEAN(name, how) OUT_ROW(name, BOOLEAN, .flags = how)
+#define OUT_OBJECT(name, how, list) OUT_ROW(name, OBJECT, .flags = how, .members = list)
+#define OUT_LIST(name, how, list) OUT_ROW(name, LIST, .flags = how, .members = list)
+#define OUT_TEXTS(name, how) OUT_ROW(name, LIST, .flags = how)
 /* A list that is left out of the answer for callers without the right. */
-#define OUT_LIST_FOR(right, name, members)                          \
-    {                                                               \
-        name, IDA_FIELD_LIST, SOMETIMES, members, NULL, NULL, right \
-    }
+#define OUT_LIST_FOR(needed, name, list) OUT_ROW(name, LIST, .members = list, .right = needed)
 /* The members of the object are known here, so that it can be walked. */
-#define OUT_NAMED_OBJECT(name, flags, members, schema)                       \
-    {                                                                        \
-        name, IDA_FIELD_OBJECT, flags, members, NULL, schema, IDA_RIGHT_NONE \
-    }
-#define OUT_NAMED(name, flags, schema)                                    \
-    {                                                                     \
-        name, IDA_FIELD_OBJECT, flags, NULL, NULL, schema, IDA_RIGHT_NONE \
-    }
-#define OUT_NAMED_LIST(name, flags, schema)                             \
-    {                                                                   \
-        name, IDA_FIELD_LIST, flags, NULL, NULL, schema, IDA_RIGHT_NONE \
-    }
-#define OUT_INCLUDE(members)                                          \
-    {                                                                 \
-        "", IDA_FIELD_INCLUDE, 0, members, NULL, NULL, IDA_RIGHT_NONE \
-    }
+#define OUT_NAMED_OBJECT(name, how, list, type) \
+    OUT_ROW(name, OBJECT, .flags = how, .members = list, .schema = type)
+#define OUT_NAMED(name, how, type) OUT_ROW(name, OBJECT, .flags = how, .schema = type)
+#define OUT_NAMED_LIST(name, how, type) OUT_ROW(name, LIST, .flags = how, .schema = type)
+#define OUT_INCLUDE(list) OUT_ROW("", INCLUDE, .members = list)
 /* The same, each of them only where it was asked for. */
-#define OUT_INCLUDE_SOMETIMES(members)                                             \
-    {                                                                              \
-        "", IDA_FIELD_INCLUDE, NEVER_REQUIRED, members, NULL, NULL, IDA_RIGHT_NONE \
-    }
-#define OUT_END                                                   \
-    {                                                             \
-        NULL, IDA_FIELD_TEXT, 0, NULL, NULL, NULL, IDA_RIGHT_NONE \
-    }
+#define OUT_INCLUDE_SOMETIMES(list) OUT_ROW("", INCLUDE, .flags = NEVER_REQUIRED, .members = list)
+#define OUT_END OUT_ROW(NULL, TEXT, .flags = 0)
 
 /* `revoked` and `notRevoked` of whatever was to revoke memberships
  * (core/operation/company/workflows.c). */
