@@ -27,14 +27,14 @@ typedef enum ida_field_type {
 enum { SOMETIMES = 0, ALWAYS = 1, OR_NULL = 2, NEVER_REQUIRED = 4 };
 
 typedef struct ida_field {
-    const char *name; /* "*": of an object, every other member */
+    const char *name; /* "*": every other member of an object */
     ida_field_type type;
     int flags;
-    const struct ida_field
-        *members;             /* of an object, of the objects in a list; NULL in a list: of texts */
-    const char *const *words; /* the texts it can be, NULL-terminated; NULL: any */
-    const char *schema;       /* the object, or those in the list, by the name it has in OpenAPI */
-    ida_right right; /* what it takes beside the operation's own; IDA_RIGHT_NONE: nothing more */
+    const struct ida_field *members; /* of an object, or of the objects in a list; NULL for a list
+                                        of texts */
+    const char *const *words;        /* the possible texts, NULL-terminated; NULL: any */
+    const char *schema; /* name of the object's, or the list items', schema in OpenAPI */
+    ida_right right;    /* required in addition to the operation's own; IDA_RIGHT_NONE: none */
 } ida_field;
 
 #define OUT_TEXT(name, flags)                                         \
@@ -74,7 +74,7 @@ typedef struct ida_field {
     {                                                               \
         name, IDA_FIELD_LIST, SOMETIMES, members, NULL, NULL, right \
     }
-/* The members of the object are known here, so that it can be walked. */
+/* An object whose members are listed here, so that rights inside it are checked. */
 #define OUT_NAMED_OBJECT(name, flags, members, schema)                       \
     {                                                                        \
         name, IDA_FIELD_OBJECT, flags, members, NULL, schema, IDA_RIGHT_NONE \
@@ -91,7 +91,7 @@ typedef struct ida_field {
     {                                                                 \
         "", IDA_FIELD_INCLUDE, 0, members, NULL, NULL, IDA_RIGHT_NONE \
     }
-/* The same, each of them only where it was asked for. */
+/* The same, each of them only if requested. */
 #define OUT_INCLUDE_SOMETIMES(members)                                             \
     {                                                                              \
         "", IDA_FIELD_INCLUDE, NEVER_REQUIRED, members, NULL, NULL, IDA_RIGHT_NONE \
@@ -101,13 +101,13 @@ typedef struct ida_field {
         NULL, IDA_FIELD_TEXT, 0, NULL, NULL, NULL, IDA_RIGHT_NONE \
     }
 
-/* `revoked` and `notRevoked` of whatever was to revoke memberships
+/* `revoked` and `notRevoked` of a task that revokes memberships
  * (core/operation/company/workflows.c). */
 extern const ida_field ida_revoked_members[];
 
-/* {"type":"object","required":[...],"properties":{...}}. `terse` as tools say it: few words, and
- * alternatives rather than lists of types, which clients with one type for each value cannot read;
- * of a text that may be null nothing. New reference. */
+/* {"type":"object","required":[...],"properties":{...}}. `terse` as in tools: few words, and
+ * alternatives instead of lists of types, which clients with one type for each value cannot
+ * read; no type for a text that may be null. New reference. */
 json_t *ida_schema_of(const ida_field *members, int terse);
 
 /* Of the result. */
