@@ -1,4 +1,5 @@
-/* Owns how results and errors look in JSON over HTTP. Must not know which operation they are of. */
+/* Owns how results and errors look in JSON over HTTP. Must not know which operation they belong
+ * to. */
 #include "core/face/answer.h"
 
 #include <apr_strings.h>

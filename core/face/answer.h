@@ -1,4 +1,4 @@
-/* Answers of the faces that speak JSON over HTTP: results, and errors of any phase. */
+/* Answers of the faces that use JSON over HTTP: results, and errors of any phase. */
 #ifndef CORE_FACE_ANSWER_H
 #define CORE_FACE_ANSWER_H
 
@@ -13,10 +13,10 @@ typedef struct ida_rest_header {
 
 typedef struct ida_rest_answer {
     int status;
-    struct ida_export *exported; /* the body, made page by page; NULL: `body` is it */
+    struct ida_export *exported; /* the body, made page by page; NULL: the body is `body` */
     const char *body;            /* JSON text, type IDA_JSON_TYPE; NULL for 204 and 304 */
     size_t len;
-    ida_rest_header *headers; /* beside Content-Type and Cache-Control */
+    ida_rest_header *headers; /* in addition to Content-Type and Cache-Control */
     int retry_after;          /* seconds, 0 = none */
 } ida_rest_answer;
 
@@ -26,16 +26,16 @@ void ida_answer_header(apr_pool_t *pool, ida_rest_answer *answer, const char *na
 /* {"data":RESULT} with 200. */
 void ida_answer_result(ida_call *call, ida_rest_answer *answer);
 
-/* The error of a call that ends with `kind`, with its record unless it ran; nothing for IDA_OK.
- * Returns `kind`. */
+/* The error of a call that ends with `kind`, with its audit record unless the operation ran;
+ * nothing for IDA_OK. Returns `kind`. */
 ida_kind ida_answer_refused(ida_call *call, ida_kind kind, ida_rest_answer *answer);
 
-/* Error body {"error":{"code","message"}} for any kind; message NULL takes the table's sentence.
- * Used for errors raised in any phase. */
+/* Error body {"error":{"code","message"}} for any kind, in any phase; message NULL takes the
+ * table's sentence. */
 const char *ida_answer_error_text(apr_pool_t *pool, ida_kind kind, const char *message);
 
-/* From c->kind, message, retry_after. On the console with the members that its pages make sentences
- * of: reason, fields, details. */
+/* From c->kind, message, retry_after. For the console with the members that its pages build
+ * sentences from: reason, fields, details. */
 void ida_answer_error(ida_ctx *c, const ida_face *face, ida_rest_answer *answer);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns how a command line becomes a call of an operation. Must not know a program's options beside
- * those of operations, nor where a store is. */
+/* Owns how a command line becomes a call of an operation. Must not know a program's other
+ * options, nor where a store is. */
 #include "core/face/command.h"
 
 #include <apr_strings.h>
@@ -89,7 +89,7 @@ void ida_command_put(ida_ctx *c, ida_question *asked, const char *argument, cons
                            member->type == IDA_PARAM_LIST);
     if (!text) {
         ida_fault_add(c, argument, "must be UTF-8");
-    } else if (typed) { /* texts stand for other values in a query alone */
+    } else if (typed) { /* only in a query are other values sent as texts */
         json_object_set_new(asked->body, argument, ida_param_check(c, member, text, 1));
     } else {
         json_object_set(member ? asked->body : asked->arguments, argument, text);
@@ -99,7 +99,7 @@ void ida_command_put(ida_ctx *c, ida_question *asked, const char *argument, cons
 
 /* --- run --- */
 
-/* The list of an answer, and the object that its cursor stands in; NULL: it has none. */
+/* The list of an answer, and the object that contains its cursor; NULL: it has none. */
 typedef struct listing {
     json_t *items, *around;
 } listing;
@@ -141,7 +141,7 @@ static ida_kind follow(ida_call *call, json_t *arguments)
 ida_kind ida_command_run(ida_call *call, int all)
 {
     const ida_question *first = call->asked;
-    ida_question each = *first; /* of a page: the cursor is another one */
+    ida_question each = *first; /* the arguments change from page to page: the cursor */
     each.arguments = ida_json_keep(call->c->pool, json_copy(first->arguments));
     if (all && !json_object_get(each.arguments, "limit")) {
         json_object_set_new(each.arguments, "limit", json_integer(IDA_PAGE_MAX));

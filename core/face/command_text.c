@@ -1,5 +1,5 @@
-/* Owns how an answer looks to people at a terminal, made from the operation's rows of members, and
- * where it has none from the answer itself. Must not know what an operation means. */
+/* Owns how an answer looks to people at a terminal, made from the operation's rows of members,
+ * or from the answer itself if there are no rows. Must not know what an operation means. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <ctype.h>
@@ -59,7 +59,7 @@ static void add_members(apr_array_header_t *names, const json_t *object)
     }
 }
 
-/* The rows of a member's own members. */
+/* The rows of the members inside a member. */
 static const ida_field *members_of(const ida_field *f, const char *name)
 {
     const ida_field *other = NULL, *found = NULL;
@@ -79,7 +79,7 @@ static int is_objects(const json_t *value)
     return json_is_object(json_array_get(value, 0));
 }
 
-/* Whether a member takes more than a line. */
+/* Whether a member takes more than one line. */
 static int is_long(const json_t *value)
 {
     const char *name;
@@ -125,7 +125,7 @@ static apr_array_header_t *chosen_names(sheet *s, const char *chosen)
     return names;
 }
 
-/* Leaves out a member that no row has, not even as null. */
+/* Leaves out columns without a value in any row. */
 static void put_table(sheet *s, const json_t *rows, const ida_field *fields, const char *chosen)
 {
     apr_array_header_t *names = chosen_names(s, chosen);
@@ -161,7 +161,7 @@ static void put_title(sheet *s, const char *name)
     add(s, ":\n");
 }
 
-/* Short members, a line each, then the long ones. */
+/* Short members, one line each, then the long ones. */
 static void put_object(sheet *s, const json_t *object, const ida_field *fields)
 {
     apr_array_header_t *names = apr_array_make(s->pool, 16, sizeof(const char *));
@@ -238,7 +238,7 @@ static void put_line(sheet *s, const json_t *object, const char *member)
     }
 }
 
-/* Takes the objects out of `rest`. One alone needs no title. */
+/* Takes the objects out of `rest`. A single object needs no title. */
 static void put_objects(sheet *s, json_t *rest)
 {
     const ida_field *fields = s->call->asked->operation->output;
@@ -262,7 +262,7 @@ static void put_objects(sheet *s, json_t *rest)
     }
 }
 
-/* A list follows the objects beside it; what else the answer says follows both. */
+/* The objects beside a list come before it; all other members come last. */
 const char *ida_command_text(const ida_call *call, const ida_command *command, int width)
 {
     static const char *const apart[] = {"message",    "note",       "items",

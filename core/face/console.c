@@ -82,7 +82,7 @@ static ida_kind no_role(ida_call *call)
     return ida_because(call->c, "noRole", json_pack("{s:s}", "user", call->asked->person->user));
 }
 
-/* The same words whether the company is not there or is nobody's business of this person's. */
+/* The same words if the company does not exist and if this person has no role in it. */
 static ida_kind company_unknown(ida_call *call)
 {
     ida_fail(call->c, IDA_FORBIDDEN,
@@ -91,7 +91,7 @@ static ida_kind company_unknown(ida_call *call)
     return ida_because(call->c, "companyUnknown", NULL);
 }
 
-/* A form of another site can send what it likes but this type. */
+/* A form on another site can send any content type except this one. */
 static ida_kind wrong_type(ida_ctx *c, const ida_rest_request *request)
 {
     int writes = strcmp(request->method, "POST") == 0 || strcmp(request->method, "PATCH") == 0;

@@ -9,26 +9,26 @@
 #include "core/face/request.h"
 #include "core/face/route.h"
 
-/* On every write: a page of another site cannot send it. */
+/* Required on every write: a page of another site cannot send it. */
 #define IDA_CONSOLE_HEADER "X-IdAdmin-Console"
 
 extern const ida_face ida_console_face;
 
-/* Fills the question's operation, endpoint and arguments, and of `companyId` tenant, principal and
- * roles; the tenant stays NULL when there is no such company, or the person has no role in it.
- * Fails as the store does. */
+/* Fills the question's operation, endpoint and arguments, and, for `companyId`, its tenant,
+ * principal and roles; the tenant stays NULL if there is no such company, or the person has no
+ * role in it. Fails as the store does. */
 ida_kind ida_console_open(ida_call *call, const ida_rest_request *request);
 
-/* 404, 403, 400, 415. On refusal `answer` is the error, and call->audit its record where a company
+/* 404, 403, 400, 415. On refusal `answer` is the error; call->audit is its record if the company
  * is known. */
 ida_kind ida_console_admit(ida_call *call, const ida_rest_request *request,
                            ida_rest_answer *answer);
 
-/* 1 with the first answer "nothing new" of a person, operation, company and clock hour in this
+/* 1 for the first answer "nothing new" to a person, operation, company and clock hour in this
  * process: later ones need no record. */
 int ida_console_first_poll(const ida_call *call);
 
-/* After ida_console_admit. A GET whose answer `if_none_match` of the request names gets 304. */
+/* After ida_console_admit. A GET whose `if_none_match` matches the answer gets 304. */
 void ida_console_run(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer);
 
 #endif

@@ -1,10 +1,11 @@
 /* Owns which polls of the console are recorded: an answer "nothing new" once an hour for each
- * person, operation and company, not with every poll of an open tab. Must not know who polls. */
+ * person, operation and company, not with every poll of an open tab. Must not know people or
+ * operations: it compares hashes. */
 #include <stdatomic.h>
 
 #include "core/face/console.h"
 
-#define SLOTS 4096 /* two that share a slot cost a record too many; 32 KB */
+#define SLOTS 4096 /* two polls that share a slot cause a superfluous record; 32 KB */
 
 static _Atomic uint64_t polls[SLOTS];
 

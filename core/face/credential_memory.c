@@ -1,12 +1,11 @@
-/* Owns the short memory of API users and tenants. Must not know who asks.
+/* Owns the cache of API users and tenants. Must not know a server.
  *
- * Only who holds the key has a use of the memory: another key, or another user, costs one statement
- * each time and nothing else, so that the time of a refusal does not tell whether there is such a
- * user.
+ * Only the holder of the key benefits from the cache: another key, or another user, costs exactly
+ * one statement each time, so that the time of a refusal does not reveal whether the user exists.
  *
- * One table under a mutex that is never held while the store is asked. Entries and tenants are
- * counted by reference: the table holds one, each caller one. What is about to expire is loaded
- * again by one thread while the others go on with what is still young enough. */
+ * One table under a mutex that is never held during a call to the store. Entries and tenants
+ * have reference counts: the table holds one reference, each caller one. An entry that is about
+ * to expire is loaded again by one thread while the others use the old one. */
 #include "core/face/credential_memory.h"
 
 #include <apr_allocator.h>
@@ -24,11 +23,12 @@
 
 #define BUCKETS 1024
 #define RENEW_MS 1500 /* from this age on one thread loads again */
-/* how long "synced" is believed (core/operation/pipeline.c says for what); until it is true it is
- * asked */
+/* how long "synced" stays valid (core/operation/pipeline.c says for what); "not synced" is never
+ * cached */
 #define SYNCED_AGE_MS 5000
 
-/* A parsed tenant in a pool of its own (unmanaged: it dies with its last user, on any thread). */
+/* A parsed tenant in its own pool (unmanaged: it is destroyed with the last reference, on any
+ * thread). */
 typedef struct held_tenant {
     atomic_int references;
     apr_pool_t *pool;
@@ -37,7 +37,7 @@ typedef struct held_tenant {
 } held_tenant;
 
 typedef struct entry {
-    ida_caller caller; /* whoever gets it gives back a pointer to it */
+    ida_caller caller; /* first member: ida_caller_release gets the entry by a pointer to it */
     atomic_int references;
     held_tenant *tenant;
     int64_t revision, loaded_at, synced_at;
@@ -129,7 +129,8 @@ static void unlink_entry(ida_callers *all, entry **at)
     entry_release(e);
 }
 
-/* Makes room for one more: the oldest goes. A scan of all, only when the table is full. */
+/* Makes room for one entry by removing the oldest. Scans all entries, but only if the table is
+ * full. */
 static void evict_oldest(ida_callers *all)
 {
     entry **oldest = NULL;
@@ -145,12 +146,12 @@ static void evict_oldest(ida_callers *all)
     }
 }
 
-/* Takes the place of an older state; the table gets a reference of its own. */
+/* Replaces an older state; the table gets its own reference. */
 static void keep(ida_callers *all, unsigned h, entry *e)
 {
     pthread_mutex_lock(&all->lock);
     entry **at = find(all, h, e->company, e->username);
-    if (*at && (*at)->loaded_at > e->loaded_at) { /* a later answer came first */
+    if (*at && (*at)->loaded_at > e->loaded_at) { /* a newer state was stored meanwhile */
         pthread_mutex_unlock(&all->lock);
         return;
     }
@@ -220,7 +221,7 @@ static entry *make_entry(const store_key *key, const char *company, const char *
     entry *e = calloc(1, sizeof *e + text_size(company) + text_size(username) + text_size(label) +
                              text_size(from) + text_size(key->key_hash));
     if (!e) {
-        abort(); /* out of memory for a few hundred bytes: as APR does */
+        abort(); /* no memory for a few hundred bytes: abort, as APR does */
     }
     char *to = e->text;
     atomic_init(&e->references, 1);
@@ -238,8 +239,8 @@ static entry *make_entry(const store_key *key, const char *company, const char *
     return e;
 }
 
-/* The tenant that the key belongs to, once it is known to be the caller's. `old` (may be NULL) is
- * the state before: its tenant serves on while the revision is the same. */
+/* The key's tenant, after the key was checked. `old` (may be NULL) is the previous state: its
+ * tenant is used again if the revision is the same. */
 static ida_kind load_rest(store *s, ida_ctx *c, const entry *old, entry *e)
 {
     ida_kind kind = IDA_OK;
@@ -283,8 +284,8 @@ static ida_kind load(store *s, ida_ctx *c, const asked *a, const entry *old, ent
     return IDA_OK;
 }
 
-/* What is remembered of the user whose key this is, with a reference: young enough to answer with
- * at once, or else to be loaded again by this thread. */
+/* The stored state of the user with this key, with a new reference: either fresh enough to
+ * answer with, or to be loaded again by this thread. */
 static entry *remembered(ida_callers *all, unsigned h, const asked *a, int64_t now, int *good)
 {
     *good = 0;
@@ -325,7 +326,7 @@ ida_kind ida_caller_get(ida_callers *all, ida_ctx *c, store_source *source, cons
             keep(all, h, fresh);
         }
         *out = &fresh->caller;
-        /* still young enough; the next caller tries again */
+        /* still fresh enough; the next caller tries again */
     } else if (old && ida_monotonic(c->env) - old->loaded_at < all->age_ms) {
         ida_ctx_clear(c);
         pthread_mutex_lock(&all->lock);

@@ -1,5 +1,5 @@
-/* Owns how a list looks as a file: CSV (RFC 4180) for people's spreadsheets, or a line of JSON for
- * each row. Must not know what it is a list of. */
+/* Owns how a list looks as a file: CSV (RFC 4180) for spreadsheets, or a line of JSON for each
+ * row. Must not know what the list contains. */
 #include "core/face/export.h"
 
 #include <apr_strings.h>
@@ -9,7 +9,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-#define BYTE_ORDER_MARK "\xEF\xBB\xBF" /* spreadsheets take the text for another encoding else */
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF" /* without it spreadsheets guess another encoding */
 
 void ida_export_answer(ida_call *call, ida_rest_answer *answer)
 {
@@ -17,7 +17,8 @@ void ida_export_answer(ida_call *call, ida_rest_answer *answer)
     apr_pool_t *pool = call->c->pool;
     answer->status = 200;
     answer->exported = call->exported;
-    ida_answer_header(pool, answer, "Content-Disposition", /* the name is of A-Z a-z 0-9 . _ - */
+    ida_answer_header(pool, answer, "Content-Disposition", /* the name contains only A-Z a-z 0-9
+                                                              . _ - */
                       apr_pstrcat(pool, "attachment; filename=\"", x->name, "\"", NULL));
     if (x->checkpoint) {
         ida_answer_header(pool, answer, "X-IdAdmin-Checkpoint", x->checkpoint);
@@ -42,8 +43,8 @@ static const char *plain(apr_pool_t *pool, const json_t *value)
                                     : ida_json_text(pool, value);
 }
 
-/* 1 when a spreadsheet would take a cell that begins so for a formula: behind blanks and quotes a
- * sign, in ASCII or full width, which East Asian settings read as the same. */
+/* 1 if a spreadsheet would read a cell that begins like this as a formula: after blanks and
+ * quotes a sign, in ASCII or full width, which East Asian settings treat alike. */
 static int is_formula(const char *text)
 {
     static const char *const signs[] = {
@@ -57,8 +58,8 @@ static int is_formula(const char *text)
     return 0;
 }
 
-/* A quoted cell. A spreadsheet set to another separator splits inside of the quotes, so a formula
- * is disarmed (') behind each character that may separate, not at the beginning alone. */
+/* A quoted cell. A spreadsheet set to another separator splits inside the quotes, so a formula
+ * is disarmed (') not only at the beginning, but after each character that may separate. */
 static const char *cell(apr_pool_t *pool, const json_t *value)
 {
     const char *text = plain(pool, value);

@@ -1,4 +1,4 @@
-/* Files made of lists, a piece at a time. */
+/* Files made from lists, one page at a time. */
 #ifndef CORE_FACE_EXPORT_H
 #define CORE_FACE_EXPORT_H
 
@@ -10,7 +10,7 @@ void ida_export_answer(ida_call *call, ida_rest_answer *answer);
 /* Its media type. */
 const char *ida_export_type(const ida_export *x);
 
-/* Text of the page at hand, with the header row before the first; in `pool`. */
+/* Text of the current page, with the header row before the first; in `pool`. */
 char *ida_export_text(apr_pool_t *pool, const ida_export *x, int first);
 
 #endif

@@ -1,5 +1,5 @@
-/* Owns the methods: which there are in which era, what their parameters must be, and the way of a
- * tool call into the operation pipeline. Must not know headers nor how results are cut. */
+/* Owns the methods: which exist in which era, what their parameters must be, and how a tool call
+ * reaches the operation pipeline. Must not know headers, nor how results are cut. */
 #include "core/face/mcp.h"
 
 #include <apr_strings.h>
@@ -11,7 +11,7 @@
 #include "core/face/mcp_inner.h"
 
 #define LATEST_LEGACY "2025-11-25"
-/* bytes of a tool error: hosts cut long ones, models lose the point of them */
+/* bytes of a tool error: hosts cut long ones, and models miss their point */
 #define ERROR_MAX 500
 
 /* --- results that need no store --- */
@@ -86,8 +86,8 @@ static const char *tool_error(ida_ctx *c)
     return ida_clean(c->pool, text, strlen(text), ERROR_MAX);
 }
 
-/* {"content":[{"type":"text","text":...}],...}; `text` stands in it as a JSON string. No
- * structuredContent beside isError: some clients check it against the schema even then, and hide
+/* {"content":[{"type":"text","text":...}],...}; `text` is a JSON string in it. No
+ * structuredContent with isError: some clients check it against the schema even then, and hide
  * the message. */
 static void answer_tool(ida_call *call, const ida_mcp_message *m, const char *text,
                         const char *more, ida_rest_answer *answer)
@@ -101,9 +101,9 @@ static void answer_tool(ida_call *call, const ida_mcp_message *m, const char *te
                    0, answer);
 }
 
-/* A store that is away is told as HTTP tells it before anybody is known: whether the credentials
- * are still remembered makes no difference. What is meant for callers, such as that a directory is
- * not synchronised yet, is a tool's error. */
+/* An unavailable store is answered as HTTP answers it before authentication: the answer does not
+ * depend on whether the credentials are still cached. Errors for the caller, such as a directory
+ * that is not synchronised yet, are tool errors. */
 static void answer_error(ida_call *call, const ida_mcp_message *m, ida_rest_answer *answer)
 {
     if (call->c->kind == IDA_SERVICE_UNAVAILABLE && !ida_public_message(call->c)) {

@@ -1,6 +1,6 @@
-/* Owns how a result is made to fit: its pages end earlier, at whole items, with cursors that go on
- * at the first item left out; then long values inside one item are shortened. Must not know
- * protocols nor subjects. */
+/* Owns how a result is made to fit: its pages end earlier, at whole items, with cursors that
+ * continue at the first omitted item; then long values inside one item are shortened. Must not
+ * know protocols, nor what results contain. */
 #include "core/face/mcp_cut.h"
 
 #include <apr_strings.h>
@@ -11,7 +11,7 @@
 #include "core/operation/page.h"
 
 #define NOTE_ROOM 384   /* bytes for truncated and note */
-#define CURSOR_ROOM 768 /* bytes for a nextCursor where there was null, each page */
+#define CURSOR_ROOM 768 /* bytes for a nextCursor in place of null, for each page */
 
 /* --- whole items --- */
 
@@ -24,7 +24,7 @@ static size_t longest(const ida_page *pages)
     return most;
 }
 
-/* How many items of each page fit into `max` bytes together with what stands around them, at least
+/* How many items of each page fit into `max` bytes together with the JSON around them, at least
  * one. */
 static size_t fitting(const ida_call *call, size_t max)
 {
@@ -55,8 +55,9 @@ static void cut_pages(ida_call *call, size_t count)
 
 typedef struct bounds {
     size_t text, entries;  /* bytes of a text, entries of a list inside an item */
-    const ida_page *pages; /* not to be made shorter: their cursors count their items */
-    int around;            /* 1: only what stands around the pages */
+    const ida_page *pages; /* lists that are not shortened, because their cursors count their
+                              items */
+    int around;            /* 1: only the members around the pages */
 } bounds;
 
 static int is_page(const ida_page *pages, const json_t *value)
@@ -67,7 +68,7 @@ static int is_page(const ida_page *pages, const json_t *value)
     return pages != NULL;
 }
 
-/* Names by which something can be asked for again. */
+/* Names of members whose values identify something in later calls. */
 static int is_identifier(const char *name)
 {
     return name && (strcmp(name, "id") == 0 || strcmp(name, "nextCursor") == 0);
@@ -105,8 +106,8 @@ static size_t size_of_items(const ida_page *pages)
     return size;
 }
 
-/* Harder from step to step, so that no more is lost than must be. 1 when something was shortened.
- */
+/* Shortens more with each step, so that no more is lost than necessary. 1 if something was
+ * shortened. */
 static int shorten_to(ida_call *call, size_t max, int around)
 {
     static const struct {
@@ -142,7 +143,7 @@ static const char *note_of(ida_call *call, size_t items, int shortened)
                        NULL);
 }
 
-/* A note of the operation's own stays in front. */
+/* The operation's own note comes first. */
 static void mark_cut(ida_call *call, const char *note)
 {
     const char *own = ida_json_string(call->result, "note");
@@ -151,8 +152,7 @@ static void mark_cut(ida_call *call, const char *note)
                  own ? apr_pstrcat(call->c->pool, own, " ", note, NULL) : note);
 }
 
-/* What stands around a list gets half of the room, else its pages would end up with one item each.
- */
+/* The members around a list get half of the room, so that pages do not end with one item each. */
 static void cut(ida_call *call, size_t max)
 {
     int shortened = call->pages && shorten_to(call, max / 2, 1);
@@ -177,8 +177,8 @@ static ida_kind still_there(ida_call *call)
                     "The caller closed the connection; the work was stopped.");
 }
 
-/* The record of a call that ran says what became of it: the count of what is left, or the failure.
- */
+/* The record of a call that ran reports the outcome: the count of the items left, or the
+ * failure. */
 ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text)
 {
     ida_kind kind = still_there(call);
@@ -190,7 +190,7 @@ ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text)
     if (kind) {
         return kind;
     }
-    *text = ida_json_text(call->c->pool, call->result); /* of nearly every result the only time */
+    *text = ida_json_text(call->c->pool, call->result); /* nearly every result fits at once */
     if (strlen(*text) > max) {
         cut(call, max);
         ida_operation_record(call, IDA_OK);

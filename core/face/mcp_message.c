@@ -1,5 +1,5 @@
-/* Owns reading one message: JSON, the shape of JSON-RPC, which revision it speaks, its headers; and
- * how faults of these are answered. Must not know methods nor tools. */
+/* Owns the reading of one message: JSON, the shape of JSON-RPC, its revision and its headers;
+ * and how faults in these are answered. Must not know methods or tools. */
 #include <apr_strings.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 #define META_CLIENT "io.modelcontextprotocol/clientInfo"
-#define SHOWN_MAX 64 /* bytes of what a caller sent that a message repeats */
+#define SHOWN_MAX 64 /* bytes of the caller's text that a message quotes */
 
 const ida_face ida_mcp_face = {
     .bit = IDA_ON_MCP,
@@ -26,8 +26,8 @@ const ida_face ida_mcp_face = {
 /* --- errors --- */
 
 static const struct {
-    int code, modern, legacy; /* JSON-RPC code; HTTP status by era: clients of the older revisions
-                                 hide errors of any 4xx */
+    int code, modern, legacy; /* JSON-RPC code; HTTP status by era: clients of the older
+                                 revisions hide errors with a 4xx status */
     ida_kind kind;            /* for the audit */
 } faults[] = {
     [IDA_RPC_SYNTAX] = {-32700, 400, 400, IDA_BAD_REQUEST},
@@ -66,7 +66,8 @@ static int answer_fault(ida_call *call, const ida_mcp_message *message, ida_rest
     answer->status = message->modern ? faults[fault].modern : faults[fault].legacy;
     answer->body = error_text(call->c->pool, message->id, faults[fault].code, text, data);
     answer->len = strlen(answer->body);
-    message->asked->operation = NULL; /* none was reached: the record has the fault's own code */
+    message->asked->operation = NULL; /* no operation was reached: the record has the fault's own
+                                         code */
     ida_operation_record(call, ida_fail(call->c, faults[fault].kind, "%s", text));
     return 0;
 }
@@ -187,7 +188,7 @@ static int is_json(const char *bytes, size_t len)
     return value != NULL;
 }
 
-/* The message as an object, its id, method and params; 0 when answered. */
+/* The message as an object, its id, method and params; 0 if it was answered. */
 static int read_shape(ida_call *call, const ida_mcp_request *request, ida_mcp_message *m,
                       ida_rest_answer *answer)
 {
@@ -251,8 +252,8 @@ static int is_date(const char *text)
     return i == sizeof shape - 1;
 }
 
-/* Mcp-Name as it was meant: =?base64?...?= stands for bytes that a header cannot hold. NULL when it
- * cannot be decoded. */
+/* Mcp-Name decoded: =?base64?...?= stands for bytes that a header cannot hold. NULL if it cannot
+ * be decoded. */
 static const char *decoded_name(apr_pool_t *pool, const char *value)
 {
     static const char prefix[] = "=?base64?", suffix[] = "?=";
@@ -265,7 +266,7 @@ static const char *decoded_name(apr_pool_t *pool, const char *value)
     return bytes && !memchr(bytes, 0, got) ? apr_pstrmemdup(pool, (const char *)bytes, got) : NULL;
 }
 
-/* Mcp-Method and Mcp-Name against the body. */
+/* Compares Mcp-Method and Mcp-Name with the body. */
 static int read_headers(ida_call *call, const ida_mcp_request *request, ida_mcp_message *m,
                         ida_rest_answer *answer)
 {

@@ -1,4 +1,4 @@
-/* Owns the frame around results: JSON-RPC's and the era's. Must not know what is inside. */
+/* Owns the frame around results: JSON-RPC's and the era's. Must not know what a result contains. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "core/face/mcp_inner.h"
 
 #define CACHED \
-    ",\"ttlMs\":3600000,\"cacheScope\":\"private\"" /* the list changes with the program alone */
+    ",\"ttlMs\":3600000,\"cacheScope\":\"private\"" /* the list changes only with the program */
 
 void ida_mcp_plain_result(const ida_call *call, const ida_mcp_message *m, const char *result,
                           ida_rest_answer *answer)

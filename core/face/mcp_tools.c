@@ -1,5 +1,5 @@
-/* Owns what clients read before they call anything: the list of tools, made of the operation table,
- * and the instructions. Must not know messages. */
+/* Owns what clients read before they call anything: the list of tools, made from the operation
+ * table, and the instructions. Must not know messages. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "core/operation/param.h"
 #include "core/operation/table.h"
 
-/* Hosts show it to the model before any tool is chosen, some of them nothing else: so it says which
- * tool answers what. At most 2,048 characters, where some cut it. */
+/* Hosts show this to the model before a tool is chosen, some of them nothing else: so it says
+ * which tool answers which question. At most 2,048 characters, because some hosts cut it there. */
 static const char instructions[] =
     "Read-only view of one company's identity directory: people, groups, access, hygiene, "
     "governance and automation. Nothing can be created, changed or deleted here; say so when asked "
@@ -56,7 +56,7 @@ static json_t *input_schema(const ida_operation *op)
     return schema;
 }
 
-/* What a cut adds to a result belongs to its schema. */
+/* The members that a cut adds to a result are in its schema. */
 static json_t *output_schema(const ida_operation *op)
 {
     json_t *schema = ida_schema_of_result(op, 1), *members = json_object_get(schema, "properties");

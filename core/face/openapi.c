@@ -1,5 +1,5 @@
-/* Makes the OpenAPI 3.1 document out of the operation table, so that it cannot say anything else
- * than what is served. */
+/* Makes the OpenAPI 3.1 document from the operation table, so that it always matches the
+ * service. */
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static json_t *query_parameters(const ida_operation *op)
         json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", p->name, "in", "query",
                                   "required", (p->flags & IDA_PARAM_REQUIRED) != 0, "description",
                                   p->about, "schema", ida_param_schema(p));
-        if (p->type == IDA_PARAM_LIST) { /* comma list in one parameter */
+        if (p->type == IDA_PARAM_LIST) { /* a comma-separated list in one parameter */
             json_object_set_new(entry, "style", json_string("form"));
             json_object_set_new(entry, "explode", json_false());
         }
@@ -135,7 +135,7 @@ static json_t *json_content(json_t *body)
     return json_pack("{s:{s:o}}", "application/json", "schema", body);
 }
 
-/* Under `data`; of a write also what a dry run answers. */
+/* Under `data`; for a write also the answer to a dry run. */
 static json_t *success(const ida_operation *op)
 {
     json_t *data = op->scope == IDA_SCOPE_WRITE
@@ -148,7 +148,7 @@ static json_t *success(const ida_operation *op)
 
 static json_t *responses(const ida_operation *op)
 {
-    /* Which refusals an operation knows: every one the usual, writes more. */
+    /* The errors of an operation: the common ones for all, more for writes. */
     static const struct {
         ida_kind kind;
         int writes, bodies;
@@ -157,7 +157,7 @@ static json_t *responses(const ida_operation *op)
         {IDA_UNAUTHORIZED, 0, 0},
         {IDA_FORBIDDEN, 0, 0},
         {IDA_NOT_FOUND, 0, 0},
-        {IDA_CONFLICT, 0, 0}, /* also of reads: an address of several accounts */
+        {IDA_CONFLICT, 0, 0}, /* also for reads: an address may belong to several accounts */
         {IDA_UNPROCESSABLE, 1, 0},
         {IDA_PAYLOAD_TOO_LARGE, 0, 1},
         {IDA_UNSUPPORTED_MEDIA_TYPE, 0, 1},
@@ -182,7 +182,7 @@ static json_t *responses(const ida_operation *op)
     return out;
 }
 
-/* Operations are grouped by what they are about, which is the beginning of their right's name. */
+/* Operations are grouped by the beginning of their right's name. */
 static const char *const tags[][2] = {
     {"people", "Users of the directory: search, look-up, creation, change, offboarding."},
     {"tasks", "What is queued, running or done, and what became of it."},
@@ -254,7 +254,7 @@ static json_t *security_schemes(void)
     return schemes;
 }
 
-/* `servers` of a document that is served at the root. */
+/* `servers` of a document that is served at the root path. */
 #define ROOT_SERVER "/"
 #define ROOT_SERVERS "\"servers\":[{\"url\":\"" ROOT_SERVER "\"}]"
 
@@ -266,7 +266,8 @@ const char *ida_openapi_at(apr_pool_t *pool, const char *document, const char *u
     if (!servers || len <= own_len || strcmp(uri + len - own_len, own) != 0) {
         return document;
     }
-    json_t *base = json_stringn(uri, len - own_len); /* NULL: not UTF-8, so no client wrote it */
+    json_t *base = json_stringn(uri, len - own_len); /* NULL: not UTF-8, so not sent by a valid
+                                                        client */
     if (!base) {
         return document;
     }

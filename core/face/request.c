@@ -8,13 +8,13 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-/* application/x-www-form-urlencoded text of `len` bytes decoded; NULL when an escape is broken or
+/* Decodes application/x-www-form-urlencoded text of `len` bytes; NULL if an escape is invalid or
  * the result is not UTF-8 without NUL. */
 static char *decode(apr_pool_t *pool, const char *text, size_t len)
 {
     char *out = apr_palloc(pool, len + 1);
     apr_status_t rv = apr_unescape_url(out, text, (apr_ssize_t)len, NULL, NULL, 1, NULL);
-    int decoded = rv == APR_SUCCESS || rv == APR_NOTFOUND; /* APR_NOTFOUND: nothing was escaped */
+    int decoded = rv == APR_SUCCESS || rv == APR_NOTFOUND; /* APR_NOTFOUND: there were no escapes */
     return decoded && ida_utf8_valid(out, strlen(out)) ? out : NULL;
 }
 
@@ -41,8 +41,8 @@ json_t *ida_request_query(ida_ctx *c, const char *query)
     return out;
 }
 
-/* A dry run keeps nothing under a key, but a key that stands for a request is not to be sent with
- * another one, dry or not. */
+/* A dry run stores nothing under a key, but a key that belongs to one request must not be sent
+ * with another, dry run or not. */
 static void read_idempotency(ida_ctx *c, const ida_rest_request *request)
 {
     ida_question *asked = request->asked;
@@ -85,7 +85,7 @@ static void read_idempotency(ida_ctx *c, const ida_rest_request *request)
     asked->once = once;
 }
 
-/* Ignored it would be the real thing. */
+/* If it were ignored, the change would be made. */
 static ida_kind refuse_dry_run(ida_ctx *c, json_t *body)
 {
     const char *name;
@@ -108,7 +108,7 @@ ida_kind ida_request_read(ida_ctx *c, const ida_rest_request *request)
         return kind;
     }
     if (!request->asked->operation->body) {
-        /* What else stands in a body that the operation does not take is nobody's business. */
+        /* Other members are not checked, because the operation takes no body. */
         int readable = request->body_len &&
                        ida_json_object(ida_ctx_make(c->env, c->pool), request->body,
                                        request->body_len, &body) == IDA_OK;

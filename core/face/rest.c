@@ -1,5 +1,5 @@
-/* Owns REST as a pure function: admission, the run of an operation, where its task is found. Must
- * not know an HTTP server; the order in which its stages are called is the server glue's. */
+/* Owns REST as a pure function: admission, the run of an operation, the Location of its task.
+ * Must not know an HTTP server; the server glue determines the order of the stages. */
 #include "core/face/rest.h"
 
 #include <apr_strings.h>
@@ -8,7 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-/* What a path may hold as it is. */
+/* Characters that a path may contain unescaped. */
 #define PATH "/!$&'()*+,;=:@"
 
 const ida_face ida_rest_face = {

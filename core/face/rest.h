@@ -18,10 +18,10 @@ ida_kind ida_rest_admit(ida_call *call, const ida_rest_request *request, ida_res
  * is set in any case. */
 void ida_rest_run(ida_call *call, const ida_rest_request *request, ida_rest_answer *answer);
 
-/* OpenAPI 3.1 document made from the operation table; the text is made once by the caller and kept.
- */
+/* OpenAPI 3.1 document made from the operation table; the caller makes the text once and keeps
+ * it. */
 char *ida_openapi(apr_pool_t *pool);
-/* The document with the base URL of the address that it is served at; itself at the root. */
+/* The document with the base URL of the address where it is served; unchanged at the root. */
 const char *ida_openapi_at(apr_pool_t *pool, const char *document, const char *uri);
 
 #endif

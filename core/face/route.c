@@ -1,14 +1,13 @@
-/* Owns the doors of the operations: roots, paths, methods. Must not know what happens behind one.
- */
+/* Owns the doors of the operations: roots, paths, methods. Must not know what an operation does. */
 #include "core/face/route.h"
 #include "core/operation/table.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-/* Splits at the first root: whatever stands before is {base_url}. A later one would let
- * /v1/api/x/v1/api/audit pass a Location that denies /v1/api/audit. A single trailing slash is not
- * part of the name. */
+/* Splits at the first root: the part before it is {base_url}. Splitting at a later one would let
+ * /v1/api/x/v1/api/audit pass a Location that denies /v1/api/audit. A single trailing slash is
+ * not part of the name. */
 static void split_uri(apr_pool_t *pool, const char *root, const char *uri, ida_route *route)
 {
     size_t root_len = strlen(root);
@@ -23,13 +22,13 @@ static void split_uri(apr_pool_t *pool, const char *root, const char *uri, ida_r
                                                             : found;
 }
 
-/* The name of what is asked for, behind the root: "/user"; "" for none. */
+/* The name after the root: "/user"; "" for none. */
 static const char *name_in(const ida_face *face, const char *path)
 {
     return *path ? path + strlen(face->root) : "";
 }
 
-/* Whether one of the operation's doors is this one. */
+/* Whether the operation has this door. */
 static int opens(const ida_operation *op, const ida_face *face, const char *method,
                  const char *name)
 {

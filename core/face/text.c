@@ -13,7 +13,7 @@
 #define CELL_MAX 200 /* bytes of one table cell; the whole value is in the JSON */
 #define COLUMNS_MAX 32
 #define GAP 2
-#define WRAPPED_MIN 16 /* columns in which a text can be read */
+#define WRAPPED_MIN 16 /* columns that a wrapped text needs to be readable */
 
 /* --- values --- */
 
@@ -30,14 +30,15 @@ static const char *list_cell(apr_pool_t *pool, const json_t *list, size_t max)
     return text;
 }
 
-/* When something was, for which a cell of a table has no room: "startedAt". */
+/* A time, which a table cell has no room for: "startedAt". */
 static int is_moment(const char *name)
 {
     size_t len = strlen(name);
     return len > 2 && strcmp(name + len - 2, "At") == 0;
 }
 
-/* Of an object with an ID what people know it by, else its members: "used 17, limit 50". */
+/* For an object with an ID the name that people know it by, otherwise its members: "used 17,
+ * limit 50". */
 static const char *object_cell(apr_pool_t *pool, const json_t *object, size_t max)
 {
     static const char *const handles[] = {"userPrincipalName", "name", "id"};
@@ -59,7 +60,8 @@ static const char *object_cell(apr_pool_t *pool, const json_t *object, size_t ma
     return text ? ida_clean(pool, text, strlen(text), max) : "-";
 }
 
-/* "-" when there is no value. Directory text is made harmless for terminals. */
+/* "-" if there is no value. Removes control characters from directory text, which could harm a
+ * terminal. */
 static const char *cell(apr_pool_t *pool, const json_t *value, size_t max)
 {
     if (json_is_string(value) && json_string_length(value)) {
@@ -107,7 +109,7 @@ const char *ida_text_title(apr_pool_t *pool, const char *member)
 
 /* --- widths --- */
 
-/* Bytes of the next character, and its columns on a terminal as far as the locale can tell. */
+/* Bytes of the next character, and its columns on a terminal, as far as the locale knows. */
 static size_t step(const char *p, int *columns)
 {
     wchar_t wide;
@@ -132,7 +134,7 @@ static int width_of(const char *text)
     return all;
 }
 
-/* Bytes of a text that fit into `room` columns, up to its last blank where there is one. */
+/* Bytes of a text that fit into `room` columns, up to its last blank if there is one. */
 static size_t fitting(const char *text, int room)
 {
     size_t at = 0, blank = 0;
@@ -172,7 +174,7 @@ typedef struct table {
     apr_array_header_t *pieces;
     const ida_column *columns;
     int widths[COLUMNS_MAX], count;
-    int room; /* columns of the last cell, which is wrapped there; 0: it is not */
+    int room; /* columns of the last cell, which is wrapped; 0: not wrapped */
 } table;
 
 static int width_before(const table *t, int column)

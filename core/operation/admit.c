@@ -1,5 +1,5 @@
-/* Owns who may call what: modules, access levels, scopes, rights, and directories that are not read
- * yet. Must not know what an operation does. */
+/* Owns who may call what: modules, access levels, scopes, rights, and directories that have not
+ * been read yet. Must not know what an operation does. */
 #include <stddef.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 static const struct {
     const char *name, *member;
-    size_t enabled; /* offset of the switch in ida_tenant */
+    size_t enabled; /* offset of the module's switch in ida_tenant */
 } modules[] = {
     [IDA_MODULE_PUBLIC_API] = {"Public API", "publicApi", offsetof(ida_tenant, public_api)},
     [IDA_MODULE_ACCESS_GOVERNANCE] = {"access governance", "accessGovernance",
@@ -30,8 +30,8 @@ static ida_kind admit_module(ida_call *call, ida_module module)
     return ida_because(call->c, "moduleOff", json_pack("{s:s}", "module", modules[module].member));
 }
 
-/* Assistants get keys that cannot change anything, also by another door: a key that may write is
- * none for MCP. */
+/* Assistants get keys that cannot change anything, not even through REST: MCP refuses a key that
+ * may write. */
 static ida_kind admit_scope(ida_call *call)
 {
     int read_only = call->asked->principal->access == IDA_ACCESS_READ_ONLY;
@@ -94,7 +94,8 @@ ida_kind ida_operation_right(ida_call *call, ida_right right)
 ida_kind ida_operation_admit(ida_call *call)
 {
     const ida_operation *op = call->asked->operation;
-    int signed_in = call->asked->person != NULL; /* module and access level are of API keys */
+    int signed_in = call->asked->person != NULL; /* module and access level apply to API keys
+                                                    only */
     ida_kind kind = !signed_in       ? admit_module(call, IDA_MODULE_PUBLIC_API)
                     : op->no_company ? IDA_OK
                                      : ida_operation_right(call, op->right);
@@ -106,7 +107,8 @@ ida_kind ida_operation_admit(ida_call *call)
 
 ida_kind ida_op_synced(ida_call *call, store *s)
 {
-    /* Of its own: whatever the work failed with stays the answer when all is well. */
+    /* A context of its own, so that an earlier failure stays in `c` if the tenant is
+     * synchronised. */
     int synced;
     ida_ctx *c = call->c, *asking = ida_ctx_make(c->env, c->pool);
     ida_kind kind = cache_is_synced(s, asking, call->asked->tenant, &synced);

@@ -1,5 +1,5 @@
-/* Owns the way of a call to the store: a connection to read with, a transaction to write in. Must
- * not know where connections come from. */
+/* Owns how a call reaches the store: a connection for reads, a transaction for writes. Must not
+ * know where connections come from. */
 #include "core/operation/operation.h"
 
 ida_kind ida_call_acquire(ida_call *call)
@@ -34,14 +34,14 @@ typedef struct awaited {
     void *baton;
 } awaited;
 
-/* Checked last, before the commit: who asked may have been answered that the service is
- * interrupted. */
+/* Checked last, before the commit: the client may already have received 503. */
 static ida_kind unless_gone(store *s, ida_ctx *c, void *baton)
 {
     const awaited *a = baton;
     ida_kind kind = a->work(s, c, a->baton);
     return !kind && a->asked->gone && a->asked->gone(a->asked->gone_baton)
-               ? ida_fail(c, IDA_SERVICE_UNAVAILABLE, "Nobody waits for this write any more.")
+               ? ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                          "The client has disconnected: nothing was written.")
                : kind;
 }
 

@@ -7,12 +7,13 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-#define TAG_LEN 32 /* hex digits of the SHA-256: enough that two states never share one */
+#define TAG_LEN 32 /* hex digits of the SHA-256: enough that two states never have the same tag */
 
 char *ida_etag(apr_pool_t *pool, const json_t *result, int one_state)
 {
     json_t *told = json_copy((json_t *)result);
-    if (!one_state) { /* the times of the last reading: they change where nothing else does */
+    if (!one_state) { /* without the times of the last reading, which change even if nothing else
+                         does */
         json_object_del(told, "asOf");
         json_object_del(told, "signInsAsOf");
     }
@@ -22,7 +23,8 @@ char *ida_etag(apr_pool_t *pool, const json_t *result, int one_state)
     return apr_psprintf(pool, "%s\"%.*s\"", one_state ? "" : "W/", TAG_LEN, hash);
 }
 
-/* What stands between the quotes of the tag at `at`; how long it is without a "-gzip" or "-br". */
+/* Finds the text between the quotes of the tag at `at`; returns its length without "-gzip" or
+ * "-br". */
 static size_t opaque(const char *at, const char **begin)
 {
     at += strncmp(at, "W/", 2) == 0 ? 2 : 0;

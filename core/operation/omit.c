@@ -1,5 +1,5 @@
-/* Owns what a caller may not see of an answer it may have, and which arguments it may not use: rows
- * of members and arguments can name a right of their own. Must not know what they mean. */
+/* Owns which members of an answer a caller may not see, and which arguments it may not use: rows
+ * of members and arguments can name a right. Must not know their meaning. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ ida_kind ida_op_argument_right(ida_call *call, const ida_param *p)
 
 typedef struct omission {
     const ida_call *call;
-    json_t *omitted; /* paths without positions, each once */
+    json_t *omitted; /* paths without array positions, each once */
 } omission;
 
 static void note(omission *o, const char *path)

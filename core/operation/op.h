@@ -1,5 +1,5 @@
-/* What the operations share with the pipeline: common arguments, the way of a write, what the
- * caller may see. */
+/* What the operations share with the pipeline: common arguments, the transaction of a write,
+ * what the caller may see. */
 #ifndef CORE_OPERATION_OP_H
 #define CORE_OPERATION_OP_H
 
@@ -20,31 +20,31 @@
 
 /* --- writes (core/operation/write.c) --- */
 
-/* Carries out a write's `work` in one transaction, which also keeps its audit record, and the
- * answer under the request's idempotency key, so that a parallel twin waits and then replays. Of a
- * dry run everything is taken back and call->result is the plan. */
+/* Runs a write's `work` in one transaction, which also stores its audit record, and the answer
+ * under the request's idempotency key, so that a parallel duplicate waits and then replays. A
+ * dry run rolls everything back, and call->result is the plan. */
 ida_kind ida_op_write(ida_call *call);
 
-/* Whether key or roles of the caller have a right; IDA_RIGHT_NONE: always. */
+/* Whether the caller's key or roles have a right; IDA_RIGHT_NONE: always. */
 int ida_call_may(const ida_call *call, ida_right right);
-/* IDA_FORBIDDEN naming the argument whose right the caller does not have. */
+/* IDA_FORBIDDEN naming the argument whose right the caller lacks. */
 ida_kind ida_op_argument_right(ida_call *call, const ida_param *p);
-/* Takes members out of the result whose right the caller does not have, and names them in
- * `omitted`, such as "user.pendingTasks". */
+/* Removes members from the result whose right the caller lacks, and names them in `omitted`,
+ * such as "user.pendingTasks". */
 void ida_op_omit(ida_call *call);
 
 /* Puts call->ignored before the warnings of the result. */
 void ida_op_warn_ignored(ida_call *call);
 
 /* IDA_SERVICE_UNAVAILABLE, in words for the caller, while a directory of the tenant has not
- * completed its first sync (or since a reset): asks the store. */
+ * completed its first sync (or the first after a reset); reads the store. */
 ida_kind ida_op_synced(ida_call *call, store *s);
 
-/* Before the arguments are looked at: call->replayed with the first answer when its key is known
- * with this request; IDA_UNPROCESSABLE when it is known with another one. */
+/* Before the arguments are checked: sets call->replayed with the first answer if the key is
+ * known with this request; IDA_UNPROCESSABLE if it is known with another one. */
 ida_kind ida_op_replay(ida_call *call);
 
-/* `dryRun` of every write, and the table of writes that have no other argument. */
+/* `dryRun` of every write, and the table of a write that has no other argument. */
 #define IDA_DRY_RUN_PARAM                                                                         \
     {                                                                                             \
         "dryRun", IDA_PARAM_BOOLEAN,                                                              \
@@ -53,8 +53,8 @@ ida_kind ida_op_replay(ida_call *call);
     }
 extern const ida_param ida_write_params[];
 
-/* {used, limit}; used null: before the first synchronisation it would be a guess; limit null: none.
- * New reference. */
+/* {used, limit}; used null: before the first synchronisation it would be a guess; limit null:
+ * none. New reference. */
 ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **seats);
 
 #endif

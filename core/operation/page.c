@@ -1,4 +1,4 @@
-/* Owns the pages of lists and their cursors. Knows no subject. */
+/* Owns the pages of lists and their cursors. Must not know what a list contains. */
 #include "core/operation/page.h"
 
 #include <apr_strings.h>
@@ -10,8 +10,8 @@
 
 /* --- places --- */
 
-/* A key of the store that is not UTF-8 (a file restored badly) stands in a position as a list of
- * its hex text: a list that began must end, too. */
+/* A key of the store that is not UTF-8 (after a damaged restore) is a list with its hex text in
+ * a position: a list that was begun must also be completed. */
 static json_t *place_text(const char *text)
 {
     json_t *value = json_string(text);
@@ -39,7 +39,7 @@ json_t *ida_place(const char *form, ...)
     return values;
 }
 
-/* Hex texts of a position back into their bytes. */
+/* Turns hex texts of a position back into bytes. */
 static void restore_bytes(apr_pool_t *pool, json_t *values)
 {
     size_t i, len;
@@ -65,7 +65,7 @@ int64_t ida_place_number(const json_t *place, int i)
 
 /* --- cursors --- */
 
-/* Tenant, operation and what the list is a list of: `filters`, or NULL for every argument but the
+/* Tenant, operation and the list's filters: `filters`, or NULL for every argument except the
  * paging ones. */
 static const char *binding_of(const ida_call *call, const json_t *filters)
 {
@@ -89,7 +89,7 @@ int ida_page_limit(const ida_call *call)
     return wanted ? (int)json_integer_value(wanted) : IDA_PAGE_DEFAULT;
 }
 
-/* Reads the place out of the cursor. */
+/* Reads the position from the cursor. */
 static ida_kind begin(ida_page *page, const char *cursor, const char *form)
 {
     ida_call *call = page->call;
@@ -109,7 +109,7 @@ static ida_kind begin(ida_page *page, const char *cursor, const char *form)
         const json_t *value = json_array_get(values, i);
         good = form[i] == 's' ? json_is_string(value) : json_is_integer(value);
     }
-    if (!good) { /* ours, but of another version of this program */
+    if (!good) { /* our own cursor, but from another version of this program */
         return ida_fail(c, IDA_BAD_REQUEST,
                         "cursor: is too old for this list; start again without a cursor");
     }
@@ -147,7 +147,7 @@ void ida_page_goes_on(ida_page *page, json_t *place)
     page->more = 1;
 }
 
-/* The cursor goes on behind the last item, or behind what was looked at. */
+/* The next page begins after the last item, or after the last row that was examined. */
 static void set_cursor(ida_page *page)
 {
     apr_pool_t *pool = page->call->c->pool;

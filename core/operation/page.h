@@ -1,6 +1,6 @@
-/* The lists in a result, a page at a time. An operation adds rows until the page takes no more and
- * says of each row its place, from which the page after it would go on: so a page can also be ended
- * earlier, where a face has less room. */
+/* The lists in a result, one page at a time. An operation adds rows until the page is full, and
+ * gives the position of each row, after which the next page would begin: so a face with less
+ * room can end a page earlier. */
 #ifndef CORE_OPERATION_PAGE_H
 #define CORE_OPERATION_PAGE_H
 
@@ -12,54 +12,55 @@
 
 typedef struct ida_page {
     json_t *items;
-    const json_t *from; /* place of the item before the first one; NULL at the first page */
-    json_t *places;     /* of each item, as ida_place makes them */
-    int limit, more;    /* more: 1 when there are rows behind the last item */
+    const json_t *from; /* position of the item before the first one; NULL for the first page */
+    json_t *places;     /* of each item, made with ida_place */
+    int limit, more;    /* more: 1 if there are rows after the last item */
     ida_call *call;
     const json_t *filters;
-    json_t *rest;   /* place behind which the list goes on; NULL: behind the last item */
-    json_t *around; /* the object whose nextCursor is this page's */
+    json_t *rest;   /* position after which the list continues; NULL: after the last item */
+    json_t *around; /* the object that contains this page's nextCursor */
     unsigned char key[IDA_CURSOR_KEY_LEN];
     struct ida_page *next;
 } ida_page;
 
-/* Up to here totals are exact: counting all of a long list is dear and tells nothing. */
+/* Totals are exact up to this number: counting all rows of a long list is expensive and of
+ * little use. */
 #define IDA_COUNT_EXACT 10000
-#define IDA_COUNT_MOST (IDA_COUNT_EXACT + 1) /* what to count at most for a total */
+#define IDA_COUNT_MOST (IDA_COUNT_EXACT + 1) /* most rows that are counted for a total */
 
 int ida_page_limit(const ida_call *call);
 
-/* A page that begins where the argument `cursor` says: page->from has a value for each letter of
- * `form` (s text, i number). `filters`: what its cursors are bound to beside tenant and operation;
- * NULL: every argument but the paging ones. Refuses foreign and altered cursors; *page is set in
- * any case. */
+/* A page that begins at the argument `cursor`: page->from has a value for each letter of `form`
+ * (s text, i number). `filters`: what its cursors are bound to besides tenant and operation;
+ * NULL: every argument except the paging ones. Refuses foreign and altered cursors; *page is set
+ * in any case. */
 ida_kind ida_page_open(ida_call *call, const json_t *filters, const char *form, ida_page **page);
-/* Whether the row at hand goes into this page; 0 when it is for the next one. */
+/* Whether the current row goes into this page; 0 if it belongs to the next one. */
 int ida_page_takes(ida_page *page);
 /* Takes over both. */
 void ida_page_add(ida_page *page, json_t *item, json_t *place);
-/* There may be rows behind this place, which is behind that of the last item: enough was looked at
- * for a page, full or not. Takes the place over. */
+/* There may be rows after this position, which is after that of the last item: enough rows were
+ * examined for one page, full or not. Takes the position over. */
 void ida_page_goes_on(ida_page *page, json_t *place);
-/* Sets nextCursor in `around`, null at the end of the list, and puts the page among call->pages. */
+/* Sets nextCursor in `around`, null at the end of the list, and adds the page to call->pages. */
 ida_kind ida_page_end(ida_page *page, json_t *around);
 /* Sets call->result to {items, totalCount, totalCountIsMinimum, nextCursor, asOf} and ends the
  * page.
  */
 ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of);
 
-/* Keeps the first `count` items, fewer than there are, with the cursor that goes on behind them. */
+/* Keeps the first `count` items, fewer than there are, with a cursor that continues after them. */
 void ida_page_cut(ida_page *page, size_t count);
 /* Items of all pages. */
 int64_t ida_pages_count(const ida_call *call);
 
 /* --- places: values in an order of the list's own --- */
 
-/* Values of a place; "" and 0 of none. */
+/* Values of a position; "" and 0 if there are none. */
 const char *ida_place_text(const json_t *place, int i);
 int64_t ida_place_number(const json_t *place, int i);
-/* A place of such values, in the order of `form` (s: const char *, i: int64_t), whatever bytes the
- * store holds. Never NULL. */
+/* A position with such values, in the order of `form` (s: const char *, i: int64_t), whatever
+ * bytes the store holds. Never NULL. */
 json_t *ida_place(const char *form, ...);
 
 #endif

@@ -1,6 +1,6 @@
-/* Owns what one argument may be and how that is said: checks and JSON Schema out of the same entry.
- * Must not know operations, nor how an argument arrived but for the one question whether it was a
- * text of a query. */
+/* Owns the allowed values of an argument and how they are described: checks and JSON Schema come
+ * from the same entry. Must not know operations. Of the transport it knows only whether the
+ * value was a text in a query. */
 #include "core/operation/param.h"
 
 #include <apr_strings.h>
@@ -14,7 +14,7 @@
 #include "core/base/text.h"
 #include "core/base/time.h"
 
-#define SENT_MAX 64 /* bytes of what was sent that a message repeats */
+#define SENT_MAX 64 /* bytes of the sent value that a message quotes */
 #define LIST_MAX 32 /* words of a list */
 
 static char *words_of(apr_pool_t *pool, const char *const *allowed)
@@ -36,8 +36,8 @@ static int allowed_word(const ida_param *p, const char *word)
     return p->allowed == NULL;
 }
 
-/* ", not \"5\"": what was sent, safe to repeat. For models, who see their call only as they meant
- * it; the sender of a query has it before him. */
+/* ", not \"5\"": the value that was sent, safe to quote. For models, which cannot see what they
+ * actually sent; the sender of a query can. */
 static const char *not_sent(ida_ctx *c, const json_t *given, int texts)
 {
     if (texts) {
@@ -82,7 +82,7 @@ static json_t *check_integer(ida_ctx *c, const ida_param *p, const json_t *given
     if (json_is_real(given) && fabs(json_real_value(given)) < 1e15 &&
         trunc(json_real_value(given)) == json_real_value(given)) {
         number = (int64_t)json_real_value(
-            given); /* 50.0 is an integer to JSON Schema, which is what callers were given */
+            given); /* in JSON Schema, which callers use, 50.0 is an integer */
         good = 1;
     }
     if (texts && json_is_string(given)) {
@@ -111,7 +111,7 @@ static json_t *check_boolean(ida_ctx *c, const ida_param *p, const json_t *given
     return NULL;
 }
 
-/* A JSON array of words, or a comma list in a query. */
+/* A JSON array of words, or a comma-separated list in a query. */
 static json_t *check_list(ida_ctx *c, const ida_param *p, const json_t *given, int texts)
 {
     json_t *list = json_array();
@@ -172,7 +172,7 @@ static const struct {
     [IDA_PARAM_BOOLEAN] = {"boolean", check_boolean},
     [IDA_PARAM_LIST] = {"array", check_list},
     [IDA_PARAM_TIME] = {"string", check_time},
-    /* of bodies, which core/model/param.c checks */
+    /* in bodies only, which core/model/param.c checks */
     [IDA_PARAM_NAME] = {"string", NULL},
     [IDA_PARAM_LINES] = {"string", NULL},
     [IDA_PARAM_WALL] = {"string", NULL},

@@ -1,5 +1,5 @@
-/* Owns the pipeline of every call: which arguments are good, and in which order things are checked.
- * Must not know how a request arrived (HTTP, MCP) nor how the store works. */
+/* Owns the pipeline of every call: which arguments are valid, and the order of the checks. Must
+ * not know how a request arrived (HTTP, MCP) nor how the store works. */
 #include <apr_strings.h>
 #include <stddef.h>
 #include <string.h>
@@ -33,18 +33,19 @@ const char *ida_argument_words(const ida_call *call, const char *name)
     return all;
 }
 
-/* Takes over what was given as checked, typed values. Every fault is named, not only the first. */
+/* Stores the given arguments as checked, typed values. Every fault is named, not only the first. */
 static ida_kind check_arguments(ida_call *call)
 {
     const ida_operation *op = call->asked->operation;
     ida_ctx *c = call->c;
     const ida_param *forbidden = NULL;
-    const char *name, *unknown = NULL; /* what is said of each name that the table does not have */
+    const char *name, *unknown = NULL; /* unknown: the fault text for each name that the table
+                                          does not have */
     json_t *given, *value;
     call->arguments = ida_json_keep(c->pool, json_object());
     json_object_foreach (call->asked->arguments, name, given) {
         const ida_param *p = ida_param_find(op->params, name);
-        if (json_is_null(given)) { /* some clients send all names that they know */
+        if (json_is_null(given)) { /* some clients send null for all names that they know */
             continue;
         }
         if (!p) {
@@ -72,7 +73,7 @@ static ida_kind check_arguments(ida_call *call)
 
 /* --- results that people and models read --- */
 
-/* Cursors are ours, and useless when cut. */
+/* Cursors are ours, and useless if cut. */
 static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
 {
     const char *member;
@@ -114,7 +115,7 @@ static ida_kind carry_out(ida_call *call)
                                         : store_snapshot(call->store, call->c, op->work, call);
 }
 
-/* Unknown members and the operation's own check name their faults together. */
+/* Faults of unknown members and of the operation's own check are reported together. */
 static ida_kind check_body(ida_call *call)
 {
     const ida_operation *op = call->asked->operation;
@@ -126,10 +127,10 @@ static ida_kind check_body(ida_call *call)
     return kind ? kind : ida_faults_raise(call->c);
 }
 
-/* What the face knows of the first sync is some seconds old, and `cache reset` takes it back. That
- * is enough to show somebody who was found; a write, a list, and "there is nobody" rest on what is
- * not there, and ask the store. Reads ask behind their work, writes inside theirs: a reset marks
- * the cache before it takes the first row out. */
+/* The face's knowledge of the first sync is some seconds old, and `cache reset` revokes it. That
+ * suffices to show a person who was found; a write, a list, and "there is no such person" rest
+ * on the absence of rows, so they ask the store. Reads ask after their work, writes during it: a
+ * reset marks the cache before it deletes the first row. */
 static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->asked->operation;

@@ -1,4 +1,4 @@
-/* Owns what the audit log learns of a call. Must not know how records are kept. */
+/* Owns what the audit log contains about a call. Must not know how records are stored. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -15,8 +15,9 @@ static const char *shown(apr_pool_t *pool, const char *text)
     return ida_clean(pool, text, strlen(text), TEXT_MAX);
 }
 
-/* Arguments that the table knows, long texts cut, photos left out: names of unknown members could
- * be anything and stay out, and so does what lies inside of a value that should be a text. */
+/* Arguments that the table knows; long texts are cut, photos left out. Unknown members are left
+ * out because their names could be anything, and so are objects and lists where a text is
+ * expected. */
 static void add_known(apr_pool_t *pool, const ida_param *params, const json_t *arguments,
                       json_t *out)
 {
@@ -37,7 +38,7 @@ static void add_known(apr_pool_t *pool, const ida_param *params, const json_t *a
     }
 }
 
-/* As checked, or as sent where it did not come to that. */
+/* As checked, or as sent if the call failed before the check. */
 static const json_t *arguments_of(const ida_call *call)
 {
     return call->arguments ? call->arguments : call->asked->arguments;
@@ -57,7 +58,7 @@ static const char *parameters_of(const ida_call *call)
     return any ? ida_json_text(call->c->pool, out) : NULL;
 }
 
-/* What a successful call did, in a few words. */
+/* The outcome of a successful call, in a few words. */
 static const char *summary_of(const ida_call *call, int tool)
 {
     ida_ctx *c = call->c;
@@ -73,7 +74,7 @@ static const char *summary_of(const ida_call *call, int tool)
                            : NULL;
 }
 
-/* Neither a dry run nor a replay may pass for a write. */
+/* Must distinguish dry runs and replays from real writes. */
 static const char *action_of(const ida_call *call)
 {
     const char *name = call->action             ? call->action
@@ -117,6 +118,6 @@ ida_kind ida_operation_audit(ida_call *call, store *s, ida_ctx *c)
     call->audit = make_record(call, IDA_OK);
     ida_kind kind = store_audit_add(s, c, call->audit);
     call->audit_written =
-        !kind; /* taken back by ida_operation_run when the transaction fails after this */
+        !kind; /* reset by ida_operation_run if the transaction fails after this */
     return kind;
 }

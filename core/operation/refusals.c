@@ -1,11 +1,12 @@
-/* Owns the count of refusals that may come by the thousand, in shared memory: of each key beyond
- * its limits (429), of each address with credentials that are none. The audit gets one record a
- * minute instead of one each. Must not know limits nor credentials.
+/* Owns the counters of refusals that may come by the thousand, in shared memory: for each key
+ * beyond its limits (429), for each address with invalid credentials. The audit log gets one record
+ * a minute instead of one for each refusal. Must not know limits nor credentials.
  *
- * Buckets under robust process-shared mutexes; only refused requests and the flush of each second
- * take them. An entry is written first and gets its count last, so a process that dies leaves an
- * entry that is either free or whole. It is cleared only after its record is in the spool: a death
- * between the two writes the record twice with the same rid, which is one record to the reader. */
+ * Buckets under robust process-shared mutexes; only refused requests and the flush of each
+ * second take them. An entry is written first and gets its count last, so that after the death
+ * of a process the entry is either free or complete. It is cleared only after its record is in
+ * the spool: a process that dies between the two writes the record twice with the same rid, and
+ * the reader takes it once. */
 #include "core/operation/refusals.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ typedef struct refusal {
     char rid[64];
     char company[IDA_NAME_MAX + 1];
     char label[4 * IDA_LABEL_MAX + 1];
-    /* What all that are counted here have in common; several_text where they differ. */
+    /* The values that all refusals of this entry have in common; several_text if they differ. */
     char username[IDA_NAME_MAX + 1], address[64], endpoint[96], reason[64];
 } refusal;
 
@@ -135,7 +136,7 @@ static void begin(ida_ctx *c, refusal *e, const ida_refused *one, int64_t now)
     snprintf(e->rid, sizeof e->rid, "%s", audit_make(c, one->company, "api")->rid);
 }
 
-/* `kept` has been cut to its room. */
+/* `kept` was cut to its room. */
 static void keep_common(char *kept, size_t room, const char *text)
 {
     if (strncmp(kept, text, room - 1) != 0) {
@@ -153,7 +154,7 @@ static void count(refusal *e, const ida_refused *one, int64_t now)
     e->count++;
 }
 
-/* What an entry is found by, besides the company: whose requests it counts. */
+/* The key of an entry, besides the company: whose requests it counts. */
 static const char *whose(ida_refusal_sort sort, const char *username, const char *address)
 {
     return sort == IDA_REFUSAL_OF_KEY ? username : address;
@@ -180,7 +181,7 @@ static int belongs(const refusal *e, const ida_refused *one)
                   whose(one->sort, one->username, one->address)) == 0;
 }
 
-/* More of them in one minute than there is room for: the company's sum counts them. */
+/* There is no free entry for it in this minute: the company's sum counts it. */
 static ida_kind count_in_sum(ida_refusals *all, ida_ctx *c, const ida_refused *one,
                              ida_refusals_write write)
 {
@@ -204,9 +205,10 @@ ida_kind ida_refusals_count(ida_refusals *all, ida_ctx *c, const ida_refused *on
         }
     }
     ida_ctx *writing = ida_ctx_make(c->env,
-                                    c->pool); /* c goes on saying why the request was refused */
+                                    c->pool); /* c keeps the message why the request was refused */
     if (own && !same_minute(own, now) && write_entry(writing, own, write) == IDA_OK) {
-        free_entry = own; /* else the old count goes on: nothing is lost while the disk is full */
+        free_entry = own; /* otherwise the old count continues: nothing is lost while the disk is
+                             full */
         own = NULL;
     }
     ida_kind kind = IDA_OK;
@@ -217,7 +219,7 @@ ida_kind ida_refusals_count(ida_refusals *all, ida_ctx *c, const ida_refused *on
     int summed = strcmp(whose(one->sort, one->username, one->address), several_text) == 0;
     if (own) {
         count(own, one, now);
-    } else if (summed) { /* a company without room even for its sum: a record of its own */
+    } else if (summed) { /* there is no room even for the company's sum: write one record */
         begin(c, &alone, one, now);
         count(&alone, one, now);
         kind = write_entry(writing, &alone, write);
@@ -238,7 +240,7 @@ void ida_refusals_flush(ida_refusals *all, ida_ctx *c, int early, ida_refusals_w
         for (refusal *e = b->entries; e < b->entries + ENTRIES; e++) {
             if (e->count && (early || !same_minute(e, now)) && write_entry(c, e, write) != IDA_OK) {
                 pthread_mutex_unlock(&b->lock);
-                return; /* the disk: again in a second */
+                return; /* the disk is full: try again in a second */
             }
         }
         pthread_mutex_unlock(&b->lock);

@@ -35,7 +35,7 @@ static json_t *value_schema(const ida_field *f, int terse)
 {
     int text = (f->type == IDA_FIELD_TEXT || f->type == IDA_FIELD_TIME) && !f->words;
     if (terse && text && (f->flags & OR_NULL)) {
-        /* Any value: an alternative for each of seventy such texts would take 3 KB more. */
+        /* No type at all: an alternative for each of seventy such texts would take 3 KB more. */
         return json_object();
     }
     json_t *schema = f->type == IDA_FIELD_OBJECT && f->members ? ida_schema_of(f->members, terse)
@@ -62,7 +62,7 @@ static json_t *value_schema(const ida_field *f, int terse)
     return schema;
 }
 
-/* `asked`: 1 where none of the members comes unless it was asked for. */
+/* `asked`: 1 if each of the members comes only if requested. */
 static void add_members(const ida_field *f, int terse, int asked, json_t *schema)
 {
     json_t *properties = json_object_get(schema, "properties"),
@@ -95,7 +95,7 @@ json_t *ida_schema_of(const ida_field *members, int terse)
     return schema;
 }
 
-/* Whether an answer may lack members for want of a right. */
+/* Whether members may be missing because the caller lacks a right. */
 static int may_omit(const ida_field *f)
 {
     for (; f && f->name; f++) {

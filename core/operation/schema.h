@@ -27,14 +27,14 @@ typedef enum ida_field_type {
 enum { SOMETIMES = 0, ALWAYS = 1, OR_NULL = 2, NEVER_REQUIRED = 4 };
 
 typedef struct ida_field {
-    const char *name; /* "*": of an object, every other member */
+    const char *name; /* "*": every other member of an object */
     ida_field_type type;
     int flags;
-    const struct ida_field
-        *members;             /* of an object, of the objects in a list; NULL in a list: of texts */
-    const char *const *words; /* the texts it can be, NULL-terminated; NULL: any */
-    const char *schema;       /* the object, or those in the list, by the name it has in OpenAPI */
-    ida_right right; /* what it takes beside the operation's own; IDA_RIGHT_NONE: nothing more */
+    const struct ida_field *members; /* of an object, or of the objects in a list; NULL for a list
+                                        of texts */
+    const char *const *words;        /* the possible texts, NULL-terminated; NULL: any */
+    const char *schema; /* name of the object's, or the list items', schema in OpenAPI */
+    ida_right right;    /* required in addition to the operation's own; IDA_RIGHT_NONE: none */
 } ida_field;
 
 #define OUT_ROW(name_, type_, ...)                            \
@@ -51,23 +51,23 @@ typedef struct ida_field {
 #define OUT_TEXTS(name, how) OUT_ROW(name, LIST, .flags = how)
 /* A list that is left out of the answer for callers without the right. */
 #define OUT_LIST_FOR(needed, name, list) OUT_ROW(name, LIST, .members = list, .right = needed)
-/* The members of the object are known here, so that it can be walked. */
+/* An object whose members are listed here, so that rights inside it are checked. */
 #define OUT_NAMED_OBJECT(name, how, list, type) \
     OUT_ROW(name, OBJECT, .flags = how, .members = list, .schema = type)
 #define OUT_NAMED(name, how, type) OUT_ROW(name, OBJECT, .flags = how, .schema = type)
 #define OUT_NAMED_LIST(name, how, type) OUT_ROW(name, LIST, .flags = how, .schema = type)
 #define OUT_INCLUDE(list) OUT_ROW("", INCLUDE, .members = list)
-/* The same, each of them only where it was asked for. */
+/* The same, each of them only if requested. */
 #define OUT_INCLUDE_SOMETIMES(list) OUT_ROW("", INCLUDE, .flags = NEVER_REQUIRED, .members = list)
 #define OUT_END OUT_ROW(NULL, TEXT, .flags = 0)
 
-/* `revoked` and `notRevoked` of whatever was to revoke memberships
+/* `revoked` and `notRevoked` of a task that revokes memberships
  * (core/operation/company/workflows.c). */
 extern const ida_field ida_revoked_members[];
 
-/* {"type":"object","required":[...],"properties":{...}}. `terse` as tools say it: few words, and
- * alternatives rather than lists of types, which clients with one type for each value cannot read;
- * of a text that may be null nothing. New reference. */
+/* {"type":"object","required":[...],"properties":{...}}. `terse` as in tools: few words, and
+ * alternatives instead of lists of types, which clients with one type for each value cannot
+ * read; no type for a text that may be null. New reference. */
 json_t *ida_schema_of(const ida_field *members, int terse);
 
 /* Of the result. */

@@ -1,4 +1,4 @@
-/* The one list of operations: a line each, in the order in which OpenAPI and tools show them. Each
+/* The list of all operations: one line each, in the order of OpenAPI and tools. Each operation
  * has its row, `const ida_operation ida_op_NAME`, in a file of its own. */
 #ifndef CORE_OPERATION_TABLE_H
 #define CORE_OPERATION_TABLE_H

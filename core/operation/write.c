@@ -1,5 +1,5 @@
-/* Owns what all writes share: one transaction, the answer kept under an idempotency key in it, dry
- * runs that take everything back. Must not know what is written. */
+/* Owns what all writes share: one transaction, the answer stored in it under an idempotency key,
+ * dry runs that roll everything back. Must not know what is written. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ const ida_param ida_write_params[] = {IDA_DRY_RUN_PARAM, {0}};
 
 typedef struct writing {
     ida_call *call;
-    int planned;   /* a dry run came through */
+    int planned;   /* a dry run succeeded */
     json_t *seats; /* as they were before it */
 } writing;
 
@@ -57,7 +57,7 @@ void ida_op_warn_ignored(ida_call *call)
     json_object_set_new(call->result, "warnings", all);
 }
 
-/* The work, and the record of it. */
+/* The work, and its audit record. */
 ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **seats)
 {
     int synced;
@@ -121,14 +121,14 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
     kind = kind ? kind : work(s, c, call);
     if (!kind && call->dry_run) {
         w->planned = 1;
-        return ida_fail(
-            c, IDA_CONFLICT,
-            "A dry run is taken back."); /* the transaction ends as if it had never been */
+        return ida_fail(c, IDA_CONFLICT,
+                        "A dry run is taken back."); /* rolls the transaction back */
     }
     return kind;
 }
 
-/* {message, plan, warnings} and what the operation says beside the task it would have queued. */
+/* {message, plan, warnings} and the operation's own members besides the task it would have
+ * queued. */
 static void plan(ida_call *call, json_t *seats)
 {
     static const char *const of_the_task[] = {"message",           "taskId",
@@ -145,7 +145,7 @@ static void plan(ida_call *call, json_t *seats)
         json_array_append_new(steps, json_string(ida_step_shown(c->pool, &task->steps[i])));
     }
     ida_json_put(told, "userPrincipalName", task ? task->upn : call->target);
-    if (task) { /* else nothing would be queued */
+    if (task) { /* otherwise nothing would be queued */
         ida_json_put_or_null(told, "mail", task->mail);
         ida_json_put_or_null(told, "displayName", task->display_name);
         ida_json_put(told, "scheduledAt", zone_schedule_local(c, task->zone, task->due_at));
@@ -174,7 +174,7 @@ ida_kind ida_op_write(ida_call *call)
         return kind;
     }
     ida_ctx_clear(call->c);
-    call->audit_written = 0; /* its record was taken back too */
+    call->audit_written = 0; /* its record was rolled back too */
     plan(call, w.seats);
     return IDA_OK;
 }

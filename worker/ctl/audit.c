@@ -1,5 +1,5 @@
-/* idadminctl audit: the export of a tenant's log with its checkpoint, and the spool of a node that
- * died. */
+/* idadminctl audit: exports a tenant's log with its checkpoint, and ingests the spool of a lost
+ * node. */
 #include <stdio.h>
 
 #include "core/base/json.h"
@@ -8,8 +8,8 @@
 #include "worker/ctl/operation.h"
 #include "worker/ingest.h"
 
-/* A page at a time, as a log of years does not fit in memory. With --json the lines become one
- * array. */
+/* One page at a time, because a log of years does not fit in memory. With --json the lines
+ * become one array. */
 static ida_kind print_rows(ctl_call *ctl, ida_call *call)
 {
     ida_export *x = call->exported;
@@ -45,7 +45,7 @@ int ctl_audit_export(ctl_call *ctl)
     if (kind) {
         return ctl_operation_end(ctl, &call, kind);
     }
-    if (ctl_chain_sign(ctl, ctl->arguments[0])) { /* a broken chain, too, is exported */
+    if (ctl_chain_sign(ctl, ctl->arguments[0])) { /* a broken chain is exported as well */
         fprintf(stderr, "idadminctl: no checkpoint goes with this export: %s\n", ctl->c->message);
         ida_ctx_clear(ctl->c);
     }
@@ -54,8 +54,8 @@ int ctl_audit_export(ctl_call *ctl)
 
 #define BATCHES 100 /* of the outbox in one call */
 
-/* Records that wait in the store. Before the seal key is replaced they have to be taken in, because
- * their proofs are under that key. */
+/* Ingests the records that wait in the store. Required before the seal key is replaced, because
+ * their proofs use that key. */
 static int drain_outbox(ctl_call *ctl)
 {
     store *audit = ctl_store(ctl, DB_INGEST), *main = ctl_store(ctl, DB_REQUEST);

@@ -1,4 +1,5 @@
-/* idadminctl cache: asks the worker to empty the directory cache of a tenant and read it anew. */
+/* idadminctl cache: asks the worker to empty the directory cache of a tenant and to read it
+ * again. */
 #include "worker/ctl/request.h"
 
 static int reset(ctl_call *ctl)

@@ -1,5 +1,5 @@
-/* Owns what a running command asks for: values of its options, the store, its audit record, and how
- * it ends. Must not know the command table. */
+/* Owns what a running command uses: values of its options, the store, its audit record, and its
+ * exit. Must not know the command table. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* idadminctl audit verify, accept, checkpoints, public-key, rotate-key. How a chain is judged is
- * the store's. */
+/* idadminctl audit verify, accept, checkpoints, public-key, rotate-key. The store verifies the
+ * chain. */
 #include "worker/ctl/chain.h"
 
 #include <apr_tables.h>
@@ -33,7 +33,7 @@ ida_kind ctl_chain_sign(ctl_call *ctl, const char *tenant)
 typedef struct evidence {
     unsigned char public[IDA_SECRET_LEN];
     apr_array_header_t *stored, *given, *marks; /* audit_checkpoint, the same, store_chain_mark */
-    int64_t broken;                             /* what is wrong with checkpoints themselves */
+    int64_t broken;                             /* faults of the checkpoints themselves */
     const char *reason;
 } evidence;
 
@@ -80,7 +80,7 @@ static ida_kind read_key(ctl_call *ctl, evidence *e)
                            "audit public-key prints them");
 }
 
-/* The lines of the file that are of this tenant. */
+/* The lines of the file that belong to this tenant. */
 static ida_kind read_given(ctl_call *ctl, evidence *e, const char *path)
 {
     char line[AUDIT_LINE_MAX];
@@ -120,7 +120,7 @@ static ida_kind read_stored(ctl_call *ctl, store *s, evidence *e)
     return kind;
 }
 
-/* Those of the file: signed, and still in the store. */
+/* Checkpoints in the file must be signed and still in the store. */
 static void judge_given(ctl_call *ctl, evidence *e)
 {
     for (int i = 0; i < e->given->nelts; i++) {
@@ -151,7 +151,7 @@ static void judge_given(ctl_call *ctl, evidence *e)
     }
 }
 
-/* Those of the store: signed, and none missing between two of them. */
+/* Checkpoints in the store must be signed, and none may be missing between two of them. */
 static void judge_stored(ctl_call *ctl, evidence *e)
 {
     const char *before = audit_genesis;
@@ -360,8 +360,8 @@ int ctl_chain_accept(ctl_call *ctl)
                         "%s",
                         tenant, (long long)w.broken, w.reason);
     }
-    /* Keys and tasks that are there now are accepted, too. Without them in the anchor a task that
-     * is inserted and carried out before the verifier's next look would count as one of them. */
+    /* Accepts the present keys and tasks as well. If they were missing in the anchor, a task
+     * inserted and executed before the verifier's next check would count as one of them. */
     int64_t now = ida_now(&ctl->env);
     store_origins found = store_origins_make(ctl->pool, now, NULL);
     kind = kind ? kind : store_origins_of_keys(s, ctl->c, tenant, &found);
@@ -405,7 +405,7 @@ int ctl_chain_public_key(ctl_call *ctl)
     return ctl_result(ctl, kind);
 }
 
-/* A new key behind a broken chain would put the worker's name to it. */
+/* Refuses a broken chain: a new key after it would sign it with the worker's name. */
 static ida_kind verify_all(ctl_call *ctl, store *s)
 {
     const char *tenant = "";

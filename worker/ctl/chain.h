@@ -1,4 +1,4 @@
-/* The commands of `idadminctl audit` that are about chains, their keys and their checkpoints. */
+/* The commands of `idadminctl audit` about chains, their keys and their checkpoints. */
 #ifndef WORKER_CTL_CHAIN_H
 #define WORKER_CTL_CHAIN_H
 
@@ -10,7 +10,8 @@ int ctl_chain_checkpoints(ctl_call *ctl);
 int ctl_chain_public_key(ctl_call *ctl);
 int ctl_chain_rotate_key(ctl_call *ctl);
 
-/* A checkpoint of where the chain ends now, on its way out of the machine: before an export. */
+/* Before an export: writes a checkpoint of the present end of the chain, to be copied off this
+ * machine. */
 ida_kind ctl_chain_sign(ctl_call *ctl, const char *tenant);
 
 #endif

@@ -1,5 +1,5 @@
-/* idadminctl: the command table, what a command is given, and how it answers. Operations are
- * commands by their rows (operation.h), the others have a file a noun; nothing here calls a
+/* idadminctl: the command table, the input of a command, and its output. Operations are commands
+ * by their rows (operation.h), the others have one file for each noun; nothing here calls a
  * directory. */
 #ifndef WORKER_CTL_CTL_H
 #define WORKER_CTL_CTL_H
@@ -15,13 +15,13 @@
 
 /* Exit statuses. */
 #define CTL_DONE 0
-#define CTL_FAILED 1 /* refused or failed; the sentence is in ctl->c or was written already */
+#define CTL_FAILED 1 /* refused or failed; the message is in ctl->c or was written already */
 #define CTL_USAGE 2
 
 #define CTL_MAX_ARGUMENTS 4
 #define CTL_MAX_OPTIONS 24
 
-/* Of an option that is true without a value: --braked, --braked=false. */
+/* For an option that is true without a value: --braked, --braked=false. */
 #define CTL_SWITCH_VALUE "[=false]"
 
 typedef struct ctl_option {
@@ -55,47 +55,47 @@ struct ctl_call {
         *values[CTL_MAX_OPTIONS]; /* parallel to command->options; "" for a switch that was given */
     const char *lines;            /* log lines so far */
     const char *actor;            /* operating-system user, for the audit record */
-    store *store;                 /* of operations; NULL: not yet */
+    store *store;                 /* for operations; NULL: not open yet */
 };
 
-/* Value of an option of the running command: NULL when absent, "" for a switch. */
+/* Value of an option of the running command: NULL if absent, "" for a switch. */
 const char *ctl_value(const ctl_call *ctl, const char *option);
 
-/* Whole number from 1 to `most` of an option; `absent` when it was not given, 0 when it is anything
- * else. */
+/* Whole number from 1 to `most` of an option; `absent` if the option is absent, 0 if the value
+ * is anything else. */
 int64_t ctl_number(const ctl_call *ctl, const char *option, int64_t absent, int64_t most);
 
 /* One sentence about the usage on standard error; returns CTL_USAGE. */
 int ctl_usage(ctl_call *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* CTL_DONE for IDA_OK, else writes the context's message on standard error and answers CTL_FAILED.
- */
+/* CTL_DONE for IDA_OK, otherwise writes the context's message on standard error and returns
+ * CTL_FAILED. */
 int ctl_result(ctl_call *ctl, ida_kind kind);
 
 store *ctl_store(ctl_call *ctl, db_role role);
 
-/* "idadminctl task cancel", as audited. */
+/* "idadminctl task cancel", for the audit record. */
 const char *ctl_endpoint(const ctl_call *ctl);
 
 /* Record of category "portal" by ctl->actor with outcome ok; the command fills the rest and adds it
  * in its transaction. */
 audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target);
 
-/* IDA_NOT_FOUND with a sentence when the tenant does not exist. */
+/* IDA_NOT_FOUND with a message if the tenant does not exist. */
 ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant);
 
 /* --- output.c --- */
 
 typedef ida_column ctl_column;
 
-/* With --json the document; returns 1 when it was printed, so that the command need not draw a
- * table. Steals nothing. */
+/* Prints the document if --json was given; returns 1 if it did, so that the command prints no
+ * table. Takes over no reference. */
 int ctl_json(ctl_call *ctl, const json_t *document);
 /* A table of an array of objects; `none` is printed instead of an empty one. */
 void ctl_table(ctl_call *ctl, const json_t *rows, const ctl_column *columns, const char *none);
 /* "title: value" lines of one object. */
 void ctl_fields(ctl_call *ctl, const json_t *object, const ctl_column *columns);
-/* Columns of the terminal; 0: it is none. */
+/* Columns of the terminal; 0: output is not a terminal. */
 int ctl_width(void);
 /* A line for people; nothing with --json. */
 void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -106,13 +106,14 @@ extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_c
     ctl_audit_commands[], ctl_cache_commands[], ctl_sync_commands[], ctl_status_commands[],
     ctl_evidence_commands[], ctl_erase_commands[], ctl_notification_commands[];
 
-/* A command that does more than its operation: its function, and perhaps one more option. */
+/* A command that does more than its operation: its function, and possibly one more option. */
 typedef struct ctl_beside {
     const char *noun, *verb;
     int (*run)(ctl_call *ctl);
     ctl_option option;
 } ctl_beside;
-/* Adds those of the operation table, as const ctl_command *. `beside`: ended by a NULL noun. */
+/* Adds the commands of the operation table, as const ctl_command *. `beside`: ended by a NULL
+ * noun. */
 void ctl_operation_commands(apr_pool_t *pool, const ctl_beside *beside,
                             apr_array_header_t *commands);
 

@@ -1,5 +1,5 @@
-/* idadminctl erase: one person's personal data out of the store. What is done and what stays is
- * said. */
+/* idadminctl erase: removes one person's personal data from the store, and reports what was
+ * removed and what remains. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -8,7 +8,7 @@
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 
-/* What this command cannot reach. */
+/* Data that this command cannot reach. */
 static json_t *what_stays(ctl_call *ctl, const governance_traces *traces, int in_document,
                           int compacted)
 {
@@ -51,7 +51,7 @@ static ida_kind erase_parts(ctl_call *ctl, store *main, store *audit, store *cac
     const char *tenant = ctl->arguments[0];
     store_audit_turns turns = {0};
     ida_kind kind = governance_erase_find(main, ctl->c, tenant, ctl->arguments[1], traces);
-    /* Records on their way would come in behind the erasure. */
+    /* Records still in transit would arrive after the erasure. */
     kind = kind ? kind : ingest_outbox(main, audit, ctl->c, 0, &turns);
     kind = kind ? kind : governance_erase_audit(audit, ctl->c, *traces, &erased->audit);
     kind = kind ? kind : governance_erase_cache(cache, ctl->c, *traces, &erased->cache);

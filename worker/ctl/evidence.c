@@ -1,5 +1,5 @@
-/* idadminctl evidence: what was taken from a leaver, when and by which task, with the audit records
- * that prove it, and what is not proven. Reads only. */
+/* idadminctl evidence: what was revoked from a leaver, when and by which task, with the audit
+ * records that prove it, and what is not proven. Reads only. */
 #include "core/operation/people/evidence.h"
 #include "core/base/json.h"
 #include "worker/ctl/ctl.h"

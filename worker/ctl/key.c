@@ -1,4 +1,4 @@
-/* idadminctl key create: a new API user. The key itself is seen once, when it is made. */
+/* idadminctl key create: a new API user. The key itself is shown once, when it is created. */
 #include <openssl/crypto.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static ida_kind create_in(store *s, ida_ctx *c, void *baton)
     return kind ? kind : audited(s, c, work, "key.create");
 }
 
-/* Checks what was given against the tenant's zone; its parameters for the audit record. */
+/* Checks the given values in the tenant's zone; returns parameters for the audit record. */
 static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_work *work)
 {
     static const ida_new_key as = {"USERNAME",  "--access",      "--label",

@@ -1,5 +1,5 @@
-/* idadminctl: reads the command line against the command table, runs one command. Owns usage and
- * exit statuses; knows no command's meaning. */
+/* idadminctl: finds the command line in the command table and runs one command. Owns usage and
+ * exit statuses; must not know what a command does. */
 #include "worker/ctl/ctl.h"
 
 #include <apr_general.h>
@@ -25,7 +25,7 @@ static const ctl_command *const own[] = {ctl_schema_commands, ctl_tenant_command
                                          ctl_status_commands, ctl_evidence_commands,
                                          ctl_erase_commands,  ctl_notification_commands};
 
-/* Commands that do more than their operation: a function for each, and perhaps one more option. */
+/* Commands that do more than their operation: a function for each, and possibly one more option. */
 static const ctl_beside beside[] = {
     {"user", "show", ctl_user_show, {NULL, NULL, NULL}},
     {"audit", "export", ctl_audit_export, {NULL, NULL, NULL}},
@@ -75,8 +75,8 @@ static const ctl_option common_options[] = {
     {NULL, NULL, NULL},
 };
 
-/* One sentence is what a refusal gets. Log lines wait until it is known whether they are all there
- * is: warnings of a command that went on, details of an internal error. */
+/* A refusal prints one sentence only. Log lines wait until the end: they are printed for a
+ * command that continued (warnings) and for an internal error (details). */
 static void keep_line(void *baton, ida_level level, const char *id, const char *message)
 {
     ctl_call *ctl = baton;
@@ -114,7 +114,7 @@ static void print_command(const ctl_command *command)
            command->summary);
 }
 
-/* Help of everything, of a noun, or of one command. */
+/* Help for everything, for a noun, or for one command. */
 static int print_help(const char *noun, const ctl_command *command)
 {
     if (command) {
@@ -143,7 +143,7 @@ static int print_help(const char *noun, const ctl_command *command)
     return CTL_DONE;
 }
 
-/* The command of a noun and a verb; without a verb any of the noun's. */
+/* The command of a noun and a verb; without a verb any command of the noun. */
 static const ctl_command *find_command(const char *noun, const char *verb, int any)
 {
     for (int i = 0; i < command_count; i++) {
@@ -161,15 +161,15 @@ typedef struct command_line {
     int word_count, help, version;
     const char *config_file;
     worker_option *overrides;
-    /* Options that may belong to the command: looked up once it is known. */
+    /* Options seen so far: looked up once the command is known. */
     struct {
         const char *name, *value;
     } options[CTL_MAX_OPTIONS * 2];
     int option_count;
 } command_line;
 
-/* The first words decide the command, and the command which options take a value: hence one look
- * ahead for words that are no option. */
+/* The first words decide the command, and the command decides which options take a value: so
+ * first find the words that are not options. */
 static const ctl_command *command_of(int argc, char *const *argv)
 {
     const char *words[2] = {NULL, NULL};
@@ -282,7 +282,7 @@ static const char *person(apr_pool_t *pool)
 static int run(ctl_call *ctl, int argc, char *const *argv)
 {
     command_line line = {0};
-    if (argc > 1 && strcmp(argv[1], "help") == 0) { /* as --help behind the words */
+    if (argc > 1 && strcmp(argv[1], "help") == 0) { /* like --help after the words */
         line.help = 1;
         argc--;
         argv++;

@@ -1,5 +1,4 @@
-/* idadminctl notification: who is told of events, what they have not taken, and sending it again.
- */
+/* idadminctl notification: lists webhooks, their undelivered events, and delivers these again. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -41,7 +40,7 @@ static int receivers(ctl_call *ctl)
     for (int i = 0; i < count; i++) {
         const queue_receiver_state *r = &found[i];
         if (!*r->events && !r->waiting && !r->given_up) {
-            continue; /* named no more, and nothing is left */
+            continue; /* no longer in the document, and nothing is left to deliver */
         }
         json_t *row = json_object();
         ida_json_put(row, "url", r->url);

@@ -1,5 +1,6 @@
 /* idadminctl's commands that are operations: made from the rows of the operation table. Owns the
- * connection, who acts, and where the answer goes; the rest is the face's (core/face/command.h). */
+ * connection, the actor, and where the answer goes; the rest is the face's
+ * (core/face/command.h). */
 #include "worker/ctl/operation.h"
 
 #include <apr_strings.h>
@@ -14,12 +15,12 @@
 
 #define ALL "all"
 
-/* A command, and the operation that it is. */
+/* A command and its operation. */
 typedef struct operation_command {
     ctl_command command;
     const ida_operation *operation;
     const ida_command *row;
-    const char *argument[CTL_MAX_OPTIONS]; /* that an option gives; NULL: none */
+    const char *argument[CTL_MAX_OPTIONS]; /* the argument of each option; NULL: none */
 } operation_command;
 
 static const operation_command *running(const ctl_call *ctl)
@@ -76,7 +77,8 @@ static void take_over(ctl_command *command, const ctl_beside *beside)
             strcmp(beside->verb, command->verb) == 0) {
             command->run = beside->run;
             command->options[0] = beside->option;
-            command->min -= beside->option.name != NULL; /* stands for the last argument */
+            command->min -= beside->option.name != NULL; /* the option can replace the last
+                                                            argument */
         }
     }
 }
@@ -121,8 +123,8 @@ void ctl_operation_commands(apr_pool_t *pool, const ctl_beside *beside,
 
 /* --- calls --- */
 
-/* A row with any_document runs although the document is damaged or not sealed: an administrator
- * reads the audit log, cancels tasks and disables keys then. */
+/* A row with any_document runs even if the document is damaged or not sealed: in that case an
+ * administrator still needs to read the audit log, cancel tasks and disable keys. */
 static ida_kind load_tenant(ctl_call *ctl, const ida_command *row, ida_tenant **tenant)
 {
     const char *id = ctl->arguments[0];
@@ -139,7 +141,7 @@ static ida_kind load_tenant(ctl_call *ctl, const ida_command *row, ida_tenant **
     return kind;
 }
 
-/* The person who runs the command is an administrator of every company. */
+/* A person who can run the command is an administrator of every company. */
 static ida_question *question_of(ctl_call *ctl, const ida_operation *op)
 {
     ida_question *asked = apr_pcalloc(ctl->pool, sizeof *asked);

@@ -1,5 +1,5 @@
-/* Owns where answers go: one JSON document, or tables and lines for people. Must not know any
- * command. */
+/* Owns how answers are printed: one JSON document, or tables and lines for people. Must not know
+ * any command. */
 #include "worker/ctl/ctl.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* idadminctl schema: the store's tables and the secrets that live beside it. */
+/* idadminctl schema: the store's tables and the secrets in files beside it. */
 #include <openssl/crypto.h>
 #include <pwd.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
 
-/* Whose the seal key is to be. */
+/* The future owner of the seal key. */
 static ida_kind owner_of(ctl_call *ctl, uid_t *owner, gid_t *group)
 {
     struct passwd entry, *found = NULL;
@@ -41,7 +41,7 @@ static ida_kind owner_of(ctl_call *ctl, uid_t *owner, gid_t *group)
     return IDA_OK;
 }
 
-/* From now on this node refuses older documents than those that are sealed validly now. */
+/* From now on this node refuses documents older than the validly sealed ones in the store now. */
 static ida_kind note_revisions(ctl_call *ctl, const unsigned char *key)
 {
     const store_tenant_id *ids;

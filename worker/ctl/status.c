@@ -1,4 +1,4 @@
-/* idadminctl status: what an administrator looks at first. */
+/* idadminctl status: the overview for an administrator. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -69,7 +69,8 @@ static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant,
     return kind;
 }
 
-/* A company whose document is damaged says so; the others are told of all the same. */
+/* A damaged document of one company is reported in its row; the other companies are still
+ * listed. */
 static ida_kind directories_json(ctl_call *ctl, store *s, const char *id, json_t *out)
 {
     ida_tenant *tenant;
@@ -105,8 +106,8 @@ static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, json_t *
     return kind;
 }
 
-/* The spool of the node on which the command runs. What keeps it from being looked at is its
- * "problem": all else is told. */
+/* The spool of the node on which the command runs. If it cannot be read, "problem" says why, and
+ * everything else is still reported. */
 static json_t *spool_json(ctl_call *ctl, store *s)
 {
     const worker_config *config = &ctl->config;

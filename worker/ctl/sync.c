@@ -1,5 +1,5 @@
-/* idadminctl sync: asks the worker to sync a tenant's directories now, and can wait for the answer.
- */
+/* idadminctl sync: asks the worker to sync a tenant's directories now, and can wait for the
+ * result. */
 #include <apr_time.h>
 
 #include "core/base/json.h"
@@ -79,8 +79,8 @@ static ida_kind worker_alive(ctl_call *ctl, store *s)
                     WORKER_ALIVE_MS / 1000);
 }
 
-/* The request is answered when the worker has taken its stamp away; what came of it stands in the
- * sync's own state. */
+/* The request is done when the worker has removed its timestamp; the result is in the sync's own
+ * state. */
 static ida_kind wait_for(ctl_call *ctl, store *s, ida_directory_kind directory,
                          int64_t requested_at, int64_t until, json_t *row)
 {

@@ -1,11 +1,11 @@
-/* idadminctl task release: one task, or every one that the brake holds. */
+/* idadminctl task release: one task, or all tasks that the brake holds. */
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/operation/table.h"
 #include "worker/ctl/operation.h"
 
-/* What has left the brake meanwhile is passed over. */
+/* A task that was released meanwhile is skipped. */
 static ida_kind release_one(ctl_call *ctl, const char *id, json_t *released)
 {
     ida_call call;

@@ -1,4 +1,4 @@
-/* idadminctl tenant: documents in, sealed and stored with what follows from them. */
+/* idadminctl tenant: stores documents, sealed, and applies their consequences. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,9 @@
 #include "worker/send/webhook.h"
 
 #define DOCUMENT_MAX (4 * 1024 * 1024)
-#define REVISION_MAX (INT64_C(1) << 53) /* beyond, numbers of JSON are not exact everywhere */
+#define REVISION_MAX                                                         \
+    (INT64_C(1) << 53) /* above this, not all JSON parsers represent numbers \
+                          exactly */
 
 /* Whole file or standard input ("-"). */
 static ida_kind read_document(ctl_call *ctl, const char *name, char **text, size_t *len)
@@ -69,8 +71,8 @@ static void add_change(json_t *changes, const char *path, const json_t *before, 
                                              "after", after));
 }
 
-/* Walks objects member by member; other values are compared whole. `every`: those that are the same
- * are told too. */
+/* Compares objects member by member; other values as a whole. `every`: equal members are listed
+ * too. */
 static void compare(apr_pool_t *pool, json_t *changes, const char *path, json_t *before,
                     json_t *after, int every)
 {
@@ -100,8 +102,9 @@ typedef struct apply_work {
     ctl_call *ctl;
     const ida_tenant *tenant;
     ida_stored_tenant before, after;
-    const char *key_name; /* of the key that seals it */
-    const char *distrust; /* why nothing of the document before is taken over; NULL: it is */
+    const char *key_name; /* of the key that seals the document */
+    const char *distrust; /* why nothing is taken over from the stored document; NULL: it is
+                             trusted */
     const json_t *changes;
 } apply_work;
 
@@ -120,7 +123,7 @@ static int same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Whether the stored document may be the ground for this one. */
+/* Whether the stored document may be the base of this one. */
 static ida_kind judge(ctl_call *ctl, apply_work *work, store *s, const char *id)
 {
     ida_ctx *c = ctl->c;
@@ -144,8 +147,9 @@ static ida_kind judge(ctl_call *ctl, apply_work *work, store *s, const char *id)
     return kind;
 }
 
-/* The document as it is to be: over the stored one, or, where that cannot be trusted, by itself: a
- * forged member that nobody named would else be sealed with the rest. */
+/* The resulting document: merged into the stored one, or, if that cannot be trusted, this one
+ * alone: otherwise a forged member that the input does not mention would be sealed with the
+ * rest. */
 static ida_kind merged(ctl_call *ctl, apply_work *work, const char *text, size_t len)
 {
     ida_ctx *c = ctl->c;
@@ -172,8 +176,8 @@ static ida_kind merged(ctl_call *ctl, apply_work *work, const char *text, size_t
     return kind;
 }
 
-/* A document that is another one, or takes the place of one that cannot be trusted, gets a revision
- * above all that were seen. */
+/* A document that differs, or replaces one that cannot be trusted, gets a revision above all
+ * known ones. */
 static ida_kind seal(ctl_call *ctl, apply_work *work)
 {
     ida_ctx *c = ctl->c;
@@ -187,7 +191,7 @@ static ida_kind seal(ctl_call *ctl, apply_work *work)
     int same = !work->distrust && same_text(work->before.document, work->after.document);
     int64_t newest = before > seen && before < REVISION_MAX
                          ? before
-                         : seen; /* a stored number may be as forged as the rest */
+                         : seen; /* the stored number may be forged, too */
     work->after.revision = same ? before : newest + 1;
     work->after.seal = ida_seal_make(ctl->pool, key, work->tenant->id, &work->after);
     work->key_name = ida_seal_key_name(ctl->pool, key);
@@ -195,8 +199,8 @@ static ida_kind seal(ctl_call *ctl, apply_work *work)
     return IDA_OK;
 }
 
-/* People and groups of a directory that is not the tenant's any more must not be listed and counted
- * on: the worker takes them out of the cache. */
+/* People and groups of a directory that no longer belongs to the tenant must not be listed and
+ * counted: the worker removes them from the cache. */
 static ida_kind forget_removed(store *s, ida_ctx *c, const ida_tenant *tenant, const char *before)
 {
     const json_t *directories = json_object_get(ida_json_load(c->pool, before), "directories");
@@ -233,7 +237,7 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    /* Whoever applies a document has looked: a directory that was held is tried again at once. */
+    /* The administrator has probably fixed the cause: a paused directory is tried again at once. */
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
         int was_held;
         if ((kind = store_directory_clear(s, c, work->tenant->id, (ida_directory_kind)d, 0,
@@ -295,7 +299,7 @@ static void report(ctl_call *ctl, const apply_work *work)
         size_t i;
         json_t *change;
         json_array_foreach (changes, i, change) {
-            size_t most = work->distrust ? 0 : 300; /* bytes; a forged end is not cut off */
+            size_t most = work->distrust ? 0 : 300; /* bytes; a forged ending is shown completely */
             const json_t *before = json_object_get(change, "before"),
                          *after = json_object_get(change, "after");
             ctl_say(ctl, "  %s: %s -> %s%s", ida_json_string(change, "member"),
@@ -322,8 +326,7 @@ static int apply(ctl_call *ctl)
     const char *id = ida_json_string(object, "companyId");
     store *s = ctl_store(ctl, DB_REQUEST);
     apply_work work = {.ctl = ctl};
-    /* Without a companyId the document is refused by its own rules, in the same words as any other
-     * fault. */
+    /* Without a companyId the document is refused by its own rules, with the usual message. */
     kind = id && ida_name_valid(id) ? current_document(s, c, id, &work.before) : IDA_OK;
     kind = kind ? kind : judge(ctl, &work, s, id);
     kind = kind ? kind : merged(ctl, &work, text, len);
@@ -338,7 +341,8 @@ static int apply(ctl_call *ctl)
             ida_json_load(ctl->pool, work.after.document), work.distrust != NULL);
     work.changes = changes;
     kind = store_transaction(s, c, apply_in, &work);
-    /* Not before: a revision that never came to be would make the present one look old. */
+    /* Only after the commit: a note of a revision that was never stored would make the present
+     * document look old. */
     kind = kind ? kind : ida_seal_note(c, ctl->config.seal_key, id, work.after.revision);
     if (!kind) {
         report(ctl, &work);
@@ -370,7 +374,7 @@ static int show(ctl_call *ctl)
         kind = store_tenant_document(s, ctl->c, ctl->arguments[0], &stored);
     }
     if (!kind) {
-        /* The document is JSON either way: it is what `apply` takes. */
+        /* The document is JSON in either case: it is the input of `apply`. */
         ctl->json = 1;
         ctl_json(ctl, ida_json_load(ctl->pool, stored.document));
     }

@@ -1,4 +1,4 @@
-/* idadminctl user show: the operation, and who carries an address that several do. */
+/* idadminctl user show: the operation, and a list of accounts if several have the address. */
 #include <apr_strings.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Owns the access operations: every membership of a person, everyone in a group, with source and
- * way. Must not know how they are told. */
+/* Owns the access operations: every membership of a person, everyone in a group, each with
+ * source and path. Must not know how faces show them. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -20,8 +20,8 @@ static json_t *group_ref(const access_group *g)
     return ida_json_texts("id", g->id, "name", g->name, NULL);
 }
 
-/* What granted it, with what belongs to its kind. A direct membership is a task's or nobody's that
- * is known. */
+/* What granted the membership, with the members of its kind. A direct membership comes from a
+ * task or from an unknown source. */
 static json_t *granted_by_json(const access_grant *grant)
 {
     static const char *const types[] = {"dynamicGroup", "accessRequest", "roleTemplate",
@@ -43,7 +43,7 @@ static json_t *granted_by_json(const access_grant *grant)
     return by;
 }
 
-/* Members that a row has from either side. */
+/* Members that a row has in both kinds of list. */
 static void put_grant(json_t *out, const access_row *row)
 {
     const access_grant *grant = &row->grant;
@@ -57,7 +57,7 @@ static void put_grant(json_t *out, const access_row *row)
     json_object_set_new(out, "via", via);
 }
 
-/* A list with one more member, the subject. */
+/* A list with one additional member, the subject. */
 static ida_kind list_of(ida_page *page, const char *name, json_t *subject, int64_t total,
                         int64_t as_of)
 {
@@ -68,7 +68,7 @@ static ida_kind list_of(ida_page *page, const char *name, json_t *subject, int64
 
 /* --- get_user_access --- */
 
-/* Whether a row stands behind the position (inherited, name, ID). */
+/* Whether a row comes after the position (inherited, name, ID). */
 static int behind(const access_row *row, const json_t *position)
 {
     int64_t inherited = ida_place_number(position, 0);
@@ -194,7 +194,7 @@ const ida_operation ida_op_user_access = {
 
 /* --- get_resource_access --- */
 
-/* The service of the access catalog of this name, whatever case it is asked for in. */
+/* The service of the access catalog with this name, compared without case. */
 static ida_kind find_service(ida_call *call, store *s, const char *wanted,
                              const ida_access_service **service)
 {
@@ -213,8 +213,8 @@ static ida_kind find_service(ida_call *call, store *s, const char *wanted,
     return kind;
 }
 
-/* A group, or a service of the access catalog, which stands for its group. A group of that name
- * comes first. */
+/* A group, or a service of the access catalog, which means its group. A group with that name has
+ * precedence. */
 static ida_kind find_resource(ida_call *call, store *s, ida_group **group, const char **service)
 {
     ida_ctx *c = call->c;

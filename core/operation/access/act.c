@@ -1,4 +1,5 @@
-/* Owns what the operations that change access share: who acts, and how what follows is told. */
+/* Owns what the operations that change access share: the actor, and how the resulting tasks are
+ * reported. */
 #include "core/operation/access/act.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ governance_actor ida_op_actor(const ida_call *call)
                               .via = call->asked->face->via};
 }
 
-/* One task with the steps of all: what a dry run tells of them. */
+/* One task with the steps of all tasks, for the report of a dry run. */
 static ida_kind plan(ida_call *call, store *s, ida_ctx *c, const governance_orders *orders)
 {
     ida_task *whole = NULL, *task;
@@ -53,13 +54,13 @@ ida_kind ida_op_acted(ida_call *call, store *s, ida_ctx *c, const governance_ord
                                              "directory.",
                                              json_string_value(name))));
     }
-    for (i = json_array_size(orders->tasks); i > 1; i--) { /* the record names all of them */
+    for (i = json_array_size(orders->tasks); i > 1; i--) { /* the audit record names all of them */
         call->remark = ida_printf(c->pool, "and task %s%s%s",
                                   json_string_value(json_array_get(orders->tasks, i - 1)),
                                   call->remark ? ", " : "", call->remark ? call->remark : "");
     }
     ida_json_put(call->result, "message", message);
-    if (orders->tasks) { /* asking alone queues none */
+    if (orders->tasks) { /* a request alone queues no task */
         json_object_set(call->result, "taskIds", orders->tasks);
     }
     json_object_set_new(call->result, "warnings", warnings);

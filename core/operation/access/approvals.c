@@ -1,4 +1,4 @@
-/* Owns the list of open access requests: who asks for what, since when, and who may decide. */
+/* Owns the list of open access requests: who requests what, since when, and who may decide. */
 #include "core/base/json.h"
 #include "core/governance/governance.h"
 #include "core/operation/access/act.h"
@@ -31,7 +31,7 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
     ida_json_put(shown, "justification", r->justification);
     json_object_set_new(shown, "eligibleApprovers", approvers);
     json_array_foreach ((json_t *)(uintptr_t)named, i, upn) {
-        /* Whoever has left, or may not sign in, cannot decide; nor who asks. */
+        /* A person who has left or may not sign in cannot decide, and neither can the requester. */
         kind = json_is_string(upn) ? ida_op_known_person(call, known, json_string_value(upn), &user)
                                    : IDA_OK;
         if (kind) {

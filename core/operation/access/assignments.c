@@ -12,7 +12,7 @@
 
 /* --- the list --- */
 
-/* Which template and whom the arguments mean. */
+/* The template and the person that the arguments name. */
 static ida_kind read_filter(ida_call *call, store *s, ida_ctx *c, governance_assigned_filter *f,
                             queue_person *person)
 {

@@ -114,7 +114,7 @@ const ida_operation ida_op_requests = {
 
 /* --- services --- */
 
-/* Approvers as the catalog names them: eligible is who is known and may sign in. */
+/* Approvers as the catalog names them; eligible: the person is known and may sign in. */
 static ida_kind put_approvers(ida_call *call, apr_hash_t *known, const char *approvers,
                               json_t *item)
 {

@@ -1,5 +1,5 @@
-/* Owns what people do with access requests: ask, decide, end. Who may is core/governance's to
- * judge. */
+/* Owns what people do with access requests: request, decide, end. core/governance judges who
+ * may. */
 #include <stddef.h>
 #include <string.h>
 
@@ -189,7 +189,7 @@ static ida_kind decide(store *s, ida_ctx *c, void *baton)
     if (call->asked->person) {
         call->actor = act.decided_by;
         call->remark = ida_printf(c->pool, "told by %s", call->asked->principal->username);
-    } else if (act.decided_by) { /* nobody has signed in: what is known is whose key it was */
+    } else if (act.decided_by) { /* no person is signed in: the record names the key's owner */
         call->remark = ida_printf(c->pool, "in the name of %s", act.decided_by);
     }
     return kind ? kind

@@ -1,5 +1,5 @@
-/* Owns the operations on role templates. What a template grants is told by the document's names
- * and, where the directory has them, by IDs. */
+/* Owns the operations on role templates. Answers show a template's groups by the names in the
+ * document and, if the directory has them, by IDs. */
 #include <apr_hash.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #include "core/operation/table.h"
 #include "core/store/tenant.h"
 
-/* Groups as documents name them -> ida_group, without ID where the directory has none or several of
- * that name. */
+/* Groups as documents name them -> ida_group, without ID if the directory has none or several
+ * with that name. */
 static void name_groups(apr_hash_t *known, const json_t *named, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
@@ -155,7 +155,7 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     if (kind) {
         return kind;
     }
-    /* Pages go by place in the list, so a cursor holds for this very list. */
+    /* Pages go by position in the list, so a cursor is valid only for this exact list. */
     json_t *binding = ida_json_keep(c->pool, json_pack("{s:s, s:O}", "roleTemplate", t->id,
                                                        "groups", (json_t *)(uintptr_t)t->groups));
     ida_page *page;

@@ -35,7 +35,8 @@ json_t *ida_audit_line(const audit_row *row)
     return object;
 }
 
-/* The same for callers: the ID as a text, erased ones not apart, parameters an object or null. */
+/* The record for callers: the ID as a text, erased records not marked, parameters an object or
+ * null. */
 static json_t *record_json(ida_ctx *c, const audit_row *row)
 {
     json_t *out = ida_audit_line(row);
@@ -47,8 +48,8 @@ static json_t *record_json(ida_ctx *c, const audit_row *row)
     return out;
 }
 
-/* Reads that were answered are left out, because they bury the rest. Whoever asks what somebody
- * did, what came over the API, or what did not end well, means them too. */
+/* Answered reads are left out because of their number, unless the filter means them: one actor,
+ * the API's category, or calls that failed. */
 static int with_reads(const json_t *a)
 {
     const char *category = ida_json_string(a, "category"), *outcome = ida_json_string(a, "outcome");
@@ -81,7 +82,7 @@ ida_kind ida_audit_filter(ida_call *call, store_audit_filter *out)
     return kind;
 }
 
-/* Says how many reads stand beside what is listed. */
+/* Reports how many reads were left out of the list. */
 static ida_kind note_left_out(ida_call *call, store_audit_filter filter, int64_t listed)
 {
     const audit_row *rows;
@@ -123,7 +124,7 @@ static ida_kind run_log(ida_call *call)
     }
     filter.before_at = ida_place_number(page->from, 1);
     filter.before_seq = ida_place_number(page->from, 2);
-    filter.limit = page->limit + 1; /* one more tells whether there is a next page */
+    filter.limit = page->limit + 1; /* one more, to know whether there is a next page */
     filter.count_max = IDA_COUNT_MOST;
     kind = store_audit_list(call->store, c, call->asked->tenant->id, &filter, &rows, &count,
                             page->from ? NULL : &total);

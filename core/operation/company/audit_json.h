@@ -1,4 +1,4 @@
-/* Audit records in answers, and what lists of them are filtered by. */
+/* Audit records in answers, and the filters of their lists. */
 #ifndef CORE_OPERATION_COMPANY_AUDIT_JSON_H
 #define CORE_OPERATION_COMPANY_AUDIT_JSON_H
 
@@ -7,7 +7,7 @@
 #include "core/operation/operation.h"
 #include "core/store/audit.h"
 
-/* A record as a line of `idadminctl audit export`: whole, its ID as a number. New reference. */
+/* A record as a line of `idadminctl audit export`: complete, its ID as a number. New reference. */
 json_t *ida_audit_line(const audit_row *row);
 
 extern const char *const ida_audit_categories[];
@@ -29,9 +29,8 @@ extern const char *const ida_audit_categories[];
         "to", IDA_PARAM_TIME, .about = "Before this date or time."                                \
     }
 
-/* What these arguments ask for, newest first; the page is the caller's. IDA_NOT_FOUND: no such
- * task.
- */
+/* The filter that these arguments mean, newest first; the caller sets the page. IDA_NOT_FOUND:
+ * no such task. */
 ida_kind ida_audit_filter(ida_call *call, store_audit_filter *out);
 
 #endif

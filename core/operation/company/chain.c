@@ -1,5 +1,5 @@
-/* Owns what the console tells of the audit chain, and the wish to have it verified. A worker does
- * that: it takes as long as there are records. */
+/* Owns how the console shows the audit chain, and the request to verify it. A worker verifies:
+ * the time grows with the number of records. */
 
 #include "core/operation/company/chain.h"
 

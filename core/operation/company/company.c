@@ -1,6 +1,5 @@
-/* Owns what the console tells of a company: its settings in force, its seats, its directories.
- * Settings are changed with `idadminctl tenant apply` alone: their seal needs a key that a server
- * cannot read. */
+/* Owns how the console shows a company: its settings in force, its seats, its directories. Only
+ * `idadminctl tenant apply` changes settings: their seal needs a key that a server cannot read. */
 #include "core/base/json.h"
 #include "core/operation/company/directory_json.h"
 #include "core/operation/op.h"
@@ -30,7 +29,7 @@ static void put_settings(const ida_tenant *t, json_t *out)
                                   "auditDays", t->audit_days));
 }
 
-/* The tenant's before the server's; a key may have one of its own, which its row tells. */
+/* The tenant's limit takes precedence over the server's; a key's own limit is in its row. */
 static void put_rate(const ida_call *call, const char *name, const ida_rate *own,
                      const ida_rate *servers, json_t *limits, json_t *source)
 {

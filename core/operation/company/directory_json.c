@@ -1,4 +1,4 @@
-/* Owns how a directory's state looks in answers. Must not know how it came about. */
+/* Owns how a directory's state looks in answers. Must not know what caused it. */
 #include "core/operation/company/directory_json.h"
 
 #include <apr_strings.h>
@@ -16,10 +16,10 @@
 
 typedef enum directory_state {
     STATE_FRESH,
-    STATE_LATE,    /* nothing new for three intervals and a minute */
-    STATE_HELD,    /* not asked for a while: it does not answer as it should */
-    STATE_STOPPED, /* by the deletion guard, until somebody accepts */
-    STATE_NEVER,   /* read in full not once */
+    STATE_LATE,    /* no complete read for three intervals and a minute */
+    STATE_HELD,    /* paused: it does not answer as it should */
+    STATE_STOPPED, /* by the deletion guard, until an administrator accepts */
+    STATE_NEVER,   /* never read in full */
 } directory_state;
 
 typedef struct standing {
@@ -45,8 +45,8 @@ static directory_state state_of(const standing *d, int64_t now)
                                  : STATE_FRESH;
 }
 
-/* What is wrong, and since when. A run that fails is tried again and again: what began then is that
- * nothing new comes. */
+/* What is wrong, and since when. A failing run is retried: the time is when the first of them
+ * failed, since when the cache is not updated. */
 static void put_problem(json_t *out, const standing *d)
 {
     int held = d->state == STATE_HELD, stopped = d->state == STATE_STOPPED;
@@ -60,7 +60,7 @@ static void put_problem(json_t *out, const standing *d)
     ida_json_put_time(out, "nextProbeAt", held ? d->health.hold_until : 0);
 }
 
-/* Of the run that is under way; null when there is none. */
+/* Progress of the run in progress; null if there is none. */
 static ida_kind put_progress(const ida_call *call, store *s, ida_ctx *c, const standing *d,
                              json_t *out)
 {
@@ -78,7 +78,7 @@ static ida_kind put_progress(const ida_call *call, store *s, ida_ctx *c, const s
     return kind;
 }
 
-/* Of client secrets and passwords nobody but the directory knows when they end. */
+/* Only the directory knows when client secrets and passwords expire. */
 static json_t *secrets_json(const standing *d)
 {
     static const struct {

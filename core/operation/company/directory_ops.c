@@ -1,5 +1,5 @@
-/* Owns what people ask of directories in the console: to be read now, to be looked at. The workers
- * carry it out; a server never calls a directory. */
+/* Owns the console's requests about directories: synchronise now, probe. The workers execute
+ * them; a server never calls a directory. */
 #include "core/base/json.h"
 #include "core/operation/table.h"
 #include "core/store/directory.h"

@@ -1,5 +1,5 @@
-/* Owns which lists are saved as files, and how their pages follow each other. Must not know how a
- * file looks. */
+/* Owns which lists are saved as files, and how their pages are read one after another. Must not
+ * know how a file looks. */
 #include "core/operation/export.h"
 
 #include <apr_strings.h>
@@ -18,7 +18,7 @@
 
 #define PAGE IDA_PAGE_MAX
 
-/* "contoso-stale-accounts-2026-11-23.csv": the day is the company's. */
+/* "contoso-stale-accounts-2026-11-23.csv", with the date in the company's zone. */
 static ida_kind name_file(ida_call *call, const char *subject, const char *ending, const char **out)
 {
     const zone_info *zone;
@@ -37,7 +37,7 @@ static int64_t most_of(const ida_call *call)
     return call->asked->export_most ? call->asked->export_most : IDA_EXPORT_MAX;
 }
 
-/* The first page is read at once: it tells how many rows there are, and what is wrong. */
+/* The first page is read at once, to report the number of rows and any error. */
 static ida_kind begin(ida_call *call, ida_export *x)
 {
     call->exported = x;
@@ -159,7 +159,7 @@ static ida_kind read_audit(ida_call *call, ida_ctx *c, ida_export *x)
     return IDA_OK;
 }
 
-/* Nobody here can sign one: the file names what the worker signed last. */
+/* This process cannot sign a checkpoint: the file names the worker's newest. */
 static ida_kind name_checkpoint(ida_call *call, ida_export *x)
 {
     const audit_checkpoint *newest;

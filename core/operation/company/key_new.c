@@ -1,6 +1,6 @@
-/* Owns the making of API keys in the console: new ones, and those that replace one. Their answers
- * are the only ones that show a key, so they are kept nowhere. The rules for a key are
- * core/tenant/new_key.c's. */
+/* Owns the creation of API keys in the console: new ones, and replacements. Only their answers
+ * show a key, so these answers are never stored. The rules for a key are in
+ * core/tenant/new_key.c. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -19,15 +19,15 @@
 #define OVERLAP_DAYS 7
 #define OVERLAP_DAYS_MAX 90
 
-/* Texts of both bodies, and what the check made of them; lives in the call's pool. */
+/* Texts of both bodies, and the results of their check; lives in the call's pool. */
 typedef struct key_input {
     ida_new_key given;
     const char *new_username;
     int64_t overlap;      /* ms */
-    ida_principal wanted; /* of a rotation: username and end alone */
+    ida_principal wanted; /* for a rotation only username and expiry */
 } key_input;
 
-/* The checked value of a member that is no text, NULL when it is absent; borrowed from the body. */
+/* The checked value of a member that is not a text, NULL if absent; borrowed from the body. */
 static const json_t *typed(ida_ctx *c, json_t *body, const ida_param *members, const char *name)
 {
     const json_t *given = json_object_get(body, name);
@@ -37,7 +37,7 @@ static const json_t *typed(ida_ctx *c, json_t *body, const ida_param *members, c
     if (value) {
         json_object_set_new(body, name, value);
     } else {
-        json_object_del(body, name); /* nor is a faulty one for the audit record */
+        json_object_del(body, name); /* the audit record must not show an invalid value */
     }
     return value;
 }
@@ -65,7 +65,7 @@ static ida_kind issue(ida_call *call, store *s, ida_ctx *c, const ida_principal 
     return ida_key_refused(c, kind);
 }
 
-/* A key that can write is for administrators alone to make: it opens more than keys.write does. */
+/* Only administrators create a key that can write, because it permits more than keys.write does. */
 static ida_kind may_make(ida_call *call, const ida_principal *p)
 {
     return p->access == IDA_ACCESS_READ_ONLY ? IDA_OK : ida_operation_right(call, IDA_KEYS_FULL);
@@ -157,7 +157,7 @@ static const ida_param rotate_members[] = {
     {0},
 };
 
-/* The old name and the month in which it is replaced, in the company's zone. */
+/* The old name and the month of the replacement, in the company's zone. */
 static ida_kind default_name(ida_call *call, const char *old, const char **name)
 {
     const zone_info *zone;
@@ -183,9 +183,9 @@ static ida_kind check_rotate(ida_call *call)
     if (!kind && !in->new_username) {
         kind = default_name(call, in->given.username, &in->new_username);
         ida_json_put(call->asked->body, "newUsername",
-                     in->new_username); /* so that the record tells it */
+                     in->new_username); /* so that the audit record shows it */
     }
-    /* All else is the old key's, which was judged when it was made. */
+    /* All other settings come from the old key, and were checked when it was created. */
     const ida_new_key given = {.username = in->new_username,
                                .access = ida_access_level_text(IDA_ACCESS_READ_ONLY),
                                .expires = in->given.expires};
@@ -194,7 +194,7 @@ static ida_kind check_rotate(ida_call *call)
     return kind ? kind : ida_faults_raise(c);
 }
 
-/* The old key ends after the overlap, never later than before. *at: then. */
+/* The old key expires after the overlap, or earlier if it would have anyway. *at: when. */
 static ida_kind end_old(store *s, ida_ctx *c, const ida_principal *old, int64_t overlap,
                         int64_t *at)
 {

@@ -1,5 +1,5 @@
-/* Owns what the console does with API keys that are there: the list, disabling, enabling, deleting.
- * New ones are made in key_new.c. Must not know how a key is compared. */
+/* Owns what the console does with existing API keys: list, disable, enable, delete. New ones are
+ * created in key_new.c. Must not know how a key is compared. */
 
 #include "core/operation/company/keys.h"
 
@@ -32,7 +32,7 @@ static const char *state_of(const store_key_row *k, int64_t now)
                                                                       : "active";
 }
 
-/* Networks and scopes are kept with commas between. */
+/* Networks and scopes are stored as comma-separated lists. */
 static json_t *words_json(apr_pool_t *pool, const char *text)
 {
     json_t *list = json_array();

@@ -4,8 +4,8 @@
 
 #include "core/operation/operation.h"
 
-/* Gives the failure of a statement about a key its reason, so that a page can say it in its own
- * words: there is one of that name already, or none. Returns the kind. */
+/* Gives the failure of a statement about a key its reason, so that a page can phrase it: the
+ * name is taken, or there is no such key. Returns the kind. */
 ida_kind ida_key_refused(ida_ctx *c, ida_kind kind);
 
 #endif

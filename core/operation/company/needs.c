@@ -1,5 +1,5 @@
-/* Owns what needs somebody: of which kind, how urgent, since when, with whom as examples. Worst
- * first; what the person has no right to see is not told. */
+/* Owns the list of matters that need attention: their kind, how urgent, since when, and example
+ * people. Worst first, without those that the person has no right to see. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -25,7 +25,7 @@ typedef struct needing {
     json_t *needs;
 } needing;
 
-/* Adds a need unless nothing needs anybody; takes `sample` over. */
+/* Adds a need if count is not 0; takes `sample` over. */
 static void add(needing *n, const char *kind, int critical, int64_t count, int64_t since,
                 json_t *sample)
 {
@@ -42,7 +42,7 @@ static void add(needing *n, const char *kind, int critical, int64_t count, int64
 
 /* --- tasks --- */
 
-/* Those that the filter takes, by due instant. */
+/* Tasks that match the filter, by due time. */
 static ida_kind add_tasks(needing *n, const char *kind, int critical, queue_task_filter filter)
 {
     ida_task *tasks;
@@ -143,7 +143,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return !a || (b && b < a) ? b : a;
 }
 
-/* Directories in a state; NULL: in none of the states above, but the last run failed. */
+/* Directories in one state; NULL: in none of the states above, but the last run failed. */
 static ida_kind add_directories(needing *n, const char *kind, int critical, const char *state)
 {
     json_t *sample = json_array(), *d;

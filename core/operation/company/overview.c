@@ -1,5 +1,5 @@
-/* Owns the first page of the console: what needs somebody, what today and the next days hold, how
- * directories, workers and seats stand. */
+/* Owns the first page of the console: matters that need attention, the tasks of today and the
+ * next days, the state of directories, workers and seats. */
 
 #include "core/operation/company/overview.h"
 
@@ -18,7 +18,7 @@
 #define DAYS 8 /* today and a week */
 #define OPEN_MAX 20
 
-/* The tenant's days: date and begin of today and those after it. */
+/* The days that the page shows: date and begin of today and of the following days. */
 typedef struct day {
     char date[16];
     int64_t from, to;
@@ -103,7 +103,8 @@ static ida_kind put_company(ida_call *call, store *s, ida_ctx *c, ida_overview *
         return kind;
     }
     json_t *workers = json_pack("{s:i}", "running", seen->workers);
-    /* While one runs it would change with each heartbeat, and each poll with it. */
+    /* While a worker runs, this would change with each heartbeat, and so would the answer to
+     * each poll. */
     ida_json_put_time(workers, "lastSeenAt", seen->workers ? 0 : seen->worker_seen_at);
     json_object_set_new(call->result, "workers", workers);
     json_object_set(call->result, "directories", seen->directories);

@@ -1,21 +1,21 @@
-/* What pulse and overview share: who has to look at what. */
+/* What pulse and overview share. */
 #ifndef CORE_OPERATION_COMPANY_OVERVIEW_H
 #define CORE_OPERATION_COMPANY_OVERVIEW_H
 
 #include "core/operation/operation.h"
 
-/* What an overview was made of, so that nothing is asked twice. Parts that the person has no right
- * to are NULL, or 0 with has_... */
+/* The data of an overview, so that nothing is read twice. Parts that the person has no right to
+ * are NULL, or 0 with has_... */
 typedef struct ida_overview {
     json_t *directories, *seats; /* borrowed */
     int workers;
     int64_t worker_seen_at;
 } ida_overview;
 
-/* Workers that were seen lately, and when the last one was (0: never). */
+/* Number of workers that were seen recently, and when the last one was seen (0: never). */
 ida_kind ida_workers_running(store *s, ida_ctx *c, int *running, int64_t *seen_at);
 
-/* Open requests that whoever has signed in may decide, oldest first: how many, since when, and
+/* Open requests that the signed-in person may decide, oldest first: how many, since when, and
  * [{requestId, userPrincipalName, displayName, reason}] of the first three (NULL: not wanted). */
 ida_kind ida_requests_to_decide(ida_call *call, store *s, ida_ctx *c, int *count, int64_t *since,
                                 json_t *sample);

@@ -1,5 +1,5 @@
-/* Owns the figures that the frame of the console shows on every page. Asked for every ten seconds
- * by each open tab: counts along indexes, no lists. */
+/* Owns the figures that the frame of the console shows on every page. Each open tab requests
+ * them every ten seconds: so only counts along indexes, no lists. */
 #include "core/base/json.h"
 #include "core/operation/company/chain.h"
 #include "core/operation/company/directory_json.h"
@@ -35,7 +35,7 @@ static ida_kind put_queue(ida_call *call, store *s, ida_ctx *c)
     return kind;
 }
 
-/* What this person may decide: nothing without the right to. */
+/* Requests that this person may decide: none without the right to decide. */
 static ida_kind put_to_decide(ida_call *call, store *s, ida_ctx *c)
 {
     int count = 0;

@@ -1,5 +1,5 @@
-/* Owns what the console asks about no one company: who is signed in, and in which companies with
- * which roles. Must not know how a person signed in. */
+/* Owns the console's operations that belong to no single company: who is signed in, and in which
+ * companies with which roles. Must not know how a person signed in. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "core/operation/table.h"
 #include "core/store/tenant.h"
 
-#define COMPANIES_SHOWN 50 /* in the session; more are asked for by name */
+#define COMPANIES_SHOWN 50 /* in the session; others are found by name */
 
 static int by_name(const void *a, const void *b)
 {
@@ -20,7 +20,8 @@ static int by_name(const void *a, const void *b)
     return order ? order : strcmp(x->id, y->id);
 }
 
-/* Those in which the person has a role and whose name or ID holds the words; NULL: any. By name. */
+/* Companies in which the person has a role and whose name or ID contains the words; NULL: any.
+ * By name. */
 static ida_kind companies_of(ida_call *call, const char *words, store_tenant_name **out, int *count)
 {
     ida_ctx *c = call->c;

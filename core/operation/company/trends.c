@@ -1,5 +1,5 @@
-/* Owns hires and leavers by month, and punctuality by hour. Both are counted over much history, so
- * each process keeps what it made for a company for five minutes. */
+/* Owns hires and leavers by month, and punctuality by hour. Both read much history, so each
+ * process caches a company's result for five minutes. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int64_t begin_of(const zone_info *rules, int month)
     return zone_to_utc(rules, &wall) * 1000;
 }
 
-/* Months are counted from the year 0; the last one is the running one. */
+/* Months are numbered from the year 0; the last one is the current month. */
 static ida_kind put_months(ida_call *call, store *s, ida_ctx *c, json_t *out)
 {
     const ida_tenant *t = call->asked->tenant;
@@ -40,7 +40,8 @@ static ida_kind put_months(ida_call *call, store *s, ida_ctx *c, json_t *out)
                         c->message);
     }
     kind = queue_oldest_known(s, c, t->id, &oldest);
-    int64_t from = oldest && oldest < kept ? kept : oldest; /* what is older is removed piecemeal */
+    int64_t from = oldest && oldest < kept ? kept : oldest; /* older rows are removed in batches,
+                                                               so their counts are incomplete */
     ida_json_put_time(out, "historyFrom", from);
     zone_to_wall(rules, now / 1000, &wall);
     int running = wall.year * 12 + wall.month - 1;
@@ -67,14 +68,14 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The smallest that at least `percent` of them do not exceed. */
+/* The smallest value that at least `percent` of all values do not exceed. */
 static int64_t percentile(const int64_t *sorted, int count, int percent)
 {
     int rank = (int)(((int64_t)count * percent + 99) / 100);
     return sorted[rank > 0 ? rank - 1 : 0];
 }
 
-/* How long the oldest task had waited at `at` that could have begun and had not. */
+/* How long the oldest task that was due and had not begun at `at` had waited. */
 static int64_t oldest_at(const queue_begun *rows, int count, int64_t waiting_since, int64_t at)
 {
     int64_t oldest = waiting_since && waiting_since <= at ? waiting_since : at;
@@ -148,7 +149,8 @@ static ida_kind make(store *s, ida_ctx *c, void *baton)
 
 /* --- what is kept --- */
 
-/* One a company; whoever comes while it is made waits for it, so that it is made once. */
+/* One for each company; threads that come while it is computed wait, so that it is computed
+ * once. */
 typedef struct kept {
     pthread_mutex_t lock;
     char *key, *text;

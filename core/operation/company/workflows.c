@@ -1,5 +1,5 @@
-/* Owns the operations on workflows and their runs, as history. Must not know how an action is
- * carried out. */
+/* Owns the operations on workflows and the history of their runs. Must not know how an action is
+ * executed. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -112,7 +112,7 @@ static json_t *run_json(ida_ctx *c, const ida_workflow_run *r, const queue_revok
     return out;
 }
 
-/* The workflow as it is written, whatever case it was asked for in. */
+/* The workflow's name as written in the document, found without regard to case. */
 static ida_kind find_workflow(ida_call *call, store *s, const char **name)
 {
     ida_ctx *c = call->c;
@@ -128,7 +128,7 @@ static ida_kind find_workflow(ida_call *call, store *s, const char **name)
                     call->asked->face->tools ? "; list_workflows shows the names." : ".");
 }
 
-/* Runs are those of a person's tasks, also of people who are gone; an ID must be somebody's. */
+/* The person whose tasks' runs are listed, also a person who is gone; an ID must be known. */
 static ida_kind whose(ida_call *call, store *s, queue_person *person, const queue_person **of)
 {
     const char *named = ida_json_string(call->arguments, "user");

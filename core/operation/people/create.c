@@ -1,5 +1,5 @@
 /* Owns the queueing of a creation: checks, name, mail, seat and task in one transaction. The
- * directory is the worker's. */
+ * worker writes to the directory. */
 #include "core/operation/people/create.h"
 
 #include <apr_strings.h>
@@ -19,7 +19,7 @@
 #include "core/tenant/naming.h"
 #include "core/zone/schedule.h"
 
-/* What the check made of the body; lives in the call's pool. */
+/* The checked body; lives in the call's pool. */
 typedef struct create_input {
     ida_create person;
     zone_due due;
@@ -74,8 +74,8 @@ static ida_kind choose_names(ida_call *call, store *s, ida_ctx *c, ida_task *tas
     return kind;
 }
 
-/* After the task's row, to which reservations point. UPN and mail of a person are often one
- * address: one reservation. */
+/* Runs after the insert of the task's row, to which reservations refer. A person's UPN and mail
+ * are often the same address: then one reservation. */
 static ida_kind reserve_names(store *s, ida_ctx *c, const ida_task *task)
 {
     ida_kind kind = queue_address_reserve(s, c, task->tenant, task->upn, task->id);
@@ -155,7 +155,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     ida_call *call = baton;
     const create_input *in = call->input;
     json_t *warnings = ida_json_keep(
-        c->pool, json_copy(in->person.warnings)); /* anew in a repeated transaction */
+        c->pool, json_copy(in->person.warnings)); /* a new copy if the transaction is repeated */
     int restored = 0;
     ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
     if (!kind && in->person.employee_id) {

@@ -4,8 +4,8 @@
 
 #include "core/operation/operation.h"
 
-/* UPN and mail of a new person, from the local parts that the formats give: the first that are
- * free. `task_id`: whose own reservations do not count; NULL: nobody's. */
+/* The first free UPN and mail of a new person, from the local parts that the formats give.
+ * `task_id`: the task whose own reservations do not count; NULL: none. */
 ida_kind ida_op_choose_names(store *s, ida_ctx *c, const ida_tenant *tenant, const char *upn_local,
                              const char *mail_local, const char *task_id, char **upn, char **mail);
 

@@ -1,4 +1,4 @@
-/* Owns the queueing of an offboarding: the person, a task already queued, the time, in one
+/* Owns the queueing of an offboarding, or the move of the one that is already queued, in one
  * transaction. */
 #include <apr_strings.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void answer(ida_call *call, ida_ctx *c, const ida_task *task, const ida_t
     ida_op_queued(call, c, task, warnings);
 }
 
-/* *moved: the task that was there already. */
+/* *moved: the task that existed already. */
 static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
 {
     ida_task *open = NULL;
@@ -93,7 +93,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     ida_call *call = baton;
     const delete_input *in = call->input;
     json_t *warnings = ida_json_keep(
-        c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
+        c->pool, json_copy(in->wanted.warnings)); /* a new copy if the transaction is repeated */
     ida_user *user;
     ida_task *task, *moved;
     ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
@@ -110,7 +110,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     task = ida_op_task_of(call, c, IDA_USER_DELETE, user);
     task->payload = ida_json_text(c->pool, ida_delete_to_json(c->pool, &in->wanted));
     ida_op_schedule(call, c, task, &in->due);
-    task->wall_fixed = 1; /* also the default means a wall time: 17:00 */
+    task->wall_fixed = 1; /* also for the default, which means a wall time: 17:00 */
     kind = queue_task_name(s, c, task);
     kind = kind ? kind : ida_op_warn_of_brake(call, s, c, task, warnings);
     kind = kind ? kind : ida_op_warn_of_hold(call, s, c, task, warnings);

@@ -1,4 +1,4 @@
-/* Owns one person in full: what the directory holds, and what is on its way for them. */
+/* Owns one person in full: what the directory holds, and which tasks are queued for them. */
 #include "core/operation/people/details.h"
 
 #include "core/base/json.h"
@@ -59,7 +59,8 @@ static ida_kind details(store *s, ida_ctx *c, void *baton)
     if (!kind) {
         call->result = ida_json_keep(c->pool, json_object());
         json_object_set(call->result, "user", told);
-        /* What this service wrote is as of then until the directory has shown it. */
+        /* A member that this service wrote has the time of that write until the directory shows
+         * the new value. */
         ida_json_put_time(call->result, "asOf",
                           user->written_at && user->written_at < fresh.as_of ? user->written_at
                                                                              : fresh.as_of);

@@ -1,5 +1,5 @@
-/* Owns the evidence of an offboarding: what was taken from a leaver, when and by which task, with
- * the audit records that prove it, and what is not proven. Reads only. */
+/* Owns the evidence of an offboarding: what was revoked, when and by which task, with the audit
+ * records that prove it, and what is not proven. Reads only. */
 
 #include "core/operation/people/evidence.h"
 
@@ -27,13 +27,13 @@ typedef struct dossier {
     ida_ctx *c;
     store *s;
     const char *tenant;
-    queue_person person; /* whom it is about: an ID once known, whoever has the address now */
-    ida_user *user;      /* as the cache shows the person now; NULL: it has no such account */
+    queue_person person; /* the leaver: by ID if one was ever known, whoever has the address now */
+    ida_user *user;      /* the person in the cache now; NULL: the account is gone */
     const char *heirs;   /* IDs of other accounts that have the leaver's address now; or NULL */
-    ida_user *heir;      /* that account, if there is one only */
+    ida_user *heir;      /* that account, if there is exactly one */
     ida_task *offboardings, *tasks; /* newest first; tasks: of every type */
     int count, task_count;
-    json_t *document, *open; /* open: sentences about what is not proven; both of the pool */
+    json_t *document, *open; /* open: sentences about what is not proven; both in the pool */
 } dossier;
 
 static void not_proven(dossier *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -88,9 +88,9 @@ static int is_settled(ida_outcome outcome)
     return outcome == IDA_STEP_DONE || outcome == IDA_STEP_ALREADY || outcome == IDA_STEP_SKIPPED;
 }
 
-/* What the worker noted of the on-premises account's password (worker/run/shut.c): a text: replaced
- * by one that nobody knows; false: refused; null: the account's own flag suffices. NULL: nothing.
- */
+/* What the worker noted about the on-premises account's password (worker/run/shut.c): a text:
+ * replaced by an unknown one; false: refused; null: the account's own flag suffices. NULL:
+ * nothing noted. */
 static const json_t *password_noted(dossier *d, const ida_task *task)
 {
     const json_t *progress = task->progress ? ida_json_load(d->c->pool, task->progress) : NULL;
@@ -104,7 +104,8 @@ static json_t *password_json(dossier *d, const ida_task *task)
     return json_is_string(noted) ? json_true() : json_is_false(noted) ? json_false() : json_null();
 }
 
-/* OpenLDAP applies a lock only under a policy with pwdLockout TRUE, so the password counts too. */
+/* OpenLDAP enforces a lock only under a policy with pwdLockout TRUE, so the password is judged
+ * as well. */
 static ida_kind judge_password(dossier *d, const ida_user *user)
 {
     ida_tenant *tenant;
@@ -126,8 +127,8 @@ static ida_kind judge_password(dossier *d, const ida_user *user)
     return kind;
 }
 
-/* Memberships that the offboarding left, of kinds or in places that the cache knows nothing of:
- * what the account is in now does not show them. */
+/* Memberships that the offboarding did not revoke, of kinds or at places that are not in the
+ * cache: so today's memberships do not show them. */
 static void judge_left(dossier *d, const ida_step *step)
 {
     const json_t *one;
@@ -136,7 +137,7 @@ static void judge_left(dossier *d, const ida_step *step)
         ida_group *group;
         const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name"),
                    *reason = ida_json_string(one, "reason");
-        /* The primary group is left to every account of Active Directory. */
+        /* Every account of Active Directory keeps its primary group. */
         int primary = reason && strncmp(reason, "primary group", 13) == 0;
         if (id && !primary &&
             cache_group_find(d->s, ida_ctx_make(d->c->env, d->c->pool), d->tenant, id, &group) ==
@@ -182,8 +183,8 @@ static json_t *offboarding_json(dossier *d, const ida_task *task, const audit_ro
 
 /* --- the records --- */
 
-/* A record with the address as its target may tell of somebody else who had it or has it now: of
- * another task, or of no task, written after the address had changed hands. */
+/* A record whose target is the address may belong to another person with the same address: a
+ * record of another task, or of no task, written after the address changed hands. */
 static int is_of_person(const dossier *d, const json_t *ids, const audit_row *row)
 {
     const json_t *parameters = row->record.parameters
@@ -271,8 +272,8 @@ static void put_records(dossier *d, const audit_row *rows, int count)
                 json_array_append_new(ended, row);
             }
         }
-        /* Reading about somebody changes nothing; the category tells the worker's and
-         * administrators' deeds from it. */
+        /* Skip category "api": reads change nothing. Changes are recorded under other
+         * categories. */
         if (finished && rows[i].record.at > finished &&
             strcmp(rows[i].record.category, "api") != 0) {
             json_array_append_new(after, record_json(&rows[i]));
@@ -379,7 +380,8 @@ static ida_kind put_chain_walked(dossier *d)
     return IDA_OK;
 }
 
-/* As a worker found it last: a server does not walk years of records while somebody waits. */
+/* The chain as a worker last verified it: verifying years of records takes too long for a
+ * request. */
 static ida_kind put_chain_known(dossier *d)
 {
     store_chain_check check;
@@ -424,7 +426,7 @@ static ida_kind compile(dossier *d, int walk)
     return kind ? kind : walk ? put_chain_walked(d) : put_chain_known(d);
 }
 
-/* Who else was offboarded under the address, for a caller who means that one. */
+/* Other people who were offboarded under the address, in case the caller means one of them. */
 static ida_kind nothing_of(dossier *d, const char *named)
 {
     const char **whos, *others = "", *address = d->person.address;
@@ -448,8 +450,8 @@ static ida_kind nothing_of(dossier *d, const char *named)
                            others, *others ? "." : "");
 }
 
-/* The other accounts that have the leaver's address now: the leaver is known by ID, so several are
- * no reason to refuse. */
+/* The other accounts that have the leaver's address now: the leaver is known by ID, so several
+ * accounts are no reason to refuse. */
 static ida_kind find_heirs(dossier *d)
 {
     const char *address = d->offboardings[0].upn;

@@ -1,4 +1,4 @@
-/* Owns what the arguments of a search for people mean. Must not know how people are found. */
+/* Owns the meaning of a people search's arguments. Must not know how people are found. */
 #include "core/operation/people/filter.h"
 
 #include <apr_strings.h>
@@ -13,7 +13,7 @@
 
 const char *const ida_people_statuses[] = {"active", "disabled", "guest", NULL};
 
-/* Keys of whole names. A blank one is that of nobody. */
+/* Keys of whole names. A blank name matches no person. */
 static const char *key_of(ida_call *call, const char *name)
 {
     const char *text = ida_json_string(call->arguments, name);
@@ -21,7 +21,7 @@ static const char *key_of(ida_call *call, const char *name)
     return text && !key ? "" : key;
 }
 
-/* Two bounds of one thing, in their order. Of `before` INT64_MAX when it was not given. */
+/* Checks that two bounds of one value are in order. `before` is INT64_MAX if absent. */
 static ida_kind bounds(ida_call *call, const char *from_name, const char *before_name,
                        int64_t *from, int64_t *before)
 {
@@ -72,7 +72,7 @@ ida_kind ida_people_filter(ida_call *call, cache_people_filter *filter)
     kind = kind ? kind
                 : bounds(call, "createdAfter", "createdBefore", &filter->created_from,
                          &filter->created_before);
-    if (!filter->created_from) { /* whoever was created nobody knows when was not before anything */
+    if (!filter->created_from) { /* An unknown creation date (0) must not match createdBefore. */
         filter->created_from = filter->created_before == INT64_MAX ? INT64_MIN : DAY_MS;
     }
     if (!kind && json_object_get(a, "manager")) {

@@ -1,4 +1,4 @@
-/* Arguments of a search for people as the cache's filter, and people as its rows show them. */
+/* Arguments of a people search as the cache's filter, and people as its rows show them. */
 #ifndef CORE_OPERATION_PEOPLE_FILTER_H
 #define CORE_OPERATION_PEOPLE_FILTER_H
 
@@ -33,7 +33,7 @@
     }
 extern const char *const ida_people_statuses[];
 
-/* Everybody whom the arguments let through, from the first on. Refusals name the argument. In the
+/* All people who match the arguments, from the first on. Refusals name the argument. Runs in the
  * operation's snapshot. */
 ida_kind ida_people_filter(ida_call *call, cache_people_filter *filter);
 

@@ -1,4 +1,5 @@
-/* Owns what is named when an argument finds nothing, or several. Must not know why it was asked. */
+/* Owns which candidates a refusal names if an argument finds nothing, or several. Must not know
+ * the purpose of the argument. */
 #include "core/operation/people/find.h"
 
 #include <apr_strings.h>
@@ -12,8 +13,8 @@
 
 #define GROUPS 5
 #define GROUPS_BYTES 360
-#define GROUP_NAME 32 /* bytes of a name: five IDs have to fit, too */
-#define LOOKED_AT 200 /* groups with the longest word in their name */
+#define GROUP_NAME 32 /* bytes of a name: five IDs must fit as well */
+#define LOOKED_AT 200 /* groups whose name contains the longest word, examined at most */
 
 int ida_op_candidate(ida_ctx *c, const char **named, const char *name, size_t name_max,
                      const char *handle, size_t bytes_max)
@@ -29,7 +30,7 @@ int ida_op_candidate(ida_ctx *c, const char **named, const char *name, size_t na
     return 1;
 }
 
-/* Whether every word of `words` (folded, ended by its empty text) is in the name. */
+/* Whether every word of `words` (folded, ended by an empty text) is in the name. */
 static int holds_all(const char *name_key, const char *const *words)
 {
     for (; *words; words++) {
@@ -47,7 +48,8 @@ static ida_kind list(ida_call *call, store *s, const char *words, int exactly, i
     return cache_group_list(s, call->c, call->asked->tenant->id, &filter, rows, count);
 }
 
-/* Groups whose names hold every word of the text, by name; the longest word is asked for. */
+/* Groups whose names contain every word of the text, by name; the store searches for the longest
+ * word. */
 static ida_kind by_words(ida_call *call, store *s, const char *text, const char **named)
 {
     apr_pool_t *pool = call->c->pool;
@@ -110,7 +112,7 @@ static int longer_first(const void *a, const void *b)
     return (one < other) - (one > other);
 }
 
-/* The longest first, because most rows fail there. */
+/* The longest first, because it excludes most rows. */
 int ida_people_words(apr_pool_t *pool, const char *query, cache_people_filter *filter)
 {
     char *rest = ida_fold_search(pool, query), *last = NULL;

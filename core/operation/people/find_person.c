@@ -1,5 +1,5 @@
-/* Owns how an argument finds a person, and who is named when it finds none. Must not know why it
- * was asked. */
+/* Owns how an argument finds a person, and which candidates are named if it finds none. Must not
+ * know the purpose of the argument. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -9,10 +9,10 @@
 #include "core/operation/people/find.h"
 
 #define CANDIDATES 5 /* people listed for a text that is neither an ID nor a UPN */
-/* all of them together: tool errors are cut at 500, and a cut UPN is useless */
+/* for all of them together: tool errors are cut at 500, and a cut UPN is useless */
 #define CANDIDATES_BYTES 300
 
-/* "Eva Berg" (eva.berg@contoso.example), ... for a text that is no ID and no UPN. */
+/* "Eva Berg" (eva.berg@contoso.example), ... for a text that is neither an ID nor a UPN. */
 static ida_kind candidates(ida_call *call, const char *text, const char **named)
 {
     ida_ctx *c = call->c;
@@ -46,7 +46,8 @@ ida_kind ida_op_find_user_of(ida_call *call, const char *argument, ida_user **us
         return kind;
     }
     ida_ctx_clear(c);
-    kind = ida_op_synced(call, call->store); /* candidates are a list */
+    kind = ida_op_synced(call, call->store); /* candidates are a list, which is incomplete before
+                                                the first sync */
     kind = kind ? kind : candidates(call, wanted, &named);
     if (kind) {
         return kind;

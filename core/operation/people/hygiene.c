@@ -1,4 +1,4 @@
-/* Owns the hygiene report: which accounts and groups deserve a look, by the definitions of the
+/* Owns the hygiene report: which accounts and groups need a review, by the definitions of the
  * service. Must not know the cache's tables. */
 #include <apr_strings.h>
 #include <string.h>
@@ -14,16 +14,16 @@
 
 #define DAY_MS INT64_C(86400000)
 
-/* One section while it is made. A place in it begins with `now` and the total. */
+/* A section of the report. Its positions begin with `now` and the total. */
 typedef struct section {
     ida_page *page;
     store *s;
     ida_ctx *c;
-    int64_t now; /* instant of the report, the same on all pages */
+    int64_t now; /* time of the report, the same on all pages */
     cache_report report;
 } section;
 
-/* In a place: the number, and whether it is a minimum. */
+/* The total in a position: the number, and whether it is a minimum. */
 static int64_t coded(const section *x)
 {
     return 2 * x->report.total.number + x->report.total.more;
@@ -34,7 +34,8 @@ static cache_report_count decoded(int64_t number)
     return (cache_report_count){number / 2, (int)(number % 2)};
 }
 
-/* A page that is not full because enough people were looked at goes on behind the last of them. */
+/* If a page is not full because enough people were examined, the next one begins after the last
+ * of them. */
 static void goes_on(section *x, int by_name)
 {
     const cache_report_edge *e = &x->report.edge;
@@ -44,7 +45,7 @@ static void goes_on(section *x, int by_name)
     }
 }
 
-/* Whether row `i` is there and goes into the page. */
+/* Whether row `i` exists and goes into the page. */
 static int takes(section *x, ida_kind kind, int i)
 {
     return !kind && i < x->report.count && ida_page_takes(x->page);
@@ -137,10 +138,10 @@ static const struct {
     ida_kind (*make)(section *x);
     ida_kind (*count)(store *s, ida_ctx *c, cache_report *r);
     const char *form; /* of a place in it */
-    int sign_ins;     /* 1: rests on sign-ins, where the directory records them */
-    int guests;       /* 1: of guests, whom not every directory has */
-    int if_any;       /* 1: told only when there are any, unless it is asked for by name */
-    int groups;       /* 1: lists groups, of which filters of people say nothing */
+    int sign_ins;     /* 1: needs the directory's record of sign-ins */
+    int guests;       /* 1: lists guests, whom not every directory has */
+    int if_any;       /* 1: shown only if not empty, or if requested by name */
+    int groups;       /* 1: lists groups, to which filters for people do not apply */
 } sections[] = {
     {idle, cache_people_idle_count, .form = "iiis", .sign_ins = 1},
     {empty_groups, cache_groups_empty_count, .form = "iiss", .groups = 1},
@@ -157,7 +158,7 @@ static json_t *unavailable(void)
                      "configured. The other sections are complete.");
 }
 
-/* The words of the filters, as cursors are bound to them. */
+/* The names of the filters that cursors are bound to. */
 static const char *const filters[] = {"department", "company", "license", NULL};
 
 static int filtered(const ida_call *call)
@@ -169,7 +170,7 @@ static int filtered(const ida_call *call)
     return any;
 }
 
-/* Which sections were asked for: when none is named all, with a filter of people all of people. */
+/* The requested sections: by default all, or, with a filter for people, all that list people. */
 static unsigned wanted_sections(const ida_call *call)
 {
     const json_t *names = json_object_get(call->arguments, "sections"), *name;
@@ -193,8 +194,8 @@ static int may_have_guests(const ida_tenant *tenant)
     return may;
 }
 
-/* Without sign-ins in the directory an account counts as unused since it was made: that must be
- * said, or people are called stale who are not. */
+/* If the directory has no sign-ins, an account counts as unused since its creation: the note
+ * says so, because otherwise active people would appear stale. */
 static const char *note_of(ida_call *call, const cache_freshness *fresh, int n)
 {
     for (int d = 0; sections[n].sign_ins && d < IDA_DIR_COUNT; d++) {
@@ -214,7 +215,7 @@ static const char *key_of(const ida_call *call, const char *argument)
 {
     const char *text = ida_json_string(call->arguments, argument);
     const char *key = text ? ida_name_key(call->c->pool, text) : NULL;
-    return text && !key ? text : key; /* a text of signs alone is nobody's key */
+    return text && !key ? text : key; /* a text without letters and digits matches no person */
 }
 
 static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fresh, int days, int n,
@@ -249,7 +250,7 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
                         .after_at = ida_place_number(page->from, 2),
                         .after_id = ida_place_text(page->from, 3),
                         .limit = page->limit + 1,
-                        /* a file says at its beginning whether it holds all */
+                        /* the beginning of a file says whether it is complete */
                         .most = (call->exported ? IDA_EXPORT_MAX : IDA_COUNT_EXACT) + 1,
                         .total = decoded(ida_place_number(page->from, 1))};
     r->after_text = sections[n].sign_ins ? "" : ida_place_text(page->from, 2);
@@ -294,7 +295,7 @@ static ida_kind make_report(store *s, ida_ctx *c, void *baton)
             }
         }
     }
-    call->pages = NULL; /* anew when the snapshot is repeated */
+    call->pages = NULL; /* reset if the snapshot is repeated */
     json_t *all = json_object();
     call->result = ida_json_keep(c->pool,
                                  json_pack("{s:i, s:o}", "staleAfterDays", days, "sections", all));
@@ -338,7 +339,7 @@ static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAY
             OUT_TEXT("note", OR_NULL), OUT_END                                         \
     }
 static const ida_field people[] = SECTION(person), groups[] = SECTION(group);
-/* Every other section lists people: said once, because the list of tools has little room. */
+/* Every other section lists people: declared once, because the list of tools has little room. */
 static const ida_field all_sections[] = {OUT_OBJECT("emptyGroups", SOMETIMES, groups),
                                          OUT_OBJECT("*", SOMETIMES, people), OUT_END};
 static const ida_field result[] = {OUT_INTEGER("staleAfterDays", ALWAYS),

@@ -8,7 +8,7 @@ static const char *status_of(int enabled, int guest)
     return !enabled ? "disabled" : guest ? "guest" : "active";
 }
 
-/* Why somebody is disabled, where there is more to say than that. */
+/* The reason why an account is disabled, if there is a special one. */
 static void put_reason(json_t *out, int expired)
 {
     if (expired) {

@@ -1,5 +1,5 @@
-/* Owns the look at a hire before it is sent: names, seat and moment as a creation would have them.
- * Reserves nothing, so a name can be somebody else's a second later. */
+/* Owns the preview of a hire: name, seat and time that a creation would get. Reserves nothing,
+ * so another request can take a name a second later. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -17,7 +17,7 @@ typedef struct preview_input {
     zone_due due;
 } preview_input;
 
-/* A format that was typed in, or the company's. */
+/* The format in the argument, or else the company's. */
 static const char *format_of(ida_call *call, const char *argument, const char *own, int address)
 {
     const char *given = ida_json_string(call->arguments, argument);
@@ -96,7 +96,7 @@ static const ida_param params[] = {
 const ida_operation ida_op_user_preview = {
     .name = "user.preview",
     .faces = IDA_ON_CONSOLE,
-    .right = IDA_PEOPLE_WRITE, /* tells whose an employeeId is */
+    .right = IDA_PEOPLE_WRITE, /* because it reveals whose an employeeId is */
     .method = "GET",
     .path = "/user/preview",
     .scope = IDA_SCOPE_READ,

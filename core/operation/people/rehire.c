@@ -1,5 +1,6 @@
-/* Owns what a creation does when its employeeId is somebody's already, who leaves, has left, is
- * here or about to come: refused, restored or new, never guessed, and never by name. */
+/* Owns what a creation does if its employeeId belongs to a person who is leaving, has left, is
+ * active or is queued for creation: refused, restored or new, as the request says, never
+ * guessed, and never by name. */
 #include "core/operation/people/rehire.h"
 
 #include <apr_strings.h>
@@ -16,7 +17,7 @@
 #include "core/store/audit.h"
 #include "core/zone/schedule.h"
 
-/* Somebody who has the number already. */
+/* A person who has the number already. */
 typedef struct former {
     ida_user *user;
     ida_task *offboarding; /* queued, running or held by the brake; NULL: none */
@@ -27,14 +28,14 @@ static int has_left(const former *f)
     return f->offboarding || !f->user->enabled;
 }
 
-/* Who has the number: people of the cache, of whom `left` are on the way out or out, and creations
- * that are open. */
+/* The holders of the number: people in the cache, of whom `left` are leaving or have left, and
+ * open creations. */
 typedef struct holders {
     former *people;
     queue_coming *coming;
     int people_count, coming_count, left;
     const former *one_left;
-    const char *named; /* all of them, for people */
+    const char *named; /* all of them, as a text for messages */
 } holders;
 
 /* "the queued offboarding of eva.berg@... (task ...)", "the disabled account eva.berg@..." */
@@ -94,8 +95,8 @@ static void add_person(json_t *people, const char *upn, const char *state, const
                                                  task_id, NULL));
 }
 
-/* The same as a list: leaving (its offboarding is queued), enabled, disabled, coming (its creation
- * is). New reference. */
+/* The same as a list: leaving (an offboarding is queued), enabled, disabled, coming (a creation
+ * is queued). New reference. */
 static json_t *people_json(const holders *h)
 {
     json_t *people = json_array();
@@ -122,7 +123,7 @@ ida_kind ida_op_same_employee(store *s, ida_ctx *c, const char *tenant, const ch
     return kind;
 }
 
-/* What a creation that did not ask for a new account is told. */
+/* The message to a creation that did not request a new account. */
 static ida_kind refuse_in_words(ida_ctx *c, const char *employee_id, int wants_restore,
                                 const holders *h)
 {
@@ -163,8 +164,8 @@ static ida_kind refuse(ida_ctx *c, const char *employee_id, int wants_restore, c
 
 /* --- restore --- */
 
-/* Array of {id, name, directory} for the task; `answer` tells of those and of what cannot come
- * back. */
+/* Array of {id, name, directory} for the task; `answer` reports these and the memberships that
+ * cannot be restored. */
 static ida_kind offer_memberships(ida_call *call, store *s, ida_ctx *c, const ida_task *like,
                                   ida_update *update, json_t *answer)
 {
@@ -197,7 +198,7 @@ static ida_kind offer_memberships(ida_call *call, store *s, ida_ctx *c, const id
     return kind;
 }
 
-/* With a record of its own: whoever asks why the offboarding did not happen finds it. */
+/* Writes an audit record of its own, which explains why the offboarding did not happen. */
 static ida_kind cancel_offboarding(ida_call *call, store *s, ida_ctx *c, const ida_task *leaving)
 {
     ida_kind kind = queue_task_cancel(s, c, leaving->tenant, leaving->id);
@@ -258,7 +259,8 @@ static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *
         update.manager_before = f->user->manager_id;
     }
     if (!kind && f->user->enabled && update.enabled == 1) {
-        update.enabled = -1; /* it is, and an account that never left needs no seat */
+        update.enabled = -1; /* the account is enabled already, and needs no seat because it
+                                never left */
     }
     kind = kind ? kind : ida_op_queue_update(call, s, c, f->user, &update, due, &task);
     if (!kind) {

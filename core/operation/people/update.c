@@ -1,6 +1,6 @@
-/* Owns the queueing of an update: who, which new values, the seat of an enabling, in one
- * transaction. What is queued for the same person decides too: nothing may bring back who is on the
- * way out. */
+/* Owns the queueing of an update: person, new values, and a seat if it enables the account, in
+ * one transaction. Other tasks queued for the person are checked too: an update must not bring
+ * back a person who is leaving. */
 #include "core/operation/people/update.h"
 
 #include <apr_strings.h>
@@ -44,8 +44,7 @@ static void warn(json_t *warnings, const char *text)
     json_array_append_new(warnings, json_string(text));
 }
 
-/* What is queued for the person to leave: an enabling after it would bring back access that was to
- * end. */
+/* A queued offboarding of the person: an enabling after it would restore access that was to end. */
 static ida_kind look_at_offboarding(store *s, ida_ctx *c, const ida_task *task,
                                     const ida_update *update)
 {
@@ -76,8 +75,8 @@ static ida_kind look_at_offboarding(store *s, ida_ctx *c, const ida_task *task,
     return IDA_OK;
 }
 
-/* One seat a person, however many updates enable it. The marker lets the cache's word replace the
- * seat once the account is enabled there. */
+/* One seat for each person, however many updates enable them. The marker lets the cache's count
+ * replace the seat once the account is enabled in the directory. */
 static ida_kind take_seat(ida_call *call, store *s, ida_ctx *c, ida_task *task,
                           const ida_user *user)
 {
@@ -114,7 +113,8 @@ static ida_kind check_people(ida_call *call, store *s, ida_ctx *c, ida_task *tas
     return kind;
 }
 
-/* The name that task and texts show; the step makes it anew from what the names are then. */
+/* The name in tasks and messages; the step computes it again from the person's names at that
+ * time. */
 static void name_task(ida_call *call, ida_ctx *c, ida_task *task, const ida_update *update,
                       const ida_user *user)
 {
@@ -145,7 +145,8 @@ static void name_task(ida_call *call, ida_ctx *c, ida_task *task, const ida_upda
 static void drop_steps(ida_task *task, const ida_update *update)
 {
     if (!update->memberships) {
-        ida_op_drop_step(task, IDA_ACTION_PASSWORD, NULL); /* who is not brought back has one */
+        ida_op_drop_step(task, IDA_ACTION_PASSWORD, NULL); /* without a restore the account keeps
+                                                              its password */
     }
     if (!json_object_size(update->values) && update->enabled < 0) {
         ida_op_drop_step(task, "updateAccount", NULL);
@@ -165,7 +166,7 @@ static void drop_steps(ida_task *task, const ida_update *update)
     }
     if (!in_cloud && update->enabled < 0) {
         ida_op_drop_step(task, "awaitSynchronisation",
-                         NULL); /* nothing there in which the cloud account would have to follow */
+                         NULL); /* no change that the cloud account would have to follow */
     }
 }
 
@@ -174,7 +175,8 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
 {
     ida_task *task = *out = ida_op_task_of(call, c, IDA_USER_UPDATE, user);
     task->payload = ida_json_text(c->pool, ida_update_to_json(c->pool, update));
-    /* The cloud may have dropped an account that was disabled: it comes back with it. */
+    /* The cloud may have dropped an account that was disabled on-premises: it returns when that
+     * is enabled. */
     task->both |= task->directory == IDA_DIR_ON_PREMISES &&
                   ida_update_gives_back(update, IDA_DIR_CLOUD);
     ida_op_schedule(call, c, task, due);
@@ -217,7 +219,7 @@ static ida_kind work(store *s, ida_ctx *c, void *baton)
     ida_user *user;
     ida_task *task;
     update.warnings = ida_json_keep(
-        c->pool, json_copy(in->wanted.warnings)); /* anew in a repeated transaction */
+        c->pool, json_copy(in->wanted.warnings)); /* a new copy if the transaction is repeated */
     ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
     kind = kind ? kind : governance_whom(s, c, call->asked->tenant->id, update.upn, &user);
     if (kind == IDA_NOT_FOUND) {

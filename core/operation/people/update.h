@@ -9,9 +9,8 @@
 
 struct ida_update;
 
-/* Queues an update of a person, inside a write's transaction under
- * the tenant's lock: its seat, manager and what else is queued for the person are looked at. For
- * PATCH and for a rehire that restores. */
+/* Queues an update of a person, inside a write's transaction under the tenant's lock: checks
+ * seat, manager and other tasks queued for the person. For PATCH and for a rehire that restores. */
 ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_user *user,
                              struct ida_update *update, const zone_due *due, ida_task **task);
 

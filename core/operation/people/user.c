@@ -1,4 +1,4 @@
-/* Owns GET user: one person of the cache as callers see them. Never asks a directory. */
+/* Owns GET user: one person of the cache. Never calls a directory. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
 
-/* Members that `fields=` may add, beside those always given; the names are those of the detailed
+/* Members that `fields=` may add to those always given; the names are those of the detailed
  * user. */
 #define NAME(column, name, ...) name,
 static const char *const extra_fields[] = {"id",
@@ -28,7 +28,7 @@ static const char *const extra_fields[] = {"id",
                                            "pendingTasks",
                                            IDA_PERSON(NAME) NULL};
 
-/* What is not populated in the directory is left out, like the members always given. */
+/* Members that are empty in the directory are left out, like those always given. */
 static void add_fields(json_t *out, const json_t *all, const json_t *fields)
 {
     json_t *name;
@@ -59,7 +59,7 @@ static ida_kind run_get(ida_call *call)
     const json_t *fields = json_object_get(call->arguments, "fields");
     ida_user *user;
     json_t *licenses = NULL, *all = NULL;
-    /* UPNs alone are looked up here: an ID would make the answer depend on what the text looks
+    /* Only UPNs are looked up here: with IDs, the answer would depend on what the text looks
      * like. */
     ida_kind kind = cache_user_brief(call->store, c, tenant, upn, &user);
     if (!kind && fields) {

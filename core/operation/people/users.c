@@ -1,4 +1,4 @@
-/* Owns the operations on people as assistants ask for them: search, one person in detail. */
+/* Owns the operations on people for assistants: search, one person in detail. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -13,10 +13,10 @@
 
 /* --- search_users --- */
 
-/* Whoever bears the name that was asked for comes first: user5@... is not to be looked for among
- * user50@... and five hundred others. */
+/* A person whose UPN is exactly the query comes first: otherwise user5@... would be hard to find
+ * among user50@... and five hundred others. */
 typedef struct named {
-    const char *from, *before; /* UPNs, folded; NULL: the query is no such name */
+    const char *from, *before; /* UPNs, folded; NULL: the query is not a UPN */
     const cache_listed_person *rows;
     int count;
 } named;
@@ -52,8 +52,8 @@ static void add_row(ida_page *page, const cache_listed_person *p, int64_t total,
                  ida_place("iiss", total, (int64_t)others, p->name_key, p->id));
 }
 
-/* A position tells the total, which was counted once, whether it is among the others, name and ID.
- */
+/* A position contains the total, which was counted once, whether it comes after the exact match,
+ * name and ID. */
 static ida_kind search(store *s, ida_ctx *c, void *baton)
 {
     ida_call *call = baton;
@@ -80,7 +80,7 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
         filter.after_name = ida_place_text(page->from, 2);
         filter.after_id = ida_place_text(page->from, 3);
     }
-    /* one more tells whether there is a next page */
+    /* one more, to know whether there is a next page */
     filter.limit = page->limit + 1 + first.count;
     kind = kind ? kind : cache_people_search(s, c, tenant, &filter, &rows, &count);
     int64_t total = page->from ? ida_place_number(page->from, 0) : count;

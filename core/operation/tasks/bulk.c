@@ -1,5 +1,5 @@
-/* Owns one change of many tasks: each in a transaction of its own, with a record of its own, as if
- * it had been asked for alone. What a change means is the single operations' business. */
+/* Owns one change of many tasks: each in its own transaction, with its own record, as if
+ * requested alone. The single operations know what a change means. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -49,7 +49,8 @@ static void read_moment(ida_call *call, bulk_input *in)
         }
     }
     ida_payload_moment(call->c, in->moment, &moment);
-    if (!call->c->faults) { /* their form, once for all; what is left out is each task's own */
+    if (!call->c->faults) { /* the form is checked once for all; missing parts are taken from
+                               each task */
         zone_due due;
         zone_schedule(call->c, ZONE_DUE_UPDATE, call->asked->tenant->time_zone, moment.date,
                       moment.time ? moment.time : "12:00", &due);
@@ -85,14 +86,14 @@ static ida_kind check(ida_call *call)
     return kind;
 }
 
-/* The call of one, with an error of its own. */
+/* The call for one task, with its own error. */
 static ida_kind prepare(const ida_call *call, const char *id, ida_call *one)
 {
     const bulk_input *in = call->input;
     ida_question *asked = apr_pmemdup(call->c->pool, call->asked, sizeof *asked);
     asked->operation = in->each;
     asked->body = in->moment;
-    asked->seen = NULL; /* names the state of one task */
+    asked->seen = NULL; /* a state tag belongs to a single task */
     *one = *call;
     one->c = ida_ctx_make(call->c->env, call->c->pool);
     one->asked = asked;
@@ -102,7 +103,8 @@ static ida_kind prepare(const ida_call *call, const char *id, ida_call *one)
     return kind ? kind : in->each->run(one);
 }
 
-/* What did not leave its record with its work: refusals and dry runs. */
+/* Writes the records that were not written together with the work: those of refusals and dry
+ * runs. */
 static ida_kind record(store *s, ida_ctx *c, void *baton)
 {
     ida_call *one = baton;
@@ -120,8 +122,8 @@ static ida_kind record(store *s, ida_ctx *c, void *baton)
     return kind ? kind : store_audit_add(s, c, one->audit);
 }
 
-/* IDA_OK with an item, also of a change that was refused; else what keeps its record from being
- * kept. */
+/* IDA_OK with an item, also if the change was refused; otherwise the failure to store its
+ * record. */
 static ida_kind carry_out(ida_call *one, json_t **item)
 {
     ida_ctx *c = one->c;
@@ -154,12 +156,12 @@ static ida_kind run(ida_call *call)
     json_t *items = json_array();
     int64_t done = 0;
     call->result = ida_json_keep(c->pool, json_pack("{s:o}", "items", items));
-    for (i = 0; i < count; i++) { /* while there is a connection to look with */
+    for (i = 0; i < count; i++) { /* while there is a connection for reads */
         prepare(call, json_string_value(json_array_get(in->ids, i)), &each[i]);
     }
     for (i = 0; i < count; i++) {
         json_t *item;
-        each[i].store = call->store; /* given back by the first that writes */
+        each[i].store = call->store; /* released by the first one that writes */
         ida_kind kind = carry_out(&each[i], &item);
         call->store = each[i].store;
         json_array_append_new(items, item);
@@ -173,7 +175,7 @@ static ida_kind run(ida_call *call)
     json_object_set_new(call->result, "done", json_integer(done));
     json_object_set_new(call->result, "refused", json_integer((int64_t)count - done));
     call->audit = each[count - 1].audit;
-    call->audit_written = 1; /* one for each, and none for the call */
+    call->audit_written = 1; /* each task has its record, the call has none */
     return IDA_OK;
 }
 

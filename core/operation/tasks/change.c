@@ -1,4 +1,4 @@
-/* Owns what each change of a task does and says. The rules of states are the store's. */
+/* Owns the effects and messages of each change of a task. The store has the rules of states. */
 #include "core/operation/tasks/change.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
                                      change->person ? NULL : change->by);
 }
 
-/* The tasks that the worker queued for the moment of a creation, to set its person as the manager
+/* The tasks that the worker queued for the time of a creation, to set its person as the manager
  * of others (worker/run/steps_profile.c), move with it. */
 static ida_kind move_followers(store *s, ida_ctx *c, ida_task_change *change, const zone_due *due)
 {
@@ -63,8 +63,8 @@ static ida_kind move_followers(store *s, ida_ctx *c, ida_task_change *change, co
     return kind;
 }
 
-/* In the zone that the tenant has now: whoever writes a time means that one. The part that is left
- * out stays: a new time alone must not bring an offboarding of next month to today. */
+/* In the tenant's present zone, which the caller of a reschedule means. A missing part stays: a
+ * new time alone must not move an offboarding from next month to today. */
 static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_tenant *tenant;
@@ -110,7 +110,7 @@ const char *ida_task_change_name(ida_task_verb verb)
     return verbs[verb].name;
 }
 
-/* Whoever was to report to a person who is not created after all. */
+/* Finds the people whose manager will not be created after all. */
 ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change)
 {
     ida_task *task, *waiting;
@@ -134,7 +134,7 @@ ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change)
             "for them, or name another manager when it is done.",
             named, count > WAITING_NAMED_MAX ? " and others" : "");
     }
-    if (kind == IDA_NOT_FOUND) { /* no such task: the change itself says so */
+    if (kind == IDA_NOT_FOUND) { /* no such task: the change itself reports it */
         ida_ctx_clear(c);
         kind = IDA_OK;
     }
@@ -148,8 +148,8 @@ json_t *ida_task_result(ida_ctx *c, const ida_task *task)
     return result;
 }
 
-/* What has happened to a task that was seen in another state: a person's deed when nothing came
- * after it, else the worker's. */
+/* The event since a task was seen in another state: a person's change if it was the last one,
+ * otherwise the worker's. */
 static const char *what_happened(ida_ctx *c, const ida_task *task)
 {
     int by_person = task->change &&

@@ -1,5 +1,5 @@
-/* Owns the list of events for callers that ask rather than being called. Its cursor is not a
- * page's: it always leads on, to what happens later. */
+/* Owns the list of events for callers that poll instead of receiving webhooks. Its cursor
+ * differs from a page's: it always leads on to later events. */
 #include <apr_strings.h>
 
 #include "core/base/cursor.h"
@@ -14,8 +14,8 @@ static const char *binding(const ida_call *call)
                        NULL);
 }
 
-/* What is wrong with a cursor, and the way on: a caller that began at the oldest has lost nothing,
- * since it knows repetitions by their IDs. */
+/* What is wrong with a cursor, and how to continue: a caller that begins at the oldest event
+ * loses nothing, because it recognises repeated events by their IDs. */
 static ida_kind refuse(ida_ctx *c, const char *what)
 {
     ida_ctx_clear(c);
@@ -25,7 +25,7 @@ static ida_kind refuse(ida_ctx *c, const char *what)
                     what);
 }
 
-/* The number behind `after`; 0 without one. */
+/* The number in the cursor `after`; 0 without one. */
 static ida_kind read_cursor(ida_call *call, store *s, ida_ctx *c, int64_t *after)
 {
     const char *cursor = ida_json_string(call->arguments, "after");
@@ -44,8 +44,8 @@ static ida_kind read_cursor(ida_call *call, store *s, ida_ctx *c, int64_t *after
     return kind;
 }
 
-/* Whether the list still goes on behind `after`, which it does not when events behind it were
- * removed, or when the store was restored from a backup that did not have them yet. */
+/* Whether the list continues after `after`. It does not if events after it were removed, or if
+ * the store was restored from a backup without them. */
 static ida_kind check_cursor(ida_ctx *c, int64_t after, int64_t first, int64_t last)
 {
     return after + 1 < first ? refuse(c, "is too old: events behind it are kept no more (retention."

@@ -1,5 +1,5 @@
-/* Owns what all queued writes share: the due time in the task, the members of the answer that tell
- * of it, who is asked for. */
+/* Owns what all queued writes share: the due time in the task, the members of the answer about
+ * it, and the lookup of the person. */
 #include "core/operation/tasks/queued.h"
 
 #include <apr_strings.h>
@@ -88,14 +88,15 @@ ida_kind ida_op_warn_of_brake(ida_call *call, store *s, ida_ctx *c, const ida_ta
     return kind;
 }
 
-/* Nobody has the address (any more): who had it when something was queued, so that a caller who
- * does not know of the new one finds it. */
+/* No account has the address now: names the person who had it when a task was queued, so that a
+ * caller who does not know the new address finds them. */
 static ida_kind who_was_it(store *s, ida_ctx *c, const char *tenant, const char *upn,
                            const char *shown)
 {
     queue_person person;
     ida_user *user = NULL;
-    ida_ctx *asking = ida_ctx_make(c->env, c->pool); /* the refusal stands whatever comes of this */
+    ida_ctx *asking = ida_ctx_make(c->env, c->pool); /* a failure here does not change the
+                                                        refusal */
     if (!strchr(upn, '@')) {
         return ida_fail(c, IDA_NOT_FOUND, "No user with the ID \"%s\" exists in this tenant.",
                         shown);

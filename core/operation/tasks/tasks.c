@@ -1,5 +1,5 @@
-/* Owns the task operations: one task, the list, and the changes people make. Everything about
- * states is the store's. */
+/* Owns the task operations: one task, the list, and the changes people make. The store has the
+ * rules of states. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -110,7 +110,7 @@ static ida_kind run_list(ida_call *call)
         .order = by_due ? QUEUE_BY_DUE : QUEUE_NEWEST,
         .before_id = page->from ? ida_place_text(page->from, by_due) : NULL,
         .after_due = page->from && by_due ? ida_place_number(page->from, 0) : 0,
-        .limit = page->limit + 1, /* one more tells whether there is a next page */
+        .limit = page->limit + 1, /* one more, to know whether there is a next page */
         .count_max = IDA_COUNT_MOST,
     };
     if (filter.braked == QUEUE_BRAKED && !filter.state) {

@@ -1,14 +1,14 @@
-/* Warnings of an answer about what will delay the work that is queued. */
+/* Warnings in answers about what will delay the queued task. */
 #ifndef CORE_OPERATION_TASKS_WARN_H
 #define CORE_OPERATION_TASKS_WARN_H
 
 #include "core/model/task.h"
 #include "core/operation/operation.h"
 
-/* The manager (UPN) is queued for creation and comes later than the task is due. */
+/* The manager (UPN) is queued for creation at a later time than the task. */
 ida_kind ida_op_warn_of_manager(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
                                 const char *manager, json_t *warnings);
-/* The directory in which the task begins is held, since when and why. */
+/* The directory in which the task begins is paused: since when and why. */
 ida_kind ida_op_warn_of_hold(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
                              json_t *warnings);
 
