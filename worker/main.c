@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/build.h"
 #include "core/base/web_user.h"
 #include "core/store/directory.h"
 #include "core/store/store.h"
@@ -24,6 +25,7 @@
 #include "worker/layout.h"
 #include "worker/loop.h"
 #include "worker/notify.h"
+#include "worker/options.h"
 #include "worker/send/mail.h"
 #include "worker/supervise.h"
 
@@ -34,46 +36,6 @@ typedef struct command_line {
     int once;
     worker_option *options;
 } command_line;
-
-static void help(void)
-{
-    puts("Usage: idadmin-worker [OPTIONS]\n\n"
-         "Carries out the queue of mod_idadmin in the tenants' directories, keeps the directory "
-         "cache fresh and ingests audit records.\n"
-         "Runs in the foreground; logs to standard error.\n\n"
-         "Options:\n"
-         "  --config FILE        configuration instead of " IDA_SYSCONFDIR
-         "/idadmin/idadmin.conf (name = value)\n"
-         "  --once               carry out what is due, ingest, sync every directory once, send "
-         "notifications, exit: 0 when all\n"
-         "                       but the last could be done, else 1\n"
-         "  --check ID           test the directories of a tenant and print a report; exit 0 when "
-         "all is well, else 1\n"
-         "  --store DSN          sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, "
-         "else `store` of the configuration\n"
-         "  --spool DIR          httpd's audit spool on this node; default `spool` beside a SQLite "
-         "store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool\n"
-         "  --seal-key FILE      default <store stem>.key beside a SQLite store, "
-         "else " IDA_SYSCONFDIR "/idadmin/seal.key\n"
-         "  --audit-key FILE, --audit-signing-key FILE\n"
-         "                       default: the seal key's name with .audit and .signing\n"
-         "  --audit-checkpoints FILE, --audit-syslog on|off\n"
-         "  --audit-webhook URL, --audit-webhook-secret-file FILE, --audit-webhook-ca-file FILE\n"
-         "                       where checkpoints of the audit chains leave the machine\n"
-         "  --threads N          tasks of a directory at a time, 1 to 64, default 4\n"
-         "  --stop-timeout TIME  how long the end may take, 1s to 1h, default 30s\n"
-         "  --smtp-url URL, --smtp-from ADDRESS, --smtp-user NAME, --smtp-password-file FILE, "
-         "--smtp-ca-file FILE\n"
-         "                       for mail actions of workflows\n"
-         "  --web-user NAME      whom httpd's children run as, default www-data: the worker "
-         "refuses to start where that user can read a secret\n"
-         "  --log-level LEVEL    error, warn, info (default) or debug\n"
-         "  --version, --help\n\n"
-         "Signals: TERM and INT finish the step in hand, give tasks back and exit 0 within the "
-         "stop time; HUP reads the configuration again\n"
-         "(all but store, threads and the audit's keys).\n"
-         "Exit status: 0 done, 1 failed, 2 wrong usage.");
-}
 
 static int usage(const char *what, const char *which)
 {
@@ -86,12 +48,12 @@ static int parse(int argc, char *const *argv, apr_pool_t *pool, command_line *li
 {
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *equals = strchr(word, '=');
-        if (strcmp(word, "--help") == 0) {
-            help();
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+            worker_help();
             return 0;
         }
-        if (strcmp(word, "--version") == 0) {
-            puts("idadmin-worker " IDA_VERSION);
+        if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+            printf("idadmin-worker %s\n", ida_build);
             return 0;
         }
         if (strcmp(word, "--once") == 0) {
@@ -249,7 +211,7 @@ static int serve(worker *w, apr_pool_t *pool, const command_line *line, const si
         return EXIT_FAILURE;
     }
     ida_log(&w->env, IDA_LOG_INFO, NULL,
-            "idadmin-worker %s started as %s with %d threads; spool %s", IDA_VERSION, w->id,
+            "idadmin-worker %s started as %s with %d threads; spool %s", ida_build, w->id,
             w->config.threads, w->config.spool);
     for (int number = 0; number != SIGTERM && number != SIGINT;) {
         number = sigwaitinfo(signals, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/build.h"
 #include "core/zone/zone.h"
 #include "writer/writer.h"
 
@@ -42,10 +43,11 @@ static void ignore_signals(void)
 int main(int argc, char **argv)
 {
     if (argc > 1) {
-        int version = strcmp(argv[1], "--version") == 0;
-        puts(version ? "idadmin-writer " IDA_VERSION
-                     : "idadmin-writer is started by httpd with mod_idadmin (IdAdminWriter), not "
-                       "by hand.");
+        int version = strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0;
+        printf(version ? "idadmin-writer %s\n"
+                       : "idadmin-writer %s is started by httpd with mod_idadmin (IdAdminWriter), "
+                         "not by hand.\n",
+               ida_build);
         return version ? 0 : 2;
     }
     writer *w;

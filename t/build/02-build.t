@@ -44,7 +44,7 @@ subtest 'configure explains itself' => sub {
 subtest 'configure refuses what it does not know' => sub {
     my $dir = File::Temp->newdir;
     for my $case (['--frobnicate'], ['--with-magic=/opt'], ['--enable-sanitizers=memory'],
-        ['--prefix=relative'], ['--bindir'], ['plain'],
+        ['--prefix=relative'], ['--bindir'], ['plain'], ['--bootstrap=all'],
         ['--with-jansson=/nonexistent'], ['--with-apxs=/nonexistent'], ['CC=/nonexistent/cc'])
     {
         my $result = in_dir("$dir", $configure, @$case);
@@ -70,7 +70,13 @@ subtest '--bootstrap without root names the packages' => sub {
     is($result->{exit}, 1, 'refused');
     like($result->{err}, qr/needs root.*\bapache2-dev\b.*\blibjansson-dev\b/s,
         'says why and which');
+    like($result->{err}, qr/\bchromium\b/, 'those of the tests among them');
     unlike($result->{err}, qr/called/, 'apt-get was not run');
+    my $build_only = run_command(['/bin/sh', $configure, '--bootstrap=build'], cwd => "$dir",
+        env => { PATH => "$fake" });
+    like($build_only->{err}, qr/needs root.*\bapache2-dev\b/s, '--bootstrap=build: the same');
+    unlike($build_only->{err}, qr/\b(?:chromium|samba|slapd|postgresql|wrk)\b/,
+        'without what only tests use');
 };
 
 # The machine's own commands are replaced by ones that note what they are told: slapd is there
@@ -108,6 +114,8 @@ subtest 'install and uninstall' => sub {
     my @variables = ("DESTDIR=$stage/root", 'prefix=/usr', 'bindir=/usr/bin', 'sbindir=/usr/sbin',
         'datadir=/usr/share', 'docdir=/usr/share/doc/idadmin',
         'moduledir=/usr/lib/apache2/modules', 'sysconfdir=/etc', 'localstatedir=/var');
+    # A commit made meanwhile is no other build: programs that run are not linked anew.
+    unshift @variables, '-o', 'obj/build.c';
     my $installed = in_dir($build, 'make', 'install', @variables);
     is($installed->{exit}, 0, 'make install') or diag $installed->{out}, $installed->{err};
     my @files = tree("$stage/root");
@@ -130,6 +138,10 @@ subtest 'install and uninstall' => sub {
         for build_config()->{sanitizers} ? () : (['bin/idadminctl', '--help', 0],
         ['sbin/idadmin-worker', '--version', 0], ['sbin/idadmin-writer', '--version', 0],
         ['sbin/idadmin-writer', '--help', 2]);
+    my $build_of = sub { in_dir('/', "$stage/root/usr/$_[0]", $_[1])->{out} =~ s/^\S+ //r };
+    is_deeply([map { $build_of->($_, '-V') } qw(sbin/idadmin-worker sbin/idadmin-writer)],
+        [($build_of->('bin/idadminctl', '--version')) x 2], 'all say the same build')
+        if !build_config()->{sanitizers};
     my %mode = map { $_ => sprintf '%04o',
         ((stat "$stage/root$_")[2] // 0) & 07777 } qw(/etc/idadmin /etc/idadmin/secrets);
     is_deeply(\%mode, { '/etc/idadmin' => '0755', '/etc/idadmin/secrets' => '0700' },

@@ -42,7 +42,8 @@ sub help_and_usage {
         is($help->{exit}, 0, "$command --help");
         like($help->{out}, qr/^Usage: idadminctl \Q$command\E/m, "$command --help is about it");
     }
-    like(ctl('--version')->{out}, qr/^idadminctl \d+\.\d+/, '--version');
+    like(ctl($_)->{out}, qr/^idadminctl \d+\.\d+/, $_) for qw(--version -V);
+    is(ctl('-h')->{out}, $all->{out}, '-h');
     usage(ctl(), qr/command is wanted/, 'no command');
     usage(ctl('frobnicate'), qr/no command frobnicate/, 'unknown command');
     usage(ctl('tenant'), qr/wants one of its commands/, 'noun without verb');
@@ -248,6 +249,13 @@ sub looking {
         'unknown user');
     my $status = ctl('status', '--json')->{json};
     is(scalar @{ $status->{workers} }, 1, 'status: one worker');
+    is($status->{workers}[0]{version}, $status->{version}, 'of the same build');
+    my $of_all = qr/^Worker \S+ runs version old, this command is \Q$status->{version}\E/m;
+    unlike(ctl('status')->{out}, $of_all, 'which is nothing to tell');
+    ok(within(sub {
+        $stack->sql(q(UPDATE worker SET version = 'old'));    # a heartbeat writes it back
+        ctl('status')->{out} =~ $of_all;
+    }), 'one that was not upgraded is named');
     my ($directory) = grep { $_->{companyId} eq 'nordic' } @{ $status->{directories} };
     is($directory->{users}, 20, 'the directory and its users');
     like(ctl('status')->{out}, qr/^nordic +onPremises +\d{4}-/m, 'for people');

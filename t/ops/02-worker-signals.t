@@ -23,7 +23,8 @@ sub queue { my ($first, %more) = @_;
 
 sub options {
     my $worker = $stack->new_worker(start => 0);
-    like($worker->run('--version')->{out}, qr/^idadmin-worker \d+\.\d+/, '--version');
+    like($worker->run($_)->{out}, qr/^idadmin-worker \d+\.\d+/, $_) for qw(--version -V);
+    is($worker->run($_)->{out}, $worker->run('--help')->{out}, $_) for qw(-h help);
     my $help = $worker->run('--help');
     is($help->{exit}, 0, '--help');
     like($help->{out}, qr/--$_\b/, "--help tells of --$_")

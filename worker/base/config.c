@@ -111,27 +111,70 @@ static const struct member {
     const char *(*set)(worker_config *config, size_t offset,
                        const char *value); /* NULL or the rule that was broken */
     size_t offset;
+    const char *value, *fallback, *about; /* worker_setting */
 } members[] = {
-    {"store", set_store, offsetof(worker_config, store)},
-    {"spool", set_spool, offsetof(worker_config, spool)},
-    {"seal_key", set_path, offsetof(worker_config, seal_key)},
-    {"audit_key", set_path, offsetof(worker_config, audit_key)},
-    {"audit_signing_key", set_path, offsetof(worker_config, audit_signing_key)},
-    {"audit_checkpoints", set_path, offsetof(worker_config, audit_checkpoints)},
-    {"audit_syslog", set_switch, offsetof(worker_config, audit_syslog)},
-    {"audit_webhook", set_webhook, offsetof(worker_config, audit_webhook)},
-    {"audit_webhook_secret_file", set_path, offsetof(worker_config, audit_webhook_secret_file)},
-    {"audit_webhook_ca_file", set_path, offsetof(worker_config, audit_webhook_ca_file)},
-    {"threads", set_threads, offsetof(worker_config, threads)},
-    {"stop_timeout", set_duration, offsetof(worker_config, stop_timeout)},
-    {"smtp_url", set_smtp, offsetof(worker_config, smtp_url)},
-    {"smtp_from", set_sender, offsetof(worker_config, smtp_from)},
-    {"smtp_user", set_text, offsetof(worker_config, smtp_user)},
-    {"smtp_password_file", set_path, offsetof(worker_config, smtp_password_file)},
-    {"smtp_ca_file", set_path, offsetof(worker_config, smtp_ca_file)},
-    {"web_user", set_text, offsetof(worker_config, web_user)},
-    {"log_level", set_level, offsetof(worker_config, log_level)},
+    {"store", set_store, offsetof(worker_config, store), "DSN",
+     "sqlite3:" IDA_LOCALSTATEDIR "/lib/idadmin/idadmin.db",
+     "the store, the same as httpd's IdAdminStore: sqlite3:PATH, or pgsql: and libpq parameters; a "
+     "password belongs into the passfile"},
+    {"spool", set_spool, offsetof(worker_config, spool), "DIR",
+     "\"spool\" beside a SQLite store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool",
+     "httpd's audit spool on this node, the same as IdAdminAuditSpool"},
+    {"seal_key", set_path, offsetof(worker_config, seal_key), "FILE",
+     "the name of a SQLite store with .key, else " IDA_SYSCONFDIR "/idadmin/seal.key",
+     "key that seals tenant documents, made by `idadminctl schema upgrade`; the worker must be "
+     "able to write its directory, where FILE.revisions is kept"},
+    {"audit_key", set_path, offsetof(worker_config, audit_key), "FILE",
+     "the seal key's name with .audit",
+     "key of the audit chains; every node of one store needs the same"},
+    {"audit_signing_key", set_path, offsetof(worker_config, audit_signing_key), "FILE",
+     "the seal key's name with .signing",
+     "key that signs checkpoints of the audit chains; every node of one store needs the same"},
+    {"audit_checkpoints", set_path, offsetof(worker_config, audit_checkpoints), "FILE", NULL,
+     "file that checkpoints are appended to, on another machine's share"},
+    {"audit_syslog", set_switch, offsetof(worker_config, audit_syslog), "on|off",
+     "on where one listens",
+     "whether checkpoints go to the system's log; on: it is an error when none listens"},
+    {"audit_webhook", set_webhook, offsetof(worker_config, audit_webhook), "URL", NULL,
+     "webhook that is called with each checkpoint: https, or http to this machine"},
+    {"audit_webhook_secret_file", set_path, offsetof(worker_config, audit_webhook_secret_file),
+     "FILE", NULL, "secret that signs the calls of audit_webhook (Standard Webhooks)"},
+    {"audit_webhook_ca_file", set_path, offsetof(worker_config, audit_webhook_ca_file), "FILE",
+     "the system's authorities", "authority that signed the certificate of audit_webhook"},
+    {"threads", set_threads, offsetof(worker_config, threads), "N", "4",
+     "tasks of one directory that are carried out at the same time, 1 to 64"},
+    {"stop_timeout", set_duration, offsetof(worker_config, stop_timeout), "TIME", "30s",
+     "how long SIGTERM waits for the step in hand, 1s to 1h; systemd's TimeoutStopSec is to be "
+     "above it"},
+    {"smtp_url", set_smtp, offsetof(worker_config, smtp_url), "URL", NULL,
+     "server for mail of workflow actions: smtp://HOST:PORT (STARTTLS is required, except to "
+     "loopback) or smtps://HOST:PORT"},
+    {"smtp_from", set_sender, offsetof(worker_config, smtp_from), "ADDRESS", NULL,
+     "the sender's address"},
+    {"smtp_user", set_text, offsetof(worker_config, smtp_user), "NAME", NULL,
+     "sign-in at the mail server"},
+    {"smtp_password_file", set_path, offsetof(worker_config, smtp_password_file), "FILE", NULL,
+     "its password, in a file that others cannot read"},
+    {"smtp_ca_file", set_path, offsetof(worker_config, smtp_ca_file), "FILE",
+     "the system's authorities",
+     "authority that signed the mail server's certificate; with it TLS is required to loopback "
+     "too"},
+    {"web_user", set_text, offsetof(worker_config, web_user), "NAME", "www-data",
+     "user of httpd's children (httpd's directive User): the worker refuses to start under that "
+     "user, and where that user can read a secret"},
+    {"log_level", set_level, offsetof(worker_config, log_level), "LEVEL", "info",
+     "error, warn, info or debug; the log goes to standard error"},
 };
+
+int worker_config_setting(int number, worker_setting *setting)
+{
+    if (number < 0 || (size_t)number >= sizeof members / sizeof members[0]) {
+        return 0;
+    }
+    const struct member *m = &members[number];
+    *setting = (worker_setting){m->name, m->value, m->fallback, m->about};
+    return 1;
+}
 
 /* '-' and '_' are the same letter here: options are written with '-', the file with '_'. */
 static int same_name(const char *a, const char *b)

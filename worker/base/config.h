@@ -35,6 +35,17 @@ typedef struct worker_option {
     struct worker_option *next;
 } worker_option;
 
+/* A row of the table as help and manual pages show it. */
+typedef struct worker_setting {
+    const char *name;     /* in idadmin.conf; as an option with '-' for '_' */
+    const char *value;    /* word for what it takes */
+    const char *fallback; /* the default in words; NULL: not set */
+    const char *about;
+} worker_setting;
+
+/* The row of this number, from 0 on; 0: there are no more. */
+int worker_config_setting(int number, worker_setting *setting);
+
 /* 1 when `name` ("seal-key" or "seal_key") is an option of the table. */
 int worker_config_known(const char *name);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/build.h"
 #include "core/store/tenant.h"
 #include "core/zone/zone.h"
 #include "worker/base/secret.h"
@@ -240,6 +241,10 @@ static int parse(ctl_call *ctl, int argc, char *const *argv, command_line *line)
             line->words[line->word_count++] = word;
             continue;
         }
+        if (strcmp(word, "-h") == 0 || strcmp(word, "-V") == 0) {
+            *(word[1] == 'h' ? &line->help : &line->version) = 1;
+            continue;
+        }
         const char *equals = strchr(word, '=');
         size_t len = word[1] == '-' ? (equals ? (size_t)(equals - word) : strlen(word)) - 2 : 0;
         const ctl_option *option = word[1] == '-' ? find_option(common_options, word + 2, len)
@@ -295,7 +300,7 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
     }
     const char *noun = line.word_count ? line.words[0] : NULL;
     if (line.version) {
-        ctl_say(ctl, "idadminctl %s", IDA_VERSION);
+        ctl_say(ctl, "idadminctl %s", ida_build);
         return CTL_DONE;
     }
     int misspelt = !ctl->command && ((noun && !find_command(noun, NULL, 1)) || line.word_count > 1);

@@ -1,6 +1,7 @@
 /* idadminctl status: the overview for an administrator. */
 #include <string.h>
 
+#include "core/base/build.h"
 #include "core/base/json.h"
 #include "core/cache/person.h"
 #include "core/queue/change.h"
@@ -39,6 +40,21 @@ static int none_runs(const json_t *workers)
         }
     }
     return 1;
+}
+
+/* A restart was forgotten, or another node is still to be upgraded. */
+static void say_other_builds(ctl_call *ctl, const json_t *workers)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach (workers, i, row) {
+        const char *version = ida_json_string(row, "version");
+        if (strcmp(ida_json_string(row, "state"), "running") == 0 &&
+            strcmp(version, ida_build) != 0) {
+            ctl_say(ctl, "Worker %s runs version %s, this command is %s: upgrade or restart it.",
+                    ida_json_string(row, "id"), version, ida_build);
+        }
+    }
 }
 
 static ida_kind directory_json(ctl_call *ctl, store *s, const char *tenant,
@@ -186,7 +202,7 @@ static int status(ctl_call *ctl)
     if (!kind) {
         json_t *spool = spool_json(ctl, s);
         json_t *document = ida_json_keep(
-            ctl->pool, json_pack("{s:s, s:i, s:O, s:O, s:O, s:O}", "version", IDA_VERSION, "schema",
+            ctl->pool, json_pack("{s:s, s:i, s:O, s:O, s:O, s:O}", "version", ida_build, "schema",
                                  store_schema_version(), "workers", workers, "directories",
                                  directories, "tasks", tasks, "spool", spool));
         if (!ctl_json(ctl, document)) {
@@ -195,6 +211,7 @@ static int status(ctl_call *ctl)
                 ctl_say(ctl, "No worker runs on this store: nothing is carried out or "
                              "synchronised. Start idadmin-worker.");
             }
+            say_other_builds(ctl, workers);
             ctl_say(ctl, "%s", "");
             ctl_table(ctl, directories, directory_columns, "There is no tenant yet.");
             ctl_say(ctl, "%s", "");

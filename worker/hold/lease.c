@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/build.h"
 #include "core/queue/claim.h"
 #include "core/store/directory.h"
 #include "worker/hold/own_key.h"
@@ -12,7 +13,7 @@ ida_kind hold_seen(const worker *w, store *main, ida_ctx *c)
 {
     store_worker seen = {.id = w->id,
                          .host = w->host,
-                         .version = IDA_VERSION,
+                         .version = ida_build,
                          .pid = w->pid,
                          .threads = w->config.threads,
                          .started_at = w->started_at,
