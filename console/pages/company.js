@@ -83,7 +83,7 @@ function directory(one, company, signal) {
     try { await run(); } catch (error) { host.replaceChildren(failed(error)); }
   };
   const check = () => go(async () => {
-    const { requestedAt } = await send('POST', 'directory/check', { body: query });
+    const { requestedAt } = await send('POST', 'directory/check', { query });
     show({ state: 'waiting', requestedAt, lines: [] });
     watch();
   });
@@ -92,8 +92,8 @@ function directory(one, company, signal) {
     const done = stopped ? await confirm({
       title: t('co.acceptAsk'), danger: true, verb: t('co.accept'),
       body: [el('p', null, t('co.acceptNote')), quote(one.problem)],
-      run: () => send('POST', 'directory/sync', { body: { ...query, acceptDeletions: true } }),
-    }) : await send('POST', 'directory/sync', { body: query });
+      run: () => send('POST', 'directory/sync', { query, body: { acceptDeletions: true } }),
+    }) : await send('POST', 'directory/sync', { query });
     if (done) notice({ text: rich('co.reading', { directory: directoryName(one.directory) }) });
   });
   get('directory/check', query, signal).then((data) => {

@@ -191,7 +191,7 @@ async function end(verb, { username, lastUsedAt }) {
     title: rich(`apikey.${verb}.ask`, values), body: el('p', null, rich(`apikey.${verb}.note`, values)),
     verb: t(`apikey.${verb}`), danger: verb !== 'enable', typed: fresh ? username : null,
     run: (key) => (verb === 'delete' ? send('DELETE', 'key', { query: { username }, key })
-      : send('POST', `key/${verb}`, { body: { username }, key })),
+      : send('POST', `key/${verb}`, { query: { username }, key })),
   });
   if (!done) return;
   await reload();

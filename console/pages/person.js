@@ -49,7 +49,7 @@ const access = ({ user, signal }) => card({ title: t('nav.access') }, listPart({
   none: () => ({ text: t('person.noAccess') }),
   columns: [
     { label: t('person.resource'), kind: 'main', cell: ({ resource }) => el('a',
-      { href: href('access', resource.id) }, bdi(resource.name)) },
+      { href: href('access', 'groups', { group: resource.id }) }, bdi(resource.name)) },
     { label: t('person.kind'), cell: ({ resource }) => word('kind', resource.kind) },
     { label: t('person.how'), cell: (row) => (row.grantedBy?.rule
       ? fold(sourceText(row), el('code', null, row.grantedBy.rule)) : sourceText(row)) },
