@@ -136,7 +136,7 @@ for_each_engine {
     $stack->httpd->expect_log(qr/IDA0105/, qr/exit signal Killed|AH00493|AH00489|AH00094|AH10159/,
         qr/IDA01(?:0[12]|2[012])/);
     $_->expect_log(Idadmin::Test::PostgreSQL->away) for $stack->httpd, $stack->worker;
-    $stack->worker->expect_log(qr/IDA01(?:0[125]|10|2[012])|IDA031[59]|IDA032[14]|IDA0335/,
+    $stack->worker->expect_log(qr/IDA01(?:0[125]|10|2[012])|IDA031[59]|IDA032[134]|IDA0335/,
         qr/IDA050[35]|IDA060[12]/);
     my ($total, $start, @memory, @unexplained) = (0, Time::HiRes::time());
     for (my $n = 0; $n < 10 || $total < $requests || $judged && @memory < 9; $n++) {

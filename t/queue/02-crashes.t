@@ -327,8 +327,20 @@ sub directory_is_right {
         if $case->{step} =~ /^(?:setManager|setPhoto|disableAccount)$/;
 }
 
+# What is known of a leaver who still has access.
+sub story_of {
+    my ($stack, $gate, $entry) = @_;
+    my ($task) = $stack->sql("SELECT id FROM task WHERE type = 'userDelete' AND person = "
+        . "'$entry->{uid}[0]\@$domain'");
+    my %shown = map { $_ => $entry->{$_} }
+        qw(uid pwdaccountlockedtime pwdchangedtime memberof modifytimestamp);
+    return map { "$_\n" } Idadmin::Test::json_text(\%shown),
+        Idadmin::Test::json_text($stack->task($task->[0])),
+        map { join ' ', @$_ } $gate->writes(dn => qr/^uid=\Q$entry->{uid}[0]\E,/);
+}
+
 sub nothing_lost {
-    my ($stack, $ids) = @_;
+    my ($stack, $gate, $ids) = @_;
     my %state = map { $_->[0] => $_->[1] } $stack->sql('SELECT id, state FROM task');
     is_deeply([grep { ($state{$_} // 'lost') ne 'done' } @$ids], [],
         'every task that was promised is done');
@@ -345,7 +357,8 @@ sub nothing_lost {
     my @still = grep { $left{"$_->{uid}[0]\@$domain"}
         && (!$_->{pwdaccountlockedtime} || $_->{memberof}) } $stack->slapd->search('(uid=user000*)',
         base => $people);
-    is_deeply([map { $_->{uid}[0] } @still], [], 'every leaver is disabled and in no group');
+    is_deeply([map { $_->{uid}[0] } @still], [], 'every leaver is disabled and in no group')
+        or diag(map { story_of($stack, $gate, $_) } @still);
     my ($held) =
         $stack->sql("SELECT (SELECT count(*) FROM user_lock), (SELECT count(*) FROM reservation), "
         . "(SELECT coalesce(sum(seats_held), 0) FROM tenant)");
@@ -403,7 +416,7 @@ for_each_engine {
     is_deeply([grep { $_->[3] =~ /,ou=(?:people|groups),/ } $gate->writes(after => $before)],
         [], 'and has touched the directory no more');
     is(open_tasks($stack, 'queued', 'running', 'failed', 'attention'), 0, 'nor the queue');
-    nothing_lost($stack, [@$ids, map { $_->{id} } @cases, @$acts]);
+    nothing_lost($stack, $gate, [@$ids, map { $_->{id} } @cases, @$acts]);
     is($worker->stop, 0, 'the other one ends cleanly too');
     $stack->stop;
 };
