@@ -67,15 +67,10 @@ static int drain_outbox(ctl_call *ctl)
         kind = store_audit_drain_outbox(main, audit, ctl->c, BATCHES, &turns, &moved);
         records += moved;
     } while (!kind && turns.more);
-    if (!kind) {
-        json_t *document = json_pack("{s:I}", "records", (json_int_t)records);
-        if (!ctl_json(ctl, document)) {
-            ctl_say(ctl, "%lld records that waited in the store are in its chains.",
-                    (long long)records);
-        }
-        json_decref(document);
-    }
-    return ctl_result(ctl, kind);
+    return kind ? ctl_result(ctl, kind)
+                : ctl_answer(ctl, json_pack("{s:I}", "records", (json_int_t)records),
+                             "%lld records that waited in the store are in its chains.",
+                             (long long)records);
 }
 
 static int ingest(ctl_call *ctl)
@@ -86,97 +81,59 @@ static int ingest(ctl_call *ctl)
     store *s = ctl_store(ctl, DB_INGEST);
     ingest_summary summary;
     ida_kind kind = ingest_spool(s, ctl->c, ctl->arguments[0], 1, &summary);
-    if (!kind) {
-        json_t *document = json_pack("{s:I, s:I, s:I, s:i, s:i, s:i}", "records",
-                                     (json_int_t)summary.records, "torn", (json_int_t)summary.torn,
-                                     "forged", (json_int_t)summary.forged, "segmentsRemoved",
-                                     summary.removed, "segmentsHeld", summary.held, "passedOver",
-                                     summary.strangers);
-        if (!ctl_json(ctl, document)) {
-            ctl_say(ctl,
-                    "%lld records were read, %lld torn ones skipped; %d segments were removed, %d "
-                    "are still held by a writer.",
-                    (long long)summary.records, (long long)summary.torn, summary.removed,
-                    summary.held);
-            if (summary.strangers) {
-                ctl_say(ctl,
-                        "%d files with the name of a segment are no regular files (%s): they were "
-                        "passed over.",
-                        summary.strangers, summary.strange);
-            }
-        }
-        json_decref(document);
+    if (kind) {
+        return ctl_result(ctl, kind);
     }
-    return ctl_result(ctl, kind);
+    ctl_answer(ctl,
+               json_pack("{s:I, s:I, s:I, s:i, s:i, s:i}", "records", (json_int_t)summary.records,
+                         "torn", (json_int_t)summary.torn, "forged", (json_int_t)summary.forged,
+                         "segmentsRemoved", summary.removed, "segmentsHeld", summary.held,
+                         "passedOver", summary.strangers),
+               "%lld records were read, %lld torn ones skipped; %d segments were removed, %d are "
+               "still held by a writer.",
+               (long long)summary.records, (long long)summary.torn, summary.removed, summary.held);
+    if (summary.strangers) {
+        ctl_say(ctl,
+                "%d files with the name of a segment are no regular files (%s): they were passed "
+                "over.",
+                summary.strangers, summary.strange);
+    }
+    return CTL_DONE;
 }
 
 const ctl_command ctl_audit_commands[] = {
-    {"audit",
-     "verify",
-     "ID",
-     1,
-     1,
+    {"audit", "verify", "ID",
      "Check that the chain of a tenant's audit records is whole, and what is beside it.",
-     "Says what was done to the first record that does not fit, and names API keys and tasks that "
-     "no record made. Checkpoints that left the machine also show what somebody with the worker's "
-     "keys, or with an older copy of store and keys, did.",
-     {{"checkpoints", "FILE", "also hold it against these checkpoints"},
-      {"key", "PUB",
-       "the public key that they are signed by, or a file of it; default this node's"},
-      {NULL, NULL, NULL}},
-     ctl_chain_verify},
-    {"audit",
-     "accept",
-     "ID",
-     1,
-     1,
+     .help = "Says what was done to the first record that does not fit, and names API keys and "
+             "tasks that no record made. Checkpoints that left the machine also show what somebody "
+             "with the worker's keys, or with an older copy of store and keys, did.",
+     .options = {{"checkpoints", "FILE", "also hold it against these checkpoints"},
+                 {"key", "PUB",
+                  "the public key that they are signed by, or a file of it; default this node's"}},
+     .run = ctl_chain_verify},
+    {"audit", "accept", "ID",
      "Take a tenant's chain as it is for the one that this machine verified, as after a restore.",
-     "Until then a chain that is older than what was verified here counts as broken. One that is "
-     "broken in itself stays so. The audit log records it.",
-     {{NULL, NULL, NULL}},
-     ctl_chain_accept},
-    {"audit",
-     "checkpoints",
-     "ID",
-     1,
-     1,
+     .help = "Until then a chain that is older than what was verified here counts as broken. One "
+             "that is broken in itself stays so. The audit log records it.",
+     .run = ctl_chain_accept},
+    {"audit", "checkpoints", "ID",
      "Print the checkpoints of a tenant's chain, one JSON object a line.",
-     NULL,
-     {{NULL, NULL, NULL}},
-     ctl_chain_checkpoints},
-    {"audit",
-     "public-key",
-     "",
-     0,
-     0,
+     .run = ctl_chain_checkpoints},
+    {"audit", "public-key", "",
      "Print the public key that this installation's checkpoints are signed by.",
-     NULL,
-     {{NULL, NULL, NULL}},
-     ctl_chain_public_key},
-    {"audit",
-     "rotate-key",
-     "",
-     0,
-     0,
-     "Give the audit chains a new key.",
-     "Verifies all chains first, and refuses where one is broken. Older keys stay in the file, for "
-     "verification. With several nodes copy the file to the others: until then their workers leave "
-     "audit records in spool and outbox.",
-     {{"lost", NULL, "the key before is gone: its chains stay marked as broken"},
-      {NULL, NULL, NULL}},
-     ctl_chain_rotate_key},
-    {"audit",
-     "ingest",
-     "[DIR]",
-     0,
-     1,
+     .run = ctl_chain_public_key},
+    {"audit", "rotate-key", "", "Give the audit chains a new key.",
+     .help = "Verifies all chains first, and refuses where one is broken. Older keys stay in the "
+             "file, for verification. With several nodes copy the file to the others: until then "
+             "their workers leave audit records in spool and outbox.",
+     .options = {{"lost", NULL, "the key before is gone: its chains stay marked as broken"}},
+     .run = ctl_chain_rotate_key},
+    {"audit", "ingest", "[DIR]",
      "Read the audit spool of a dead node into the store, or what waits in the store.",
-     "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments that were "
-     "read whole are removed. Without DIR the records that wait in the store are put into the "
-     "chains: do that before you replace the seal key, because these records carry proofs under "
-     "it. "
-     "Repeatable: a record is taken once.",
-     {{NULL, NULL, NULL}},
-     ingest},
+     .help = "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments "
+             "that were read whole are removed. Without DIR the records that wait in the store are "
+             "put into the chains: do that before you replace the seal key, because these records "
+             "carry proofs under it. Repeatable: a record is taken once.",
+     .run = ingest},
     {0},
 };

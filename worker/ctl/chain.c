@@ -371,16 +371,12 @@ int ctl_chain_accept(ctl_call *ctl)
     accept_work work = {ctl, from, &to};
     kind = kind ? kind : store_transaction(s, ctl->c, accept_in, &work);
     kind = kind ? kind : audit_anchor_move(ctl->c, s->audit_key, tenant, from, &to);
-    if (!kind) {
-        json_t *document = json_pack("{s:s, s:I, s:I}", "companyId", tenant, "verifiedBefore",
-                                     (json_int_t)from->number, "accepted", (json_int_t)to.number);
-        if (!ctl_json(ctl, document)) {
-            ctl_say(ctl, "The chain of %s is taken as it is, up to record %lld.", tenant,
-                    (long long)to.number);
-        }
-        json_decref(document);
-    }
-    return ctl_result(ctl, kind);
+    return kind ? ctl_result(ctl, kind)
+                : ctl_answer(ctl,
+                             json_pack("{s:s, s:I, s:I}", "companyId", tenant, "verifiedBefore",
+                                       (json_int_t)from->number, "accepted", (json_int_t)to.number),
+                             "The chain of %s is taken as it is, up to record %lld.", tenant,
+                             (long long)to.number);
 }
 
 int ctl_chain_checkpoints(ctl_call *ctl)
@@ -430,12 +426,7 @@ int ctl_chain_rotate_key(ctl_call *ctl)
     int lost = ctl_value(ctl, "lost") != NULL;
     ida_kind kind = lost ? IDA_OK : verify_all(ctl, s);
     kind = kind ? kind : store_chain_rotate(s, ctl->c, lost, &id);
-    if (!kind) {
-        json_t *document = json_pack("{s:s, s:s}", "key", id, "file", ctl->config.audit_key);
-        if (!ctl_json(ctl, document)) {
-            ctl_say(ctl, "The chains are under the key %s of %s.", id, ctl->config.audit_key);
-        }
-        json_decref(document);
-    }
-    return ctl_result(ctl, kind);
+    return kind ? ctl_result(ctl, kind)
+                : ctl_answer(ctl, json_pack("{s:s, s:s}", "key", id, "file", ctl->config.audit_key),
+                             "The chains are under the key %s of %s.", id, ctl->config.audit_key);
 }

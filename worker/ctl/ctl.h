@@ -34,8 +34,7 @@ typedef struct ctl_call ctl_call;
 
 typedef struct ctl_command {
     const char *noun, *verb; /* verb NULL: the noun alone is the command */
-    const char *arguments;   /* "ID USERNAME" */
-    int min, max;            /* positional arguments */
+    const char *arguments;   /* "ID [EVENT]": those in brackets may be left out */
     const char *summary;     /* one line */
     const char *help;        /* further paragraphs, or NULL */
     ctl_option options[CTL_MAX_OPTIONS];
@@ -91,6 +90,9 @@ typedef ida_column ctl_column;
 /* Prints the document if --json was given; returns 1 if it did, so that the command prints no
  * table. Takes over no reference. */
 int ctl_json(ctl_call *ctl, const json_t *document);
+/* With --json the document, else the sentence; the document is released. CTL_DONE. */
+int ctl_answer(ctl_call *ctl, json_t *document, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A table of an array of objects; `none` is printed instead of an empty one. */
 void ctl_table(ctl_call *ctl, const json_t *rows, const ctl_column *columns, const char *none);
 /* "title: value" lines of one object. */
@@ -103,8 +105,8 @@ void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(print
 /* --- the nouns --- */
 
 extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[],
-    ctl_audit_commands[], ctl_cache_commands[], ctl_sync_commands[], ctl_status_commands[],
-    ctl_evidence_commands[], ctl_erase_commands[], ctl_notification_commands[];
+    ctl_audit_commands[], ctl_sync_commands[], ctl_status_commands[], ctl_evidence_commands[],
+    ctl_erase_commands[], ctl_notification_commands[];
 
 /* A command that does more than its operation: its function, and possibly one more option. */
 typedef struct ctl_beside {

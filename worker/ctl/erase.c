@@ -114,18 +114,14 @@ static int erase(ctl_call *ctl)
 }
 
 const ctl_command ctl_erase_commands[] = {
-    {"erase",
-     NULL,
-     "ID UPN",
-     2,
-     2,
+    {"erase", NULL, "ID UPN",
      "Erase one person's personal data from cache, tasks, governance, workflow runs and audit.",
-     "For a person whose account has been deleted in the directories and whose tasks are over; "
-     "otherwise it is refused with what to do first. May be repeated. The audit chain stays whole.",
-     {{"compact", NULL,
-       "SQLite: write the store's files anew afterwards, so that no bytes are left in free space; "
-       "writers wait meanwhile"},
-      {NULL, NULL, NULL}},
-     erase},
+     .help = "For a person whose account has been deleted in the directories and whose tasks are "
+             "over; otherwise it is refused with what to do first. May be repeated. The audit "
+             "chain stays whole.",
+     .options = {{"compact", NULL,
+                  "SQLite: write the store's files anew afterwards, so that no bytes are left in "
+                  "free space; writers wait meanwhile"}},
+     .run = erase},
     {0},
 };

@@ -70,17 +70,12 @@ static int evidence(ctl_call *ctl)
 }
 
 const ctl_command ctl_evidence_commands[] = {
-    {"evidence",
-     NULL,
-     "ID UPN",
-     2,
-     2,
+    {"evidence", NULL, "ID UPN",
      "Show what was taken from a leaver, when and by which task, with the audit records that prove "
      "it.",
-     "Says what is not proven as well: steps that failed or whose outcome is unknown, memberships "
-     "that stayed or came back, what was asked for since. Walks the whole audit chain. Exit status "
-     "1 when something is not proven, the chain included.",
-     {{NULL, NULL, NULL}},
-     evidence},
+     .help = "Says what is not proven as well: steps that failed or whose outcome is unknown, "
+             "memberships that stayed or came back, what was asked for since. Walks the whole "
+             "audit chain. Exit status 1 when something is not proven, the chain included.",
+     .run = evidence},
     {0},
 };

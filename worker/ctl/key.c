@@ -121,33 +121,28 @@ static int create(ctl_call *ctl)
 }
 
 const ctl_command ctl_key_commands[] = {
-    {"key",
-     "create",
-     "ID USERNAME",
-     2,
-     2,
+    {"key", "create", "ID USERNAME",
      "Make an API user of tenant ID; the only moment that shows its API key and MCP secret.",
-     "Rotation: make a key under a new username, move the caller over, delete the old one.",
-     {{"access", "LEVEL",
-       "read-only (every read: REST GET and MCP), full (all of REST), legacy (a key from before "
-       "access levels); fixed at creation"},
-      {"label", "TEXT", "at most 100 characters; in the audit log beside each call"},
-      {"expires", "DATE",
-       "YYYY-MM-DD; the key stops working when that day begins in the tenant's time zone; or "
-       "never; "
-       "else after the tenant's keys.defaultDays"},
-      {"rate-limit", "RATE",
-       "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
-      {"concurrency", "N",
-       "requests of the key that may be under way at the same time, 1 to 1000; else 64"},
-      {"decisions", NULL,
-       "the key may carry decisions of approvers (POST /v1/api/access-request/decision), such as "
-       "those of a ticket system; else it may not"},
-      {"from", "CIDR,...",
-       "networks it may be used from, such as 192.0.2.0/24,2001:db8::/32; else from anywhere"},
-      {"scopes", "NAME,...",
-       "what a read-only key is limited to, of " IDA_AREA_NAMES "; else no limit"},
-      {NULL, NULL, NULL}},
-     create},
+     .help = "Rotation: make a key under a new username, move the caller over, delete the old one.",
+     .options =
+         {{"access", "LEVEL",
+           "read-only (every read: REST GET and MCP), full (all of REST), legacy (a key from "
+           "before access levels); fixed at creation"},
+          {"label", "TEXT", "at most 100 characters; in the audit log beside each call"},
+          {"expires", "DATE",
+           "YYYY-MM-DD; the key stops working when that day begins in the tenant's time zone; or "
+           "never; else after the tenant's keys.defaultDays"},
+          {"rate-limit", "RATE",
+           "the key's own limit, such as 6000/60s, or off; else the tenant's or the server's"},
+          {"concurrency", "N",
+           "requests of the key that may be under way at the same time, 1 to 1000; else 64"},
+          {"decisions", NULL,
+           "the key may carry decisions of approvers (POST /v1/api/access-request/decision), such "
+           "as those of a ticket system; else it may not"},
+          {"from", "CIDR,...",
+           "networks it may be used from, such as 192.0.2.0/24,2001:db8::/32; else from anywhere"},
+          {"scopes", "NAME,...",
+           "what a read-only key is limited to, of " IDA_AREA_NAMES "; else no limit"}},
+     .run = create},
     {0},
 };

@@ -20,21 +20,19 @@
 #include "worker/ctl/operation.h"
 #include "worker/layout.h"
 
-static const ctl_command *const own[] = {ctl_schema_commands, ctl_tenant_commands,
-                                         ctl_key_commands,    ctl_audit_commands,
-                                         ctl_cache_commands,  ctl_sync_commands,
-                                         ctl_status_commands, ctl_evidence_commands,
-                                         ctl_erase_commands,  ctl_notification_commands};
+static const ctl_command *const own[] = {ctl_schema_commands,      ctl_tenant_commands,
+                                         ctl_key_commands,         ctl_audit_commands,
+                                         ctl_sync_commands,        ctl_status_commands,
+                                         ctl_evidence_commands,    ctl_erase_commands,
+                                         ctl_notification_commands};
 
 /* Commands that do more than their operation: a function for each, and possibly one more option. */
 static const ctl_beside beside[] = {
-    {"user", "show", ctl_user_show, {NULL, NULL, NULL}},
-    {"audit", "export", ctl_audit_export, {NULL, NULL, NULL}},
-    {"task",
-     "release",
-     ctl_task_release,
-     {"all-braked", NULL, "every task of the tenant that the brake holds"}},
-    {NULL, NULL, NULL, {NULL, NULL, NULL}},
+    {"user", "show", .run = ctl_user_show},
+    {"audit", "export", .run = ctl_audit_export},
+    {"task", "release", .run = ctl_task_release,
+     .option = {"all-braked", NULL, "every task of the tenant that the brake holds"}},
+    {0},
 };
 
 static const ctl_command **commands; /* all of them, by noun and verb */
@@ -319,7 +317,13 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
     for (int i = 0; i < ctl->argument_count && i < CTL_MAX_ARGUMENTS; i++) {
         ctl->arguments[i] = line.words[i + skipped];
     }
-    if (ctl->argument_count < ctl->command->min || ctl->argument_count > ctl->command->max) {
+    int least = 0, most = 0;
+    for (const char *word = ctl->command->arguments; *word; most++) {
+        size_t len = strcspn(word, " ");
+        least += *word != '[';
+        word += len + (word[len] == ' ');
+    }
+    if (ctl->argument_count < least || ctl->argument_count > most) {
         return ctl_usage(ctl,
                          ctl->command->arguments[0] ? "the arguments are: %s"
                                                     : "there are no arguments%s",

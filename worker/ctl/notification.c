@@ -134,45 +134,23 @@ static int retry(ctl_call *ctl)
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
     kind = kind ? kind : store_transaction(s, ctl->c, retry_in, &work);
-    if (!kind) {
-        json_t *document = ida_json_keep(ctl->pool,
-                                         json_pack("{s:I}", "queued", (json_int_t)work.count));
-        if (!ctl_json(ctl, document)) {
-            ctl_say(ctl, "%lld deliveries are tried again at once.", (long long)work.count);
-        }
-    }
-    return ctl_result(ctl, kind);
+    return kind ? ctl_result(ctl, kind)
+                : ctl_answer(ctl, json_pack("{s:I}", "queued", (json_int_t)work.count),
+                             "%lld deliveries are tried again at once.", (long long)work.count);
 }
 
 const ctl_command ctl_notification_commands[] = {
-    {"notification",
-     "receivers",
-     "ID",
-     1,
-     1,
-     "List who is told of a tenant's events, and how the calls go.",
-     NULL,
-     {{NULL, NULL, NULL}},
-     receivers},
-    {"notification",
-     "list",
-     "ID",
-     1,
-     1,
+    {"notification", "receivers", "ID",
+     "List who is told of a tenant's events, and how the calls go.", .run = receivers},
+    {"notification", "list", "ID",
      "List the events that a receiver has not taken yet, oldest first.",
-     NULL,
-     {{"given-up", NULL, "only those that are not tried again by themselves"},
-      {"limit", "N", "1 to 200, default 50"},
-      {NULL, NULL, NULL}},
-     list},
-    {"notification",
-     "retry",
-     "ID [EVENT]",
-     1,
-     2,
+     .options = {{"given-up", NULL, "only those that are not tried again by themselves"},
+                 {"limit", "N", "1 to 200, default 50"}},
+     .run = list},
+    {"notification", "retry", "ID [EVENT]",
      "Send an event that was not taken once more, also one that was given up.",
-     "At once and with all its tries; later events of the person may have arrived before it.",
-     {{"all", NULL, "every event of the tenant that was not taken"}, {NULL, NULL, NULL}},
-     retry},
+     .help =
+         "At once and with all its tries; later events of the person may have arrived before it.",
+     .options = {{"all", NULL, "every event of the tenant that was not taken"}}, .run = retry},
     {0},
 };

@@ -70,16 +70,20 @@ static const ida_param *argument_named(const ida_operation *op, const char *name
     return p;
 }
 
-static void take_over(ctl_command *command, const ctl_beside *beside)
+static void take_over(apr_pool_t *pool, ctl_command *command, const ctl_beside *beside)
 {
-    for (; beside->noun; beside++) {
-        if (strcmp(beside->noun, command->noun) == 0 && command->verb &&
-            strcmp(beside->verb, command->verb) == 0) {
-            command->run = beside->run;
-            command->options[0] = beside->option;
-            command->min -= beside->option.name != NULL; /* the option can replace the last
-                                                            argument */
-        }
+    while (beside->noun && !(strcmp(beside->noun, command->noun) == 0 && command->verb &&
+                             strcmp(beside->verb, command->verb) == 0)) {
+        beside++;
+    }
+    if (beside->noun) {
+        command->run = beside->run;
+        command->options[0] = beside->option;
+    }
+    if (beside->option.name) { /* the option can replace the last argument */
+        const char *last = strrchr(command->arguments, ' ');
+        command->arguments = ida_printf(pool, "%.*s [%s]", (int)(last - command->arguments),
+                                        command->arguments, last + 1);
     }
 }
 
@@ -93,18 +97,15 @@ static ctl_command *command_of(apr_pool_t *pool, const ida_operation *op, const 
     command->noun = row->noun;
     command->verb = row->verb;
     command->arguments = "ID";
-    command->min = command->max = 1;
     command->summary = row->summary ? row->summary : op->summary;
     command->help = row->help;
     command->run = ctl_operation;
     for (const ida_command_word *at = row->at; at->argument; at++) {
         int required = (argument_named(op, at->argument)->flags & IDA_PARAM_REQUIRED) != 0;
-        command->max++;
-        command->min += required;
         command->arguments = apr_pstrcat(pool, command->arguments, required ? " " : " [", at->word,
                                          required ? NULL : "]", NULL);
     }
-    take_over(command, beside);
+    take_over(pool, command, beside);
     add_options(pool, k);
     return command;
 }

@@ -23,16 +23,31 @@ int ctl_json(ctl_call *ctl, const json_t *document)
     return 1;
 }
 
+static void say(const ctl_call *ctl, const char *format, va_list args)
+{
+    if (!ctl->json) {
+        vprintf(format, args);
+        putchar('\n');
+    }
+}
+
 void ctl_say(ctl_call *ctl, const char *format, ...)
 {
-    if (ctl->json) {
-        return;
-    }
     va_list args;
     va_start(args, format);
-    vprintf(format, args);
+    say(ctl, format, args);
     va_end(args);
-    putchar('\n');
+}
+
+int ctl_answer(ctl_call *ctl, json_t *document, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(ctl, format, args);
+    va_end(args);
+    ctl_json(ctl, document);
+    json_decref(document);
+    return CTL_DONE;
 }
 
 void ctl_table(ctl_call *ctl, const json_t *rows, const ctl_column *columns, const char *none)

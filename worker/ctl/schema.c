@@ -110,23 +110,18 @@ static int upgrade(ctl_call *ctl)
 }
 
 const ctl_command ctl_schema_commands[] = {
-    {"schema",
-     "upgrade",
-     "",
-     0,
-     0,
+    {"schema", "upgrade", "",
      "Create or migrate the store, and make its seal key when there is none.",
-     "Safe to repeat. The seal key must be readable by the worker and by idadminctl alone: run it "
-     "as the user that runs idadmin-worker, or as root,\n"
-     "who makes files of SQLite, and a seal key beside them, for the owner of the directory; with "
-     "PostgreSQL name the worker's user by --owner.\n"
-     "A store newer than this program is refused.",
-     {{"owner", "USER",
-       "as root: the seal key belongs to this user, one that is there already too"},
-      {"roles", NULL,
-       "PostgreSQL: makes the roles idadmin_web, idadmin_writer and idadmin_worker, or says anew "
-       "what each may do"},
-      {NULL, NULL, NULL}},
-     upgrade},
+     .help = "Safe to repeat. The seal key must be readable by the worker and by idadminctl alone: "
+             "run it as the user that runs idadmin-worker, or as root,\n"
+             "who makes files of SQLite, and a seal key beside them, for the owner of the "
+             "directory; with PostgreSQL name the worker's user by --owner.\n"
+             "A store newer than this program is refused.",
+     .options = {{"owner", "USER",
+                  "as root: the seal key belongs to this user, one that is there already too"},
+                 {"roles", NULL,
+                  "PostgreSQL: makes the roles idadmin_web, idadmin_writer and idadmin_worker, or "
+                  "says anew what each may do"}},
+     .run = upgrade},
     {0},
 };

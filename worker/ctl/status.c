@@ -224,14 +224,8 @@ static int status(ctl_call *ctl)
 }
 
 const ctl_command ctl_status_commands[] = {
-    {"status",
-     NULL,
-     "",
-     0,
-     0,
+    {"status", NULL, "",
      "Workers, directories and their syncs, tasks by state, what waits in this node's audit spool.",
-     NULL,
-     {{NULL, NULL, NULL}},
-     status},
+     .run = status},
     {0},
 };

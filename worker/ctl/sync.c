@@ -1,5 +1,5 @@
-/* idadminctl sync: asks the worker to sync a tenant's directories now, and can wait for the
- * result. */
+/* idadminctl sync and cache reset: ask the worker to sync a tenant's directories now, or to empty
+ * its cache first; sync can wait for the answer. */
 #include <apr_time.h>
 
 #include "core/base/json.h"
@@ -8,55 +8,66 @@
 #include "core/store/audit.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
-#include "worker/ctl/request.h"
+#include "worker/ctl/ctl.h"
 
 #define POLL_US 100000
 #define WORKER_ALIVE_MS 60000
 
-typedef struct request_work {
+/* A request to the worker for every directory of a tenant. */
+typedef struct sync_request {
     ctl_call *ctl;
+    int accept_deletions, reset;
+    const char *action; /* of the audit record */
     const ida_tenant *tenant;
-    sync_request *request;
-} request_work;
+    /* Out: time of each directory's request, which the worker removes when it is done. */
+    int64_t requested_at[IDA_DIR_COUNT];
+} sync_request;
 
 static ida_kind request_in(store *s, ida_ctx *c, void *baton)
 {
-    const request_work *work = baton;
-    sync_request *request = work->request;
+    sync_request *request = baton;
+    const char *tenant = request->tenant->id;
     for (int i = 0; i < IDA_DIR_COUNT; i++) {
         store_directory state;
-        request->asked[i] = work->tenant->has_directory[i];
-        if (!request->asked[i]) {
+        if (!request->tenant->has_directory[i]) {
             continue;
         }
-        ida_kind kind = store_sync_request(s, c, work->tenant->id, (ida_directory_kind)i,
+        ida_kind kind = store_sync_request(s, c, tenant, (ida_directory_kind)i,
                                            request->accept_deletions, request->reset);
-        if (!kind) {
-            kind = store_directory_get(s, c, work->tenant->id, (ida_directory_kind)i, &state);
-        }
+        kind = kind ? kind : store_directory_get(s, c, tenant, (ida_directory_kind)i, &state);
         if (kind) {
             return kind;
         }
         request->requested_at[i] = state.sync_requested_at;
     }
-    audit_record *record = ctl_audit(work->ctl, work->tenant->id, request->action,
-                                     work->tenant->id);
+    audit_record *record = ctl_audit(request->ctl, tenant, request->action, tenant);
     if (request->accept_deletions) {
         record->parameters = "{\"acceptDeletions\":true}";
     }
     return store_audit_add(s, c, record);
 }
 
-ida_kind ctl_sync_request(ctl_call *ctl, store *s, const char *tenant, sync_request *request)
+static ida_kind ask(sync_request *request, store *s)
 {
-    ida_tenant *parsed;
-    ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
-    kind = kind ? kind : store_tenant_get(s, ctl->c, tenant, &parsed, NULL);
-    if (kind) {
-        return kind;
-    }
-    request_work work = {ctl, parsed, request};
-    return store_transaction(s, ctl->c, request_in, &work);
+    ctl_call *ctl = request->ctl;
+    ida_tenant *tenant;
+    ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
+    kind = kind ? kind : store_tenant_get(s, ctl->c, ctl->arguments[0], &tenant, NULL);
+    request->tenant = kind ? NULL : tenant;
+    return kind ? kind : store_transaction(s, ctl->c, request_in, request);
+}
+
+static int reset(ctl_call *ctl)
+{
+    sync_request request = {.ctl = ctl, .reset = 1, .action = "cache.reset"};
+    ida_kind kind = ask(&request, ctl_store(ctl, DB_REQUEST));
+    return kind ? ctl_result(ctl, kind)
+                : ctl_answer(ctl,
+                             json_pack("{s:s, s:s}", "companyId", ctl->arguments[0], "result",
+                                       "requested"),
+                             "The worker will empty the cache of %s and sync it anew; until that "
+                             "is done the service answers 503 for this tenant.",
+                             ctl->arguments[0]);
 }
 
 static ida_kind worker_alive(ctl_call *ctl, store *s)
@@ -129,17 +140,18 @@ static int sync_now(ctl_call *ctl)
     if (patience < 0) {
         return ctl_usage(ctl, "--timeout must be a time such as 90s or 10m");
     }
-    sync_request request = {.accept_deletions = ctl_value(ctl, "accept-deletions") != NULL,
+    sync_request request = {.ctl = ctl,
+                            .accept_deletions = ctl_value(ctl, "accept-deletions") != NULL,
                             .action = "sync.request"};
     store *s = ctl_store(ctl, DB_REQUEST);
-    ida_kind kind = ctl_sync_request(ctl, s, ctl->arguments[0], &request);
+    ida_kind kind = ask(&request, s);
     if (!kind && wait) {
         kind = worker_alive(ctl, s);
     }
     int64_t until = ida_monotonic(&ctl->env) + patience;
     json_t *rows = ida_json_keep(ctl->pool, json_array());
     for (int i = 0; !kind && i < IDA_DIR_COUNT; i++) {
-        if (request.asked[i]) {
+        if (request.tenant->has_directory[i]) {
             json_t *row = json_object();
             json_array_append_new(rows, row);
             ida_json_put(row, "directory", ida_directory_name((ida_directory_kind)i));
@@ -165,20 +177,19 @@ static int sync_now(ctl_call *ctl)
 }
 
 const ctl_command ctl_sync_commands[] = {
-    {"sync",
-     NULL,
-     "ID",
-     1,
-     1,
-     "Ask the worker to sync a tenant's directories now.",
-     "Also looks at once whether a directory that the workers hold is well again.\n"
-     "A sync that the deletion guard stopped stays stopped until it is asked for with "
-     "--accept-deletions.",
-     {{"wait", NULL, "wait until it is done; exit 1 with the reason when it failed"},
-      {"timeout", "TIME", "how long to wait, default 10m"},
-      {"accept-deletions", NULL,
-       "let this sync delete what the directory no longer shows, however much it is"},
-      {NULL, NULL, NULL}},
-     sync_now},
+    {"sync", NULL, "ID", "Ask the worker to sync a tenant's directories now.",
+     .help = "Also looks at once whether a directory that the workers hold is well again.\n"
+             "A sync that the deletion guard stopped stays stopped until it is asked for with "
+             "--accept-deletions.",
+     .options = {{"wait", NULL, "wait until it is done; exit 1 with the reason when it failed"},
+                 {"timeout", "TIME", "how long to wait, default 10m"},
+                 {"accept-deletions", NULL,
+                  "let this sync delete what the directory no longer shows, however much it is"}},
+     .run = sync_now},
+    {"cache", "reset", "ID",
+     "Ask the worker to empty the directory cache of a tenant and sync it anew.",
+     .help = "Until the sync is done the tenant's users are unknown, and the service answers 503 "
+             "for it. Nothing in a directory changes.",
+     .run = reset},
     {0},
 };

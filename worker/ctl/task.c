@@ -55,9 +55,7 @@ int ctl_task_release(ctl_call *ctl)
     }
     json_t *released = ida_json_keep(ctl->pool, json_array());
     ida_kind kind = release_all(ctl, released);
-    json_t *document = ida_json_keep(ctl->pool, json_pack("{s:O}", "released", released));
-    if (!kind && !ctl_json(ctl, document)) {
-        ctl_say(ctl, "%zu held tasks were released.", json_array_size(released));
-    }
-    return ctl_result(ctl, kind);
+    return kind ? ctl_result(ctl, kind)
+                : ctl_answer(ctl, json_pack("{s:O}", "released", released),
+                             "%zu held tasks were released.", json_array_size(released));
 }

@@ -382,31 +382,18 @@ static int show(ctl_call *ctl)
 }
 
 const ctl_command ctl_tenant_commands[] = {
-    {"tenant",
-     "apply",
-     "FILE|-",
-     1,
-     1,
+    {"tenant", "apply", "FILE|-",
      "Create a tenant or change it by a tenant document; prints what changed.",
-     "Idempotent. On a tenant that exists, a member that is absent stays as it was, null unsets an "
-     "optional one, a list replaces the old one.\n"
-     "Secrets are named by absolute path of files that only their owner may read. A document with "
-     "an error changes nothing.\n"
-     "A directory that the workers hold is tried again at once.\n"
-     "When the stored document carries no valid seal, or is older than one that was seen here, "
-     "nothing of it is taken over: the document must be a full one, and every member is printed as "
-     "it was and as it is.",
-     {{NULL, NULL, NULL}},
-     apply},
-    {"tenant", "list", "", 0, 0, "List the tenants.", NULL, {{NULL, NULL, NULL}}, list},
-    {"tenant",
-     "show",
-     "ID",
-     1,
-     1,
-     "Print a tenant's document as it is stored.",
-     NULL,
-     {{NULL, NULL, NULL}},
-     show},
+     .help = "Idempotent. On a tenant that exists, a member that is absent stays as it was, null "
+             "unsets an optional one, a list replaces the old one.\n"
+             "Secrets are named by absolute path of files that only their owner may read. A "
+             "document with an error changes nothing.\n"
+             "A directory that the workers hold is tried again at once.\n"
+             "When the stored document carries no valid seal, or is older than one that was seen "
+             "here, nothing of it is taken over: the document must be a full one, and every member "
+             "is printed as it was and as it is.",
+     .run = apply},
+    {"tenant", "list", "", "List the tenants.", .run = list},
+    {"tenant", "show", "ID", "Print a tenant's document as it is stored.", .run = show},
     {0},
 };
