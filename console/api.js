@@ -60,7 +60,6 @@ async function exchange(to, options, signal) {
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    tell('away');
     throw new ApiError(0);
   }
 }
@@ -68,10 +67,11 @@ async function exchange(to, options, signal) {
 async function refusal(response) {
   const error = (await response.json().catch(() => ({}))).error;
   const seconds = Number(response.headers.get('Retry-After'));
-  const made = new ApiError(response.status, error, seconds > 0 ? seconds * 1000 : 0);
-  if (made.lost) tell('away');
-  return made;
+  return new ApiError(response.status, error, seconds > 0 ? seconds * 1000 : 0);
 }
+
+/* Until when the server wants to be left alone (429, 503 with Retry-After). */
+let notBefore = 0;
 
 async function call(method, path, { query, body, headers, signal } = {}) {
   const to = address(path, query);
@@ -92,7 +92,11 @@ async function call(method, path, { query, body, headers, signal } = {}) {
     throw new ApiError(401);
   }
   const at = Date.parse(response.headers.get('Date')) || Date.now();
-  if (response.status !== 304 && !response.ok) throw await refusal(response);
+  if (response.status !== 304 && !response.ok) {
+    const error = await refusal(response);
+    if (error.retryAfter) notBefore = Date.now() + error.retryAfter;
+    throw error;
+  }
   offset = Math.abs(at - Date.now()) > 2000 ? at - Date.now() : 0;
   tell('answer', at);
   if (response.status === 304) {
@@ -117,7 +121,9 @@ export async function send(method, path, { query, body, key, ifMatch, signal } =
   if (key) headers['Idempotency-Key'] = key;
   if (ifMatch) headers['If-Match'] = ifMatch;
   const whole = method === 'DELETE' ? body : body || {};
-  return (await call(method, path, { query, body: whole, headers, signal })).data;
+  const { data } = await call(method, path, { query, body: whole, headers, signal });
+  if (!query?.dryRun) wake(); // what is shown follows at once
+  return data;
 }
 
 /* crypto.randomUUID is missing over plain HTTP elsewhere than on loopback. */
@@ -145,7 +151,8 @@ export function poll({ path, query, every, apply, hold, signal }) {
   const pace = () => (typeof every === 'function' ? every(last) : every);
   const plan = (ms) => {
     clearTimeout(timer);
-    if (!signal.aborted) timer = setTimeout(ask, ms * (0.9 + Math.random() * 0.2));
+    const earliest = Math.max(0, notBefore - Date.now());
+    if (!signal.aborted) timer = setTimeout(ask, Math.max(earliest, ms * (0.9 + Math.random() * 0.2)));
   };
   const deliver = (answer) => {
     const show = () => { seen = answer.etag; apply(answer.data); };
@@ -161,17 +168,26 @@ export function poll({ path, query, every, apply, hold, signal }) {
         AbortSignal.any([signal, mine.signal]));
       failures = 0;
       last = answer.data;
-      deliver(answer);
       plan(pace());
+      deliver(answer);
+      settled(plan);
     } catch (error) {
       if (signal.aborted || mine.signal.aborted) return;
-      if (!(error instanceof ApiError)) throw error;
+      if (!(error instanceof ApiError)) throw error; // a fault of ours: the next answer is planned
       const wait = Math.max(error.retryAfter || 0, Math.min(60000, pace() * 2 ** ++failures));
+      failing.set(plan, error);
       tell('poll-failed', { error, wait });
       plan(wait);
     }
   }
   events.addEventListener('wake', () => plan(0), { signal });
-  signal.addEventListener('abort', () => clearTimeout(timer));
+  signal.addEventListener('abort', () => { clearTimeout(timer); settled(plan); });
   plan(pace());
+}
+
+/* Polls whose last answer was none, with its error: what they show is stale. */
+const failing = new Map();
+export const isStale = () => failing.size > 0;
+function settled(one) {
+  if (failing.delete(one) && !failing.size) tell('back');
 }

@@ -1,21 +1,21 @@
 // Owns the start and the frame: who is here, navigation, search, pulse, banners, keys.
-import { ApiError, address, events, get, isPaused, now, pause, poll, useCompany, wake } from './api.js';
-import { announce, el, icon, remembered } from './dom.js';
-import { LANGUAGES, age, city, dateText, has, language, listed, loadLanguage, t, useZone, word }
+import { ApiError, address, events, get, isPaused, isStale, now, pause, poll, useCompany, wake }
+  from './api.js';
+import { announce, draw, el, icon, mount, redraw, remembered } from './dom.js';
+import { LANGUAGES, age, city, dateText, has, language, listed, loadLanguage, printing, t, useZone, word }
   from './format.js';
-import { go, href, mayOpen, parse, reload, start } from './router.js';
-import { open } from './components/dialog.js';
+import { go, href, isWaiting, mayOpen, pageKey, pageView, parse, reload, start } from './router.js';
+import { dialogs, open } from './components/dialog.js';
 import { menu } from './components/menu.js';
 import { combobox, finder } from './components/person-picker.js';
-import { failure, notice, unnotice } from './components/states.js';
+import { failure, notice, noticeLine, notices } from './components/states.js';
 
 const MAIN = ['overview', 'people', 'tasks', 'access', 'workflows', 'hygiene'];
 const REST = ['log', 'keys', 'company'];
 const GOES = { o: 'overview', p: 'people', t: 'tasks', a: 'access', w: 'workflows', h: 'hygiene',
   l: 'log', k: 'keys', c: 'company' };
 
-let session, company, heart, pulse;
-const place = {};
+let session, company, first, heart, pulse, here, find, companies, fatal;
 
 /* --- who is here --- */
 
@@ -33,125 +33,106 @@ async function findCompany(id, signal) {
     can: (right) => found.rights.includes(right) };
 }
 
-const home = () => [...MAIN, ...REST].find((page) => mayOpen(company ?? place.first, page));
+const home = () => [...MAIN, ...REST].find((page) => mayOpen(company ?? first, page));
 
 /* --- frame --- */
 
-function draw() {
-  place.page = el('div', { id: 'page' });
-  place.printed = el('p', { class: 'print' });
-  addEventListener('beforeprint', head);
-  place.nav = el('nav', { class: 'side', 'aria-label': t('frame.main') });
-  place.company = el('div', { class: 'switch' });
-  place.search = el('div', { class: 'find', role: 'search' });
-  place.live = el('div', { class: 'live' });
-  place.user = el('div', { class: 'user' });
-  const skip = document.getElementById('skip');
-  skip.textContent = t('frame.skip');
-  skip.onclick = (event) => {
+/* The whole screen. */
+const screen = () => [
+  el('a', { class: 'skip', href: '#main', onclick: (event) => {
     event.preventDefault();
-    const target = document.querySelector('#page h1') || document.getElementById('main');
-    target.focus();
-  };
-  document.getElementById('app').replaceChildren(
-    el('header', { class: 'top' },
-      el('a', { class: 'brand', href: '#/', 'aria-label': t('frame.home') },
-        el('img', { src: 'icon.svg', alt: '', width: 28, height: 28 }), el('span', null, 'idadmin')),
-      place.company, place.search, place.live, place.user),
-    place.nav,
-    el('main', { id: 'main', tabindex: '-1' }, el('div', { id: 'notices' }), place.printed, place.page));
-}
-
-/* What a sheet of paper must tell of itself. */
-function head() {
-  place.printed.textContent = `idadmin · ${company?.name ?? ''} · ${dateText(now(), 'full')} (${city()})`;
-}
+    (document.querySelector('#page h1') || document.getElementById('main')).focus();
+  } }, t('frame.skip')),
+  el('div', { id: 'frame' }, el('header', { class: 'top' },
+    el('a', { class: 'brand', href: '#/', 'aria-label': t('frame.home') },
+      el('img', { src: 'icon.svg', alt: '', width: 28, height: 28 }), el('span', null, 'idadmin')),
+    el('div', { class: 'switch' }, company && companySwitch()),
+    el('div', { class: 'find', role: 'search' }, find && [icon('search'), find.view()]),
+    el('div', { class: 'live' }, session && live()),
+    el('div', { class: 'user' }, company && user())),
+  el('nav', { class: 'side', 'aria-label': t('frame.main') }, company && navigation()),
+  el('main', { id: 'main', tabindex: '-1' },
+    el('div', { id: 'notices' }, company && banners().map(noticeLine), notices()),
+    // What a sheet of paper must tell of itself.
+    el('p', { class: 'print' },
+      `idadmin · ${company?.name ?? ''} · ${dateText(now(), 'full')} (${city()})`),
+    el('div', { id: 'page', 'aria-busy': isWaiting() ? 'true' : null },
+      el('div', { key: pageKey() }, fatal ? fatal.view() : pageView())))),
+  dialogs()];
 
 /* A company and a page stand: what of the frame depends on them. */
 function stand(next, page) {
   const changed = company?.companyId !== next.companyId;
   company = next;
-  place.here = page;
+  here = page;
   if (changed) {
     useCompany(company.companyId);
     useZone(company.timeZone);
     remembered('company', company.companyId);
     pulse = null;
-    ['worker', 'firstSync'].forEach(unnotice);
-    drawSwitch();
-    drawSearch();
-    drawUser();
+    find = company.can('people.read') && search();
     beat();
   }
-  drawNav();
+  redraw();
 }
 
 const SECTION = { person: 'people', hire: 'people', offboard: 'people', task: 'tasks' };
-function link(page) {
+const isHere = (page) => (SECTION[here] || here) === page;
+function link(page, behind) {
   const count = page === 'tasks' ? (pulse?.queue?.failed ?? 0) + (pulse?.queue?.attention ?? 0)
     : page === 'access' ? pulse?.toDecide ?? 0 : 0;
-  const here = (SECTION[place.here] || place.here) === page;
-  return el('a', { href: href(page), class: 'nav', 'aria-current': here ? 'page' : null },
-    icon(page), el('span', null, t(`nav.${page}`)),
-    count > 0 && el('span', { class: 'count' }, el('span', { 'aria-hidden': 'true' }, String(count)),
-      el('span', { class: 'unseen' }, t(`nav.${page}.count`, { n: count }))));
+  return el('a', { href: href(page), class: `nav${behind ? ' wide' : ''}`, key: page,
+    'aria-current': isHere(page) ? 'page' : null },
+  icon(page), el('span', null, t(`nav.${page}`)),
+  count > 0 && el('span', { class: 'count' }, el('span', { 'aria-hidden': 'true' }, String(count)),
+    el('span', { class: 'unseen' }, t(`nav.${page}.count`, { n: count }))));
 }
-function drawNav() {
+/* The bottom bar of small screens shows four and the rest behind "More". */
+function navigation() {
   const main = MAIN.filter((page) => mayOpen(company, page));
   const rest = REST.filter((page) => mayOpen(company, page));
-  const shown = JSON.stringify([place.here, language(), main, rest, pulse?.queue, pulse?.toDecide,
-    company.companyId]);
-  if (shown === place.shown) return;
-  place.shown = shown;
-  // The bottom bar of small screens shows four and the rest behind "More".
   const behind = [...main.slice(4), ...rest];
-  const focused = document.activeElement?.closest?.('.side a')?.getAttribute('href');
-  place.nav.replaceChildren(...main.map(link), main.length && rest.length ? el('hr') : '',
-    ...rest.map(link), menu({
-      label: el('span', { class: 'stacked' }, icon('more'), t('nav.more')), kind: 'nav more up',
-      align: 'start', items: behind.map((page) => ({
-        label: t(`nav.${page}`), icon: page, href: href(page), current: page === place.here })),
-    }));
-  [...place.nav.querySelectorAll('a')].filter((one) => behind.some((page) =>
-    one.getAttribute('href') === href(page))).forEach((one) => one.classList.contains('nav')
-    && one.classList.add('wide'));
-  place.nav.lastElementChild.hidden = !behind.length;
-  if (focused) [...place.nav.children].find((one) => one.getAttribute('href') === focused)?.focus();
+  return [main.map((page, i) => link(page, i >= 4)), main.length && rest.length ? el('hr') : null,
+    rest.map((page) => link(page, true)), behind.length > 0 && menu({
+      label: el('span', { class: 'stacked' }, icon('more'), t('nav.more')), kind: 'nav more',
+      items: behind.map((page) => ({
+        label: t(`nav.${page}`), icon: page, href: href(page), current: isHere(page) })),
+    })];
 }
 
-function drawSwitch() {
+function companySwitch() {
   const to = (one) => `#/${encodeURIComponent(one.companyId)}`;
   const name = el('bdi', { class: 'company-name' }, company.name);
-  if (session.companyCount < 2) { place.company.replaceChildren(name); return; }
+  if (session.companyCount < 2) return name;
   const others = session.companies.filter((one) => one.companyId !== company.companyId);
   const items = [{ label: company.name, current: true, href: to(company) }];
-  place.company.replaceChildren(menu({
+  return menu({
     label: name, title: t('frame.company', { name: company.name }), align: 'start',
-    items: () => (session.companyCount <= 10
-      ? [...items, ...others.map((one) => ({ label: one.name, href: to(one) }))]
-      : [...items, el('div', { class: 'menu-search' }, combobox({
+    items: (close) => {
+      if (session.companyCount <= 10) return [...items, ...others.map((one) => ({ label: one.name, href: to(one) }))];
+      companies ||= combobox({
         label: t('frame.findCompany'), hideLabel: true, placeholder: t('frame.findCompany'),
         load: async (query, signal) => (await get('companies', { query, limit: 8 }, signal)).items,
-        render: (one) => el('bdi', null, one.name), text: (one) => one.name,
-        pick: (one) => { place.company.firstChild.close(); go(to(one)); },
-      }).node)]),
-  }));
+        render: (one) => el('bdi', null, one.name), text: () => '',
+        pick: (one) => { close(); go(to(one)); },
+      });
+      return [...items, el('div', { class: 'menu-search' }, companies.view())];
+    },
+  });
 }
 
-function drawSearch() {
-  if (!company.can('people.read')) { place.search.replaceChildren(); return; }
+function search() {
   const box = finder({
     label: t('frame.find'), placeholder: t('frame.find'),
     pick: (one) => { box.set(''); go(href('person', one.id)); },
     enter: (query) => { box.set(''); go(href('people', '', { query })); },
   });
-  place.find = box.input;
-  place.search.replaceChildren(icon('search'), box.node);
+  return box;
 }
 
-function drawUser() {
+function user() {
   const look = (name, value, run) => ({
-    label: t(`look.${name}`), current: value, run,
+    label: t(`look.${name}`), current: value, run: () => { run(); redraw(); },
   });
   const theme = remembered('theme') || '';
   const title = (text) => el('p', { class: 'menu-title' }, text);
@@ -161,9 +142,8 @@ function drawUser() {
     remembered('theme', value || null);
     if (value) document.documentElement.dataset.theme = value;
     else delete document.documentElement.dataset.theme;
-    drawUser();
   };
-  place.user.replaceChildren(menu({
+  return menu({
     label: [icon('people'), el('bdi', null, session.user)], title: t('frame.user', { name: session.user }),
     items: () => [
       title(t('frame.roles', { roles: listed(company.roles.map((role) => word('role', role))) })),
@@ -186,26 +166,18 @@ function drawUser() {
       help && { label: t('frame.help'), href: help },
       signOut ? { label: t('frame.signOut'), href: signOut } : title(t('frame.closeBrowser')),
     ],
-  }));
+  });
 }
 
 async function changeLanguage(code) {
   remembered('language', code);
   await loadLanguage(code);
-  const was = company;
-  company = place.shown = null;
-  draw();
-  stand(was, place.here);
+  if (find) find = search();
+  companies = null;
   reload();
 }
 
 /* --- pulse: the one poll of the frame --- */
-
-const BANNERS = {
-  worker: () => pulse.workersRunning === 0 && { tone: 'bad', text: t('banner.worker') },
-  firstSync: () => pulse.directories?.some((one) => one.state === 'never')
-    && { tone: 'info', text: t('banner.firstSync') },
-};
 
 function beat() {
   heart?.abort();
@@ -214,34 +186,38 @@ function beat() {
   poll({ path: 'pulse', every: 10000, signal, apply: (data) => {
     pulse = data;
     events.dispatchEvent(new CustomEvent('pulse', { detail: data }));
-    drawNav();
-    for (const [key, make] of Object.entries(BANNERS)) {
-      const banner = make();
-      if (banner) notice({ ...banner, key, fixed: true }).dataset.frame = '';
-      else unnotice(key);
-    }
+    redraw();
   } });
   setTimeout(wake);
 }
 
-let checkedAt, away;
-function drawLive() {
+let checkedAt, away; // away: {error, next, since}: what is shown is of `since`
+function live() {
   const still = isPaused();
   const clock = checkedAt ? dateText(checkedAt, 'second') : '';
   const text = still ? t('frame.paused') : away ? t('frame.away') : t('frame.live');
-  if (!place.live.firstChild) {
-    place.live.append(el('span', { class: 'live-text' }), el('button', {
-      type: 'button', class: 'button small plain', onclick: () => { pause(!isPaused()); drawLive(); },
-    }));
-  }
-  const [label, button] = place.live.children;
-  label.className = `live-text ${still ? 'still' : away ? 'away' : ''}`;
-  label.title = checkedAt ? t('frame.checked', { time: clock }) : '';
-  label.replaceChildren(el('i', { class: 'lamp' }), el('span', { class: 'live-word' }, text),
-    el('span', null, ` ${clock}`));
-  button.setAttribute('aria-label', t(still ? 'frame.goOn' : 'frame.pause'));
-  if (place.still !== still) button.replaceChildren(icon(still ? 'running' : 'pause'));
-  place.still = still;
+  return [el('span', { class: `live-text ${still ? 'still' : away ? 'away' : ''}`,
+    title: checkedAt ? t('frame.checked', { time: clock }) : null },
+  el('i', { class: 'lamp' }), el('span', { class: 'live-word' }, text), el('span', null, ` ${clock}`)),
+  el('button', { type: 'button', class: 'button small plain',
+    'aria-label': t(still ? 'frame.goOn' : 'frame.pause'), onclick: () => { pause(!still); redraw(); } },
+  icon(still ? 'running' : 'pause'))];
+}
+
+/* What holds for every page: one at a time, the worst. */
+function banners() {
+  const said = [
+    away && {
+      key: 'away', tone: 'warn', fixed: true,
+      text: [t(away.error.lost ? 'banner.away' : 'banner.stale', { time: away.since ? dateText(away.since, 'clock') : '–' }),
+        ' ', t('banner.nextTry'), ' ', age(away.next)],
+      actions: [{ label: t('tryNow'), run: wake }],
+    },
+    pulse?.workersRunning === 0 && { key: 'worker', tone: 'bad', fixed: true, text: t('banner.worker') },
+    pulse?.directories?.some((one) => one.state === 'never')
+      && { key: 'firstSync', tone: 'info', fixed: true, text: t('banner.firstSync') },
+  ];
+  return said.filter(Boolean).slice(0, 1);
 }
 
 /* --- server away, signed out --- */
@@ -249,22 +225,21 @@ function drawLive() {
 function watch() {
   events.addEventListener('answer', ({ detail }) => {
     checkedAt = new Date(detail).toISOString();
-    if (away) { away = false; unnotice('away'); wake(); announce(t('banner.backAgain')); }
-    drawLive();
+    redraw();
   });
   events.addEventListener('poll-failed', ({ detail: { error, wait } }) => {
-    if (!error.lost) return;
     const first = !away;
-    away = true;
-    drawLive();
-    const next = new Date(Date.now() + wait).toISOString();
-    notice({
-      key: 'away', tone: 'warn', fixed: true,
-      text: [t('banner.away', { time: checkedAt ? dateText(checkedAt, 'clock') : '–' }), ' ',
-        t('banner.nextTry'), ' ', age(next)],
-      actions: [{ label: t('tryNow'), run: wake }],
-    }).dataset.frame = '';
-    if (first) announce(t('banner.away', { time: dateText(checkedAt, 'clock') }), { assertive: true });
+    away = { error, since: away?.since || checkedAt, next: new Date(now() + wait).toISOString() };
+    if (first && error.lost) {
+      announce(t('banner.away', { time: checkedAt ? dateText(checkedAt, 'clock') : '–' }), { assertive: true });
+    }
+    redraw();
+  });
+  events.addEventListener('back', () => {
+    if (away && !isStale()) announce(t('banner.backAgain'));
+    away = null;
+    wake();
+    redraw();
   });
   let asking = false;
   events.addEventListener('signed-out', async () => {
@@ -277,15 +252,24 @@ function watch() {
         window.open(address('sign-in'), '_blank', 'noopener');
         return false;
       } }],
-      ready: (close) => document.addEventListener('visibilitychange', async function back() {
-        if (document.hidden || !(await get('session').catch(() => null))) return;
-        document.removeEventListener('visibilitychange', back);
-        close();
-      }),
+      ready: (close) => {
+        // Whoever signs in may do so in a window beside this one.
+        const look = async () => {
+          if (document.hidden || !asking || !(await get('session').catch(() => null))) return;
+          clearInterval(timer);
+          removeEventListener('focus', look);
+          close();
+        };
+        const timer = setInterval(look, 3000);
+        addEventListener('focus', look);
+      },
     });
     asking = false;
     wake();
   });
+  for (const [name, yes] of [['beforeprint', true], ['afterprint', false]]) {
+    addEventListener(name, () => { printing(yes); draw(); });
+  }
 }
 
 /* --- keys --- */
@@ -293,7 +277,7 @@ function watch() {
 const inField = (node) => node?.closest?.('input, textarea, select, dialog, [contenteditable]');
 let gone = 0;
 function keys(event) {
-  if (event.key === 'Escape' && event.target === place.find) place.find.blur();
+  if (event.key === 'Escape' && event.target.id === find?.id) event.target.blur();
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || !company
     || remembered('noKeys') || inField(event.target) || document.querySelector('dialog[open]')) return;
   const after = Date.now() - gone < 1500;
@@ -301,7 +285,7 @@ function keys(event) {
   if (after && GOES[event.key]) {
     if (mayOpen(company, GOES[event.key])) go(href(GOES[event.key]));
   } else if (event.key === 'g') { gone = Date.now(); return; }
-  else if (event.key === '/') place.find?.focus();
+  else if (event.key === '/') document.getElementById(find?.id)?.focus();
   else if (event.key === 'n' && mayOpen(company, 'hire')) go(href('hire'));
   else if (event.key === '?') showKeys();
   else return;
@@ -328,7 +312,7 @@ const stored = (name, value) => {
 /* The only thing that may be asked before anybody is known. */
 async function begin() {
   await loadLanguage(remembered('language'));
-  draw();
+  mount(screen, document.getElementById('app'));
   try {
     session = await get('session');
     for (const [name, link] of Object.entries(session.links)) { // to copy: with scheme and host
@@ -341,19 +325,19 @@ async function begin() {
       return;
     }
     stored('idadmin.signin', null);
-    const shown = failure(error, () => location.reload());
-    document.title = `${shown.title} – idadmin`;
-    place.page.replaceChildren(shown.node);
+    fatal = failure(error, () => location.reload());
+    document.title = `${fatal.title} – idadmin`;
+    draw();
     document.documentElement.dataset.ready = 'failed';
+    if (error.lost || error.status >= 500) setTimeout(() => location.reload(), 10000);
     return;
   }
   const came = stored('idadmin.signin');
   stored('idadmin.signin', null);
   if (came && !parse().company) history.replaceState(null, '', came);
-  place.first = await findCompany('').catch(() => null);
+  first = await findCompany('').catch(() => null);
   watch();
-  drawLive();
   document.addEventListener('keydown', keys);
-  start({ findCompany, frame: { get page() { return place.page; }, stand, home } });
+  start({ findCompany, frame: { stand, home } });
 }
 begin();

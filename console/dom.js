@@ -1,29 +1,61 @@
-// Owns how nodes are made: el(), icons, announcements. Strings become text nodes and nothing else,
-// so text from a directory cannot become markup.
+// Owns how what is seen is made: el(), the drawing of the whole view, icons, announcements. Strings
+// become text nodes and nothing else, so text from a directory cannot become markup.
+import { h, render, useEffect, useErrorBoundary, useLayoutEffect, useRef, useState }
+  from './vendor/preact.js';
 
-const SVG = 'http://www.w3.org/2000/svg';
+export { useEffect, useLayoutEffect, useRef, useState };
 
-/* el('a', { href, class, onclick, var: { '--share': .4 } }, 'text', node, [nodes], null)
- * 'svg:path' makes an SVG element; true is an empty attribute; null, undefined, false leave out. */
+/* el('a', { href, class, onclick, var: { '--share': .4 } }, 'text', vnode, [more], null)
+ * 'svg:path' is an SVG element, a function a component; null, undefined, false leave out. */
 export function el(tag, props, ...children) {
-  const svg = tag.startsWith('svg:');
-  const node = svg ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
+  const given = {};
   for (const [name, value] of Object.entries(props || {})) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
-    else if (name === 'var') {
-      for (const [key, one] of Object.entries(value)) node.style.setProperty(key, one);
-    } else if (name === 'value' || name === 'checked') node[name] = value;
-    else node.setAttribute(name, value === true ? '' : value);
+    if (name === 'var') given.style = value;
+    else if (name === 'spellcheck') given[name] = value === true; // a property, not a word
+    else if (typeof tag === 'function' || (value ?? false) !== false) given[name] = value;
   }
-  node.append(...nodes(children));
-  return node;
+  return h(typeof tag === 'string' ? tag.replace('svg:', '') : tag, given, ...children);
 }
 
-/* Nested lists of nodes, strings, numbers and nothings as a flat list that append() takes. */
-export const nodes = (children) => [children].flat(Infinity)
-  .filter((child) => child !== null && child !== undefined && child !== false)
-  .map((child) => (child instanceof Node ? child : String(child)));
+/* --- one view --- */
+
+let view, host, planned;
+/* The whole screen, from what is known now: nothing else writes into the document. */
+export function draw() {
+  planned = false;
+  render(view(), host);
+}
+/* After whatever changed; many changes are drawn once. */
+export function redraw() {
+  if (planned || !view) return;
+  planned = true;
+  queueMicrotask(() => planned && draw());
+}
+export function mount(what, where) {
+  view = what;
+  host = where;
+  draw();
+}
+
+const reported = new Set();
+/* A fault of ours is seen in the console once, however often it is met. */
+export function report(error) {
+  if (reported.has(error.stack)) return;
+  reported.add(error.stack);
+  console.error(error);
+}
+
+/* What make() answers; what it, or a component in it, throws costs no more than this place, which is
+ * tried again with the next drawing. */
+export const guarded = (make, instead) => el(Guard, { make, instead });
+function Guard({ make, instead }) {
+  const [error, again] = useErrorBoundary(report);
+  const tried = useRef(make);
+  if (error && tried.current !== make) again();
+  tried.current = make;
+  return error ? instead(error) : el(Run, { make });
+}
+const Run = ({ make }) => make();
 
 /* Text of a directory or a person: its own direction, whatever stands beside it. */
 export const bdi = (text) => el('bdi', null, text ?? '');
@@ -81,8 +113,7 @@ export function announce(text, { assertive, quiet } = {}) {
 }
 
 /* While somebody reads or chooses, answers of polls are held back. */
-export const busy = () => Boolean(document.querySelector(
-  'dialog[open], #page [aria-haspopup][aria-expanded=true], [data-ticked]'))
+export const busy = () => Boolean(document.querySelector('dialog[open], :popover-open, [data-ticked]'))
   || !(document.getSelection()?.isCollapsed ?? true);
 
 /* What this browser remembers of its user: language, theme, compact rows, keys, last company. */

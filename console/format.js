@@ -1,7 +1,7 @@
 // Owns texts, numbers, dates and the names of steps and actions in the reader's language. Dates are
 // those of the company's zone; one language is loaded.
 import { now } from './api.js';
-import { bdi, el } from './dom.js';
+import { bdi, el, redraw, useEffect, useState } from './dom.js';
 
 export const LANGUAGES = { en: 'English', sv: 'Svenska' };
 
@@ -51,13 +51,13 @@ const shown = (value) => (typeof value === 'number' ? number(value) : value ?? '
 export const t = (key, values) => text(key, values)
   .replace(/\{(\w+)\}/g, (all, name) => (values && name in values ? shown(values[name]) : all));
 
-/* The same as a list of children: values may be nodes; strings come from people and directories and
- * stand in <bdi>. */
+/* The same as a list of children: values may be elements; strings come from people and directories
+ * and stand in <bdi>. */
 export const rich = (key, values) => text(key, values).split(/\{(\w+)\}/).map((part, i) => {
   if (i % 2 === 0) return part;
   const value = values?.[part];
-  return value instanceof Node || Array.isArray(value) ? value
-    : typeof value === 'number' ? number(value) : bdi(value);
+  return typeof value === 'number' ? number(value)
+    : value && typeof value === 'object' ? value : bdi(value);
 });
 
 /* t() where there is such a text, else the service's own word, as it is. */
@@ -139,13 +139,17 @@ export const forViewer = (instant) => {
 const element = (instant, content, more) => el('time',
   { datetime: instant, title: fullTitle(instant), ...more }, content);
 
+/* What stands on paper is read on another day: there, dates are whole and nothing counts. */
+let onPaper = false;
+export const printing = (yes) => { onPaper = yes; };
+
 /* <time> of an instant: 'today 17:00', '28 March 03:00'; style near: the clock alone today; moment: as it
- * stands in a sentence; forYou: the * viewer's own time beside it where the zones differ. Null is a dash. */
+ * stands in a sentence; forYou: the viewer's own time beside it where the zones differ. Null is a dash. */
 export function when(instant, style = 'minute', { forYou } = {}) {
   if (!instant) return '–';
-  const near = style === 'near' && dayOf(instant) === dayOf();
+  const near = style === 'near' && !onPaper && dayOf(instant) === dayOf();
   let content = dateText(instant, near ? 'clock' : style === 'near' ? 'minute' : style);
-  if (style === 'minute') {
+  if (style === 'minute' && !onPaper) {
     const day = ['today', 'yesterday', 'tomorrow'].find((name, i) =>
       dayOf(instant) === addDays(dayOf(), [0, -1, 1][i]));
     if (day) content = t(`date.${day}`, { time: dateText(instant, 'clock') });
@@ -158,6 +162,7 @@ export function when(instant, style = 'minute', { forYou } = {}) {
 const UNITS = [['second', 1e3], ['minute', 6e4], ['hour', 36e5], ['day', 864e5]];
 /* "4 minutes" of milliseconds, in the largest unit that fits. */
 export function duration(ms) {
+  if (!Number.isFinite(ms)) return '–';
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
   const [unit, size] = UNITS.findLast(([, each]) => ms >= each);
   return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' })
@@ -170,14 +175,25 @@ function ageText(instant) {
     .format(Math.trunc(ms / size), unit);
 }
 /* "14 s ago", "in 3 min": counts by itself; the instant is its title. */
-export const age = (instant) => (instant
-  ? element(instant, ageText(instant), { 'data-age': true }) : '–');
+export const age = (instant) => (instant ? el(Age, { instant }) : '–');
 
+const ages = new Set(); // those that are shown look at the clock once a second
+function Age({ instant }) {
+  const [, show] = useState('');
+  useEffect(() => {
+    const tick = () => show(ageText(instant));
+    ages.add(tick);
+    return () => ages.delete(tick);
+  }, [instant]);
+  return element(instant, onPaper ? dateText(instant) : ageText(instant));
+}
+
+let minute;
 setInterval(() => {
-  for (const node of document.querySelectorAll('time[data-age]')) {
-    const content = ageText(node.dateTime);
-    if (node.textContent !== content) node.textContent = content;
-  }
+  ages.forEach((tick) => tick());
+  const next = Math.floor(now() / 6e4);
+  if (minute !== undefined && minute !== next) redraw(); // "today" may be "yesterday" by now
+  minute = next;
 }, 1000);
 
 /* --- words of the service --- */

@@ -1,11 +1,10 @@
 // Owns the way from the address to a page: #/COMPANY/PAGE/ID?filters. Title, focus, scroll, what an
 // entry of the history remembers, the question before a form is left. Knows pages by name alone.
-import { ApiError, poll, queryOf } from './api.js';
-import { busy } from './dom.js';
+import { ApiError, events, poll, queryOf } from './api.js';
+import { busy, draw, redraw, report } from './dom.js';
 import { t } from './format.js';
-import { choose } from './components/dialog.js';
-import { clearNotices, failure, heldNotice, noRight, skeleton, unknownPage,
-  unnotice }
+import { choose, closeAll } from './components/dialog.js';
+import { clearNotices, failure, heldNotice, noRight, safely, skeleton, unknownPage, unnotice }
   from './components/states.js';
 
 /* Pages and the rights of which one is needed; an address has at most one ID. */
@@ -26,7 +25,8 @@ export function parse(hash = location.hash) {
   return { company, page, id, query: Object.fromEntries(new URLSearchParams(search)) };
 }
 
-let company, findCompany, frame, current;
+/* shown: the page that stands, {title, view(), ...}, with its entry; waiting: its bars are up. */
+let company, findCompany, frame, current, shown, waiting;
 
 /* The address of a page of this company: href('task', id), href('tasks', '', {state:'queued'}). */
 export function href(page, id, query, of = company?.companyId) {
@@ -41,10 +41,6 @@ export function setQuery(query) {
   const { page, id } = parse();
   history.replaceState(history.state, '', href(page, id, query));
   current.address = location.hash;
-}
-
-export function setTitle(title) {
-  document.title = [title, company?.name, 'idadmin'].filter(Boolean).join(' – ');
 }
 
 /* What this entry of the history remembers: lists keep how many rows were loaded. */
@@ -96,32 +92,62 @@ export const settle = () => { if (current) current.leave = null; };
 
 /* --- a page --- */
 
-function focusAfter({ back, before }) {
-  const host = frame.page;
+/* What the place of the page shows now. */
+export function pageView() {
+  if (waiting) return skeleton(waiting);
+  if (!shown) return null;
+  const title = typeof shown.title === 'function' ? shown.title() : shown.title;
+  document.title = [title, company?.name, 'idadmin'].filter(Boolean).join(' – ');
+  return safely(shown.view);
+}
+export const isWaiting = () => Boolean(waiting);
+/* One page's nodes are not another's. */
+export const pageKey = () => (waiting ? 'bars' : shown?.entry);
+
+function focusAfter({ back, keepPlace, before }) {
+  if (keepPlace && document.activeElement?.closest('#page')) return; // it stands where it stood
+  const host = document.getElementById('page');
   const row = back && current.memory.row
     && host.querySelector(`[data-id="${CSS.escape(current.memory.row)}"] a`);
   const same = before && [...host.querySelectorAll('a[aria-current]')]
     .find((link) => link.getAttribute('href') === before);
   const target = row || same || host.querySelector('h1');
   target?.focus({ preventScroll: true });
-  scrollTo(0, back ? current.memory.scroll || 0 : 0);
+  scrollTo(0, back || keepPlace ? current.memory.scroll || 0 : 0);
 }
 
-async function load(name, args) {
+/* A page that could not be had is asked for again when the server answers again. */
+const passing = (error) => error.lost || error.status === 429 || error.status >= 500;
+function retried(error, signal) {
+  if (!passing(error)) return;
+  const again = () => { if (!signal.aborted && !document.querySelector('dialog[open]')) reload(); };
+  if (error.retryAfter) setTimeout(again, error.retryAfter);
+  else events.addEventListener('answer', again, { signal });
+}
+
+async function load(name, args, keepPlace) {
   if (!(name in RIGHTS)) return unknownPage();
   if (!mayOpen(args.company, name)) return noRight(args.company, RIGHTS[name]);
+  let bars;
   try {
     const module = await import(`./pages/${name}.js`);
-    const bars = setTimeout(() => {
-      frame.page.replaceChildren(skeleton(module.shape));
-      frame.page.setAttribute('aria-busy', 'true');
-    }, 150);
-    try { return await module.page(args); } finally { clearTimeout(bars); }
+    bars = setTimeout(() => { if (!keepPlace) waiting = module.shape; redraw(); }, 150);
+    return await module.page(args);
   } catch (error) {
     if (args.signal.aborted) throw error;
-    if (!(error instanceof ApiError)) console.error(error); // a fault of ours: it must be seen
+    if (!(error instanceof ApiError)) report(error);
+    retried(error, args.signal);
     return failure(error, () => reload());
-  }
+  } finally { clearTimeout(bars); }
+}
+
+let pages = 0;
+function stands(page, { at, keepPlace, before }) {
+  waiting = null;
+  // A page anew in its place keeps its nodes: what is open in it stays open.
+  shown = { ...page, entry: keepPlace && shown ? shown.entry : ++pages };
+  draw();
+  focusAfter({ back: at.back, keepPlace, before });
 }
 
 async function show({ keepPlace } = {}) {
@@ -140,17 +166,14 @@ async function show({ keepPlace } = {}) {
     if (!address.page) { history.replaceState(history.state, '', href(frame.home())); return show(); }
     frame.stand(company, address.page);
     const page = await load(address.page,
-      { company, params: { id: address.id }, query: address.query, signal });
+      { company, params: { id: address.id }, query: address.query, signal }, keepPlace);
     if (signal.aborted) return;
     current.leave = page.leave;
-    frame.page.removeAttribute('aria-busy');
-    frame.page.replaceChildren(page.node);
-    setTitle(page.title);
-    focusAfter({ back: at.back || keepPlace, before });
+    stands(page, { at, keepPlace, before });
     for (const one of [page.poll || []].flat()) {
       poll({
         ...one, signal,
-        apply: (data) => { unnotice('held'); one.apply(data); },
+        apply: (data) => { unnotice('held'); one.apply(data); redraw(); },
         hold: (data, later) => {
           if (!busy()) return false;
           const text = one.note ? one.note(data) : t('poll.news'); // nothing: no row tells otherwise
@@ -162,9 +185,9 @@ async function show({ keepPlace } = {}) {
     document.documentElement.dataset.ready = address.page;
   } catch (error) {
     if (signal.aborted) return;
-    frame.page.replaceChildren(failure(error, () => reload()).node);
+    stands(failure(error, () => reload()), { at, keepPlace, before });
     document.documentElement.dataset.ready = 'failed';
-    if (!(error instanceof ApiError)) throw error;
+    if (error instanceof ApiError) retried(error, signal); else throw error;
   }
 }
 
@@ -179,8 +202,7 @@ export function start(of) {
       returning = false;
       return;
     }
-    // A question of the page that is left; one that is locked ("signed out") stays.
-    document.querySelectorAll('dialog[open]:not([closedby=none])').forEach((one) => one.close());
+    closeAll(); // a question of the page that is left
     if (mayLeave()) show();
   });
   history.scrollRestoration = 'manual';

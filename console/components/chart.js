@@ -1,7 +1,9 @@
 // Owns charts: SVG at the width of its container in pixels, so that text keeps its size; a title that
 // tells the finding; the same as a table.
-import { el, nodes } from '../dom.js';
+import { el, report, useLayoutEffect, useRef, useState } from '../dom.js';
 import { number, t } from '../format.js';
+import { card } from './page.js';
+import { failed, safely } from './states.js';
 
 const svg = (tag, props, ...children) => el(`svg:${tag}`, props, ...children);
 const text = (x, y, content, props) => svg('text', { x, y, ...props }, content);
@@ -9,39 +11,53 @@ const hatch = () => svg('pattern', { id: 'hatch', width: 6, height: 6, patternUn
   patternTransform: 'rotate(45)' }, svg('rect', { width: 6, height: 6, class: 'hatch-ground' }),
 svg('line', { y2: 6, class: 'hatch-line' }));
 
-/* draw(width) answers the height and what is in it; finding: its title. rows: a table's, header first.
- * legend [[class, words]]. Answers {node, toggle}: the button stands where the card wants it. */
-export function chart({ draw, finding, legend, head, rows }) {
-  const host = el('div');
-  const wide = el('div', { hidden: true }, el('table', { class: 'table' },
-    el('caption', { class: 'unseen' }, finding),
-    el('thead', null, el('tr', null, head.map((one) => el('th', { scope: 'col' }, one)))),
-    el('tbody', null, rows.map(([first, ...rest]) => el('tr', null,
-      el('th', { scope: 'row' }, ...nodes([first])),
-      rest.map((cell, i) => el('td', { 'data-label': head[i + 1] }, ...nodes([cell]))))))));
-  const shown = el('div', { class: 'stack' }, host, legend && el('div', { class: 'legend' },
-    legend.map(([kind, words]) => el('span', null,
-      svg('svg', { 'aria-hidden': 'true', class: 'chart' }, kind.startsWith('curve')
-        ? svg('line', { x2: 24, y1: 6, y2: 6, class: kind })
-        : svg('rect', { width: 24, height: 12, class: kind })), words))));
-  let last;
-  new ResizeObserver(([{ contentRect: { width } }]) => {
-    if (!width || width === last) return;
-    last = width;
-    const [height, ...content] = draw(Math.round(width));
-    host.replaceChildren(svg('svg', {
-      class: 'chart', role: 'img', width: Math.round(width), height, 'aria-label': finding,
-    }, svg('title', null, finding), svg('defs', null, hatch()), content));
-  }).observe(host);
-  const toggle = el('button', {
-    type: 'button', class: 'button small plain', 'aria-pressed': 'false',
-    onclick: () => {
-      wide.hidden = !wide.hidden;
-      shown.hidden = !wide.hidden;
-      toggle.setAttribute('aria-pressed', String(!wide.hidden));
-    },
-  }, t('chart.table'));
-  return { node: el('div', null, shown, wide), toggle };
+/* A card with a chart. of(): what the chart is made of, worked out at each drawing, or what stands
+ * instead of one: {draw(width), finding, legend, head, rows}. draw answers the height and what is in
+ * it; finding: its title; legend [[class, words]]; rows: a table's; figure: a headline. */
+export const chartCard = ({ title, of }) => el(ChartCard, { title, of });
+
+function ChartCard({ title, of }) {
+  const [asTable, show] = useState(false);
+  let made, fault;
+  try { made = of(); } catch (error) {
+    report(error);
+    fault = error;
+  }
+  const chart = made?.draw;
+  return card({
+    title, beside: chart && el('button', {
+      type: 'button', class: 'button small plain', 'aria-pressed': String(asTable),
+      onclick: () => show(!asTable),
+    }, t('chart.table')),
+  }, el('div', { class: 'stack' }, fault ? failed(fault) : !chart ? made
+    : [made.figure && el('p', { class: 'figure' }, made.figure),
+      asTable ? asRows(made) : safely(() => [el(Drawing, made), made.legend && legendOf(made.legend)])]));
+}
+
+const asRows = ({ finding, head, rows }) => el('table', { class: 'table' },
+  el('caption', { class: 'unseen' }, finding),
+  el('thead', null, el('tr', null, head.map((one) => el('th', { scope: 'col' }, one)))),
+  el('tbody', null, rows.map(([first, ...rest]) => el('tr', null, el('th', { scope: 'row' }, first),
+    rest.map((cell, i) => el('td', { 'data-label': head[i + 1] }, cell))))));
+
+const legendOf = (legend) => el('div', { class: 'legend' }, legend.map(([kind, words]) => el('span', null,
+  svg('svg', { 'aria-hidden': 'true', class: 'chart' }, kind.startsWith('curve')
+    ? svg('line', { x2: 24, y1: 6, y2: 6, class: kind })
+    : svg('rect', { width: 24, height: 12, class: kind })), words)));
+
+/* At the width of its place in pixels, so that text keeps its size. */
+function Drawing({ draw, finding }) {
+  const host = useRef(), [width, measured] = useState(0);
+  useLayoutEffect(() => {
+    const watching = new ResizeObserver(([entry]) => {
+      if (entry.contentRect.width) measured(Math.round(entry.contentRect.width));
+    });
+    watching.observe(host.current);
+    return () => watching.disconnect();
+  }, []);
+  const [height, ...content] = width ? draw(width) : [];
+  return el('div', { ref: host }, width > 0 && svg('svg', { class: 'chart', role: 'img', width, height,
+    'aria-label': finding }, svg('title', null, finding), svg('defs', null, hatch()), content));
 }
 
 /* Diverging bars on one scale: items [{label, up, down, strong, soft, run}]. Narrower than 480 px a

@@ -1,97 +1,110 @@
 // Owns dialogs: native <dialog>, labelled by its heading. Each answers a promise: the value of the
 // button that ended it, undefined when the person went back.
 import { newKey } from '../api.js';
-import { el, nodes, uid } from '../dom.js';
+import { draw, el, redraw, uid, useLayoutEffect, useRef } from '../dom.js';
 import { rich, t } from '../format.js';
-import { refusal } from './states.js';
+import { refusal, safely } from './states.js';
+
+let all = [];
 
 /* buttons [{label, kind: 'primary'|'danger'|'plain', run}]: run's answer is the dialog's; false
- * keeps it open, a refusal is shown in it. back: text of the button that dismisses, null for none.
- * locked: neither Escape nor a click outside closes. first: the node that gets the focus, else the
- * heading. ready(close) is called when it stands. */
-export function open({ title, body, buttons = [], back = t('back'), locked, first, wide, ready }) {
-  const opener = document.activeElement;
-  const id = uid();
-  const heading = el('h2', { id, tabindex: '-1' }, title);
-  const trouble = el('div', { role: 'alert' });
+ * keeps it open, a refusal is shown in it. body: elements, or a function that is asked at each
+ * drawing. back: text of the button that dismisses, null for none. locked: neither Escape nor a click
+ * outside closes. first: ID of what gets the focus, else the heading. ready(close) is called when it
+ * stands. */
+export function open({ back = t('back'), buttons = [], ready, ...rest }) {
   return new Promise((resolve) => {
-    let answer, working = false;
-    const close = (value) => { answer = value; node.close(); };
-    const press = (one) => async (event) => {
-      if (working) return;
-      working = true;
-      event.currentTarget.setAttribute('aria-busy', 'true');
-      trouble.replaceChildren();
-      const button = event.currentTarget;
-      try {
-        const value = one.run ? await one.run() : one.value ?? true;
-        if (value !== false) close(value);
-      } catch (error) {
-        trouble.replaceChildren(refusal(error));
-        trouble.scrollIntoView({ block: 'nearest' });
-      }
-      working = false;
-      button.removeAttribute('aria-busy');
-    };
-    const node = el('dialog', {
-      class: wide ? 'wide' : null, 'aria-labelledby': id, closedby: locked ? 'none' : null,
-      // A prevented cancel event alone lets the first Escape through.
-      onkeydown: (event) => {
-        if (event.key !== 'Escape') return;
-        event.stopPropagation();
-        if (locked || working) event.preventDefault();
-      },
-      oncancel: (event) => { if (locked || working) event.preventDefault(); },
-      onclose: () => {
-        node.remove();
-        const target = opener?.isConnected && opener !== document.body
-          ? opener : document.querySelector('#page h1');
-        target?.focus({ preventScroll: true });
-        resolve(answer);
-      },
-    },
-    el('div', { class: 'dialog-body' }, heading, ...nodes([body]), trouble),
-    el('div', { class: 'dialog-foot' },
-      back && el('button', { type: 'button', class: 'button', onclick: () => working || close() },
-        back),
-      buttons.map((one) => el('button', {
-        type: 'button', class: `button ${one.kind || ''}`, onclick: press(one),
-      }, one.label))));
-    document.body.append(node);
-    node.showModal();
-    (first || heading).focus();
-    ready?.(close);
+    const one = { id: uid(), back, buttons, opener: document.activeElement, resolve, ...rest };
+    all = [...all, one];
+    draw();
+    ready?.((answer) => end(one, answer));
   });
 }
+
+function end(one, answer) {
+  one.answer = answer;
+  document.getElementById(one.id)?.closest('dialog').close();
+}
+function closed(one) {
+  all = all.filter((each) => each !== one);
+  draw();
+  const target = one.opener?.isConnected && one.opener !== document.body
+    ? one.opener : document.querySelector('#page h1');
+  target?.focus({ preventScroll: true });
+  one.resolve(one.answer);
+}
+
+/* A question belongs to its page; one that is locked ("signed out") stays. */
+export const closeAll = () => all.filter((one) => !one.locked).forEach((one) => end(one));
+
+async function press(one, button) {
+  if (one.working) return;
+  one.working = button;
+  one.trouble = null;
+  redraw();
+  try {
+    const value = button.run ? await button.run() : button.value ?? true;
+    if (value !== false) end(one, value);
+  } catch (error) { one.trouble = error; }
+  one.working = null;
+  redraw();
+}
+
+function Dialog({ one }) {
+  const node = useRef();
+  useLayoutEffect(() => {
+    node.current.showModal();
+    document.getElementById(one.first || one.id).focus();
+  }, []);
+  return el('dialog', {
+    class: one.wide ? 'wide' : null, 'aria-labelledby': one.id, closedby: one.locked ? 'none' : null,
+    ref: node,
+    // A prevented cancel event alone lets the first Escape through.
+    onkeydown: (event) => {
+      if (event.key !== 'Escape') return;
+      event.stopPropagation();
+      if (one.locked || one.working) event.preventDefault();
+    },
+    oncancel: (event) => { if (one.locked || one.working) event.preventDefault(); },
+    onclose: (event) => event.target === node.current && closed(one),
+  },
+  el('div', { class: 'dialog-body' }, el('h2', { id: one.id, tabindex: '-1' }, one.title),
+    typeof one.body === 'function' ? safely(one.body) : one.body,
+    el('div', { role: 'alert' }, one.trouble && refusal(one.trouble))),
+  el('div', { class: 'dialog-foot' },
+    one.back && el('button', { type: 'button', class: 'button',
+      onclick: () => one.working || end(one) }, one.back),
+    one.buttons.map((button) => el('button', {
+      type: 'button', class: `button ${button.kind || ''}`, 'aria-busy': one.working === button ? 'true' : null,
+      onclick: () => press(one, button),
+    }, button.label))));
+}
+export const dialogs = () => all.map((one) => el(Dialog, { key: one.id, one }));
 
 /* A question before a write. run(key): key is made when the question opens, so that a second press
  * after a lost answer means the same write. typed: what must be typed first. The button that was
  * pressed too early says what is missing. */
 export function confirm({ title, body, verb, danger, back, typed, run, wide }) {
   const key = newKey();
-  const label = typed && uid();
-  const hint = el('p', { class: 'error', id: typed && `${label}e` });
-  const input = typed && el('input', {
-    id: label, type: 'text', autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false',
-    'aria-describedby': `${label}e`,
-  });
+  const id = uid();
+  let text = '', wrong = false;
+  const made = typeof body === 'function' ? body : () => body;
   return open({
-    title, back, wide, first: input,
-    body: [body, typed && el('div', { class: 'field' },
-      el('label', { for: label }, rich('confirm.type', { text: el('bdi', { class: 'code' }, typed) })),
-      input, hint)],
+    title, back, wide, first: typed && id,
+    body: () => [made(), typed && el('div', { class: 'field' },
+      el('label', { for: id }, rich('confirm.type', { text: el('bdi', { class: 'code' }, typed) })),
+      el('input', {
+        id, type: 'text', autocomplete: 'off', autocapitalize: 'none', spellcheck: false,
+        'aria-describedby': `${id}e`, 'aria-invalid': wrong ? 'true' : null, value: text,
+        oninput: (event) => { text = event.target.value; },
+      }), el('p', { class: 'error', id: `${id}e` }, wrong && t('confirm.mismatch')))],
     buttons: [{
       label: verb, kind: danger ? 'danger' : 'primary',
       run: () => {
-        if (typed && input.value.trim().toLowerCase() !== typed.toLowerCase()) {
-          hint.textContent = t('confirm.mismatch');
-          input.setAttribute('aria-invalid', 'true');
-          input.focus();
-          return false;
-        }
-        hint.textContent = '';
-        input?.removeAttribute('aria-invalid');
-        return run(key);
+        wrong = Boolean(typed) && text.trim().toLowerCase() !== typed.toLowerCase();
+        if (!wrong) return run(key);
+        document.getElementById(id).focus();
+        return false;
       },
     }],
   });

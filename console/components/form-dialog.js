@@ -18,7 +18,7 @@ export function formDialog({ title, lead, wide, run, ...rest }) {
     },
   });
   return open({
-    title, wide, back: null, body: [lead, made.node], first: rest.fields[0].input,
+    title, wide, back: null, body: () => [lead, made.view()], first: rest.fields[0].id,
     ready: (end) => { close = end; },
   });
 }

@@ -1,146 +1,133 @@
 // Owns forms: labelled fields, hints and errors, the error summary. What was typed stays.
-import { el, nodes, uid } from '../dom.js';
+import { el, redraw, uid } from '../dom.js';
 import { t, word } from '../format.js';
 import { personField } from './person-picker.js';
 import { refusal } from './states.js';
 
 /* {name, label, kind, value, optional, hint, options, max, ...}: kind text (default), textarea, date,
  * time, number, password, select, radio, cards (radio with a sentence each), check, person, file.
- * options [{value, label, hint}]. Answers {name, label, node, input, value(), error(message)}. */
+ * options [{value, label, hint}]; hint may be a function. change(value) is called for what the person
+ * does, of a person with the person. Answers {name, label, id, view(), value(), set(value),
+ * error(message), changed(), unclear()}. */
 export function field({ name, label, kind = 'text', value, optional, hint, options, max, change,
   attrs = {} }) {
   const id = uid();
-  const fault = el('p', { class: 'error', id: `${id}e`, hidden: true });
-  const described = [hint && `${id}h`, `${id}e`].filter(Boolean).join(' ');
-  const common = { id, name, 'aria-describedby': described, autocomplete: 'off', ...attrs };
-  const title = [label, optional && el('span', { class: 'muted' }, ` ${t('form.optional')}`)];
-  const hinted = hint && el('p', { class: 'hint', id: `${id}h` }, ...nodes([hint]));
-  const made = make();
+  let given = kind === 'check' ? Boolean(value) : kind === 'file' ? undefined : String(value ?? '');
+  let fault = '';
+  if (kind === 'select' && !options.some((one) => String(one.value) === given)) given = String(options[0]?.value ?? '');
+  const told = (what) => { change?.(what); redraw(); };
+  const take = (next) => { given = next; told(read()); };
+  const box = kind === 'person' && personField({ id, name, label, value, change: told });
+  const read = () => (box ? box.value() : typeof given === 'string' ? given.trim() : given);
+  const initial = read();
+  const oninput = (event) => take(event.target.value);
 
-  function make() {
+  function control(common) {
+    if (box) return box.view({ ...common, ...attrs });
     if (kind === 'select') {
-      const input = el('select', common, options.map((one) => el('option', { value: one.value,
-        selected: String(one.value) === String(value ?? '') }, one.label)));
-      return { input, get: () => input.value };
+      return el('select', { ...common, onchange: oninput }, options.map((one) => el('option',
+        { value: one.value, selected: String(one.value) === given }, one.label)));
     }
     if (kind === 'check') {
-      const input = el('input', { ...common, type: 'checkbox', checked: Boolean(value) });
-      return { input, get: () => input.checked };
+      return el('input', { ...common, type: 'checkbox', checked: given,
+        onchange: (event) => take(event.target.checked) });
     }
     if (kind === 'radio' || kind === 'cards') {
-      const inputs = options.map((one, i) => el('input', {
-        type: 'radio', name: name + id, id: i ? null : id, value: one.value, checked: one.value === value,
-      }));
-      const body = el('div', { class: kind === 'cards' ? 'choices' : 'radios' },
-        inputs.map((input, i) => el('label', { class: kind === 'cards' ? 'choice' : 'radio' }, input,
-          el('span', null, el('span', null, options[i].label),
-            options[i].hint && el('small', null, options[i].hint)))));
-      return { input: inputs[0], body, get: () => inputs.find((one) => one.checked)?.value ?? '' };
+      return el('div', { class: kind === 'cards' ? 'choices' : 'radios' }, options.map((one, i) =>
+        el('label', { class: kind === 'cards' ? 'choice' : 'radio' }, el('input', {
+          type: 'radio', name: name + id, id: i ? null : id, value: one.value, checked: one.value === given,
+          onchange: () => take(one.value),
+        }), el('span', null, el('span', null, one.label), one.hint && el('small', null, one.hint)))));
     }
-    if (kind === 'person') {
-      const box = personField({ id, name, label, value, change });
-      box.input.setAttribute('aria-describedby', described);
-      return { input: box.input, body: box.node, get: box.value };
-    }
-    const long = kind === 'textarea';
-    const input = el(long ? 'textarea' : 'input', {
-      ...common, type: long ? null : kind, rows: long ? 3 : null, maxlength: max,
-      value: kind === 'file' ? null : value ?? '',
-    });
-    return { input, get: () => (kind === 'file' ? input.files[0] : input.value.trim()) };
+    if (kind === 'textarea') return el('textarea', { ...common, rows: 3, maxlength: max, value: given, oninput });
+    return kind === 'file' ? el('input', { ...common, type: kind, onchange: (event) => take(event.target.files[0]) })
+      : el('input', { ...common, type: kind, maxlength: max, value: given, oninput });
   }
 
-  const node = kind === 'radio' || kind === 'cards'
-    ? el('fieldset', { class: 'field', 'aria-describedby': described },
-      el('legend', null, title), hinted, fault, made.body)
-    : kind === 'check'
-      ? el('div', { class: 'field' }, el('label', { class: 'radio' }, made.input, el('span', null, label)),
-        hinted, fault)
-      : el('div', { class: `field ${kind}` }, el('label', { for: id }, title), hinted, fault,
-        made.body || made.input);
-  if (change && kind !== 'person') {
-    node.addEventListener(kind === 'text' ? 'input' : 'change', () => change(made.get()));
+  function view() {
+    const described = [hint && `${id}h`, `${id}e`].filter(Boolean).join(' ');
+    const made = control({ id, name, 'aria-describedby': described, autocomplete: 'off',
+      'aria-invalid': fault ? 'true' : null, ...attrs });
+    const title = [label, optional && el('span', { class: 'muted' }, ` ${t('form.optional')}`)];
+    const hinted = hint && el('p', { class: 'hint', id: `${id}h` }, typeof hint === 'function' ? hint() : hint);
+    const wrong = el('p', { class: 'error', id: `${id}e`, hidden: !fault }, fault);
+    if (kind === 'radio' || kind === 'cards') {
+      return el('fieldset', { class: 'field', key: id, 'aria-describedby': described },
+        el('legend', null, title), hinted, wrong, made);
+    }
+    return kind === 'check'
+      ? el('div', { class: 'field', key: id }, el('label', { class: 'radio' }, made, el('span', null, label)),
+        hinted, wrong)
+      : el('div', { class: `field ${kind}`, key: id }, el('label', { for: id }, title), hinted, wrong, made);
   }
-  const initial = made.get();
   return {
-    name, label, node, input: made.input, value: made.get, changed: () => made.get() !== initial,
-    error(message) {
-      fault.replaceChildren(...nodes([message]));
-      fault.hidden = !message;
-      if (message) made.input.setAttribute('aria-invalid', 'true');
-      else made.input.removeAttribute('aria-invalid');
-    },
+    name, label, id, view, value: read, changed: () => read() !== initial,
+    unclear: () => Boolean(box && box.unclear()),
+    set: (next) => { given = next; redraw(); },
+    error: (message) => { fault = message; },
   };
 }
 
-/* fields: all of them; layout: nodes that hold theirs (default: the fields in order). check(values)
+/* fields: all of them; layout(): elements that hold theirs (default: the fields in order). check(values)
  * answers [{name, message}] of this page's own; run(values) does it, its refusal becomes the summary.
- * submit: the button's text; buttons: further ones before it. Answers {node, values(), dirty(),
- * faults(list), change(listener)}. */
-export function form({ fields, layout, submit, check, run, buttons, label }) {
-  const summary = el('div', { class: 'box bad summary', tabindex: '-1', hidden: true });
+ * submit: the button's text; buttons: further ones before it; change(): something was typed or chosen. Answers {view(), values(), dirty()}. */
+export function form({ fields, layout = () => fields.map((one) => one.view()), submit, check, run, buttons,
+  label, change }) {
+  const id = uid();
   const values = () => Object.fromEntries(fields.map((one) => [one.name, one.value()]));
-  let working = false;
+  const of = (name) => fields.find((one) => one.name === name);
+  let working = false, faults = [], refused;
 
-  function faults(list) {
-    const of = (name) => fields.find((one) => one.name === name);
-    fields.forEach((one) => one.error(''));
-    summary.hidden = !list.length;
-    if (!list.length) return;
-    // A fault of the service is in English.
-    const said = ({ message, english }) => (english
-      ? el('span', { lang: 'en' }, el('bdi', null, message)) : message);
-    list.forEach((fault) => of(fault.name)?.error([said(fault)]));
-    summary.replaceChildren(el('div', null, el('h2', null, t('form.problem')),
-      el('ul', null, list.map((fault) => {
-        const one = of(fault.name);
-        const words = [one ? one.label : word('field', fault.name), ': ', said(fault)];
-        return el('li', null, one ? el('a', {
-          href: `#${one.input.id}`,
-          onclick: (event) => {
-            event.preventDefault();
-            one.input.closest('details')?.setAttribute('open', '');
-            one.input.focus();
-          },
-        }, words) : words);
-      }))));
-    for (const fault of list) of(fault.name)?.input.closest('details')?.setAttribute('open', '');
-    summary.focus();
-  }
-  function refused(error) {
-    if (error.fields?.length) {
-      faults(error.fields.map((one) => ({ ...one, english: true })));
-      return;
-    }
-    summary.replaceChildren(refusal(error));
-    summary.hidden = false;
-    summary.focus();
-  }
-  const node = el('form', {
-    novalidate: true, 'aria-label': label,
-    onsubmit: async (event) => {
-      event.preventDefault();
-      if (working) return;
-      const found = check?.(values()) || [];
-      faults(found);
-      if (found.length) return;
-      working = true;
-      node.setAttribute('aria-busy', 'true');
-      try { await run(values()); } catch (error) {
-        if (error.status === undefined) throw error;
-        refused(error);
-      } finally {
-        working = false;
-        node.removeAttribute('aria-busy');
-      }
-    },
-  }, summary, layout || fields.map((one) => one.node),
-  el('div', { class: 'form-foot' }, buttons, el('button', { class: 'button primary' }, submit)));
-  return {
-    node, values, faults, refused,
-    dirty: () => fields.some((one) => one.changed()),
-    change: (listener) => ['input', 'change'].forEach((name) => node.addEventListener(name, listener)),
+  /* A fold that holds a field opens for it. */
+  const reach = (one) => {
+    const node = document.getElementById(one.id);
+    node?.closest('details')?.setAttribute('open', '');
+    return node;
   };
+  function tell(list, error) {
+    [faults, refused] = [list, error];
+    for (const one of fields) {
+      const own = list.find((fault) => fault.name === one.name);
+      one.error(own ? said(own) : '');
+      if (own) reach(one);
+    }
+    redraw();
+    if (list.length || error) setTimeout(() => document.getElementById(id)?.focus());
+  }
+  // A fault of the service is in English.
+  const said = ({ message, english }) => (english ? el('span', { lang: 'en' }, el('bdi', null, message)) : message);
+  const line = (fault) => {
+    const one = of(fault.name);
+    const words = [one ? one.label : word('field', fault.name), ': ', said(fault)];
+    return el('li', null, one ? el('a', {
+      href: `#${one.id}`, onclick: (event) => { event.preventDefault(); reach(one)?.focus(); },
+    }, words) : words);
+  };
+  async function submitted(event) {
+    event.preventDefault();
+    if (working) return;
+    const unclear = fields.filter((one) => one.unclear()).map(({ name }) => ({ name, message: t('form.pick') }));
+    const found = [...unclear, ...(check?.(values()) || [])
+      .filter((fault) => !unclear.some((one) => one.name === fault.name))];
+    tell(found);
+    if (found.length) return;
+    working = true;
+    redraw();
+    try { await run(values()); } catch (error) {
+      if (error.status === undefined) throw error;
+      if (error.fields?.length) tell(error.fields.map((one) => ({ ...one, english: true }))); else tell([], error);
+    } finally {
+      working = false;
+      redraw();
+    }
+  }
+  const view = () => el('form', { novalidate: true, 'aria-label': label, onsubmit: submitted,
+    oninput: change, onchange: change,
+    'aria-busy': working ? 'true' : null },
+  el('div', { id, class: refused ? 'summary' : 'box bad summary', tabindex: '-1', hidden: !faults.length && !refused },
+    refused ? refusal(refused) : el('div', null, el('h2', null, t('form.problem')), el('ul', null, faults.map(line)))),
+  layout(), el('div', { class: 'form-foot' }, buttons, el('button', { class: 'button primary' }, submit)));
+  return { view, values, dirty: () => fields.some((one) => one.changed()) };
 }
 
 /* "is required" for each of the fields that is empty. */

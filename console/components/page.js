@@ -1,19 +1,20 @@
 // Owns what pages are built of: head, tabs, cards, facts, pills, folds, lists of steps.
-import { bdi, el, icon, nodes } from '../dom.js';
+import { bdi, el, icon } from '../dom.js';
 import { stateWord, t } from '../format.js';
+import { safely } from './states.js';
 
 /* h1 with actions beside it, a lead beneath, then whatever the page says of itself. */
 export const head = ({ title, pill: mark, actions, lead, sub }) => el('header', { class: 'head' },
   el('div', { class: 'head-row' },
-    el('h1', { tabindex: '-1' }, ...nodes([title])), mark,
+    el('h1', { tabindex: '-1' }, title), mark,
     actions && el('div', { class: 'actions' }, actions)),
-  lead && el('p', { class: 'lead' }, ...nodes([lead])),
-  sub && el('p', { class: 'muted' }, ...nodes([sub])));
+  lead && el('p', { class: 'lead' }, lead),
+  sub && el('p', { class: 'muted' }, sub));
 
 /* A link or a button that looks like one. kind: '', 'primary', 'danger', 'plain', 'small'. */
 export const button = (label, { href, run, kind = '', icon: sign, ...more }) => el(href ? 'a' : 'button', {
   class: `button ${kind}`, href, type: href ? null : 'button', onclick: run, ...more,
-}, sign && icon(sign), el('span', null, ...nodes([label])));
+}, sign && icon(sign), el('span', null, label));
 
 /* Tabs that change the address: [{label, href, current, count}]. */
 export const tabs = (label, items) => el('nav', { class: 'tabs', 'aria-label': label },
@@ -21,19 +22,20 @@ export const tabs = (label, items) => el('nav', { class: 'tabs', 'aria-label': l
     href: one.href, 'aria-current': one.current ? 'page' : null,
   }, one.label, one.count ? el('span', { class: 'count' }, String(one.count)) : null)));
 
-/* level 2 unless told; beside: what stands at the right of the heading. */
+/* level 2 unless told; beside: what stands at the right of the heading. Content that is a function is
+ * drawn by itself: what it throws costs the card alone. */
 export const card = ({ title, beside, level = 2, id, kind = '' }, ...children) => el('section',
   { class: `card ${kind}`, id },
-  title && el('div', { class: 'card-head' }, el(`h${level}`, null, ...nodes([title])), beside),
-  ...children);
+  title && el('div', { class: 'card-head' }, el(`h${level}`, null, title), beside),
+  ...children.map((one) => (typeof one === 'function' ? safely(one) : one)));
 
 /* [[term, value], ...]; entries without a value are left out. */
 export const facts = (entries, { wide } = {}) => el('dl', { class: `facts${wide ? ' wide' : ''}` },
   entries.filter((entry) => entry && entry[1] !== null && entry[1] !== undefined && entry[1] !== '')
-    .map(([term, value]) => el('div', null, el('dt', null, term), el('dd', null, ...nodes([value])))));
+    .map(([term, value]) => el('div', null, el('dt', null, term), el('dd', null, value))));
 
 export const fold = (label, ...children) => el('details', { class: 'fold' },
-  el('summary', null, ...nodes([label])), ...children);
+  el('summary', null, label), ...children);
 
 const TONES = {
   done: 'ok', running: 'accent', queued: '', cancelled: '', attention: 'warn', failed: 'bad',
@@ -54,9 +56,9 @@ export const person = ({ displayName, userPrincipalName }, href) => el('span', {
 /* Steps or events, one beneath the other: [{icon, tone, title, detail, beside}]. */
 export const timeline = (items) => el('ol', { class: 'timeline' }, items.map((one) => el('li', null,
   el('span', { class: `dot ${one.tone || ''}` }, icon(one.icon)),
-  el('div', null, el('div', { class: 'line' }, el('span', null, ...nodes([one.title])),
-    one.beside && el('span', { class: 'muted' }, ...nodes([one.beside]))),
-  one.detail && el('div', { class: 'muted' }, ...nodes([one.detail]))))));
+  el('div', null, el('div', { class: 'line' }, el('span', null, one.title),
+    one.beside && el('span', { class: 'muted' }, one.beside)),
+  one.detail && el('div', { class: 'muted' }, one.detail)))));
 
 /* A warning or a hint inside a page. tone: info, warn, bad, ok. */
 export const box = (tone, ...children) => el('div', { class: `box ${tone}` },

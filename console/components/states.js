@@ -1,6 +1,7 @@
 // Owns what stands where data does not: loading, empty, failed, withheld, stale; and the notices
 // above a page. The page's own sentence comes first, the service's English words are quoted.
-import { announce, el, icon, nodes } from '../dom.js';
+import { events } from '../api.js';
+import { announce, el, guarded, icon, redraw, report } from '../dom.js';
 import { has, listed, t, word } from '../format.js';
 
 /* Text that comes from the service in English. */
@@ -52,30 +53,51 @@ export const empty = (text, action) => el('div', { class: 'empty' }, el('p', nul
 /* A part that could not be had; retry as a function. */
 export const failed = (error, retry) => el('div', { class: 'failed' },
   el('p', null, icon('attention'), ' ', errorText(error)),
-  error.message && el('details', null, el('summary', null, t('error.detail')),
-    el('p', null, quote(error.message))),
+  error.status !== undefined && error.message && el('details', null,
+    el('summary', null, t('error.detail')), el('p', null, quote(error.message))),
   retry && el('button', { type: 'button', class: 'button', onclick: retry }, t('again')));
 
-/* Runs load() for one card: its content, or the reason why it alone is missing. */
-export function part(load) {
-  const host = el('div', { class: 'part', 'aria-busy': 'true' },
-    el('i', { class: 'bar line' }), el('i', { class: 'bar line' }));
-  const run = async () => {
+/* Content that is worked out here: a fault in it costs no more than itself. */
+export const safely = (make) => guarded(make, (error) => failed(error));
+
+/* What was missing is asked for again when the server is back. */
+const missing = new Set();
+events.addEventListener('back', () => {
+  const again = [...missing];
+  missing.clear();
+  again.forEach((one) => one());
+});
+
+/* What is loaded for one place: {view(), ready, reload(), data()}. show(data) draws it; where it could
+ * not be had, its place alone says why. */
+export function part(load, show = (data) => data) {
+  let data, error, state = 'loading', turn = 0;
+  const reload = async () => {
+    const mine = ++turn;
+    missing.delete(reload);
     try {
-      host.replaceChildren(...nodes([await load()]));
-    } catch (error) {
-      if (error.name === 'AbortError') return;
-      if (error.status === undefined) console.error(error); // a fault of ours: it must be seen
-      host.replaceChildren(failed(error, run));
+      const got = await load();
+      if (mine !== turn) return;
+      [data, state] = [got, 'there'];
+    } catch (fault) {
+      if (fault.name === 'AbortError' || mine !== turn) return;
+      if (fault.status === undefined) report(fault); // a fault of ours: it must be seen
+      [error, state] = [fault, 'failed'];
+      missing.add(reload);
     }
-    host.removeAttribute('aria-busy');
+    redraw();
   };
-  run();
-  return host;
+  const ready = reload();
+  return {
+    ready, reload, data: () => data,
+    view: () => (state === 'there' ? safely(() => show(data)) : el('div', { class: 'part',
+      'aria-busy': state === 'loading' ? 'true' : null }, state === 'failed' ? failed(error, reload)
+      : [el('i', { class: 'bar line' }), el('i', { class: 'bar line' })])),
+  };
 }
 
 const wholePage = (title, ...content) => ({
-  title, node: el('div', { class: 'page narrow' }, el('h1', { tabindex: '-1' }, title),
+  title, view: () => el('div', { class: 'page narrow' }, el('h1', { tabindex: '-1' }, title),
     el('div', { class: 'card' }, ...content)),
 });
 
@@ -111,38 +133,45 @@ const ROLES = {
 
 /* --- notices above the page --- */
 
-const host = () => document.getElementById('notices');
+let all = [];
 
 /* The result of a write, or a warning: stays until dismissed or left. next: stands on the page that
- * is gone to. key: replaces the one with this key. */
-export function notice({ text, tone = 'ok', actions = [], key, next, fixed }) {
-  const node = el('div', { class: `notice ${tone}`, 'data-key': key, 'data-next': next },
-    tone !== 'info' && icon(tone === 'ok' ? 'done' : 'attention'),
-    el('div', { class: 'said' }, ...nodes([text])),
-    el('div', { class: 'notice-actions' }, actions.map((one) => (one instanceof Node ? one
-      : el('button', { type: 'button', class: 'button small', onclick: () => one.run(node) },
-        one.label))),
-    !fixed && el('button', {
-      type: 'button', class: 'button small plain', 'aria-label': t('dismiss'),
-      onclick: () => node.remove(),
-    }, icon('failed'))));
-  const old = key && host().querySelector(`[data-key="${key}"]`);
-  if (old) old.replaceWith(node); else host().append(node);
-  if (!old && !fixed) announce(node.querySelector('.said').textContent);
-  return node;
+ * is gone to. key: replaces the one with this key. actions [{label, run(notice)}] or elements; text and
+ * actions as functions are asked at each drawing. fixed: nobody dismisses it. */
+export function notice(one) {
+  all = [...all.filter((old) => !one.key || old.key !== one.key), one];
+  if (!one.fixed) announce(plain(typeof one.text === 'function' ? one.text() : one.text));
+  redraw();
+  return one;
 }
-export const unnotice = (key) => host()?.querySelector(`[data-key="${key}"]`)?.remove();
+export function unnotice(one) {
+  const left = all.filter((each) => each !== one && each.key !== one);
+  if (left.length !== all.length) redraw();
+  all = left;
+}
+/* The words of elements, to be read out. */
+const plain = (one) => (Array.isArray(one) ? one.map(plain).join('')
+  : one && typeof one === 'object' ? plain(one.props.children) : one === false ? '' : one ?? '');
 
 /* On the way to another page: what belongs to the old one goes, what is meant for the next stays. */
 export function clearNotices() {
-  for (const node of [...(host()?.children || [])]) {
-    if (node.dataset.frame !== undefined) continue;
-    if (node.dataset.next !== undefined) delete node.dataset.next; else node.remove();
-  }
+  all = all.filter((one) => one.next !== undefined || one.frame);
+  for (const one of all) delete one.next;
 }
+
+const made = (of) => (typeof of === 'function' ? of() : of);
+export const noticeLine = (one) => el('div', { class: `notice ${one.tone || 'ok'}`, key: one.key },
+  one.tone !== 'info' && icon((one.tone || 'ok') === 'ok' ? 'done' : 'attention'),
+  el('div', { class: 'said' }, made(one.text)),
+  el('div', { class: 'notice-actions' }, (made(one.actions) || []).map((action) => (action.run
+    ? el('button', { type: 'button', class: 'button small', onclick: () => action.run(one) },
+      action.label) : action)),
+  !one.fixed && el('button', { type: 'button', class: 'button small plain', 'aria-label': t('dismiss'),
+    onclick: () => unnotice(one) }, icon('failed'))));
+export const notices = () => all.map(noticeLine);
 
 /* A poll's answer that waits because the person reads or chooses. */
 export const heldNotice = (text, show) => notice({
   key: 'held', tone: 'info', text,
-  actions: [{ label: t('show'), run: (node) => { node.remove(); show(); } }],
+  actions: [{ label: t('show'), run: (one) => { unnotice(one); show(); } }],
 });

@@ -8,7 +8,7 @@ import { filters } from '../components/filters.js';
 import { formDialog } from '../components/form-dialog.js';
 import { field, required } from '../components/form.js';
 import { box, button, card, facts, head, person, pill, statePill, tabs } from '../components/page.js';
-import { empty, errorText, failed, notice, quote } from '../components/states.js';
+import { empty, errorText, failed, notice, quote, safely } from '../components/states.js';
 import { list } from '../components/table.js';
 
 export const shape = 'table';
@@ -55,7 +55,7 @@ async function groups({ query, signal }) {
     none: () => ({ text: t('group.none'), action: button(t('filters.clear'), { run: () => filter.clear() }) }),
   });
   await rows.ready;
-  return [filter.node, el('div', { class: 'card' }, rows.node)];
+  return { view: () => el('div', { class: 'card' }, filter.view(), rows.view()) };
 }
 
 async function group({ company, query, signal }) {
@@ -81,11 +81,11 @@ async function group({ company, query, signal }) {
   await members.ready;
   return {
     title: one.name, back: 'groups',
-    content: [card({ title: bdi(one.name) },
+    view: () => [card({ title: bdi(one.name) },
       known?.description && el('p', null, bdi(known.description)),
       facts([[t('group.kind'), word('kind', one.kind)], [t('group.directory'), known && directoryName(known.directory)],
         ['ID', el('code', null, one.id)]])),
-    filter.node, el('div', { class: 'card' }, members.node)],
+    el('div', { class: 'card' }, filter.view(), members.view())],
   };
 }
 
@@ -103,7 +103,7 @@ async function templates({ query, signal }) {
     none: () => ({ text: t('role.none') }),
   });
   await rows.ready;
-  return el('div', { class: 'card' }, rows.node);
+  return { view: () => el('div', { class: 'card' }, rows.view()) };
 }
 
 /* Give or take back: what would happen first, then the question. */
@@ -159,12 +159,12 @@ async function template({ company, query, signal }) {
   return {
     title: one.name, back: 'templates',
     actions: write && button(t('role.assign'), { kind: 'primary', icon: 'add', run: give }),
-    content: [card({ title: bdi(one.name) }, one.description && el('p', null, bdi(one.description)), facts([
+    view: () => [card({ title: bdi(one.name) }, one.description && el('p', null, bdi(one.description)), facts([
       [t('role.groups'), el('ul', { class: 'bare' }, one.groups.map((each) => el('li', null, each.id
         ? el('a', { href: href('access', 'groups', { group: each.id }) }, bdi(each.name))
         : [bdi(each.name), ' ', pill(t('role.missing'), 'warn', 'attention')])))],
       [t('role.licenses'), one.licenses.length ? listed(one.licenses) : null],
-    ], { wide: true })), card({ title: t('role.has', { n: one.assignedUserCount }) }, rows.node)],
+    ], { wide: true })), card({ title: t('role.has', { n: one.assignedUserCount }) }, rows.view())],
   };
 }
 
@@ -249,8 +249,8 @@ async function requests({ company, query, signal }) {
       get('access-services', { limit: 200 }, signal)]);
   } catch (error) {
     if (error.reason !== 'moduleOff') throw error;
-    return { content: [card({}, el('p', null, t('request.off')), el('p', null, rich('request.offHow', {
-      line: el('code', null, '"modules":{"accessGovernance":true}') })))] };
+    return { view: () => card({}, el('p', null, t('request.off')), el('p', null, rich('request.offHow', {
+      line: el('code', null, '"modules":{"accessGovernance":true}') }))) };
   }
   let rows;
   const filter = filters({
@@ -283,12 +283,12 @@ async function requests({ company, query, signal }) {
   await rows.ready;
   return {
     actions: write && services.length > 0 && button(t('request.new'), { icon: 'add', run: () => ask(services) }),
-    content: [
+    view: () => [
       company.can('requests.decide') && !company.person && box('warn', el('p', null, t('reason.personUnknown'))),
       card({ title: t('request.open', { n: open.totalCount }) }, open.items.length
-        ? el('div', { class: 'cards' }, open.items.map((one) => waiting(one, { company, services })))
+        ? el('div', { class: 'cards' }, open.items.map((one) => safely(() => waiting(one, { company, services }))))
         : empty(t('request.calm'))),
-      card({ title: t('request.all') }, filter.node, rows.node),
+      card({ title: t('request.all') }, filter.view(), rows.view()),
     ],
   };
 }
@@ -304,16 +304,16 @@ export async function page(args) {
   };
   const made = await makers[tab](args).catch((error) => {
     if (args.signal.aborted || error.status === undefined) throw error;
-    return card({}, failed(error, reload)); // the other tabs stay within reach
+    return { view: () => card({}, failed(error, reload)) }; // the other tabs stay within reach
   });
-  const { title, content = made, actions, back } = made;
+  const { title, view, actions, back } = made;
   return {
     title: title || t(`access.${tab}`),
-    node: el('div', { class: 'page' }, head({ title: t('nav.access'), actions }),
+    view: () => el('div', { class: 'page' }, head({ title: t('nav.access'), actions }),
       may.length > 1 && tabs(t('nav.access'), may.map((one) => ({
         label: t(`access.${one}`), href: href('access', one), current: one === tab && !back,
       }))),
       back && el('p', null, el('a', { href: href('access', back) }, t(`access.back.${back}`))),
-      ...[content].flat()),
+      view()),
   };
 }

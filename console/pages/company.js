@@ -1,14 +1,14 @@
 // Owns the company's page: what others need to know of it, and what is in force. Nothing is changed
 // here but by asking a directory to be read or checked.
 import { get, now, poll, send } from '../api.js';
-import { bdi, el, later } from '../dom.js';
+import { bdi, el, later, redraw } from '../dom.js';
 import { age, city, clockOf, directoryName, duration, has, number, percent, rich, t, when, word }
   from '../format.js';
 import { copyable } from '../components/copy.js';
 import { confirm } from '../components/dialog.js';
 import { field } from '../components/form.js';
 import { box, button, card, facts, head, pill, timeline } from '../components/page.js';
-import { errorText, failed, notice, quote } from '../components/states.js';
+import { errorText, failed, notice, quote, safely } from '../components/states.js';
 
 export const shape = 'cards';
 
@@ -23,7 +23,7 @@ const FORMATS = ['usernameFormat', 'emailFormat', 'displayNameFormat'];
 
 /* A name typed in, and the formats, which may be altered to see what would come of it. */
 function names(data, signal) {
-  const result = el('div', { role: 'status' });
+  let made, fault;
   const one = (name, label, value, optional) => field({ name, label, value, optional, max: 64,
     change: () => look() });
   const fields = [...['firstname', 'middleName', 'surname'].map((name, i) =>
@@ -32,28 +32,28 @@ function names(data, signal) {
   const look = later(500, async () => {
     const values = Object.fromEntries(fields.map((each) => [each.name, each.value()]));
     try {
-      const made = await get('user/preview', values, signal);
-      result.replaceChildren(facts([[t('co.displayNameFormat'), bdi(made.displayName)],
-        [t('co.usernameFormat'), [bdi(made.userPrincipalName), made.numbered && ` (${t('co.numbered')})`]],
-        [t('co.emailFormat'), bdi(made.mail)]]));
-    } catch (error) {
-      if (!signal.aborted) result.replaceChildren(el('p', null, errorText(error), ' ', quote(error.message)));
-    }
+      [made, fault] = [await get('user/preview', values, signal), null];
+    } catch (error) { if (!signal.aborted) fault = error; }
+    redraw();
   });
   look();
-  return card({ title: t('co.names') }, el('p', { class: 'muted' }, t('co.try')),
-    el('div', { class: 'grid' }, fields.map((each) => each.node)), result);
+  return () => card({ title: t('co.names') }, el('p', { class: 'muted' }, t('co.try')),
+    el('div', { class: 'grid' }, fields.map((each) => each.view())), el('div', { role: 'status' },
+      fault ? el('p', null, errorText(fault), ' ', quote(fault.message))
+        : made && facts([[t('co.displayNameFormat'), bdi(made.displayName)],
+          [t('co.usernameFormat'), [bdi(made.userPrincipalName), made.numbered && ` (${t('co.numbered')})`]],
+          [t('co.emailFormat'), bdi(made.mail)]])));
 }
 
 /* --- a directory --- */
 
 /* The doctor's lines; beneath one that failed, what to do. */
-function report({ state, requestedAt, finishedAt, lines }) {
+function lines({ state, requestedAt, finishedAt, lines: all }) {
   if (state === 'none') return '';
-  const bad = lines.filter((line) => !line.ok).length;
+  const bad = all.filter((line) => !line.ok).length;
   return [el('h3', null, state === 'done' ? t('co.checked', { n: bad }) : t(`co.check.${state}`)),
     el('p', { class: 'muted' }, when(finishedAt || requestedAt)),
-    timeline(lines.map((line) => ({
+    timeline(all.map((line) => ({
       icon: line.ok ? 'done' : 'failed', tone: line.ok ? 'ok' : 'bad',
       title: el('span', { lang: 'en' }, bdi(line.check)),
       detail: line.ok ? el('span', { lang: 'en' }, bdi(line.detail))
@@ -65,41 +65,47 @@ const advice = ({ check }) => {
   return t(has(`co.mend.${kind}`) ? `co.mend.${kind}` : 'co.mend');
 };
 
-function directory(one, company, signal) {
-  const host = el('div', { 'aria-live': 'polite' });
-  const query = { directory: one.directory };
-  const show = (data) => { host.replaceChildren(...[report(data)].flat()); };
-  let watching;
+function directory(name, company, signal) {
+  const query = { directory: name };
+  let report, fault, watching;
   function watch() {
     watching?.abort();
     watching = new AbortController();
     const until = watching;
     poll({
       path: 'directory/check', query, every: 2000, signal: AbortSignal.any([signal, until.signal]),
-      apply: (data) => { show(data); if (data.state === 'done') until.abort(); },
+      apply: (data) => { report = data; if (data.state === 'done') until.abort(); redraw(); },
     });
   }
   const go = async (run) => {
-    try { await run(); } catch (error) { host.replaceChildren(failed(error)); }
+    fault = null;
+    try { await run(); } catch (error) { fault = error; }
+    redraw();
   };
   const check = () => go(async () => {
     const { requestedAt } = await send('POST', 'directory/check', { query });
-    show({ state: 'waiting', requestedAt, lines: [] });
+    report = { state: 'waiting', requestedAt, lines: [] };
     watch();
   });
-  const read = () => go(async () => {
-    const stopped = one.state === 'stopped';
-    const done = stopped ? await confirm({
+  const read = (one) => go(async () => {
+    const done = one.state === 'stopped' ? await confirm({
       title: t('co.acceptAsk'), danger: true, verb: t('co.accept'),
       body: [el('p', null, t('co.acceptNote')), quote(one.problem)],
       run: () => send('POST', 'directory/sync', { query, body: { acceptDeletions: true } }),
     }) : await send('POST', 'directory/sync', { query });
-    if (done) notice({ text: rich('co.reading', { directory: directoryName(one.directory) }) });
+    if (done) notice({ text: rich('co.reading', { directory: directoryName(name) }) });
   });
   get('directory/check', query, signal).then((data) => {
-    show(data);
+    report = data;
+    redraw();
     if (data.state === 'waiting' || data.state === 'running') watch();
   }).catch(() => {}); // no report is no fault: the button makes one
+  return (one) => known(one, company, [fault ? failed(fault) : report && lines(report)],
+    { check, read: () => read(one) });
+}
+
+/* What is known of a directory; found: its last look; run: what may be asked of it. */
+function known(one, company, found, run) {
   const operate = company.can('company.operate');
   const bad = one.state === 'held' || one.state === 'stopped';
   return card({
@@ -125,20 +131,23 @@ function directory(one, company, signal) {
         Date.parse(each.expiresAt) - now() < 30 * 864e5 && [' ', pill(t('co.soon'), 'warn', 'attention')]]]),
   ]),
   operate && el('div', { class: 'actions' },
-    button(t(one.state === 'stopped' ? 'co.accept' : 'co.read'), { icon: 'retry', run: read }),
-    button(t('co.check'), { icon: 'directory', run: check })),
-  host);
+    button(t(one.state === 'stopped' ? 'co.accept' : 'co.read'), { icon: 'retry', run: run.read }),
+    button(t('co.check'), { icon: 'directory', run: run.check })),
+  el('div', { 'aria-live': 'polite' }, found));
 }
 
 export async function page({ company, signal }) {
-  const data = await get('company', {}, signal);
+  let data = await get('company', {}, signal);
+  const shown = new Map(data.directories.map((one) =>
+    [one.directory, directory(one.directory, company, signal)]));
+  const tryNames = names(data, signal);
   const { links } = company;
   const rate = (name) => [data.rateLimits[name] || t('co.none'), ' ',
     el('small', { class: 'muted' }, word('source', data.rateLimits.source[name]))];
   const yes = (on) => pill(t(on ? 'co.on' : 'co.off'), on ? 'ok' : '', on ? 'done' : 'pause');
   return {
     title: t('nav.company'),
-    node: el('div', { class: 'page' },
+    view: () => el('div', { class: 'page' },
       head({ title: t('nav.company'), lead: bdi(data.name) }),
       el('div', { class: 'columns' },
         el('div', { class: 'stack' },
@@ -146,8 +155,8 @@ export async function page({ company, signal }) {
             el('p', { class: 'muted' }, rich('co.idNote', { header: el('code', null, 'X-Company-ID') })),
             facts([['REST', copyable(links.rest)], ['MCP', copyable(links.mcp)],
               ['OpenAPI', links.openapi && el('a', { href: links.openapi }, links.openapi)]], { wide: true })),
-          data.directories.map((one) => directory(one, company, signal)),
-          names(data, signal)),
+          data.directories.map((one) => safely(() => shown.get(one.directory)(one))),
+          tryNames()),
         el('div', { class: 'stack' },
           card({ title: t('co.facts') }, facts([
             [t('co.zone'), [data.timeZone, ' ', el('span', { class: 'muted' }, t('co.clock', {
@@ -167,5 +176,6 @@ export async function page({ company, signal }) {
           ]), el('p', { class: 'muted' }, rich('co.readOnly', {
             command: el('code', null, 'idadminctl tenant apply'),
           })))))),
+    poll: { path: 'company', every: 15000, apply: (fresh) => { data = fresh; } },
   };
 }

@@ -1,12 +1,12 @@
 // A new hire, or a change of somebody: one form, a preview or the changes beside it, a dry run before.
 import { get, now, send } from '../api.js';
 import { ATTRIBUTES } from '../attributes.js';
-import { bdi, el, later } from '../dom.js';
+import { bdi, el, later, redraw } from '../dom.js';
 import { city, has, rich, stepName, t, when } from '../format.js';
 import { choose, confirm } from '../components/dialog.js';
 import { field, form, required } from '../components/form.js';
 import { box, button, card, facts, fold, head } from '../components/page.js';
-import { failed, notice, quote } from '../components/states.js';
+import { failed, notice, quote, unnotice } from '../components/states.js';
 import { go, href, reload, settle } from '../router.js';
 import { adjusted } from './offboard.js';
 
@@ -17,19 +17,26 @@ const LIMIT = { firstname: 64, middleName: 64, surname: 64, jobTitle: 128, depar
 
 /* Told on the task's page; it offers the way back until the task is due. */
 export function queuedNotice({ taskId, scheduledAtUtc, warnings = [] }, begun) {
-  const stays = !begun && Date.parse(scheduledAtUtc) - now();
-  const undo = stays > 0 && button(t('undo'), { kind: 'small', run: async () => {
+  const stays = begun ? 0 : Date.parse(scheduledAtUtc) - now();
+  let fault;
+  const undo = async () => {
     try {
       await send('DELETE', 'task', { query: { id: taskId } });
-      node.remove();
+      unnotice('queued');
+      await reload();
       notice({ text: t('moment.undone') });
-      reload();
-    } catch (error) { node.append(failed(error)); }
-  } });
-  const node = notice({ next: '', actions: undo ? [undo] : [],
-    text: [begun ? t('moment.begins') : rich('moment.queued', { at: when(scheduledAtUtc) }),
-      warnings.map((one) => el('p', null, quote(one)))] });
-  if (undo && stays < 864e5) setTimeout(() => undo.remove(), stays);
+    } catch (error) {
+      fault = error;
+      redraw();
+    }
+  };
+  notice({
+    key: 'queued', next: '', tone: warnings.length ? 'warn' : 'ok',
+    text: () => [begun ? t('moment.begins') : stays > 0 ? rich('moment.queued', { at: when(scheduledAtUtc) })
+      : t('moment.waits'), warnings.map((one) => el('p', null, quote(one))), fault && failed(fault)],
+    actions: () => (!begun && Date.parse(scheduledAtUtc) > now() ? [{ label: t('undo'), run: undo }] : []),
+  });
+  if (stays > 0 && stays < 864e5) setTimeout(redraw, stays);
 }
 
 /* The photo as the service takes it: base64 without a prefix. */
@@ -41,12 +48,13 @@ const photoOf = (file) => new Promise((resolve, reject) => {
 });
 
 /* Values as the service takes them: of a change only what is another, empty where it is cleared. */
-async function bodyOf({ profilePhoto, accountEnabled, ...values }, before) {
+const bodyOf = async ({ profilePhoto, ...values }, before) => ({ ...changed(values, before),
+  ...(profilePhoto && { profilePhoto: await photoOf(profilePhoto) }) });
+function changed({ accountEnabled, profilePhoto, ...values }, before) {
   const body = {};
   for (const [name, value] of Object.entries(values)) {
     if (before ? value !== (before[name] ?? '') : value) body[name] = value;
   }
-  if (profilePhoto) body.profilePhoto = await photoOf(profilePhoto);
   if (before && (accountEnabled === 'on') !== before.accountEnabled) {
     body.accountEnabled = accountEnabled === 'on';
   }
@@ -113,35 +121,41 @@ async function hire(values, rehiring) {
   }));
 }
 
-function preview(values, host, signal) {
-  let asking;
-  return later(500, async () => {
+/* What the account will be, as it is typed. Answers {look(), view()}. */
+function preview(values, signal) {
+  let asking, data, fault;
+  const look = later(500, async () => {
     asking?.abort();
     asking = new AbortController();
     const { firstname, surname, middleName, date, time, employeeId } = values();
-    if (!firstname || !surname) {
-      host.replaceChildren(el('p', { class: 'muted' }, t('hire.previewEmpty')));
-      return;
-    }
+    [data, fault] = [firstname && surname ? data : null, null];
     try {
-      const data = await get('user/preview', { firstname, surname, middleName, date, time, employeeId },
-        AbortSignal.any([signal, asking.signal]));
-      const full = data.seats?.limit && data.seats.used >= data.seats.limit;
-      host.replaceChildren(
-        el('p', { class: 'figure' }, bdi(data.displayName)),
-        el('p', null, bdi(data.userPrincipalName)),
-        ...[data.numbered && el('p', { class: 'muted' }, t('hire.numbered')),
-          data.mail !== data.userPrincipalName && el('p', null, bdi(data.mail)),
-          el('p', null, when(data.scheduledAtUtc, 'minute', { forYou: true }), ` (${city()})`),
-          adjusted(data, { time: time || undefined }),
-          full ? box('bad', t('hire.noSeat', data.seats))
-            : data.seats?.limit && el('p', { class: 'muted' }, t('hire.seat', data.seats)),
-          data.sameEmployeeId?.length > 0 && box('warn', el('p', null, t('rehire.title')),
-            ...data.sameEmployeeId.map((one) => el('p', null, bdi(one.userPrincipalName))))].filter(Boolean));
+      if (firstname && surname) {
+        data = await get('user/preview', { firstname, surname, middleName, date, time, employeeId },
+          AbortSignal.any([signal, asking.signal]));
+      }
     } catch (error) {
-      if (error.name !== 'AbortError') host.replaceChildren(failed(error));
+      if (error.name === 'AbortError') return;
+      fault = error;
     }
+    redraw();
   });
+  const view = () => {
+    if (fault) return failed(fault);
+    if (!data) return el('p', { class: 'muted' }, t('hire.previewEmpty'));
+    const full = data.seats?.limit && data.seats.used >= data.seats.limit;
+    return [
+      el('p', { class: 'figure' }, bdi(data.displayName)), el('p', null, bdi(data.userPrincipalName)),
+      data.numbered && el('p', { class: 'muted' }, t('hire.numbered')),
+      data.mail !== data.userPrincipalName && el('p', null, bdi(data.mail)),
+      el('p', null, when(data.scheduledAtUtc, 'minute', { forYou: true }), ` (${city()})`),
+      adjusted(data, { time: values().time || undefined }),
+      full ? box('bad', t('hire.noSeat', data.seats))
+        : data.seats?.limit && el('p', { class: 'muted' }, t('hire.seat', data.seats)),
+      data.sameEmployeeId?.length > 0 && box('warn', el('p', null, t('rehire.title')),
+        data.sameEmployeeId.map((one) => el('p', null, bdi(one.userPrincipalName))))];
+  };
+  return { look, view };
 }
 
 /* --- a change --- */
@@ -188,55 +202,47 @@ export async function page({ params, signal }) {
   const moment = [field({ name: 'date', label: t('moment.day'), kind: 'date', optional: true }),
     field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', optional: true })];
   const folded = Object.keys(ATTRIBUTES).map((name) => text(name, name === 'streetAddress' ? { kind: 'textarea' } : {}));
-  const picture = el('img', { class: 'photo', alt: t('hire.photoAlt'), hidden: true, width: 96, height: 96 });
   let url;
-  const show = (file) => {
-    URL.revokeObjectURL(url);
-    picture.hidden = !file;
-    if (file) picture.src = url = URL.createObjectURL(file);
-  };
   const photo = field({ name: 'profilePhoto', label: label('profilePhoto'), kind: 'file', optional: true,
-    hint: t('hire.photoHint'), attrs: { accept: 'image/jpeg,image/png' }, change: show });
+    hint: t('hire.photoHint'), attrs: { accept: 'image/jpeg,image/png' }, change: (file) => {
+      URL.revokeObjectURL(url);
+      url = file && URL.createObjectURL(file);
+    } });
   signal.addEventListener('abort', () => URL.revokeObjectURL(url));
   const number = text('employeeId', { hint: t('hire.numberHint') });
   const account = user && field({ name: 'accountEnabled', label: label('accountEnabled'), kind: 'radio',
     value: user.accountEnabled ? 'on' : 'off', options: [{ value: 'on', label: t('change.on') },
       { value: 'off', label: t('change.off') }] });
   const fields = [...names, ...work, manager, ...moment, ...folded, photo, number, account].filter(Boolean);
-  const group = (title, ...inside) => el('fieldset', { class: 'stack' }, el('legend', { class: 'h3' },
-    title), el('div', { class: 'grid' }, inside.map((one) => one.node)));
-  const aside = el('div', { class: 'stack tight', 'aria-live': 'polite' });
+  const group = (title, inside, more) => el('fieldset', { class: 'stack' }, el('legend', { class: 'h3' },
+    title), el('div', { class: 'grid' }, inside.map((one) => one.view()), more));
   const made = form({
     fields, label: t(user ? 'change.title' : 'hire.title'), submit: t('review'),
-    layout: [group(t('hire.name'), ...names), group(t('hire.work'), work[0], manager, work[1]),
-      group(t(user ? 'change.when' : 'hire.starts'), ...moment,
-      { node: el('p', { class: 'hint' }, t('moment.hint')) }), account?.node,
-      fold(t('hire.address'), el('div', { class: 'grid' }, folded.map((one) => one.node))),
-      fold(label('profilePhoto'), photo.node, picture), fold(label('employeeId'), number.node)],
+    layout: () => [group(t('hire.name'), names), group(t('hire.work'), [work[0], manager, work[1]]),
+      group(t(user ? 'change.when' : 'hire.starts'), moment, el('p', { class: 'hint' }, t('moment.hint'))),
+      account && account.view(),
+      fold(t('hire.address'), el('div', { class: 'grid' }, folded.map((one) => one.view()))),
+      fold(label('profilePhoto'), photo.view(),
+        url && el('img', { class: 'photo', alt: t('hire.photoAlt'), width: 96, height: 96, src: url })),
+      fold(label('employeeId'), number.view())],
     check: (values) => [...required(values, 'firstname', 'surname'),
       ...(user && !made.dirty() ? [{ name: 'department', message: t('change.nothing') }] : []),
       ...(values.time && !values.date ? [{ name: 'date', message: t('form.required') }] : [])],
     run: (values) => (user ? change(values, before) : hire(values)),
+    change: () => looking?.look(),
   });
-  if (user) {
-    const compare = later(50, async () => {
-      const body = await bodyOf({ ...made.values(), profilePhoto: null }, before);
-      aside.replaceChildren(Object.keys(body).length > 1 ? changes(body, before)
-        : el('p', { class: 'muted' }, t('change.none')));
-    });
-    made.change(compare);
-    compare();
-  } else {
-    const look = preview(made.values, aside, signal);
-    made.change(look);
-    aside.append(el('p', { class: 'muted' }, t('hire.previewEmpty')));
-  }
+  const looking = user ? null : preview(made.values, signal);
+  const compared = () => {
+    const body = changed(made.values(), before);
+    return Object.keys(body).length > 1 ? changes(body, before) : el('p', { class: 'muted' }, t('change.none'));
+  };
   return {
     title: t(user ? 'change.title' : 'hire.title'), leave: made.dirty,
-    node: el('div', { class: 'page' },
+    view: () => el('div', { class: 'page' },
       head({ title: user ? rich('change.of', { name: user.displayName }) : t('hire.title'),
         sub: user && [el('a', { href: href('person', user.id) }, bdi(user.userPrincipalName))] }),
-      el('div', { class: 'columns' }, card({}, made.node),
-        card({ title: t(user ? 'change.changes' : 'hire.preview'), kind: 'beside' }, aside))),
+      el('div', { class: 'columns' }, card({}, made.view()),
+        card({ title: t(user ? 'change.changes' : 'hire.preview'), kind: 'beside' },
+          el('div', { class: 'stack tight', 'aria-live': 'polite' }, user ? compared() : looking.view())))),
   };
 }

@@ -36,7 +36,7 @@ const narrowing = (query) => filters({
     { name: 'license', label: t('people.license'), max: 256 },
   ],
   change: reload,
-}).node;
+});
 
 /* A plain link, so that the browser saves the file; of a long list it says beforehand where that ends. */
 const download = (section, query, more) => [button(t('export.csv'), {
@@ -60,10 +60,11 @@ async function overview({ query, signal, company }) {
     get('hygiene', { ...asked(query), limit: 1 }, signal),
     company.can('company.read') ? get('company', {}, signal) : { directories: [] },
   ]);
+  const filter = narrowing(query);
   return {
     title: t('nav.hygiene'),
-    node: el('div', { class: 'page' }, head({ title: t('nav.hygiene'), lead: t('hyg.lead') }),
-      narrowing(query),
+    view: () => el('div', { class: 'page' }, head({ title: t('nav.hygiene'), lead: t('hyg.lead') }),
+      filter.view(),
       el('div', { class: 'cards' }, SECTIONS.filter((one) => report.sections[one])
         .map((one) => summary(one, report.sections[one], report.staleAfterDays, query))),
       el('ul', { class: 'bare muted' }, fresh(where))),
@@ -75,12 +76,13 @@ async function section({ company, params: { id }, query, signal }) {
   const inactive = id === 'staleAccounts' || id === 'inactiveGuests';
   const { staleAfterDays, sections: { [id]: known } } =
     await get('hygiene', { ...asked(query), sections: id, limit: 1 }, signal);
+  const filter = !groups && narrowing(query);
   const top = (...more) => el('div', { class: 'page' }, head({
     title: t(`hyg.${id}`), lead: t(`hyg.${id}.text`, { n: staleAfterDays }),
     actions: known.count > 0 && company.can('hygiene.export') && download(id, query, known.countIsMinimum),
     sub: el('a', { href: href('hygiene', '', asked(query)) }, t('hyg.back')),
-  }), !groups && narrowing(query), ...more);
-  if (!known.available) return { title: t(`hyg.${id}`), node: top(card({}, quote(known.reason))) };
+  }), filter && filter.view(), ...more);
+  if (!known.available) return { title: t(`hyg.${id}`), view: () => top(card({}, quote(known.reason))) };
   const columns = groups ? [
     { label: t('group.name'), kind: 'main', cell: (row) =>
       el('a', { href: href('access', 'groups', { group: row.id }) }, bdi(row.name)) },
@@ -110,7 +112,7 @@ async function section({ company, params: { id }, query, signal }) {
   await rows.ready;
   return {
     title: t(`hyg.${id}`),
-    node: top(known.note && el('p', { class: 'muted' }, noteOf(known.note)), el('div', { class: 'card' }, rows.node)),
+    view: () => top(known.note && el('p', { class: 'muted' }, noteOf(known.note)), el('div', { class: 'card' }, rows.view())),
   };
 }
 

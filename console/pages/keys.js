@@ -1,5 +1,5 @@
 // Owns the keys of a company: the list, making and rotating one, ending one. A secret lives in the
-// nodes of one dialog alone and goes with it.
+// elements of one dialog alone and goes with it.
 import { now, send } from '../api.js';
 import { bdi, el } from '../dom.js';
 import { addDays, age, dayOf, dayText, listed, rich, t, when, word } from '../format.js';
@@ -47,28 +47,25 @@ const SNIPPETS = {
 /* Neither Escape nor a click outside ends it; without the tick it asks once more. */
 async function reveal(key, company) {
   const full = key.accessLevel === 'full';
-  const sample = el('div');
   const client = field({
-    name: 'client', kind: 'select', label: t('apikey.client'), change: (name) => show(name),
+    name: 'client', kind: 'select', label: t('apikey.client'),
     options: Object.keys(SNIPPETS).filter((name) => !full || name === 'curl')
       .map((name) => ({ value: name, label: name })),
   });
-  const show = (name) => sample.replaceChildren(
-    copyable(SNIPPETS[name](company.links, key).join('\n'), { what: name, block: true }));
-  show(client.value());
+  const sample = (name) => copyable(SNIPPETS[name](company.links, key).join('\n'), { what: name, block: true });
   const stored = field({ name: 'stored', kind: 'check', label: t('apikey.stored') });
   const secret = (label, text) => [el('h3', null, label), copyable(text, { what: label, block: true })];
   await open({
     title: t('apikey.made'), locked: true, back: null, wide: true,
-    body: [
+    body: () => [
       box('warn', el('p', null, t('apikey.once')),
         el('p', null, rich(`apikey.care.${full ? 'full' : 'read'}`, { company: company.name }))),
       key.replaces && el('p', null, rich('apikey.replaced', {
         name: key.replaces, when: when(key.oldExpiresAt),
       })),
       secret(t('apikey.key'), key.apiKey), secret(t('apikey.secret'), key.mcpSecret),
-      client.node, client.value() === 'VS Code' ? null : el('p', { class: 'hint' }, t('apikey.paste')),
-      sample, stored.node,
+      client.view(), client.value() === 'VS Code' ? null : el('p', { class: 'hint' }, t('apikey.paste')),
+      sample(client.value()), stored.view(),
     ],
     buttons: [{
       label: t('close'), kind: 'primary',
@@ -93,18 +90,17 @@ const expiryFault = ({ expires, never }) => (!never && !(expires > dayOf())
 const expiryOf = ({ expires, never }) => (never ? 'never' : expires);
 
 async function make(company) {
-  const left = el('span', null, t('apikey.count', { n: 0, of: LABEL_MAX }));
   let own = false;
   const label = field({
-    name: 'label', label: t('apikey.label'), max: LABEL_MAX, hint: [t('apikey.labelHint'), ' ', left],
+    name: 'label', label: t('apikey.label'), max: LABEL_MAX,
+    hint: () => [t('apikey.labelHint'), ' ', t('apikey.count', { n: label.value().length, of: LABEL_MAX })],
     change: (text) => {
-      left.textContent = t('apikey.count', { n: text.length, of: LABEL_MAX });
-      if (!own) username.input.value = suggest(text);
+      if (!own) username.set(suggest(text));
     },
   });
   const username = field({
     name: 'username', label: t('apikey.username'), max: 64, hint: t('apikey.usernameHint'),
-    change: () => { own = true; }, attrs: { spellcheck: 'false', autocapitalize: 'none' },
+    change: () => { own = true; }, attrs: { spellcheck: false, autocapitalize: 'none' },
   });
   const full = company.can('keys.full');
   const access = field({
@@ -122,22 +118,18 @@ async function make(company) {
     name: 'from', kind: 'textarea', label: t('apikey.from'), optional: true, hint: t('apikey.fromHint'),
   });
   const scopes = SCOPES.map((name) => field({ name, kind: 'check', label: t(`scope.${name}`) }));
-  const limited = fold(t('apikey.scopes'), el('p', { class: 'hint' }, t('apikey.scopesHint')),
-    scopes.map((one) => one.node)); // of keys that only read
+  const limited = () => fold(t('apikey.scopes'), el('p', { class: 'hint' }, t('apikey.scopesHint')),
+    scopes.map((one) => one.view())); // of keys that only read
   const decisions = field({
     name: 'decisions', kind: 'check', label: t('apikey.decisions'), hint: t('apikey.decisionsHint'),
   });
-  const shown = () => { // a decision is a write
-    limited.hidden = access.value() === 'full';
-    decisions.node.hidden = !limited.hidden;
-  };
-  access.node.addEventListener('change', shown);
-  shown();
   const key = await formDialog({
     title: t('apikey.make'), submit: t('apikey.make'),
     fields: [label, username, access, ...ends, decisions, rateLimit, from, ...scopes],
-    layout: [label.node, username.node, access.node, decisions.node, ends.map((one) => one.node), limited,
-      fold(t('apikey.more'), rateLimit.node, from.node)],
+    layout: () => [label.view(), username.view(), access.view(),
+      access.value() === 'full' && decisions.view(), // a decision is a write
+      ends.map((one) => one.view()), access.value() !== 'full' && limited(),
+      fold(t('apikey.more'), rateLimit.view(), from.view())],
     check: (values) => [...required(values, 'label', 'username'), ...expiryFault(values)],
     run: ({ label: text, username: name, accessLevel, ...rest }) => send('POST', 'key', { body: {
       label: text, username: name, accessLevel, expires: expiryOf(rest), rateLimit: rest.rateLimit || null,
@@ -152,17 +144,13 @@ const suggest = (label) => label.normalize('NFD').toLowerCase().replace(/[^a-z0-
   (/^\p{M}+$/u.test(other) ? '' : '-')).replace(/^-+|-+$/g, '').slice(0, 40);
 
 async function rotate(one, company) {
-  const told = el('p', { class: 'hint', role: 'status' });
   const overlap = field({
     name: 'overlapDays', kind: 'number', label: t('apikey.overlap'), value: 7, attrs: { min: 0, max: 90 },
   });
   const tell = () => {
     const days = Number(overlap.value());
-    told.textContent = days > 0 ? t('apikey.oldEnds', { day: dayText(addDays(dayOf(), days)) })
-      : t('apikey.oldEndsNow');
+    return days > 0 ? t('apikey.oldEnds', { day: dayText(addDays(dayOf(), days)) }) : t('apikey.oldEndsNow');
   };
-  overlap.input.addEventListener('input', tell);
-  tell();
   const name = field({
     name: 'newUsername', label: t('apikey.newName'), max: 64,
     value: `${one.username.replace(/-\d{6}$/, '')}-${dayOf().slice(0, 7).replace('-', '')}`,
@@ -171,7 +159,8 @@ async function rotate(one, company) {
   const key = await formDialog({
     title: rich('apikey.rotateAsk', { name: one.username }), lead: el('p', null, t('apikey.rotateNote')),
     submit: t('apikey.rotate'), fields: [overlap, name, ...ends],
-    layout: [overlap.node, told, name.node, ends.map((each) => each.node)],
+    layout: () => [overlap.view(), el('p', { class: 'hint', role: 'status' }, tell()), name.view(),
+      ends.map((each) => each.view())],
     check: (values) => [...required(values, 'newUsername'), ...expiryFault(values),
       ...(/^([0-8]?\d|90)$/.test(values.overlapDays) ? []
         : [{ name: 'overlapDays', message: t('apikey.overlapFault') }])],
@@ -201,7 +190,6 @@ async function end(verb, { username, lastUsedAt }) {
 export async function page({ company, signal }) {
   const write = company.can('keys.write');
   const add = () => button(t('apikey.make'), { kind: 'primary', icon: 'add', run: () => make(company) });
-  const top = head({ title: t('nav.keys'), actions: write && add(), lead: t('apikey.lead') });
   const keys = list({
     path: 'keys', id: (one) => one.username, signal, caption: t('nav.keys'),
     columns: [
@@ -228,8 +216,10 @@ export async function page({ company, signal }) {
     none: () => ({ text: t('apikey.none'), action: write && add() }),
   });
   await keys.ready;
-  if (!keys.rows().length) top.querySelector('.actions')?.remove(); // the empty state offers it
   return {
-    title: t('nav.keys'), node: el('div', { class: 'page' }, top, el('div', { class: 'card' }, keys.node)),
+    title: t('nav.keys'), view: () => el('div', { class: 'page' }, head({
+      title: t('nav.keys'), actions: write && keys.rows().length > 0 && add(), // the empty state offers it too
+      lead: t('apikey.lead'),
+    }), el('div', { class: 'card' }, keys.view())),
   };
 }

@@ -1,6 +1,6 @@
 // Owns the system log: what was done, by whom, and up to where its chain is known to be whole.
 import { address, get, send } from '../api.js';
-import { announce, bdi, el } from '../dom.js';
+import { announce, bdi, el, redraw } from '../dom.js';
 import { actionText, dayOf, instantOf, number, rich, t, when } from '../format.js';
 import { href } from '../router.js';
 import { menu } from '../components/menu.js';
@@ -62,7 +62,8 @@ function chainBadge(chain) {
 
 export async function page({ company, query, signal }) {
   const day = (value) => (value?.includes('T') ? dayOf(value) : value);
-  let records;
+  let records, fresh = 0; // records that came after those that are shown
+  const renew = () => { fresh = 0; records.reload(); };
   const filter = filters({
     query: { ...query, from: day(query.from), to: day(query.to) },
     words: { name: 'category', label: t('log.category'), options: ['', 'api', 'workflow', 'portal',
@@ -75,15 +76,14 @@ export async function page({ company, query, signal }) {
       { name: 'from', kind: 'date', label: t('log.from') }, { name: 'to', kind: 'date', label: t('log.to') },
       { name: 'taskId', label: t('log.task') }, { name: 'includeReads', kind: 'check', label: t('log.reads') },
     ],
-    change: () => { fresh.hidden = true; records.reload(); },
+    change: renew,
   });
   const args = () => {
     const { from, to, ...rest } = filter.query();
     return { ...rest, from: from && instantOf(from), to: to && instantOf(to) };
   };
-  let total = 0;
   records = list({
-    path: 'audit', query: args, signal, caption: t('nav.log'), loaded: (data) => { total = data.totalCount; },
+    path: 'audit', query: args, signal, caption: t('nav.log'),
     columns: [
       { label: t('log.what'), kind: 'main', cell: (one) => el('details', { class: 'record' },
         el('summary', null, el('span', null, actionText(one)), ' ', ended(one)), parameters(one)) },
@@ -93,32 +93,29 @@ export async function page({ company, query, signal }) {
     ],
     none: () => ({ text: t('log.none'), action: button(t('filters.clear'), { run: () => filter.clear() }) }),
   });
-  const fresh = el('button', { type: 'button', class: 'button fresh', hidden: true,
-    onclick: () => { fresh.hidden = true; records.reload(); } });
   const chain = await get('audit/chain', {}, signal);
   await records.ready;
   const save = (format) => ({ label: t(`export.${format}`), icon: 'download',
     href: address('audit/export', { ...args(), format }) });
   return {
     title: t('nav.log'),
-    node: el('div', { class: 'page' }, head({
+    view: () => el('div', { class: 'page' }, head({
       title: t('nav.log'), pill: chainBadge(chain),
       actions: company.can('audit.export') && menu({
         label: t('export.title'), kind: '',
-        items: () => [total > MOST && el('p', { class: 'menu-title' }, t('export.cut', { n: MOST })),
+        items: () => [records.page().totalCount > MOST && el('p', { class: 'menu-title' }, t('export.cut', { n: MOST })),
           save('csv'), save('jsonl')],
       }),
-    }), filter.node, fresh, el('div', { class: 'card' }, records.node)),
+    }), fresh > 0 && button(t('log.new', { n: fresh }), { kind: 'fresh', run: renew }),
+    el('div', { class: 'card' }, filter.view(), records.view())),
     poll: {
       path: 'audit', query: args, every: () => 15000,
       /* Rows never shift under the reader's eyes: what is new is counted. */
       apply: ({ items }) => {
         const known = new Set(records.rows().map((one) => one.id));
-        const n = items.filter((one) => !known.has(one.id)).length;
-        fresh.hidden = !n || Boolean(filter.query().to);
-        if (!n) return;
-        fresh.textContent = t('log.new', { n });
-        announce(fresh.textContent, { quiet: true });
+        fresh = filter.query().to ? 0 : items.filter((one) => !known.has(one.id)).length;
+        redraw();
+        if (fresh) announce(t('log.new', { n: fresh }), { quiet: true });
       },
     },
   };

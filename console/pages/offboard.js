@@ -18,10 +18,10 @@ const MOMENTS = {
 };
 
 /* What is known of the person, beside the form: groups that are left, who reports to them. */
-const whom = (user, company, signal) => part(async () => {
-  const access = company.can('access.read')
-    && await get('user/access', { user: user.id, limit: 1 }, signal);
-  const { user: known } = await get('user/details', { user: user.id }, signal);
+const whom = (user, company, signal) => part(async () => ({
+  access: company.can('access.read') && await get('user/access', { user: user.id, limit: 1 }, signal),
+  known: (await get('user/details', { user: user.id }, signal)).user,
+}), ({ access, known }) => {
   const reports = known.directReportCount;
   return el('div', { class: 'stack tight' }, person(user, href('person', user.id)),
     el('ul', null,
@@ -42,7 +42,7 @@ async function ask({ user, when: moment, ...values }) {
     title: now ? rich('offboard.askNow', { name }) : rich('offboard.ask',
       { name, at: when(plan.scheduledAtUtc, 'moment') }),
     body: [
-      el('p', null, t(now ? 'offboard.noReturn' : 'offboard.canMove')),
+      el('p', null, t(!now ? 'offboard.canMove' : warnings.length ? 'offboard.held' : 'offboard.noReturn')),
       adjusted(plan, body),
       warnings.length > 0 && box('warn', ...warnings.map((one) => el('p', null, quote(one)))),
       fold(t('offboard.steps', { n: plan.steps.length }), el('ol', null, plan.steps.map((one) => {
@@ -55,7 +55,7 @@ async function ask({ user, when: moment, ...values }) {
   });
   if (!done) return;
   settle();
-  queuedNotice(done, now);
+  queuedNotice(done, now && !done.warnings?.length); // what it is warned of may hold it
   go(href('task', done.taskId));
 }
 /* An hour that summer time skips or doubles, said; else nothing. */
@@ -65,32 +65,29 @@ export const adjusted = ({ adjustment, scheduledAtUtc }, { time = '00:00' }) =>
 
 export async function page({ company, params, signal }) {
   const user = params.id ? (await get('user/details', { user: params.id }, signal)).user : null;
-  const beside = card({ title: t('offboard.happens') });
-  const tell = (one) => beside.replaceChildren(beside.firstChild, one?.id
-    ? whom(one, company, signal) : el('p', { class: 'muted' }, t('offboard.choose')));
-  tell(user);
-  const day = el('div', { class: 'grid', hidden: clockOf() < '17:00' });
-  const fields = [
-    field({ name: 'user', label: t('offboard.who'), kind: 'person', value: user, change: tell }),
-    field({ name: 'when', label: t('offboard.when'), kind: 'radio',
-      value: clockOf() < '17:00' ? 'today' : 'day', options: [
-      ...(clockOf() < '17:00' ? [{ value: 'today', label: t('offboard.today') }] : []),
+  let chosen = user?.id && whom(user, company, signal);
+  const today = clockOf() < '17:00';
+  const who = field({ name: 'user', label: t('offboard.who'), kind: 'person', value: user,
+    change: (one) => { chosen = one?.id && whom(one, company, signal); } });
+  const moment = field({ name: 'when', label: t('offboard.when'), kind: 'radio', value: today ? 'today' : 'day',
+    options: [...(today ? [{ value: 'today', label: t('offboard.today') }] : []),
       { value: 'day', label: t('offboard.day') },
-      { value: 'now', label: t('offboard.now'), hint: t('offboard.nowHint') }],
-    change: (value) => { day.hidden = value !== 'day'; } }),
+      { value: 'now', label: t('offboard.now'), hint: t('offboard.nowHint') }] });
+  const day = [
     field({ name: 'date', label: t('field.date'), kind: 'date', value: addDays(dayOf(), 7) }),
     field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', value: '17:00' }),
   ];
-  day.append(fields[2].node, fields[3].node);
   const made = form({
-    fields, submit: t('review'), label: t('offboard.title'), run: ask,
-    layout: [fields[0].node, fields[1].node, day],
+    fields: [who, moment, ...day], submit: t('review'), label: t('offboard.title'), run: ask,
+    layout: () => [who.view(), moment.view(),
+      moment.value() === 'day' && el('div', { class: 'grid' }, day.map((one) => one.view()))],
     check: (values) => required(values, 'user', ...(values.when === 'day' ? ['date', 'time'] : [])),
   });
   return {
     title: t('offboard.title'), leave: made.dirty,
-    node: el('div', { class: 'page' },
+    view: () => el('div', { class: 'page' },
       head({ title: user ? rich('offboard.of', { name: user.displayName }) : t('offboard.title') }),
-      el('div', { class: 'columns' }, card({}, made.node), beside)),
+      el('div', { class: 'columns' }, card({}, made.view()), card({ title: t('offboard.happens') },
+        chosen ? chosen.view() : el('p', { class: 'muted' }, t('offboard.choose'))))),
   };
 }

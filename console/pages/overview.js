@@ -1,12 +1,11 @@
 // What needs somebody, who starts and leaves, how the directories are; twelve months; punctuality.
 import { get, now } from '../api.js';
-import { bdi, el, icon, nodes } from '../dom.js';
+import { bdi, el, icon } from '../dom.js';
 import { addDays, age, city, clockOf, dateText, dayOf, dayText, directoryName, duration, forViewer,
-  instantOf,
-  percent, rich, t, when, word } from '../format.js';
-import { chart, diverging, gauge, logLines, paired } from '../components/chart.js';
+  has, instantOf, percent, rich, t, when, word } from '../format.js';
+import { chartCard, diverging, gauge, logLines, paired } from '../components/chart.js';
 import { button, card, head, pill } from '../components/page.js';
-import { empty, failed, quote } from '../components/states.js';
+import { empty, part, quote, safely } from '../components/states.js';
 import { go, href, mayOpen } from '../router.js';
 
 export const shape = 'cards';
@@ -29,9 +28,11 @@ function need(one, data, company) {
   const first = one.sample[0] || {};
   const directory = data.directories?.find((each) => each.directory === first.directory);
   const name = first.displayName || first.userPrincipalName || first.username || '';
+  const key = [first.accountDisabled && '.disabled', !one.since && '.unknown', ''].filter((end) => typeof end === 'string')
+    .map((end) => `need.${one.kind}${end}`).find((name) => has(name) || has(`${name}.other`));
   const values = {
     n: one.count, name: bdi(name), directory: first.directory ? word('the', first.directory) : '',
-    since: when(one.since, 'near'), age: el('span', null, duration(now() - Date.parse(one.since))),
+    since: when(one.since, 'near'), age: one.since ? duration(now() - Date.parse(one.since)) : '–',
     record: first.record ?? first.reason?.match(/\d+/)?.[0] ?? '', used: data.seats?.used ?? 0,
     limit: data.seats?.limit ?? 0,
   };
@@ -40,7 +41,7 @@ function need(one, data, company) {
   return el('li', { class: one.severity === 'critical' ? 'bad' : 'warn' },
     icon(one.kind === 'braked' || one.kind === 'directoryHeld' ? 'held'
       : one.severity === 'critical' ? 'failed' : 'attention'),
-    el('div', null, el('strong', null, rich(`need.${one.kind}`, values),
+    el('div', null, el('strong', null, rich(key, values),
       directory?.waitingTasks > 0 && ` ${t('need.waiting', { n: directory.waitingTasks })}`,
       directory?.nextProbeAt && [` ${t('dir.next')} `, when(directory.nextProbeAt, 'near'), '.']),
       first.reason && one.kind !== 'chainBroken' && el('div', null, one.kind === 'approvals'
@@ -49,7 +50,7 @@ function need(one, data, company) {
 }
 
 const needs = (company) => (data) => (data.needs.length
-  ? el('ul', { class: 'needs' }, data.needs.map((one) => need(one, data, company)))
+  ? el('ul', { class: 'needs' }, data.needs.map((one) => safely(() => need(one, data, company))))
   : empty(t('overview.calm')));
 
 /* --- today --- */
@@ -78,7 +79,7 @@ function week({ days }) {
   const name = (day) => (day.date === dayOf() ? t('date.todayWord') : dayText(day.date, 'short'));
   const sum = (of) => shown.reduce((all, day) => all + day[of], 0);
   if (!sum('creates') && !sum('deletes')) return empty(t('week.none'));
-  return chart({
+  return {
     finding: t('week.finding', { hires: sum('creates'), leavers: sum('deletes') }),
     legend: [['one', t('chart.hires')], ['two', t('chart.leavers')]],
     head: ['date', 'hires', 'leavers', 'changes', 'access'].map((key) => t(`chart.${key}`)),
@@ -89,7 +90,7 @@ function week({ days }) {
       soft: [0, 6].includes(new Date(day.date).getUTCDay()),
       run: () => go(href('tasks', '', dayFilter(day.date))),
     }))),
-  });
+  };
 }
 
 function months({ months: all, historyFrom }) {
@@ -98,7 +99,7 @@ function months({ months: all, historyFrom }) {
     none: historyFrom && one.month < dayOf(historyFrom).slice(0, 7) }));
   const sum = (of) => rows.reduce((total, one) => total + one[of], 0);
   const told = (one, value) => (one.none ? t('chart.noHistory') : value);
-  return chart({
+  return {
     finding: t('months.finding', { hires: sum('hires'), leavers: sum('leavers') }),
     legend: [['one', t('chart.hires')], ['two', t('chart.leavers')], ['outline', t('chart.soFar')]],
     head: ['month', 'hires', 'leavers'].map((key) => t(`chart.${key}`)),
@@ -106,23 +107,22 @@ function months({ months: all, historyFrom }) {
       ? `, ${t('chart.soFar')}` : ''}`, told(one, one.hires), told(one, one.leavers)]),
     draw: paired(rows.map((one) => ({ label: one.none ? '–' : dayText(`${one.month}-15`, 'month'),
       one: one.hires, two: one.leavers, open: one.open }))),
-  });
+  };
 }
 
 function punctuality({ hours }) {
   const begun = hours.reduce((all, one) => all + one.begun, 0);
   const onTime = hours.reduce((all, one) => all + one.onTime, 0);
   const figure = begun ? t('punctual.share', { share: percent(onTime / begun) }) : t('punctual.none');
-  const made = chart({
-    finding: figure,
+  return {
+    finding: figure, figure,
     legend: [['curve', t('chart.p99')], ['curve old', t('chart.oldest')]],
     head: ['hour', 'begun', 'p50', 'p99', 'oldest'].map((key) => t(`chart.${key}`)),
     rows: hours.map((one) => [when(one.from, 'clock'), one.begun, ...[one.p50Ms, one.p99Ms, one.oldestMs]
       .map((ms) => (ms === null || ms === undefined ? '–' : duration(ms)))]),
     draw: logLines(hours.map((one) => ({ label: clockOf(one.from), values: [one.p99Ms, one.oldestMs] })),
       [[10, duration(10)], [1000, '1 s'], [60000, '1 min'], [3600000, '1 h']], ['curve', 'curve old']),
-  });
-  return { toggle: made.toggle, node: [el('p', { class: 'figure' }, figure), made.node] };
+  };
 }
 
 /* --- directories --- */
@@ -153,64 +153,36 @@ function lead(data) {
 }
 
 export async function page({ company, signal }) {
-  const data = await get('overview', {}, signal);
-  const slots = [];
-  const leadNode = el('span'), clock = el('span');
-  const tell = () => {
+  let data = await get('overview', {}, signal);
+  const mayTasks = company.can('tasks.read');
+  const trends = mayTasks && part(() => get('overview/trends', {}, signal));
+  let later; // trends that a poll brought
+  const title = (key) => t(`overview.title.${key}`);
+  const placed = (place, made) => el('div', { var: { '--place': place } }, made);
+  const slot = (key, place, draw) => data[key] && placed(place, card({ title: title(key) }, () => draw(data)));
+  const trend = (key, place, draw) => trends && placed(place, later || trends.data()
+    ? chartCard({ title: title(key), of: () => draw(later || trends.data()) })
+    : card({ title: title(key) }, trends.view()));
+  const clock = () => {
     const text = t('overview.now', { day: dateText(now(), 'weekday'), time: clockOf(), city: city() });
-    clock.textContent = [text[0].toUpperCase() + text.slice(1), forViewer(now())]
-      .filter(Boolean).join(' · ');
+    return [text[0].toUpperCase() + text.slice(1), forViewer(now())].filter(Boolean).join(' · ');
   };
-  /* A card whose content is drawn from a member of the overview, or from the trends. */
-  function slot(key, place, draw, there = data[key]) {
-    if (!there) return null;
-    const one = { key, draw, host: el('div', { class: 'stack' }), beside: el('span') };
-    slots.push(one);
-    return el('div', { var: { '--place': place } },
-      card({ title: t(`overview.title.${key}`), beside: one.beside }, one.host));
-  }
-  function show(fresh) {
-    if (fresh.needs) leadNode.textContent = lead(fresh);
-    for (const one of slots) {
-      const text = JSON.stringify(one.key === 'needs' ? [fresh.needs, fresh.directories] : fresh[one.key]);
-      if (!fresh[one.key] || text === one.text) continue;
-      one.text = text;
-      const made = one.draw(fresh);
-      const inside = one.host.contains(document.activeElement)
-        && document.activeElement.getAttribute('href');
-      one.host.replaceChildren(...nodes([made.node ?? made]));
-      if (made.toggle) one.beside.replaceChildren(made.toggle);
-      if (inside) one.host.querySelector(`[href="${CSS.escape(inside)}"]`)?.focus({ preventScroll: true });
-    }
-  }
-  const trends = company.can('tasks.read');
-  const columns = el('div', { class: 'columns' },
-    el('div', { class: 'stack' }, slot('needs', 1, needs(company)), slot('days', 3, week),
-      slot('months', 5, months, trends)),
-    el('div', { class: 'stack' }, slot('today', 2, today), slot('directories', 4, directories),
-      slot('hours', 6, punctuality, trends)));
-  tell();
-  const ticking = setInterval(tell, 5000);
-  signal.addEventListener('abort', () => clearInterval(ticking));
-  show(data);
-  if (trends) {
-    const late = slots.filter(({ key }) => key === 'months' || key === 'hours');
-    late.forEach(({ host }) => host.append(el('i', { class: 'bar block' })));
-    const load = () => get('overview/trends', {}, signal).then(show, (error) => signal.aborted
-      || late.forEach(({ host }) => host.replaceChildren(failed(error, load))));
-    load();
-  }
   return {
     title: t('nav.overview'),
-    node: el('div', { class: 'page' },
+    view: () => el('div', { class: 'page' },
       head({
         title: t('nav.overview'),
         actions: company.can('people.write') && [
           button(t('offboard.open'), { href: href('offboard'), icon: 'leave' }),
           button(t('hire.title'), { href: href('hire'), icon: 'add', kind: 'primary' })],
-        lead: data.needs && leadNode, sub: clock,
-      }), columns),
-    poll: [{ path: 'overview', every: 15000, apply: show },
-      trends && { path: 'overview/trends', every: 300000, apply: show }].filter(Boolean),
+        lead: data.needs && lead(data), sub: clock(),
+      }), el('div', { class: 'columns' },
+        el('div', { class: 'stack' }, slot('needs', 1, needs(company)),
+          data.days && placed(3, chartCard({ title: title('days'), of: () => week(data) })),
+          trend('months', 5, months)),
+        el('div', { class: 'stack' }, slot('today', 2, today), slot('directories', 4, directories),
+          trend('hours', 6, punctuality)))),
+    poll: [{ path: 'overview', every: 15000, apply: (fresh) => { data = fresh; } },
+      mayTasks && { path: 'overview/trends', every: 300000, apply: (fresh) => { later = fresh; } }].filter(Boolean),
   };
 }

@@ -9,7 +9,6 @@ import { list } from '../components/table.js';
 export const shape = 'table';
 
 export async function page({ company, query, signal }) {
-  const asOf = el('p', { class: 'muted small' });
   const chosen = filters({
     query,
     search: { name: 'query', label: t('people.search') },
@@ -34,7 +33,6 @@ export async function page({ company, query, signal }) {
   const people = list({
     path: 'users', query: chosen.query, signal, caption: t('nav.people'),
     none: () => ({ text: t('people.none'), action: button(t('filters.clear'), { run: chosen.clear }) }),
-    loaded: (data) => asOf.replaceChildren(t('people.asOf'), ' ', when(data.asOf)),
     columns: [
       { label: t('people.person'), kind: 'main', cell: (row) => person(row, href('person', row.id)) },
       { label: t('people.work'), cell: (row) => (row.department || row.jobTitle) && el('span',
@@ -50,12 +48,13 @@ export async function page({ company, query, signal }) {
   await people.ready;
   return {
     title: t('nav.people'),
-    node: el('div', { class: 'page' },
+    view: () => el('div', { class: 'page' },
       head({
         title: t('nav.people'), actions: company.can('people.write') && [
           button(t('offboard.open'), { href: href('offboard'), icon: 'leave' }),
           button(t('hire.title'), { href: href('hire'), icon: 'add', kind: 'primary' })],
       }),
-      card({}, chosen.node, people.node, asOf)),
+      card({}, chosen.view(), people.view(), people.page().asOf && el('p', { class: 'muted small' },
+        t('people.asOf'), ' ', when(people.page().asOf)))),
   };
 }

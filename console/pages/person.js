@@ -8,7 +8,7 @@ import { copyable } from '../components/copy.js';
 import { box, button, card, facts, fold, head, statePill, statusPill, tabs, timeline }
   from '../components/page.js';
 import { part } from '../components/states.js';
-import { listPart } from '../components/table.js';
+import { list } from '../components/table.js';
 import { href } from '../router.js';
 
 export const shape = 'facts';
@@ -19,7 +19,8 @@ const PROFILE = ['displayName', 'givenName', 'surname', 'mail', 'department', 'j
   ...Object.keys(ATTRIBUTES), 'employeeId'];
 const NAMES = { givenName: 'field.firstname', surname: 'field.surname' };
 
-function profile({ user }) {
+const profile = ({ user }) => ({ view: () => factsOf(user) });
+function factsOf(user) {
   const { signInActivity: signIns = {}, manager } = user;
   const never = el('span', { class: 'muted' }, t('person.noSignIn'));
   const signIn = (name) => [t(`person.${name}`), signIns[name] ? when(signIns[name])
@@ -43,7 +44,13 @@ function profile({ user }) {
 export const sourceText = ({ source, grantedBy, grantedAt }) => rich(`source.${source}`,
   { name: grantedBy?.name ?? '', at: grantedAt ? when(grantedAt, 'day') : '–' });
 
-const access = ({ user, signal }) => card({ title: t('nav.access') }, listPart({
+/* A card of one list. */
+const listed = (title, options) => {
+  const one = list(options);
+  return { ready: one.ready, view: () => card({ title }, one.view()) };
+};
+
+const access = ({ user, signal }) => listed(t('nav.access'), {
   path: 'user/access', query: () => ({ user: user.id }), signal, caption: t('nav.access'),
   id: (row) => row.resource.id + row.via.map((one) => one.id).join(),
   none: () => ({ text: t('person.noAccess') }),
@@ -55,9 +62,9 @@ const access = ({ user, signal }) => card({ title: t('nav.access') }, listPart({
       ? fold(sourceText(row), el('code', null, row.grantedBy.rule)) : sourceText(row)) },
     { label: t('person.via'), cell: ({ via }) => via.map((one, i) => [i ? ' › ' : '', bdi(one.name)]) },
   ],
-}));
+});
 
-const tasks = ({ user, signal }) => card({ title: t('nav.tasks') }, listPart({
+const tasks = ({ user, signal }) => listed(t('nav.tasks'), {
   path: 'tasks', query: () => ({ userPrincipalName: user.id }), signal,
   caption: t('nav.tasks'), none: () => ({ text: t('person.noTasks') }),
   columns: [
@@ -67,9 +74,9 @@ const tasks = ({ user, signal }) => card({ title: t('nav.tasks') }, listPart({
     { label: t('person.due'), cell: (row) => when(row.scheduledAtUtc) },
     { label: t('person.by'), cell: (row) => bdi(row.requestedBy?.label || row.requestedBy?.username) },
   ],
-}));
+});
 
-const log = ({ user, signal }) => card({ title: t('nav.log') }, listPart({
+const log = ({ user, signal }) => listed(t('nav.log'), {
   path: 'audit', query: () => ({ target: user.userPrincipalName }), signal, caption: t('nav.log'),
   none: () => ({ text: t('person.noLog') }),
   columns: [
@@ -78,12 +85,11 @@ const log = ({ user, signal }) => card({ title: t('nav.log') }, listPart({
     { label: t('person.outcome'), cell: (row) => (row.outcome === 'ok' ? t('outcome.ok')
       : [`${t('outcome.failed')} `, el('code', null, row.outcome)]) },
   ],
-}));
+});
 
 /* The dossier of a leaver: what is not proven comes first; a page when it is printed. */
 function evidence({ user, signal }) {
-  return part(async () => {
-    const data = await get('user/evidence', { user: user.id }, signal);
+  return part(() => get('user/evidence', { user: user.id }, signal), (data) => {
     const step = (one) => {
       const { name, by } = stepName(one.name);
       return {
@@ -128,9 +134,11 @@ export async function page({ company, params, query, signal }) {
     && (name !== 'evidence' || left));
   const tab = offered.includes(query.tab) ? query.tab : 'profile';
   const own = user.userPrincipalName === company.person?.userPrincipalName;
+  const content = TABS[tab][0]({ user, company, signal });
+  await content.ready;
   return {
     title: user.displayName || user.userPrincipalName,
-    node: el('div', { class: 'page' },
+    view: () => el('div', { class: 'page' },
       head({
         title: bdi(user.displayName || user.userPrincipalName),
         pill: statusPill(user.status),
@@ -151,6 +159,6 @@ export async function page({ company, params, query, signal }) {
       tabs(t('person.tabs'), offered.map((name) => ({
         label: t(`person.tab.${name}`), current: name === tab,
         href: href('person', user.id, name === 'profile' ? {} : { tab: name }) }))),
-      TABS[tab][0]({ user, company, signal })),
+      content.view()),
   };
 }

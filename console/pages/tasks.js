@@ -1,10 +1,11 @@
 // Owns the list of tasks: tabs by state, filters, ticks and the changes of many.
 import { events, get } from '../api.js';
-import { announce, bdi, el } from '../dom.js';
+import { announce, bdi, el, redraw } from '../dom.js';
 import { dayOf, directoryName, instantOf, t, when, word } from '../format.js';
-import { href, setTitle } from '../router.js';
+import { href } from '../router.js';
 import { filters } from '../components/filters.js';
 import { button, head, person, statePill, tabs } from '../components/page.js';
+import { errorText, notice } from '../components/states.js';
 import { list } from '../components/table.js';
 import { VERBS, act, actMany, verbsOf } from './task.js';
 
@@ -37,13 +38,12 @@ const soon = (task) => task.state === 'running'
 
 export async function page({ company, query, signal }) {
   const tab = tabOf(query);
-  const pulse = await get('pulse', {}, signal);
   // Days of links from elsewhere are instants, those of the fields days of the company's zone.
   const day = (value) => (value?.includes('T') ? dayOf(value) : value);
   const chosen = { ...query, tab, dueFrom: day(query.dueFrom), dueTo: day(query.dueTo) };
   delete chosen.state;
 
-  let tasks, everything;
+  let tasks, everything, taking, figures = await get('pulse', {}, signal);
   const filter = filters({
     query: chosen,
     more: [
@@ -63,38 +63,45 @@ export async function page({ company, query, signal }) {
       dueTo: dueTo && instantOf(dueTo) };
   };
 
-  const bulk = el('div', { class: 'bulk', role: 'region', 'aria-label': t('tasks.bulk'), hidden: true });
-  let total = 0;
-  function showBulk(ids) {
-    const picked = everything || tasks.rows().filter((one) => ids.includes(one.id));
-    bulk.hidden = !picked.length;
-    if (!picked.length) return;
+  /* What is ticked, and what may be done with it. */
+  function bulk() {
+    const ticked = tasks.ticked();
+    if (!ticked.size) everything = null;
+    const picked = everything || tasks.rows().filter((one) => ticked.has(one.id));
+    if (!picked.length) return null;
+    const total = tasks.page().totalCount;
     const can = (verb) => picked.filter((one) => verbsOf(one, company).includes(verb));
-    bulk.replaceChildren(el('strong', null, t('tasks.ticked', { n: picked.length })),
-      ...VERBS.filter((verb) => can(verb).length)
-        .map((verb) => button(t(`act.${verb}`), {
-          kind: 'small', run: () => actMany(verb, can(verb)),
-        })),
-      ...(total > picked.length && total > tasks.rows().length ? [button(
-        t('tasks.everything', { n: Math.min(total, MOST) }), { kind: 'small plain', run: takeAll })] : []),
-      button(t('tasks.untick'), {
-        kind: 'small plain', run: () => { everything = null; tasks.table.tick([]); },
-      }));
-    announce(t('tasks.ticked', { n: picked.length }));
+    return el('div', { class: 'bulk', role: 'region', 'aria-label': t('tasks.bulk') },
+      el('strong', null, t('tasks.ticked', { n: picked.length })),
+      VERBS.filter((verb) => can(verb).length).map((verb) => button(t(`act.${verb}`), {
+        kind: 'small', run: () => actMany(verb, can(verb)), key: verb,
+      })),
+      total > picked.length && total > tasks.rows().length && picked.length < MOST && button(
+        total > MOST ? t('tasks.first', { n: MOST, total }) : t('tasks.everything', { n: total }),
+        { kind: 'small plain', run: takeAll, 'aria-busy': taking ? 'true' : null }),
+      button(t('tasks.untick'), { kind: 'small plain', run: () => tasks.tick([]) }));
   }
   /* Those that match now; what comes later is not touched. */
-  async function takeAll(event) {
-    event.currentTarget.setAttribute('aria-busy', 'true');
-    const all = [];
-    let cursor;
-    do {
-      const next = await get('tasks', { ...args(), limit: 200, cursor }, signal);
-      all.push(...next.items);
-      cursor = next.nextCursor;
-    } while (cursor && all.length < MOST);
-    tasks.table.tick(tasks.rows().map((one) => one.id));
-    everything = all.slice(0, MOST);
-    showBulk([]);
+  async function takeAll() {
+    if (taking) return;
+    taking = true;
+    redraw();
+    try {
+      const all = [];
+      let cursor;
+      do {
+        const next = await get('tasks', { ...args(), limit: 200, cursor }, signal);
+        all.push(...next.items);
+        cursor = next.nextCursor;
+      } while (cursor && all.length < MOST);
+      tasks.tick(tasks.rows().map((one) => one.id));
+      everything = all.slice(0, MOST);
+      announce(t('tasks.ticked', { n: everything.length }));
+    } catch (error) {
+      if (!signal.aborted) notice({ tone: 'bad', text: errorText(error) });
+    }
+    taking = false;
+    redraw();
   }
 
   const may = company.can('tasks.write');
@@ -108,7 +115,7 @@ export async function page({ company, query, signal }) {
       { label: t('tasks.reason'), kind: 'wide', cell: (task) => el('small', null, reason(task)) },
       { label: t('tasks.due'), cell: (task) => when(task.scheduledAtUtc) },
     ],
-    label, ticks: may && { change: (ids) => { if (!ids.length) everything = null; showBulk(ids); } },
+    label, ticks: may,
     menu: (task) => verbsOf(task, company).map((verb) => ({
       label: t(`act.${verb}`), run: () => act(verb, task.id), kind: verb === 'cancel' ? 'danger' : '',
     })),
@@ -117,28 +124,22 @@ export async function page({ company, query, signal }) {
       action: tab === 'queued' && company.can('people.write')
         ? button(t('hire.title'), { href: href('hire'), icon: 'add' }) : null,
     }),
-    loaded: (data) => { total = data.totalCount; },
     every: (rows) => (rows.some(soon) ? 5000 : 15000),
     note: (n) => t('tasks.changed', { n }),
   });
   await tasks.ready;
-  const marks = el('div');
-  const showTabs = (figures) => {
+  events.addEventListener('pulse', ({ detail }) => { if (detail.queue) figures = detail; redraw(); }, { signal });
+  const marks = () => {
     const counts = { ...figures.queue, needs: needing(figures) };
-    const at = [...marks.querySelectorAll('a')].indexOf(document.activeElement);
-    marks.replaceChildren(tabs(t('tasks.title'), Object.keys(TABS).map((one) => ({
+    return tabs(t('tasks.title'), Object.keys(TABS).map((one) => ({
       label: t(`tasks.tab.${one}`), count: counts[one], current: one === tab,
       href: href('tasks', '', { ...filter.query(), tab: one }),
-    }))));
-    marks.querySelectorAll('a')[at]?.focus();
-    setTitle(title(counts.needs));
+    })));
   };
-  showTabs(pulse);
-  events.addEventListener('pulse', ({ detail }) => detail.queue && showTabs(detail), { signal });
   return {
-    title: title(needing(pulse)),
-    node: el('div', { class: 'page' }, head({ title: t('tasks.title') }), marks, filter.node, bulk,
-      el('div', { class: 'card' }, tasks.node)),
+    title: () => title(needing(figures)),
+    view: () => el('div', { class: 'page' }, head({ title: t('tasks.title') }), marks(), filter.view(), bulk(),
+      el('div', { class: 'card' }, tasks.view())),
     poll: tasks.poll,
   };
 }

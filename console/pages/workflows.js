@@ -15,22 +15,21 @@ const OUTCOMES = {
   pending: ['queued', ''], skipped: ['more', ''], cancelled: ['failed', ''],
 };
 const mark = (status) => pill(word('run', status), ...[...(OUTCOMES[status] || ['queued', ''])].reverse());
-const bad = (run) => run.status === 'failed' || run.status === 'doneWithWarnings';
-const onlyBad = (data) => {
-  const items = data.items.filter(bad);
-  return { ...data, items, totalCount: items.length, totalCountIsMinimum: Boolean(data.nextCursor) };
-};
 const month = () => new Date(now() - 30 * 864e5).toISOString().slice(0, 10);
 
-/* Runs of the last 30 days; failures are counted among the newest 200, which is said. */
-async function figures(name, signal) {
-  const { items, totalCount } = await get('workflow/runs', { workflow: name, from: month(), limit: 200 }, signal);
-  const n = items.filter(bad).length;
-  return el('span', null, t('wf.runs', { n: totalCount }), n > 0 && [' ', pill(t('wf.failed', { n }), 'bad', 'failed')],
-    totalCount > items.length && ` ${t('wf.among', { n: items.length })}`);
-}
+/* Runs of the last 30 days, those that failed and those that warned; counted by the service. */
+const figures = (name, signal) => part(async () => (await Promise.all([undefined, 'failed', 'doneWithWarnings']
+  .map((status) => get('workflow/runs', { workflow: name, from: month(), status, limit: 1 }, signal))))
+  .map((one) => one.totalCount), ([n, failed, warned]) => el('span', null, t('wf.runs', { n }),
+  failed > 0 && [' ', pill(t('wf.failed', { n: failed }), 'bad', 'failed')],
+  warned > 0 && [' ', pill(t('wf.warned', { n: warned }), 'warn', 'attention')]));
 
 async function all({ signal }) {
+  const counted = new Map();
+  const counts = (name) => {
+    if (!counted.has(name)) counted.set(name, figures(name, signal));
+    return counted.get(name).view();
+  };
   const flows = list({
     path: 'workflows', signal, caption: t('nav.workflows'),
     columns: [
@@ -40,15 +39,15 @@ async function all({ signal }) {
       { label: t('wf.actions'), kind: 'num', cell: (one) => String(one.actionCount) },
       { label: t('tasks.state'), cell: (one) => (one.active ? pill(t('wf.active'), 'ok', 'done')
         : pill(t('wf.inactive'), '', 'pause')) },
-      { label: t('wf.month'), cell: (one) => part(() => figures(one.name, signal)) },
+      { label: t('wf.month'), cell: (one) => counts(one.name) },
     ],
     none: () => ({ text: t('wf.none') }),
   });
   await flows.ready;
   const title = t('nav.workflows');
   return {
-    title, node: el('div', { class: 'page' }, head({ title, lead: t('wf.lead') }),
-      el('div', { class: 'card' }, flows.node)),
+    title, view: () => el('div', { class: 'page' }, head({ title, lead: t('wf.lead') }),
+      el('div', { class: 'card' }, flows.view())),
   };
 }
 
@@ -58,11 +57,12 @@ const actions = (run) => el('ol', { class: 'marks' }, run.actions.map((one) => {
     el('span', null, word('step', one.type)), el('span', { class: 'unseen' }, ` ${word('run', one.status)}`));
 }));
 
+const WHICH = ['', 'failed', 'doneWithWarnings'];
+
 async function runs({ params: { id: name }, query, signal }) {
-  const only = query.status === 'failed';
+  const only = WHICH.includes(query.status) ? query.status : '';
   const made = list({
-    path: 'workflow/runs', query: () => ({ workflow: name }), limit: only ? 200 : 50, signal, caption: name,
-    of: only ? onlyBad : undefined,
+    path: 'workflow/runs', query: () => ({ workflow: name, status: only }), signal, caption: name,
     columns: [
       { label: t('tasks.person'), kind: 'main', cell: (run) => el('a', { href: href('task', run.event.taskId) },
         bdi(run.event.userPrincipalName)) },
@@ -72,17 +72,17 @@ async function runs({ params: { id: name }, query, signal }) {
       { label: t('wf.started'), cell: (run) => [when(run.startedAt), run.finishedAt && el('small', { class: 'muted' },
         ` ${duration(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}`)] },
     ],
-    none: () => ({ text: t(only ? 'wf.noneFailed' : 'wf.noRuns') }),
+    none: () => ({ text: t(`wf.none.${only || 'all'}`) }),
   });
   await made.ready;
   return {
     title: name,
-    node: el('div', { class: 'page' }, head({
+    view: () => el('div', { class: 'page' }, head({
       title: bdi(name), sub: el('a', { href: href('workflows') }, t('wf.back')),
-    }), tabs(t('wf.which'), [false, true].map((one) => ({
-      label: t(one ? 'wf.onlyFailed' : 'wf.all'), current: one === only,
-      href: href('workflows', name, one ? { status: 'failed' } : {}),
-    }))), el('div', { class: 'card' }, made.node)),
+    }), tabs(t('wf.which'), WHICH.map((one) => ({
+      label: t(`wf.tab.${one || 'all'}`), current: one === only,
+      href: href('workflows', name, { status: one }),
+    }))), el('div', { class: 'card' }, made.view())),
   };
 }
 

@@ -25,10 +25,10 @@ sub dialog   { return $browser->text('dialog[open]') }
 
 subtest 'a key is made, shown once and used' => sub {
     ready_at('keys');
-    $browser->click_text('button, a', 'Make a key');
+    $browser->click_text('button, a', 'Create key');
     $browser->type('dialog[open] [name=label]', 'Assistant of HR');
     is($browser->value('dialog[open] [name=username]'), 'assistant-of-hr', 'a username follows');
-    $browser->click_text('dialog[open] button', 'Make a key');
+    $browser->click_text('dialog[open] button', 'Create key');
     $browser->until('the key is shown', sub { dialog() =~ /ida_\w+/ });
     my ($key) = dialog() =~ /\b(ida_\w+)/;
     my ($secret) = dialog() =~ /\b(nordic:assistant-of-hr:ida_\w+)/;

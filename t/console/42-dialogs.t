@@ -45,7 +45,7 @@ look_at(cancel  => $task{skipped}, 'Cancel task', qr/Maja Ström/);
 look_at(move    => $task{skipped}, 'Move', qr/Maja Ström/);
 look_at(retry   => $task{failed}, 'Retry', qr/Otto Fjäll/);
 look_at(release => $task{braked}, 'Release', qr/Elin Strand/);
-look_at(key     => 'keys', 'Make a key', qr/Label|Access/);
+look_at(key     => 'keys', 'Create key', qr/Label|Access/);
 look_at(deny    => 'access/requests', 'Deny', qr/CRM/);
 look_at(approve => 'access/requests', 'Approve', qr/CRM/);
 
@@ -140,7 +140,7 @@ subtest 'keys and menus' => sub {
 
 subtest 'a key that decides' => sub {
     $company->open('keys');
-    $browser->click_text('main button', 'Make a key');
+    $browser->click_text('main button', 'Create key');
     unlike(dialog(), qr/decisions of approvers/, 'a key that reads carries no decisions');
     $browser->click('dialog[open] [name^=accessLevel][value=full]');
     like(dialog(), qr/May carry decisions of approvers/, 'one that writes may');
@@ -186,8 +186,8 @@ subtest 'a viewer' => sub {
 subtest 'a key administrator' => sub {
     $company->sign_in('key-administrator');
     $company->open('keys');
-    $browser->click_text('main button', 'Make a key');
-    asked(qr/that can write are made .* by administrators/, 'the dialog says who makes others');
+    $browser->click_text('main button', 'Create key');
+    asked(qr/that can write are created .* by administrators/, 'the dialog says who makes others');
     unlike(dialog(), qr/Full access/, 'which are no choice');
     $company->look('dialog-key-read', viewport => 1);
     $browser->press('Escape');
