@@ -244,37 +244,9 @@ static const char *set_console_link(cmd_parms *cmd, void *location, const char *
 }
 
 const command_rec idadmin_directives[] = {
-    AP_INIT_TAKE3("IdAdminConsoleRole", set_console_role, NULL, ACCESS_CONF,
-                  "a role, a company ID or *, and an expression of httpd's that holds for whoever "
-                  "has it; several add up"),
-    AP_INIT_TAKE1("IdAdminConsolePerson", set_console_person, NULL, ACCESS_CONF,
-                  "an expression of httpd's that gives the UPN of the signed-in person"),
-    AP_INIT_TAKE2("IdAdminConsoleLink", set_console_link, NULL, ACCESS_CONF,
-                  "rest, mcp, openapi, signOut or help, and the address that the console shows"),
-    AP_INIT_FLAG("IdAdminRequireTls", set_require_tls, NULL, RSRC_CONF | ACCESS_CONF,
-                 "on: credentials that arrive in clear from another machine are refused; off: "
-                 "where a proxy before httpd speaks TLS"),
-    AP_INIT_ITERATE(
-        "IdAdminAllowOrigin", set_allow_origin, NULL, ACCESS_CONF,
-        "origins of web pages that may use this MCP address, such as https://assistant.example"),
-    AP_INIT_TAKE1("IdAdminStore", set_store, NULL, RSRC_CONF,
-                  "store of the service: sqlite3:PATH, or pgsql: and libpq parameters (in quotes)"),
-    AP_INIT_TAKE1("IdAdminAuditSpool", set_spool, NULL, RSRC_CONF,
-                  "directory of this node's audit spool, read by its worker"),
-    AP_INIT_TAKE1("IdAdminWriter", config_set_writer, NULL, RSRC_CONF,
-                  "USER or USER:GROUP of the process through which everything is written"),
-    AP_INIT_TAKE1("IdAdminWriterProgram", config_set_writer_program, NULL, RSRC_CONF,
-                  "where idadmin-writer lies"),
-    AP_INIT_TAKE1("IdAdminSealKey", config_set_seal_key, NULL, RSRC_CONF,
-                  "file of the seal key, which the process that writes reads: it follows sealed "
-                  "tenant documents alone"),
-    AP_INIT_TAKE1("IdAdminWriterStore", config_set_writer_store, NULL, RSRC_CONF,
-                  "the store as the process that writes connects to it, for PostgreSQL: its own "
-                  "role, with a passfile that it alone can read"),
-    AP_INIT_TAKE1(
-        "IdAdminRateTable", set_rate_table, NULL, RSRC_CONF,
-        "records of the rate limiter in shared memory; a change holds after a full restart"),
-    AP_INIT_TAKE2("IdAdminRateLimit", set_rate_limit, NULL, RSRC_CONF,
-                  "key, company, address, failures or person, and a rate such as 120/60s, or off"),
+#define DIRECTIVE(how, name, function, where, arguments, fallback, about) \
+    how(name, function, NULL, where, about),
+#include "mod_idadmin/directives.def"
+#undef DIRECTIVE
     {NULL, {NULL}, NULL, 0, RAW_ARGS, NULL},
 };

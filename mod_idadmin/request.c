@@ -16,9 +16,9 @@ face request_face(request_rec *r)
         const char *handler;
         face face;
     } faces[] = {
-        {"idadmin-rest", FACE_REST},     {"idadmin-openapi", FACE_OPENAPI},
-        {"idadmin-mcp", FACE_MCP},       {"idadmin-console", FACE_CONSOLE},
-        {"idadmin-absent", FACE_ABSENT},
+#define HANDLER(name, face, about) {name, face},
+#include "mod_idadmin/handlers.def"
+#undef HANDLER
     };
     const request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
     if (state) {

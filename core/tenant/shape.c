@@ -1,203 +1,15 @@
-/* Owns the shape of the tenant document: one table row for each member, and the walks over them:
- * faults, defaults, files. Must not know how members depend on one another. */
+/* Owns the walks over the rows of the tenant document's members: faults, defaults, files. Must not
+ * know how members depend on one another. */
 #include "core/tenant/shape.h"
-#include "core/tenant/tenant.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/tenant/members.h"
 #include "core/tenant/value.h"
 
 #define FAULTS_MAX 50 /* one answer names no more */
-#define TEXT_MAX 256  /* UTF-16 units of a string without a limit of its own */
-
-typedef enum member_type {
-    STRING,
-    INTEGER,
-    BOOLEAN,
-    OBJECT,
-    STRINGS,
-    OBJECTS,
-    ACTIONS, /* objects whose members depend on `type` */
-    SHARE    /* a percentage or a number */
-} member_type;
-enum {
-    OPTIONAL = 0,
-    REQUIRED = 1,
-    FILL = 2,
-    SECRET_FILE = 4,
-    PUBLIC_FILE = 8,
-    NOT_EMPTY = 16,
-    MAY_BE_EMPTY = 32
-};
-
-typedef struct member {
-    const char *name;
-    member_type type;
-    int flags;
-    const char *fallback; /* JSON text of the default, NULL when none (or one that depends on other
-                             members) */
-    ida_value_rule *rule; /* for each string of STRINGS */
-    const char *const *words; /* STRING, STRINGS: one of these, NULL-terminated */
-    int64_t low, high; /* INTEGER: range; STRING: `high` is the length limit when not 0; lists:
-                          `high` entries */
-    const struct member
-        *inner;         /* OBJECT, OBJECTS: their members; tables end with a row without a name */
-    const char *unique; /* OBJECTS: no two entries share this member */
-} member;
-
-static const char *const dialects[] = {"activeDirectory", "openLdap", NULL};
-static const char *const binds[] = {"simple", "gssapi", "external", NULL};
-static const char *const triggers[] = {"userCreate", "userUpdate", "userDelete", NULL};
-static const char *const events[] = {"task.done", "task.failed", "task.attention", NULL};
-
-static const member modules[] = {
-    {"publicApi", BOOLEAN, FILL, .fallback = "true"},
-    {"accessGovernance", BOOLEAN, FILL, .fallback = "true"},
-    {0},
-};
-
-static const member rates[] = {
-    {"key", STRING, .rule = ida_rule_rate},
-    {"company", STRING, .rule = ida_rule_rate},
-    {0},
-};
-
-static const member brake[] = {{"offboardingsPerHour", INTEGER, .low = 1, .high = 100000}, {0}};
-
-static const member hygiene[] = {
-    {"staleAfterDays", INTEGER, FILL, .fallback = "90", .low = 1, .high = 3650}, {0}};
-
-static const member keys[] = {{"defaultDays", INTEGER, .low = 1, .high = 3650}, {0}};
-
-static const member retention[] = {
-    {"taskHistoryDays", INTEGER, FILL, .fallback = "365", .low = 1, .high = 3650},
-    {"auditDays", INTEGER, FILL, .fallback = "730", .low = 1, .high = 3650},
-    {0},
-};
-
-static const member cloud[] = {
-    {"apiUrl", STRING, FILL, .fallback = "\"https://graph.microsoft.com/v1.0\"",
-     .rule = ida_rule_service_url, .high = 2048},
-    {"authorityUrl", STRING, FILL, .fallback = "\"https://login.microsoftonline.com\"",
-     .rule = ida_rule_service_url, .high = 2048},
-    {"directoryId", STRING, REQUIRED, .rule = ida_rule_guid},
-    {"clientId", STRING, REQUIRED, .rule = ida_rule_guid},
-    {"clientSecretFile", STRING, SECRET_FILE, .rule = ida_rule_path, .high = 4095},
-    {"certificateFile", STRING, SECRET_FILE, .rule = ida_rule_path, .high = 4095},
-    {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095},
-    {"proxyUrl", STRING, .rule = ida_rule_proxy_url, .high = 2048},
-    {"markerAttribute", STRING, FILL, .fallback = "\"" IDA_CLOUD_MARKER "\"",
-     .rule = ida_rule_cloud_marker},
-    {"protectedAccounts", STRINGS, FILL, .fallback = "[]", .rule = ida_rule_cloud_account,
-     .high = 1000},
-    {"syncInterval", STRING, FILL, .fallback = "\"60s\"", .rule = ida_rule_duration},
-    {"signInInterval", STRING, FILL, .fallback = "\"1h\"", .rule = ida_rule_duration},
-    {"deletionGuard", SHARE, FILL, .fallback = "\"20%\""},
-    {0},
-};
-
-static const member on_premises[] = {
-    {"urls", STRINGS, REQUIRED | NOT_EMPTY, .rule = ida_rule_ldap_url, .high = 16},
-    {"startTls", BOOLEAN, FILL, .fallback = "false"},
-    {"dialect", STRING, REQUIRED, .words = dialects},
-    {"bind", STRING, FILL, .fallback = "\"simple\"", .words = binds},
-    /* no DN by rule: AD also takes user@realm and DOMAIN\user */
-    {"bindDn", STRING, .rule = ida_rule_name, .high = 1024},
-    {"bindPasswordFile", STRING, SECRET_FILE, .rule = ida_rule_path, .high = 4095},
-    {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095},
-    {"userBase", STRING, REQUIRED, .rule = ida_rule_dn, .high = 1024},
-    {"groupBase", STRING, REQUIRED, .rule = ida_rule_dn, .high = 1024},
-    {"createIn", STRING, .rule = ida_rule_dn, .high = 1024},
-    {"upnAttribute", STRING, .rule = ida_rule_attribute},
-    {"markerAttribute", STRING, .rule = ida_rule_attribute},
-    {"placeholderMember", STRING, .rule = ida_rule_dn, .high = 1024},
-    {"protectedAccounts", STRINGS, FILL, .fallback = "[]", .rule = ida_rule_name, .high = 1000},
-    {"syncInterval", STRING, FILL, .fallback = "\"60s\"", .rule = ida_rule_duration},
-    {"deletionGuard", SHARE, FILL, .fallback = "\"20%\""},
-    {0},
-};
-
-static const member both_directories[] = {
-    {"cloud", OBJECT, .inner = cloud},
-    {"onPremises", OBJECT, .inner = on_premises},
-    {0},
-};
-
-static const member template[] = {
-    {"name", STRING, REQUIRED, .rule = ida_rule_name},
-    {"description", STRING, MAY_BE_EMPTY, .rule = ida_rule_text, .high = 1024},
-    {"groups", STRINGS, .rule = ida_rule_name, .high = 500},
-    {"licenses", STRINGS, .rule = ida_rule_name, .high = 500},
-    {0},
-};
-
-static const member service[] = {
-    {"service", STRING, REQUIRED, .rule = ida_rule_name},
-    {"group", STRING, REQUIRED, .rule = ida_rule_name},
-    {"approvers", STRINGS, REQUIRED | NOT_EMPTY, .rule = ida_rule_upn, .high = 100},
-    {0},
-};
-
-/* The members of each action, which end where a name is NULL. */
-#define ACTION_MEMBERS_MAX 8
-static const struct {
-    const char *type;
-    member members[ACTION_MEMBERS_MAX];
-} action_types[] = {
-#define ACTION(word, function, of_account, ...) \
-    {word,                                      \
-     {{"type", STRING, .flags = REQUIRED}, {"continueOnError", .type = BOOLEAN}, __VA_ARGS__}},
-#include "core/tenant/actions.def"
-#undef ACTION
-};
-
-static const member workflow[] = {
-    {"name", STRING, REQUIRED, .rule = ida_rule_name},
-    {"trigger", STRING, REQUIRED, .words = triggers},
-    {"active", .type = BOOLEAN},
-    {"actions", ACTIONS, REQUIRED, .high = 100},
-    {0},
-};
-
-/* Called like the webhooks of workflows. */
-static const member notification[] = {
-    {"url", STRING, REQUIRED, .rule = ida_rule_webhook_url, .high = 2048},
-    {"secretFile", STRING, REQUIRED | SECRET_FILE, .rule = ida_rule_path, .high = 4095},
-    {"events", STRINGS, REQUIRED | NOT_EMPTY, .words = events, .high = 3},
-    {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095},
-    {"allowPrivate", .type = BOOLEAN},
-    {0},
-};
-
-static const member tenant[] = {
-    {"companyId", STRING, REQUIRED, .rule = ida_rule_company},
-    {"name", STRING, REQUIRED, .rule = ida_rule_name},
-    {"timeZone", STRING, FILL, .fallback = "\"Europe/Stockholm\"", .rule = ida_rule_zone},
-    {"usernameFormat", STRING, FILL, .fallback = "\"{firstname}.{surname}\"",
-     .rule = ida_rule_local_format},
-    {"emailFormat", STRING, .rule = ida_rule_local_format},
-    {"displayNameFormat", STRING, FILL, .fallback = "\"{firstname} {surname}\"",
-     .rule = ida_rule_display_format},
-    {"upnDomain", STRING, REQUIRED, .rule = ida_rule_domain},
-    {"emailDomain", STRING, .rule = ida_rule_domain},
-    {"createUsersIn", STRING, .words = ida_directory_names},
-    {"seatLimit", INTEGER, .high = 10000000},
-    {"queuedMegabytes", INTEGER, .high = 1000000},
-    {"modules", OBJECT, FILL, .fallback = "{}", .inner = modules},
-    {"rateLimits", OBJECT, FILL, .fallback = "{}", .inner = rates},
-    {"brake", OBJECT, FILL, .fallback = "{}", .inner = brake},
-    {"hygiene", OBJECT, FILL, .fallback = "{}", .inner = hygiene},
-    {"retention", OBJECT, FILL, .fallback = "{}", .inner = retention},
-    {"keys", OBJECT, FILL, .fallback = "{}", .inner = keys},
-    {"directories", OBJECT, REQUIRED, .inner = both_directories},
-    {"roleTemplates", OBJECTS, .high = 1000, .inner = template, .unique = "name"},
-    {"workflows", OBJECTS, .high = 200, .inner = workflow, .unique = "name"},
-    {"notifications", OBJECTS, .high = 20, .inner = notification, .unique = "url"},
-    {"accessCatalog", OBJECTS, .high = 1000, .inner = service, .unique = "service"},
-    {0},
-};
 
 void ida_tenant_fault(ida_tenant_checking *k, const char *path, const char *rule)
 {
@@ -228,7 +40,7 @@ static const char *entry(ida_tenant_checking *k, const char *path, size_t index)
 static const char *string_fault(ida_tenant_checking *k, const json_t *value, const member *m)
 {
     const char *text = json_string_value(value);
-    size_t limit = m->type == STRING && m->high ? (size_t)m->high : TEXT_MAX;
+    size_t limit = m->type == STRING && m->high ? (size_t)m->high : IDA_MEMBER_TEXT_MAX;
     int judged = m->rule && (m->rule != ida_rule_zone || k->applying);
     return !text                                  ? "must be a string"
            : !*text && !(m->flags & MAY_BE_EMPTY) ? "must not be empty"
@@ -242,9 +54,9 @@ static const char *string_fault(ida_tenant_checking *k, const json_t *value, con
 static const member *action_members(const json_t *action)
 {
     const char *type = json_string_value(json_object_get(action, "type"));
-    for (size_t i = 0; type && i < sizeof action_types / sizeof *action_types; i++) {
-        if (strcmp(type, action_types[i].type) == 0) {
-            return action_types[i].members;
+    for (const action_type *a = ida_tenant_actions; type && a->type; a++) {
+        if (strcmp(type, a->type) == 0) {
+            return a->members;
         }
     }
     return NULL;
@@ -261,8 +73,8 @@ static void check_action(ida_tenant_checking *k, const char *path, const json_t 
         return;
     }
     const char *known = "must be one of";
-    for (size_t i = 0; i < sizeof action_types / sizeof *action_types; i++) {
-        known = apr_pstrcat(k->c->pool, known, " ", action_types[i].type, NULL);
+    for (const action_type *a = ida_tenant_actions; a->type; a++) {
+        known = apr_pstrcat(k->c->pool, known, " ", a->type, NULL);
     }
     ida_tenant_fault(k, join(k, path, "type"), known);
 }
@@ -391,7 +203,7 @@ static void check_object(ida_tenant_checking *k, const char *path, const json_t 
 
 void ida_tenant_shape_check(ida_tenant_checking *k, const json_t *document)
 {
-    check_object(k, "", document, tenant);
+    check_object(k, "", document, ida_tenant_members);
 }
 
 static void fill(json_t *object, const member *members)
@@ -409,7 +221,7 @@ static void fill(json_t *object, const member *members)
 
 void ida_tenant_shape_fill(json_t *document)
 {
-    fill(document, tenant);
+    fill(document, ida_tenant_members);
 }
 
 static void visit_files(ida_ctx *c, const char *path, const json_t *object, const member *members,
@@ -436,5 +248,5 @@ static void visit_files(ida_ctx *c, const char *path, const json_t *object, cons
 
 void ida_tenant_files(ida_ctx *c, const json_t *document, ida_file_visitor *visit)
 {
-    visit_files(c, "", document, tenant, visit);
+    visit_files(c, "", document, ida_tenant_members, visit);
 }

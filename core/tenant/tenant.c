@@ -1,5 +1,5 @@
 /* Owns the tenant as a value: merging of documents, and the struct that rules read. Shape and rules
- * are those of core/tenant/shape.c and core/tenant/check.c. */
+ * are those of core/tenant/members.c and core/tenant/check.c. */
 #include "core/tenant/tenant.h"
 
 #include <apr_strings.h>

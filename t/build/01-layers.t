@@ -13,8 +13,8 @@ my %text;    # file -> text, relative names
 for my $file (split /\n/, run_command([qw(find), $src,
     qw(-type f -not -path */.git/* -not -path */obj/* -not -path */build-*)])->{out}) {
     my $name = substr $file, length($src) + 1;
-    next if $name !~ m{^(?:core|schema|mod_idadmin|writer|worker|conf|doc|t|\.ci)/|^(?:configure
-        |Makefile\.in|[A-Z]+\.md)$}x;
+    next if $name !~ m{^(?:core|schema|mod_idadmin|writer|worker|manual|conf|doc|t|\.ci)/
+        |^(?:configure|Makefile\.in|[A-Z]+\.md)$}x;
     next if $name =~ m{^t/fuzz/\w+/};    # seeds: bytes as attackers send them
     $text{$name} = slurp($file);
 }
@@ -68,6 +68,7 @@ my %arrows = (
     'worker/run'       => [qw(worker/hold worker/send core/governance)],
     'worker'           => [qw(worker/run worker/ldap worker/graph)],
     'worker/ctl'       => [qw(worker core/face)],
+    'manual'           => [qw(worker/ctl mod_idadmin)],    # rows of mod_idadmin alone
 );
 
 sub reach {
@@ -90,7 +91,7 @@ subtest 'rooms include only what is below them' => sub {
         [qr{^libpq|^pg_}       => qr{^core/db/postgresql}],
     );
     my (%seen, @wrong);
-    for my $file (files(qr{^(?:core|schema|mod_idadmin|writer|worker)/.*\.(?:[ch]|def)$})) {
+    for my $file (files(qr{^(?:core|schema|mod_idadmin|writer|worker|manual)/.*\.(?:[ch]|def)$})) {
         my ($room) = $file =~ m{^(.*)/};
         $room = 'schema' if $room =~ m{^schema/};
         push @wrong, "$file: no arrows are known of the room $room" if !$arrows{$room};
@@ -206,10 +207,7 @@ subtest 'log ids' => sub {
 };
 
 subtest 'directives' => sub {
-    my %known;
-    for my $file (files(qr{^mod_idadmin/.*\.c$})) {
-        $known{$_} = 1 for code($file) =~ /AP_INIT_\w+\s*\(\s*"(IdAdmin\w+)"/g;
-    }
+    my %known = map { $_ => 1 } code('mod_idadmin/directives.def') =~ /AP_INIT_\w+, "(\w+)"/g;
     cmp_ok(scalar keys %known, '>=', 4, 'the directive table has entries');
     my %sample = map { $_ => 1 } $text{'conf/idadmin-httpd.conf'} =~ /^\s*#?\s*(IdAdmin\w+)/mg;
     is_deeply([sort keys %sample], [sort keys %known],
@@ -243,10 +241,10 @@ subtest 'SECURITY.md' => sub {
     is_deeply(\@gone, [], 'that exists');
 };
 
-# Each row of core/tenant/shape.c stands in the tables of doc/tenant.md, with its default; and their
-# first column names nothing else.
+# Each row of core/tenant/members.c stands in the tables of doc/tenant.md, with its default; and
+# their first column names nothing else.
 subtest 'members of the tenant document' => sub {
-    my $shape = code('core/tenant/shape.c');
+    my $shape = code('core/tenant/members.c');
     my $section = $text{'doc/tenant.md'};
     my ($actions) = $text{'doc/workflows.md'} =~ /^(.*?)^Placeholders of texts/ms;
     my ($required) = $section =~ /^(.*?) are required;/s;
@@ -262,8 +260,9 @@ subtest 'members of the tenant document' => sub {
     }
     my %table;
     my $quoted = qr/"(?:[^"\\]|\\.)*"/;
-    while ($shape =~ /static const member (\w+)\[\] = \{(.*?)\};/gs) {
+    while ($shape =~ /^(?:static )?const member (\w+)\[\] = \{(.*?)\};/gms) {
         my ($name, $rows) = ($1, $2);
+        $name =~ s/^ida_(\w+)_members$/$1/;
         while ($rows =~ /\{"(\w+)",((?:$quoted|[^{}"])*)\}/g) {
             my ($word, $rest) = ($1, $2);
             push @{ $table{$name} }, [$word, $rest =~ /\.fallback = "((?:[^"\\]|\\.)*)"/];
@@ -394,7 +393,7 @@ subtest 'shape of files' => sub {
     is_deeply(\@long, [], 'no file above 600 lines');
     is_deeply(\@wide, [], 'no line above 100 columns');
     my @headless = grep { $text{$_} !~ m{\A/\*} }
-        files(qr{^(?:core|schema|mod_idadmin|writer|worker)/.*\.[ch]$});
+        files(qr{^(?:core|schema|mod_idadmin|writer|worker|manual)/.*\.[ch]$});
     is_deeply(\@headless, [], 'each source file says first what it owns');
     is_deeply([grep { !$text{"$_/README.md"} } sort keys %arrows], [], 'each room has a README');
 };

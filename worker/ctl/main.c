@@ -1,6 +1,6 @@
 /* idadminctl: finds the command line in the command table and runs one command. Owns usage and
  * exit statuses; must not know what a command does. */
-#include "worker/ctl/ctl.h"
+#include "worker/ctl/commands.h"
 
 #include <apr_general.h>
 #include <apr_strings.h>
@@ -17,62 +17,10 @@
 #include "core/store/tenant.h"
 #include "core/zone/zone.h"
 #include "worker/base/secret.h"
-#include "worker/ctl/operation.h"
 #include "worker/layout.h"
 
-static const ctl_command *const own[] = {ctl_schema_commands,      ctl_tenant_commands,
-                                         ctl_key_commands,         ctl_audit_commands,
-                                         ctl_sync_commands,        ctl_status_commands,
-                                         ctl_evidence_commands,    ctl_erase_commands,
-                                         ctl_notification_commands};
-
-/* Commands that do more than their operation: a function for each, and possibly one more option. */
-static const ctl_beside beside[] = {
-    {"user", "show", .run = ctl_user_show},
-    {"audit", "export", .run = ctl_audit_export},
-    {"task", "release", .run = ctl_task_release,
-     .option = {"all-braked", NULL, "every task of the tenant that the brake holds"}},
-    {0},
-};
-
-static const ctl_command **commands; /* all of them, by noun and verb */
+static const ctl_command *const *commands; /* all of them, by noun and verb */
 static int command_count;
-
-static int by_words(const void *a, const void *b)
-{
-    const ctl_command *one = *(const ctl_command *const *)a,
-                      *other = *(const ctl_command *const *)b;
-    int order = strcmp(one->noun, other->noun);
-    return order ? order : strcmp(one->verb ? one->verb : "", other->verb ? other->verb : "");
-}
-
-static void collect_commands(apr_pool_t *pool)
-{
-    apr_array_header_t *all = apr_array_make(pool, 64, sizeof(const ctl_command *));
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        for (const ctl_command *k = own[i]; k->noun; k++) {
-            APR_ARRAY_PUSH(all, const ctl_command *) = k;
-        }
-    }
-    ctl_operation_commands(pool, beside, all);
-    commands = (const ctl_command **)all->elts;
-    command_count = all->nelts;
-    qsort(commands, (size_t)command_count, sizeof *commands, by_words);
-}
-
-static const ctl_option common_options[] = {
-    {"json", NULL, "print one JSON document instead of tables"},
-    {"store", "DSN",
-     "sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the "
-     "configuration"},
-    {"config", "FILE", "configuration instead of " IDA_SYSCONFDIR "/idadmin/idadmin.conf"},
-    {"seal-key", "FILE",
-     "seal key; default <store stem>.key beside a SQLite store, " IDA_SYSCONFDIR
-     "/idadmin/seal.key for PostgreSQL"},
-    {"help", NULL, "this help"},
-    {"version", NULL, "the version"},
-    {NULL, NULL, NULL},
-};
 
 /* A refusal prints one sentence only. Log lines wait until the end: they are printed for a
  * command that continued (warnings) and for an internal error (details). */
@@ -93,15 +41,10 @@ static void print_lines(const ctl_call *ctl, int status)
     }
 }
 
-static int takes_value(const ctl_option *option)
-{
-    return option->value && strcmp(option->value, CTL_SWITCH_VALUE) != 0;
-}
-
 static void print_options(const ctl_option *options)
 {
     for (; options->name; options++) {
-        printf("  --%s%s%s\n      %s\n", options->name, takes_value(options) ? " " : "",
+        printf("  --%s%s%s\n      %s\n", options->name, ctl_takes_value(options) ? " " : "",
                options->value ? options->value : "", options->help);
     }
 }
@@ -136,9 +79,8 @@ static int print_help(const char *noun, const ctl_command *command)
         }
     }
     puts("\nOptions of every command:");
-    print_options(common_options);
-    puts("\nExit status: 0 done, 1 refused or failed (one sentence on standard error), 2 wrong "
-         "usage.");
+    print_options(ctl_common_options);
+    puts("\nExit status: " CTL_EXIT_STATUS);
     return CTL_DONE;
 }
 
@@ -176,7 +118,7 @@ static const ctl_command *command_of(int argc, char *const *argv)
     for (int i = 1; i < argc && count < 2; i++) {
         if (argv[i][0] == '-' && argv[i][1]) {
             int takes = 0;
-            for (const ctl_option *o = common_options; o->name; o++) {
+            for (const ctl_option *o = ctl_common_options; o->name; o++) {
                 takes |= o->value && strcmp(argv[i] + 2, o->name) == 0;
             }
             i += takes;
@@ -209,7 +151,7 @@ static int take_option(ctl_call *ctl, command_line *line, const char *name, size
         line->version = 1;
     } else if (strcmp(key, "config") == 0) {
         line->config_file = value;
-    } else if (find_option(common_options, key, len)) {
+    } else if (find_option(ctl_common_options, key, len)) {
         worker_option *o = apr_pcalloc(ctl->pool, sizeof *o);
         *o = (worker_option){key, value, line->overrides};
         line->overrides = o;
@@ -245,7 +187,7 @@ static int parse(ctl_call *ctl, int argc, char *const *argv, command_line *line)
         }
         const char *equals = strchr(word, '=');
         size_t len = word[1] == '-' ? (equals ? (size_t)(equals - word) : strlen(word)) - 2 : 0;
-        const ctl_option *option = word[1] == '-' ? find_option(common_options, word + 2, len)
+        const ctl_option *option = word[1] == '-' ? find_option(ctl_common_options, word + 2, len)
                                                   : NULL;
         if (!option && word[1] == '-' && ctl->command) {
             option = find_option(ctl->command->options, word + 2, len);
@@ -254,7 +196,7 @@ static int parse(ctl_call *ctl, int argc, char *const *argv, command_line *line)
             return ctl_usage(ctl, "unknown option %s", word);
         }
         const char *value = "";
-        if (option->value && !takes_value(option)) {
+        if (option->value && !ctl_takes_value(option)) {
             value = equals ? equals + 1 : "true";
         } else if (option->value) {
             value = equals ? equals + 1 : (i + 1 < argc ? argv[++i] : NULL);
@@ -290,7 +232,7 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
         argc--;
         argv++;
     }
-    collect_commands(ctl->pool);
+    commands = ctl_commands(ctl->pool, &command_count);
     ctl->command = command_of(argc, argv);
     int status = parse(ctl, argc, argv, &line);
     if (status) {

@@ -13,6 +13,7 @@
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
 #include "core/tenant/credentials.h"
+#include "core/tenant/schema.h"
 #include "worker/ctl/ctl.h"
 #include "worker/send/webhook.h"
 
@@ -381,6 +382,13 @@ static int show(ctl_call *ctl)
     return ctl_result(ctl, kind);
 }
 
+static int schema(ctl_call *ctl)
+{
+    ctl->json = 1;
+    ctl_json(ctl, ida_json_keep(ctl->pool, ida_tenant_schema()));
+    return CTL_DONE;
+}
+
 const ctl_command ctl_tenant_commands[] = {
     {"tenant", "apply", "FILE|-",
      "Create a tenant or change it by a tenant document; prints what changed.",
@@ -395,5 +403,8 @@ const ctl_command ctl_tenant_commands[] = {
      .run = apply},
     {"tenant", "list", "", "List the tenants.", .run = list},
     {"tenant", "show", "ID", "Print a tenant's document as it is stored.", .run = show},
+    {"tenant", "schema", "",
+     "Print the JSON Schema of tenant documents, for editors and checks before `tenant apply`.",
+     .run = schema},
     {0},
 };

@@ -1,0 +1,64 @@
+/* mod_idadmin.8, by the rows of directives and handlers. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "manual/page.h"
+
+/* (What httpd needs of a row is not looked at here.) */
+static const struct {
+    const char *name, *where, *arguments, *fallback, *about;
+} directives[] = {
+#define DIRECTIVE(how, name, function, where, arguments, fallback, about) \
+    {name, #where, arguments, fallback, about},
+#include "mod_idadmin/directives.def"
+#undef DIRECTIVE
+};
+
+static const struct {
+    const char *name, *about;
+} handlers[] = {
+#define HANDLER(name, face, about) {name, about},
+#include "mod_idadmin/handlers.def"
+#undef HANDLER
+};
+
+static const char *place(const char *where)
+{
+    return strcmp(where, "RSRC_CONF") == 0     ? "the server's configuration"
+           : strcmp(where, "ACCESS_CONF") == 0 ? "a Location"
+                                               : "the server's configuration, a virtual host or a "
+                                                 "Location";
+}
+
+void page_module(apr_pool_t *pool, const char *date)
+{
+    page_begin(date, "MOD_IDADMIN", "8", "mod_idadmin",
+               "identity administration by REST, MCP and console in Apache httpd");
+    page_line(".Sh SYNOPSIS\n.Ic LoadModule idadmin_module Pa mod_idadmin.so\n.Sh DESCRIPTION");
+    page_text("Takes hires, changes and offboardings over REST, answers questions of assistants "
+              "over MCP, and serves the console. `idadmin-worker` carries out what is accepted. "
+              "These directives configure it:");
+    page_line(".Bl -tag -width Ds");
+    for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) {
+        page_item(apr_pstrcat(pool, "Ic ", directives[i].name, " Ar ",
+                              page_word(pool, directives[i].arguments), NULL),
+                  apr_pstrcat(pool, directives[i].about, ".\nStands in ",
+                              place(directives[i].where), ".",
+                              directives[i].fallback ? "\nDefault: " : NULL, directives[i].fallback,
+                              ".", NULL));
+    }
+    page_line(".El\n.Pp\nWhat\n.Ic SetHandler\ntakes:\n.Bl -tag -width Ds");
+    for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
+        page_item(apr_pstrcat(pool, "Ic ", handlers[i].name, NULL),
+                  apr_pstrcat(pool, handlers[i].about, ".", NULL));
+    }
+    page_line(".El\n.Pp\nAuthentication and authorisation:\n.Bl -tag -width Ds");
+    page_item("Ic AuthType IdAdmin",
+              "reads the headers X-Company-ID, X-Api-User and X-Api-Key, and removes them.");
+    page_item("Ic Require idadmin-scope Ar read|write", "keys that may read; keys that may write.");
+    page_item("Ic Require idadmin-company Ar \"ID ...\"", "keys of these companies.");
+    page_line(".El\n.Sh FILES\n.Bl -tag -width Ds");
+    page_item("Pa " IDA_LOCALSTATEDIR "/lib/idadmin", "store, keys and audit spool");
+    page_line(".El\n.Sh SEE ALSO\n.Xr idadminctl 1 ,\n.Xr idadmin-tenant 5 ,\n"
+              ".Xr apache2 8 ,\n.Xr idadmin-worker 8");
+}
