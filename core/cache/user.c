@@ -77,7 +77,7 @@ static ida_kind hold(cache_at *at, ida_ctx *c, const cache_sync_entry *e, const 
         cache_stamp_newer(item[CACHE_USER_stamp], known->stamp.text)) {
         return IDA_OK;
     }
-    ida_kind kind = contradiction(at, c, e->id, item, *known->digest.text != 0, held);
+    ida_kind kind = contradiction(at, c, e->id, item, known->written_whole.number != 0, held);
     return kind || !*held ? kind
                           : store_write(at->s, c, STMT_user_hold,
                                         DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(e->id),
@@ -87,7 +87,8 @@ static ida_kind hold(cache_at *at, ida_ctx *c, const cache_sync_entry *e, const 
 
 /* --- rows --- */
 
-enum { ROW = CACHE_USER_BOUND + 4 }; /* values of a row: ID, columns, digest, run, time written */
+/* Values of a row: ID, columns, digest, run, time written, whole. */
+enum { ROW = CACHE_USER_BOUND + 5 };
 
 /* Rows of a batch in the form that the engine takes. */
 typedef struct batch {
@@ -109,7 +110,7 @@ static void push_values(apr_pool_t *pool, apr_array_header_t *to, const char *id
 }
 
 static void put_row(batch *b, const cache_sync_entry *e, const char *const *item,
-                    const char *digest, const char *run, const char *written_at)
+                    const char *digest, const char *run, const char *written_at, int whole)
 {
     const char **out = b->rows + (apr_size_t)ROW * (apr_size_t)b->count++;
     *out++ = e->id;
@@ -117,7 +118,8 @@ static void put_row(batch *b, const cache_sync_entry *e, const char *const *item
     out += CACHE_USER_BOUND;
     *out++ = digest;
     *out++ = run;
-    *out = written_at;
+    *out++ = written_at;
+    *out = whole ? "1" : "0";
 }
 
 /* Fields that the directory did not report keep their value. */
@@ -161,7 +163,8 @@ static void add_row(batch *b, cache_at *at, ida_ctx *c, const cache_sync_entry *
             ida_printf(c->pool, "%lld",
                        (long long)(at->written_at ? at->written_at
                                    : protected    ? written
-                                                  : 0)));
+                                                  : 0)),
+            at->written_at || (protected && known->written_whole.number));
     const char *old_addresses = known->addresses.text;
     if (!same(old_addresses, item[CACHE_USER_addresses])) {
         push_values(c->pool, b->old_addresses, e->id, old_addresses);
@@ -421,7 +424,8 @@ ida_kind cache_user_seen(cache_at *at, ida_ctx *c, const char *id, const char *t
         return kind; /* deleted or settled meanwhile */
     }
     cache_item_read(c->pool, text, item, CACHE_USER_FIELDS);
-    kind = contradiction(at, c, id, item, *known->digest.text != 0, &contradicts);
+    settle(c, item, known);
+    kind = contradiction(at, c, id, item, known->written_whole.number != 0, &contradicts);
     if (kind || (contradicts && !known->shown.number)) {
         return kind;
     }

@@ -62,6 +62,7 @@ CREATE TABLE cache.directory_user (
                                               -- cloud's row of the same person
     run                    BIGINT   NOT NULL DEFAULT 0, -- newest run at its last change
     written_at             BIGINT   NOT NULL DEFAULT 0, -- last write-through
+    written_whole          SMALLINT NOT NULL DEFAULT 0, -- 1: the whole user was written through
     shown                  SMALLINT NOT NULL DEFAULT 0, -- 1: a read of the directory has shown what
                                               -- was written: a later contradiction is a change
     stamp                  TEXT,              -- the directory's own (entryCSN, uSNChanged)

@@ -449,11 +449,11 @@ static void guard_edges(const char *dsn, const char *name)
 
 /* --- what a write-through protects, in time and by stamp --- */
 
-static void one_item(store *s, ida_ctx *c, cache_user u)
+static void one_item(store *s, ida_ctx *c, ida_directory_kind where, cache_user u)
 {
     cache_sync *run;
     cache_summary summary;
-    must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
+    must(cache_sync_begin(&run, s, c, pool, tenant, where, 0), c, "begin");
     if (u.id) {
         must(cache_sync_user(run, c, &u), c, "user");
     }
@@ -469,6 +469,58 @@ static int is_enabled(store *s, const char *upn)
     return kind ? -1 : u->enabled;
 }
 
+static const char *employee(store *s, const char *upn)
+{
+    ida_user *u;
+    ida_ctx *c = fresh();
+    must(cache_user_by_upn(s, c, tenant, upn, &u), c, "user");
+    return u->employee_id ? u->employee_id : "";
+}
+
+/* A run read the entry before it was changed, and says so after the change was written through. */
+static void read_before(store *s, ida_ctx *c, ida_directory_kind directory, const cache_user *then)
+{
+    cache_sync *run;
+    cache_summary summary;
+    must(cache_sync_begin(&run, s, c, pool, tenant, directory, 0), c, "begin");
+    cache_user now = *then;
+    now.employee_id = "E-77";
+    now.stamp = "20261121093000.000000Z#000000#000#000000";
+    must(cache_tell_user(s, c, tenant, directory, &now), c, "put");
+    must(cache_sync_user(run, c, then), c, "user");
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+}
+
+/* All values of a whole write are protected, also after a single one. */
+static void whole_protection(const char *dsn, const char *name)
+{
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    cache_user u = {.id = "x2",
+                    .upn = "x2@contoso.example",
+                    .enabled = 1,
+                    .stamp = "20261121090000.000000Z#000000#000#000000"};
+    static const ida_directory_kind where[] = {IDA_DIR_CLOUD, IDA_DIR_ON_PREMISES};
+    for (int i = 0; i < 2; i++) {
+        one_item(s, c, where[i], u);
+        read_before(s, c, where[i], &u);
+        is_str(employee(s, u.upn), "E-77", "what was read before the write does not undo it");
+        one_item(s, c, where[i], (cache_user){0});
+        is_str(employee(s, u.upn), "E-77", "nor does the next run that says nothing of it");
+        test_now_ms += 20 * MINUTE;
+        read_before(s, c, where[i], &u);
+        must(cache_tell_enabled(s, c, tenant, where[i], u.id, 1, NULL), c, "enable");
+        cache_user again = u;
+        again.job_title = "Read before";
+        one_item(s, c, where[i], again);
+        is_str(employee(s, u.upn), where[i] == IDA_DIR_CLOUD ? "E-77" : "",
+               "a single write after it takes nothing of its protection");
+        must(cache_tell_gone(s, c, tenant, where[i], u.id), c, "gone");
+        test_now_ms += 20 * MINUTE;
+    }
+    passed("%s: protection of whole users", name);
+}
+
 static void protection(const char *dsn, const char *name)
 {
     static const char older[] = "20261121090000.000000Z#000000#000#000000",
@@ -482,29 +534,29 @@ static void protection(const char *dsn, const char *name)
     must(cache_tell_user(s, c, tenant, IDA_DIR_CLOUD, &u), c, "put");
     must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, mine), c, "disable");
     test_now_ms += MINUTE;
-    one_item(s, c, u);
+    one_item(s, c, IDA_DIR_CLOUD, u);
     is_int(is_enabled(s, "X1@contoso.example"), 0,
            "an older item does not win within the protection");
     test_now_ms += 13 * MINUTE;
-    one_item(s, c, none);
+    one_item(s, c, IDA_DIR_CLOUD, none);
     is_int(is_enabled(s, "x1@contoso.example"), 0, "nor is it remembered too early");
     test_now_ms += 2 * MINUTE;
-    one_item(s, c, none);
+    one_item(s, c, IDA_DIR_CLOUD, none);
     is_int(is_enabled(s, "x1@contoso.example"), 1,
            "when nothing else came within 15 minutes it holds: nothing is lost");
 
     must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, mine), c, "disable");
     u.stamp = newer;
-    one_item(s, c, u);
+    one_item(s, c, IDA_DIR_CLOUD, u);
     is_int(is_enabled(s, "x1@contoso.example"), 1,
            "an item newer by the directory's stamp wins at once");
     must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "x1", 0, "12"), c, "disable");
-    one_item(s, c, u);
+    one_item(s, c, IDA_DIR_CLOUD, u);
     is_int(is_enabled(s, "x1@contoso.example"), 0, "stamps of different forms are not compared");
     u.enabled = 0;
-    one_item(s, c, u);
+    one_item(s, c, IDA_DIR_CLOUD, u);
     test_now_ms += 20 * MINUTE;
-    one_item(s, c, none);
+    one_item(s, c, IDA_DIR_CLOUD, none);
     is_int(is_enabled(s, "x1@contoso.example"), 0,
            "a later item that agrees replaces what was kept back");
 
@@ -559,6 +611,7 @@ int main(void)
         dsn = store_upgraded(i, &name);
         guard_edges(dsn, name);
         protection(dsn, name);
+        whole_protection(dsn, name);
         overtaken(dsn, name);
     }
     return done();
