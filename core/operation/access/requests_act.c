@@ -65,19 +65,20 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
 static const ida_field created[] = {OUT_TEXT("requestId", ALWAYS), OUT_INCLUDE(ida_acted_members),
                                     OUT_END};
 
+/* Members that the three acts share. */
+#define REQUEST_ACT                                                                     \
+    .method = "POST", .scope = IDA_SCOPE_WRITE, .module = IDA_MODULE_ACCESS_GOVERNANCE, \
+    .needs_sync = 1, .params = ida_write_params
+
 const ida_operation ida_op_request_create = {
     .name = "request.create",
+    REQUEST_ACT,
     .faces = IDA_ON_CONSOLE,
     .right = IDA_ACCESS_WRITE,
-    .method = "POST",
     .path = "/access-request",
     .commands = IDA_COMMANDS(
         {"request", "create", .at = {{"service", "SERVICE"}, {"user", "UPN"}},
          .summary = "Ask for a service of the access catalog on behalf of a user."}),
-    .scope = IDA_SCOPE_WRITE,
-    .module = IDA_MODULE_ACCESS_GOVERNANCE,
-    .needs_sync = 1,
-    .params = ida_write_params,
     .body = create_members,
     .check = check,
     .work = create,
@@ -105,19 +106,15 @@ static ida_kind end(store *s, ida_ctx *c, void *baton)
 
 const ida_operation ida_op_request_end = {
     .name = "request.end",
+    REQUEST_ACT,
     .faces = IDA_ON_CONSOLE,
     .right = IDA_ACCESS_WRITE,
-    .method = "POST",
     .path = "/access-request/end",
     .commands = IDA_COMMANDS(
         {"request", "end", .at = {{"requestId", "REQUEST"}},
          .summary = "Withdraw an open request, or end an approved one.",
          .help = "A task takes the requester out of the group again, unless the membership stood "
                  "before or an assigned template or another request grants it."}),
-    .scope = IDA_SCOPE_WRITE,
-    .module = IDA_MODULE_ACCESS_GOVERNANCE,
-    .needs_sync = 1,
-    .params = ida_write_params,
     .body = end_members,
     .check = check,
     .work = end,
@@ -201,9 +198,9 @@ static ida_kind decide(store *s, ida_ctx *c, void *baton)
 
 const ida_operation ida_op_request_decide = {
     .name = "request.decide",
+    REQUEST_ACT,
     .faces = IDA_ON_REST | IDA_ON_CONSOLE,
     .right = IDA_REQUESTS_DECIDE,
-    .method = "POST",
     .path = "/access-request/decision",
     .commands = IDA_COMMANDS(
         {"request", "approve", .at = {{"requestId", "REQUEST"}}, .named = {{"approver", "by"}},
@@ -217,10 +214,6 @@ const ida_operation ida_op_request_decide = {
          .help =
              "--by names one of the service's approvers, whose account is enabled and who is not "
              "the one that asks."}),
-    .scope = IDA_SCOPE_WRITE,
-    .module = IDA_MODULE_ACCESS_GOVERNANCE,
-    .needs_sync = 1,
-    .params = ida_write_params,
     .body = decision_members,
     .check = check_decision,
     .work = decide,

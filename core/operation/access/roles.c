@@ -70,36 +70,33 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     ida_call *call = baton;
     const ida_role_template *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
-    cache_freshness fresh;
-    int count = 0;
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
     if (kind) {
         return kind;
     }
     kind = governance_template_list(s, c, call->asked->tenant->id, ida_place_text(page->from, 0),
-                                    page->limit + 1, &rows, &count);
-    kind = kind ? kind : governance_template_count(s, c, call->asked->tenant->id, &total);
-    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
+                                    page->limit + 1, &rows, &page->count);
+    kind = kind ? kind : governance_template_count(s, c, call->asked->tenant->id, &page->total);
+    kind = kind ? kind : ida_page_as_of(page, s);
     if (kind) {
         return kind;
     }
-    for (int i = 0; i < count && i < page->limit; i++) {
+    for (int i = 0; i < page->count && i < page->limit; i++) {
         name_groups(known, rows[i].groups, 0, json_array_size(rows[i].groups));
     }
     kind = find_groups(call, known);
     if (kind) {
         return kind;
     }
-    for (int i = 0; i < count && ida_page_takes(page); i++) {
+    for (int i = 0; ida_page_row(page, i); i++) {
         const ida_role_template *t = &rows[i];
         json_t *item = ida_json_texts("id", t->id, "name", t->name, "description", t->description,
                                       NULL);
         json_object_set_new(item, "groups", groups_json(known, t->groups));
         ida_page_add(page, item, ida_place("s", t->name));
     }
-    return ida_page_result(page, total, fresh.as_of);
+    return ida_page_result(page);
 }
 
 static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};

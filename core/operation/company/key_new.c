@@ -129,17 +129,16 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
 
 static const ida_param no_params[] = {{0}};
 
+/* Members that both operations share. */
+#define NEW_KEY                                                                                   \
+    .faces = IDA_ON_CONSOLE, .right = IDA_KEYS_WRITE, .method = "POST", .scope = IDA_SCOPE_WRITE, \
+    .secret = 1, .params = no_params, .closed = 1
+
 const ida_operation ida_op_key_create = {
     .name = "key.create",
-    .faces = IDA_ON_CONSOLE,
-    .right = IDA_KEYS_WRITE,
-    .method = "POST",
+    NEW_KEY,
     .path = "/key",
-    .scope = IDA_SCOPE_WRITE,
-    .secret = 1,
-    .params = no_params,
     .body = create_members,
-    .closed = 1,
     .check = check_create,
     .work = create,
     .summary = "Makes an API key and shows it, this once.",
@@ -243,19 +242,13 @@ static ida_kind rotate(store *s, ida_ctx *c, void *baton)
 
 const ida_operation ida_op_key_rotate = {
     .name = "key.rotate",
-    .faces = IDA_ON_CONSOLE,
-    .right = IDA_KEYS_WRITE,
-    .method = "POST",
+    NEW_KEY,
     .path = "/key/rotate",
     .commands = IDA_COMMANDS(
         {"key", "rotate", .at = {{"username", "USERNAME"}},
          .summary = "Make a key in the place of another, which ends after an overlap.",
          .help = "Shows the new API key and MCP secret, this once."}),
-    .scope = IDA_SCOPE_WRITE,
-    .secret = 1,
-    .params = no_params,
     .body = rotate_members,
-    .closed = 1,
     .check = check_rotate,
     .work = rotate,
     .summary = "Makes a key in the place of another, which ends after an overlap.",

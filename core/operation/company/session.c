@@ -97,7 +97,8 @@ static ida_kind run_companies(ida_call *call)
         }
         ida_page_add(page, company_json(call, &mine[i]), ida_place("ss", mine[i].name, mine[i].id));
     }
-    return ida_page_result(page, count, ida_now(call->c->env));
+    page->total = count;
+    return ida_page_result(page);
 }
 
 static const ida_param no_params[] = {{0}};

@@ -103,7 +103,9 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
             add_row(page, &rows[i], total, 1);
         }
     }
-    kind = ida_page_result(page, total, fresh.as_of);
+    page->total = total;
+    page->as_of = fresh.as_of;
+    kind = ida_page_result(page);
     ida_json_put_time(call->result, "signInsAsOf", fresh.sign_ins_as_of);
     return kind;
 }
