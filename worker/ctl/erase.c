@@ -51,8 +51,11 @@ static ida_kind erase_parts(ctl_call *ctl, store *main, store *audit, store *cac
     const char *tenant = ctl->arguments[0];
     store_audit_turns turns = {0};
     ida_kind kind = governance_erase_find(main, ctl->c, tenant, ctl->arguments[1], traces);
+    if (kind) {
+        return kind;
+    }
     /* Records still in transit would arrive after the erasure. */
-    kind = kind ? kind : ingest_outbox(main, audit, ctl->c, 0, &turns);
+    kind = ingest_outbox(main, audit, ctl->c, 0, &turns);
     kind = kind ? kind : governance_erase_audit(audit, ctl->c, *traces, &erased->audit);
     kind = kind ? kind : governance_erase_cache(cache, ctl->c, *traces, &erased->cache);
     kind = kind ? kind
