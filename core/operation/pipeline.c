@@ -7,7 +7,6 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
-#include "core/cache/person.h"
 #include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "core/operation/param.h"

@@ -1,6 +1,5 @@
 /* Owns what all writes share: one transaction, the answer stored in it under an idempotency key,
  * dry runs that roll everything back. Must not know what is written. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"

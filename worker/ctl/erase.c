@@ -1,10 +1,7 @@
 /* idadminctl erase: removes one person's personal data from the store, and reports what was
  * removed and what remains. */
-#include <string.h>
-
-#include "core/base/json.h"
 #include "core/governance/erase.h"
-#include "core/store/tenant.h"
+#include "core/base/json.h"
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 

@@ -1,6 +1,5 @@
 /* Owns the access operations: every membership of a person, everyone in a group, each with
  * source and path. Must not know how faces show them. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"

@@ -1,6 +1,4 @@
 /* Owns the list of groups. */
-#include <string.h>
-
 #include "core/base/json.h"
 #include "core/base/search_key.h"
 #include "core/cache/people.h"

@@ -1,7 +1,4 @@
 /* Owns the lists of the access catalog and of the requests for it. */
-#include <apr_strings.h>
-#include <string.h>
-
 #include "core/base/json.h"
 #include "core/operation/access/act.h"
 #include "core/operation/op.h"

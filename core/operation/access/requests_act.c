@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/operation/access/act.h"
 #include "core/operation/op.h"
 #include "core/operation/table.h"

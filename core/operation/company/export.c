@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/search_key.h"
 #include "core/base/text.h"
 #include "core/cache/person.h"
 #include "core/operation/company/audit_json.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/operation/company/keys.h"
 #include "core/operation/param.h"
 #include "core/operation/table.h"

@@ -1,6 +1,5 @@
 /* Owns the first page of the console: matters that need attention, the tasks of today and the
  * next days, the state of directories, workers and seats. */
-
 #include "core/operation/company/overview.h"
 
 #include <apr_strings.h>
@@ -12,7 +11,6 @@
 #include "core/operation/op.h"
 #include "core/operation/table.h"
 #include "core/queue/figures.h"
-#include "core/zone/schedule.h"
 #include "core/zone/zone.h"
 
 #define DAYS 8 /* today and a week */

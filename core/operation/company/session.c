@@ -1,6 +1,5 @@
 /* Owns the console's operations that belong to no single company: who is signed in, and in which
  * companies with which roles. Must not know how a person signed in. */
-#include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 

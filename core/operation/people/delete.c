@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/governance/whom.h"
 #include "core/model/payload.h"
 #include "core/operation/op.h"

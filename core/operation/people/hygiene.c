@@ -5,7 +5,6 @@
 
 #include "core/base/json.h"
 #include "core/base/search_key.h"
-#include "core/base/text.h"
 #include "core/operation/export.h"
 #include "core/operation/page.h"
 #include "core/operation/people/person_json.h"

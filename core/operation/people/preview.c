@@ -7,7 +7,6 @@
 #include "core/operation/people/create.h"
 #include "core/operation/people/rehire.h"
 #include "core/operation/table.h"
-#include "core/operation/tasks/queued.h"
 #include "core/tenant/naming.h"
 #include "core/zone/schedule.h"
 

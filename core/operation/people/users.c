@@ -7,7 +7,6 @@
 #include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "core/operation/people/filter.h"
-#include "core/operation/people/find.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
 

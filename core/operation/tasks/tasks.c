@@ -1,6 +1,5 @@
 /* Owns the task operations: one task, the list, and the changes people make. The store has the
  * rules of states. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"

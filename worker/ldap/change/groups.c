@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/text.h"
 #include "worker/ldap/change/change.h"
 #include "worker/ldap/change/unmanaged.h"
 #include "worker/ldap/entry/entry.h"
