@@ -111,7 +111,7 @@ static ida_kind carry_out(ida_call *call)
         return kind;
     }
     return op->scope == IDA_SCOPE_WRITE ? ida_op_write(call)
-                                        : store_snapshot(call->store, call->c, op->work, call);
+                                        : store_snapshot(call->store, call->c, ida_call_work, call);
 }
 
 /* Faults of unknown members and of the operation's own check are reported together. */

@@ -75,9 +75,8 @@ static int behind(const access_row *row, const json_t *position)
     return !position || row->inherited > inherited || (row->inherited == inherited && order > 0);
 }
 
-static ida_kind user_access(store *s, ida_ctx *c, void *baton)
+static ida_kind user_access(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *word = ida_json_string(call->arguments, "source");
     const access_row *rows;
     const ida_user *user = call->input;
@@ -240,9 +239,8 @@ static ida_kind find_resource(ida_call *call, store *s, ida_group **group, const
                : kind;
 }
 
-static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
+static ida_kind resource_access(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *service;
     ida_group *group;
     const access_member *rows;

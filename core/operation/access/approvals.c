@@ -46,9 +46,8 @@ static ida_kind add_request(ida_page *page, const ida_access_request *r)
     return IDA_OK;
 }
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const ida_access_request *rows;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "is", &page);

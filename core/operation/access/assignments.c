@@ -53,9 +53,8 @@ static ida_kind add(ida_page *page, const ida_role_assignment *a)
     return IDA_OK;
 }
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const ida_role_assignment *rows;
     governance_assigned_filter filter = {0};
     queue_person person;
@@ -146,9 +145,8 @@ static const char *what_follows(const governance_role_act *act)
                              : "there is nothing to do in the directory";
 }
 
-static ida_kind assign(store *s, ida_ctx *c, void *baton)
+static ida_kind assign(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     governance_role_act act = act_of(call);
     ida_kind kind = governance_act_assign(s, c, &act);
     return kind ? kind
@@ -159,9 +157,8 @@ static ida_kind assign(store *s, ida_ctx *c, void *baton)
                                NULL);
 }
 
-static ida_kind unassign(store *s, ida_ctx *c, void *baton)
+static ida_kind unassign(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     governance_role_act act = act_of(call);
     ida_kind kind = governance_act_unassign(s, c, &act);
     return kind ? kind

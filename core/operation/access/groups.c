@@ -6,9 +6,8 @@
 #include "core/operation/page.h"
 #include "core/operation/table.h"
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const json_t *a = call->arguments, *empty = json_object_get(a, "empty");
     const char *tenant = call->asked->tenant->id;
     const cache_listed_group *rows;

@@ -38,9 +38,8 @@ static ida_kind add_request(ida_page *page, const ida_access_request *r)
     return IDA_OK;
 }
 
-static ida_kind list_requests(store *s, ida_ctx *c, void *baton)
+static ida_kind list_requests(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *tenant = call->asked->tenant->id, *wanted = ida_argument_words(call, "state");
     const ida_access_request *rows;
     ida_page *page;
@@ -130,9 +129,8 @@ static ida_kind put_approvers(ida_page *page, const char *approvers, json_t *ite
     return IDA_OK;
 }
 
-static ida_kind list_services(store *s, ida_ctx *c, void *baton)
+static ida_kind list_services(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *tenant = call->asked->tenant->id;
     const ida_access_service *rows;
     ida_page *page;

@@ -43,9 +43,8 @@ static ida_kind check(ida_call *call)
     return ida_faults_raise(call->c);
 }
 
-static ida_kind create(store *s, ida_ctx *c, void *baton)
+static ida_kind create(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const request_input *in = call->input;
     governance_request_act act = {.by = ida_op_actor(call),
                                   .service = in->service,
@@ -89,9 +88,8 @@ const ida_operation ida_op_request_create = {
 
 static const ida_param end_members[] = {REQUEST_ID, {0}};
 
-static ida_kind end(store *s, ida_ctx *c, void *baton)
+static ida_kind end(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const request_input *in = call->input;
     governance_request_act act = {.by = ida_op_actor(call), .id = in->id};
     ida_kind kind = governance_act_end(s, c, &act);
@@ -172,9 +170,8 @@ static ida_kind check_decision(ida_call *call)
     return IDA_OK;
 }
 
-static ida_kind decide(store *s, ida_ctx *c, void *baton)
+static ida_kind decide(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const request_input *in = call->input;
     governance_request_act act = {.by = ida_op_actor(call),
                                   .id = in->id,

@@ -65,9 +65,8 @@ static json_t *groups_json(apr_hash_t *known, const json_t *named)
     return out;
 }
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const ida_role_template *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
     ida_page *page;
@@ -134,9 +133,8 @@ const ida_operation ida_op_role_templates = {
 
 /* --- one --- */
 
-static ida_kind get(store *s, ida_ctx *c, void *baton)
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *wanted = ida_json_string(call->arguments, "roleTemplate");
     ida_role_template *t;
     cache_freshness fresh;

@@ -52,9 +52,8 @@ ida_kind ida_chain_json(store *s, ida_ctx *c, const char *tenant, json_t **out)
     return IDA_OK;
 }
 
-static ida_kind get(store *s, ida_ctx *c, void *baton)
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     return ida_chain_json(s, c, call->asked->tenant->id, &call->result);
 }
 
@@ -72,9 +71,8 @@ const ida_operation ida_op_chain = {
     .summary = "Whether the chain of audit records was whole when a worker verified it last.",
 };
 
-static ida_kind request(store *s, ida_ctx *c, void *baton)
+static ida_kind request(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     store_chain_check check;
     ida_kind kind = store_chain_check_request(s, c, call->asked->tenant->id);
     kind = kind ? kind : store_chain_check_get(s, c, call->asked->tenant->id, &check);

@@ -59,9 +59,8 @@ static void put_counts(const ida_tenant *t, json_t *out)
     }
 }
 
-static ida_kind get(store *s, ida_ctx *c, void *baton)
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     json_t *out = call->result = ida_json_keep(c->pool, json_object()), *directories, *seats;
     put_settings(call->asked->tenant, out);
     put_rates(call, out);

@@ -119,9 +119,8 @@ static ida_kind check_create(ida_call *call)
     return kind ? kind : may_make(call, &in->wanted);
 }
 
-static ida_kind create(store *s, ida_ctx *c, void *baton)
+static ida_kind create(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const key_input *in = call->input;
     return issue(call, s, c, &in->wanted);
 }
@@ -205,9 +204,8 @@ static ida_kind end_old(store *s, ida_ctx *c, const ida_principal *old, int64_t 
     return store_key_end(s, c, old->company, old->username, *at);
 }
 
-static ida_kind rotate(store *s, ida_ctx *c, void *baton)
+static ida_kind rotate(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const key_input *in = call->input;
     store_key old;
     const char *mark;

@@ -63,9 +63,8 @@ static json_t *key_json(const ida_ctx *c, const store_key_row *k)
     return item;
 }
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const store_key_row *rows;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
@@ -101,9 +100,8 @@ const ida_operation ida_op_keys = {
 
 /* --- changes --- */
 
-static ida_kind change(store *s, ida_ctx *c, void *baton)
+static ida_kind change(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *name = call->asked->operation->name, *done = NULL,
                *username = ida_json_string(call->arguments, "username");
     ida_kind kind;

@@ -117,12 +117,11 @@ static void withhold(json_t *withheld, const char *const *names)
     }
 }
 
-static ida_kind get(store *s, ida_ctx *c, void *baton)
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
     static const char *const of_tasks[] = {"today", "days", NULL}, *const of_company[] = {
                                                                        "directories", "workers",
                                                                        "seats", NULL};
-    ida_call *call = baton;
     unsigned roles = call->asked->roles;
     ida_overview seen = {0};
     json_t *withheld = json_array(), *needs;

@@ -80,9 +80,8 @@ static const struct {
     {IDA_AUDIT_READ, put_chain},
 };
 
-static ida_kind get(store *s, ida_ctx *c, void *baton)
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     int running;
     int64_t seen_at;
     call->result = ida_json_keep(c->pool, json_object());

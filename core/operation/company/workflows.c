@@ -15,9 +15,8 @@
 
 /* --- list_workflows --- */
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const ida_workflow_row *rows;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
@@ -147,9 +146,8 @@ static ida_kind whose(ida_call *call, store *s, queue_person *person, const queu
     return kind;
 }
 
-static ida_kind runs(store *s, ida_ctx *c, void *baton)
+static ida_kind runs(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *tenant = call->asked->tenant->id;
     int64_t to = ida_argument_time(call, "to");
     governance_run_filter filter = {.from = ida_argument_time(call, "from"),

@@ -53,9 +53,8 @@ static void add_row(ida_page *page, const cache_listed_person *p, int64_t total,
 
 /* A position contains the total, which was counted once, whether it comes after the exact match,
  * name and ID. */
-static ida_kind search(store *s, ida_ctx *c, void *baton)
+static ida_kind search(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *tenant = call->asked->tenant->id;
     const cache_listed_person *rows;
     cache_people_filter filter;

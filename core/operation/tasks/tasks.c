@@ -177,9 +177,8 @@ typedef struct change_input {
     const char *waiting;
 } change_input;
 
-static ida_kind change(store *s, ida_ctx *c, void *baton)
+static ida_kind change(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const change_input *in = call->input;
     ida_task_change wanted = {.verb = in->verb,
                               .tenant = call->asked->tenant->id,
