@@ -186,6 +186,9 @@ struct ida_operation {
     const char *summary; /* for OpenAPI */
 };
 
+/* Tables of parameters: none; `limit` and `cursor` alone. */
+extern const ida_param ida_no_params[], ida_list_params[];
+
 /* Module and scope: the checks that need no body. IDA_FORBIDDEN naming the module or the access
  * level. */
 ida_kind ida_operation_admit(ida_call *call);

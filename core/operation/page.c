@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cache/people.h"
+#include "core/operation/op.h"
 
 /* --- places --- */
 
@@ -83,6 +84,9 @@ static const char *binding_of(const ida_call *call, const json_t *filters)
 }
 
 /* --- pages --- */
+
+const ida_param ida_no_params[] = {{0}};
+const ida_param ida_list_params[] = {IDA_LIST_PARAMS, {0}};
 
 int ida_page_limit(const ida_call *call)
 {

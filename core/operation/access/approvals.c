@@ -2,7 +2,6 @@
 #include "core/base/json.h"
 #include "core/governance/governance.h"
 #include "core/operation/access/act.h"
-#include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
@@ -64,8 +63,6 @@ static ida_kind list(ida_call *call, store *s, ida_ctx *c)
     return kind ? kind : ida_page_result(page);
 }
 
-static const ida_param params[] = {IDA_LIST_PARAMS, {0}};
-
 static const ida_field requester[] = {OUT_TEXT("id", ALWAYS | OR_NULL),
                                       OUT_TEXT("userPrincipalName", ALWAYS | OR_NULL),
                                       OUT_TEXT("displayName", OR_NULL), OUT_END};
@@ -91,7 +88,7 @@ const ida_operation ida_op_approvals = {
     .scope = IDA_SCOPE_READ,
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,
-    .params = params,
+    .params = ida_list_params,
     .work = list,
     .summary = "Open access requests, oldest first.",
     .schema = "ApprovalList",

@@ -158,8 +158,6 @@ static ida_kind list_services(ida_call *call, store *s, ida_ctx *c)
     return kind ? kind : ida_page_result(page);
 }
 
-static const ida_param service_params[] = {IDA_LIST_PARAMS, {0}};
-
 const ida_operation ida_op_services = {
     .name = "service.list",
     .faces = IDA_ON_CONSOLE,
@@ -173,7 +171,7 @@ const ida_operation ida_op_services = {
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,
     .lists = 1,
-    .params = service_params,
+    .params = ida_list_params,
     .work = list_services,
     .summary = "What can be asked for, and who decides.",
 };

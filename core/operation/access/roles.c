@@ -98,8 +98,6 @@ static ida_kind list(ida_call *call, store *s, ida_ctx *c)
     return ida_page_result(page);
 }
 
-static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
-
 static const ida_field list_group[] = {OUT_TEXT("id", ALWAYS | OR_NULL), OUT_TEXT("name", ALWAYS),
                                        OUT_END};
 static const ida_field list_item[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
@@ -116,7 +114,7 @@ const ida_operation ida_op_role_templates = {
         {"role", "templates", .columns = "name groups description id",
          .summary = "List the role templates with the groups that each grants."}),
     .scope = IDA_SCOPE_READ,
-    .params = list_params,
+    .params = ida_list_params,
     .work = list,
     .summary = "Role templates with the groups each grants.",
     .schema = "RoleTemplateList",

@@ -57,8 +57,6 @@ static ida_kind get(ida_call *call, store *s, ida_ctx *c)
     return ida_chain_json(s, c, call->asked->tenant->id, &call->result);
 }
 
-static const ida_param no_params[] = {{0}};
-
 const ida_operation ida_op_chain = {
     .name = "audit.chain",
     .faces = IDA_ON_CONSOLE,
@@ -66,7 +64,7 @@ const ida_operation ida_op_chain = {
     .method = "GET",
     .path = "/audit/chain",
     .scope = IDA_SCOPE_READ,
-    .params = no_params,
+    .params = ida_no_params,
     .work = get,
     .summary = "Whether the chain of audit records was whole when a worker verified it last.",
 };
@@ -88,7 +86,7 @@ const ida_operation ida_op_chain_verify = {
     .method = "POST",
     .path = "/audit/verify",
     .scope = IDA_SCOPE_WRITE,
-    .params = no_params,
+    .params = ida_no_params,
     .work = request,
     .summary = "Asks a worker to verify the chain of audit records from its beginning.",
 };

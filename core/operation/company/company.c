@@ -76,8 +76,6 @@ static ida_kind get(ida_call *call, store *s, ida_ctx *c)
     return kind;
 }
 
-static const ida_param no_params[] = {{0}};
-
 const ida_operation ida_op_company = {
     .name = "company.get",
     .faces = IDA_ON_CONSOLE,
@@ -85,7 +83,7 @@ const ida_operation ida_op_company = {
     .method = "GET",
     .path = "/company",
     .scope = IDA_SCOPE_READ,
-    .params = no_params,
+    .params = ida_no_params,
     .work = get,
     .summary = "Settings in force, seats and directories of the company.",
 };

@@ -125,12 +125,10 @@ static ida_kind create(ida_call *call, store *s, ida_ctx *c)
     return issue(call, s, c, &in->wanted);
 }
 
-static const ida_param no_params[] = {{0}};
-
 /* Members that both operations share. */
 #define NEW_KEY                                                                                   \
     .faces = IDA_ON_CONSOLE, .right = IDA_KEYS_WRITE, .method = "POST", .scope = IDA_SCOPE_WRITE, \
-    .secret = 1, .params = no_params, .closed = 1
+    .secret = 1, .params = ida_no_params, .closed = 1
 
 const ida_operation ida_op_key_create = {
     .name = "key.create",

@@ -78,8 +78,6 @@ static ida_kind list(ida_call *call, store *s, ida_ctx *c)
     return kind ? kind : ida_page_result(page);
 }
 
-static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
-
 const ida_operation ida_op_keys = {
     .name = "key.list",
     .faces = IDA_ON_CONSOLE,
@@ -93,7 +91,7 @@ const ida_operation ida_op_keys = {
          .summary = "List the API users of a tenant, with when each was used last as the audit log "
                     "has it."}),
     .scope = IDA_SCOPE_READ,
-    .params = list_params,
+    .params = ida_list_params,
     .work = list,
     .summary = "API keys of the tenant, with when each was used last as the audit log has it.",
 };

@@ -148,8 +148,6 @@ static ida_kind get(ida_call *call, store *s, ida_ctx *c)
     return kind;
 }
 
-static const ida_param no_params[] = {{0}};
-
 const ida_operation ida_op_overview = {
     .name = "overview.get",
     .faces = IDA_ON_CONSOLE,
@@ -160,7 +158,7 @@ const ida_operation ida_op_overview = {
         {"overview", .verb = NULL,
          .summary = "Show what needs somebody, what is due, directories, workers and seats."}),
     .scope = IDA_SCOPE_READ,
-    .params = no_params,
+    .params = ida_no_params,
     .work = get,
     .summary = "What needs somebody, today and the next days, directories, workers and seats.",
 };

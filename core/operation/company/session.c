@@ -100,8 +100,6 @@ static ida_kind run_companies(ida_call *call)
     return ida_page_result(page);
 }
 
-static const ida_param no_params[] = {{0}};
-
 static const ida_param companies_params[] = {
     {"query", IDA_PARAM_STRING, .max = 100, .about = "Part of a company's name or ID."},
     IDA_LIST_PARAMS,
@@ -115,7 +113,7 @@ const ida_operation ida_op_session = {
     .no_company = 1,
     .method = "GET",
     .path = "/session",
-    .params = no_params,
+    .params = ida_no_params,
     .run = run_session,
     .summary = "Who is signed in, and their companies.",
 };

@@ -39,8 +39,6 @@ static ida_kind list(ida_call *call, store *s, ida_ctx *c)
     return ida_page_result(page);
 }
 
-static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
-
 static const char *const triggers[] = {"userCreate", "userUpdate", "userDelete", NULL};
 static const ida_field list_item[] = {OUT_TEXT("id", ALWAYS),
                                       OUT_TEXT("name", ALWAYS),
@@ -58,7 +56,7 @@ const ida_operation ida_op_workflows = {
     .commands = IDA_COMMANDS({"workflow", "list", .columns = "name trigger active actionCount id",
                               .summary = "List the workflows."}),
     .scope = IDA_SCOPE_READ,
-    .params = list_params,
+    .params = ida_list_params,
     .work = list,
     .summary = "Lifecycle workflows with trigger, active state and number of actions.",
     .schema = "WorkflowList",
