@@ -2,8 +2,6 @@
  * limit of its address, OPTIONS. Must not know how charges are counted. */
 #include "mod_idadmin/module.h"
 
-#include <string.h>
-
 APLOG_USE_MODULE(idadmin);
 
 static int answer_options(request_rec *r, const char *allow)

@@ -4,7 +4,6 @@
  * A request that was sent completely is never sent again, because its outcome is unknown. */
 #include "mod_idadmin/writer.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>

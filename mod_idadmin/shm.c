@@ -9,7 +9,6 @@
 #include <apr_shm.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/context.h"
 

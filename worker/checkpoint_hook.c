@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "core/base/digest.h"
 #include "core/store/checkpoint.h"
 #include "worker/hold/rules.h"
 #include "worker/send/webhook.h"

@@ -5,11 +5,9 @@
 #include <unistd.h>
 
 #include "core/audit/spool.h"
-#include "core/queue/claim.h"
 #include "core/queue/zone_changes.h"
 #include "core/store/chain_key.h"
 #include "core/store/directory.h"
-#include "core/store/tenant.h"
 #include "worker/checkpoint_hook.h"
 #include "worker/connectors.h"
 #include "worker/doctor.h"

@@ -13,7 +13,6 @@
 #include "core/store/tenant.h"
 #include "worker/hold/own_key.h"
 #include "worker/hold/rules.h"
-#include "worker/run/session.h"
 #include "worker/send/webhook.h"
 
 #define THREADS 8

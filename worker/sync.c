@@ -3,14 +3,10 @@
  * the store's. */
 #include "worker/sync_plan.h"
 
-#include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/cache/sync.h"
-#include "core/store/tenant.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/health.h"
 #include "worker/hold/own_key.h"

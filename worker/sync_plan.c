@@ -1,7 +1,6 @@
 /* Owns which directory is synchronised next. Must not know what a synchronisation does. */
 #include "worker/sync_plan.h"
 
-#include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
 

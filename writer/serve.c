@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/network.h"
 #include "core/face/console.h"
 #include "core/face/rest.h"
 #include "core/store/audit.h"

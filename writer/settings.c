@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/text.h"
-#include "core/tenant/credentials.h"
 #include "writer/writer.h"
 
 /* "operator contoso\n"... */

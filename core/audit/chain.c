@@ -1,5 +1,4 @@
 /* Owns the hashes that chain the audit records of a tenant. Must not know a store. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/audit/chain.h"

@@ -6,7 +6,6 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/context.h"
 #include "core/base/digest.h"

@@ -2,7 +2,6 @@
  * mean. */
 #include "core/base/json.h"
 
-#include <apr_strings.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* Owns the content of a JSON string between its quotes. Audit records are written with it
  * directly, because they are cut to a number of escaped bytes. */
-#include <string.h>
-
 #include "core/base/json.h"
 #include "core/base/text.h"
 

@@ -404,14 +404,20 @@ static ida_kind commit(cache_sync *run, ida_ctx *c, const ending *end, const cac
     ida_kind kind = cache_run_flush(run, c);
     kind = kind ? kind : cache_run_steps(run, c, step_late, &late);
     kind = kind ? kind : analyze(run, c, STMT_analyze_staging);
-    kind = kind ? kind : cache_guard_check(run, c, guard, summary);
-    if (!kind && summary->guard_stopped) {
-        return guard_stop(run, c, summary);
+    if (kind) {
+        return kind;
     }
-    kind = kind ? kind : cache_run_steps(run, c, step_settle, &settle);
+    kind = cache_guard_check(run, c, guard, summary);
+    if (kind || summary->guard_stopped) {
+        return kind ? kind : guard_stop(run, c, summary);
+    }
+    kind = cache_run_steps(run, c, step_settle, &settle);
     kind = kind ? kind : apply_all(run, c);
     kind = kind ? kind : cache_run_steps(run, c, step_deal, &deal);
-    kind = kind ? kind : cache_run_steps(run, c, step_end, &last);
+    if (kind) {
+        return kind;
+    }
+    kind = cache_run_steps(run, c, step_end, &last);
     kind = kind ? kind : summarize(run, c, summary);
     return kind ? kind : cache_run_empty(run, c);
 }

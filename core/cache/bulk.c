@@ -1,6 +1,5 @@
 /* Owns the batching of rows for the engine: lists and rows as JSON, rows one by one or as
  * arrays. Must not know what the rows mean. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/cache/rows.h"

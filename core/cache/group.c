@@ -1,6 +1,5 @@
 /* Owns the conversion of staged groups into rows of the cache, and the removal of entries that
  * the directory no longer has. Must not know members, tokens or networks. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/cache/rows.h"

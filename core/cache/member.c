@@ -1,8 +1,6 @@
 /* Owns memberships: members named by ID or DN, members that wait for their entry, removals, and
  * the worker's own writes. Must not know how a run is staged. */
-#include <apr_strings.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/cache/rows.h"
 #include "core/tenant/connector.h"

@@ -347,19 +347,10 @@ ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, cache_report *r)
                    DB_ARGS(DB_T(r->tenant), OF_ARGS(r), DB_I(r->most)), r);
 }
 
-static void holder_of(const db_result *r, int i, void *out)
-{
-    const row_holder *row = DB_ROW(holder, r, i);
-    *(cache_holder *)out = (cache_holder){.person = PERSON_OF,
-                                          .licenses = row->licenses.text,
-                                          .memberships = row->memberships.number};
-}
+STORE_FILL(holder_of, cache_holder, holder, .person = PERSON_OF, .licenses = row->licenses.text,
+           .memberships = row->memberships.number)
 
-static void sharer_of(const db_result *r, int i, void *out)
-{
-    const row_sharer *row = DB_ROW(sharer, r, i);
-    *(cache_sharer *)out = (cache_sharer){.person = PERSON_OF, .address = row->address.text};
-}
+STORE_FILL(sharer_of, cache_sharer, sharer, .person = PERSON_OF, .address = row->address.text)
 
 ida_kind cache_people_sharing(store *s, ida_ctx *c, cache_report *r, const cache_sharer **rows)
 {
@@ -410,13 +401,8 @@ ida_kind cache_people_holding_count(store *s, ida_ctx *c, cache_report *r)
                    DB_ARGS(DB_T(r->tenant), OF_ARGS(r), DB_I(r->most)), r);
 }
 
-static void group_of(const db_result *r, int i, void *out)
-{
-    const row_group_empty *row = DB_ROW(group_empty, r, i);
-    *(cache_empty_group *)out = (cache_empty_group){row->directory.text, row->id.text,
-                                                    row->name.text, row->kind.text,
-                                                    row->name_key.text};
-}
+STORE_FILL(group_of, cache_empty_group, group_empty, row->directory.text, row->id.text,
+           row->name.text, row->kind.text, row->name_key.text)
 
 ida_kind cache_groups_empty(store *s, ida_ctx *c, cache_report *r, const cache_empty_group **rows)
 {
@@ -429,14 +415,9 @@ ida_kind cache_groups_empty_count(store *s, ida_ctx *c, cache_report *r)
     return numbered(s, c, STMT_groups_empty_count, DB_ARGS(DB_T(r->tenant), DB_I(r->most)), r);
 }
 
-static void listed_of(const db_result *r, int i, void *out)
-{
-    const row_group_listed *row = DB_ROW(group_listed, r, i);
-    *(cache_listed_group *)out = (cache_listed_group){
-        row->directory.text,      row->id.text,           row->name.text,
-        row->kind.text,           row->description.text,  row->name_key.text,
-        row->member_count.number, row->others.number != 0};
-}
+STORE_FILL(listed_of, cache_listed_group, group_listed, row->directory.text, row->id.text,
+           row->name.text, row->kind.text, row->description.text, row->name_key.text,
+           row->member_count.number, row->others.number != 0)
 
 #define FILTERED(f)                                                              \
     DB_T((f)->words), DB_I((f)->exactly), DB_T((f)->kind), DB_T((f)->directory), \

@@ -2,15 +2,10 @@
  * memberships. Must not know what a directory is. */
 #include "core/cache/recheck.h"
 
-#include "core/cache/rows.h"
 #include "core/store/rows.h"
 
-static void recheck_of(const db_result *r, int i, void *out)
-{
-    const row_recheck *row = DB_ROW(recheck, r, i);
-    *(cache_recheck *)out = (cache_recheck){row->user_id.text, row->group_id.text,
-                                            row->written_at.number};
-}
+STORE_FILL(recheck_of, cache_recheck, recheck, row->user_id.text, row->group_id.text,
+           row->written_at.number)
 
 ida_kind cache_rechecks(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                         int limit, const cache_recheck **rows, int *count)
@@ -20,11 +15,7 @@ ida_kind cache_rechecks(store *s, ida_ctx *c, const char *tenant, ida_directory_
                       recheck_of, sizeof **rows, rows, count);
 }
 
-static void lost_of(const db_result *r, int i, void *out)
-{
-    const row_lost_member *row = DB_ROW(lost_member, r, i);
-    *(cache_lost *)out = (cache_lost){row->group_id.text, row->user_id.text, row->at.number};
-}
+STORE_FILL(lost_of, cache_lost, lost_member, row->group_id.text, row->user_id.text, row->at.number)
 
 ida_kind cache_lost_members(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                             int limit, const cache_lost **rows, int *count)

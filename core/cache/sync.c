@@ -1,7 +1,6 @@
 /* Owns a run: its number, its beginning and its end. Must not know what entries mean for the
  * cache. */
 #include <apr_strings.h>
-#include <string.h>
 
 #include "core/cache/rank.h"
 #include "core/cache/run.h"

@@ -1,6 +1,5 @@
 /* Owns what both engines have in common: the choice of the driver by DSN, the check of arguments
  * and of the schema's version. Must not know a database library. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/db/driver.h"

@@ -1,6 +1,5 @@
 /* Owns the failures of SQLite: what each means, when to try again, and taking the gate. Must not
  * know statements. */
-#include <apr_strings.h>
 #include <stdatomic.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* Owns the work of a SQLite connection: statements and transactions, each write under the gate.
  * Must not know the meaning of statements. */
 #include <apr_strings.h>
-#include <string.h>
 
 #include "core/db/sqlite.h"
 

@@ -9,7 +9,6 @@
 #include "core/base/text.h"
 #include "core/face/command.h"
 #include "core/face/text.h"
-#include "core/operation/param.h"
 
 typedef struct sheet {
     apr_pool_t *pool;

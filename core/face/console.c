@@ -5,7 +5,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/audit/spool.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/face/export.h"

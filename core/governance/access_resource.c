@@ -1,7 +1,6 @@
 /* Owns who has access to a resource and through which groups: the group's side of
  * core/governance/access.c. Must not know how results are presented. */
 #include <apr_hash.h>
-#include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
 

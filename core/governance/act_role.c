@@ -2,7 +2,6 @@
  * it into the directories. */
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/governance/act.h"
 #include "core/governance/decision.h"
 #include "core/governance/whom.h"

@@ -483,21 +483,21 @@ ida_kind governance_erase_cache(store *s, ida_ctx *c, const governance_traces *t
                                    json_string_value(id));
         }
     }
-    kind = kind ? kind
-                : store_write(s, c, STMT_erase_addresses,
-                              DB_ARGS(DB_T(traces->tenant), DB_T(traces->marks)), &r);
-    *count = kind ? 0 : r.changes;
-    kind = kind ? kind
-                : store_write(s, c, STMT_erase_shared_addresses,
-                              DB_ARGS(DB_T(traces->tenant), DB_T(traces->marks)), NULL);
     const char *beginnings = dn_beginnings(c, traces);
-    kind = kind ? kind
-                : store_write(s, c, STMT_erase_managers,
-                              DB_ARGS(DB_T(traces->tenant), DB_T(beginnings)), &r);
-    *count += kind ? 0 : r.changes;
-    kind = kind ? kind
-                : store_write(s, c, STMT_erase_members,
-                              DB_ARGS(DB_T(traces->tenant), DB_T(beginnings)), &r);
-    *count += kind ? 0 : r.changes;
+    const db_args marks = DB_ARGS(DB_T(traces->tenant), DB_T(traces->marks)),
+                  names = DB_ARGS(DB_T(traces->tenant), DB_T(beginnings));
+    const struct {
+        db_statement statement;
+        db_args args;
+        int counts;
+    } works[] = {{STMT_erase_addresses, marks, 1},
+                 {STMT_erase_shared_addresses, marks, 0},
+                 {STMT_erase_managers, names, 1},
+                 {STMT_erase_members, names, 1}};
+    *count = 0;
+    for (i = 0; !kind && i < sizeof works / sizeof *works; i++) {
+        kind = store_write(s, c, works[i].statement, works[i].args, &r);
+        *count += kind || !works[i].counts ? 0 : r.changes;
+    }
     return kind ? kind : cache_forget_words(s, c);
 }

@@ -3,8 +3,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include <apr_strings.h>
-
 #include "core/base/json.h"
 #include "core/governance/erase.h"
 #include "core/queue/inner.h"

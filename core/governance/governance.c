@@ -92,14 +92,9 @@ ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, cons
     return IDA_OK;
 }
 
-static void assignment_of(const db_result *r, int i, void *out)
-{
-    const row_assignment *row = DB_ROW(assignment, r, i);
-    *(ida_role_assignment *)out = (ida_role_assignment){
-        row->id.text,          row->name.text,    row->upn.text,
-        row->assigned_by.text, row->who.text,     row->assigned_at.number,
-        row->user_id.text,     row->task_id.text, row->task_state.text};
-}
+STORE_FILL(assignment_of, ida_role_assignment, assignment, row->id.text, row->name.text,
+           row->upn.text, row->assigned_by.text, row->who.text, row->assigned_at.number,
+           row->user_id.text, row->task_id.text, row->task_state.text)
 
 ida_kind governance_assignment_page(store *s, ida_ctx *c, const char *tenant,
                                     const governance_assigned_filter *f,
@@ -122,12 +117,8 @@ ida_kind governance_assignment_page(store *s, ida_ctx *c, const char *tenant,
 
 /* --- access requests --- */
 
-static void service_of(const db_result *r, int i, void *out)
-{
-    const row_service *row = DB_ROW(service, r, i);
-    *(ida_access_service *)out = (ida_access_service){row->name.text, row->group_name.text,
-                                                      row->approvers.text};
-}
+STORE_FILL(service_of, ida_access_service, service, row->name.text, row->group_name.text,
+           row->approvers.text)
 
 ida_kind governance_service_list(store *s, ida_ctx *c, const char *tenant, const char *after_name,
                                  int limit, const ida_access_service **rows, int *count,
@@ -154,31 +145,16 @@ ida_kind governance_service_get(store *s, ida_ctx *c, const char *tenant, const 
     return IDA_OK;
 }
 
-static void request_of(const db_result *r, int i, void *out)
-{
-    const row_request *row = DB_ROW(request, r, i);
-    *(ida_access_request *)out = (ida_access_request){
-        .id = row->id.text,
-        .service = row->service.text,
-        .group_name = row->group_name.text,
-        .group_id = row->group_id.text,
-        .person = row->person.text,
-        .upn = row->upn.text,
-        .user_id = row->user_id.text,
-        .justification = row->justification.text,
-        .approvers = row->approvers.text,
-        .state = row->state.text,
-        .requested_at = row->requested_at.number,
-        .decided_at = row->decided_at.number,
-        .decided_by = row->decided_by.text,
-        .ended_at = row->ended_at.number,
-        .task_id = row->task_id.text,
-        .reason = row->reason.text,
-        .task_state = row->task_state.text,
-        .task_error = row->task_error.text,
-        .taken_away_at = row->taken_away_at.number,
-    };
-}
+STORE_FILL(request_of, ida_access_request, request, .id = row->id.text,
+           .service = row->service.text, .group_name = row->group_name.text,
+           .group_id = row->group_id.text, .person = row->person.text, .upn = row->upn.text,
+           .user_id = row->user_id.text, .justification = row->justification.text,
+           .approvers = row->approvers.text, .state = row->state.text,
+           .requested_at = row->requested_at.number, .decided_at = row->decided_at.number,
+           .decided_by = row->decided_by.text, .ended_at = row->ended_at.number,
+           .task_id = row->task_id.text, .reason = row->reason.text,
+           .task_state = row->task_state.text, .task_error = row->task_error.text,
+           .taken_away_at = row->taken_away_at.number, )
 
 int governance_request_is_own(ida_ctx *c, const ida_access_request *request, const ida_user *user)
 {
@@ -337,18 +313,10 @@ static ida_kind load_actions(store *s, ida_ctx *c, const char *tenant, ida_workf
     return IDA_OK;
 }
 
-static void run_of(const db_result *r, int i, void *out)
-{
-    const row_workflow_run *run = DB_ROW(workflow_run, r, i);
-    *(ida_workflow_run *)out = (ida_workflow_run){.id = run->id.text,
-                                                  .workflow = run->workflow.text,
-                                                  .event_type = run->event_type.text,
-                                                  .task_id = run->task_id.text,
-                                                  .upn = run->upn.text,
-                                                  .started_at = run->started_at.number,
-                                                  .finished_at = run->finished_at.number,
-                                                  .status = run->status.text};
-}
+STORE_FILL(run_of, ida_workflow_run, workflow_run, .id = row->id.text,
+           .workflow = row->workflow.text, .event_type = row->event_type.text,
+           .task_id = row->task_id.text, .upn = row->upn.text, .started_at = row->started_at.number,
+           .finished_at = row->finished_at.number, .status = row->status.text)
 
 ida_kind governance_workflow_runs(store *s, ida_ctx *c, const char *tenant,
                                   const governance_run_filter *f, ida_workflow_run **rows,

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/store/rows.h"
 
@@ -129,15 +128,9 @@ ida_kind governance_grant_forget(store *s, ida_ctx *c, const access_grant_at *at
     return store_write(s, c, STMT_grant_forget, DB_ARGS(ROW_KEY(at, item)), NULL);
 }
 
-static void item_of(const db_result *r, int i, void *out)
-{
-    const row_grant_item *row = DB_ROW(grant_item, r, i);
-    *(access_item *)out = (access_item){.license = strcmp(row->kind.text, "license") == 0,
-                                        .directory = (ida_directory_kind)ida_directory_parse(
-                                            row->directory.text),
-                                        .id = row->item.text,
-                                        .name = row->name.text};
-}
+STORE_FILL(item_of, access_item, grant_item, .license = strcmp(row->kind.text, "license") == 0,
+           .directory = (ida_directory_kind)ida_directory_parse(row->directory.text),
+           .id = row->item.text, .name = row->name.text)
 
 ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at,
                                const access_item **items, int *count)
@@ -149,11 +142,7 @@ ida_kind governance_grant_list(store *s, ida_ctx *c, const access_grant_at *at,
                       item_of, sizeof **items, items, count);
 }
 
-static void template_of(const db_result *r, int i, void *out)
-{
-    const row_named *row = DB_ROW(named, r, i);
-    *(access_grantor *)out = (access_grantor){governance_by_template, row->id.text, row->name.text};
-}
+STORE_FILL(template_of, access_grantor, named, governance_by_template, row->id.text, row->name.text)
 
 ida_kind governance_grant_unassigned(store *s, ida_ctx *c, const ida_task *task,
                                      const access_grantor **grantors, int *count)

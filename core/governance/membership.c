@@ -10,18 +10,9 @@ static int is_dynamic(const char *kind, const char *rule)
     return strcmp(kind, "dynamic") == 0 || (rule && *rule);
 }
 
-static void up_of(const db_result *r, int i, void *out)
-{
-    const row_edge_up *row = DB_ROW(edge_up, r, i);
-    *(governance_edge *)out = (governance_edge){row->directory.text,
-                                                row->member_id.text,
-                                                row->id.text,
-                                                row->name.text,
-                                                row->name_key.text,
-                                                row->kind.text,
-                                                is_dynamic(row->kind.text, row->rule.text),
-                                                row->rule.text};
-}
+STORE_FILL(up_of, governance_edge, edge_up, row->directory.text, row->member_id.text, row->id.text,
+           row->name.text, row->name_key.text, row->kind.text,
+           is_dynamic(row->kind.text, row->rule.text), row->rule.text)
 
 ida_kind governance_membership_up(store *s, ida_ctx *c, const char *tenant, const char *member_kind,
                                   const char *ids, const governance_edge **rows, int *count)
@@ -30,18 +21,9 @@ ida_kind governance_membership_up(store *s, ida_ctx *c, const char *tenant, cons
                       up_of, sizeof **rows, rows, count);
 }
 
-static void down_of(const db_result *r, int i, void *out)
-{
-    const row_edge_down *row = DB_ROW(edge_down, r, i);
-    *(governance_edge *)out = (governance_edge){NULL,
-                                                row->id.text,
-                                                row->group_id.text,
-                                                row->name.text,
-                                                row->name_key.text,
-                                                row->kind.text,
-                                                is_dynamic(row->kind.text, row->rule.text),
-                                                row->rule.text};
-}
+STORE_FILL(down_of, governance_edge, edge_down, NULL, row->id.text, row->group_id.text,
+           row->name.text, row->name_key.text, row->kind.text,
+           is_dynamic(row->kind.text, row->rule.text), row->rule.text)
 
 ida_kind governance_membership_down(store *s, ida_ctx *c, const char *tenant, const char *directory,
                                     const char *ids, const governance_edge **rows, int *count)
@@ -50,20 +32,11 @@ ida_kind governance_membership_down(store *s, ida_ctx *c, const char *tenant, co
                       down_of, sizeof **rows, rows, count);
 }
 
-static void member_of(const db_result *r, int i, void *out)
-{
-    const row_member *row = DB_ROW(member, r, i);
-    *(governance_member *)out = (governance_member){.id = row->id.text,
-                                                    .upn = row->upn.text,
-                                                    .display_name = row->display_name.text,
-                                                    .upn_key = row->upn_key.text,
-                                                    .department = row->department.text,
-                                                    .known = row->shadow.text != NULL,
-                                                    .enabled = row->enabled.number != 0,
-                                                    .guest = row->guest.number != 0,
-                                                    .shadow = row->shadow.number != 0,
-                                                    .number = row->member_no.number};
-}
+STORE_FILL(member_of, governance_member, member, .id = row->id.text, .upn = row->upn.text,
+           .display_name = row->display_name.text, .upn_key = row->upn_key.text,
+           .department = row->department.text, .known = row->shadow.text != NULL,
+           .enabled = row->enabled.number != 0, .guest = row->guest.number != 0,
+           .shadow = row->shadow.number != 0, .number = row->member_no.number)
 
 ida_kind governance_membership_direct(store *s, ida_ctx *c, const governance_group *group,
                                       const governance_member **rows, int *count)
@@ -92,11 +65,7 @@ ida_kind governance_membership_inherited_count(store *s, ida_ctx *c, const gover
                         total);
 }
 
-static void pair_of(const db_result *r, int i, void *out)
-{
-    const row_root *row = DB_ROW(root, r, i);
-    *(governance_pair *)out = (governance_pair){row->user_id.text, row->group_id.text};
-}
+STORE_FILL(pair_of, governance_pair, root, row->user_id.text, row->group_id.text)
 
 ida_kind governance_membership_roots(store *s, ida_ctx *c, const char *tenant,
                                      const char *directory, const char *people, const char *groups,
@@ -107,18 +76,9 @@ ida_kind governance_membership_roots(store *s, ida_ctx *c, const char *tenant,
                       sizeof **rows, rows, count);
 }
 
-static void twin_of(const db_result *r, int i, void *out)
-{
-    const row_twin *row = DB_ROW(twin, r, i);
-    *(governance_twin *)out = (governance_twin){row->own.text,
-                                                row->id.text,
-                                                row->upn.text,
-                                                row->display_name.text,
-                                                row->upn_key.text,
-                                                row->department.text,
-                                                row->enabled.number != 0,
-                                                row->guest.number != 0};
-}
+STORE_FILL(twin_of, governance_twin, twin, row->own.text, row->id.text, row->upn.text,
+           row->display_name.text, row->upn_key.text, row->department.text,
+           row->enabled.number != 0, row->guest.number != 0)
 
 ida_kind governance_membership_twins(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                      const governance_twin **rows, int *count)
@@ -127,13 +87,9 @@ ida_kind governance_membership_twins(store *s, ida_ctx *c, const char *tenant, c
                       sizeof **rows, rows, count);
 }
 
-static void approval_of(const db_result *r, int i, void *out)
-{
-    const row_granted_request *row = DB_ROW(granted_request, r, i);
-    *(governance_approval *)out = (governance_approval){
-        row->user_id.text,  row->person.text,     row->id.text,         row->service.text,
-        row->group_id.text, row->group_name.text, row->decided_by.text, row->decided_at.number};
-}
+STORE_FILL(approval_of, governance_approval, granted_request, row->user_id.text, row->person.text,
+           row->id.text, row->service.text, row->group_id.text, row->group_name.text,
+           row->decided_by.text, row->decided_at.number)
 
 ida_kind governance_membership_approvals(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                          const char *keys, const governance_approval **rows,
@@ -143,13 +99,8 @@ ida_kind governance_membership_approvals(store *s, ida_ctx *c, const char *tenan
                       approval_of, sizeof **rows, rows, count);
 }
 
-static void assigned_of(const db_result *r, int i, void *out)
-{
-    const row_granted_role *row = DB_ROW(granted_role, r, i);
-    *(governance_assigned *)out = (governance_assigned){row->user_id.text, row->person.text,
-                                                        row->template_id.text,
-                                                        row->assigned_at.number};
-}
+STORE_FILL(assigned_of, governance_assigned, granted_role, row->user_id.text, row->person.text,
+           row->template_id.text, row->assigned_at.number)
 
 ida_kind governance_membership_assigned(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                         const char *keys, const governance_assigned **rows,
@@ -159,12 +110,8 @@ ida_kind governance_membership_assigned(store *s, ida_ctx *c, const char *tenant
                       assigned_of, sizeof **rows, rows, count);
 }
 
-static void granting_of(const db_result *r, int i, void *out)
-{
-    const row_template_groups *row = DB_ROW(template_groups, r, i);
-    *(governance_granting *)out = (governance_granting){row->id.text, row->name.text,
-                                                        row->groups.text};
-}
+STORE_FILL(granting_of, governance_granting, template_groups, row->id.text, row->name.text,
+           row->groups.text)
 
 ida_kind governance_membership_templates(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                          const governance_granting **rows, int *count)
@@ -173,13 +120,8 @@ ida_kind governance_membership_templates(store *s, ida_ctx *c, const char *tenan
                       sizeof **rows, rows, count);
 }
 
-static void given_of(const db_result *r, int i, void *out)
-{
-    const row_given *row = DB_ROW(given, r, i);
-    *(governance_gift *)out = (governance_gift){row->user_id.text, row->task_id.text,
-                                                row->run_id.text, row->workflow.text,
-                                                row->progress.text};
-}
+STORE_FILL(given_of, governance_gift, given, row->user_id.text, row->task_id.text, row->run_id.text,
+           row->workflow.text, row->progress.text)
 
 ida_kind governance_membership_gifts(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                      const governance_gift **rows, int *count)
@@ -188,12 +130,8 @@ ida_kind governance_membership_gifts(store *s, ida_ctx *c, const char *tenant, c
                       sizeof **rows, rows, count);
 }
 
-static void carried_out_of(const db_result *r, int i, void *out)
-{
-    const row_granted_at *row = DB_ROW(granted_at, r, i);
-    *(governance_moment *)out = (governance_moment){row->user_id.text, row->item.text,
-                                                    row->source_id.text, row->at.number};
-}
+STORE_FILL(carried_out_of, governance_moment, granted_at, row->user_id.text, row->item.text,
+           row->source_id.text, row->at.number)
 
 ida_kind governance_membership_carried_out(store *s, ida_ctx *c, const char *tenant,
                                            const char *ids, const governance_moment **rows,
@@ -203,12 +141,8 @@ ida_kind governance_membership_carried_out(store *s, ida_ctx *c, const char *ten
                       carried_out_of, sizeof **rows, rows, count);
 }
 
-static void end_of(const db_result *r, int i, void *out)
-{
-    const row_access_end *row = DB_ROW(access_end, r, i);
-    *(governance_moment *)out = (governance_moment){row->user_id.text, row->group_id.text, NULL,
-                                                    row->at.number};
-}
+STORE_FILL(end_of, governance_moment, access_end, row->user_id.text, row->group_id.text, NULL,
+           row->at.number)
 
 ida_kind governance_membership_ends(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                     const governance_moment **rows, int *count)

@@ -5,7 +5,6 @@
 #include <apr_siphash.h>
 #include <limits.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/limit/table.h"
 

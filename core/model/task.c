@@ -1,12 +1,10 @@
 /* Owns the words of tasks and their public form. Must not know where tasks are stored. */
 #include "core/model/task.h"
 
-#include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/tenant/shape.h"
 #include "core/zone/schedule.h"
 

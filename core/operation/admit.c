@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/cache/person.h"
 #include "core/operation/op.h"
 

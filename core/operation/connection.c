@@ -45,6 +45,12 @@ static ida_kind unless_gone(store *s, ida_ctx *c, void *baton)
                : kind;
 }
 
+ida_kind ida_call_work(store *s, ida_ctx *c, void *baton)
+{
+    ida_call *call = baton;
+    return call->asked->operation->work(call, s, c);
+}
+
 ida_kind ida_call_transaction(ida_call *call, store_work work, void *baton)
 {
     awaited a = {.asked = call->asked, .work = work, .baton = baton};

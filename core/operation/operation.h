@@ -180,12 +180,14 @@ struct ida_operation {
                    0: it is ignored with a warning unless its name is close to one of these */
     ida_kind (*check)(ida_call *call); /* rules between arguments, and the body. NULL: none */
     ida_kind (*run)(ida_call *call);   /* the part that needs no transaction. NULL: nothing */
-    /* After `run`, with the call as baton: for a read in one snapshot, for a write in one
-     * transaction, where it fills result and planned; both may be repeated as a whole. NULL:
-     * nothing */
-    store_work work;
+    /* After `run`: for a read in one snapshot, for a write in one transaction, where it fills
+     * result and planned; both may be repeated as a whole. NULL: nothing */
+    ida_kind (*work)(ida_call *call, store *s, ida_ctx *c);
     const char *summary; /* for OpenAPI */
 };
+
+/* Tables of parameters: none; `limit` and `cursor` alone. */
+extern const ida_param ida_no_params[], ida_list_params[];
 
 /* Module and scope: the checks that need no body. IDA_FORBIDDEN naming the module or the access
  * level. */
@@ -214,6 +216,8 @@ void ida_call_release(ida_call *call);
 /* Releases that connection and runs `work` in a write transaction, which is not committed if the
  * client has disconnected. */
 ida_kind ida_call_transaction(ida_call *call, store_work work, void *baton);
+/* A store_work: the work of the operation that the call is of. */
+ida_kind ida_call_work(store *s, ida_ctx *c, void *call);
 
 /* IDA_FORBIDDEN naming the sufficient roles, unless the person has the right. */
 ida_kind ida_operation_right(ida_call *call, ida_right right);

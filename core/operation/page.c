@@ -7,6 +7,8 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/cache/people.h"
+#include "core/operation/op.h"
 
 /* --- places --- */
 
@@ -83,6 +85,9 @@ static const char *binding_of(const ida_call *call, const json_t *filters)
 
 /* --- pages --- */
 
+const ida_param ida_no_params[] = {{0}};
+const ida_param ida_list_params[] = {IDA_LIST_PARAMS, {0}};
+
 int ida_page_limit(const ida_call *call)
 {
     const json_t *wanted = json_object_get(call->arguments, "limit");
@@ -123,7 +128,9 @@ ida_kind ida_page_open(ida_call *call, const json_t *filters, const char *form, 
     ida_page *page = *out = apr_pcalloc(call->c->pool, sizeof *page);
     page->items = ida_json_keep(call->c->pool, json_array());
     page->places = ida_json_keep(call->c->pool, json_array());
+    page->known = apr_hash_make(call->c->pool);
     page->limit = ida_page_limit(call);
+    page->as_of = ida_now(call->c->env);
     page->call = call;
     page->filters = filters;
     return cursor ? begin(page, cursor, form) : IDA_OK;
@@ -133,6 +140,19 @@ int ida_page_takes(ida_page *page)
 {
     page->more = json_array_size(page->items) >= (size_t)page->limit;
     return !page->more;
+}
+
+int ida_page_row(ida_page *page, int i)
+{
+    return i < page->count && ida_page_takes(page);
+}
+
+ida_kind ida_page_as_of(ida_page *page, store *s)
+{
+    cache_freshness fresh;
+    ida_kind kind = cache_freshness_get(s, page->call->c, page->call->asked->tenant, &fresh);
+    page->as_of = kind ? 0 : fresh.as_of;
+    return kind;
 }
 
 void ida_page_add(ida_page *page, json_t *item, json_t *place)
@@ -175,15 +195,16 @@ ida_kind ida_page_end(ida_page *page, json_t *around)
     return kind;
 }
 
-ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of)
+ida_kind ida_page_result(ida_page *page)
 {
+    int64_t total = page->total;
     json_t *result = page->call->result = ida_json_keep(page->call->c->pool, json_object());
     json_object_set(result, "items", page->items);
     int more = total > IDA_COUNT_EXACT;
     json_object_set_new(result, "totalCount", json_integer(more ? IDA_COUNT_EXACT : total));
     json_object_set_new(result, "totalCountIsMinimum", json_boolean(more));
     ida_kind kind = ida_page_end(page, result);
-    ida_json_put_time(result, "asOf", as_of);
+    ida_json_put_time(result, "asOf", page->as_of);
     return kind;
 }
 

@@ -4,6 +4,8 @@
 #ifndef CORE_OPERATION_PAGE_H
 #define CORE_OPERATION_PAGE_H
 
+#include <apr_hash.h>
+
 #include "core/base/cursor.h"
 #include "core/operation/operation.h"
 
@@ -15,6 +17,10 @@ typedef struct ida_page {
     const json_t *from; /* position of the item before the first one; NULL for the first page */
     json_t *places;     /* of each item, made with ida_place */
     int limit, more;    /* more: 1 if there are rows after the last item */
+    int count;          /* rows that were read for the page, at most one above the limit */
+    int64_t total;      /* rows of the whole list, counted up to IDA_COUNT_MOST */
+    int64_t as_of;      /* time of the rows: now, or what ida_page_as_of sets */
+    apr_hash_t *known;  /* people by ID or UPN: ida_op_known_person */
     ida_call *call;
     const json_t *filters;
     json_t *rest;   /* position after which the list continues; NULL: after the last item */
@@ -37,6 +43,10 @@ int ida_page_limit(const ida_call *call);
 ida_kind ida_page_open(ida_call *call, const json_t *filters, const char *form, ida_page **page);
 /* Whether the current row goes into this page; 0 if it belongs to the next one. */
 int ida_page_takes(ida_page *page);
+/* Whether row i of page->count exists and goes into this page. */
+int ida_page_row(ida_page *page, int i);
+/* The rows come from the cache: sets as_of to the time of its last synchronisation. */
+ida_kind ida_page_as_of(ida_page *page, store *s);
 /* Takes over both. */
 void ida_page_add(ida_page *page, json_t *item, json_t *place);
 /* There may be rows after this position, which is after that of the last item: enough rows were
@@ -47,7 +57,7 @@ ida_kind ida_page_end(ida_page *page, json_t *around);
 /* Sets call->result to {items, totalCount, totalCountIsMinimum, nextCursor, asOf} and ends the
  * page.
  */
-ida_kind ida_page_result(ida_page *page, int64_t total, int64_t as_of);
+ida_kind ida_page_result(ida_page *page);
 
 /* Keeps the first `count` items, fewer than there are, with a cursor that continues after them. */
 void ida_page_cut(ida_page *page, size_t count);

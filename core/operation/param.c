@@ -4,13 +4,11 @@
 #include "core/operation/param.h"
 
 #include <apr_strings.h>
-#include <apr_time.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
 

@@ -7,7 +7,6 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
-#include "core/cache/person.h"
 #include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "core/operation/param.h"
@@ -112,7 +111,7 @@ static ida_kind carry_out(ida_call *call)
         return kind;
     }
     return op->scope == IDA_SCOPE_WRITE ? ida_op_write(call)
-                                        : store_snapshot(call->store, call->c, op->work, call);
+                                        : store_snapshot(call->store, call->c, ida_call_work, call);
 }
 
 /* Faults of unknown members and of the operation's own check are reported together. */

@@ -5,7 +5,6 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/operation/operation.h"
-#include "core/operation/param.h"
 #include "core/store/audit.h"
 
 #define TEXT_MAX 256 /* bytes of one argument */

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/base/time.h"
 #include "core/tenant/credentials.h"
 

@@ -1,6 +1,5 @@
 /* Owns what all writes share: one transaction, the answer stored in it under an idempotency key,
  * dry runs that roll everything back. Must not know what is written. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -74,7 +73,7 @@ ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **s
 
 static ida_kind work(store *s, ida_ctx *c, ida_call *call)
 {
-    ida_kind kind = call->asked->operation->work(s, c, call);
+    ida_kind kind = call->asked->operation->work(call, s, c);
     if (kind == IDA_NOT_FOUND && call->asked->operation->needs_sync) {
         ida_kind unsure = ida_op_synced(call, s);
         return unsure ? unsure : kind;

@@ -3,12 +3,10 @@
  * a task that is locked is passed over. */
 #include "core/queue/claim.h"
 
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/queue/brake.h"
 #include "core/queue/event.h"
-#include "core/queue/inner.h"
 #include "core/store/audit.h"
 #include "core/store/rows.h"
 

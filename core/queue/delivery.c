@@ -6,15 +6,9 @@
 /* So many calls in a row that were not taken mean the receiver rather than the events. */
 #define AWAY_FAILURES 3
 
-static void receiver_of(const db_result *r, int i, void *out)
-{
-    const row_receiver *row = DB_ROW(receiver, r, i);
-    *(queue_receiver *)out = (queue_receiver){.tenant = row->tenant_id.text,
-                                              .url = row->url.text,
-                                              .owner = row->owner.text,
-                                              .fence = row->fence.number,
-                                              .failures = row->failures.number};
-}
+STORE_FILL(receiver_of, queue_receiver, receiver, .tenant = row->tenant_id.text,
+           .url = row->url.text, .owner = row->owner.text, .fence = row->fence.number,
+           .failures = row->failures.number)
 
 ida_kind queue_receiver_due(store *s, ida_ctx *c, int64_t now, int max, const queue_receiver **rows,
                             int *count)
@@ -131,20 +125,11 @@ ida_kind queue_delivery_failed(store *s, ida_ctx *c, queue_receiver *r, const qu
 
 /* --- for administrators --- */
 
-static void undelivered_of(const db_result *r, int i, void *out)
-{
-    const row_undelivered *row = DB_ROW(undelivered, r, i);
-    *(queue_undelivered *)out = (queue_undelivered){.id = row->id.text,
-                                                    .type = row->type.text,
-                                                    .task_id = row->task_id.text,
-                                                    .upn = row->upn.text,
-                                                    .url = row->url.text,
-                                                    .error = row->error.text,
-                                                    .at = row->at.number,
-                                                    .tries = row->tries.number,
-                                                    .next_at = row->next_at.number,
-                                                    .given_up_at = row->given_up_at.number};
-}
+STORE_FILL(undelivered_of, queue_undelivered, undelivered, .id = row->id.text,
+           .type = row->type.text, .task_id = row->task_id.text, .upn = row->upn.text,
+           .url = row->url.text, .error = row->error.text, .at = row->at.number,
+           .tries = row->tries.number, .next_at = row->next_at.number,
+           .given_up_at = row->given_up_at.number)
 
 ida_kind queue_undelivered_list(store *s, ida_ctx *c, const char *tenant, int given_up, int max,
                                 const queue_undelivered **rows, int *count)
@@ -180,18 +165,10 @@ ida_kind queue_undelivered_retry(store *s, ida_ctx *c, const char *tenant, const
     return kind;
 }
 
-static void state_of(const db_result *r, int i, void *out)
-{
-    const row_receiver_state *row = DB_ROW(receiver_state, r, i);
-    *(queue_receiver_state *)out = (queue_receiver_state){
-        .url = row->url.text,
-        .events = row->events.text,
-        .failures = row->failures.number,
-        .next_at = row->next_at.number,
-        .waiting = row->waiting.number,
-        .given_up = row->given_up.number,
-    };
-}
+STORE_FILL(state_of, queue_receiver_state, receiver_state, .url = row->url.text,
+           .events = row->events.text, .failures = row->failures.number,
+           .next_at = row->next_at.number, .waiting = row->waiting.number,
+           .given_up = row->given_up.number, )
 
 ida_kind queue_receiver_list(store *s, ida_ctx *c, const char *tenant,
                              const queue_receiver_state **rows, int *count)

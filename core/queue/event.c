@@ -60,27 +60,13 @@ int queue_event_is_ours(ida_ctx *c, const queue_event *event)
     return event->body && ida_seal_statement_holds(c, EVENT, event->id, event->body, event->proof);
 }
 
-static void event_of(const db_result *r, int i, void *out)
-{
-    const row_event *row = DB_ROW(event, r, i);
-    *(queue_event *)out = (queue_event){.seq = row->seq.number,
-                                        .id = row->id.text,
-                                        .type = row->type.text,
-                                        .at = row->at.number,
-                                        .error = row->error.text,
-                                        .task_id = row->task_id.text,
-                                        .task_type = row->task_type.text,
-                                        .directory = row->directory.text,
-                                        .object_id = row->object_id.text,
-                                        .upn = row->upn.text,
-                                        .display_name = row->display_name.text,
-                                        .due_at = row->due_at.number,
-                                        .zone = row->zone.text,
-                                        .username = row->username.text,
-                                        .label = row->label.text,
-                                        .body = row->body.text,
-                                        .proof = row->proof.text};
-}
+STORE_FILL(event_of, queue_event, event, .seq = row->seq.number, .id = row->id.text,
+           .type = row->type.text, .at = row->at.number, .error = row->error.text,
+           .task_id = row->task_id.text, .task_type = row->task_type.text,
+           .directory = row->directory.text, .object_id = row->object_id.text, .upn = row->upn.text,
+           .display_name = row->display_name.text, .due_at = row->due_at.number,
+           .zone = row->zone.text, .username = row->username.text, .label = row->label.text,
+           .body = row->body.text, .proof = row->proof.text)
 
 ida_kind queue_event_list(store *s, ida_ctx *c, const char *tenant, int64_t after, int max,
                           const queue_event **rows, int *count)

@@ -1,8 +1,6 @@
 /* Owns the figures of the queue. Must not know what they are shown for. */
 #include "core/queue/figures.h"
 
-#include <string.h>
-
 #include "core/store/rows.h"
 
 ida_kind queue_figures_get(store *s, ida_ctx *c, const char *tenant, queue_figures *out)
@@ -52,11 +50,7 @@ ida_kind queue_oldest_known(store *s, ida_ctx *c, const char *tenant, int64_t *a
     return store_number(s, c, STMT_queue_oldest, DB_ARGS(DB_T(tenant)), at);
 }
 
-static void begun_of(const db_result *r, int i, void *out)
-{
-    const row_queue_begun *row = DB_ROW(queue_begun, r, i);
-    *(queue_begun *)out = (queue_begun){row->started_at.number, row->ready_at.number};
-}
+STORE_FILL(begun_of, queue_begun, queue_begun, row->started_at.number, row->ready_at.number)
 
 ida_kind queue_begun_list(store *s, ida_ctx *c, const char *tenant, int64_t from,
                           const queue_begun **rows, int *count)

@@ -2,7 +2,6 @@
  * taker decides how long to wait. */
 #include "core/queue/brake.h"
 #include "core/queue/claim.h"
-#include "core/queue/inner.h"
 #include "core/store/rows.h"
 
 ida_kind queue_renew(store *s, ida_ctx *c, const char *tenant, const char *task_id, int64_t fence,
@@ -18,16 +17,9 @@ ida_kind queue_renew(store *s, ida_ctx *c, const char *tenant, const char *task_
                           (long long)fence);
 }
 
-static void running_of(const db_result *r, int i, void *out)
-{
-    const row_running *task = DB_ROW(running, r, i);
-    *(queue_running_task *)out = (queue_running_task){.tenant = task->tenant_id.text,
-                                                      .task_id = task->id.text,
-                                                      .owner = task->lease_owner.text,
-                                                      .fence = task->fence.number,
-                                                      .heartbeat = task->heartbeat.number,
-                                                      .lease_until = task->lease_until.number};
-}
+STORE_FILL(running_of, queue_running_task, running, .tenant = row->tenant_id.text,
+           .task_id = row->id.text, .owner = row->lease_owner.text, .fence = row->fence.number,
+           .heartbeat = row->heartbeat.number, .lease_until = row->lease_until.number)
 
 ida_kind queue_running(store *s, ida_ctx *c, int max, const queue_running_task **rows, int *count)
 {

@@ -261,11 +261,7 @@ ida_kind queue_task_disablings_expected(store *s, ida_ctx *c, const char *tenant
                         count);
 }
 
-static void named_of(const db_result *r, int i, void *out)
-{
-    const row_task_upn *task = DB_ROW(task_upn, r, i);
-    *(ida_task *)out = (ida_task){.id = task->id.text, .upn = task->upn.text};
-}
+STORE_FILL(named_of, ida_task, task_upn, .id = row->id.text, .upn = row->upn.text)
 
 ida_kind queue_task_naming_manager(store *s, ida_ctx *c, const char *tenant, const char *person,
                                    int limit, ida_task **tasks, int *count)

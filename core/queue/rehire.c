@@ -4,18 +4,13 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/queue/claim.h"
 #include "core/store/rows.h"
 #include "core/tenant/shape.h"
 
-static void coming_of(const db_result *r, int i, void *out)
-{
-    const row_task_upn *task = DB_ROW(task_upn, r, i);
-    *(queue_coming *)out = (queue_coming){task->upn.text, task->id.text};
-}
+STORE_FILL(coming_of, queue_coming, task_upn, row->upn.text, row->id.text)
 
 ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
                              queue_coming **rows, int *count)

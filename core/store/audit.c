@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/digest.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/store/chain_fault.h"

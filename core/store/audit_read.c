@@ -1,9 +1,7 @@
 /* Owns what is asked of the chained record: pages of it, the removal of what grew too old. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/store/audit.h"
 #include "core/store/chain_head.h"
 #include "core/store/chain_key.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/store/audit.h"
 #include "core/store/chain_fault.h"
 #include "core/store/chain_head.h"

@@ -7,16 +7,9 @@
 #include "core/store/chain_key.h"
 #include "core/store/rows.h"
 
-static void fill(const db_result *r, int i, void *out)
-{
-    const row_checkpoint *row = DB_ROW(checkpoint, r, i);
-    *(audit_checkpoint *)out = (audit_checkpoint){.tenant = row->tenant_id.text,
-                                                  .number = row->number.number,
-                                                  .hash = row->hash.text,
-                                                  .at = row->at.number,
-                                                  .before = row->before.text,
-                                                  .signature = row->signature.text};
-}
+STORE_FILL(fill, audit_checkpoint, checkpoint, .tenant = row->tenant_id.text,
+           .number = row->number.number, .hash = row->hash.text, .at = row->at.number,
+           .before = row->before.text, .signature = row->signature.text)
 
 static ida_kind read_rows(store *s, ida_ctx *c, db_statement statement, db_args args,
                           const audit_checkpoint **list, int *count)

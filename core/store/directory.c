@@ -172,18 +172,10 @@ ida_kind store_worker_gone(store *s, ida_ctx *c, const char *id)
     return store_write(s, c, STMT_worker_gone, DB_ARGS(DB_T(id)), NULL);
 }
 
-static void worker_of(const db_result *r, int i, void *out)
-{
-    const row_worker *row = DB_ROW(worker, r, i);
-    *(store_worker *)out = (store_worker){.id = row->id.text,
-                                          .host = row->host.text,
-                                          .pid = row->pid.number,
-                                          .version = row->version.text,
-                                          .threads = row->threads.number,
-                                          .started_at = row->started_at.number,
-                                          .seen_at = row->seen_at.number,
-                                          .fault = row->fault.text};
-}
+STORE_FILL(worker_of, store_worker, worker, .id = row->id.text, .host = row->host.text,
+           .pid = row->pid.number, .version = row->version.text, .threads = row->threads.number,
+           .started_at = row->started_at.number, .seen_at = row->seen_at.number,
+           .fault = row->fault.text)
 
 ida_kind store_worker_list(store *s, ida_ctx *c, const store_worker **rows, int *count)
 {

@@ -118,23 +118,13 @@ ida_kind store_key_delete(store *s, ida_ctx *c, const char *company, const char 
     return kind || r.changes ? kind : unknown(c, company, username);
 }
 
-static void listed(const db_result *r, int row, void *out)
-{
-    const row_key_listed *k = DB_ROW(key_listed, r, row);
-    *(store_key_row *)out = (store_key_row){.username = k->username.text,
-                                            .access = k->access_level.text,
-                                            .label = k->label.text,
-                                            .created_by = k->created_by.text,
-                                            .rate = k->rate_limit.text,
-                                            .from = k->allowed_from.text,
-                                            .scopes = k->scopes.text,
-                                            .concurrency = k->concurrency.number,
-                                            .decisions = k->decisions.number != 0,
-                                            .expires_at = k->expires_at.number,
-                                            .created_at = k->created_at.number,
-                                            .last_used_at = k->last_used_at.number,
-                                            .disabled = k->disabled.number != 0};
-}
+STORE_FILL(listed, store_key_row, key_listed, .username = row->username.text,
+           .access = row->access_level.text, .label = row->label.text,
+           .created_by = row->created_by.text, .rate = row->rate_limit.text,
+           .from = row->allowed_from.text, .scopes = row->scopes.text,
+           .concurrency = row->concurrency.number, .decisions = row->decisions.number != 0,
+           .expires_at = row->expires_at.number, .created_at = row->created_at.number,
+           .last_used_at = row->last_used_at.number, .disabled = row->disabled.number != 0)
 
 ida_kind store_key_list(store *s, ida_ctx *c, const char *company, const char *after, int limit,
                         const store_key_row **rows, int *count)
@@ -148,11 +138,7 @@ ida_kind store_key_count(store *s, ida_ctx *c, const char *company, int64_t *tot
     return store_number(s, c, STMT_key_count, DB_ARGS(DB_T(company)), total);
 }
 
-static void ending_of(const db_result *r, int i, void *out)
-{
-    const row_key_ending *row = DB_ROW(key_ending, r, i);
-    *(store_key_ending *)out = (store_key_ending){row->username.text, row->expires_at.number};
-}
+STORE_FILL(ending_of, store_key_ending, key_ending, row->username.text, row->expires_at.number)
 
 ida_kind store_keys_ending(store *s, ida_ctx *c, const char *company, int64_t from, int64_t to,
                            const store_key_ending **rows, int *count)

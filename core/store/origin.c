@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/audit/anchor.h"
-#include "core/base/text.h"
 #include "core/store/rows.h"
 #include "core/store/tenant.h"
 

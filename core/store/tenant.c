@@ -79,11 +79,7 @@ ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id)
     return kind || r.rows ? kind : unknown(c, id);
 }
 
-static void id_of(const db_result *r, int i, void *out)
-{
-    const row_tenant_id *row = DB_ROW(tenant_id, r, i);
-    *(store_tenant_id *)out = (store_tenant_id){row->id.text, row->revision.number};
-}
+STORE_FILL(id_of, store_tenant_id, tenant_id, row->id.text, row->revision.number)
 
 ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int *count)
 {

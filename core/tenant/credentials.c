@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/base/digest.h"
-#include "core/base/text.h"
 
 static int is_alnum(char ch)
 {

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "core/base/digest.h"
-#include "core/base/json.h"
 #include "core/base/key_file.h"
 #include "core/base/text.h"
 #include "core/base/web_user.h"

@@ -2,7 +2,6 @@
  * are those of core/tenant/members.c and core/tenant/check.c. */
 #include "core/tenant/tenant.h"
 
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"

@@ -5,7 +5,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/base/text.h"
 #include "core/base/time.h"
 #include "core/zone/zone.h"
 

@@ -286,12 +286,13 @@ int ctl_chain_verify(ctl_call *ctl)
     kind = kind ? kind : audit_anchor_read(ctl->c, s->audit_key, tenant, &v.anchor, &there);
     kind = kind || v.anchor ? kind : exists;
     kind = kind ? kind : gather(ctl, s, &e);
-    if (!kind) {
-        w.anchor = v.anchor;
-        w.marks = (const store_chain_mark *)e.marks->elts;
-        w.mark_count = e.marks->nelts;
-        kind = store_audit_walk_all(s, ctl->c, tenant, &w);
+    if (kind) {
+        return ctl_result(ctl, kind);
     }
+    w.anchor = v.anchor;
+    w.marks = (const store_chain_mark *)e.marks->elts;
+    w.mark_count = e.marks->nelts;
+    kind = store_audit_walk_all(s, ctl->c, tenant, &w);
     v.broken = w.broken ? w.broken : e.broken;
     v.reason = w.broken ? w.reason : e.reason;
     if (!kind && !v.broken) {
@@ -360,11 +361,14 @@ int ctl_chain_accept(ctl_call *ctl)
                         "%s",
                         tenant, (long long)w.broken, w.reason);
     }
+    if (kind) {
+        return ctl_result(ctl, kind);
+    }
     /* Accepts the present keys and tasks as well. If they were missing in the anchor, a task
      * inserted and executed before the verifier's next check would count as one of them. */
     int64_t now = ida_now(&ctl->env);
     store_origins found = store_origins_make(ctl->pool, now, NULL);
-    kind = kind ? kind : store_origins_of_keys(s, ctl->c, tenant, &found);
+    kind = store_origins_of_keys(s, ctl->c, tenant, &found);
     kind = kind ? kind : queue_origins(s, ctl->c, tenant, &found);
     const audit_anchor to = {w.to, w.foot, *w.hash ? w.hash : audit_genesis, now,
                              store_origins_known(ctl->pool, &found, NULL, 1)};

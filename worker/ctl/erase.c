@@ -1,10 +1,7 @@
 /* idadminctl erase: removes one person's personal data from the store, and reports what was
  * removed and what remains. */
-#include <string.h>
-
-#include "core/base/json.h"
 #include "core/governance/erase.h"
-#include "core/store/tenant.h"
+#include "core/base/json.h"
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 
@@ -51,8 +48,11 @@ static ida_kind erase_parts(ctl_call *ctl, store *main, store *audit, store *cac
     const char *tenant = ctl->arguments[0];
     store_audit_turns turns = {0};
     ida_kind kind = governance_erase_find(main, ctl->c, tenant, ctl->arguments[1], traces);
+    if (kind) {
+        return kind;
+    }
     /* Records still in transit would arrive after the erasure. */
-    kind = kind ? kind : ingest_outbox(main, audit, ctl->c, 0, &turns);
+    kind = ingest_outbox(main, audit, ctl->c, 0, &turns);
     kind = kind ? kind : governance_erase_audit(audit, ctl->c, *traces, &erased->audit);
     kind = kind ? kind : governance_erase_cache(cache, ctl->c, *traces, &erased->cache);
     kind = kind ? kind

@@ -4,17 +4,14 @@
 
 #include <apr_general.h>
 #include <apr_strings.h>
-#include <errno.h>
 #include <locale.h>
 #include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/build.h"
-#include "core/store/tenant.h"
 #include "core/zone/zone.h"
 #include "worker/base/secret.h"
 #include "worker/layout.h"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/operation/table.h"
 #include "core/store/tenant.h"
 

@@ -8,8 +8,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/base/text.h"
-
 int ctl_json(ctl_call *ctl, const json_t *document)
 {
     if (!ctl->json) {

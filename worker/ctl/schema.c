@@ -6,7 +6,6 @@
 
 #include "core/audit/checkpoint.h"
 #include "core/base/web_user.h"
-#include "core/store/audit.h"
 #include "core/store/chain_key.h"
 #include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"

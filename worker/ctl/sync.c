@@ -3,7 +3,6 @@
 #include <apr_time.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/cache/person.h"
 #include "core/store/audit.h"
 #include "core/store/directory.h"

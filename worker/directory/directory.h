@@ -231,6 +231,9 @@ typedef struct directory_ops {
                             cache_summary *summary, directory_error *e);
 } directory_ops;
 
+/* The type of such a function, for a connector's own: DIRECTORY_FUNCTION(find) graph_find; */
+#define DIRECTORY_FUNCTION(member) __typeof__(*((directory_ops *)NULL)->member)
+
 /* The connector of a kind; NULL while this build has none for it. */
 const directory_ops *directory_ops_for(ida_directory_kind kind);
 

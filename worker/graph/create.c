@@ -2,13 +2,11 @@
  * of a name that the directory reports as taken. The API has no idempotency; the UPN and our
  * marker replace it (both on disk before the call). Must not know the queue. */
 #include <apr_strings.h>
-#include <apr_tables.h>
 #include <openssl/crypto.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "worker/base/password.h"
 #include "worker/graph/field.h"
 #include "worker/graph/url.h"

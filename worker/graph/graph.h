@@ -40,46 +40,24 @@ void graph_library_init(void);
 
 /* --- the function table's entries --- */
 
-directory_class graph_open(directory **out, const ida_env *env, const ida_tenant *tenant,
-                           ida_directory_kind kind, apr_pool_t *pool, directory_error *e);
-void graph_close(directory *d);
-int64_t graph_secret_ends(directory *d, apr_pool_t *pool);
-directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *report, directory_error *e);
-directory_class graph_find(directory *d, apr_pool_t *pool, const char *id, const char *upn,
-                           directory_user *user, directory_error *e);
-directory_class graph_create(directory *d, apr_pool_t *pool, const directory_create *create,
-                             directory_user *user, directory_error *e);
-directory_class graph_set_manager(directory *d, apr_pool_t *pool, const char *id,
-                                  const char *manager_upn, const char **manager_id,
-                                  directory_error *e);
-directory_class graph_set_photo(directory *d, apr_pool_t *pool, const char *id,
-                                const unsigned char *photo, size_t len, const char *type,
-                                directory_error *e);
-directory_class graph_disable(directory *d, apr_pool_t *pool, const char *id, directory_user *after,
-                              directory_error *e);
-directory_class graph_revoke_sessions(directory *d, apr_pool_t *pool, const char *id,
-                                      directory_error *e);
-directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id,
-                                  const char *const *candidates, int candidate_count,
-                                  const directory_membership **rows, int *count,
-                                  directory_error *e);
-directory_class graph_remove_member(directory *d, apr_pool_t *pool, const char *group_id,
-                                    const char *user_id, directory_error *e);
-directory_class graph_update(directory *d, apr_pool_t *pool, const char *id,
-                             const directory_attribute *attributes, int count, int enabled,
-                             directory_user *after, directory_error *e);
-directory_class graph_set_password(directory *d, apr_pool_t *pool, const char *id,
-                                   const char *password, directory_error *e);
-directory_class graph_reports(directory *d, apr_pool_t *pool, const char *id,
-                              const char *const **ids, int *count, directory_error *e);
-directory_class graph_add_members(directory *d, apr_pool_t *pool, const char *group_id,
-                                  const char *const *user_ids, int count, directory_class *each,
-                                  directory_error *e);
-directory_class graph_set_licenses(directory *d, apr_pool_t *pool, const char *user_id,
-                                   const char *const *add, const char *const *remove,
-                                   directory_error *e);
-directory_class graph_sync(directory *d, apr_pool_t *pool, const directory_sync *asked,
-                           cache_summary *summary, directory_error *e);
+DIRECTORY_FUNCTION(open) graph_open;
+DIRECTORY_FUNCTION(close) graph_close;
+DIRECTORY_FUNCTION(secret_ends) graph_secret_ends;
+DIRECTORY_FUNCTION(probe) graph_probe;
+DIRECTORY_FUNCTION(find) graph_find;
+DIRECTORY_FUNCTION(create) graph_create;
+DIRECTORY_FUNCTION(set_manager) graph_set_manager;
+DIRECTORY_FUNCTION(set_photo) graph_set_photo;
+DIRECTORY_FUNCTION(disable) graph_disable;
+DIRECTORY_FUNCTION(revoke_sessions) graph_revoke_sessions;
+DIRECTORY_FUNCTION(memberships) graph_memberships;
+DIRECTORY_FUNCTION(remove_member) graph_remove_member;
+DIRECTORY_FUNCTION(update) graph_update;
+DIRECTORY_FUNCTION(set_password) graph_set_password;
+DIRECTORY_FUNCTION(reports) graph_reports;
+DIRECTORY_FUNCTION(add_members) graph_add_members;
+DIRECTORY_FUNCTION(set_licenses) graph_set_licenses;
+DIRECTORY_FUNCTION(sync) graph_sync;
 
 extern const directory_ops graph_directory_ops;
 

@@ -2,7 +2,6 @@
  * appeared late. Each entry's links are read separately. Must not know rounds or tokens. */
 #include <string.h>
 
-#include "core/base/json.h"
 #include "worker/graph/sync.h"
 #include "worker/graph/url.h"
 

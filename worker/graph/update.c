@@ -1,6 +1,5 @@
 /* Owns new values of an existing user: properties, enabled state, password. Must not know who
  * requested them. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"

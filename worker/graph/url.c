@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/context.h"
 #include "core/base/host.h"
 #include "core/base/text.h"
 

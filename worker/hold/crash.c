@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "worker/hold/health.h"
 
 #define CALLS_MAX 512

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/text.h"
 #include "core/store/directory.h"
 #include "worker/hold/crash.h"
 

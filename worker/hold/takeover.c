@@ -3,7 +3,6 @@
  * lease counted from before its last renewal. */
 #include "worker/hold/takeover.h"
 
-#include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
 

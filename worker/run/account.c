@@ -6,7 +6,6 @@
 
 #include "core/base/json.h"
 #include "core/cache/person.h"
-#include "core/cache/sync.h"
 #include "core/queue/rehire.h"
 #include "core/store/directory.h"
 #include "worker/hold/rules.h"

@@ -2,7 +2,6 @@
  * the meaning of a single action. */
 #include "worker/run/actions.h"
 
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/tenant/shape.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/zone/schedule.h"
 #include "worker/base/password.h"
 #include "worker/run/actions.h"

@@ -5,8 +5,6 @@
 
 #include "core/base/json.h"
 #include "core/queue/workflow.h"
-#include "core/tenant/shape.h"
-#include "worker/hold/rules.h"
 #include "worker/run/actions.h"
 
 /* Members of the task's progress: actions that failed, by step, with the text of the task's

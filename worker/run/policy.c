@@ -7,7 +7,6 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "worker/run/session.h"
-#include "worker/run/steps.h"
 
 /* The entry of a list of the sealed document that has this name. */
 static const json_t *entry(run *r, const char *list, const char *member, const char *name)

@@ -1,9 +1,7 @@
 /* Owns the run of one task: the order of its steps, and what the end of one means for the task.
  * Knows no directory protocol and no single step's meaning. */
-
 #include "core/base/json.h"
 #include "core/governance/grant.h"
-#include "core/queue/change.h"
 #include "core/queue/claim.h"
 #include "core/queue/workflow.h"
 #include "core/store/directory.h"

@@ -1,7 +1,6 @@
 /* Owns the steps that assign and remove access, in tasks of their own and within workflow
  * actions. What may be removed follows from the grant's record (core/governance/grant.h); how a
  * group is changed is the connector's affair. */
-
 #include "core/queue/claim.h"
 #include "worker/run/grant.h"
 
@@ -10,7 +9,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/governance/decision.h"
 #include "core/governance/grant.h"
 #include "core/governance/whom.h"

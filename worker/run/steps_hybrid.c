@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/cache/sync.h"
 #include "core/governance/grant.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"

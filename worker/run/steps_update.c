@@ -6,7 +6,6 @@
 
 #include "core/base/json.h"
 #include "core/cache/person.h"
-#include "core/queue/change.h"
 #include "core/queue/claim.h"
 #include "core/queue/rehire.h"
 #include "core/tenant/naming.h"

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "core/base/text.h"
 #include "core/tenant/shape.h"

@@ -1,6 +1,5 @@
 /* Owns the access operations: every membership of a person, everyone in a group, each with
  * source and path. Must not know how faces show them. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -58,10 +57,9 @@ static void put_grant(json_t *out, const access_row *row)
 }
 
 /* A list with one additional member, the subject. */
-static ida_kind list_of(ida_page *page, const char *name, json_t *subject, int64_t total,
-                        int64_t as_of)
+static ida_kind list_of(ida_page *page, const char *name, json_t *subject)
 {
-    ida_kind kind = ida_page_result(page, total, as_of);
+    ida_kind kind = ida_page_result(page);
     json_object_set_new(page->call->result, name, subject);
     return kind;
 }
@@ -77,20 +75,17 @@ static int behind(const access_row *row, const json_t *position)
     return !position || row->inherited > inherited || (row->inherited == inherited && order > 0);
 }
 
-static ida_kind user_access(store *s, ida_ctx *c, void *baton)
+static ida_kind user_access(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *word = ida_json_string(call->arguments, "source");
     const access_row *rows;
     const ida_user *user = call->input;
-    cache_freshness fresh;
     int count, source = governance_access_source_parse(word);
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "iss", &page);
     kind = kind ? kind
                 : governance_access_of_user(s, c, call->asked->tenant->id, user, &rows, &count);
-    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
+    kind = kind ? kind : ida_page_as_of(page, s);
     if (kind) {
         return kind;
     }
@@ -100,7 +95,7 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
         if (source >= 0 && (int)row->grant.source != source) {
             continue;
         }
-        total++;
+        page->total++;
         if (!behind(row, page->from) || !ida_page_takes(page)) {
             continue;
         }
@@ -114,7 +109,7 @@ static ida_kind user_access(store *s, ida_ctx *c, void *baton)
     }
     json_t *subject = ida_person_json(user->id, user->upn, user->display_name);
     ida_person_standing(subject, 1, user->enabled, user->guest, user->department);
-    return list_of(page, "user", subject, total, fresh.as_of);
+    return list_of(page, "user", subject);
 }
 
 static ida_kind find_user(ida_call *call)
@@ -200,8 +195,8 @@ static ida_kind find_service(ida_call *call, store *s, const char *wanted,
 {
     const ida_access_service *rows;
     const char *key = ida_fold_search(call->c->pool, wanted);
-    int64_t total;
     int count = 0;
+    int64_t total;
     ida_kind kind = call->asked->tenant->access_governance
                         ? governance_service_list(s, call->c, call->asked->tenant->id, "",
                                                   SERVICES_MAX, &rows, &count, &total)
@@ -244,15 +239,12 @@ static ida_kind find_resource(ida_call *call, store *s, ida_group **group, const
                : kind;
 }
 
-static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
+static ida_kind resource_access(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *service;
     ida_group *group;
     const access_member *rows;
-    cache_freshness fresh;
     int count, others = 0;
-    int64_t total;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "iii", &page);
     kind = kind ? kind : find_resource(call, s, &group, &service);
@@ -271,13 +263,13 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
         .gone = call->asked->gone,
         .gone_baton = call->asked->gone_baton,
     };
-    kind = governance_access_to_resource(s, c, &query, &rows, &count, &page->more, &total);
+    kind = governance_access_to_resource(s, c, &query, &rows, &count, &page->more, &page->total);
     kind = kind ? kind : cache_group_others(s, c, query.tenant, group, &others);
-    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
+    kind = kind ? kind : ida_page_as_of(page, s);
     if (kind) {
         return kind;
     }
-    total = page->from ? ida_place_number(page->from, 0) : total;
+    page->total = page->from ? ida_place_number(page->from, 0) : page->total;
     for (int i = 0; i < count; i++) {
         const access_member *m = &rows[i];
         json_t *item = json_object();
@@ -285,14 +277,15 @@ static ida_kind resource_access(store *s, ida_ctx *c, void *baton)
         ida_person_standing(person, m->known, m->enabled, m->guest, m->department);
         json_object_set_new(item, "user", person);
         put_grant(item, &m->row);
-        ida_page_add(page, item, ida_place("iii", total, (int64_t)m->row.inherited, m->number));
+        ida_page_add(page, item,
+                     ida_place("iii", page->total, (int64_t)m->row.inherited, m->number));
     }
     json_t *subject = ida_json_texts("id", group->id, "name", group->name, "kind", group->kind,
                                      "description", group->description, NULL);
     json_object_set_new(subject, "memberCount", json_integer(group->member_count));
     json_object_set_new(subject, "otherMembers", json_boolean(others));
     ida_json_put(subject, "service", service);
-    return list_of(page, "resource", subject, total, fresh.as_of);
+    return list_of(page, "resource", subject);
 }
 
 static const ida_param resource_params[] = {

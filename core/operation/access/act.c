@@ -67,13 +67,13 @@ ida_kind ida_op_acted(ida_call *call, store *s, ida_ctx *c, const governance_ord
     return call->dry_run ? plan(call, s, c, orders) : IDA_OK;
 }
 
-ida_kind ida_op_known_person(ida_call *call, apr_hash_t *known, const char *named,
-                             const ida_user **user)
+ida_kind ida_op_known_person(ida_page *page, const char *named, const ida_user **user)
 {
     static const ida_user nobody;
+    const ida_call *call = page->call;
     ida_ctx *c = call->c;
     const char *key = ida_fold_address(c->pool, named);
-    const ida_user *found = apr_hash_get(known, key, APR_HASH_KEY_STRING);
+    const ida_user *found = apr_hash_get(page->known, key, APR_HASH_KEY_STRING);
     if (!found) {
         ida_user *u;
         ida_kind kind = cache_user_mentioned(call->store, c, call->asked->tenant->id, named, &u);
@@ -81,7 +81,7 @@ ida_kind ida_op_known_person(ida_call *call, apr_hash_t *known, const char *name
             return kind;
         }
         found = u ? u : &nobody;
-        apr_hash_set(known, key, APR_HASH_KEY_STRING, found);
+        apr_hash_set(page->known, key, APR_HASH_KEY_STRING, found);
     }
     *user = found->id ? found : NULL;
     return IDA_OK;

@@ -2,10 +2,8 @@
 #ifndef CORE_OPERATION_ACCESS_ACT_H
 #define CORE_OPERATION_ACCESS_ACT_H
 
-#include <apr_hash.h>
-
 #include "core/governance/act.h"
-#include "core/operation/operation.h"
+#include "core/operation/page.h"
 
 /* The actor of this call. */
 governance_actor ida_op_actor(const ida_call *call);
@@ -15,10 +13,9 @@ governance_actor ida_op_actor(const ida_call *call);
 ida_kind ida_op_acted(ida_call *call, store *s, ida_ctx *c, const governance_orders *orders,
                       const char *upn, const char *message, json_t *also);
 
-/* People by ID, or by UPN if no ID was stored, each looked up once; *user NULL: the tenant has
- * no such person. */
-ida_kind ida_op_known_person(ida_call *call, apr_hash_t *known, const char *named,
-                             const ida_user **user);
+/* People by ID, or by UPN if no ID was stored, each looked up once a page; *user NULL: the tenant
+ * has no such person. */
+ida_kind ida_op_known_person(ida_page *page, const char *named, const ida_user **user);
 
 extern const ida_field ida_acted_members[];
 

@@ -2,14 +2,13 @@
 #include "core/base/json.h"
 #include "core/governance/governance.h"
 #include "core/operation/access/act.h"
-#include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
 
 #define DAY_MS INT64_C(86400000)
 
-static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_request *r)
+static ida_kind add_request(ida_page *page, const ida_access_request *r)
 {
     ida_call *call = page->call;
     const json_t *named = ida_json_load(call->c->pool, r->approvers), *upn;
@@ -17,7 +16,7 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
     const ida_user *user;
     size_t i;
     ida_page_add(page, shown, ida_place("is", r->requested_at, r->id));
-    ida_kind kind = ida_op_known_person(call, known, r->user_id ? r->user_id : r->upn, &user);
+    ida_kind kind = ida_op_known_person(page, r->user_id ? r->user_id : r->upn, &user);
     if (kind) {
         json_decref(approvers);
         return kind;
@@ -32,7 +31,7 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
     json_object_set_new(shown, "eligibleApprovers", approvers);
     json_array_foreach ((json_t *)(uintptr_t)named, i, upn) {
         /* A person who has left or may not sign in cannot decide, and neither can the requester. */
-        kind = json_is_string(upn) ? ida_op_known_person(call, known, json_string_value(upn), &user)
+        kind = json_is_string(upn) ? ida_op_known_person(page, json_string_value(upn), &user)
                                    : IDA_OK;
         if (kind) {
             return kind;
@@ -46,30 +45,23 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
     return IDA_OK;
 }
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const ida_access_request *rows;
-    apr_hash_t *known = apr_hash_make(c->pool);
-    cache_freshness fresh;
-    int count = 0;
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "is", &page);
     kind = kind ? kind
                 : governance_request_open(s, c, call->asked->tenant->id,
                                           ida_place_number(page->from, 0),
                                           ida_place_text(page->from, 1), page->limit + 1, &rows,
-                                          &count);
-    kind = kind ? kind : governance_request_open_count(s, c, call->asked->tenant->id, &total);
-    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
-    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
-        kind = add_request(page, known, &rows[i]);
+                                          &page->count);
+    kind = kind ? kind : governance_request_open_count(s, c, call->asked->tenant->id, &page->total);
+    kind = kind ? kind : ida_page_as_of(page, s);
+    for (int i = 0; !kind && ida_page_row(page, i); i++) {
+        kind = add_request(page, &rows[i]);
     }
-    return kind ? kind : ida_page_result(page, total, fresh.as_of);
+    return kind ? kind : ida_page_result(page);
 }
-
-static const ida_param params[] = {IDA_LIST_PARAMS, {0}};
 
 static const ida_field requester[] = {OUT_TEXT("id", ALWAYS | OR_NULL),
                                       OUT_TEXT("userPrincipalName", ALWAYS | OR_NULL),
@@ -96,7 +88,7 @@ const ida_operation ida_op_approvals = {
     .scope = IDA_SCOPE_READ,
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,
-    .params = params,
+    .params = ida_list_params,
     .work = list,
     .summary = "Open access requests, oldest first.",
     .schema = "ApprovalList",

@@ -34,10 +34,10 @@ static ida_kind read_filter(ida_call *call, store *s, ida_ctx *c, governance_ass
     return governance_role_person(s, c, call->asked->tenant->id, named, person, &user);
 }
 
-static ida_kind add(ida_page *page, apr_hash_t *known, const ida_role_assignment *a)
+static ida_kind add(ida_page *page, const ida_role_assignment *a)
 {
     const ida_user *user;
-    ida_kind kind = ida_op_known_person(page->call, known, a->user_id ? a->user_id : a->upn, &user);
+    ida_kind kind = ida_op_known_person(page, a->user_id ? a->user_id : a->upn, &user);
     if (kind) {
         return kind;
     }
@@ -53,15 +53,11 @@ static ida_kind add(ida_page *page, apr_hash_t *known, const ida_role_assignment
     return IDA_OK;
 }
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const ida_role_assignment *rows;
     governance_assigned_filter filter = {0};
     queue_person person;
-    apr_hash_t *known = apr_hash_make(c->pool);
-    int count = 0;
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "ss", &page);
     kind = kind ? kind : read_filter(call, s, c, &filter, &person);
@@ -70,12 +66,12 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
     filter.limit = page->limit + 1;
     filter.count_max = IDA_COUNT_MOST;
     kind = kind ? kind
-                : governance_assignment_page(s, c, call->asked->tenant->id, &filter, &rows, &count,
-                                             &total);
-    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
-        kind = add(page, known, &rows[i]);
+                : governance_assignment_page(s, c, call->asked->tenant->id, &filter, &rows,
+                                             &page->count, &page->total);
+    for (int i = 0; !kind && ida_page_row(page, i); i++) {
+        kind = add(page, &rows[i]);
     }
-    return kind ? kind : ida_page_result(page, total, ida_now(c->env));
+    return kind ? kind : ida_page_result(page);
 }
 
 static const ida_param list_params[] = {
@@ -149,9 +145,8 @@ static const char *what_follows(const governance_role_act *act)
                              : "there is nothing to do in the directory";
 }
 
-static ida_kind assign(store *s, ida_ctx *c, void *baton)
+static ida_kind assign(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     governance_role_act act = act_of(call);
     ida_kind kind = governance_act_assign(s, c, &act);
     return kind ? kind
@@ -162,9 +157,8 @@ static ida_kind assign(store *s, ida_ctx *c, void *baton)
                                NULL);
 }
 
-static ida_kind unassign(store *s, ida_ctx *c, void *baton)
+static ida_kind unassign(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     governance_role_act act = act_of(call);
     ida_kind kind = governance_act_unassign(s, c, &act);
     return kind ? kind
@@ -175,11 +169,15 @@ static ida_kind unassign(store *s, ida_ctx *c, void *baton)
                                NULL);
 }
 
+/* Members that both acts share. */
+#define ROLE_ACT                                                                                 \
+    .faces = IDA_ON_CONSOLE, .right = IDA_ACCESS_WRITE, .method = "POST",                        \
+    .scope = IDA_SCOPE_WRITE, .needs_sync = 1, .params = ida_write_params, .body = role_members, \
+    .check = check, .output = ida_acted_members
+
 const ida_operation ida_op_role_assign = {
     .name = "role.assign",
-    .faces = IDA_ON_CONSOLE,
-    .right = IDA_ACCESS_WRITE,
-    .method = "POST",
+    ROLE_ACT,
     .path = "/role/assign",
     .commands = IDA_COMMANDS(
         {"role", "assign", .at = {{"roleTemplate", "TEMPLATE"}, {"user", "UPN"}},
@@ -188,33 +186,19 @@ const ida_operation ida_op_role_assign = {
                  "user had before stays when the template is taken away. For a user who has the "
                  "template already the difference is queued: a changed tenant document changes "
                  "nobody's access by itself."}),
-    .scope = IDA_SCOPE_WRITE,
-    .needs_sync = 1,
-    .params = ida_write_params,
-    .body = role_members,
-    .check = check,
     .work = assign,
     .summary = "Gives a person a role template.",
-    .output = ida_acted_members,
 };
 
 const ida_operation ida_op_role_unassign = {
     .name = "role.unassign",
-    .faces = IDA_ON_CONSOLE,
-    .right = IDA_ACCESS_WRITE,
-    .method = "POST",
+    ROLE_ACT,
     .path = "/role/unassign",
     .commands = IDA_COMMANDS(
         {"role", "unassign", .at = {{"roleTemplate", "TEMPLATE"}, {"user", "UPN"}},
          .summary = "Take a role template from a user (UPN or object ID).",
          .help = "A task takes away what the template gave, but for what the user had before and "
                  "what another assigned template or approved request grants."}),
-    .scope = IDA_SCOPE_WRITE,
-    .needs_sync = 1,
-    .params = ida_write_params,
-    .body = role_members,
-    .check = check,
     .work = unassign,
     .summary = "Takes a role template from a person.",
-    .output = ida_acted_members,
 };

@@ -1,6 +1,4 @@
 /* Owns the list of groups. */
-#include <string.h>
-
 #include "core/base/json.h"
 #include "core/base/search_key.h"
 #include "core/cache/people.h"
@@ -8,15 +6,11 @@
 #include "core/operation/page.h"
 #include "core/operation/table.h"
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const json_t *a = call->arguments, *empty = json_object_get(a, "empty");
     const char *tenant = call->asked->tenant->id;
     const cache_listed_group *rows;
-    cache_freshness fresh;
-    int count = 0;
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "ss", &page);
     cache_group_filter filter = {
@@ -31,10 +25,10 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         .limit = page->limit + 1,
         .count_max = IDA_COUNT_MOST,
     };
-    kind = kind ? kind : cache_group_list(s, c, tenant, &filter, &rows, &count);
-    kind = kind ? kind : cache_group_count(s, c, tenant, &filter, &total);
-    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
-    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
+    kind = kind ? kind : cache_group_list(s, c, tenant, &filter, &rows, &page->count);
+    kind = kind ? kind : cache_group_count(s, c, tenant, &filter, &page->total);
+    kind = kind ? kind : ida_page_as_of(page, s);
+    for (int i = 0; !kind && ida_page_row(page, i); i++) {
         const cache_listed_group *g = &rows[i];
         json_t *item = ida_json_texts("id", g->id, "name", g->name, "kind", g->kind, "directory",
                                       g->directory, "description", g->description, NULL);
@@ -42,7 +36,7 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         json_object_set_new(item, "otherMembers", json_boolean(g->others));
         ida_page_add(page, item, ida_place("ss", g->name_key, g->id));
     }
-    return kind ? kind : ida_page_result(page, total, fresh.as_of);
+    return kind ? kind : ida_page_result(page);
 }
 
 static const char *const kinds[] = {"security",     "mailEnabledSecurity",

@@ -1,7 +1,4 @@
 /* Owns the lists of the access catalog and of the requests for it. */
-#include <apr_strings.h>
-#include <string.h>
-
 #include "core/base/json.h"
 #include "core/operation/access/act.h"
 #include "core/operation/op.h"
@@ -13,10 +10,10 @@ static const char *const states[] = {"open", "approved", "denied", "withdrawn", 
 
 /* --- requests --- */
 
-static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_request *r)
+static ida_kind add_request(ida_page *page, const ida_access_request *r)
 {
     const ida_user *user;
-    ida_kind kind = ida_op_known_person(page->call, known, r->user_id ? r->user_id : r->upn, &user);
+    ida_kind kind = ida_op_known_person(page, r->user_id ? r->user_id : r->upn, &user);
     if (kind) {
         return kind;
     }
@@ -41,25 +38,22 @@ static ida_kind add_request(ida_page *page, apr_hash_t *known, const ida_access_
     return IDA_OK;
 }
 
-static ida_kind list_requests(store *s, ida_ctx *c, void *baton)
+static ida_kind list_requests(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *tenant = call->asked->tenant->id, *wanted = ida_argument_words(call, "state");
     const ida_access_request *rows;
-    apr_hash_t *known = apr_hash_make(c->pool);
-    int count = 0;
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
     kind = kind ? kind
                 : governance_request_list(s, c, tenant,
                                           page->from ? ida_place_text(page->from, 0) : NULL, wanted,
-                                          page->limit + 1, &rows, &count);
-    kind = kind ? kind : governance_request_count(s, c, tenant, wanted, IDA_COUNT_MOST, &total);
-    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
-        kind = add_request(page, known, &rows[i]);
+                                          page->limit + 1, &rows, &page->count);
+    kind = kind ? kind
+                : governance_request_count(s, c, tenant, wanted, IDA_COUNT_MOST, &page->total);
+    for (int i = 0; !kind && ida_page_row(page, i); i++) {
+        kind = add_request(page, &rows[i]);
     }
-    return kind ? kind : ida_page_result(page, total, ida_now(c->env));
+    return kind ? kind : ida_page_result(page);
 }
 
 static const ida_param request_params[] = {
@@ -115,17 +109,16 @@ const ida_operation ida_op_requests = {
 /* --- services --- */
 
 /* Approvers as the catalog names them; eligible: the person is known and may sign in. */
-static ida_kind put_approvers(ida_call *call, apr_hash_t *known, const char *approvers,
-                              json_t *item)
+static ida_kind put_approvers(ida_page *page, const char *approvers, json_t *item)
 {
-    const json_t *named = ida_json_load(call->c->pool, approvers), *one;
+    const json_t *named = ida_json_load(page->call->c->pool, approvers), *one;
     json_t *out = json_array();
     size_t i;
     json_object_set_new(item, "approvers", out);
     json_array_foreach (named, i, one) {
         const char *upn = json_string_value(one);
         const ida_user *user = NULL;
-        ida_kind kind = upn ? ida_op_known_person(call, known, upn, &user) : IDA_OK;
+        ida_kind kind = upn ? ida_op_known_person(page, upn, &user) : IDA_OK;
         if (kind) {
             return kind;
         }
@@ -136,26 +129,23 @@ static ida_kind put_approvers(ida_call *call, apr_hash_t *known, const char *app
     return IDA_OK;
 }
 
-static ida_kind list_services(store *s, ida_ctx *c, void *baton)
+static ida_kind list_services(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *tenant = call->asked->tenant->id;
     const ida_access_service *rows;
-    apr_hash_t *known = apr_hash_make(c->pool);
-    int count = 0;
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
     kind = kind ? kind
                 : governance_service_list(s, c, tenant, ida_place_text(page->from, 0),
-                                          page->limit + 1, &rows, &count, &total);
-    const char **named = apr_pcalloc(c->pool, ((size_t)count + 1) * sizeof *named);
-    ida_group **groups = apr_pcalloc(c->pool, ((size_t)count + 1) * sizeof *groups);
-    for (int i = 0; i < count; i++) {
+                                          page->limit + 1, &rows, &page->count, &page->total);
+    const char **named = apr_pcalloc(c->pool, ((size_t)page->count + 1) * sizeof *named);
+    ida_group **groups = apr_pcalloc(c->pool, ((size_t)page->count + 1) * sizeof *groups);
+    for (int i = 0; i < page->count; i++) {
         named[i] = rows[i].group;
     }
-    kind = kind || !count ? kind : cache_groups_find(s, c, tenant, named, count, groups);
-    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
+    kind = kind || !page->count ? kind
+                                : cache_groups_find(s, c, tenant, named, page->count, groups);
+    for (int i = 0; !kind && ida_page_row(page, i); i++) {
         json_t *item = json_object();
         ida_json_put(item, "service", rows[i].name);
         json_object_set_new(item, "group",
@@ -163,12 +153,10 @@ static ida_kind list_services(store *s, ida_ctx *c, void *baton)
                                 ? ida_json_texts("id", groups[i]->id, "name", groups[i]->name, NULL)
                                 : ida_json_texts("id", NULL, "name", rows[i].group, NULL));
         ida_page_add(page, item, ida_place("s", rows[i].name));
-        kind = put_approvers(call, known, rows[i].approvers, item);
+        kind = put_approvers(page, rows[i].approvers, item);
     }
-    return kind ? kind : ida_page_result(page, total, ida_now(c->env));
+    return kind ? kind : ida_page_result(page);
 }
-
-static const ida_param service_params[] = {IDA_LIST_PARAMS, {0}};
 
 const ida_operation ida_op_services = {
     .name = "service.list",
@@ -183,7 +171,7 @@ const ida_operation ida_op_services = {
     .module = IDA_MODULE_ACCESS_GOVERNANCE,
     .needs_sync = 1,
     .lists = 1,
-    .params = service_params,
+    .params = ida_list_params,
     .work = list_services,
     .summary = "What can be asked for, and who decides.",
 };

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/operation/access/act.h"
 #include "core/operation/op.h"
 #include "core/operation/table.h"
@@ -44,9 +43,8 @@ static ida_kind check(ida_call *call)
     return ida_faults_raise(call->c);
 }
 
-static ida_kind create(store *s, ida_ctx *c, void *baton)
+static ida_kind create(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const request_input *in = call->input;
     governance_request_act act = {.by = ida_op_actor(call),
                                   .service = in->service,
@@ -65,19 +63,20 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
 static const ida_field created[] = {OUT_TEXT("requestId", ALWAYS), OUT_INCLUDE(ida_acted_members),
                                     OUT_END};
 
+/* Members that the three acts share. */
+#define REQUEST_ACT                                                                     \
+    .method = "POST", .scope = IDA_SCOPE_WRITE, .module = IDA_MODULE_ACCESS_GOVERNANCE, \
+    .needs_sync = 1, .params = ida_write_params
+
 const ida_operation ida_op_request_create = {
     .name = "request.create",
+    REQUEST_ACT,
     .faces = IDA_ON_CONSOLE,
     .right = IDA_ACCESS_WRITE,
-    .method = "POST",
     .path = "/access-request",
     .commands = IDA_COMMANDS(
         {"request", "create", .at = {{"service", "SERVICE"}, {"user", "UPN"}},
          .summary = "Ask for a service of the access catalog on behalf of a user."}),
-    .scope = IDA_SCOPE_WRITE,
-    .module = IDA_MODULE_ACCESS_GOVERNANCE,
-    .needs_sync = 1,
-    .params = ida_write_params,
     .body = create_members,
     .check = check,
     .work = create,
@@ -89,9 +88,8 @@ const ida_operation ida_op_request_create = {
 
 static const ida_param end_members[] = {REQUEST_ID, {0}};
 
-static ida_kind end(store *s, ida_ctx *c, void *baton)
+static ida_kind end(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const request_input *in = call->input;
     governance_request_act act = {.by = ida_op_actor(call), .id = in->id};
     ida_kind kind = governance_act_end(s, c, &act);
@@ -105,19 +103,15 @@ static ida_kind end(store *s, ida_ctx *c, void *baton)
 
 const ida_operation ida_op_request_end = {
     .name = "request.end",
+    REQUEST_ACT,
     .faces = IDA_ON_CONSOLE,
     .right = IDA_ACCESS_WRITE,
-    .method = "POST",
     .path = "/access-request/end",
     .commands = IDA_COMMANDS(
         {"request", "end", .at = {{"requestId", "REQUEST"}},
          .summary = "Withdraw an open request, or end an approved one.",
          .help = "A task takes the requester out of the group again, unless the membership stood "
                  "before or an assigned template or another request grants it."}),
-    .scope = IDA_SCOPE_WRITE,
-    .module = IDA_MODULE_ACCESS_GOVERNANCE,
-    .needs_sync = 1,
-    .params = ida_write_params,
     .body = end_members,
     .check = check,
     .work = end,
@@ -176,9 +170,8 @@ static ida_kind check_decision(ida_call *call)
     return IDA_OK;
 }
 
-static ida_kind decide(store *s, ida_ctx *c, void *baton)
+static ida_kind decide(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const request_input *in = call->input;
     governance_request_act act = {.by = ida_op_actor(call),
                                   .id = in->id,
@@ -201,9 +194,9 @@ static ida_kind decide(store *s, ida_ctx *c, void *baton)
 
 const ida_operation ida_op_request_decide = {
     .name = "request.decide",
+    REQUEST_ACT,
     .faces = IDA_ON_REST | IDA_ON_CONSOLE,
     .right = IDA_REQUESTS_DECIDE,
-    .method = "POST",
     .path = "/access-request/decision",
     .commands = IDA_COMMANDS(
         {"request", "approve", .at = {{"requestId", "REQUEST"}}, .named = {{"approver", "by"}},
@@ -217,10 +210,6 @@ const ida_operation ida_op_request_decide = {
          .help =
              "--by names one of the service's approvers, whose account is enabled and who is not "
              "the one that asks."}),
-    .scope = IDA_SCOPE_WRITE,
-    .module = IDA_MODULE_ACCESS_GOVERNANCE,
-    .needs_sync = 1,
-    .params = ida_write_params,
     .body = decision_members,
     .check = check_decision,
     .work = decide,

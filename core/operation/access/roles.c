@@ -65,44 +65,38 @@ static json_t *groups_json(apr_hash_t *known, const json_t *named)
     return out;
 }
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const ida_role_template *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
-    cache_freshness fresh;
-    int count = 0;
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
     if (kind) {
         return kind;
     }
     kind = governance_template_list(s, c, call->asked->tenant->id, ida_place_text(page->from, 0),
-                                    page->limit + 1, &rows, &count);
-    kind = kind ? kind : governance_template_count(s, c, call->asked->tenant->id, &total);
-    kind = kind ? kind : cache_freshness_get(s, c, call->asked->tenant, &fresh);
+                                    page->limit + 1, &rows, &page->count);
+    kind = kind ? kind : governance_template_count(s, c, call->asked->tenant->id, &page->total);
+    kind = kind ? kind : ida_page_as_of(page, s);
     if (kind) {
         return kind;
     }
-    for (int i = 0; i < count && i < page->limit; i++) {
+    for (int i = 0; i < page->count && i < page->limit; i++) {
         name_groups(known, rows[i].groups, 0, json_array_size(rows[i].groups));
     }
     kind = find_groups(call, known);
     if (kind) {
         return kind;
     }
-    for (int i = 0; i < count && ida_page_takes(page); i++) {
+    for (int i = 0; ida_page_row(page, i); i++) {
         const ida_role_template *t = &rows[i];
         json_t *item = ida_json_texts("id", t->id, "name", t->name, "description", t->description,
                                       NULL);
         json_object_set_new(item, "groups", groups_json(known, t->groups));
         ida_page_add(page, item, ida_place("s", t->name));
     }
-    return ida_page_result(page, total, fresh.as_of);
+    return ida_page_result(page);
 }
-
-static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
 
 static const ida_field list_group[] = {OUT_TEXT("id", ALWAYS | OR_NULL), OUT_TEXT("name", ALWAYS),
                                        OUT_END};
@@ -120,7 +114,7 @@ const ida_operation ida_op_role_templates = {
         {"role", "templates", .columns = "name groups description id",
          .summary = "List the role templates with the groups that each grants."}),
     .scope = IDA_SCOPE_READ,
-    .params = list_params,
+    .params = ida_list_params,
     .work = list,
     .summary = "Role templates with the groups each grants.",
     .schema = "RoleTemplateList",
@@ -137,9 +131,8 @@ const ida_operation ida_op_role_templates = {
 
 /* --- one --- */
 
-static ida_kind get(store *s, ida_ctx *c, void *baton)
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *wanted = ida_json_string(call->arguments, "roleTemplate");
     ida_role_template *t;
     cache_freshness fresh;

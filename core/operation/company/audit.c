@@ -110,8 +110,6 @@ static ida_kind run_log(ida_call *call)
 {
     ida_ctx *c = call->c;
     const audit_row *rows;
-    int count;
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "iii", &page);
     if (kind) {
@@ -126,18 +124,18 @@ static ida_kind run_log(ida_call *call)
     filter.before_seq = ida_place_number(page->from, 2);
     filter.limit = page->limit + 1; /* one more, to know whether there is a next page */
     filter.count_max = IDA_COUNT_MOST;
-    kind = store_audit_list(call->store, c, call->asked->tenant->id, &filter, &rows, &count,
-                            page->from ? NULL : &total);
+    kind = store_audit_list(call->store, c, call->asked->tenant->id, &filter, &rows, &page->count,
+                            page->from ? NULL : &page->total);
     if (kind) {
         return kind;
     }
-    total = page->from ? ida_place_number(page->from, 0) : total;
-    for (int i = 0; i < count && ida_page_takes(page); i++) {
+    page->total = page->from ? ida_place_number(page->from, 0) : page->total;
+    for (int i = 0; ida_page_row(page, i); i++) {
         ida_page_add(page, record_json(c, &rows[i]),
-                     ida_place("iii", total, rows[i].record.at, rows[i].seq));
+                     ida_place("iii", page->total, rows[i].record.at, rows[i].seq));
     }
-    kind = ida_page_result(page, total, ida_now(c->env));
-    return kind || page->from ? kind : note_left_out(call, filter, total);
+    kind = ida_page_result(page);
+    return kind || page->from ? kind : note_left_out(call, filter, page->total);
 }
 
 static const ida_param params[] = {

@@ -52,13 +52,10 @@ ida_kind ida_chain_json(store *s, ida_ctx *c, const char *tenant, json_t **out)
     return IDA_OK;
 }
 
-static ida_kind get(store *s, ida_ctx *c, void *baton)
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     return ida_chain_json(s, c, call->asked->tenant->id, &call->result);
 }
-
-static const ida_param no_params[] = {{0}};
 
 const ida_operation ida_op_chain = {
     .name = "audit.chain",
@@ -67,14 +64,13 @@ const ida_operation ida_op_chain = {
     .method = "GET",
     .path = "/audit/chain",
     .scope = IDA_SCOPE_READ,
-    .params = no_params,
+    .params = ida_no_params,
     .work = get,
     .summary = "Whether the chain of audit records was whole when a worker verified it last.",
 };
 
-static ida_kind request(store *s, ida_ctx *c, void *baton)
+static ida_kind request(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     store_chain_check check;
     ida_kind kind = store_chain_check_request(s, c, call->asked->tenant->id);
     kind = kind ? kind : store_chain_check_get(s, c, call->asked->tenant->id, &check);
@@ -90,7 +86,7 @@ const ida_operation ida_op_chain_verify = {
     .method = "POST",
     .path = "/audit/verify",
     .scope = IDA_SCOPE_WRITE,
-    .params = no_params,
+    .params = ida_no_params,
     .work = request,
     .summary = "Asks a worker to verify the chain of audit records from its beginning.",
 };

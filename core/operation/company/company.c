@@ -59,9 +59,8 @@ static void put_counts(const ida_tenant *t, json_t *out)
     }
 }
 
-static ida_kind get(store *s, ida_ctx *c, void *baton)
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     json_t *out = call->result = ida_json_keep(c->pool, json_object()), *directories, *seats;
     put_settings(call->asked->tenant, out);
     put_rates(call, out);
@@ -77,8 +76,6 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-static const ida_param no_params[] = {{0}};
-
 const ida_operation ida_op_company = {
     .name = "company.get",
     .faces = IDA_ON_CONSOLE,
@@ -86,7 +83,7 @@ const ida_operation ida_op_company = {
     .method = "GET",
     .path = "/company",
     .scope = IDA_SCOPE_READ,
-    .params = no_params,
+    .params = ida_no_params,
     .work = get,
     .summary = "Settings in force, seats and directories of the company.",
 };

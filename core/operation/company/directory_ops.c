@@ -45,9 +45,8 @@ static ida_kind check_sync(ida_call *call)
     return check(call);
 }
 
-static ida_kind request_sync(store *s, ida_ctx *c, void *baton)
+static ida_kind request_sync(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     store_directory state;
     int accept = json_is_true(json_object_get(call->asked->body, "acceptDeletions"));
     ida_kind kind = store_sync_request(s, c, call->asked->tenant->id, asked(call), accept, 0);
@@ -72,9 +71,8 @@ const ida_operation ida_op_sync = {
 
 /* --- looks --- */
 
-static ida_kind request_check(store *s, ida_ctx *c, void *baton)
+static ida_kind request_check(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     store_check look;
     ida_kind kind = store_check_request(s, c, call->asked->tenant->id, asked(call));
     kind = kind ? kind : store_check_get(s, c, call->asked->tenant->id, asked(call), &look);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/search_key.h"
 #include "core/base/text.h"
 #include "core/cache/person.h"
 #include "core/operation/company/audit_json.h"
@@ -75,7 +74,7 @@ static ida_kind read_hygiene(ida_call *call, ida_ctx *c, ida_export *x)
     for (int i = 0; passed[i]; i++) {
         json_object_set(page.arguments, passed[i], json_object_get(call->arguments, passed[i]));
     }
-    ida_kind kind = store_snapshot(call->store, c, ida_op_hygiene.work, &page);
+    ida_kind kind = store_snapshot(call->store, c, ida_call_work, &page);
     const json_t *found = json_object_get(json_object_get(page.result, "sections"), h->section),
                  *items = json_object_get(found, "items");
     if (!kind && !json_is_true(json_object_get(found, "available"))) {

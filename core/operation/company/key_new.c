@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/operation/company/keys.h"
 #include "core/operation/param.h"
 #include "core/operation/table.h"
@@ -120,26 +119,22 @@ static ida_kind check_create(ida_call *call)
     return kind ? kind : may_make(call, &in->wanted);
 }
 
-static ida_kind create(store *s, ida_ctx *c, void *baton)
+static ida_kind create(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const key_input *in = call->input;
     return issue(call, s, c, &in->wanted);
 }
 
-static const ida_param no_params[] = {{0}};
+/* Members that both operations share. */
+#define NEW_KEY                                                                                   \
+    .faces = IDA_ON_CONSOLE, .right = IDA_KEYS_WRITE, .method = "POST", .scope = IDA_SCOPE_WRITE, \
+    .secret = 1, .params = ida_no_params, .closed = 1
 
 const ida_operation ida_op_key_create = {
     .name = "key.create",
-    .faces = IDA_ON_CONSOLE,
-    .right = IDA_KEYS_WRITE,
-    .method = "POST",
+    NEW_KEY,
     .path = "/key",
-    .scope = IDA_SCOPE_WRITE,
-    .secret = 1,
-    .params = no_params,
     .body = create_members,
-    .closed = 1,
     .check = check_create,
     .work = create,
     .summary = "Makes an API key and shows it, this once.",
@@ -207,9 +202,8 @@ static ida_kind end_old(store *s, ida_ctx *c, const ida_principal *old, int64_t 
     return store_key_end(s, c, old->company, old->username, *at);
 }
 
-static ida_kind rotate(store *s, ida_ctx *c, void *baton)
+static ida_kind rotate(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const key_input *in = call->input;
     store_key old;
     const char *mark;
@@ -243,19 +237,13 @@ static ida_kind rotate(store *s, ida_ctx *c, void *baton)
 
 const ida_operation ida_op_key_rotate = {
     .name = "key.rotate",
-    .faces = IDA_ON_CONSOLE,
-    .right = IDA_KEYS_WRITE,
-    .method = "POST",
+    NEW_KEY,
     .path = "/key/rotate",
     .commands = IDA_COMMANDS(
         {"key", "rotate", .at = {{"username", "USERNAME"}},
          .summary = "Make a key in the place of another, which ends after an overlap.",
          .help = "Shows the new API key and MCP secret, this once."}),
-    .scope = IDA_SCOPE_WRITE,
-    .secret = 1,
-    .params = no_params,
     .body = rotate_members,
-    .closed = 1,
     .check = check_rotate,
     .work = rotate,
     .summary = "Makes a key in the place of another, which ends after an overlap.",

@@ -63,25 +63,20 @@ static json_t *key_json(const ida_ctx *c, const store_key_row *k)
     return item;
 }
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const store_key_row *rows;
-    int count = 0;
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
     kind = kind ? kind
                 : store_key_list(s, c, call->asked->tenant->id, ida_place_text(page->from, 0),
-                                 page->limit + 1, &rows, &count);
-    kind = kind ? kind : store_key_count(s, c, call->asked->tenant->id, &total);
-    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
+                                 page->limit + 1, &rows, &page->count);
+    kind = kind ? kind : store_key_count(s, c, call->asked->tenant->id, &page->total);
+    for (int i = 0; !kind && ida_page_row(page, i); i++) {
         ida_page_add(page, key_json(c, &rows[i]), ida_place("s", rows[i].username));
     }
-    return kind ? kind : ida_page_result(page, total, ida_now(c->env));
+    return kind ? kind : ida_page_result(page);
 }
-
-static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
 
 const ida_operation ida_op_keys = {
     .name = "key.list",
@@ -96,16 +91,15 @@ const ida_operation ida_op_keys = {
          .summary = "List the API users of a tenant, with when each was used last as the audit log "
                     "has it."}),
     .scope = IDA_SCOPE_READ,
-    .params = list_params,
+    .params = ida_list_params,
     .work = list,
     .summary = "API keys of the tenant, with when each was used last as the audit log has it.",
 };
 
 /* --- changes --- */
 
-static ida_kind change(store *s, ida_ctx *c, void *baton)
+static ida_kind change(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *name = call->asked->operation->name, *done = NULL,
                *username = ida_json_string(call->arguments, "username");
     ida_kind kind;
@@ -130,44 +124,37 @@ static ida_kind change(store *s, ida_ctx *c, void *baton)
 static const ida_param change_params[] = {
     {"username", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 64, .about = "Whose key."}, {0}};
 
+/* Members that the three changes share. */
+#define KEY_CHANGE                                                              \
+    .faces = IDA_ON_CONSOLE, .right = IDA_KEYS_WRITE, .scope = IDA_SCOPE_WRITE, \
+    .params = change_params, .work = change
+
 const ida_operation ida_op_key_disable = {
     .name = "key.disable",
-    .faces = IDA_ON_CONSOLE,
-    .right = IDA_KEYS_WRITE,
+    KEY_CHANGE,
     .method = "POST",
     .path = "/key/disable",
     .commands = IDA_COMMANDS({"key", "disable", .any_document = 1, .at = {{"username", "USERNAME"}},
                               .summary = "Disable an API user; it stops within 2 seconds."}),
-    .scope = IDA_SCOPE_WRITE,
-    .params = change_params,
-    .work = change,
     .summary = "Disables an API key.",
 };
 
 const ida_operation ida_op_key_enable = {
     .name = "key.enable",
-    .faces = IDA_ON_CONSOLE,
-    .right = IDA_KEYS_WRITE,
+    KEY_CHANGE,
     .method = "POST",
     .path = "/key/enable",
     .commands = IDA_COMMANDS({"key", "enable", .any_document = 1, .at = {{"username", "USERNAME"}},
                               .summary = "Enable a disabled API user."}),
-    .scope = IDA_SCOPE_WRITE,
-    .params = change_params,
-    .work = change,
     .summary = "Enables a disabled API key.",
 };
 
 const ida_operation ida_op_key_delete = {
     .name = "key.delete",
-    .faces = IDA_ON_CONSOLE,
-    .right = IDA_KEYS_WRITE,
+    KEY_CHANGE,
     .method = "DELETE",
     .path = "/key",
     .commands = IDA_COMMANDS({"key", "delete", .any_document = 1, .at = {{"username", "USERNAME"}},
                               .summary = "Delete an API user."}),
-    .scope = IDA_SCOPE_WRITE,
-    .params = change_params,
-    .work = change,
     .summary = "Deletes an API key.",
 };

@@ -1,6 +1,5 @@
 /* Owns the first page of the console: matters that need attention, the tasks of today and the
  * next days, the state of directories, workers and seats. */
-
 #include "core/operation/company/overview.h"
 
 #include <apr_strings.h>
@@ -12,7 +11,6 @@
 #include "core/operation/op.h"
 #include "core/operation/table.h"
 #include "core/queue/figures.h"
-#include "core/zone/schedule.h"
 #include "core/zone/zone.h"
 
 #define DAYS 8 /* today and a week */
@@ -119,12 +117,11 @@ static void withhold(json_t *withheld, const char *const *names)
     }
 }
 
-static ida_kind get(store *s, ida_ctx *c, void *baton)
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
     static const char *const of_tasks[] = {"today", "days", NULL}, *const of_company[] = {
                                                                        "directories", "workers",
                                                                        "seats", NULL};
-    ida_call *call = baton;
     unsigned roles = call->asked->roles;
     ida_overview seen = {0};
     json_t *withheld = json_array(), *needs;
@@ -151,8 +148,6 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-static const ida_param no_params[] = {{0}};
-
 const ida_operation ida_op_overview = {
     .name = "overview.get",
     .faces = IDA_ON_CONSOLE,
@@ -163,7 +158,7 @@ const ida_operation ida_op_overview = {
         {"overview", .verb = NULL,
          .summary = "Show what needs somebody, what is due, directories, workers and seats."}),
     .scope = IDA_SCOPE_READ,
-    .params = no_params,
+    .params = ida_no_params,
     .work = get,
     .summary = "What needs somebody, today and the next days, directories, workers and seats.",
 };

@@ -80,9 +80,8 @@ static const struct {
     {IDA_AUDIT_READ, put_chain},
 };
 
-static ida_kind get(store *s, ida_ctx *c, void *baton)
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     int running;
     int64_t seen_at;
     call->result = ida_json_keep(c->pool, json_object());
@@ -96,8 +95,6 @@ static ida_kind get(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-static const ida_param no_params[] = {{0}};
-
 const ida_operation ida_op_pulse = {
     .name = "pulse.get",
     .faces = IDA_ON_CONSOLE,
@@ -105,7 +102,7 @@ const ida_operation ida_op_pulse = {
     .method = "GET",
     .path = "/pulse",
     .scope = IDA_SCOPE_READ,
-    .params = no_params,
+    .params = ida_no_params,
     .work = get,
     .summary = "Figures of the console's frame.",
 };

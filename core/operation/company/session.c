@@ -1,6 +1,5 @@
 /* Owns the console's operations that belong to no single company: who is signed in, and in which
  * companies with which roles. Must not know how a person signed in. */
-#include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,10 +96,9 @@ static ida_kind run_companies(ida_call *call)
         }
         ida_page_add(page, company_json(call, &mine[i]), ida_place("ss", mine[i].name, mine[i].id));
     }
-    return ida_page_result(page, count, ida_now(call->c->env));
+    page->total = count;
+    return ida_page_result(page);
 }
-
-static const ida_param no_params[] = {{0}};
 
 static const ida_param companies_params[] = {
     {"query", IDA_PARAM_STRING, .max = 100, .about = "Part of a company's name or ID."},
@@ -115,7 +113,7 @@ const ida_operation ida_op_session = {
     .no_company = 1,
     .method = "GET",
     .path = "/session",
-    .params = no_params,
+    .params = ida_no_params,
     .run = run_session,
     .summary = "Who is signed in, and their companies.",
 };

@@ -204,8 +204,6 @@ static ida_kind run(ida_call *call)
     return kind;
 }
 
-static const ida_param no_params[] = {{0}};
-
 const ida_operation ida_op_trends = {
     .name = "overview.trends",
     .faces = IDA_ON_CONSOLE,
@@ -213,7 +211,7 @@ const ida_operation ida_op_trends = {
     .method = "GET",
     .path = "/overview/trends",
     .scope = IDA_SCOPE_READ,
-    .params = no_params,
+    .params = ida_no_params,
     .run = run,
     .summary = "Hires and leavers by month, punctuality by hour.",
 };

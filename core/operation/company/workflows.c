@@ -15,23 +15,20 @@
 
 /* --- list_workflows --- */
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const ida_workflow_row *rows;
-    int count = 0;
-    int64_t total = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
     kind = kind ? kind
                 : governance_workflow_list(s, c, call->asked->tenant->id,
                                            ida_place_text(page->from, 0), page->limit + 1, &rows,
-                                           &count);
-    kind = kind ? kind : governance_workflow_count(s, c, call->asked->tenant->id, &total);
+                                           &page->count);
+    kind = kind ? kind : governance_workflow_count(s, c, call->asked->tenant->id, &page->total);
     if (kind) {
         return kind;
     }
-    for (int i = 0; i < count && ida_page_takes(page); i++) {
+    for (int i = 0; ida_page_row(page, i); i++) {
         const ida_workflow_row *row = &rows[i];
         json_t *item = ida_json_texts("id", row->id, "name", row->name, "trigger", row->trigger,
                                       NULL);
@@ -39,10 +36,8 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
         json_object_set_new(item, "actionCount", json_integer(row->action_count));
         ida_page_add(page, item, ida_place("s", row->name));
     }
-    return ida_page_result(page, total, ida_now(c->env));
+    return ida_page_result(page);
 }
-
-static const ida_param list_params[] = {IDA_LIST_PARAMS, {0}};
 
 static const char *const triggers[] = {"userCreate", "userUpdate", "userDelete", NULL};
 static const ida_field list_item[] = {OUT_TEXT("id", ALWAYS),
@@ -61,7 +56,7 @@ const ida_operation ida_op_workflows = {
     .commands = IDA_COMMANDS({"workflow", "list", .columns = "name trigger active actionCount id",
                               .summary = "List the workflows."}),
     .scope = IDA_SCOPE_READ,
-    .params = list_params,
+    .params = ida_list_params,
     .work = list,
     .summary = "Lifecycle workflows with trigger, active state and number of actions.",
     .schema = "WorkflowList",
@@ -149,11 +144,10 @@ static ida_kind whose(ida_call *call, store *s, queue_person *person, const queu
     return kind;
 }
 
-static ida_kind runs(store *s, ida_ctx *c, void *baton)
+static ida_kind runs(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *tenant = call->asked->tenant->id;
-    int64_t to = ida_argument_time(call, "to"), total = 0;
+    int64_t to = ida_argument_time(call, "to");
     governance_run_filter filter = {.from = ida_argument_time(call, "from"),
                                     .to = to ? to : INT64_MAX,
                                     .status = ida_json_string(call->arguments, "status"),
@@ -161,7 +155,6 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     ida_workflow_run *rows;
     const queue_revoked *revoked;
     queue_person person;
-    int count = 0;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "is", &page);
     kind = kind ? kind : find_workflow(call, s, &filter.workflow);
@@ -172,25 +165,25 @@ static ida_kind runs(store *s, ida_ctx *c, void *baton)
     filter.before_at = page->from ? ida_place_number(page->from, 0) : INT64_MAX;
     filter.before_id = ida_place_text(page->from, 1);
     filter.limit = page->limit + 1;
-    kind = governance_workflow_runs(s, c, tenant, &filter, &rows, &count);
-    kind = kind ? kind : governance_workflow_runs_count(s, c, tenant, &filter, &total);
+    kind = governance_workflow_runs(s, c, tenant, &filter, &rows, &page->count);
+    kind = kind ? kind : governance_workflow_runs_count(s, c, tenant, &filter, &page->total);
     if (kind) {
         return kind;
     }
-    const char **tasks = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *tasks);
-    for (int i = 0; i < count; i++) {
+    const char **tasks = apr_palloc(c->pool, (apr_size_t)(page->count + 1) * sizeof *tasks);
+    for (int i = 0; i < page->count; i++) {
         tasks[i] = rows[i].task_id;
     }
-    kind = queue_revoked_load(s, c, tenant, tasks, count, &revoked);
+    kind = queue_revoked_load(s, c, tenant, tasks, page->count, &revoked);
     if (kind) {
         return kind;
     }
-    for (int i = 0; i < count && ida_page_takes(page); i++) {
+    for (int i = 0; ida_page_row(page, i); i++) {
         ida_page_add(page, run_json(c, &rows[i], revoked),
                      ida_place("is", rows[i].started_at, rows[i].id));
     }
     call->target = filter.workflow ? filter.workflow : call->target;
-    kind = ida_page_result(page, total, ida_now(c->env));
+    kind = ida_page_result(page);
     if (filter.workflow) {
         json_object_set_new(call->result, "workflow",
                             ida_json_texts("name", filter.workflow, NULL));

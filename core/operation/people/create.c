@@ -150,9 +150,8 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
     return kind;
 }
 
-static ida_kind work(store *s, ida_ctx *c, void *baton)
+static ida_kind work(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const create_input *in = call->input;
     json_t *warnings = ida_json_keep(
         c->pool, json_copy(in->person.warnings)); /* a new copy if the transaction is repeated */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/governance/whom.h"
 #include "core/model/payload.h"
 #include "core/operation/op.h"
@@ -88,9 +87,8 @@ static ida_kind queue(store *s, ida_ctx *c, ida_task *task, ida_task **moved)
                                      task->username);
 }
 
-static ida_kind work(store *s, ida_ctx *c, void *baton)
+static ida_kind work(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const delete_input *in = call->input;
     json_t *warnings = ida_json_keep(
         c->pool, json_copy(in->wanted.warnings)); /* a new copy if the transaction is repeated */

@@ -47,9 +47,8 @@ ida_kind ida_op_details(ida_call *call, store *s, ida_ctx *c, const ida_user *us
     return IDA_OK;
 }
 
-static ida_kind details(store *s, ida_ctx *c, void *baton)
+static ida_kind details(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     ida_user *user;
     json_t *licenses = NULL, *told;
     cache_freshness fresh;

@@ -1,7 +1,6 @@
 /* Owns the meaning of a people search's arguments. Must not know how people are found. */
 #include "core/operation/people/filter.h"
 
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"

@@ -5,7 +5,6 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/operation/op.h"
-#include "core/operation/people/filter.h"
 #include "core/operation/people/find.h"
 
 #define CANDIDATES 5 /* people listed for a text that is neither an ID nor a UPN */

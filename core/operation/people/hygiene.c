@@ -5,7 +5,6 @@
 
 #include "core/base/json.h"
 #include "core/base/search_key.h"
-#include "core/base/text.h"
 #include "core/operation/export.h"
 #include "core/operation/page.h"
 #include "core/operation/people/person_json.h"
@@ -274,9 +273,8 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     return kind;
 }
 
-static ida_kind make_report(store *s, ida_ctx *c, void *baton)
+static ida_kind make_report(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const json_t *given = json_object_get(call->arguments, "staleDays");
     int days = given ? (int)json_integer_value(given) : call->asked->tenant->stale_after_days;
     unsigned wanted = wanted_sections(call);

@@ -7,7 +7,6 @@
 #include "core/operation/people/create.h"
 #include "core/operation/people/rehire.h"
 #include "core/operation/table.h"
-#include "core/operation/tasks/queued.h"
 #include "core/tenant/naming.h"
 #include "core/zone/schedule.h"
 
@@ -48,9 +47,8 @@ static ida_kind check(ida_call *call)
     return kind;
 }
 
-static ida_kind work(store *s, ida_ctx *c, void *baton)
+static ida_kind work(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const preview_input *in = call->input;
     const ida_tenant *t = call->asked->tenant;
     const char *employee_id = ida_json_string(call->arguments, "employeeId");

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/governance/whom.h"
 #include "core/model/payload.h"
 #include "core/model/unsupported.h"
@@ -211,9 +210,8 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     return kind ? kind : ida_op_warn_of_hold(call, s, c, task, update->warnings);
 }
 
-static ida_kind work(store *s, ida_ctx *c, void *baton)
+static ida_kind work(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const update_input *in = call->input;
     ida_update update = in->wanted;
     ida_user *user;

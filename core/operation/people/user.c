@@ -1,11 +1,9 @@
 /* Owns GET user: one person of the cache. Never calls a directory. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/operation/people/details.h"
-#include "core/operation/people/find.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
 

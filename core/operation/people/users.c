@@ -7,7 +7,6 @@
 #include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "core/operation/people/filter.h"
-#include "core/operation/people/find.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
 
@@ -54,9 +53,8 @@ static void add_row(ida_page *page, const cache_listed_person *p, int64_t total,
 
 /* A position contains the total, which was counted once, whether it comes after the exact match,
  * name and ID. */
-static ida_kind search(store *s, ida_ctx *c, void *baton)
+static ida_kind search(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *tenant = call->asked->tenant->id;
     const cache_listed_person *rows;
     cache_people_filter filter;
@@ -103,7 +101,9 @@ static ida_kind search(store *s, ida_ctx *c, void *baton)
             add_row(page, &rows[i], total, 1);
         }
     }
-    kind = ida_page_result(page, total, fresh.as_of);
+    page->total = total;
+    page->as_of = fresh.as_of;
+    kind = ida_page_result(page);
     ida_json_put_time(call->result, "signInsAsOf", fresh.sign_ins_as_of);
     return kind;
 }

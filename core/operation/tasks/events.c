@@ -55,9 +55,8 @@ static ida_kind check_cursor(ida_ctx *c, int64_t after, int64_t first, int64_t l
                              : IDA_OK;
 }
 
-static ida_kind list(store *s, ida_ctx *c, void *baton)
+static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const char *tenant = call->asked->tenant->id;
     const queue_event *rows;
     unsigned char key[IDA_CURSOR_KEY_LEN];

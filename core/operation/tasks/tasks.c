@@ -1,6 +1,5 @@
 /* Owns the task operations: one task, the list, and the changes people make. The store has the
  * rules of states. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -84,8 +83,7 @@ static ida_kind run_list(ida_call *call)
     const char *upn = ida_json_string(call->arguments, "userPrincipalName"),
                *order = ida_json_string(call->arguments, "order");
     const json_t *braked = json_object_get(call->arguments, "braked");
-    int by_due = order && strcmp(order, "due") == 0, count;
-    int64_t total;
+    int by_due = order && strcmp(order, "due") == 0;
     ida_task *tasks;
     queue_person person;
     ida_user *user;
@@ -116,14 +114,14 @@ static ida_kind run_list(ida_call *call)
     if (filter.braked == QUEUE_BRAKED && !filter.state) {
         filter.state = ida_task_state_text(IDA_ATTENTION); /* in no other */
     }
-    kind = queue_task_list(call->store, c, call->asked->tenant->id, &filter, &tasks, &count,
-                           &total);
-    for (int i = 0; !kind && i < count && ida_page_takes(page); i++) {
+    kind = queue_task_list(call->store, c, call->asked->tenant->id, &filter, &tasks, &page->count,
+                           &page->total);
+    for (int i = 0; !kind && ida_page_row(page, i); i++) {
         ida_page_add(page, ida_task_json(c, &tasks[i]),
                      by_due ? ida_place("is", tasks[i].due_at, tasks[i].id)
                             : ida_place("s", tasks[i].id));
     }
-    return kind ? kind : ida_page_result(page, total, ida_now(c->env));
+    return kind ? kind : ida_page_result(page);
 }
 
 static const ida_param list_params[] = {
@@ -179,9 +177,8 @@ typedef struct change_input {
     const char *waiting;
 } change_input;
 
-static ida_kind change(store *s, ida_ctx *c, void *baton)
+static ida_kind change(ida_call *call, store *s, ida_ctx *c)
 {
-    ida_call *call = baton;
     const change_input *in = call->input;
     ida_task_change wanted = {.verb = in->verb,
                               .tenant = call->asked->tenant->id,
@@ -235,9 +232,14 @@ static const ida_field changed_task[] = {OUT_TEXT("message", ALWAYS),
                                          OUT_NAMED("task", ALWAYS, "Task"),
                                          OUT_TEXTS("warnings", SOMETIMES), OUT_END};
 
+/* Members that the four changes share. */
+#define TASK_CHANGE                                                                           \
+    .faces = IDA_ON_REST | IDA_ON_CONSOLE, .scope = IDA_SCOPE_WRITE, .params = change_params, \
+    .check = check, .run = look, .work = change, .output = changed_task, .schema = "ChangedTask"
+
 const ida_operation ida_op_task_cancel = {
     .name = "task.cancel",
-    .faces = IDA_ON_REST | IDA_ON_CONSOLE,
+    TASK_CHANGE,
     .right = IDA_TASKS_WRITE,
     .method = "DELETE",
     .path = "/task",
@@ -247,19 +249,12 @@ const ida_operation ida_op_task_cancel = {
          .help = "Seat and names go free unless the account was made or may have been."}),
     .alias_method = "POST",
     .alias_path = "/task/cancel",
-    .scope = IDA_SCOPE_WRITE,
-    .params = change_params,
-    .check = check,
-    .run = look,
-    .work = change,
     .summary = "Cancels a task that is not running yet.",
-    .output = changed_task,
-    .schema = "ChangedTask",
 };
 
 const ida_operation ida_op_task_reschedule = {
     .name = "task.reschedule",
-    .faces = IDA_ON_REST | IDA_ON_CONSOLE,
+    TASK_CHANGE,
     .right = IDA_TASKS_WRITE,
     .method = "PATCH",
     .path = "/task",
@@ -269,51 +264,30 @@ const ida_operation ida_op_task_reschedule = {
              "Give a queued task another date and time of the tenant's zone (YYYY-MM-DD HH:mm)."}),
     .alias_method = "POST",
     .alias_path = "/task/reschedule",
-    .scope = IDA_SCOPE_WRITE,
-    .params = change_params,
     .body = ida_moment_members,
-    .check = check,
-    .run = look,
-    .work = change,
     .summary = "Gives a task that is not running yet another date and time.",
-    .output = changed_task,
-    .schema = "ChangedTask",
 };
 
 const ida_operation ida_op_task_retry = {
     .name = "task.retry",
-    .faces = IDA_ON_REST | IDA_ON_CONSOLE,
+    TASK_CHANGE,
     .right = IDA_TASKS_WRITE,
     .method = "POST",
     .path = "/task/retry",
     .commands = IDA_COMMANDS(
         {"task", "retry", .any_document = 1, .at = {{"id", "TASK"}},
          .summary = "Queue a failed task, or one that needs attention, again at once."}),
-    .scope = IDA_SCOPE_WRITE,
-    .params = change_params,
-    .check = check,
-    .run = look,
-    .work = change,
     .summary = "Queues a task again that has failed or needs attention.",
-    .output = changed_task,
-    .schema = "ChangedTask",
 };
 
 const ida_operation ida_op_task_release = {
     .name = "task.release",
-    .faces = IDA_ON_REST | IDA_ON_CONSOLE,
+    TASK_CHANGE,
     .right = IDA_TASKS_RELEASE,
     .method = "POST",
     .path = "/task/release",
     .commands = IDA_COMMANDS({"task", "release", .any_document = 1, .at = {{"id", "TASK"}},
                               .summary = "Release an offboarding, or an update that disables an "
                                          "account, that the brake holds."}),
-    .scope = IDA_SCOPE_WRITE,
-    .params = change_params,
-    .check = check,
-    .run = look,
-    .work = change,
     .summary = "Releases what the brake holds; not with the API key that asked for it.",
-    .output = changed_task,
-    .schema = "ChangedTask",
 };

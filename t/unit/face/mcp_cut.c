@@ -80,7 +80,9 @@ static ida_kind run_list(ida_call *call)
         return kind;
     }
     fill_page(page, ida_place_number(page->from, 0));
-    return ida_page_result(page, source.count, 0);
+    page->total = source.count;
+    page->as_of = 0;
+    return ida_page_result(page);
 }
 
 static ida_kind run_sections(ida_call *call)

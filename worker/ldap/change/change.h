@@ -10,35 +10,18 @@
 #include "worker/ldap/wire/session.h"
 #include "worker/ldap/wire/value.h"
 
-directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create *create,
-                          directory_user *user, directory_error *e);
-directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id,
-                               const char *manager_upn, const char **manager_id,
-                               directory_error *e);
-directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id,
-                             const unsigned char *photo, size_t len, const char *type,
-                             directory_error *e);
-directory_class ld_disable(directory *d, apr_pool_t *pool, const char *id, directory_user *after,
-                           directory_error *e);
-directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
-                               const char *const *candidates, int candidate_count,
-                               const directory_membership **rows, int *count, directory_error *e);
-directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *group_id,
-                                 const char *user_id, directory_error *e);
-directory_class ld_update(directory *d, apr_pool_t *pool, const char *id,
-                          const directory_attribute *attributes, int count, int enabled,
-                          directory_user *after, directory_error *e);
-directory_class ld_set_password(directory *d, apr_pool_t *pool, const char *id,
-                                const char *password, directory_error *e);
-directory_class ld_discard_password(directory *d, apr_pool_t *pool, const char *id,
-                                    const char **proof, directory_error *e);
-directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const char *container,
-                        directory_user *after, directory_error *e);
-directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const char *const **ids,
-                           int *count, directory_error *e);
-directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group_id,
-                               const char *const *user_ids, int count, directory_class *each,
-                               directory_error *e);
+DIRECTORY_FUNCTION(create) ld_create;
+DIRECTORY_FUNCTION(set_manager) ld_set_manager;
+DIRECTORY_FUNCTION(set_photo) ld_set_photo;
+DIRECTORY_FUNCTION(disable) ld_disable;
+DIRECTORY_FUNCTION(memberships) ld_memberships;
+DIRECTORY_FUNCTION(remove_member) ld_remove_member;
+DIRECTORY_FUNCTION(update) ld_update;
+DIRECTORY_FUNCTION(set_password) ld_set_password;
+DIRECTORY_FUNCTION(discard_password) ld_discard_password;
+DIRECTORY_FUNCTION(move) ld_move;
+DIRECTORY_FUNCTION(reports) ld_reports;
+DIRECTORY_FUNCTION(add_members) ld_add_members;
 
 /* 1 when a policy with pwdLockout TRUE, which gives `lock` its effect, is seen for the entry: the
  * one that the entry names, or any in the naming context. Always 1 where `lock` works by itself. A

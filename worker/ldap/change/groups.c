@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/text.h"
 #include "worker/ldap/change/change.h"
 #include "worker/ldap/change/unmanaged.h"
 #include "worker/ldap/entry/entry.h"
@@ -238,11 +237,12 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
                       .by_rule = apr_hash_make(pool)};
     *rows = NULL;
     *count = 0;
+    directory_class (*const ways[])(ld_call *, ld_gathering *, const directory_user *) = {
+        gather_by_member, gather_by_back_link, gather_by_rule, gather_primary};
     directory_class class = ld_user_by_id(&k, id, &user);
-    class = class ? class : gather_by_member(&k, &g, &user);
-    class = class ? class : gather_by_back_link(&k, &g, &user);
-    class = class ? class : gather_by_rule(&k, &g, &user);
-    class = class ? class : gather_primary(&k, &g, &user);
+    for (size_t i = 0; !class && i < sizeof ways / sizeof *ways; i++) {
+        class = ways[i](&k, &g, &user);
+    }
     class = class ? class : ld_gather_unmanaged(&k, &g, &user, names_user(&k, &user));
     for (int i = 0; !class && i < candidate_count; i++) {
         const ld_entry *group = NULL;

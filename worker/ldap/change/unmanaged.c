@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/text.h"
 #include "worker/ldap/entry/entry.h"
 #include "worker/ldap/wire/dialect.h"
 #include "worker/ldap/wire/error.h"

@@ -1,6 +1,5 @@
 /* Owns the changes of an existing user: manager, photo, disabling. Must not know how an entry is
  * made or grouped. */
-#include <apr_strings.h>
 #include <string.h>
 #include <strings.h>
 

@@ -9,8 +9,7 @@
 #include "worker/ldap/wire/session.h"
 
 /* Contract: worker/directory/directory.h. */
-directory_class ld_find(directory *d, apr_pool_t *pool, const char *id, const char *upn,
-                        directory_user *user, directory_error *e);
+DIRECTORY_FUNCTION(find) ld_find;
 
 /* The user's entry by ID, anywhere in scope. NOT_FOUND only after the base itself proved readable.
  */

@@ -1,9 +1,7 @@
 /* Owns the doctor's checks of Active Directory, which reports our account's rights before
  * anything is written. Writes nothing. */
 #include <apr_strings.h>
-#include <string.h>
 
-#include "core/base/text.h"
 #include "worker/base/password.h"
 #include "worker/ldap/probe/probe.h"
 #include "worker/ldap/sync/sync.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/json.h"
 #include "core/base/text.h"
 #include "worker/directory/report.h"
 #include "worker/ldap/change/change.h"

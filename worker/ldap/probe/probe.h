@@ -6,7 +6,7 @@
 #include "worker/ldap/wire/session.h"
 
 /* Contract: worker/directory/directory.h. */
-directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *report, directory_error *e);
+DIRECTORY_FUNCTION(probe) ld_probe;
 
 #define CLOCK_TOLERANCE_MS 60000 /* Kerberos takes five minutes; due times want less */
 

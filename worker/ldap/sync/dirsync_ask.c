@@ -1,10 +1,8 @@
 /* Owns the DirSync control: its request, its answer, and the right to use it. Must not know what
  * becomes of the entries. */
-
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/base/text.h"
 #include "worker/ldap/sync/dirsync.h"
 #include "worker/ldap/sync/sync.h"

@@ -10,8 +10,7 @@
 #include "worker/ldap/wire/value.h"
 
 /* Contract: worker/directory/directory.h. */
-directory_class ld_sync(directory *d, apr_pool_t *pool, const directory_sync *asked,
-                        cache_summary *summary, directory_error *e);
+DIRECTORY_FUNCTION(sync) ld_sync;
 
 #define LD_RUN_MS (60 * 60 * 1000) /* longest run */
 #define LD_SILENCE_MS 60000        /* of the server inside one answer of a run */

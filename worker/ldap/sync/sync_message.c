@@ -2,8 +2,6 @@
  * follows from a message. */
 #include "worker/ldap/sync/sync_message.h"
 
-#include <apr_strings.h>
-
 #include "worker/ldap/wire/ber.h"
 #include "worker/ldap/wire/escape.h"
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "worker/ldap/sync/sync.h"
 #include "worker/ldap/wire/request.h"
 #include "worker/ldap/wire/session.h"

@@ -1,12 +1,10 @@
 /* Owns connecting: order of servers, bind, reading the rootDSE. Must not know users or groups. */
-#include <apr_strings.h>
 #include <openldap.h>
 #include <sasl/sasl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/base/text.h"
 #include "worker/base/secret.h"
 #include "worker/ldap/wire/ber.h"
 #include "worker/ldap/wire/error.h"

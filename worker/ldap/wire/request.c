@@ -2,11 +2,9 @@
  * contain. */
 #include "worker/ldap/wire/request.h"
 
-#include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
 
-#include "core/base/text.h"
 #include "worker/ldap/wire/error.h"
 #include "worker/ldap/wire/session.h"
 #include "worker/ldap/wire/value.h"

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/text.h"
 #include "worker/ldap/wire/error.h"
 #include "worker/ldap/wire/request.h"
 #include "worker/ldap/wire/session.h"
