@@ -191,3 +191,17 @@ export const isStale = () => failing.size > 0;
 function settled(one) {
   if (failing.delete(one) && !failing.size) tell('back');
 }
+
+/* What could not be had is asked for again: when the server said, or with an answer that comes some
+ * seconds later. A refusal that does not pass (400, 403, 404) is left as it is. */
+export function whenBack(error, again, signal) {
+  if (!(error.lost || error.status === 429 || error.status >= 500)) return;
+  const failedAt = Date.now();
+  const stop = new AbortController();
+  const once = () => { stop.abort(); if (!signal?.aborted) again(); };
+  signal?.addEventListener('abort', () => stop.abort());
+  if (error.retryAfter) setTimeout(once, error.retryAfter);
+  else {
+    events.addEventListener('answer', () => Date.now() - failedAt > 2000 && once(), { signal: stop.signal });
+  }
+}

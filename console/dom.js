@@ -1,6 +1,6 @@
 // Owns how what is seen is made: el(), the drawing of the whole view, icons, announcements. Strings
 // become text nodes and nothing else, so text from a directory cannot become markup.
-import { h, render, useEffect, useErrorBoundary, useLayoutEffect, useRef, useState }
+import { h, render, useEffect, useLayoutEffect, useRef, useState }
   from './vendor/preact.js';
 
 export { useEffect, useLayoutEffect, useRef, useState };
@@ -45,17 +45,14 @@ export function report(error) {
   console.error(error);
 }
 
-/* What make() answers; what it, or a component in it, throws costs no more than this place, which is
- * tried again with the next drawing. */
-export const guarded = (make, instead) => el(Guard, { make, instead });
-function Guard({ make, instead }) {
-  const [error, again] = useErrorBoundary(report);
-  const tried = useRef(make);
-  if (error && tried.current !== make) again();
-  tried.current = make;
-  return error ? instead(error) : el(Run, { make });
+/* What make() answers; what it throws costs no more than this place, which is tried again with the
+ * next drawing. */
+export function guarded(make, instead) {
+  try { return make(); } catch (error) {
+    report(error);
+    return instead(error);
+  }
 }
-const Run = ({ make }) => make();
 
 /* Text of a directory or a person: its own direction, whatever stands beside it. */
 export const bdi = (text) => el('bdi', null, text ?? '');

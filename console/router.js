@@ -1,6 +1,6 @@
 // Owns the way from the address to a page: #/COMPANY/PAGE/ID?filters. Title, focus, scroll, what an
 // entry of the history remembers, the question before a form is left. Knows pages by name alone.
-import { ApiError, events, poll, queryOf } from './api.js';
+import { ApiError, poll, queryOf, whenBack } from './api.js';
 import { busy, draw, redraw, report } from './dom.js';
 import { t } from './format.js';
 import { choose, closeAll } from './components/dialog.js';
@@ -116,15 +116,6 @@ function focusAfter({ back, keepPlace, before }) {
   scrollTo(0, back || keepPlace ? current.memory.scroll || 0 : 0);
 }
 
-/* A page that could not be had is asked for again when the server answers again. */
-const passing = (error) => error.lost || error.status === 429 || error.status >= 500;
-function retried(error, signal) {
-  if (!passing(error)) return;
-  const again = () => { if (!signal.aborted && !document.querySelector('dialog[open]')) reload(); };
-  if (error.retryAfter) setTimeout(again, error.retryAfter);
-  else events.addEventListener('answer', again, { signal });
-}
-
 async function load(name, args, keepPlace) {
   if (!(name in RIGHTS)) return unknownPage();
   if (!mayOpen(args.company, name)) return noRight(args.company, RIGHTS[name]);
@@ -136,7 +127,7 @@ async function load(name, args, keepPlace) {
   } catch (error) {
     if (args.signal.aborted) throw error;
     if (!(error instanceof ApiError)) report(error);
-    retried(error, args.signal);
+    if (error instanceof ApiError) whenBack(error, reload, args.signal);
     return failure(error, () => reload());
   } finally { clearTimeout(bars); }
 }
@@ -187,7 +178,8 @@ async function show({ keepPlace } = {}) {
     if (signal.aborted) return;
     stands(failure(error, () => reload()), { at, keepPlace, before });
     document.documentElement.dataset.ready = 'failed';
-    if (error instanceof ApiError) retried(error, signal); else throw error;
+    if (!(error instanceof ApiError)) throw error;
+    whenBack(error, reload, signal);
   }
 }
 

@@ -1,9 +1,9 @@
 // Owns charts: SVG at the width of its container in pixels, so that text keeps its size; a title that
 // tells the finding; the same as a table.
-import { el, report, useLayoutEffect, useRef, useState } from '../dom.js';
+import { el, useLayoutEffect, useRef, useState } from '../dom.js';
 import { number, t } from '../format.js';
 import { card } from './page.js';
-import { failed, safely } from './states.js';
+import { safely } from './states.js';
 
 const svg = (tag, props, ...children) => el(`svg:${tag}`, props, ...children);
 const text = (x, y, content, props) => svg('text', { x, y, ...props }, content);
@@ -18,20 +18,16 @@ export const chartCard = ({ title, of }) => el(ChartCard, { title, of });
 
 function ChartCard({ title, of }) {
   const [asTable, show] = useState(false);
-  let made, fault;
-  try { made = of(); } catch (error) {
-    report(error);
-    fault = error;
-  }
-  const chart = made?.draw;
+  const made = safely(of);
+  const chart = made.draw;
   return card({
     title, beside: chart && el('button', {
       type: 'button', class: 'button small plain', 'aria-pressed': String(asTable),
       onclick: () => show(!asTable),
     }, t('chart.table')),
-  }, el('div', { class: 'stack' }, fault ? failed(fault) : !chart ? made
+  }, el('div', { class: 'stack' }, !chart ? made
     : [made.figure && el('p', { class: 'figure' }, made.figure),
-      asTable ? asRows(made) : safely(() => [el(Drawing, made), made.legend && legendOf(made.legend)])]));
+      asTable ? asRows(made) : [el(Drawing, made), made.legend && legendOf(made.legend)]]));
 }
 
 const asRows = ({ finding, head, rows }) => el('table', { class: 'table' },
@@ -55,9 +51,11 @@ function Drawing({ draw, finding }) {
     watching.observe(host.current);
     return () => watching.disconnect();
   }, []);
-  const [height, ...content] = width ? draw(width) : [];
-  return el('div', { ref: host }, width > 0 && svg('svg', { class: 'chart', role: 'img', width, height,
-    'aria-label': finding }, svg('title', null, finding), svg('defs', null, hatch()), content));
+  return el('div', { ref: host }, width > 0 && safely(() => {
+    const [height, ...content] = draw(width);
+    return svg('svg', { class: 'chart', role: 'img', width, height, 'aria-label': finding },
+      svg('title', null, finding), svg('defs', null, hatch()), content);
+  }));
 }
 
 /* Diverging bars on one scale: items [{label, up, down, strong, soft, run}]. Narrower than 480 px a

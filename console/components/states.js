@@ -1,6 +1,6 @@
 // Owns what stands where data does not: loading, empty, failed, withheld, stale; and the notices
 // above a page. The page's own sentence comes first, the service's English words are quoted.
-import { events } from '../api.js';
+import { whenBack } from '../api.js';
 import { announce, el, guarded, icon, redraw, report } from '../dom.js';
 import { has, listed, t, word } from '../format.js';
 
@@ -60,21 +60,12 @@ export const failed = (error, retry) => el('div', { class: 'failed' },
 /* Content that is worked out here: a fault in it costs no more than itself. */
 export const safely = (make) => guarded(make, (error) => failed(error));
 
-/* What was missing is asked for again when the server is back. */
-const missing = new Set();
-events.addEventListener('back', () => {
-  const again = [...missing];
-  missing.clear();
-  again.forEach((one) => one());
-});
-
 /* What is loaded for one place: {view(), ready, reload(), data()}. show(data) draws it; where it could
  * not be had, its place alone says why. */
 export function part(load, show = (data) => data) {
   let data, error, state = 'loading', turn = 0;
   const reload = async () => {
     const mine = ++turn;
-    missing.delete(reload);
     try {
       const got = await load();
       if (mine !== turn) return;
@@ -83,13 +74,14 @@ export function part(load, show = (data) => data) {
       if (fault.name === 'AbortError' || mine !== turn) return;
       if (fault.status === undefined) report(fault); // a fault of ours: it must be seen
       [error, state] = [fault, 'failed'];
-      missing.add(reload);
+      whenBack(fault, () => mine === turn && reload());
     }
     redraw();
   };
   const ready = reload();
   return {
     ready, reload, data: () => data,
+    set: (fresh) => { turn++; [data, state] = [fresh, 'there']; redraw(); },
     view: () => (state === 'there' ? safely(() => show(data)) : el('div', { class: 'part',
       'aria-busy': state === 'loading' ? 'true' : null }, state === 'failed' ? failed(error, reload)
       : [el('i', { class: 'bar line' }), el('i', { class: 'bar line' })])),

@@ -1,6 +1,6 @@
 // Owns tables and lists that grow by "Show more": rows by ID, ticks. Below 640 px a row is a card
 // (style.css); role attributes keep the table's meaning there.
-import { get } from '../api.js';
+import { get, whenBack } from '../api.js';
 import { announce, el, later, redraw } from '../dom.js';
 import { t } from '../format.js';
 import { memory } from '../router.js';
@@ -82,7 +82,9 @@ export function list({ path, query = () => ({}), limit = 50, none, every, note, 
       if (mine === turn) take(data);
     } catch (fault) {
       if (signal.aborted) throw fault;
-      if (mine === turn) error = fault;
+      if (mine !== turn) return;
+      error = fault;
+      whenBack(fault, () => mine === turn && reload(), signal);
       redraw();
     }
   }

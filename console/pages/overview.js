@@ -156,12 +156,11 @@ export async function page({ company, signal }) {
   let data = await get('overview', {}, signal);
   const mayTasks = company.can('tasks.read');
   const trends = mayTasks && part(() => get('overview/trends', {}, signal));
-  let later; // trends that a poll brought
   const title = (key) => t(`overview.title.${key}`);
   const placed = (place, made) => el('div', { var: { '--place': place } }, made);
   const slot = (key, place, draw) => data[key] && placed(place, card({ title: title(key) }, () => draw(data)));
-  const trend = (key, place, draw) => trends && placed(place, later || trends.data()
-    ? chartCard({ title: title(key), of: () => draw(later || trends.data()) })
+  const trend = (key, place, draw) => trends && placed(place, trends.data()
+    ? chartCard({ title: title(key), of: () => draw(trends.data()) })
     : card({ title: title(key) }, trends.view()));
   const clock = () => {
     const text = t('overview.now', { day: dateText(now(), 'weekday'), time: clockOf(), city: city() });
@@ -183,6 +182,6 @@ export async function page({ company, signal }) {
         el('div', { class: 'stack' }, slot('today', 2, today), slot('directories', 4, directories),
           trend('hours', 6, punctuality)))),
     poll: [{ path: 'overview', every: 15000, apply: (fresh) => { data = fresh; } },
-      mayTasks && { path: 'overview/trends', every: 300000, apply: (fresh) => { later = fresh; } }].filter(Boolean),
+      mayTasks && { path: 'overview/trends', every: 300000, apply: trends.set }].filter(Boolean),
   };
 }

@@ -211,14 +211,13 @@ export async function page({ company, params: { id }, signal }) {
       }, records.view()),
       card({ title: t('task.same') }, facts([['ID', copyable(id)]]),
         copyable(line, { what: 'curl', block: true }))),
-    poll: {
+    poll: [{
       path: 'task', query: { id }, every: () => (task.state === 'running' ? 2000 : 10000),
       apply: (data) => {
-        const changed = data.task.state !== task.state || data.task.attempts !== task.attempts;
         ({ task } = data);
         if (task.state !== 'queued') unnotice('queued');
-        if (changed && records) records.reload();
       },
-    },
+    }, records && { path: 'audit', query: { taskId: id, limit: 20 }, every: 10000, apply: records.set }]
+      .filter(Boolean),
   };
 }

@@ -1,0 +1,281 @@
+# What the console tells stays true: each kind of need with and without an instant, a fault in one
+# card, a server that refuses or is away, midnight, what was cancelled, retried, held or signed in
+# elsewhere.
+use strict;
+use utf8;
+use warnings;
+use Idadmin::Test::Between ();
+use Idadmin::Test::Browser ();
+use Idadmin::Test::Company ();
+use Idadmin::Test::Console ();
+use JSON::PP ();
+use POSIX ();
+use Test::More;
+
+plan(skip_all => Idadmin::Test::Browser->skip_reason) if !Idadmin::Test::Browser->available;
+
+my $company = Idadmin::Test::Company->new;
+my $browser = $company->browser;
+my $stack   = $company->stack;
+my $between = Idadmin::Test::Between->new($browser);
+my $api     = Idadmin::Test::Console->new($stack->httpd, user => 'administrator',
+    company => 'nordic');
+my $day     = $browser->script('return new Date().toISOString().slice(0, 10)');
+
+sub main   { return $browser->text('main') }
+sub dialog { return $browser->text('dialog[open]') }
+sub lamp   { return $browser->script('return getComputedStyle(document.querySelector(".lamp"))'
+    . '.backgroundColor') }
+sub wake   { return $browser->script('document.dispatchEvent(new Event("visibilitychange"))') }
+# What a page says once it has asked again.
+sub heals  { my ($pattern, $name) = @_;
+    return $browser->until($name, sub { wake(); main() =~ $pattern }) }
+sub told   { my ($pattern, $name) = @_; return $browser->until($name, sub { main() =~ $pattern }) }
+
+$company->open('overview');
+my $green = lamp();
+
+subtest 'every kind of need' => sub {
+    my @kinds = qw(workerNone chainBroken strays offboardingFailed offboardingOverdue syncStopped
+        directoryHeld failed attention braked approvals syncFailed directoryLate keyExpiring
+        secretExpiring seatsLow);
+    for my $since (undef, '2026-11-01T08:00:00Z') {
+        for my $sample ([], [{ displayName => 'Erik Holm', userPrincipalName => 'erik@x.example',
+            directory => 'onPremises', username => 'hr', reason => 'record 7: it does not fit',
+            taskId => '01x', accountDisabled => JSON::PP::true }]) {
+            $between->tells(overview => { needs => [map { { kind => $_, severity => 'critical',
+                count => 1, since => $since, sample => $sample } } @kinds] });
+            wake();
+            my $name = ($since // 'no instant') . ', ' . @$sample . ' named';
+            $browser->until("each is shown ($name)", sub { main() =~ /16 things need you/ });
+            is(scalar $browser->all('.needs > li'), 16, "$name: a line each");
+            is(scalar $browser->all('.failed'), 0, "$name: none of them failed");
+            unlike(main(), qr/NaN|undefined|null|need\./, "$name: words alone");
+            $between->tells(overview => { needs => [] });
+            wake();
+            told(qr/Nothing needs you.*Nothing needs you/s, 'lead and card agree');
+        }
+    }
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+};
+
+subtest 'a fault costs one card' => sub {
+    $company->open('overview');
+    $between->rule('GET overview', '{change: (data) => { data.today = {}; }}');
+    my $before = $between->calls('GET overview');
+    wake();
+    told(qr/Today\s+The page has a fault/, 'the card says so');
+    is(scalar $browser->all('.failed'), 1, 'no other does');
+    like(main(), qr/A task has failed: Otto Fjäll/, 'what needs somebody is shown');
+    wake();
+    $browser->until('the page goes on asking',
+        sub { $between->calls('GET overview') > $before + 1 });
+    $between->rule('GET overview');
+    wake();
+    $browser->until('the card is whole again', sub { !$browser->find('.failed') });
+    is(scalar(() = map {/TypeError/g} $browser->complaints), 1, 'the fault is told once');
+};
+
+subtest 'a server that refuses' => sub {
+    $company->open('overview');
+    $browser->until('it is green', sub { lamp() eq $green });
+    $between->rule('GET overview', '{status: 503}');
+    wake();
+    told(qr/What you see is from/, 'it is said from when this is');
+    isnt(lamp(), $green, 'the lamp is not green while what is shown is stale');
+    like(main(), qr/Needs you.*Otto Fjäll/s, 'what was known stays');
+    $between->rule('GET overview');
+    wake();
+    $browser->until('it is green again', sub { lamp() eq $green });
+    unlike(main(), qr/What you see is from/, 'the banner goes');
+
+    $between->rule('GET users', '{lost: true}');
+    $between->rule('GET keys', '{status: 503}');
+    $browser->script('location.hash = "#/nordic/people"');
+    told(qr/does not answer/, 'a list that could not be had says so');
+    $between->rule('GET pulse', '{lost: true}');
+    wake();
+    $browser->until('the lamp is not green', sub { lamp() ne $green });
+    $between->rule($_) for 'GET users', 'GET pulse';
+    heals(qr/Greta Dahl/, 'it comes by itself when the server is back');
+
+    $between->rule('GET task', '{status: 503}');
+    $browser->script('location.hash = "#/nordic/task/' . $company->task('failed') . '"');
+    told(qr/This cannot be shown/, 'a page that could not be had');
+    $between->rule('GET task');
+    heals(qr/New hire of Otto Fjäll/, 'comes by itself too');
+
+    # A timer of the time that the server asked for is older than any call that keeps to it.
+    $between->rule('GET overview', '{status: 429, headers: {"Retry-After": "3"}}');
+    $company->open('tasks');
+    $browser->script('location.hash = "#/nordic/overview"');
+    told(qr/Too many requests/, 'too many requests');
+    $between->rule('GET overview', '{change: () => { between.late ??= between.over; }}');
+    $browser->script('setTimeout(() => { between.over = true; }, 2000)');
+    heals(qr/Needs you/, 'the page comes when that is over');
+    ok($browser->script('return between.late'), 'and was not asked for before');
+    $browser->complaints(qr/503|429/);
+};
+
+subtest 'grey bars are seen' => sub {
+    $company->open('tasks');
+    $between->rule('GET company', '{hold: true}');
+    $browser->script('location.hash = "#/nordic/company"');
+    $browser->wait_for('.skeleton');
+    is($browser->script('return [...document.querySelectorAll(".skeleton .card .bar")]'
+        . '.filter((one) => !one.checkVisibility() || one.offsetHeight < 8).length'), 0, 'all of them');
+    $between->go('GET company');
+    $between->rule('GET company');
+    told(qr/Company ID/, 'then the page');
+};
+
+subtest 'midnight' => sub {
+    $company->open('tasks?tab=queued');
+    $browser->until('tomorrow is a day away', sub { main() =~ /tomorrow 09:00/ });
+    $between->ahead(86400);
+    wake();
+    told(qr/today 09:00/, 'a row that is open follows the day');
+    unlike(main(), qr/tomorrow 09:00.*today 09:00/s, 'in order');
+    $between->ahead(0);
+    $company->open('overview');
+    $between->ahead(86400);
+    my $tomorrow = POSIX::strftime('%A', localtime(time + 86400));
+    told(qr/\Q$tomorrow\E/, 'the overview does too');
+    $between->ahead(0);
+};
+
+subtest 'what was cancelled' => sub {
+    $company->open('hire');
+    $browser->type('[name=firstname]', 'Rut');
+    $browser->type('[name=surname]', 'Ångra');
+    $browser->type('[name=date]', '2027-05-03');
+    $browser->click_text('button', 'Review');
+    $browser->until('the plan is shown', sub { dialog() =~ /rut\.angra/ });
+    $browser->click_text('dialog[open] button', 'Queue the new hire', ready => 1);
+    told(qr/Queued for.*Undo/s, 'it is queued');
+    is(scalar $browser->all('.head p a'), 0, 'a hire that is queued has no page to lead to');
+    $browser->click_text('main button', 'Cancel task');
+    $browser->click_text('dialog[open] button', 'Cancel task');
+    told(qr/Cancelled: New hire of Rut Ångra/, 'and cancelled');
+    unlike(main(), qr/Queued for|Undo/, 'nothing offers to undo it');
+    unlike(main(), qr/\bwaits\b/, 'no step waits');
+    like(main(), qr/not begun/, 'they were not begun');
+    told(qr/administrator cancelled a task/, 'the log beneath tells it');
+};
+
+subtest 'what was retried' => sub {
+    my $id = $company->task('failed');
+    $between->rule('GET task', '{change: ({task}) => Object.assign(task, {state: "queued", '
+        . 'attempts: 0, nextAttemptAt: "2026-01-01T00:00:00Z", hold: null})}');
+    $company->open("task/$id");
+    like(main(), qr/as soon as a worker is free/, 'what is due is not "again"');
+    unlike(main(), qr/Tried 0|ago/, 'nor was it tried nought times, some time ago');
+    $between->rule('GET task');
+    $company->open("task/$id");
+    $browser->script(<<'JS');
+        between.log.length = 0;
+        setTimeout(() => between.log.push({method: 'TIMER', path: ''}), 5000);
+JS
+    $browser->click_text('main button', 'Retry');
+    $browser->click_text('dialog[open] button', 'Retry');
+    told(qr/administrator retried a task of/, 'the log beneath tells it');
+    $browser->until('badges follow', sub { $between->calls('GET pulse') });
+    my @order = map {"$_->{method} $_->{path}"} @{ $browser->script('return between.log') };
+    my ($write) = grep { $order[$_] eq 'POST task/retry' } 0 .. $#order;
+    my ($pulse) = grep { $_ > $write && $order[$_] eq 'GET pulse' } 0 .. $#order;
+    ok(defined $pulse, 'at once, not with the next poll');
+    $stack->wait_task($id);
+};
+
+subtest 'what the log says' => sub {
+    $company->open('log');
+    $browser->until('records are shown', sub { main() =~ /queued the hire of/ });
+    like(main(), qr/queued the offboarding of/, 'an offboarding was queued');
+    unlike(main(), qr/\b(?:hired|offboarded) /, 'nobody is said to have left or come by it');
+};
+
+subtest 'somebody is to leave now, and the brake is reached' => sub {
+    $company->open('offboard/' . $company->id_of('rut.sandell'));
+    unlike(main(), qr/within a second/, 'nothing is promised beforehand');
+    $browser->click('input[type=radio][value=now]');
+    $browser->click_text('main button', 'Review');
+    $browser->until('the question is asked', sub { dialog() =~ /rut\.sandell/ });
+    like(dialog(), qr/as soon as nothing holds it/, 'it is said that it may be held');
+    unlike(dialog(), qr/within a second/, 'and nothing promised');
+    $browser->type('dialog[open] input', 'rut.sandell@nordic.example');
+    $browser->click_text('dialog[open] button', 'Offboard now', ready => 1);
+    told(qr/Queued\. It begins as soon as nothing holds it/, 'it is queued');
+    is(scalar $browser->all('.notice.ok'), 0, 'without a green tick');
+};
+
+subtest 'a person in a field' => sub {
+    $company->open('offboard');
+    $browser->type('main [role=combobox]', 'Greta Dah');
+    $browser->click_text('main button', 'Review');
+    told(qr/choose a person from the list/, 'a name alone is nobody');
+    $company->open('access/templates');
+    $browser->click_text('main a', 'Seller', ready => 1);
+    $browser->click_text('main button', 'Give');
+    $browser->type('dialog[open] [role=combobox]', 'Henrik');
+    $browser->wait_for('dialog[open] [role=option]');
+    ok($browser->script(<<'JS'), 'the list covers no button');
+        const list = document.querySelector('dialog[open] [role=listbox]').getBoundingClientRect();
+        return [...document.querySelectorAll('dialog[open] .form-foot button')].every((one) => {
+            const box = one.getBoundingClientRect();
+            return box.top >= list.bottom || box.bottom <= list.top;
+        });
+JS
+    $browser->press('Enter');
+    ok($browser->find('dialog[open]'), 'Enter chooses and does not close');
+    is($browser->value('dialog[open] [role=combobox]'), 'Henrik Falk', 'who it was');
+    $browser->press('Enter');
+    $browser->until('what would happen', sub { dialog() =~ /Give henrik\.falk/ });
+    $browser->press('Escape');
+};
+
+subtest 'groups, filters, figures' => sub {
+    $company->open('person/' . $company->id_of('greta.dahl') . '?tab=access');
+    my ($group) = $browser->texts('main tbody th a');
+    $browser->click('main tbody th a', ready => 1);
+    is(($browser->texts('main h2'))[0], $group, 'a group of a person leads to that group');
+    $company->open('people?group=Nowhere');
+    told(qr/Group:\s+Nowhere/, 'a filter that names nothing stays to be taken away');
+    ok($browser->find('.filters + .list .failed'), 'the list alone says why');
+    $browser->click('.chip');
+    told(qr/Greta Dahl/, 'and comes without it');
+    $company->open('workflows');
+    my $failed = $api->data('/workflow/runs', { workflow => 'Leaver', status => 'doneWithWarnings' });
+    told(qr/Leaver.*\b$failed->{totalCount} with warnings/s, 'what the service counted');
+    $between->rule('GET tasks', '{change: (data) => Object.assign(data, {totalCount: 1020, '
+        . 'nextCursor: "x"})}');
+    $company->open('tasks?tab=all');
+    $browser->click('.tickbox input');
+    told(qr/The first 1,000 of 1,020/, 'no more is offered than is done');
+    $between->rule('GET tasks');
+    $browser->complaints(qr/400|404/);
+};
+
+subtest 'on paper' => sub {
+    $company->open('task/' . $company->task('left'));
+    like(main(), qr/today/, 'on the screen it is today');
+    $browser->media(print => 1);
+    $browser->script('dispatchEvent(new Event("beforeprint"))');
+    unlike(main(), qr/today|yesterday|tomorrow| ago/, 'on paper a day has its name');
+    $browser->media;
+    $browser->script('dispatchEvent(new Event("afterprint"))');
+    like(main(), qr/today/, 'then as it was');
+};
+
+subtest 'signed in in a window beside' => sub {
+    $company->open('overview');
+    $between->rule("GET $_", '{status: 401}') for qw(pulse overview session);
+    wake();
+    $browser->until('a dialog says so', sub { dialog() =~ /signed out/i });
+    $between->rule("GET $_") for qw(pulse overview session);
+    $browser->wait_gone('dialog[open]');
+    ok($browser->until('it is green', sub { wake(); lamp() eq $green }), 'and the page goes on');
+    $browser->complaints(qr/401/);
+};
+
+$company->stop;
+done_testing;
