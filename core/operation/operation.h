@@ -186,6 +186,10 @@ struct ida_operation {
     const char *summary; /* for OpenAPI */
 };
 
+/* Method, path and scope of a row that reads, and of one that writes. */
+#define IDA_READS(at) .method = "GET", .path = at, .scope = IDA_SCOPE_READ
+#define IDA_WRITES(verb, at) .method = verb, .path = at, .scope = IDA_SCOPE_WRITE
+
 /* Tables of parameters: none; `limit` and `cursor` alone. */
 extern const ida_param ida_no_params[], ida_list_params[];
 

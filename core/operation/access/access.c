@@ -158,14 +158,12 @@ const ida_operation ida_op_user_access = {
     .name = "user.access",
     .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
     .right = IDA_ACCESS_READ,
-    .method = "GET",
-    .path = "/user/access",
+    IDA_READS("/user/access"),
     .commands = IDA_COMMANDS(
         {"user", "access", .at = {{"user", "UPN"}},
          .columns = "resource source via grantedAt grantedBy",
          .summary =
              "List every group of a user (UPN or object ID), what granted it, and the way."}),
-    .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = user_params,
     .run = find_user,
@@ -311,8 +309,7 @@ const ida_operation ida_op_resource_access = {
     .name = "resource.access",
     .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
     .right = IDA_ACCESS_READ,
-    .method = "GET",
-    .path = "/resource/access",
+    IDA_READS("/resource/access"),
     .commands = IDA_COMMANDS(
         {"group", "members", .at = {{"resource", "GROUP"}},
          .columns = "user source via grantedAt grantedBy",
@@ -322,7 +319,6 @@ const ida_operation ida_op_resource_access = {
         {"group", "show", .at = {{"resource", "GROUP"}}, .shown = "resource",
          .given = {{"limit", "1"}, {"cursor", NULL}, {"source", NULL}},
          .summary = "Show a group (ID or name) and how many members it has."}),
-    .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = resource_params,
     .work = resource_access,

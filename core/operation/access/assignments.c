@@ -94,13 +94,11 @@ const ida_operation ida_op_assignments = {
     .name = "role.assignments",
     .faces = IDA_ON_CONSOLE,
     .right = IDA_ACCESS_READ,
-    .method = "GET",
-    .path = "/role/assignments",
+    IDA_READS("/role/assignments"),
     .commands = IDA_COMMANDS(
         {"role", "list", .at = {{"user", "UPN"}},
          .columns = "roleTemplate user assignedAt assignedBy taskState taskId",
          .summary = "List who has which role template, or those of one user (UPN or object ID)."}),
-    .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .lists = 1,
     .params = list_params,
@@ -170,15 +168,14 @@ static ida_kind unassign(ida_call *call, store *s, ida_ctx *c)
 }
 
 /* Members that both acts share. */
-#define ROLE_ACT                                                                                 \
-    .faces = IDA_ON_CONSOLE, .right = IDA_ACCESS_WRITE, .method = "POST",                        \
-    .scope = IDA_SCOPE_WRITE, .needs_sync = 1, .params = ida_write_params, .body = role_members, \
-    .check = check, .output = ida_acted_members
+#define ROLE_ACT                                                         \
+    .faces = IDA_ON_CONSOLE, .right = IDA_ACCESS_WRITE, .needs_sync = 1, \
+    .params = ida_write_params, .body = role_members, .check = check, .output = ida_acted_members
 
 const ida_operation ida_op_role_assign = {
     .name = "role.assign",
     ROLE_ACT,
-    .path = "/role/assign",
+    IDA_WRITES("POST", "/role/assign"),
     .commands = IDA_COMMANDS(
         {"role", "assign", .at = {{"roleTemplate", "TEMPLATE"}, {"user", "UPN"}},
          .summary = "Assign a role template (ID or name) to a user (UPN or object ID).",
@@ -193,7 +190,7 @@ const ida_operation ida_op_role_assign = {
 const ida_operation ida_op_role_unassign = {
     .name = "role.unassign",
     ROLE_ACT,
-    .path = "/role/unassign",
+    IDA_WRITES("POST", "/role/unassign"),
     .commands = IDA_COMMANDS(
         {"role", "unassign", .at = {{"roleTemplate", "TEMPLATE"}, {"user", "UPN"}},
          .summary = "Take a role template from a user (UPN or object ID).",

@@ -64,16 +64,15 @@ static const ida_field created[] = {OUT_TEXT("requestId", ALWAYS), OUT_INCLUDE(i
                                     OUT_END};
 
 /* Members that the three acts share. */
-#define REQUEST_ACT                                                                     \
-    .method = "POST", .scope = IDA_SCOPE_WRITE, .module = IDA_MODULE_ACCESS_GOVERNANCE, \
-    .needs_sync = 1, .params = ida_write_params
+#define REQUEST_ACT \
+    .module = IDA_MODULE_ACCESS_GOVERNANCE, .needs_sync = 1, .params = ida_write_params
 
 const ida_operation ida_op_request_create = {
     .name = "request.create",
     REQUEST_ACT,
     .faces = IDA_ON_CONSOLE,
     .right = IDA_ACCESS_WRITE,
-    .path = "/access-request",
+    IDA_WRITES("POST", "/access-request"),
     .commands = IDA_COMMANDS(
         {"request", "create", .at = {{"service", "SERVICE"}, {"user", "UPN"}},
          .summary = "Ask for a service of the access catalog on behalf of a user."}),
@@ -106,7 +105,7 @@ const ida_operation ida_op_request_end = {
     REQUEST_ACT,
     .faces = IDA_ON_CONSOLE,
     .right = IDA_ACCESS_WRITE,
-    .path = "/access-request/end",
+    IDA_WRITES("POST", "/access-request/end"),
     .commands = IDA_COMMANDS(
         {"request", "end", .at = {{"requestId", "REQUEST"}},
          .summary = "Withdraw an open request, or end an approved one.",
@@ -197,7 +196,7 @@ const ida_operation ida_op_request_decide = {
     REQUEST_ACT,
     .faces = IDA_ON_REST | IDA_ON_CONSOLE,
     .right = IDA_REQUESTS_DECIDE,
-    .path = "/access-request/decision",
+    IDA_WRITES("POST", "/access-request/decision"),
     .commands = IDA_COMMANDS(
         {"request", "approve", .at = {{"requestId", "REQUEST"}}, .named = {{"approver", "by"}},
          .given = {{"decision", "approve"}, {"comment", NULL}},

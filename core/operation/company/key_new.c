@@ -126,14 +126,14 @@ static ida_kind create(ida_call *call, store *s, ida_ctx *c)
 }
 
 /* Members that both operations share. */
-#define NEW_KEY                                                                                   \
-    .faces = IDA_ON_CONSOLE, .right = IDA_KEYS_WRITE, .method = "POST", .scope = IDA_SCOPE_WRITE, \
-    .secret = 1, .params = ida_no_params, .closed = 1
+#define NEW_KEY                                                                             \
+    .faces = IDA_ON_CONSOLE, .right = IDA_KEYS_WRITE, .secret = 1, .params = ida_no_params, \
+    .closed = 1
 
 const ida_operation ida_op_key_create = {
     .name = "key.create",
     NEW_KEY,
-    .path = "/key",
+    IDA_WRITES("POST", "/key"),
     .body = create_members,
     .check = check_create,
     .work = create,
@@ -238,7 +238,7 @@ static ida_kind rotate(ida_call *call, store *s, ida_ctx *c)
 const ida_operation ida_op_key_rotate = {
     .name = "key.rotate",
     NEW_KEY,
-    .path = "/key/rotate",
+    IDA_WRITES("POST", "/key/rotate"),
     .commands = IDA_COMMANDS(
         {"key", "rotate", .at = {{"username", "USERNAME"}},
          .summary = "Make a key in the place of another, which ends after an overlap.",

@@ -82,15 +82,13 @@ const ida_operation ida_op_keys = {
     .name = "key.list",
     .faces = IDA_ON_CONSOLE,
     .right = IDA_KEYS_READ,
-    .method = "GET",
-    .path = "/keys",
+    IDA_READS("/keys"),
     .commands = IDA_COMMANDS(
         {"key", "list", .any_document = 1,
          .columns = "username accessLevel label state rateLimit expiresAt lastUsedAt createdAt "
                     "createdBy from scopes concurrency decisions",
          .summary = "List the API users of a tenant, with when each was used last as the audit log "
                     "has it."}),
-    .scope = IDA_SCOPE_READ,
     .params = ida_list_params,
     .work = list,
     .summary = "API keys of the tenant, with when each was used last as the audit log has it.",
@@ -125,15 +123,13 @@ static const ida_param change_params[] = {
     {"username", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 64, .about = "Whose key."}, {0}};
 
 /* Members that the three changes share. */
-#define KEY_CHANGE                                                              \
-    .faces = IDA_ON_CONSOLE, .right = IDA_KEYS_WRITE, .scope = IDA_SCOPE_WRITE, \
-    .params = change_params, .work = change
+#define KEY_CHANGE \
+    .faces = IDA_ON_CONSOLE, .right = IDA_KEYS_WRITE, .params = change_params, .work = change
 
 const ida_operation ida_op_key_disable = {
     .name = "key.disable",
     KEY_CHANGE,
-    .method = "POST",
-    .path = "/key/disable",
+    IDA_WRITES("POST", "/key/disable"),
     .commands = IDA_COMMANDS({"key", "disable", .any_document = 1, .at = {{"username", "USERNAME"}},
                               .summary = "Disable an API user; it stops within 2 seconds."}),
     .summary = "Disables an API key.",
@@ -142,8 +138,7 @@ const ida_operation ida_op_key_disable = {
 const ida_operation ida_op_key_enable = {
     .name = "key.enable",
     KEY_CHANGE,
-    .method = "POST",
-    .path = "/key/enable",
+    IDA_WRITES("POST", "/key/enable"),
     .commands = IDA_COMMANDS({"key", "enable", .any_document = 1, .at = {{"username", "USERNAME"}},
                               .summary = "Enable a disabled API user."}),
     .summary = "Enables a disabled API key.",
@@ -152,8 +147,7 @@ const ida_operation ida_op_key_enable = {
 const ida_operation ida_op_key_delete = {
     .name = "key.delete",
     KEY_CHANGE,
-    .method = "DELETE",
-    .path = "/key",
+    IDA_WRITES("DELETE", "/key"),
     .commands = IDA_COMMANDS({"key", "delete", .any_document = 1, .at = {{"username", "USERNAME"}},
                               .summary = "Delete an API user."}),
     .summary = "Deletes an API key.",

@@ -152,12 +152,10 @@ const ida_operation ida_op_overview = {
     .name = "overview.get",
     .faces = IDA_ON_CONSOLE,
     .right = IDA_OVERVIEW_READ,
-    .method = "GET",
-    .path = "/overview",
+    IDA_READS("/overview"),
     .commands = IDA_COMMANDS(
         {"overview", .verb = NULL,
          .summary = "Show what needs somebody, what is due, directories, workers and seats."}),
-    .scope = IDA_SCOPE_READ,
     .params = ida_no_params,
     .work = get,
     .summary = "What needs somebody, today and the next days, directories, workers and seats.",

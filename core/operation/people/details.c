@@ -107,12 +107,10 @@ const ida_operation ida_op_user_details = {
     .name = "user.details",
     .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
     .right = IDA_PEOPLE_READ,
-    .method = "GET",
-    .path = "/user/details",
+    IDA_READS("/user/details"),
     .commands = IDA_COMMANDS({"user", "show", .at = {{"user", "UPN"}}, .shown = "user",
                               .summary = "Show a user (UPN or object ID) as of the last "
                                          "synchronisation, with what is queued."}),
-    .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = params,
     .work = details,

@@ -349,12 +349,10 @@ const ida_operation ida_op_hygiene = {
     .name = "hygiene.report",
     .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
     .right = IDA_HYGIENE_READ,
-    .method = "GET",
-    .path = "/hygiene",
+    IDA_READS("/hygiene"),
     .commands = IDA_COMMANDS(
         {"hygiene", .verb = NULL,
          .summary = "List stale accounts, empty groups, inactive guests and the like."}),
-    .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = params,
     .work = make_report,

@@ -95,9 +95,7 @@ const ida_operation ida_op_user_preview = {
     .name = "user.preview",
     .faces = IDA_ON_CONSOLE,
     .right = IDA_PEOPLE_WRITE, /* because it reveals whose an employeeId is */
-    .method = "GET",
-    .path = "/user/preview",
-    .scope = IDA_SCOPE_READ,
+    IDA_READS("/user/preview"),
     .needs_sync = 1,
     .discreet = 1,
     .params = params,

@@ -115,14 +115,12 @@ const ida_operation ida_op_users_search = {
     .name = "users.search",
     .faces = IDA_ON_REST | IDA_ON_MCP | IDA_ON_CONSOLE,
     .right = IDA_PEOPLE_READ,
-    .method = "GET",
-    .path = "/users",
+    IDA_READS("/users"),
     .commands = IDA_COMMANDS(
         {"user", "search", .at = {{"query", "WORDS"}},
          .columns = "userPrincipalName displayName status department jobTitle employeeId manager "
                     "lastSignInAt id",
          .summary = "Find people by words, department, manager, group, licence, status or dates."}),
-    .scope = IDA_SCOPE_READ,
     .needs_sync = 1,
     .params = search_params,
     .work = search,

@@ -54,12 +54,10 @@ const ida_operation ida_op_task_get = {
     .name = "task.get",
     .faces = IDA_ON_REST | IDA_ON_CONSOLE,
     .right = IDA_TASKS_READ,
-    .method = "GET",
-    .path = "/task",
+    IDA_READS("/task"),
     .commands = IDA_COMMANDS({"task", "show", .any_document = 1, .at = {{"id", "TASK"}},
                               .shown = "task",
                               .summary = "Show a task with the outcome of each step."}),
-    .scope = IDA_SCOPE_READ,
     .params = get_params,
     .run = run_get,
     .one_state = 1,
@@ -153,13 +151,11 @@ const ida_operation ida_op_task_list = {
     .name = "task.list",
     .faces = IDA_ON_REST | IDA_ON_CONSOLE,
     .right = IDA_TASKS_READ,
-    .method = "GET",
-    .path = "/tasks",
+    IDA_READS("/tasks"),
     .commands = IDA_COMMANDS(
         {"task", "list", .any_document = 1, .named = {{"userPrincipalName", "user"}},
          .columns = "id type state userPrincipalName scheduledAt attempts error",
          .summary = "List a tenant's tasks, newest first."}),
-    .scope = IDA_SCOPE_READ,
     .params = list_params,
     .check = check_list,
     .run = run_list,
@@ -233,16 +229,15 @@ static const ida_field changed_task[] = {OUT_TEXT("message", ALWAYS),
                                          OUT_TEXTS("warnings", SOMETIMES), OUT_END};
 
 /* Members that the four changes share. */
-#define TASK_CHANGE                                                                           \
-    .faces = IDA_ON_REST | IDA_ON_CONSOLE, .scope = IDA_SCOPE_WRITE, .params = change_params, \
-    .check = check, .run = look, .work = change, .output = changed_task, .schema = "ChangedTask"
+#define TASK_CHANGE                                                                              \
+    .faces = IDA_ON_REST | IDA_ON_CONSOLE, .params = change_params, .check = check, .run = look, \
+    .work = change, .output = changed_task, .schema = "ChangedTask"
 
 const ida_operation ida_op_task_cancel = {
     .name = "task.cancel",
     TASK_CHANGE,
     .right = IDA_TASKS_WRITE,
-    .method = "DELETE",
-    .path = "/task",
+    IDA_WRITES("DELETE", "/task"),
     .commands = IDA_COMMANDS(
         {"task", "cancel", .any_document = 1, .at = {{"id", "TASK"}},
          .summary = "Cancel a task that is queued, failed or needs attention.",
@@ -256,8 +251,7 @@ const ida_operation ida_op_task_reschedule = {
     .name = "task.reschedule",
     TASK_CHANGE,
     .right = IDA_TASKS_WRITE,
-    .method = "PATCH",
-    .path = "/task",
+    IDA_WRITES("PATCH", "/task"),
     .commands = IDA_COMMANDS(
         {"task", "reschedule", .at = {{"id", "TASK"}, {"date", "DATE"}, {"time", "TIME"}},
          .summary =
@@ -272,8 +266,7 @@ const ida_operation ida_op_task_retry = {
     .name = "task.retry",
     TASK_CHANGE,
     .right = IDA_TASKS_WRITE,
-    .method = "POST",
-    .path = "/task/retry",
+    IDA_WRITES("POST", "/task/retry"),
     .commands = IDA_COMMANDS(
         {"task", "retry", .any_document = 1, .at = {{"id", "TASK"}},
          .summary = "Queue a failed task, or one that needs attention, again at once."}),
@@ -284,8 +277,7 @@ const ida_operation ida_op_task_release = {
     .name = "task.release",
     TASK_CHANGE,
     .right = IDA_TASKS_RELEASE,
-    .method = "POST",
-    .path = "/task/release",
+    IDA_WRITES("POST", "/task/release"),
     .commands = IDA_COMMANDS({"task", "release", .any_document = 1, .at = {{"id", "TASK"}},
                               .summary = "Release an offboarding, or an update that disables an "
                                          "account, that the brake holds."}),
