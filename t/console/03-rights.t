@@ -2,7 +2,7 @@
 # and a company that is not one's own. The table is the promise; the operations are not asked.
 use strict;
 use warnings;
-use Idadmin::Test qw(slurp src_dir within);
+use Idadmin::Test qw(operation_rows within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack ();
 use Test::More;
@@ -102,10 +102,8 @@ sub told { my ($answer) = @_;
     return "$answer->{status} " . ($answer->{json}{error}{reason} // '') }
 
 subtest 'the table names every door' => sub {
-    my $text = join '', map { slurp($_) } glob src_dir() . '/core/operation/*/*.c';
     my @made;
-    while ($text =~ /const ida_operation ida_op_\w+ = \{(.*?)\n\};/gs) {
-        my $entry = $1;
+    for my $entry (values %{ operation_rows() }) {
         next if $entry !~ /IDA_ON_CONSOLE/;
         my %own = $entry =~ /\.(method|path|alias_method|alias_path) = "([^"]+)"/g;
         push @made, "$own{method} $own{path}";

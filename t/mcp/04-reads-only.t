@@ -8,7 +8,7 @@ use Idadmin::Test;
 use Test::More;
 
 # (Not the archive: its members have no folder, and some share a name.)
-my @objects = (glob(build_dir() . '/obj/core/*/*.o'), glob(build_dir() . '/obj/schema/*.o'));
+my @objects = map { glob build_dir() . "/obj/$_.o" } qw(core/*/* core/*/*/* schema/*);
 my $headers = run_command(['objdump', '-f', @objects]);
 plan(skip_all => 'objdump is not here') if $headers->{exit};
 plan(skip_all => 'not a build for x86-64') if $headers->{out} !~ /elf64-x86-64/;
@@ -113,13 +113,10 @@ sub way_to {
 my @writers = qw(store_write store_transaction db_begin db_schema_begin db_schema_set_version
     db_schema_wipe store_schema_upgrade);
 my (%reads, %writes);
-for my $file (glob src_dir() . '/core/operation/*/*.c') {
-    my $code = slurp($file);
-    while ($code =~ /^const ida_operation (ida_op_\w+) = \{(.*?)^\};/msg) {
-        my ($symbol, $entry) = ($1, $2);
-        $entry =~ /IDA_SCOPE_WRITE/ ? ($writes{$symbol} = 1)
-            : ($reads{$symbol} = ($entry =~ /\.tool = "(\w+)"/ ? $1 : ''));
-    }
+my $rows = operation_rows();
+for my $symbol (keys %$rows) {
+    $rows->{$symbol} =~ /IDA_SCOPE_WRITE/ ? ($writes{$symbol} = 1)
+        : ($reads{$symbol} = ($rows->{$symbol} =~ /\.tool = "(\w+)"/ ? $1 : ''));
 }
 is(scalar(grep {length} values %reads), 11, 'the eleven tools are found among the reads');
 cmp_ok(scalar keys %writes, '>=', 3, 'and operations that write');

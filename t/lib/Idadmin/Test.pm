@@ -19,7 +19,7 @@ use Time::HiRes ();
 
 our @EXPORT =
     qw(build_dir src_dir build_config tempdir free_port within slurp spew json_text json_data
-    in_parallel parameter run_command for_each_engine on_one_engine secret_file);
+    in_parallel parameter run_command for_each_engine on_one_engine secret_file operation_rows);
 
 # -- places
 
@@ -178,6 +178,24 @@ sub slurp {
     open my $in, '<:raw', $file or die "$file: $!\n";
     local $/;
     return scalar(<$in>) // '';
+}
+
+# Rows of the operation table as the sources have them: symbol -> text, with the words that stand
+# for several members written out.
+sub operation_rows {
+    my %rows;
+    for my $file (glob src_dir() . '/core/operation/*/*.c') {
+        (my $code = slurp($file)) =~ s/\\\n\s*/ /g;
+        my %word = $code =~ /^#define ([A-Z_]+) +(\..*)$/mg;
+        while ($code =~ /^const ida_operation (ida_op_\w+) = \{(.*?)^\};/msg) {
+            my ($symbol, $row) = ($1, $2);
+            $row =~ s/^    ([A-Z_]+),$/"    " . ($word{$1} \/\/ $1) . ','/mge;
+            $row =~ s/IDA_READS\(("[^"]+")\)/.method = "GET", .path = $1, IDA_SCOPE_READ/;
+            $row =~ s/IDA_WRITES\(("\w+"), ("[^"]+")\)/.method = $1, .path = $2, IDA_SCOPE_WRITE/;
+            $rows{$symbol} = $row;
+        }
+    }
+    return \%rows;
 }
 
 sub spew {
