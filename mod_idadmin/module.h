@@ -218,7 +218,6 @@ int authn_in_clear(request_rec *r); /* 1: others may have listened, and that mat
 int rates_failure(request_rec *r);  /* a refused credential: HTTP_UNAUTHORIZED or 429 */
 int rates_count_failure(
     request_rec *r, unsigned *retry_after_s); /* 1 as long as an address has not failed too often */
-void rates_headers(request_rec *r);           /* RateLimit-Policy, RateLimit */
 int rest_handler(request_rec *r);
 int openapi_handler(request_rec *r);
 int mcp_handler(request_rec *r);

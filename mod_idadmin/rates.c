@@ -89,6 +89,37 @@ static int take_seat(request_state *state, const char *name)
     return seat >= 0;
 }
 
+/* draft-ietf-httpapi-ratelimit-headers-10: lists of structured fields, one member a policy.
+ * err_headers_out: errors carry them too. */
+static void put_headers(request_rec *r)
+{
+    static const struct {
+        limit_kind kind;
+        const char *policy;
+    } policies[] = {
+        {LIMIT_KEY, "key"},
+        {LIMIT_COMPANY, "company"},
+        {LIMIT_ADDRESS, "address"},
+    };
+    const request_state *state = request_state_of(r);
+    const char *policy = "", *left = "";
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        const quota *q = &state->quotas[policies[i].kind];
+        if (!q->known || q->rate.off || !q->rate.limit) {
+            continue;
+        }
+        const char *comma = *policy ? ", " : "";
+        policy = apr_psprintf(r->pool, "%s%s\"%s\";q=%u;w=%u", policy, comma, policies[i].policy,
+                              q->rate.limit, q->rate.period_s);
+        left = apr_psprintf(r->pool, "%s%s\"%s\";r=%u;t=%u", left, comma, policies[i].policy,
+                            q->charge.remaining, q->charge.retry_after_s);
+    }
+    if (*policy) {
+        apr_table_setn(r->err_headers_out, "RateLimit-Policy", policy);
+        apr_table_setn(r->err_headers_out, "RateLimit", left);
+    }
+}
+
 /* Charges nothing; the remaining rates are reported all the same. */
 static int refuse_crowd(request_rec *r, const char *name, const ida_rate *key)
 {
@@ -98,7 +129,7 @@ static int refuse_crowd(request_rec *r, const char *name, const ida_rate *key)
     q->rate = *key;
     q->known = 1;
     limit_peek(child->limiter, LIMIT_KEY, name, key, &q->charge);
-    rates_headers(r);
+    put_headers(r);
     state->limited = "concurrency";
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "concurrency limit reached by %s", name);
     return request_refuse(
@@ -139,7 +170,7 @@ int rates_fixups(request_rec *r)
         refused_by = LIMIT_COMPANY;
         admitted = charge(r, LIMIT_COMPANY, p->company, company);
     }
-    rates_headers(r);
+    put_headers(r);
     if (admitted) {
         return DECLINED;
     }
@@ -148,35 +179,4 @@ int rates_fixups(request_rec *r)
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s",
                   refused_by == LIMIT_KEY ? "key" : "company", name);
     return refuse(r, state->quotas[refused_by].charge.retry_after_s);
-}
-
-/* draft-ietf-httpapi-ratelimit-headers-10: lists of structured fields, one member a policy.
- * err_headers_out: errors carry them too. */
-void rates_headers(request_rec *r)
-{
-    static const struct {
-        limit_kind kind;
-        const char *policy;
-    } policies[] = {
-        {LIMIT_KEY, "key"},
-        {LIMIT_COMPANY, "company"},
-        {LIMIT_ADDRESS, "address"},
-    };
-    const request_state *state = request_state_of(r);
-    const char *policy = "", *left = "";
-    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
-        const quota *q = &state->quotas[policies[i].kind];
-        if (!q->known || q->rate.off || !q->rate.limit) {
-            continue;
-        }
-        const char *comma = *policy ? ", " : "";
-        policy = apr_psprintf(r->pool, "%s%s\"%s\";q=%u;w=%u", policy, comma, policies[i].policy,
-                              q->rate.limit, q->rate.period_s);
-        left = apr_psprintf(r->pool, "%s%s\"%s\";r=%u;t=%u", left, comma, policies[i].policy,
-                            q->charge.remaining, q->charge.retry_after_s);
-    }
-    if (*policy) {
-        apr_table_setn(r->err_headers_out, "RateLimit-Policy", policy);
-        apr_table_setn(r->err_headers_out, "RateLimit", left);
-    }
 }

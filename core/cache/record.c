@@ -119,7 +119,8 @@ static const char *clean(apr_pool_t *pool, const char *text, size_t max)
     return len <= max && ida_utf8_valid(text, len) ? text : ida_clean(pool, text, len, max);
 }
 
-const char *cache_key(apr_pool_t *pool, const char *text)
+/* A key fit for an index; NULL stays NULL. */
+static const char *key_of(apr_pool_t *pool, const char *text)
 {
     size_t len = text ? strlen(text) : 0;
     if (!len) {
@@ -135,7 +136,7 @@ const char *cache_key(apr_pool_t *pool, const char *text)
 /* `address` is a text that is clean already. */
 static const char *folded(apr_pool_t *pool, const char *address)
 {
-    return address ? cache_key(pool, ida_fold_address(pool, address)) : NULL;
+    return address ? key_of(pool, ida_fold_address(pool, address)) : NULL;
 }
 
 static int by_text(const void *a, const void *b)
@@ -240,9 +241,9 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
         [CACHE_USER_created_at] = number(pool, user->created_at),
         [CACHE_USER_expires_at] = number(pool, user->expires_at),
         [CACHE_USER_expired] = "0",
-        [CACHE_USER_dn_key] = cache_key(pool, user->dn_key),
-        [CACHE_USER_anchor] = cache_key(pool, user->anchor),
-        [CACHE_USER_manager_ref] = cache_key(pool, user->manager_dn_key),
+        [CACHE_USER_dn_key] = key_of(pool, user->dn_key),
+        [CACHE_USER_anchor] = key_of(pool, user->anchor),
+        [CACHE_USER_manager_ref] = key_of(pool, user->manager_dn_key),
         [CACHE_USER_manager_untold] = user->manager_untold ? number(pool, user->manager_untold)
                                                            : NULL,
         IDA_PERSON(TEXT) TEXT(dn) TEXT(stamp) TEXT(manager_id)};
@@ -256,10 +257,10 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
     fields[CACHE_USER_department_key] = ida_name_key(pool, fields[CACHE_USER_department]);
     fields[CACHE_USER_company_key] = ida_name_key(pool, fields[CACHE_USER_company]);
     fields[CACHE_USER_title_key] = ida_name_key(pool, fields[CACHE_USER_job_title]);
-    fields[CACHE_USER_employee_key] =
-        fields[CACHE_USER_employee_id]
-            ? cache_key(pool, ida_fold_value(pool, fields[CACHE_USER_employee_id]))
-            : NULL;
+    fields[CACHE_USER_employee_key] = fields[CACHE_USER_employee_id]
+                                          ? key_of(pool, ida_fold_value(
+                                                             pool, fields[CACHE_USER_employee_id]))
+                                          : NULL;
     if (!fields[CACHE_USER_name_key]) {
         fields[CACHE_USER_name_key] = "";
     }
@@ -297,7 +298,7 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
         int names = length(user->licenses), named = 0;
         const char **licenses = apr_palloc(pool, (apr_size_t)(names + 1) * sizeof *licenses);
         for (int i = 0; i < names; i++) {
-            const char *name = cache_key(pool, user->licenses[i]);
+            const char *name = key_of(pool, user->licenses[i]);
             if (name) {
                 licenses[named++] = name;
             }
@@ -310,14 +311,14 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
 const char *cache_group_item(apr_pool_t *pool, const cache_group *group, const char *list)
 {
     const char *name = clean(pool, group->name, CACHE_TEXT_MAX),
-               *name_key = name ? cache_key(pool, ida_fold_search(pool, name)) : NULL;
+               *name_key = name ? key_of(pool, ida_fold_search(pool, name)) : NULL;
     const char *const fields[CACHE_GROUP_FIELDS] = {
         [CACHE_GROUP_name] = name ? name : group->id,
         [CACHE_GROUP_name_key] = name_key ? name_key : "",
         [CACHE_GROUP_kind] = group->kind ? group->kind : "security",
         [CACHE_GROUP_description] = clean(pool, group->description, CACHE_TEXT_MAX),
         [CACHE_GROUP_dn] = clean(pool, group->dn, CACHE_TEXT_MAX),
-        [CACHE_GROUP_dn_key] = cache_key(pool, group->dn_key),
+        [CACHE_GROUP_dn_key] = key_of(pool, group->dn_key),
         [CACHE_GROUP_rule] = clean(pool, group->rule, CACHE_TEXT_MAX),
         [CACHE_GROUP_stamp] = clean(pool, group->stamp, CACHE_TEXT_MAX),
         [CACHE_GROUP_synced] = number(pool, group->synced != 0),
@@ -341,7 +342,7 @@ const char *cache_member_item(apr_pool_t *pool, const cache_member *member)
         int is_group = member->kind && strcmp(member->kind, "group") == 0;
         return cache_id_valid(member->id) ? marked(pool, is_group ? 'g' : 'u', member->id) : NULL;
     }
-    const char *key = cache_key(pool, member->dn_key);
+    const char *key = key_of(pool, member->dn_key);
     return key ? marked(pool, 'd', key) : NULL;
 }
 

@@ -98,8 +98,6 @@ void cache_item_read(apr_pool_t *pool, const char *record, const char **fields, 
 int cache_item_count(const char *record);
 
 int cache_id_valid(const char *id);
-/* A key fit for an index; NULL stays NULL. */
-const char *cache_key(apr_pool_t *pool, const char *text);
 const char *cache_user_item(apr_pool_t *pool, const cache_user *user);
 /* A user's fields with the UPN of this key in place of the chosen one, if the entry has that
  * value too. */

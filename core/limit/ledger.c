@@ -19,7 +19,7 @@ uint64_t limit_ledger_now(const ledger_clock *clock)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - clock->epoch_ns;
 }
 
-uint32_t limit_ledger_tick(const ledger_clock *clock, uint64_t now)
+static uint32_t tick_at(const ledger_clock *clock, uint64_t now)
 {
     return (uint32_t)(now / clock->tick_ns) + LEDGER_FIRST_TICK;
 }
@@ -95,7 +95,7 @@ ledger_answer limit_ledger_charge(ledger *l, const _Atomic uint64_t *id_word, ui
         }
         uint32_t t = word_tick(s), c = word_total(s), free_tick;
         uint64_t now = limit_ledger_now(clock);
-        uint32_t k = limit_ledger_tick(clock, now);
+        uint32_t k = tick_at(clock, now);
         if (k < t) {
             k = t; /* another thread's clock reading was later than ours */
         }
@@ -114,7 +114,7 @@ ledger_answer limit_ledger_charge(ledger *l, const _Atomic uint64_t *id_word, ui
         }
         LIMIT_STEP();
         now = limit_ledger_now(clock);
-        if (limit_ledger_tick(clock, now) == k) {
+        if (tick_at(clock, now) == k) {
             view_set(view, clock, used + 1, k + LEDGER_WINDOW, now);
             return LEDGER_ADMITTED;
         }
@@ -131,7 +131,7 @@ ledger_answer limit_ledger_look(const ledger *l, const _Atomic uint64_t *id_word
         return LEDGER_GONE;
     }
     uint64_t now = limit_ledger_now(clock);
-    uint32_t k = limit_ledger_tick(clock, now), t = word_tick(s), free_tick;
+    uint32_t k = tick_at(clock, now), t = word_tick(s), free_tick;
     uint32_t used = window_used(l, s, k < t ? t : k, limit, &free_tick);
     int full = used >= limit;
     view_set(view, clock, used, full ? free_tick : used ? t + LEDGER_WINDOW : k, now);
@@ -159,7 +159,7 @@ static int idle_at(const ledger *l, uint64_t s, const ledger_clock *clock)
     if (!owner.tick_ns) {
         return 1; /* never had one */
     }
-    uint32_t k = limit_ledger_tick(&owner, limit_ledger_now(&owner)), t = word_tick(s);
+    uint32_t k = tick_at(&owner, limit_ledger_now(&owner)), t = word_tick(s);
     return k >= t && k - t >= LEDGER_IDLE;
 }
 
@@ -186,7 +186,7 @@ void limit_ledger_reset(ledger *l)
 void limit_ledger_begin(ledger *l, const ledger_clock *clock, uint32_t used)
 {
     uint32_t total = word_total(atomic_load(&l->state)),
-             k = limit_ledger_tick(clock, limit_ledger_now(clock));
+             k = tick_at(clock, limit_ledger_now(clock));
     atomic_store(&l->tick_ns, clock->tick_ns);
     LIMIT_STEP();
     mark_raise(&l->mark[k % LEDGER_MARKS], word_make(k, total));

@@ -57,7 +57,6 @@ typedef struct ledger_clock {
 } ledger_clock;
 
 uint64_t limit_ledger_now(const ledger_clock *clock); /* ns since epoch */
-uint32_t limit_ledger_tick(const ledger_clock *clock, uint64_t now);
 
 typedef enum ledger_answer { LEDGER_ADMITTED, LEDGER_REFUSED, LEDGER_GONE } ledger_answer;
 

@@ -59,11 +59,6 @@ int ida_outcome_parse(const char *text)
     return text ? position_of(outcome_texts, COUNT(outcome_texts), text) : IDA_STEP_NONE;
 }
 
-const char *ida_task_verb_text(ida_task_verb verb)
-{
-    return verb_texts[verb];
-}
-
 int ida_task_verb_parse(const char *text)
 {
     return position_of(verb_texts, COUNT(verb_texts), text);

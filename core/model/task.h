@@ -116,9 +116,7 @@ typedef struct ida_task {
 int ida_task_braked(const ida_task *task);
 /* Whether the rules of states allow the change now. The one place of these rules. */
 int ida_task_allows(const ida_task *task, ida_task_verb verb);
-/* "cancel". */
-const char *ida_task_verb_text(ida_task_verb verb);
-int ida_task_verb_parse(const char *text); /* -1 unknown */
+int ida_task_verb_parse(const char *text); /* "cancel"; -1 unknown */
 
 /* The form that REST and MCP show. New reference. */
 json_t *ida_task_json(ida_ctx *c, const ida_task *task);

@@ -75,3 +75,8 @@ ida_kind store_chain_ends(store *s, ida_ctx *c, const char *tenant, int64_t *fir
     }
     return kind;
 }
+
+const char *store_chain_state(const store_chain_check *check)
+{
+    return !check->verified_at ? "unverified" : check->broken_at ? "broken" : "whole";
+}

@@ -39,4 +39,7 @@ ida_kind store_chain_check_done(store *s, ida_ctx *c, const char *tenant,
 /* Numbers of the first and the last record that the chain holds; 0: it holds none. */
 ida_kind store_chain_ends(store *s, ida_ctx *c, const char *tenant, int64_t *first, int64_t *last);
 
+/* "whole", "broken", "unverified": not verified yet. */
+const char *store_chain_state(const store_chain_check *check);
+
 #endif

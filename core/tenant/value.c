@@ -397,7 +397,8 @@ const char *ida_rule_cloud_account(ida_ctx *c, const char *text)
                : NULL;
 }
 
-const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
+/* `{placeholder}` in a workflow text that is not known; NULL when all are known. */
+static const char *placeholder_fault(apr_pool_t *pool, const char *text)
 {
     static const char *const known[] = {
         "firstname", "middleName", "surname",    "displayName", "userPrincipalName",
@@ -437,13 +438,13 @@ const char *ida_placeholder_fault(apr_pool_t *pool, const char *text)
 const char *ida_rule_text(ida_ctx *c, const char *text)
 {
     return ida_has_control(text, 0) ? "must not hold control characters"
-                                    : ida_placeholder_fault(c->pool, text);
+                                    : placeholder_fault(c->pool, text);
 }
 
 const char *ida_rule_body(ida_ctx *c, const char *text)
 {
     return ida_has_control(text, 1) ? "must not hold control characters"
-                                    : ida_placeholder_fault(c->pool, text);
+                                    : placeholder_fault(c->pool, text);
 }
 
 const char *ida_rule_recipient(ida_ctx *c, const char *text)

@@ -30,7 +30,4 @@ ida_value_rule ida_rule_name, ida_rule_company, ida_rule_zone, ida_rule_local_fo
     ida_rule_cloud_marker, ida_rule_attribute, ida_rule_duration, ida_rule_dn, ida_rule_upn,
     ida_rule_cloud_account, ida_rule_text, ida_rule_body, ida_rule_recipient;
 
-/* `{placeholder}` in a workflow text that is not known; NULL when all are known. */
-const char *ida_placeholder_fault(apr_pool_t *pool, const char *text);
-
 #endif

@@ -202,11 +202,6 @@ int worker_config_known(const char *name)
     return find_member(name) != NULL;
 }
 
-const char *worker_config_default_file(void)
-{
-    return IDA_SYSCONFDIR "/idadmin/idadmin.conf";
-}
-
 int64_t worker_duration_parse(const char *text)
 {
     static const struct {
@@ -341,8 +336,8 @@ ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
                               .log_level = "info",
                               .web_user = "www-data",
                               .store = store_default_dsn()};
-    ida_kind kind = read_file(c, pool, file ? file : worker_config_default_file(), file != NULL,
-                              config);
+    ida_kind kind = read_file(c, pool, file ? file : IDA_SYSCONFDIR "/idadmin/idadmin.conf",
+                              file != NULL, config);
     const char *environment = getenv("IDADMIN_STORE");
     if (!kind && environment && environment[0]) {
         kind = set_member(c, config, "$IDADMIN_STORE", "store", apr_pstrdup(pool, environment));

@@ -54,9 +54,6 @@ int worker_config_known(const char *name);
 ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
                             const worker_option *options, worker_config *config);
 
-/* "${sysconfdir}/idadmin/idadmin.conf". */
-const char *worker_config_default_file(void);
-
 /* "30", "30s", "500ms", "2m", "1h" -> milliseconds; bare numbers are seconds. -1 when malformed or
  * above a year. */
 int64_t worker_duration_parse(const char *text);

@@ -190,7 +190,9 @@ const char *graph_group_retained(const json_t *group)
 
 /* --- members --- */
 
-const char *graph_member_kind(const json_t *member)
+/* "#microsoft.graph.user" -> "user", "...group" -> "group"; NULL for what the cache does not know.
+ * Without a type: a user. */
+static const char *member_kind(const json_t *member)
 {
     const char *type = ida_json_string(member, "@odata.type"),
                *dot = type ? strrchr(type, '.') : NULL;
@@ -201,7 +203,7 @@ const char *graph_member_kind(const json_t *member)
 
 int graph_member_value(const json_t *json, cache_member *member)
 {
-    const char *id = id_of(json), *kind = graph_member_kind(json);
+    const char *id = id_of(json), *kind = member_kind(json);
     *member = kind ? (cache_member){.id = id, .kind = kind} : (cache_member){.dn_key = id};
     return id != NULL;
 }

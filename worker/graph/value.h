@@ -31,9 +31,6 @@ int graph_group_value(const json_t *json, cache_group *group);
 /* NULL if members of the group can be changed here, otherwise why not, for people. */
 const char *graph_group_retained(const json_t *group);
 
-/* "#microsoft.graph.user" -> "user", "...group" -> "group"; NULL for what the cache does not know.
- * Without a type: a user. */
-const char *graph_member_kind(const json_t *member);
 /* A member of a group. A device or application becomes a member that matches no cached entry:
  * the group is not empty, but no person has access through it. 0: it has no ID. */
 int graph_member_value(const json_t *json, cache_member *member);

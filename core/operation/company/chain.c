@@ -1,16 +1,10 @@
 /* Owns how the console shows the audit chain, and the request to verify it. A worker verifies:
  * the time grows with the number of records. */
 
-#include "core/operation/company/chain.h"
-
 #include "core/base/json.h"
 #include "core/operation/table.h"
+#include "core/store/chain_check.h"
 #include "core/store/checkpoint.h"
-
-const char *ida_chain_state(const store_chain_check *check)
-{
-    return !check->verified_at ? "unverified" : check->broken_at ? "broken" : "whole";
-}
 
 static void put_id(json_t *out, const char *member, int64_t id)
 {
@@ -28,11 +22,16 @@ static json_t *checkpoint_json(const audit_checkpoint *newest)
     return out;
 }
 
-ida_kind ida_chain_json(store *s, ida_ctx *c, const char *tenant, json_t **out)
+/* {state, firstId, lastId, verifiedTo, verifiedAt, brokenAt, reason, requestedAt, checkpoint}:
+ * firstId and lastId of the present records, null if there are none; requestedAt while a
+ * complete verification is requested and not done; checkpoint {number, hash, at}, the newest, or
+ * null. */
+static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
+    const char *tenant = call->asked->tenant->id;
     store_chain_check check;
     int64_t first, last;
-    *out = ida_json_keep(c->pool, json_object());
+    json_t *out = call->result = ida_json_keep(c->pool, json_object());
     ida_kind kind = store_chain_check_get(s, c, tenant, &check);
     const audit_checkpoint *newest;
     kind = kind ? kind : store_chain_ends(s, c, tenant, &first, &last);
@@ -40,21 +39,16 @@ ida_kind ida_chain_json(store *s, ida_ctx *c, const char *tenant, json_t **out)
     if (kind) {
         return kind;
     }
-    ida_json_put(*out, "state", ida_chain_state(&check));
-    put_id(*out, "firstId", first);
-    put_id(*out, "lastId", last);
-    put_id(*out, "verifiedTo", check.verified_to);
-    ida_json_put_time(*out, "verifiedAt", check.verified_at);
-    put_id(*out, "brokenAt", check.broken_at);
-    ida_json_put_or_null(*out, "reason", check.reason);
-    ida_json_put_time(*out, "requestedAt", check.requested_at);
-    json_object_set_new(*out, "checkpoint", checkpoint_json(newest));
+    ida_json_put(out, "state", store_chain_state(&check));
+    put_id(out, "firstId", first);
+    put_id(out, "lastId", last);
+    put_id(out, "verifiedTo", check.verified_to);
+    ida_json_put_time(out, "verifiedAt", check.verified_at);
+    put_id(out, "brokenAt", check.broken_at);
+    ida_json_put_or_null(out, "reason", check.reason);
+    ida_json_put_time(out, "requestedAt", check.requested_at);
+    json_object_set_new(out, "checkpoint", checkpoint_json(newest));
     return IDA_OK;
-}
-
-static ida_kind get(ida_call *call, store *s, ida_ctx *c)
-{
-    return ida_chain_json(s, c, call->asked->tenant->id, &call->result);
 }
 
 const ida_operation ida_op_chain = {

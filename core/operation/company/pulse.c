@@ -1,11 +1,11 @@
 /* Owns the figures that the frame of the console shows on every page. Each open tab requests
  * them every ten seconds: so only counts along indexes, no lists. */
 #include "core/base/json.h"
-#include "core/operation/company/chain.h"
 #include "core/operation/company/directory_json.h"
 #include "core/operation/company/overview.h"
 #include "core/operation/table.h"
 #include "core/queue/figures.h"
+#include "core/store/chain_check.h"
 #include "core/store/directory.h"
 
 ida_kind ida_workers_running(store *s, ida_ctx *c, int *running, int64_t *seen_at)
@@ -65,7 +65,7 @@ static ida_kind put_chain(ida_call *call, store *s, ida_ctx *c)
     store_chain_check check;
     ida_kind kind = store_chain_check_get(s, c, call->asked->tenant->id, &check);
     if (!kind) {
-        ida_json_put(call->result, "chain", ida_chain_state(&check));
+        ida_json_put(call->result, "chain", store_chain_state(&check));
     }
     return kind;
 }
