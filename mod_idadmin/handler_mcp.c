@@ -44,14 +44,9 @@ int mcp_handler(request_rec *r)
                       r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    ida_question asked = {
-        .principal = state->principal,
-        .tenant = state->caller->tenant,
-        .synced = state->caller->synced,
-        .address = r->useragent_ip,
-        .gone = request_gone,
-        .gone_baton = r,
-    };
+    ida_question asked = request_question(r);
+    asked.gone = request_gone;
+    asked.gone_baton = r;
     ida_call call = {.c = state->c, .asked = &asked, .source = child->source};
     ida_mcp_request request = {
         .asked = &asked,

@@ -20,12 +20,7 @@ int rest_handler(request_rec *r)
                       r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    ida_question asked = {
-        .principal = state->principal,
-        .tenant = state->caller->tenant,
-        .synced = state->caller->synced,
-        .address = r->useragent_ip,
-    };
+    ida_question asked = request_question(r);
     ida_call call = {.c = state->c, .asked = &asked, .source = child->source};
     ida_rest_request request = handler_request(r, &asked);
     const char *texts[ASKED_COUNT] = {

@@ -136,6 +136,8 @@ int request_map(request_rec *r);
 face request_face(request_rec *r); /* from the Location's configuration: r->handler is empty before
                                       the handler runs */
 request_state *request_state_of(request_rec *r);
+/* What an API key asks, as far as it is known without the request's face. */
+ida_question request_question(request_rec *r);
 /* Gives back the seat of a key with a limit of concurrent requests. */
 void request_leave_seat(request_state *state);
 /* What the request says of its body's length: -1 when it says nothing. */

@@ -162,6 +162,15 @@ request_state *request_state_of(request_rec *r)
     return state;
 }
 
+ida_question request_question(request_rec *r)
+{
+    const request_state *state = request_state_of(r);
+    return (ida_question){.principal = state->principal,
+                          .tenant = state->caller->tenant,
+                          .synced = state->caller->synced,
+                          .address = r->useragent_ip};
+}
+
 void request_trust(request_rec *r)
 {
     r->connection->keepalive = request_state_of(r)->keepalive;

@@ -1,5 +1,5 @@
 /* Owns when a directory is checked at an administrator's request. The checks are in check.c. */
-#include "worker/doctor.h"
+#include "worker/housekeep.h"
 
 #include "core/base/json.h"
 #include "core/store/directory.h"

@@ -1,5 +1,5 @@
 /* Owns the warning of API keys that end soon. Must not know what a key may do. */
-#include "worker/expiry.h"
+#include "worker/housekeep.h"
 
 #include "core/base/time.h"
 #include "core/store/key.h"

@@ -10,16 +10,12 @@
 #include "core/store/directory.h"
 #include "worker/checkpoint_hook.h"
 #include "worker/connectors.h"
-#include "worker/doctor.h"
-#include "worker/expiry.h"
 #include "worker/hold/health.h"
 #include "worker/hold/own_key.h"
 #include "worker/hold/repairs.h"
 #include "worker/hold/slot.h"
-#include "worker/hold/threads.h"
 #include "worker/ingest.h"
 #include "worker/retention.h"
-#include "worker/verify.h"
 
 #define SOON_MS 200
 #define OUTBOX_BATCHES 8 /* of one pass: then the spool has its turn */

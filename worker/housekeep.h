@@ -5,6 +5,7 @@
 
 #include "core/store/audit.h"
 #include "worker/hold/takeover.h"
+#include "worker/hold/threads.h"
 #include "worker/sync.h"
 
 typedef struct housekeeping housekeeping;
@@ -22,5 +23,15 @@ int housekeep_join(housekeeping *h, int64_t until);
  * once. */
 int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool,
                      store_audit_turns *turns);
+
+/* --- run by the threads of housekeeping, for worker/housekeep.c alone --- */
+
+/* worker/doctor.c: checks directories when an administrator requests it in the console. */
+void doctor_thread(hold_thread *t);
+/* worker/verify.c: verifies the chains of audit records. */
+void verify_thread(hold_thread *t);
+/* worker/expiry.c: logs each valid API key that expires within 30 days, before callers are refused.
+ * Meant to be called once a day. */
+void expiry_say(worker *w, store *main, apr_pool_t *pool);
 
 #endif

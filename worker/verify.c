@@ -1,7 +1,7 @@
 /* Owns when chains of audit records are verified and signed: new records every hour, all of them
  * once a day and when somebody asks; and the anchor of this machine, which follows what was found
  * whole. How a chain is verified is the store's. */
-#include "worker/verify.h"
+#include "worker/housekeep.h"
 
 #include <apr_strings.h>
 

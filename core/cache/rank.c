@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/cache/rank.h"
-#include "core/cache/segment.h"
 #include "core/store/rows.h"
 
 #define SHELF_BITS 43 /* places of a tenant */

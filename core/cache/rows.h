@@ -197,4 +197,11 @@ void cache_counters_add(cache_counters *n, const cache_person *old, const cache_
 ida_kind cache_counters_begin(cache_counters *n, cache_at *at, ida_ctx *c);
 ida_kind cache_counters_end(cache_counters *n, cache_at *at, ida_ctx *c);
 
+/* --- core/cache/segment.c: PostgreSQL's index of terms, kept up to date with the cache --- */
+
+/* Indexes some of the people that a first load has brought; *more: there may be others. */
+ida_kind cache_segments_deal(const cache_at *at, ida_ctx *c, int *more);
+/* Updates the index with the changes of this transaction. */
+ida_kind cache_segments_settle(const cache_at *at, ida_ctx *c);
+
 #endif

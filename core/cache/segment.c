@@ -1,6 +1,6 @@
 /* Owns the segments of PostgreSQL's index of terms: cuts them when a first load ends, cuts them
  * again when they have grown, and fills them. Must not know what terms mean. */
-#include "core/cache/segment.h"
+#include "core/cache/rows.h"
 
 #include "core/cache/rank.h"
 #include "core/store/rows.h"
