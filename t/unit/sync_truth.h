@@ -3,6 +3,8 @@
 #ifndef T_UNIT_SYNC_TRUTH_H
 #define T_UNIT_SYNC_TRUTH_H
 
+#include <stdarg.h>
+
 #include "core/cache/cache.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -266,6 +268,36 @@ static void settled(truth *t)
         t->groups[i].changed = t->groups[i].gone = 0;
     }
     t->committed = 1;
+}
+
+/* --- what was found to differ --- */
+
+static int wrong(int same, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int wrong(int same, const char *format, ...)
+{
+    if (!same) {
+        va_list args;
+        va_start(args, format);
+        printf("# ");
+        vprintf(format, args);
+        printf("\n");
+        va_end(args);
+        unmet++;
+    }
+    return !same;
+}
+
+static int passed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int passed(const char *format, ...)
+{
+    va_list args;
+    char name[200];
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    int good = ok(unmet == 0, "%s", name);
+    unmet = 0;
+    return good;
 }
 
 #endif

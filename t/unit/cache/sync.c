@@ -23,21 +23,6 @@ static int64_t counter(store *s, const char *name)
     return number(s, STMT_counter_get, DB_ARGS(DB_T(tenant), DB_T(name)));
 }
 
-static int wrong(int same, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int wrong(int same, const char *format, ...)
-{
-    if (!same) {
-        va_list args;
-        va_start(args, format);
-        printf("# ");
-        vprintf(format, args);
-        printf("\n");
-        va_end(args);
-        unmet++;
-    }
-    return !same;
-}
-
 static int same_text(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
@@ -124,19 +109,6 @@ static int enabled_members(const truth *cloud, const truth *premises)
         count += in_cloud + (here && !(in_cloud && a->twin && a->twin == b->twin));
     }
     return count;
-}
-
-static int passed(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int passed(const char *format, ...)
-{
-    va_list args;
-    char name[200];
-    va_start(args, format);
-    vsnprintf(name, sizeof name, format, args);
-    va_end(args);
-    int good = ok(unmet == 0, "%s", name);
-    unmet = 0;
-    return good;
 }
 
 static const cache_guard unguarded = {.accept = 1};
