@@ -133,7 +133,7 @@ sub requests {
     my $record = logged('request.approve', 'ok');
     is_deeply([@$record{qw(actor target)}, $record->{parameters}{reason}],
         [upn('eva.berg'), upn('ida.wall'), 'she sells'], 'on record, with the reason');
-    like($record->{detail}, qr/told by eva$/, 'and with the name that was signed in with');
+    like($record->{detail}, qr/reported by eva$/, 'and with the name that was signed in with');
     my $ended = good($as{operator}->post('/access-request/end', { requestId => $id }), 'ended');
     is($stack->wait_task($ended->{taskIds}[0])->{type}, 'accessRevoke', 'and taken away');
     refused($as{operator}->post('/access-request/end', { requestId => $id }), 409,

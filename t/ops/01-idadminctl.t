@@ -46,7 +46,7 @@ sub help_and_usage {
     is(ctl('-h')->{out}, $all->{out}, '-h');
     usage(ctl(), qr/command is wanted/, 'no command');
     usage(ctl('frobnicate'), qr/no command frobnicate/, 'unknown command');
-    usage(ctl('tenant'), qr/wants one of its commands/, 'noun without verb');
+    usage(ctl('tenant'), qr/requires one of its commands/, 'noun without verb');
     usage(ctl('tenant', 'list', '--what'), qr/unknown option --what/, 'unknown option');
     usage(ctl('tenant', 'list', 'x'), qr/no arguments/, 'too many arguments');
     usage(ctl('key', 'create', 'nordic'), qr/ID USERNAME/, 'too few arguments');
@@ -62,7 +62,8 @@ sub help_and_usage {
     usage(ctl('request', 'list', 'nordic', '--limit', '2.5'), qr/--limit must be/,
         'bad limit of requests');
     usage(ctl('taks', '--help'), qr/no command taks/, 'help of a misspelt command');
-    usage(ctl('task', 'lits', '--help'), qr/task wants one of its commands/, 'of a misspelt verb');
+    usage(ctl('task', 'lits', '--help'), qr/task requires one of its commands/,
+        'of a misspelt verb');
     usage(ctl('audit', 'list', 'nordic', '--category', 'x'), qr/--category must be/,
         'bad category');
     usage(ctl('audit', 'list', 'nordic', '--from', '2026-02-30'), qr/--from/, 'bad date');

@@ -370,14 +370,14 @@ sub foreign_files {
     rename "$names[4].new", $names[4] or die $!;
     ok within(sub { !-e $names[4] }), 'the segment behind them is taken and removed';
     ok $stack->worker->log_gets(qr/IDA0410 4 files in the spool .*\Q$names[0]\E/),
-        'what is no regular file is told';
+        'what is not a regular file is reported';
     ok $stack->worker->log_gets(qr/IDA0411\ 2\ audit\ records\ in\ the\ spool,\ the\ first\ of
         \ them\ in\ \Q$names[4]\E/x), 'and what claims to be of somebody else';
     $stack->get('/v1/api/tasks', key => 'counted');
     ok within(sub { !spool_status($spool, '--json')->{segments} }),
         'later segments are taken too, and nothing waits';
     is spool_status($spool, '--json')->{passedOver}, 4, 'status counts the strangers';
-    like spool_status($spool), qr/Audit spool: .*4 files are no regular files/, 'and says so';
+    like spool_status($spool), qr/Audit spool: .*4 files are not regular files/, 'and says so';
     my @all = grep { ($_->{detail} // '') =~ /forged[12]/
         || ($_->{target} // '') eq 'honest' } @{ $stack->records };
     is_deeply [sort map {"$_->{category} $_->{action} $_->{outcome} $_->{actor}"} @all],

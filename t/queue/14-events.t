@@ -30,7 +30,7 @@ sub refused {
     my $answer = $stack->get("/v1/api/events?after=$after");
     is($answer->{status}, 400, "$name: 400");
     like($answer->{json}{error}{message} // $answer->{body}, $why, 'and why');
-    like($answer->{body}, qr/Ask without after for the oldest/, 'and what to do');
+    like($answer->{body}, qr/Call without after for the oldest/, 'and what to do');
 }
 
 sub queue {

@@ -319,7 +319,7 @@ sub tasks {
     $stack->ctl_ok('task', 'reschedule', 'nordic', $by_hand, $later, $at);
     $stack->delete("/v1/api/task?id=$by_rest");
     my $said = $stack->ctl('task', 'cancel', 'nordic', $by_hand);
-    like($said->{out}, qr/is cancelled; nothing more will be carried out/,
+    like($said->{out}, qr/is cancelled; nothing more will be executed/,
         'idadminctl says what REST says');
     my $items;
     ok(within(sub {

@@ -156,9 +156,9 @@ const ida_operation ida_op_overview = {
     .path = "/overview",
     .commands = IDA_COMMANDS(
         {"overview", .verb = NULL,
-         .summary = "Show what needs somebody, what is due, directories, workers and seats."}),
+         .summary = "Show what needs attention, what is due, directories, workers and seats."}),
     .scope = IDA_SCOPE_READ,
     .params = ida_no_params,
     .work = get,
-    .summary = "What needs somebody, today and the next days, directories, workers and seats.",
+    .summary = "What needs attention, today and the next days, directories, workers and seats.",
 };

@@ -532,5 +532,5 @@ const ida_operation ida_op_evidence = {
     .scope = IDA_SCOPE_READ,
     .params = params,
     .run = get,
-    .summary = "What was taken from a leaver, with the audit records that prove it.",
+    .summary = "What was revoked from a leaver, with the audit records that prove it.",
 };
