@@ -1,4 +1,4 @@
-/* Lists of networks: what is accepted, as what it is kept, what lies within. */
+/* Lists of networks: what is accepted, how it is stored, which addresses are inside. */
 #include "core/base/network.h"
 
 #include "t/unit/setup.h"

@@ -1,5 +1,5 @@
-/* What a run says of a user in parts: managers that some items leave out, sign-in times on their
- * own, users who come back. On both engines. */
+/* A user's data that a run reports in parts: managers that some items omit, sign-in times on
+ * their own, users who return. On both engines. */
 #include "core/cache/person.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"
@@ -15,7 +15,7 @@ static void begin(int full)
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, full), c, "begin");
 }
 
-/* manager NULL: untold; "": nobody. */
+/* manager NULL: omitted; "": none. */
 static void tell(const char *id, const char *department, const char *manager)
 {
     ida_ctx *c = fresh();
@@ -113,8 +113,7 @@ static void managers(void)
     is_str(manager("d"), "a", "and one that does");
 }
 
-/* An item held back because the worker wrote meanwhile tells a manager; the one after it does not.
- */
+/* An item held back because the worker wrote meanwhile has a manager; the one after it does not. */
 static void held_back(void)
 {
     ida_ctx *c = fresh();
@@ -177,7 +176,7 @@ static void returned(void)
     const char **ids;
     int count;
     begin(0);
-    int64_t settled = cache_sync_number(run); /* whatever has a row was held */
+    int64_t settled = cache_sync_number(run); /* a user with a row is a known one */
     tell("a", "12", NULL);
     tell("back1", "1", NULL);
     tell("back2", "1", NULL);

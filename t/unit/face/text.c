@@ -1,5 +1,5 @@
-/* Tables and lines of idadminctl: aligned by what a terminal shows, harmless, and in a terminal no
- * wider than it is: the last column is wrapped, those that have no room are left out. */
+/* Tables and lines of idadminctl: aligned by display width, without control characters, and no
+ * wider than the terminal: the last column is wrapped, columns without room are left out. */
 #include <locale.h>
 
 #include "t/unit/setup.h"

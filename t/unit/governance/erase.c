@@ -1,5 +1,6 @@
-/* Whom an erasure means, on both engines: traces over tasks and accounts, what it refuses, which
- * audit records tell of the person and which of a namesake, and texts of others. */
+/* Which person an erasure means, on both engines: traces over tasks and accounts, what it
+ * refuses, which audit records belong to the person and which to a namesake, and texts of
+ * others. */
 #include "t/unit/setup.h"
 
 #include "t/unit/store_setup.h"
@@ -59,7 +60,7 @@ static void test_engine(int number)
            "found");
     is_int(t->task_count, 2, "with the tasks under both names");
 
-    /* Somebody else has the address by now. */
+    /* Another person has the address by now. */
     cache_person("corp", "0c0c0c0c-0000-4000-8000-00000000heir", "anna.berg@corp.example", 1, 1);
     c = fresh();
     is_int(governance_erase_find(s, c, "corp", "anna.berg@corp.example", &t), IDA_CONFLICT,
@@ -89,7 +90,7 @@ static void test_engine(int number)
     concerns(t, 0, NULL, "{\"query\":\"bergen annan\"}", NULL);
     concerns(t, 0, "bo.ek@corp.example", NULL, "added to Sales");
 
-    /* A namesake, and somebody whose task speaks of her. */
+    /* A namesake, and another person whose task mentions her. */
     ida_task *namesake = add_task(s, "corp", IDA_USER_CREATE, "anna.berg2@corp.example",
                                   test_now_ms);
     ida_task *other = add_task(s, "corp", IDA_USER_UPDATE, "bo.ek@corp.example", test_now_ms);
