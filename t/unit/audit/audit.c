@@ -439,7 +439,7 @@ static void test_manipulation(store *main, store *ingest)
         {"a record under no key",
          "UPDATE audit.record SET key_id = NULL WHERE tenant_id = 'contoso' AND seq = 5", 5,
          "under no key"},
-        {"a record under a key of nobody",
+        {"a record under an unknown key",
          "UPDATE audit.record SET key_id = 'x' WHERE tenant_id = 'contoso' AND seq = 5", 5,
          "not in the file"},
         {"a boundary set forward",

@@ -170,8 +170,7 @@ static void strangers(void)
     is_int(audit_spool_append(writer, at, "{}", 2), ENXIO, "is not written into");
     ok(audit_spool_open(path) == -1 && errno == EINVAL, "and not read");
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    is_int(audit_spool_append(writer, at, "{}", 2), EINVAL,
-           "not when somebody holds its other end either");
+    is_int(audit_spool_append(writer, at, "{}", 2), EINVAL, "nor if a process holds its other end");
     close(fd);
     unlink(path);
     ok(mkdir(path, 0700) == 0 && audit_spool_open(path) == -1 && errno == EINVAL,

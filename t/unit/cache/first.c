@@ -185,7 +185,7 @@ static void test_reset(const char *dsn)
          "written through before its first sync");
     must(cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
     must(cache_user_by_upn(s, c, "fabrikam", u.upn, &found), c, "look-up");
-    ok(found != NULL, "somebody who was written through stays");
+    ok(found != NULL, "a person who was written through stays");
     empty(s, c);
     end_run(half(s, c, tenant, IDA_DIR_CLOUD), c); /* counts ten people, not twenty */
     empty(s, c);

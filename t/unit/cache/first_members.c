@@ -169,8 +169,8 @@ static void test_uncounted(void)
         int members;
         const char *what;
     } cases[] = {
-        {before_group, 12, "members told before their group count"},
-        {told_twice, 150, "members told twice count once"},
+        {before_group, 12, "members reported before their group count"},
+        {told_twice, 150, "members reported twice count once"},
         {removed_again, 9, "a member who was removed again does not count"},
         {list_instead, 10, "a whole list takes the place of what came before it"},
     };

@@ -77,12 +77,12 @@ static void managers(void)
     tell("d", "2", "");
     tell("m", "1", NULL);
     commit();
-    is_str(manager("a"), "m", "told, then left out in the same page: stays");
+    is_str(manager("a"), "m", "reported, then left out in the same page: stays");
     is_str(user("a")->department, "2", "and the rest of the last item holds");
-    is_str(manager("b"), "m", "told on an earlier page");
+    is_str(manager("b"), "m", "reported on an earlier page");
     is_str(user("b")->department, "3", "the last item");
-    is_str(manager("c"), NULL, "never told in a full run: nobody");
-    is_str(manager("d"), NULL, "told, then told as nobody");
+    is_str(manager("c"), NULL, "not reported in a full run: none");
+    is_str(manager("d"), NULL, "reported, then reported as none");
 
     begin(0);
     tell("a", "4", NULL);
@@ -109,7 +109,7 @@ static void managers(void)
     tell("d", "3", "a");
     tell("m", "1", NULL);
     commit();
-    is_str(manager("b"), NULL, "a full run that tells no manager");
+    is_str(manager("b"), NULL, "a full run that reports no manager");
     is_str(manager("d"), "a", "and one that does");
 }
 
@@ -133,7 +133,7 @@ static void held_back(void)
     test_now_ms += 20 * 60000;
     begin(0);
     commit();
-    is_str(manager("a"), "d", "the manager told by an item that was held back");
+    is_str(manager("a"), "d", "the manager reported by an item that was held back");
     is_str(user("a")->department, "10", "the rest by the last one");
     is_int(user("a")->enabled, 1, "what the directory said last holds after the protection");
 }
@@ -158,7 +158,7 @@ static void sign_ins(void)
     must(cache_sync_sign_ins(run, c, "b", &never), c, "sign-ins");
     commit();
     is_int(user("a")->last_success_at, 3000, "an item without them leaves them");
-    is_int(user("b")->last_success_at, 0, "told as never");
+    is_int(user("b")->last_success_at, 0, "reported as never");
     begin(1);
     tell("a", "11", NULL);
     tell("b", "4", NULL);

@@ -119,7 +119,7 @@ static void slices(const char *dsn, const char *name)
                 must(cache_sync_group(run, c, &g, NULL, 0), c, "group");
             }
         }
-        must(cache_sync_slice(run, c, "pieces", list, 10), c, "told twice");
+        must(cache_sync_slice(run, c, "pieces", list, 10), c, "reported twice");
         must(cache_sync_member(run, c, "pieces", &list[5], 1), c, "removed after its slice");
         must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
         must(cache_group_find(s, c, tenant, "pieces", &found), c, "find");
@@ -128,7 +128,7 @@ static void slices(const char *dsn, const char *name)
     }
     ida_user *w7;
     must(cache_user_by_upn(s, c, tenant, "w7@contoso.example", &w7), c, "user");
-    is_int(w7->last_sign_in_at, 7000, "sign-ins that were not told stay");
+    is_int(w7->last_sign_in_at, 7000, "sign-ins that were not reported stay");
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
     must(cache_sync_slice(run, c, "pieces", list + 1000, PIECE), c, "slice");
     must(cache_sync_group(run, c, &g, NULL, 0), c, "group");
@@ -203,7 +203,7 @@ static void links(const char *dsn, const char *name)
     must(cache_sync_member(run, c, "team", &circle, 0), c, "add");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     int64_t settled = cache_sync_number(run);
-    is_int(members_of(s, "team"), 2, "members who are told before themselves");
+    is_int(members_of(s, "team"), 2, "members who are reported before themselves");
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
     must(cache_sync_delete(run, c, "user", "early"), c, "delete");
     must(cache_sync_delete(run, c, "group", "circle"), c, "delete");
@@ -219,7 +219,7 @@ static void links(const char *dsn, const char *name)
     user_told(run, c, "new", NULL, 1000);
     user_told(run, c, "dateless", NULL, 0);
     is_str(returned(run, c, settled), "dateless early ",
-           "who was made long ago, or nobody knows when, and is new to the cache is back");
+           "a person created long ago, or at an unknown time, and new to the cache has returned");
     g.id = "again";
     must(cache_sync_group(run, c, &g, NULL, 0), c, "group");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
@@ -239,7 +239,7 @@ static void links(const char *dsn, const char *name)
     must(cache_sync_report(run, c, "nobody", "early"), c, "report");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     is_str(manager_of(s, "worker@contoso.example"), "early",
-           "whoever has no manager gets the one who is back");
+           "a person without a manager gets the returned one");
     is_str(manager_of(s, "dateless@contoso.example"), "new", "another one stays");
     is_int(unmet, 0, text_of("%s: links of those who come and go", name));
 }

@@ -1,7 +1,7 @@
-/* Runs of syncs against a model: random adds, changes, moves, deletions, memberships,
- * write-throughs and aborts in two directories; crashes at every point of a commit; the deletion
- * guard at its edges; what a write-through protects. On both engines. Members told in pieces:
- * test_store_members.c. */
+/* Runs of syncs against a model: random adds, changes, moves, deletions, memberships, write-
+ * throughs and aborts in two directories; crashes at every point of a commit; the deletion guard
+ * at its limits; the protection of a write-through. On both engines. Members reported in pieces:
+ * t/unit/cache/members.c. */
 #include "core/cache/person.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"
@@ -112,7 +112,7 @@ static void compare(store *s, const truth *t)
           "groups: want %d", groups);
 }
 
-/* The definition, not the way it is computed: enabled members of the cloud, and of the premises
+/* The definition, not the way it is computed: enabled members in the cloud, and on-premises
  * those without such a twin. */
 static int enabled_members(const truth *cloud, const truth *premises)
 {
@@ -154,8 +154,8 @@ static void sync_now(store *s, truth *t, int how)
 
 /* --- the random script --- */
 
-/* A stale page is staged, the worker writes, the run commits: what was written stays to be seen;
- * later, items of then hold. */
+/* A stale page is staged, the worker writes, the run commits: the written value stays visible;
+ * later, newer items apply. */
 static void written_meanwhile(store *s, truth *t)
 {
     int i = dice(USERS), g = dice(GROUPS), how = dice(2) ? NAMED : PRESENT;
@@ -180,7 +180,7 @@ static void written_meanwhile(store *s, truth *t)
     must(cache_sync_commit(run, c, "{}", "b", &unguarded, 1, &summary), c, "commit");
     settled(t);
     t->users[i].changed = t->groups[g].changed =
-        1; /* the directory tells its own change in the next round */
+        1; /* the directory reports its own change in the next round */
 }
 
 static void random_script(const char *dsn, const char *name)
@@ -198,7 +198,7 @@ static void random_script(const char *dsn, const char *name)
             mutate(t);
         }
         test_now_ms += dice(3) ? MINUTE : 20 * MINUTE;
-        if (dice(4) == 0) { /* a run that breaks off leaves nothing behind */
+        if (dice(4) == 0) { /* an aborted run leaves nothing behind */
             cache_sync *run;
             ida_ctx *c = fresh();
             must(cache_sync_begin(&run, s, c, pool, tenant, t->directory, 1), c, "begin");
@@ -210,7 +210,7 @@ static void random_script(const char *dsn, const char *name)
         if (dice(2)) {
             written_meanwhile(s, t);
             compare(s, t);
-            /* What the cloud changes next is no contradiction; LDAP shows every change at once. */
+            /* The cloud's next change is no contradiction; LDAP shows every change at once. */
             test_now_ms += t->directory == IDA_DIR_CLOUD ? 16 * MINUTE : 0;
         }
         int want = enabled_members(d[0], d[1]);
@@ -301,8 +301,7 @@ static void crashes(const char *dsn, const char *name)
            points);
 }
 
-/* What a first load that died left is made whole by the next run. Some of the members come in
- * slices. */
+/* The next run completes the rest of a first load that died. Some of the members come in slices. */
 static void load_first(store *s, truth *t)
 {
     cache_sync *run;
@@ -581,7 +580,7 @@ static void protection(const char *dsn, const char *name)
     passed("%s: protection of write-throughs", name);
 }
 
-/* A run whose number is taken by another ends without a trace. */
+/* A run whose number was taken by another ends without effect. */
 static void overtaken(const char *dsn, const char *name)
 {
     store *s = store_make(pool, dsn, DB_SYNC);

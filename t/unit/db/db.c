@@ -29,7 +29,7 @@ static ida_kind add_and_answer(store *s, ida_ctx *c, void *baton)
     failing *f = baton;
     f->runs++;
     ida_kind kind = store_write(s, c, STMT_setting_add, DB_ARGS(DB_T("kept?"), DB_T("x")), NULL);
-    return kind ? kind : f->answer ? ida_fail(c, f->answer, "as told") : IDA_OK;
+    return kind ? kind : f->answer ? ida_fail(c, f->answer, "as reported") : IDA_OK;
 }
 
 static ida_kind swallow_conflict(store *s, ida_ctx *c, void *baton)
@@ -76,7 +76,7 @@ static void test_transactions(const char *dsn)
     } else {
         is_int(kind, IDA_INTERNAL_ERROR, "PostgreSQL's transaction is lost by it");
         is_int(store_transaction(s, fresh(), ignore_all, NULL), IDA_INTERNAL_ERROR,
-               "also when nobody looks");
+               "also without readers");
         is_int(store_setting_get(s, fresh(), "after", &value), IDA_NOT_FOUND, "nothing is kept");
     }
     is_int(sql_write(s, "INSERT INTO api_key (tenant_id, username, key_hash, access_level, "
@@ -503,7 +503,7 @@ static void test_checkpoint(const char *dsn)
     ok(st.st_size > 30000000, "stand in the log");
     is_int(logged[105], before, "which is still small enough");
     is_int(store_transaction(s, fresh(), write_a_lot, NULL), IDA_OK, "and 36 MB more");
-    ok(logged[105] > before, "a log above 64 MB is written back by whoever writes, and said");
+    ok(logged[105] > before, "a log above 64 MB is written back by the next writer, and logged");
     is_int(db_checkpoint(s->db, fresh()), IDA_OK, "the worker's checkpoint");
     stat(log, &st);
     is_int(st.st_size, 0, "cuts the log");

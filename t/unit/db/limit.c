@@ -38,7 +38,7 @@ static void test_read(store *s)
     is_int(store_setting_get(s, c, "nobody", &value), IDA_SERVICE_UNAVAILABLE, "is ended");
     says(c, "with what to do", "took too long", "Try again", NULL);
     is_int(c->retry_after, 1, "and when");
-    is_int(logged[106], 1, "the log tells which statement");
+    is_int(logged[106], 1, "the log reports which statement");
     step_ms = 0;
     is_int(sql_write(s, "UPDATE many SET n = 10"), IDA_OK, "it has an end");
     is_int(store_setting_get(s, fresh(), "n10", &value), IDA_OK,

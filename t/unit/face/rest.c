@@ -275,7 +275,7 @@ static void test_openapi_user(void)
     const char *const *fields = ida_param_find(ida_op_user_get.params, "fields")->allowed;
     size_t count = 0;
     for (; fields[count]; count++) {
-        ok(json_object_get(members, fields[count]) != NULL, "User tells of %s", fields[count]);
+        ok(json_object_get(members, fields[count]) != NULL, "User reports %s", fields[count]);
     }
     is_int((int64_t)json_object_size(members), (int64_t)count, "and of nothing else");
     is_str(ida_json_text(pool, json_object_get(user, "required")), "[\"userPrincipalName\"]",

@@ -35,7 +35,7 @@ static void aligned(void)
                  0),
            "NAME  KIND    DETAIL\n"
            "All   used 1  e@x\n",
-           "an object is told by its name, or by its members");
+           "an object is shown by its name, or by its members");
     ok(!strchr(table("[{\"name\":\"\\u001b[31mred\",\"kind\":\"a\\nb\",\"detail\":\"x\"}]", 0),
                '\033'),
        "nothing commands the terminal");

@@ -245,7 +245,7 @@ static void check_templates(store *s, const ida_tenant *t)
            checked[i / 2][i % 2], i / 2 ? "in the cloud" : "on the premises",
            i % 2 ? "name" : "ID");
     }
-    is_int(wrong, 0, "are told as the template's from both sides");
+    is_int(wrong, 0, "are reported as the template's from both sides");
 }
 
 static void refusals(store *s, const ida_tenant *t, const ida_tenant *other)

@@ -28,7 +28,7 @@ static void concerns(const governance_traces *t, int expected, const char *targe
     audit_record record = {
         .actor = "hr", .label = "", .target = target, .parameters = parameters, .detail = detail};
     ok(governance_erase_is_about(fresh(), t, &record) == expected, "%s: %s, %s, %s",
-       expected ? "tells of the person" : "does not", target ? target : "-",
+       expected ? "reports the person" : "does not", target ? target : "-",
        parameters ? parameters : "-", detail ? detail : "-");
 }
 
@@ -119,7 +119,7 @@ static void test_engine(int number)
            !now->mail && !now->display_name,
        "own tasks are overwritten");
     is_int(ask("SELECT count(*) FROM audit_outbox WHERE record LIKE '%anna%'"), 0,
-           "the record of it names nobody");
+           "its record names no person");
     is_int(governance_erase_main(s, fresh(), t, &erased, audit_make(fresh(), "corp", "portal")) !=
                IDA_OK,
            0, "once more is no fault");

@@ -185,7 +185,7 @@ static void into_cache(void)
     is_int(u->enabled, 0, "disabled");
     is_int(u->created_at, 0, "the year 1 is never");
     u = user(s, "u-3", NULL);
-    ok(u && !u->upn, "removed, then told again: there; values of a wrong type are absent");
+    ok(u && !u->upn, "removed, then reported again: there; values of a wrong type are absent");
 
     ida_group *group;
     is_int(cache_group_find(s, c, tenant, "g-1", &group), IDA_OK, "group");
@@ -242,7 +242,7 @@ static void both_ways(void)
            "addresses, the one without a prefix too");
     is_str(listed(single.cache.licenses), "SKU-1;SKU-2;", "licences");
     ok(!single.cache.manager_untold && single.cache.sign_ins_untold,
-       "what is told and what is not");
+       "what is reported and what is not");
     for (int i = 0; i < 2; i++) {
         ida_ctx *c = fresh();
         cache_summary summary;
