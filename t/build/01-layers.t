@@ -1,6 +1,5 @@
-# Guards that read the source: which room may include and want what, unique log ids, directives and
-# documentation, equal schemas on both engines, length of files, words that have no place in a
-# finished program.
+# Guards that read the source: which room may include which, unique log ids, directives and
+# documentation, equal schemas on both engines, length of files, words that mark unfinished work.
 use strict;
 use warnings;
 use Encode ();

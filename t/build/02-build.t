@@ -1,5 +1,5 @@
-# configure and the Makefile as a stranger meets them: help, refusals, out-of-tree, install and
-# uninstall, and that an empty test run is no success.
+# configure and the Makefile as a new user meets them: help, refusals, out-of-tree, install and
+# uninstall, and that a test run without tests fails.
 use strict;
 use warnings;
 use Cwd ();

@@ -1,5 +1,5 @@
-# The cloud directory's emulator acts its credentials, faults, lag, limits, TLS and bulk directory
-# as it is told.
+# The cloud directory's emulator simulates credentials, faults, lag, limits, TLS and a bulk
+# directory as ordered.
 use strict;
 use warnings;
 use Idadmin::Test;

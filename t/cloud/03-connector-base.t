@@ -1,5 +1,5 @@
-# The doctor's report of the cloud directory names each thing that is wrong, and secrets and tokens
-# are found nowhere: in no log, no file of the store, no command line, not in the worker's memory.
+# The probe's report on the cloud directory names each fault, and secrets and tokens appear nowhere:
+# in no log, no file of the store, no command line, not in the worker's memory.
 use strict;
 use warnings;
 use Test::More;

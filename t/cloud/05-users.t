@@ -1,5 +1,5 @@
-# Each call of the cloud connector about users ends rightly when its answer is lost before or after
-# the effect, refused, cut off, a page of some gateway, or older than the last write.
+# Each call of the cloud connector about users gives the right result if its answer is lost before
+# or after the effect, refused, cut off, a gateway's error page, or older than the last write.
 use strict;
 use warnings;
 use utf8;

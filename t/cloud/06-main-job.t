@@ -1,5 +1,5 @@
 # The main job of a company whose directory is in the cloud: a person is posted to httpd, created at
-# the asked minute, looked up and offboarded. Every step is held against what the directory shows.
+# the requested minute, looked up and offboarded. Every step is compared with the directory.
 use strict;
 use warnings;
 use utf8;

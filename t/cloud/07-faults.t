@@ -1,7 +1,7 @@
 # While calls of the cloud fail in every way and workers are killed, each person is created exactly
-# once under the promised name, each leaver is offboarded, and no "done" is untrue.
-# What goes wrong: answers lost after every third effect, throttling with and without a time told,
-# storms of 503, gateway pages, bodies cut off, replicas that lag.
+# once under the promised name, each leaver is offboarded, and no "done" is untrue. The faults:
+# answers lost after every third effect, throttling with and without a Retry-After, storms of 503,
+# gateway pages, bodies cut off, replicas that lag.
 # Parameters: creates (40), lag (3000 ms), kills (4), seed.
 use strict;
 use warnings;

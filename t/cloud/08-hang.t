@@ -1,6 +1,6 @@
-# A cloud directory that accepts connections and then says nothing, with more work due than there
-# are threads, delays no other tenant, counts as one failure however many calls it swallowed, and
-# gets all of its work when it is back.
+# A cloud directory that accepts connections and then does not answer, with more tasks due than
+# there are threads, delays no other tenant, counts as one failure however many calls it left
+# unanswered, and all of its tasks are executed after it is back.
 # Parameter: seconds (0): how much longer it stays silent while the other tenant works.
 use strict;
 use warnings;

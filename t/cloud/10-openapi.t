@@ -1,6 +1,6 @@
 # The connector's whole traffic against an OpenAPI description of the directory's API, named by
-# GRAPH_OPENAPI (JSON): a small session of joiners, leavers, syncs, licences and the doctor's
-# report, with a secret and with a certificate, is recorded and each exchange checked.
+# GRAPH_OPENAPI (JSON): a small session of joiners, leavers, syncs, licences and the probe's report,
+# with a secret and with a certificate, is recorded and each exchange checked.
 use strict;
 use warnings;
 use utf8;

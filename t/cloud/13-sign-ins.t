@@ -1,5 +1,5 @@
-# The tools show who holds a licence of the cloud and does not use it, as the directory itself does,
-# and a new sign-in is shown after the tenant's signInInterval, not with each synchronisation.
+# The tools show people with an unused licence of the cloud, as the directory itself does, and a new
+# sign-in is shown after the tenant's signInInterval, not with each synchronisation.
 use strict;
 use warnings;
 use Idadmin::Test;

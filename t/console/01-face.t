@@ -1,4 +1,4 @@
-# The console's door: who may come in, from where, to which company; what is on record afterwards.
+# Access to the console: who may enter, from where, to which company; and the audit records of it.
 use strict;
 use warnings;
 use Test::More;

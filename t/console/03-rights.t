@@ -1,5 +1,5 @@
-# Each role against each door of the console, and each door against other sites, a missing header
-# and a company that is not one's own. The table is the promise; the operations are not asked.
+# Each role at each endpoint of the console, and each endpoint against other sites, a missing header
+# and a foreign company. The table here is the requirement; it is not taken from the operations.
 use strict;
 use warnings;
 use Idadmin::Test qw(slurp src_dir within);

@@ -1,5 +1,4 @@
-# What people ask of workers in the console: to read a directory, to look at it, to verify the audit
-# chain.
+# Requests to workers in the console: to read a directory, to probe it, to verify the audit chain.
 use strict;
 use warnings;
 use Test::More;

@@ -1,4 +1,4 @@
-# What auditors take with them: the evidence of an offboarding, files of lists.
+# Exports for auditors: the evidence of an offboarding, files of lists.
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,5 @@
-# Tasks at the console's door: lists, what may be done with a task, two administrators, many at
-# once, and who may release what the brake holds.
+# Tasks in the console's API: lists, permitted changes of a task, two administrators, many tasks at
+# once, and who may release tasks that the brake holds.
 use strict;
 use warnings;
 use JSON::PP ();

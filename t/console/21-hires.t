@@ -1,4 +1,4 @@
-# Hires at the console's door: what a creation would be called and when, and why it is refused.
+# Hires in the console's API: the name and time that a creation would get, and why it is refused.
 use strict;
 use warnings;
 use JSON::PP ();

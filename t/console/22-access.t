@@ -1,4 +1,4 @@
-# Access at the console's door: groups, who has which role template, requests and who decides them.
+# Access in the console's API: groups, who has which role template, requests and their deciders.
 use strict;
 use warnings;
 use JSON::PP ();

@@ -1,4 +1,4 @@
-# The first page of the console: figures, what needs somebody, the days, how punctual it was.
+# The first page of the console: figures, what needs attention, the next days, punctuality.
 use strict;
 use warnings;
 use JSON::PP ();

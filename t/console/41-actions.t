@@ -1,5 +1,6 @@
-# What people do in the console, in a real browser over the running stack: a key is made and used, a
-# hire is queued and called off, somebody leaves at once, names of a hostile directory are text.
+# What people do in the console, in a real browser over the running stack: a key is created and
+# used, a hire is queued and cancelled, a person is offboarded at once, names from a hostile
+# directory are shown as text.
 use strict;
 use utf8;
 use warnings;

@@ -1,5 +1,5 @@
-# Each dialog and each state of a page in a real browser: what is asked before a write, two
-# administrators on one task, no role, no right, no such thing, signed out, a server that is away.
+# Each dialog and each state of a page in a real browser: questions before a write, two
+# administrators on one task, no role, no right, not found, signed out, server unavailable.
 use strict;
 use utf8;
 use warnings;

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # The walk: real httpd, worker, slapd and the cloud directory's emulator on loopback under run/, two
 # tenants, the main job from an HR system's POST to the audit log, each request as a curl line with
-# its answer. DEMO=once ends after it, with 0 only if every step held; else everything stays up
-# until Ctrl-C.
+# its answer. DEMO=once ends after it, with 0 only if every step succeeded; otherwise everything
+# keeps running until Ctrl-C.
 use strict;
 use warnings;
 use Idadmin::Test qw(build_dir run_command spew json_text json_data within);

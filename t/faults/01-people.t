@@ -1,9 +1,9 @@
 # A worker is killed at any of its writes, sends, fsyncs, renames and unlinks, before or after the
 # call, or before, within or after one of its commits, as a service or its working process alone,
-# while a person's life goes by: hired, changed, left, hired again, and meanwhile the directory is
-# synchronised and audit records are ingested; or its disk is full or read-only for a while. It
-# brings everything to its end: nothing lost, nothing done twice, counts right, the audit chain
-# whole, and the log says once that it died.
+# during a person's life: hired, changed, offboarded, hired again, while the directory is
+# synchronised and audit records are ingested; or its disk is full or read-only for a while.
+# Everything is completed: nothing lost, nothing done twice, counts right, the audit chain whole,
+# and the log reports the death once.
 use strict;
 use warnings;
 use Test::More;

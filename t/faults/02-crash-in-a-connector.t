@@ -1,5 +1,5 @@
-# A connector that crashes the process hurts its own directory alone: the worker is there again,
-# that directory is held with the reason, and another company waits for no lease of the dead
+# A connector that crashes the process affects only its own directory: the worker restarts, that
+# directory is held with the reason, and another company need not wait for a lease of the dead
 # process.
 use strict;
 use warnings;

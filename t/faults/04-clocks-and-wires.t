@@ -1,6 +1,6 @@
-# Everything is carried out, once, when the wall clock is set forward and back by an hour around a
-# due minute, when connections to directory and database go dead without being closed, and when
-# PostgreSQL is killed and comes back. parameter(rounds): how often it is killed.
+# Every task is executed exactly once if the wall clock is set forward and back by an hour around a
+# due minute, if connections to directory and database die without being closed, and if PostgreSQL
+# is killed and restarted. parameter(rounds): how often it is killed.
 use strict;
 use warnings;
 use Test::More;

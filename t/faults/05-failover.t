@@ -1,7 +1,7 @@
-# httpd and worker, which know primary and standby by one DSN, go on by themselves when the primary
-# PostgreSQL loses power in the middle of work and its synchronous standby is promoted. What was
-# answered is there and was done once, what was not answered is there once after the same request
-# was sent again, and the audit chain is whole. parameter(failovers): how often that happens.
+# httpd and worker, which know primary and standby by one DSN, continue without help when the
+# primary PostgreSQL loses power in the middle of work and its synchronous standby is promoted.
+# Answered requests are durable and were executed once, unanswered ones are executed once after they
+# are repeated, and the audit chain is whole. parameter(failovers): how often that happens.
 use strict;
 use warnings;
 use Test::More;

@@ -1,7 +1,7 @@
-# What HTTP allows and callers do gets the right answer. Order of the checks, pipelining behind
-# refused requests, chunk extensions, Expect, HTTP/1.0, slow and broken bodies, odd paths and
-# headers, filters and ErrorDocuments of the administrator, keys of every sort, restarts under load,
-# a full disk, a store that is away.
+# Unusual but valid HTTP gets the right answer. Order of the checks, pipelining behind refused
+# requests, chunk extensions, Expect, HTTP/1.0, slow and broken bodies, odd paths and headers,
+# filters and ErrorDocuments of the administrator, keys of every kind, restarts under load, a full
+# disk, an unavailable store.
 use strict;
 use warnings;
 use utf8;

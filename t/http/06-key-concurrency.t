@@ -1,6 +1,6 @@
-# A key has exactly as many requests under way as its limit allows, over several children of httpd:
-# also after requests that were answered, aborted, lost with a killed child or carried across a
-# graceful restart; and the one too many is told so.
+# A key can have exactly as many concurrent requests as its limit allows, over several children of
+# httpd: also after requests that were answered, aborted, lost with a killed child or continued
+# across a graceful restart; one request too many is refused with that reason.
 use strict;
 use warnings;
 use Test::More;

@@ -1,5 +1,6 @@
-# While a directory is silent, down or refuses the service account, its tasks wait with a readable
-# reason, other tenants go on and nothing hammers it; when it is back everything is carried out.
+# While a directory does not answer, is down or refuses the service account, its tasks wait with a
+# readable reason, other tenants continue and it gets few calls; when it is back all tasks are
+# executed.
 use strict;
 use warnings;
 use Test::More;

@@ -1,5 +1,5 @@
-# While the directory of one tenant misbehaves (a scripted peer), its trouble is shown in its own
-# class, nothing of its cache is lost, and another tenant is served. The faults one by one:
+# While the directory of one tenant misbehaves (a scripted peer), each fault is reported in its
+# class, its cache is kept, and another tenant is served. The faults one by one:
 # t/unit/ldap/faults.c.
 use strict;
 use warnings;

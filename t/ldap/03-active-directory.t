@@ -1,5 +1,5 @@
-# The main job in a real Active Directory (Samba) is carried out, as binds of the people concerned
-# prove; protected accounts are never changed; the doctor's report is good.
+# The main job in a real Active Directory (Samba), proved by binds of the people concerned;
+# protected accounts are never changed; the probe reports no fault.
 use strict;
 use warnings;
 use utf8;

@@ -1,4 +1,4 @@
-# In an Active Directory (Samba) as companies have it, access through nested and primary groups is
+# In a typical company's Active Directory (Samba), access through nested and primary groups is
 # attributed, protected accounts are never changed, a large group is synchronised, and people who
 # are in the cloud as well join and leave both.
 # Parameter: members (250) of the large group.

@@ -1,7 +1,8 @@
 # After random changes of a directory, while workers are killed and the server is restarted, the
-# cache holds what the directory holds.
-# Parameters: changes (some hundred a directory), seed (4711), of: Ldap, Samba, SambaUsn or Cloud
-# alone (SambaUsn, an account without the right to DirSync, only so or when changes are given).
+# cache equals the directory.
+# Parameters: changes (some hundred for each directory), seed (4711), of: Ldap, Samba, SambaUsn or
+# Cloud only (SambaUsn, an account without the right to DirSync, only if named or if changes are
+# given).
 use strict;
 use warnings;
 use Test::More;

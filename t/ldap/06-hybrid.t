@@ -1,5 +1,5 @@
-# A person of two directories has one seat, is changed on-premises first and in the cloud when the
-# directories' own synchronisation has run, and either directory may be away meanwhile.
+# A person in two directories has one seat, and is changed on-premises first and in the cloud after
+# the directories' own synchronisation has run; either directory may be unavailable meanwhile.
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,5 @@
-# Who is meant where several accounts carry one address or one account several, and what becomes of
-# groups of other classes and of accounts past their end: over REST and a real slapd.
+# Which person is meant if several accounts have one address or one account has several, and the
+# treatment of groups of other classes and of expired accounts: over REST and a real slapd.
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,5 @@
 # MCP on the wire: which requests are refused where and how, both eras, every kind of malformed
-# input. What tools answer is tested elsewhere; here one or two of them stand for all.
+# input. Tools' answers are tested elsewhere; here one or two of them represent all.
 use strict;
 use warnings;
 use utf8;

@@ -1,4 +1,4 @@
-# The eleven read operations over REST, and that MCP gives the same: shapes, filters, paging to the
+# The eleven read operations over REST, and that MCP gives the same: formats, filters, paging to the
 # end under random limits, access with its source, hygiene, audit, governance by idadminctl,
 # refusals that name the argument, tenants that cannot see each other.
 use strict;

@@ -1,6 +1,5 @@
-# Answers to what assistants and administrators ask, over REST, and where it matters over MCP: who
-# somebody is and what is on its way for them, why somebody is in a group, what deserves a look,
-# what a workflow did.
+# Answers to questions of assistants and administrators, over REST and partly over MCP: a person and
+# their pending tasks, why a person is in a group, what needs a review, what a workflow did.
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,5 @@
-# What people of HR and IT ask an assistant, played over the tools alone: each question in at most
-# two calls and 20 KB of text, its answer compared with the directory itself.
+# Questions of HR and IT to an assistant, answered with the tools only: each in at most two calls
+# and 20 KB of text, the answer compared with the directory itself.
 use strict;
 use utf8;
 use warnings;

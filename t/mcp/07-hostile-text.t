@@ -1,6 +1,6 @@
-# A directory whose texts talk to assistants: instructions, marks that turn a text around, control
-# characters, HTML, pieces of JSON and of the protocol. Every tool hands them on as values of the
-# members that they are values of, and nothing comes of them.
+# A directory whose texts address assistants: instructions, marks that reverse a text, control
+# characters, HTML, pieces of JSON and of the protocol. Every tool returns them as values of their
+# own members, and they have no other effect.
 use strict;
 use warnings;
 use utf8;

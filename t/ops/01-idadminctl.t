@@ -1,4 +1,4 @@
-# Each command of idadminctl prints, refuses and changes what administrators expect of it, and every
+# Each command of idadminctl prints, refuses and changes what the documentation says, and every
 # action has its audit record.
 use strict;
 use warnings;

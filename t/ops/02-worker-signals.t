@@ -1,5 +1,5 @@
-# idadmin-worker obeys its options and signals, and what a stop leaves behind is carried on. Also:
-# --once, --check, and settings that nobody sealed.
+# idadmin-worker obeys its options and signals, and work left by a stop is continued. Also: --once,
+# --check, and unsealed settings.
 use strict;
 use warnings;
 use JSON::PP ();

@@ -1,6 +1,6 @@
-# Worker and httpd's children run under users of their own, and each can open what doc/install.md
-# says, which is tried under each. Also: readers of the cache when nobody writes it, and a worker
-# that refuses to start where httpd's user could get at its secrets.
+# Worker and httpd's children run under separate users, and each can open exactly what
+# doc/install.md says, tested under each. Also: readers of the cache without a writer, and a worker
+# that refuses to start if httpd's user could read its secrets.
 use strict;
 use warnings;
 use utf8;

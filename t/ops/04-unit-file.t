@@ -1,5 +1,5 @@
-# The worker does all of its work under the system call filter of the unit file that is shipped, and
-# nothing kills it.
+# The worker does all of its work under the system call filter of the shipped unit file without
+# being killed.
 use strict;
 use warnings;
 use utf8;

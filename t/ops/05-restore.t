@@ -1,5 +1,5 @@
-# The commands of doc/install.md back up a service and restore it: they are read from the page and
-# run under the paths of a stack.
+# The commands of doc/install.md back up a service and restore it: the test reads them from the page
+# and runs them with a stack's paths.
 use strict;
 use warnings;
 use utf8;

@@ -1,6 +1,6 @@
-# Each authenticated request is exactly one audit record, which says who asked, what, with which
-# arguments and how it ended. Refusals of a limit are one record a minute; the spool of a dead node
-# is read once; the chain shows every change made behind its back.
+# Each authenticated request has exactly one audit record, with caller, operation, arguments and
+# outcome. Refusals by a limit are one record each minute; the spool of a dead node is ingested
+# once; the chain reveals every change made without the service.
 use strict;
 use warnings;
 use utf8;

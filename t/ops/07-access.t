@@ -1,5 +1,5 @@
-# Role templates and access requests are carried out in both directories: what is given, what stood
-# before, what another grant keeps, what ends with an offboarding.
+# Role templates and access requests are executed in both directories: memberships that are granted,
+# that existed before, that another grant keeps, and that end with an offboarding.
 use strict;
 use warnings;
 use utf8;

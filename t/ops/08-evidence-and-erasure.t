@@ -1,5 +1,5 @@
-# What is told about a leaver can be proven, and a person's data goes out of the store without
-# breaking what proves the rest.
+# The evidence about a leaver can be verified, and a person's data is erased from the store without
+# breaking the other proofs.
 use strict;
 use warnings;
 use utf8;

@@ -1,6 +1,6 @@
-# Each tampering with the audit by somebody who can write the store is found and named, with the
-# first record that it touched. Nothing is found where nothing was done: after erasure, retention, a
-# new key, a worker killed in the middle of ingestion.
+# Each manipulation of the audit log by an attacker who can write the store is detected and
+# described, with the first affected record. No false alarms: after erasure, retention, a new key, a
+# worker killed in the middle of ingestion.
 use strict;
 use warnings;
 use utf8;

@@ -1,6 +1,6 @@
-# Each operation that idadminctl offers is in the help, answers with --json what REST or the console
-# answers to the same question, shows it to people, says which option or argument is wrong, and
-# leaves one audit record of what it changes.
+# Each operation that idadminctl offers is in the help, answers with --json like REST or the console
+# to the same question, prints it as text, names a wrong option or argument, and writes one audit
+# record for each change.
 use strict;
 use warnings;
 use utf8;
@@ -230,7 +230,7 @@ sub keys_of_it {
     like("$new->{username} $new->{replaces}", qr/^spare-\d{6} spare$/, 'key rotate');
     is($stack->get('/v1/api/tasks', key => 'spare')->{status}, 200, 'the old one works yet');
     like(done('key rotate', $new->{username}, '--new-username', 'other')->{out},
-        qr/^API key +ida_.*^The secret is shown only now/ms, 'people see the key, and that it is once');
+        qr/^API key +ida_.*^The secret is shown only now/ms, 'the key is shown, once');
     like(done("key $_->[0]", 'spare')->{out}, qr/^The API key of spare $_->[1]/, "key $_->[0]")
         for ['disable', 'is disabled'], ['enable', 'works again'], ['delete', 'is deleted'];
     wrong(2, qr/--overlap-days must be a whole number from 0 to 90/, qw(key rotate nordic other

@@ -1,8 +1,8 @@
-# Under every kind of caller at once, while the directory goes away, the store is kept by others and
-# processes are killed, a request fails only where a fault explains it. What was accepted is done
-# once, each request is on record, and memory stays what it was.
+# Under every kind of caller at once, while the directory is unavailable, the store is locked by
+# others and processes are killed, a request fails only if a fault explains it. Accepted changes are
+# done once, each request has its record, and memory does not grow.
 # Parameters: requests, how many at least on each engine (from 200000 on memory is judged); minutes,
-# spread over so long.
+# the time over which they are spread.
 use strict;
 use warnings;
 use Fcntl qw(LOCK_EX);

@@ -1,6 +1,6 @@
-# All checkpoints of the audit reach a webhook, in order and signed, whatever happens to the
-# receiver and to the worker. They reach the system's log, too, and what was kept there is what an
-# auditor verifies with.
+# All checkpoints of the audit chain reach a webhook, in order and signed, whatever happens to the
+# receiver and to the worker. They also reach the system's log, and an auditor can verify with the
+# copies there.
 use strict;
 use warnings;
 use utf8;

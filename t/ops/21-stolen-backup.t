@@ -1,6 +1,6 @@
 # A thief of a backup made by the commands of doc/install.md gains no secret from the store's part,
-# though it has people and work in it. With the keys' part, which lies elsewhere, the thief still
-# has no password and no API key. What the page says to do after such a theft does what it says.
+# although it contains people and tasks. With the keys' part, which is stored separately, the thief
+# still has no password and no API key. The page's steps after such a theft work as described.
 use strict;
 use warnings;
 use utf8;

@@ -1,4 +1,4 @@
-# A process of httpd's user, be it another application or a compromised child, cannot write: file
+# A process with httpd's user, either another application or a compromised child, cannot write: file
 # modes or roles refuse each attack on the store, no program that httpd starts reaches the writer,
 # and no secret is in a child's memory or open files.
 use strict;

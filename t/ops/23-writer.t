@@ -1,6 +1,7 @@
-# The writer, killed under load beside graceful restarts, loses no acknowledged write and does none
-# twice. A frozen writer gives 503, reads go on, and a write that was given up is not done after
-# thawing. Without root httpd logs that rights are not split; without a writer it does not start.
+# The writer, killed under load and during graceful restarts, loses no acknowledged write and does
+# none twice. A frozen writer causes 503, reads continue, and a write whose client got 503 is not
+# done after thawing. Without root httpd logs that rights are not split; without a writer it does
+# not start.
 use strict;
 use warnings;
 use utf8;

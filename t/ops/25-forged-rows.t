@@ -1,5 +1,5 @@
-# SQL as the database's owner changes nothing that is trusted: no process follows a document with a
-# changed member or an older revision; the brake counts audit records; the verifier cannot be
+# SQL as the database's owner cannot change anything that is trusted: no process follows a document
+# with a changed member or an older revision; the brake counts audit records; the verifier cannot be
 # switched off; no event is signed unless a worker wrote it.
 use strict;
 use warnings;

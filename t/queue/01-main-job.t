@@ -1,6 +1,6 @@
-# The main job works over the whole stack: posted to httpd, carried out in slapd at the asked
-# minute, looked up, offboarded. What counts is what the directory holds afterwards, and that no
-# step says more than that.
+# The main job works over the whole stack: posted to httpd, executed in slapd at the requested
+# minute, looked up, offboarded. The directory's content afterwards is compared, and no step may
+# claim more than that.
 use strict;
 use warnings;
 use utf8;

@@ -1,7 +1,7 @@
 # No task is lost, none doubled and no audit record lost by kill -9 of workers, with two of them,
-# and of httpd children under load: at random, and for certain in the middle of every step, both
-# before a write was carried out and after it, unheard. What a dead worker held is taken over when
-# its lease has ended. A worker that stood still meanwhile touches nothing when it wakes.
+# and of httpd children under load: at random, and certainly in the middle of every step, both
+# before a write was executed and after it without its answer. A dead worker's tasks are taken over
+# when its lease has ended. A worker that was suspended meanwhile changes nothing when it resumes.
 use strict;
 use warnings;
 use Test::More;

@@ -1,5 +1,5 @@
-# Two workers on one store share what is due, each task carried out once; and a PostgreSQL that
-# crashes in the middle of it is waited for by workers and httpd, which go on by themselves.
+# Two workers on one store share the due tasks, each executed once; if PostgreSQL crashes meanwhile,
+# workers and httpd wait for it and continue without help.
 use strict;
 use warnings;
 use Test::More;

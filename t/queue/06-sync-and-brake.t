@@ -1,5 +1,5 @@
-# What stops by itself until somebody looks: a sync that would delete too much, and offboardings
-# beyond the brake.
+# Work that stops until an administrator decides: a sync that would delete too much, and
+# offboardings beyond the brake.
 use strict;
 use warnings;
 use JSON::PP ();

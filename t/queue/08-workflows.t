@@ -1,7 +1,7 @@
 # Workflows as they run: a joiner, a changed person and a leaver with every type of action, in an
-# on-premises and in a cloud directory, with a real mail server and a receiver of webhooks. What
-# counts is what directory, mailbox and receiver hold afterwards, that each step says that and no
-# more, and that get_workflow_runs tells the same as the task.
+# on-premises and in a cloud directory, with a real mail server and a receiver of webhooks. The
+# content of directory, mailbox and receiver afterwards is compared; each step must report exactly
+# that, and get_workflow_runs the same as the task.
 use strict;
 use warnings;
 use utf8;

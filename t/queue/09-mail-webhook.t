@@ -1,6 +1,7 @@
 # Mail and webhooks, call by call: over a real mail server with every kind of encryption and
-# sign-in, and a receiver that answers, refuses, redirects, breaks off, never ends and stays silent.
-# What passes is tried again, what does not is not, and nobody is reached who may not be.
+# sign-in, and a receiver that answers, refuses, redirects, disconnects, never ends and does not
+# answer. Temporary failures are retried, permanent ones are not, and no forbidden address is
+# reached.
 use strict;
 use warnings;
 use utf8;

@@ -1,9 +1,9 @@
 # Each type of workflow action against each way it can go wrong, in an on-premises directory, a
-# cloud directory and both together: a row is an action, and what its step has to say. Every row is
-# a workflow of its own, so that its run is told by itself; one update of a person carries all rows
-# of a tenant out. What the task says over REST, what idadminctl shows and what get_workflow_runs
-# tells must be the same. The mail server's and the receiver's answers, one by one, are in
-# t/queue/09; whole directories away in t/ldap/01, t/ldap/02 and t/cloud/07.
+# cloud directory and both together: a row is an action, and the required report of its step. Every
+# row is a separate workflow, so that it has its own run; one update of a person executes all rows
+# of a tenant. The task over REST, idadminctl and get_workflow_runs must report the same. The mail
+# server's and the receiver's answers, one by one, are in t/queue/09; unavailable directories in
+# t/ldap/01, t/ldap/02 and t/cloud/07.
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,6 @@
 # Actions of workflows that fail: at once, for a while, for good, with the worker killed, with the
-# document changed meanwhile. What fails is told, what can go on goes on, and nothing is done twice.
+# document changed meanwhile. Failures are reported, work that can continue continues, and nothing
+# is done twice.
 use strict;
 use warnings;
 use utf8;

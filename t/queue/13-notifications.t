@@ -1,6 +1,6 @@
 # Receivers of events (`notifications` of the tenant document) get each event at least once, signed,
-# in order per person, whatever the receiver, the worker or both do meanwhile. No receiver keeps
-# another one, or a task, waiting.
+# in order per person, whatever the receiver, the worker or both do meanwhile. No receiver delays
+# another one, or a task.
 use strict;
 use warnings;
 use utf8;

@@ -1,6 +1,6 @@
-# GET events tells what became of tasks, in one order, by a cursor that loses none of them, also
-# while eight tasks end at once; cursors that lead nowhere are refused with the way on; an erased
-# person is not named.
+# GET events returns the outcomes of tasks, in one order, with a cursor that loses none of them,
+# also while eight tasks end at once; invalid cursors are refused with the remedy; an erased person
+# is not named.
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,5 @@
-# Changes of people and of queued tasks end in the directory as the caller was told: updates, dry
-# runs, idempotency keys, tasks moved and stopped, people who come back.
+# Changes of people and of queued tasks have the announced result in the directory: updates, dry
+# runs, idempotency keys, rescheduled and cancelled tasks, people who return.
 use strict;
 use warnings;
 use utf8;

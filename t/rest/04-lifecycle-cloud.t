@@ -1,4 +1,4 @@
-# Updates, an offboarding and a rehire end in the cloud directory as the caller was told.
+# Updates, an offboarding and a rehire have the announced result in the cloud directory.
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,5 @@
-# Who is meant: the directory's ID, whatever address it has and had. Changes of name, an address
-# that is given to a namesake, an account that is deleted and made anew, against a real slapd.
+# A person is the directory's ID, whatever address it has and had. Changes of name, an address that
+# is given to a namesake, an account that is deleted and created again, against a real slapd.
 use strict;
 use warnings;
 use utf8;

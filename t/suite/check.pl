@@ -1,10 +1,10 @@
 #!/usr/bin/perl
 # Runs test programs: check.pl PROGRAM...; those that t/ALONE names after all others, one at a time.
-# One PostgreSQL serves all of them. Success is "Result: PASS" and no sanitizer's report: where
-# everything was skipped nothing is proved. What failed is said again at the end.
+# One PostgreSQL serves all of them. Success is "Result: PASS" and no sanitizer's report: a run that
+# skipped everything proves nothing. Failures are repeated at the end.
 #
-# To find tests that depend on a quiet machine: IDADMIN_BUSY=2 keeps so many processors busy
-# meanwhile, IDADMIN_SLOW="fsync=20 connect=10" makes each such call take so many ms longer.
+# To find tests that depend on a quiet machine: IDADMIN_BUSY=2 keeps so many processors busy during
+# the run, IDADMIN_SLOW="fsync=20 connect=10" makes each such call take so many ms longer.
 use strict;
 use warnings;
 use FindBin ();

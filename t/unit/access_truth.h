@@ -301,9 +301,8 @@ static int grant_of(int person, int g, const char **by, int64_t *at)
     for (int i = 0; i < of_person_assignments[person].count; i++) {
         int t = assignments[of_person_assignments[person].items[i]].what;
         for (int k = 0; k < templates[t].count; k++) {
-            best = templates[t].groups[k] == g && t > best ? t
-                                                           : best; /* names sort in the reverse
-                                                                      order of numbers */
+            /* names sort in the reverse order of numbers */
+            best = templates[t].groups[k] == g && t > best ? t : best;
         }
     }
     *by = best >= 0 ? apr_psprintf(pool, "t%02d", best) : "-";

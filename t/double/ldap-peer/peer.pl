@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# A scripted LDAP server for tests: speaks the protocol well enough to be believed, and does what no
-# real server does on demand. One process a connection.
+# A scripted LDAP server for tests: speaks enough of the protocol for the connector, and misbehaves
+# on demand as no real server does. One process for each connection.
 #
 #   peer.pl CONFIG.json      { sites: [[port, tlsPort], ...], directory (of its files),
 #                            certificates: { good: {cert, key}, ... }, dialect, users, groups, sync,

@@ -1,6 +1,6 @@
 package Idadmin::Bench;
-# What the parts of the benchmark share: sizes from the environment, load on httpd, and the table of
-# a part, each line beside that of the run before. Knows no part.
+# Shared by the parts of the benchmark: sizes from the environment, load on httpd, and the table of
+# a part, each line compared with that of the previous run. Must not know a part.
 use strict;
 use warnings;
 use Exporter 'import';

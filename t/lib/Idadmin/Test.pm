@@ -1,6 +1,6 @@
 package Idadmin::Test;
-# What every test needs: where build and sources are, a temporary directory, ports, processes that
-# surely end, polling, parallel callers, and the loop over both database engines.
+# Needed by every test: paths of build and sources, a temporary directory, ports, processes that are
+# always ended, polling, parallel callers, and the loop over both database engines.
 use strict;
 use warnings;
 # loaded first, so that our END block runs before its own and can still fail the test

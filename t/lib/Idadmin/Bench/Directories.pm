@@ -1,6 +1,6 @@
 package Idadmin::Bench::Directories;
-# The parts cloud and slapd: whole synchronisations, the cloud's beside a client that only downloads
-# the same pages, and polls that find nothing.
+# The parts cloud and slapd: whole synchronisations, the cloud's compared with a client that only
+# downloads the same pages, and polls that find nothing.
 use strict;
 use warnings;
 use Idadmin::Bench qw(engine processor_ms setting);

@@ -1,6 +1,6 @@
 package Idadmin::Bench::Requests;
-# The parts that ask one company of people from slapd: sync, get, tool, mixed, post. Each figure
-# stands beside another of the same httpd, in interleaved rounds.
+# The parts with one company of people from slapd: sync, get, tool, mixed, post. Each figure is
+# compared with another of the same httpd, in interleaved rounds.
 use strict;
 use warnings;
 use Idadmin::Bench qw(load setting);

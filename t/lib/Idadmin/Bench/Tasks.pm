@@ -1,8 +1,8 @@
 package Idadmin::Bench::Tasks;
-# The part tasks: creations that are due at one instant, and spread over a minute, of a directory
-# that nobody paces. How late each is done, and all of them beside a bare client that sends the same
-# writes to the same slapd over as many connections (t/tool/accounts.c): what the directory alone
-# needs on this machine.
+# The part tasks: creations due at one time, and spread over a minute, in a directory without
+# pacing. How late each is done, and the total compared with a bare client that sends the same
+# writes to the same slapd over as many connections (t/tool/accounts.c): the directory's own time on
+# this machine.
 use strict;
 use warnings;
 use Idadmin::Bench qw(engine processor_ms setting);

@@ -1,6 +1,6 @@
 package Idadmin::Test::Browser;
-# A headless Chromium, driven by WebDriver through chromedriver. What one page asks of the network
-# and complains of in the console is kept until somebody asks: complaints().
+# A headless Chromium, driven by WebDriver through chromedriver. A page's network requests and
+# console errors are kept until complaints() reads them.
 use strict;
 use warnings;
 use HTTP::Tiny ();

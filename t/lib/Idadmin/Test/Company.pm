@@ -1,7 +1,7 @@
 package Idadmin::Test::Company;
-# A company in which something of everything has happened, to look at in the console: tasks in every
-# state, a brake, requests, role templates, workflows, keys; and looking itself: the same place in
-# each theme and width, judged by axe-core where that is, kept as pictures where somebody asks.
+# A company with data of every kind for the console: tasks in every state, a brake, requests, role
+# templates, workflows, keys; and the inspection of a page in each theme and width, by axe-core if
+# it is installed, with screenshots on request.
 use strict;
 use utf8;
 use warnings;

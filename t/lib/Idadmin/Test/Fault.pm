@@ -1,6 +1,6 @@
 package Idadmin::Test::Fault;
-# A program that dies, or is refused, at its Nth write (t/faults/kill.c is preloaded into it), and
-# whose clocks are the test's.
+# A program that dies, or gets an error, at its Nth write (t/faults/kill.c is preloaded into it),
+# and whose clocks are the test's.
 use strict;
 use warnings;
 use Idadmin::Test ();

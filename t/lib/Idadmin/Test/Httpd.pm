@@ -1,7 +1,7 @@
 package Idadmin::Test::Httpd;
 # The distribution's httpd with the event MPM and several children, on free ports, with mod_idadmin
-# from the build directory. Its error log is looked at when it stops: a line of warn or worse that
-# the test did not expect fails the test.
+# from the build directory. Its error log is checked when it stops: an unexpected line of level warn
+# or above fails the test.
 use strict;
 use warnings;
 use Digest::SHA ();

@@ -1,7 +1,7 @@
 package Idadmin::Test::Mirror;
-# What a directory holds and what the cache shows of it, both in one form, so that they can be
-# compared: a hash of "user ID", "group ID" and "counters" to a line of text each. The directory's
-# side is reckoned anew from its own dump, by the rules of the service.
+# A directory's content and the cache, both in the same form for comparison: a hash of "user ID",
+# "group ID" and "counters" to one line of text each. The directory's side is computed from its own
+# dump, by the rules of the service.
 use strict;
 use warnings;
 use Encode ();

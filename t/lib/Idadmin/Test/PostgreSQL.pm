@@ -1,7 +1,7 @@
 package Idadmin::Test::PostgreSQL;
 # PostgreSQL: the server that all programs of a run share (t/suite/check.pl starts it, without
-# fsync), or one of our own in the test's temporary directory, with fsync on, for tests that stop
-# it, kill it or judge durability; fresh databases on demand; a standby that can be promoted.
+# fsync), or a separate one in the test's temporary directory, with fsync on, for tests that stop
+# it, kill it or check durability; fresh databases on demand; a standby that can be promoted.
 use strict;
 use warnings;
 use Idadmin::Test ();

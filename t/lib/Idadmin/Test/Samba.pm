@@ -1,8 +1,8 @@
 package Idadmin::Test::Samba;
-# A real Active Directory: a Samba domain controller on an address of its own (its ports are fixed),
-# with TLS, Kerberos and a seeded company: OU=People, OU=Groups, OU=Services. Service account
-# "idadmin": what doc/directories.md asks for and no more; "reader": may only read. The domain is
-# provisioned once per build directory (about ten seconds) and copied for every server.
+# A real Active Directory: a Samba domain controller on its own address (its ports are fixed), with
+# TLS, Kerberos and a seeded company: OU=People, OU=Groups, OU=Services. Service account "idadmin":
+# exactly the rights in doc/directories.md; "reader": may only read. The domain is provisioned once
+# per build directory (about ten seconds) and copied for every server.
 use strict;
 use warnings;
 use Encode ();

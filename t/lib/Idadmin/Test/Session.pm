@@ -1,6 +1,6 @@
 package Idadmin::Test::Session;
-# psql or sqlite3 that stays and answers one script after another: to start one costs more than
-# nearly all that is asked of it. It ends by itself where it meets an error.
+# A psql or sqlite3 process that runs one script after another, because starting it costs more than
+# most scripts. It exits at an error.
 use strict;
 use warnings;
 use IO::Select ();

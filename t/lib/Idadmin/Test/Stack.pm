@@ -1,6 +1,6 @@
 package Idadmin::Test::Stack;
-# Everything together: store, tenant, keys, slapd or cloud directory, httpd, worker; and requests as
-# an HR platform sends them.
+# The complete stack: store, tenant, keys, slapd or cloud directory, httpd, worker; and requests
+# like those of an HR platform.
 use strict;
 use warnings;
 use Exporter 'import';

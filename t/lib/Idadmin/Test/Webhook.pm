@@ -1,9 +1,9 @@
 package Idadmin::Test::Webhook;
-# A receiver of webhooks on free ports, in clear and with TLS. The path says what becomes of a call:
-# /ok, /status/N, /busy/K/N/S (status N the first K times, with Retry-After S, 1 without it),
-# /short/N (status N, then half an answer), /redirect (302 to /ok), /drop (no answer, the first
-# time), /cut (never one), /late (after 0.3 s), /big (an endless answer), /hang, /hang-once (the
-# first time). Calls before a stop count.
+# A receiver of webhooks on free ports, with and without TLS. The path determines the answer: /ok,
+# /status/N, /busy/K/N/S (status N the first K times, with Retry-After S, 1 without it), /short/N
+# (status N, then half an answer), /redirect (302 to /ok), /drop (no answer, the first time), /cut
+# (never one), /late (after 0.3 s), /big (an endless answer), /hang, /hang-once (the first time).
+# Calls before a stop count.
 use strict;
 use warnings;
 use Digest::SHA ();

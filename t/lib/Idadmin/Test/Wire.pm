@@ -1,6 +1,6 @@
 package Idadmin::Test::Wire;
-# A wire between a program and a server that can go dead: connections stay open, and nothing that is
-# sent arrives any more. What connects later gets through.
+# A wire between a program and a server that can be cut: connections stay open, and nothing that is
+# sent arrives any more. Later connections work.
 use strict;
 use warnings;
 use Idadmin::Test ();

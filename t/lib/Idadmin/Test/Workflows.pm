@@ -1,5 +1,5 @@
 package Idadmin::Test::Workflows;
-# Workflows of a tenant document, and what is said of their actions: a task over REST, the same by
+# Workflows of a tenant document, and the reports of their actions: a task over REST, the same with
 # idadminctl, the runs over MCP.
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
 package Cloud::Lists;
 # Pages: of all users or groups by position (bulk users first, then the others in the order of their
-# creation, so that positions stand still), and of relationship collections.
+# creation, so that positions do not change), and of relationship collections.
 use strict;
 use warnings;
 use Cloud::Directory;

@@ -1,6 +1,6 @@
 package LdapPeer::Content;
-# What the scripted peer holds: people and groups, generated from a few numbers, in a file that
-# every connection's process shares; searches, writes and the replies of both ways of synchronising.
+# The scripted peer's content: people and groups, generated from a few numbers, in a file that every
+# connection's process shares; searches, writes and the replies of both ways of synchronising.
 #
 #   { dialect => 'openLdap'|'activeDirectory', users => N, groups => { name => members, ... }, sync
 #   => 1 }

@@ -1,6 +1,6 @@
 package Idadmin::Test::RandomScript::Ldap;
-# Random changes of a real slapd. refint follows renames in its own time; members and managers may
-# be DNs that nobody has; group members by rule.
+# Random changes of a real slapd. refint follows renames asynchronously; members and managers may be
+# DNs without an entry; group members by rule.
 use strict;
 use warnings;
 use utf8;

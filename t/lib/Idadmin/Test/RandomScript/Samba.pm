@@ -1,6 +1,6 @@
 package Idadmin::Test::RandomScript::Samba;
-# Random changes of a real Active Directory (Samba). It takes links along itself, refuses members
-# that do not exist, and knows primary groups.
+# Random changes of a real Active Directory (Samba). It updates links itself, refuses members that
+# do not exist, and has primary groups.
 use strict;
 use warnings;
 use utf8;
