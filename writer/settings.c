@@ -81,8 +81,7 @@ const char *settings_become(const writer_settings *s, apr_pool_t *pool)
             return "root was not given up";
         }
     }
-    /* No other process may read its memory: neither one of its user nor through a file left
-     * behind. */
+    /* No other process may read its memory: neither one of its user nor through a core file. */
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     umask(027);

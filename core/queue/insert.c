@@ -1,6 +1,6 @@
-/* Owns what happens when a task is queued: seats, names, the row and its steps, all inside the
- * caller's transaction under the tenant's lock. Must not know what a payload means, but for the one
- * member that decides whether a creation takes a seat. */
+/* Owns the queueing of a task: seats, names, the row and its steps, all inside the caller's
+ * transaction under the tenant's lock. Must not know what a payload means, except the one member
+ * that decides whether a creation takes a seat. */
 #include <string.h>
 
 #include "core/base/json.h"

@@ -101,8 +101,8 @@ directory_class graph_license_load(graph_call *k, int force)
     return DIRECTORY_OK;
 }
 
-/* The other half of a licence (ID or part number), or NULL. Copied: the list may be read anew by
- * another thread. */
+/* The other half of a licence (ID or part number), or NULL. Copied: another thread may read the
+ * list again. */
 static const char *look_up(const graph *g, apr_pool_t *pool, const char *text, int by_name)
 {
     const char *found = NULL;

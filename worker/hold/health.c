@@ -50,7 +50,8 @@ const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenan
                                       : directory_class_text(e->class),
                                   message);
     const char *reason = ida_clean(pool, text, strlen(text), REASON_MAX);
-    /* Waiting as the directory asked is no failure: the next outage starts counting anew. */
+    /* Waiting as the directory requested is no failure: the next outage starts counting from
+     * zero. */
     int told = e->class == DIRECTORY_THROTTLED && e->retry_after_s > 0;
     int64_t until = ida_now(&w->env) + wait;
     if (told && state.hold_reason && !known.held && !known.watched &&

@@ -179,8 +179,8 @@ static step_end manager_comes_later(run *r, const manager_call *call, const ida_
     return end;
 }
 
-/* The manager may be a creation that is still on its way. One of a later day is not waited for; one
- * that is due is, as long as tries last. */
+/* The manager may be a creation that is not done yet. One that is due is waited for while
+ * attempts remain, one of a later day is not. */
 static step_end manager_missing(run *r, const manager_call *call)
 {
     int64_t made_at = run_made_lately(r, call->upn);

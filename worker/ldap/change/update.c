@@ -33,7 +33,7 @@ typedef struct update {
     ld_call *k;
     const ld_schema *schema;
     apr_array_header_t *wanted, *warnings;
-    const char **names; /* of the attributes to be looked at */
+    const char **names; /* of the attributes to be read */
     int enabled;
 } update;
 
