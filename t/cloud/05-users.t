@@ -134,8 +134,8 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
     is($answer->{class}, 'was so already', 'then adopted');
     is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'made once');
     calm();
-    # The same, and nobody is shown for longer than the directory should take: never sent under
-    # another name.
+    # The same, and no account is visible for longer than the directory should take: never sent
+    # under another name.
     my %hidden_ours = person();
     fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 });
     late(read => 600_000);
@@ -150,7 +150,7 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
     is(call(create => %hidden_ours, sentAt => now_ms() - 16 * 60_000)->{class}, 'was so already',
         'until it is seen');
     is($cloud->counters->{createdByMarker}{ $hidden_ours{marker} }, 1, 'made once');
-    # Renamed by somebody before we saw it.
+    # Renamed by hand before we saw it.
     my %renamed = person();
     fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 },
         { method => '^GET$', path => '^/users/', do => 'status', status => 503, count => 4 });
@@ -164,8 +164,8 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
         'an account of ours under another name is found by its marker') or diag $found->{message};
     is($found->{user}{upn}, "other.name\@$domain", 'as it is called now');
     is($cloud->counters->{createdByMarker}{ $renamed{marker} }, 1, 'made once');
-    # Somebody took the name a moment ago and is not seen either. Nothing of ours was sent: a
-    # conflict, which says that nobody was seen.
+    # Another account took the name a moment ago and is not visible either. Nothing of ours was
+    # sent: a conflict, which says that no account was seen.
     my %other = person();
     $cloud->control(create => { type => 'user',
         properties => { userPrincipalName => $other{upn}, displayName => 'Somebody',

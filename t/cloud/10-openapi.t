@@ -174,7 +174,7 @@ subtest 'the traffic' => sub {
     $cloud->control(expireTokens => JSON::PP::true());
     $cloud->control(member => { group => 'Finance', object => "rut.sandell\@$domain", in => 1 });
     $stack->ctl_ok('sync', 'acme', '--wait');
-    # Somebody who was away for long and is back: everything about him is asked for.
+    # A person deleted long ago who is restored: all properties are read.
     $cloud->control(create => [{ type => 'user',
         properties => { userPrincipalName => "back.again\@$domain", displayName => 'Back Again',
         mailNickname => 'back.again', accountEnabled => JSON::PP::true(),

@@ -7,7 +7,7 @@ use Idadmin::Test::Console ();
 use Idadmin::Test::Stack ();
 use Test::More;
 
-# Method, path, right. Where the arguments of a read are missing, whoever may ask is told so (400).
+# Method, path, right. If a read lacks its arguments, a caller with the right gets 400.
 my @doors = map { [split] } grep {/\S/} split /\n/, <<'END';
     GET    /companies           -
     GET    /session             -

@@ -12,7 +12,7 @@ use Idadmin::Test::Stack;
 my ($stack, %as);
 my @roles = qw(viewer operator approver key-administrator auditor administrator);
 
-# The rows of a file of CSV, as hashes; dies where it is none.
+# The rows of a CSV file, as hashes; dies if it is not CSV.
 sub rows {
     my ($bytes) = @_;
     $bytes =~ s/^\xEF\xBB\xBF// or die "no byte order mark\n";
@@ -124,7 +124,7 @@ sub large {
     like($file->{body}, qr/^"1000201",.*\r\n\z/m, 'on');
 }
 
-# Whoever reads slowly keeps nobody else from the store.
+# A slow client does not keep others from the store.
 sub slow {
     my @slow = map {
         my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1',

@@ -166,7 +166,7 @@ sub many {
         for qw(viewer auditor approver key-administrator);
 }
 
-# Whoever queued it may release it here: a person looked.
+# In the console the person who queued it may release it, because a person decides.
 sub brake {
     $stack->worker->expect_log(qr/IDA0319/);
     $stack->apply_tenant($stack->tenant_document(brake => { offboardingsPerHour => 1 }));

@@ -68,7 +68,7 @@ sub days {
     $stack->wait_task($_) for @today;
     my $past = hire('Sen');
     $stack->wait_task($past);
-    # not begun later: the hour, and what is told of it, might be over
+    # not begun later: the hour of the figures might have passed
     set($past, 'created_at = started_at - 61000, due_at = started_at - 61000');
     my ($date) = data(administrator => '/overview')->{days}[0]{date};
     my $week = data(administrator => '/overview')->{days}[7]{date};

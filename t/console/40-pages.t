@@ -62,7 +62,7 @@ for my $page (@pages) {
     };
 }
 
-$company->open('overview');    # the same address: loaded anew
+$company->open('overview');    # the same address: reloads
 my $first = paint();
 ok(defined $first, 'the page tells when it was first painted');
 note("first contentful paint of the overview after $first ms");

@@ -22,7 +22,7 @@ sub press  { my ($text) = @_; return $browser->click_text('dialog[open] button',
 sub asked  { my ($pattern, $name) = @_;
     return $browser->until($name, sub { dialog() =~ $pattern }) }
 
-# Opens a page, presses a button of it, looks at the dialog, goes back.
+# Opens a page, presses a button on it, checks the dialog, goes back.
 sub look_at {
     my ($name, $place, $button, $pattern) = @_;
     subtest $name => sub {

@@ -20,7 +20,7 @@ my $failed = 0;
 # Ctrl-C ends everything that was started, at any moment of the walk.
 $SIG{INT} = $SIG{TERM} = sub { say_line("\n   Stopping the servers ..."); exit 0 };
 
-# One thing that must hold; the walk goes on, so that one sees all that is wrong.
+# One condition; the walk continues after a failure, so that all failures are seen.
 sub holds {
     my ($good, $what) = @_;
     say_line(($good ? '   ok: ' : '   NOT OK: '), $what);

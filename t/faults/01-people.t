@@ -136,7 +136,7 @@ sub play {
     elsif (!$fault->happened) { $tally{survived}++ }
     $done ||= within($over) if $refused;
     $tally{$what}++;
-    # Killed as a service it has nobody left to say so.
+    # Killed as a whole service, no process is left to log it.
     my $deaths = $killed && !$whole ? 1 : 0;
     within(sub { deaths_told() == $said + $deaths })
         or return fail("$text: its death is told " . (deaths_told() - $said) . ' times');
@@ -207,8 +207,8 @@ sub all_right {
     same_in_both(ldap_truth($stack->slapd), cache_of($stack, 'onPremises'), 'in the end');
 }
 
-# The store refuses for a while that the lease of a synchronisation is given back: the worker whose
-# it is goes on with it as soon as it may.
+# The store refuses for a while to release the lease of a synchronisation: the worker that holds it
+# continues as soon as it can.
 sub own_lease {
     my %refuse = (sqlite => ["CREATE TRIGGER refuse BEFORE UPDATE OF sync_owner ON directory_state "
         . "WHEN NEW.sync_owner IS NULL BEGIN SELECT RAISE(ABORT, 'refused'); END",

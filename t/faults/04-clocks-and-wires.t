@@ -63,7 +63,7 @@ sub clocks {
     is(adds($_), 1, "$_ was not done again") for qw(ahead.clock there.clock);
     my $after = hire('After');
     done_once('and goes on', $after, 'after.clock');
-    # The worker counts as seen an hour ago until it tells of itself again.
+    # The worker counts as seen an hour ago until its next sign of life.
     ok(within(sub { !$stack->ctl('sync', 'nordic', '--wait')->{exit} }),
         'synchronised as well');
 }

@@ -69,7 +69,7 @@ sub fail_over {
     Time::HiRes::sleep(rand 0.3);    # at which moment decides nothing
     my $died = Time::HiRes::time();
     $primary->kill9;
-    Time::HiRes::sleep(rand 1);      # and how soon somebody notices neither
+    Time::HiRes::sleep(rand 1);      # and so is the time until it is noticed
     $standby->promote;
     my $promoted = Time::HiRes::time();
     $stack->{postgresql} = $standby;

@@ -98,8 +98,8 @@ sub records {
         map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool . '/*.audit';
     return @records;
 }
-# The outcomes of those that were not there before, whichever child wrote them; so many at least. A
-# record may follow its answer.
+# The outcomes of new records, whichever child wrote them; so many at least. A record may follow its
+# answer.
 sub new_outcomes {
     my ($count, @before) = @_;
     my %known = map { $_->{rid} => 1 } @before;

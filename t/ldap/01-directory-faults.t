@@ -87,8 +87,8 @@ on_one_engine {
     $stack->slapd->restart;    # ends the connections that are still bound
     my $refused = $stack->post('/v1/api/user',
         { firstname => 'Refused', surname => 'One' })->{json}{data}{taskId};
-    # While slapd was away a look at it may have begun a hold of its own.
-    # It is over before the clock is stepped: a try behind that would be held by a later time.
+    # While slapd was down a probe may have begun its own hold. It is over before the clock is
+    # stepped: a try behind that would be held by a later time.
     $stack->ctl('sync', 'nordic', '--wait');
     waits($stack, $refused, qr/refuses the service account/, 'refused credentials');
     my $count = sub { my $n = () = Idadmin::Test::slurp($stack->slapd->{log}) =~ /err=49/g; $n };

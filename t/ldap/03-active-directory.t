@@ -47,7 +47,7 @@ sub hired_and_gone {
     is($user->{status}, 200, 'the new user is looked up at once') or diag($user->{body});
     is($user->{json}{data}{user}{jobTitle}, 'Säljare', 'with what was posted');
 
-    # Nobody knows the initial password, and it would have to be changed: the help desk gives out
+    # No person knows the initial password, and it would have to be changed: the help desk gives out
     # another.
     isnt($samba->bind_code($login), 0, 'nobody signs in with a password that was not given out');
     $samba->set_password($entry->{dn}, Idadmin::Test::Samba::user_password($login));

@@ -50,7 +50,7 @@ sub role     { my ($verb, $template, $name) = @_;
     return over(@{ $stack->ctl_ok('role', $verb, 'nordic', $template, upn($name),
     '--json')->{taskIds} }) }
 
-# Role templates and requests give groups of the domain, which is told of nested ones and of primary
+# Role templates and requests grant groups of the domain, which reports nested ones and primary
 # groups too.
 sub attribution {
     my ($task) = role(assign => 'Crew', 'karin.hedlund');
@@ -118,7 +118,7 @@ sub attribution {
         ['Deck'], 'and is all that is left in the domain');
 }
 
-# Everything that is somebody else's to touch. Nothing of them may be written, whoever asks for it.
+# Accounts that only others may change. Nothing in them may be written, for any caller.
 sub guards {
     my @guarded = (["administrator\@$realm", qr/critical system object|built-in/],
         ["krbtgt\@$realm", qr/critical system object/],
@@ -163,7 +163,7 @@ sub guards {
     is($stack->delete('/v1/api/user', { userPrincipalName => "dc1\$\@$realm" })->{status}, 404,
         'the account of the domain controller is nobody');
 
-    # A workflow of somebody else's leaving reaches for those who reported to the leaver.
+    # A workflow for another person's leaving changes the people who reported to the leaver.
     my $old = $samba->user('old.admin')->{dn};
     $samba->modify("dn: $old\nchangetype: modify\nreplace: manager\nmanager: "
         . $samba->user('sten.vik')->{dn} . "\n");

@@ -48,7 +48,8 @@ sub compare {
     my ($stack, $backend, $how, $name) = @_;
     my $want = $backend->truth;
     for my $try (1 .. 3) {
-        # What a server changed in silence is found by the syncs after the one that told the reason.
+        # Changes that a server did not report are found by the syncs after the one that reported
+        # their cause.
         for my $time (qw(once twice thrice)) {
             $how->{later}->($stack) if $how->{later};
             my $synced = $stack->ctl('sync', $how->{company}, '--wait');
@@ -99,7 +100,7 @@ sub restarted {
         "$name: the first sync after a restart");
 }
 
-# Everything is read while the directory changes: whoever is there before and after is there in
+# Everything is read while the directory changes: a person present before and after is present in
 # between.
 sub read_meanwhile {
     my ($stack, $backend, $script, $how, $name) = @_;
@@ -121,7 +122,7 @@ sub life {
         %{ ref $how->{stack} eq 'CODE' ? { $how->{stack}->() } : $how->{stack} });
     my $document = $stack->ctl_ok('tenant', 'show', $how->{company}, '--json');
     $document->{directories}{ $how->{directory} }{deletionGuard} = '100%';
-    # longer than refint takes, which tells nobody
+    # longer than refint takes, which gives no signal
     $document->{directories}{ $how->{directory} }{syncInterval} = '2s';
     $stack->apply_tenant($document);
     within(sub { $stack->ctl('sync', $how->{company}, '--wait')->{exit} == 0 })

@@ -86,7 +86,7 @@ sub one_address_of_two {
         'found again when the other is gone');
 }
 
-# By object ID nothing is ambiguous, whoever has the leaver's address now.
+# An object ID is never ambiguous, even if others have the leaver's address now.
 sub evidence_by_id {
     $stack->slapd->add_user('ola.gone');
     sync();

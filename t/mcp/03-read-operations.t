@@ -499,7 +499,7 @@ sub isolation {
 }
 
 # `cache reset` while the directory is away. httpd remembers for some seconds that the tenant is
-# synchronised: nobody must be told meanwhile that somebody is not there.
+# synchronised: until then no answer may say that a person does not exist.
 sub emptied {
     $stack->worker->stop;
     $stack->worker->expect_log(qr/IDA0315/);

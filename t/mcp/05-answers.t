@@ -35,7 +35,7 @@ sub refused {
     like($answer->{json}{error}{message} // '', $like, "$name: the message");
 }
 
-# What was written can be read back; what is on its way for somebody is told.
+# Written values can be read back; a person's pending tasks are shown.
 sub person {
     my $before = data('/user/details', user => "bo.ek\@$d");
     is_deeply($before->{user}{pendingTasks}, [], 'nothing is on its way');
@@ -70,7 +70,7 @@ sub person {
 sub row_of { my ($list, $name) = @_;
     return (grep { $_->{resource}{name} eq $name } @{ $list->{items} })[0] // {} }
 
-# By whose word somebody is in a group, and what is named when a group is not.
+# Why a person is in a group, and candidates if a group is not found.
 sub access {
     my $request = $stack->ctl_ok('request', 'create', 'nordic', 'CRM administration', "bo.ek\@$d",
         '--json');
@@ -284,7 +284,7 @@ sub group_entry { my ($where, $name, @more) = @_;
     return join("\n", "dn: cn=$name,$where", 'objectClass: groupOfNames', "cn: $name",
         'member: cn=placeholder,ou=groups,dc=nordic,dc=example', @more) . "\n\n" }
 my $groups = 'ou=groups,dc=nordic,dc=example';
-# slapd keeps values that stand apart as they are, and tells their attribute twice.
+# slapd stores separate values as they are, and returns their attribute twice.
 my $ldif = group_entry($groups, 'VPN users', 'description: Remote work',
     'member: uid=greta.dahl,ou=people,dc=nordic,dc=example')
     . group_entry($groups, 'VPN admins') . "dn: ou=more,$groups\nobjectClass: organizationalUnit\n"

@@ -117,7 +117,7 @@ sub play {
     });
 }
 
-# What has happened before anybody asks.
+# Events before the questions.
 sub happen {
     my $slapd = $stack->slapd;
     my $ctl   = sub { return $stack->ctl_ok(@_, '--json') };

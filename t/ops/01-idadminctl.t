@@ -318,7 +318,7 @@ sub audited {
 }
 
 # A node died and left its spool; its records are read once, however often the command runs. A chain
-# that somebody changed is found out.
+# that was changed by hand is detected.
 sub spool_and_tampering {
     my $dir = tempdir() . '/dead-spool.' . $stack->engine;
     mkdir $dir;

@@ -131,7 +131,7 @@ subtest 'readers without a writer' => sub {
     $stack->wait_synced;
     $joins->('Cia');
     ok(!$stack->httpd->log_has(qr/IDA01\d\d/), 'nothing was wrong with the store in any of this');
-    # Nobody has the store open, and somebody looks into the cache with sqlite3: as the last one to
+    # No process has the store open, and a person reads the cache with sqlite3: as the last one to
     # leave it takes the log away.
     $stack->httpd->stop;
     $stack->worker->stop;

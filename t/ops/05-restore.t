@@ -66,7 +66,7 @@ is($stack->wait_task($new)->{state}, 'done', 'and work goes on');
 my $check = $stack->worker->run('--check', 'nordic');
 is($check->{exit}, 0, 'the settings are sealed by the restored key') or diag $check->{out};
 
-# Whoever comes first makes it, not the worker alone; also after a death between the making of the
+# The first process creates it, not only the worker; also after a death between the making of the
 # file and of what is in it.
 $stack->httpd->stop;
 $stack->worker->stop;

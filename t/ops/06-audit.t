@@ -27,7 +27,7 @@ sub audit_list {
 sub records_of {
     my ($actor, $count) = @_;
     my @records;
-    # Refused credentials are told by the minute, so they may come in between.
+    # Refused credentials are recorded each minute, so they may come in between.
     within(sub { @records = grep { $_->{action} ne 'credentials.refused' }
         audit_list(actor => $actor, category => 'api'); scalar @records >= $count });
     return @records;
@@ -90,7 +90,7 @@ sub requests {
         'task.cancel', { id => $id });
     $did->($stack->get('/other/v1/api/tasks', key => $key), 403, 'GET /v1/api/tasks', 'task.list',
         undef);
-    # No record of their own: nobody is known to have asked.
+    # No record of their own: the caller is unknown.
     is $stack->call(PUT => '/v1/api/user', key => $key)->{status}, 405,
         'a wrong method is told before anybody is known';
     is $stack->get('/v1/api/tasks',
@@ -100,7 +100,7 @@ sub requests {
 
     my @records = records_of('hr-counted', scalar @expected);
     is scalar @records, scalar @expected, 'exactly one record a request';
-    # Writes come by the outbox, reads by the spool: what is told is compared, not the order of the
+    # Writes come by the outbox, reads by the spool: the content is compared, not the order of the
     # two ways.
     my %found;
     push @{ $found{"$_->{endpoint} $_->{outcome}"} }, $_ for @records;
@@ -141,7 +141,7 @@ sub freshness {
     }
 }
 
-# Each request asks for a path of its own, so that its record can be told from all others.
+# Each request asks for a path of its own, so that its record can be distinguished from all others.
 sub killed {
     my $done    = tempdir() . '/killed.' . $stack->engine;
     my $httpd   = $stack->httpd;
@@ -309,7 +309,7 @@ sub strangers {
         my @targets = ((map { ['/v1/api/tasks', $_] } ($bad{wrong}) x 3, $round == 2
             ? @bad{qw(typo nobody elsewhere unnamed)} : ()),
             $round == 2 ? ['/v1/api/users', $bad{wrong}] : ());
-        my $count = $round == 1 ? 3 : 7;    # one company is none
+        my $count = $round == 1 ? 3 : 7;    # one of them names no company
         # Once more where the minute ended meanwhile, whose records are then two.
         my (@before, @records);
         for (1 .. 5) {
@@ -350,8 +350,8 @@ sub spool_status {
     return @more ? json_data($result->{out})->{spool} : $result->{out};
 }
 
-# Whoever writes as httpd does can put anything into the spool: nothing stops there, and nobody
-# else's word is taken from it.
+# A process with httpd's rights can write anything into the spool: ingestion does not stop, and no
+# one else's word is taken from it.
 sub foreign_files {
     my $spool = $stack->spool;
     my @names = map {"$spool/20000101000$_.audit"} 0 .. 4;
@@ -441,7 +441,7 @@ sub dead_node {
     is $nothing->{exit}, 1, 'a directory that is not there is a failure';
 }
 
-# Everything that somebody with a database client may do, taken back each time.
+# Everything that a person with a database client may do, undone each time.
 sub tampering {
     my $seq   = int($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records} / 2);
     my ($row) =

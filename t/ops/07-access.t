@@ -118,7 +118,7 @@ sub odd_names {
         'and taken away');
 }
 
-# A changed document changes nobody by itself; assigned again, the difference is carried out.
+# A changed document alone changes no access; assigned again, the difference is applied.
 sub changed_document {
     role(assign => 'Analyst', 'ida.wall');
     my $document = document();
@@ -155,8 +155,8 @@ sub overtaken {
     ok(!ldap_has('Nowhere', 'sten.vik'), 'and nothing is left');
 }
 
-# A worker died after its call and before its record: what stands there is its own work, and goes
-# again.
+# A worker died after its call and before its record: the existing membership is its own work, and
+# is revoked again.
 sub interrupted {
     $stack->worker->stop;
     my $given = $stack->ctl_ok('role', 'assign', 'nordic', 'Crew', upn('per.lundin'), '--json');
@@ -244,7 +244,7 @@ sub requests {
     role(unassign => 'Seller', 'rut.sandell');
     ok(!ldap_has('Workshop', 'rut.sandell'), 'and goes with it');
 
-    # Whoever asks decides nothing, an approver neither.
+    # A requester cannot decide, even as an approver.
     my $own = $request->('Shared tools', 'eva.berg');
     for my $verb (qw(approve deny)) {
         my $selfish = $stack->ctl('request', $verb, 'nordic', $own->{requestId}, '--by',
@@ -261,7 +261,7 @@ sub requests {
     like($stack->ctl_ok('request', 'deny', 'nordic', $own->{requestId}, '--by', upn('rut.sandell'),
         '--json')->{message}, qr/is denied\.$/, 'the other one decides');
 
-    # A group that refuses: the approval stands, its failure is seen.
+    # A group that refuses: the approval remains, its failure is shown.
     $stack->worker->expect_log(qr/IDA0317/, qr/IDA0316/);
     my $denied = $request->('Finance reports', 'rut.sandell');
     like($stack->ctl_ok('request', 'deny', 'nordic', $denied->{requestId}, '--by', upn('eva.berg'),

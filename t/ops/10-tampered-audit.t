@@ -69,7 +69,7 @@ sub name_of { my ($key) = @_;
     return substr hmac_sha256_hex(pack('Q>', 9) . 'audit key', $key), 0, 16 }
 sub quoted { return defined $_[0] ? "'" . $_[0] =~ s/'/''/gr . "'" : 'NULL' }
 
-# Writes the chain anew as somebody does who knows how it is made: under a key of his own, or
+# Rewrites the chain as an attacker does who knows its construction: under a key of his own, or
 # (undef) as before there were keys. With no mac where he has no key.
 sub write_anew {
     my ($key, $keyed_from) = @_;
@@ -306,7 +306,7 @@ sub upgraded_again {
     put_back('now');
 }
 
-# The key itself is gone: that is told, and there is a way on which hides nothing.
+# The key itself is lost: that is reported, and can be repaired without hiding anything.
 sub lost {
     my ($key_file) = glob "$base/lib/*.audit";
     rename $key_file, "$key_file.away" or die $!;

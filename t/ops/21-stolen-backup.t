@@ -102,7 +102,7 @@ for_each_stack {
     ok(!grep({ index($other, $_) < 0 } values %$keys), 'all keys lie in the other place');
     none_of($other, $of, 'the keys');
 
-    # What the page tells to do when both were stolen.
+    # The page's steps after the theft of both.
     my $lib = "$stack->{base}/lib";
     my ($seal) = glob "$lib/*.key";
     $stack->worker->stop;
@@ -116,6 +116,6 @@ for_each_stack {
     is($stack->wait_task($after->{json}{data}{taskId})->{state}, 'done',
         'with new keys work goes on');
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'under a whole chain');
-    $stack->worker->expect_log(qr/IDA0371/);    # events of before, told under the stolen key
+    $stack->worker->expect_log(qr/IDA0371/);    # earlier events, signed under the stolen key
 };
 done_testing();

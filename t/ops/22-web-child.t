@@ -166,7 +166,7 @@ sub parent { my ($pid) = @_;
     open my $in, '<', "/proc/$pid/stat" or return 0;
     return (<$in> // '') =~ /\) \S (\d+)/ ? $1 : 0 }
 my $sockets = grep { !m{/[012]$} && (readlink // '') =~ /^socket:/ } glob '/proc/self/fd/*';
-my $daemon  = getppid;            # of mod_cgid: no child that serves, nobody listens to it
+my $daemon  = getppid;            # of mod_cgid: not a serving child, and nothing listens to it
 my $server  = parent($daemon);
 my @others  = grep { $_ != $daemon && parent($_) == $server }
     map { m{(\d+)} ? $1 : () } glob '/proc/[0-9]*';

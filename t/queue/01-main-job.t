@@ -90,8 +90,8 @@ sub now_and_disabled {
         'accountEnabled false creates it disabled');
 }
 
-# Somebody else takes the name between queueing and the minute: the next candidate, told in task and
-# step.
+# Another account takes the name between queueing and the due minute: the next candidate, reported
+# in task and step.
 sub name_taken_meanwhile {
     my ($date, $time) = wall(time + 3600);
     my $queued = $stack->post('/v1/api/user',

@@ -154,7 +154,7 @@ sub queue_actors {
         { name => $_, id => $answer->{json}{data}{taskId} } } @actors;
 }
 
-# Who waits where is told by the other side: the directory, the mail server, the receiver.
+# The other side shows which worker waits where: the directory, the mail server, the receiver.
 sub actors_wait {
     my ($stack, $gate, $out, @acts) = @_;
     ok(within(sub { grep({ $_ eq 'killed in an action' } $gate->waiting)
@@ -165,8 +165,7 @@ sub actors_wait {
         for 0 .. $#acts;
 }
 
-# What was done and recorded is not done again; what was under way is done once more under the same
-# ID.
+# What was done and recorded is not done again; unfinished work is repeated under the same ID.
 sub actions_are_right {
     my ($stack, $out, @acts) = @_;
     for my $act (@acts) {

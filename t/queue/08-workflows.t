@@ -223,8 +223,8 @@ sub left_meanwhile {
 }
 
 
-# A password is told to whom the request or, of who comes back, the directory named before it; never
-# to whom a change of the person names.
+# A password is sent to the person named by the request or, after a rehire, by the directory before
+# it; never to whom a change of the person names.
 sub whose_password {
     my $domain = $stack->domain;
     my ($anna, $johan, $eva) = map {"$_\@$domain"} qw(anna.lind johan.asberg eva.berg);

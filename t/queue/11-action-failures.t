@@ -46,7 +46,7 @@ sub change { my ($on, $uid, %values) = @_;
     is($answer->{status}, 200, "an update of $uid") or diag $answer->{body};
     return $answer->{json}{data}{taskId} }
 
-# Every row as it is told in the three places.
+# Every row as the three interfaces report it.
 sub rows {
     my ($on, $id, @rows) = @_;
     my $task = $on->wait_task($id);
@@ -64,7 +64,7 @@ sub rows {
     return $task;
 }
 
-# Nobody writes these but the administrator.
+# Only the administrator writes these.
 sub lock_entries {
     my ($slapd) = @_;
     my $rule = 0;
@@ -314,8 +314,8 @@ sub bare {
 
 # -- accounts that went, reports that are guarded
 
-# A leaver whose account somebody has deleted since: what was to be taken is gone, what was to be
-# given cannot be.
+# A leaver whose account was deleted since: memberships to revoke are gone, actions to given cannot
+# be.
 sub gone_rows {
     my ($place, $licences) = @_;
     my $gone = qr/^The directory does not show the account any more/;
@@ -405,7 +405,7 @@ sub both {
 
 # -- what follows a failure
 
-# Workflows of three calls: which of them fails, how, and whether the workflow goes on.
+# Workflows of three calls: which of them fails, how, and whether the workflow continues.
 my @order;
 for my $how (['status/404', 'failed'], ['cut', 'unknown']) {
     for my $go_on (0, 1) {
@@ -453,7 +453,7 @@ sub order {
         'no more is said than is known');
 }
 
-# No way to send a mail: nobody loses a password for that.
+# No way to send a mail: no password is lost for that.
 my @mute = (
     ['a password without a server', act(sendInitialPassword => to => 'someone@x.example'), 'failed',
         qr/^No\ mail\ server\ is\ configured:\ set\ smtp_url\ and\ smtp_from\ in\ idadmin\.conf\.
@@ -473,8 +473,8 @@ sub mute {
 
 # -- seats of updates that fail for good
 
-# Enabling was sent and refused: whether the account is enabled is looked at before the task ends,
-# and the seat follows what was seen.
+# Enabling was sent and refused: the account is read before the task ends, and the seat follows what
+# was seen.
 sub seats {
     my ($tight) = @_;
     my $cloud = $stack->cloud;
@@ -495,7 +495,7 @@ sub seats {
             or diag(Idadmin::Test::json_text($task));
         is($cloud->user(upn($uid))->{accountEnabled} ? 1 : 0, $enabled, 'as the directory has it');
     }
-    # Nobody answers that question: the seat stays, as it may be taken, until a retry knows.
+    # The read is not answered: the seat stays, because it may be in use, until a retry knows.
     $cloud->control(faults => [{ %refuse, when => 'after' },
         { method => '^GET$', path => '^/users/[^/]+$', skip => 1, do => 'status', status => 503 }]);
     my $task = $tight->wait_task(change($tight, 'seat.three', accountEnabled => $true),

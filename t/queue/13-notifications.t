@@ -28,7 +28,7 @@ sub receiver { my ($url, %more) = @_;
     return { url => $url, secretFile => $hook->secret, events => \@all, allowPrivate => $true,
         %more } }
 
-# These alone are told from now on.
+# Only these are sent from now on.
 sub told { my (@receivers) = @_;
     $stack->apply_tenant($stack->tenant_document(notifications => \@receivers)) }
 
@@ -54,7 +54,7 @@ sub due_now { $stack->sql("UPDATE $_ SET next_at = 0") for qw(event_delivery not
 
 sub tasks_told { my ($path) = @_; return map { $_->{json}{task}{id} } $hook->calls($path) }
 
-# Each of these tasks was told of at this path, or waited for until it was.
+# Waits until each of these tasks was sent to this path.
 sub all_told {
     my ($path, @tasks) = @_;
     my %missing;
@@ -158,8 +158,8 @@ sub down {
 }
 
 # The worker is killed between a call and its record: the receiver has the event and has not
-# answered. The clock stands still until then, so that the call does not end. Nobody listens until
-# another worker has taken the receiver over, so that the leaps of its clock end no call.
+# answered. The clock stands still until then, so that the call does not end. There is no listener
+# until another worker has taken the receiver over, so that the leaps of its clock end no call.
 sub killed {
     my $path = '/hang-once';
     $fault->speed(0);
@@ -198,8 +198,8 @@ sub two_workers {
     $second->stop;
 }
 
-# A receiver that takes a connection and says nothing. The worker's clock stands still meanwhile: a
-# call of the silent ones would never end, and what waited for that would never come.
+# A receiver that accepts a connection and does not answer. The worker's clock stands still
+# meanwhile: a call of the silent ones would never end, and what waited for that would never come.
 sub slow {
     my @mute = map { IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'tcp', Listen => 50)
         or die "$!\n" } 1 .. 2;

@@ -290,8 +290,7 @@ sub tasks {
     refused($stack->delete("/v1/api/task?id=$id"), 409, 'CONFLICT',
         qr/cannot be cancelled: it is done/, 'too late to cancel');
 
-    # A task that fails: nobody may be two people's name in this directory, so take an impossible
-    # manager.
+    # A task that fails: a name is unique in this directory, so take an impossible manager.
     my $boss = $stack->post('/v1/api/user',
         { firstname => 'Gone', surname => 'Boss', date => $date, time => $time })->{json}{data};
     my $fails = $stack->post('/v1/api/user',
@@ -372,7 +371,7 @@ sub rehires {
         { firstname => 'Carin', surname => 'Sjöberg', rehire => 'restore' }), 400, 'BAD_REQUEST',
         qr/rehire: needs an employeeId/, 'nobody is matched by name');
 
-    # Somebody who is about to come.
+    # A person who is queued for creation.
     my %coming = (firstname => 'Kim', surname => 'Coming', employeeId => 'E-88',
         date => (wall(time + 86_400))[0]);
     my $creation = $stack->post('/v1/api/user', \%coming)->{json}{data}{taskId};
@@ -457,7 +456,7 @@ sub rehires {
     is($stack->get('/v1/api/user/access?user='
         . upn('carin.sjoberg'))->{json}{data}{totalCount} >= @$had, 1, 'her access too');
 
-    # A group that is gone meanwhile is told, not hidden; what was given back is not given back
+    # A group that is gone meanwhile is reported, not hidden; a restored membership is not restored
     # twice.
     $stack->slapd->modify("dn: cn=Short lived,ou=groups,dc=nordic,dc=example\nchangetype: "
         . "modify\nadd: member\nmember: uid=carin.sjoberg,ou=people,dc=nordic,dc=example\n");

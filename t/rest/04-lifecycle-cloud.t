@@ -89,8 +89,8 @@ my %now = map { ($_->{resource}{name} => 1) } @{
 is_deeply([grep { !$now{ $_->{name} } } @{ $rehire->{memberships} }], [],
     'the access report shows them');
 
-# In groups that somebody made a moment ago, as the sync has seen, while the lists of the directory
-# still show the moment before.
+# In groups created a moment ago, as the sync has seen, while the lists of the directory still show
+# the moment before.
 my $true  = JSON::PP::true();
 my %group = (groupTypes => [], securityEnabled => $true, mailEnabled => JSON::PP::false());
 $cloud->control(create => [

@@ -124,7 +124,7 @@ sub full {
     like(json_text($stack->wait_task($protected->{json}{data}{taskId}, states => ['failed'])),
         qr/protectedAccounts: it is never changed/,
         'a protected one is never changed, even if somebody lets it go');
-    # Told of, and over.
+    # Reported, and over.
     ok(within(sub { grep { $_->{actor} eq 'hr-full' && ($_->{action} // '') eq 'user.delete'
         && ($_->{address} // '') eq '127.0.0.1' } @{ $stack->records } }),
         'the audit tells which key it was, and from where');

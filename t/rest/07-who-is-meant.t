@@ -96,7 +96,7 @@ sub namesakes {
         'later the namesake leaves under the address');
 }
 
-# Deleted and made anew under the same address while a leave waits.
+# Deleted and created again under the same address while an offboarding waits.
 sub made_anew {
     done($stack->post('/v1/api/user', { firstname => 'Eve', surname => 'Anew' }), 'hired');
     my $old = details(upn('eve.anew'));
@@ -122,8 +122,7 @@ sub made_anew {
     isnt($stack->slapd->bind_code('eve.anew'), 0, 'and is out');
 }
 
-# Access that was ordered for an account that is gone by then, and made anew: neither given nor
-# taken.
+# Access requested for an account that is gone by then, and created again: neither given nor taken.
 sub access_anew {
     $stack->apply_tenant($stack->tenant_document(roleTemplates => [
         map { { name => $_, groups => [$_] } } 'Sales team', 'Finance']));
@@ -148,8 +147,8 @@ sub access_anew {
     ok(!(grep { /ada\.anew/ } $stack->slapd->members('Finance')), 'nothing is given');
 }
 
-# An account that is made anew between two actions of a workflow: nothing is done to the new one,
-# and the task asks a person, also when another run than the one that saw it ends the task.
+# An account that is created again between two actions of a workflow: nothing is done to the new
+# one, and the task asks a person, also when another run than the one that saw it ends the task.
 sub actions_anew {
     my $hook  = Idadmin::Test::Webhook->new;
     my $pause = '/busy/1/503/60?anew';

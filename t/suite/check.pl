@@ -41,8 +41,8 @@ my %alone  = map { $_ => 1 } alone();
 my @last   = grep { $alone{ name_of($_) } } @programs;
 my @first  = grep { !$alone{ name_of($_) } } @programs;
 
-# A program that hangs is ended, so that the others are told and what it printed is kept. On a quiet
-# machine the longest takes a seventh of this.
+# A program that hangs is ended, so that the others' results are reported and its output is kept. On
+# a quiet machine the longest takes a seventh of this.
 my $most = int(600 * $pace * ($ENV{IDADMIN_REPORTS} ? 5 : 1));
 my %failed;
 my $harness = TAP::Harness->new({
@@ -103,7 +103,7 @@ sub listen_to {
 
 sub log_of { my ($name) = @_; return "$build/obj/check/" . ($name =~ s{/}{-}gr) . '.log' }
 
-# A report counts whatever became of the exit status of its process and of the process's parent.
+# A report counts whatever the exit status of its process and of the process's parent is.
 sub sanitizer_reports {
     my $directory = $ENV{IDADMIN_REPORTS} or return;
     return map { open my $in, '<', $_ or die "$_: $!\n"; "$_:\n", <$in> }

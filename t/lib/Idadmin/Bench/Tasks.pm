@@ -34,9 +34,8 @@ sub operations {
 
 sub at_percent { my ($part, @sorted) = @_; return $sorted[int(@sorted * $part / 100 + 0.999) - 1] }
 
-# Queued for tomorrow, then moved to an instant that comes in a moment: whoever makes them is not
-# measured. Returns ms after each one's instant at which it was done, sorted, and ms after the first
-# instant at which all were.
+# Queued for tomorrow, then moved to the near future: the creator is not measured. Returns ms after
+# each one's instant at which it was done, sorted, and ms after the first instant at which all were.
 sub play {
     my ($stack, $name, $seconds, %person) = @_;
     my ($date, $time) = wall(time + 86_400);

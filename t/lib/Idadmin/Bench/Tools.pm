@@ -56,7 +56,7 @@ sub _fill {
     return;
 }
 
-# A company in the cloud whose worker stands still.
+# A company in the cloud whose worker is stopped.
 sub company {
     my ($users) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => engine(), worker => 0, sync => 0, cloud => {},
@@ -128,7 +128,7 @@ sub _burst {
 }
 
 # Everybody's share: GET by one company alone, and while a key of another one, which has many
-# people, bursts into reports with three filters that nobody fits.
+# people, bursts into reports with three filters that match no person.
 sub share {
     my ($part) = @_;
     my $users = setting(SHARE_USERS => 60_000);

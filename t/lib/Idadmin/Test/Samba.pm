@@ -126,7 +126,7 @@ sub _entries {
     return [sort { $order{ $a->{objectClass} } <=> $order{ $b->{objectClass} } } @entries];
 }
 
-# The provisioned and seeded domain, made anew when it is old or another version made it.
+# The provisioned and seeded domain, created again if it is old or from another version.
 sub _domain {
     my $cache = Idadmin::Test::build_dir() . '/obj/samba-domain';
     open my $lock, '>>', "$cache.lock" or die "$cache.lock: $!\n";
@@ -156,7 +156,7 @@ sub _domain {
     return $cache;
 }
 
-# An address of this machine on which nobody has the ports of a domain controller.
+# An address of this machine on which the ports of a domain controller are free.
 sub _free_address {
     for (1 .. 1000) {
         my $address = join '.', 127, 100 + int rand 100, int rand 256, 1 + int rand 254;

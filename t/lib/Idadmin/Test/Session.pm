@@ -6,8 +6,8 @@ use warnings;
 use IO::Select ();
 use Idadmin::Test ();
 
-# How both are told to print rows: what stands between rows and between values, NULL, and what is
-# printed behind each answer.
+# Output options of both: the separators of rows and of values, NULL, and what is printed behind
+# each answer.
 our ($row, $value, $null, $end) = ("\x1e", "\x1f", "\x1d", "\x04");
 
 sub new {

@@ -47,7 +47,7 @@ sub start {
     return $self;
 }
 
-# Nobody listens any more.
+# Stops listening.
 sub stop {
     my ($self) = @_;
     Idadmin::Test::stop_daemon($_, 'KILL') for splice @{ $self->{pids} };
@@ -80,7 +80,7 @@ sub _read_on {
     }
 }
 
-# As the specification of Standard Webhooks tells receivers to.
+# As the specification of Standard Webhooks requires of receivers.
 sub _signed {
     my ($self, $call) = @_;
     my ($id, $at, $signatures) = @{

@@ -35,7 +35,7 @@ sub _serve {
     my ($listen, $server) = @_;
     my $select = IO::Select->new($listen);
     my %other;
-    # Kept open, looked at no more.
+    # Stays open, is not read any more.
     $SIG{USR1} = sub { $select->remove(grep { $_ != $listen } $select->handles) };
     while (1) {
         for my $from ($select->can_read) {

@@ -25,7 +25,7 @@ sub company {
     return $on;
 }
 
-# The runs of a workflow for a task as an assistant is told.
+# The runs of a workflow for a task, as the tool reports them.
 sub _runs {
     my ($on, $workflow, $task) = @_;
     my $mcp = $on->{mcp}{"$$ $on->{company}"} //= Idadmin::Test::Mcp->new($on->httpd,

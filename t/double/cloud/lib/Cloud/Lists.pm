@@ -53,8 +53,8 @@ sub _end {
         ? $cloud->{directory}{bulk}{count} : 0);
 }
 
-# A bulk user that became an object stands at its own position, not a second time among the others:
-# only add() puts into order.
+# A bulk user that became an object has its own position, not a second time among the others: only
+# add() puts into order.
 sub _page {
     my ($cloud, $request, $type, $known, $row) = @_;
     my $when   = $cloud->late('list');

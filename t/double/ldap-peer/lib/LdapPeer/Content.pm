@@ -232,7 +232,7 @@ sub shown {
     return \@shown;
 }
 
-# As DirSync with incremental values tells it: members as added (1-1) and removed (0-0) ones since
+# As DirSync with incremental values reports it: members as added (1-1) and removed (0-0) ones since
 # that version.
 sub changed {
     my ($self, $entry, $from) = @_;

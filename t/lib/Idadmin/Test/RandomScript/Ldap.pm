@@ -76,7 +76,7 @@ sub locked { my ($self, $script) = @_;
     return ("replace: pwdAccountLockedTime\n",
     ($script->chance(0.5) ? "pwdAccountLockedTime: 000001010000Z\n" : ()), "-\n") }
 
-# What a group may hold: people, groups, and DNs that nobody has yet.
+# Possible members of a group: people, groups, and DNs without an entry yet.
 sub member {
     my ($self, $script) = @_;
     return $self->SUPER::member($script) if !$script->chance(0.04);
