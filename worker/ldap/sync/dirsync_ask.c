@@ -18,7 +18,7 @@
 #define INCREMENTAL_VALUES INT32_MIN
 #define ANSWER_BYTES (1 << 20)
 
-    const char *const ld_dirsync_kinds =
+const char *const ld_dirsync_kinds =
     "(|(objectClass=user)(objectClass=group)(objectClass=organizationalUnit)(objectClass=container)"
     "(objectClass=builtinDomain))";
 
