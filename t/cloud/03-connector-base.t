@@ -86,7 +86,7 @@ subtest 'what is wrong is told' => sub {
     my $server = Idadmin::Test::Tls::files();
     fails('an authority that did not sign', qr/certificate.*caFile/,
         cloud => { caFile => $cloud->certificate });
-    fails('a domain of somebody else', qr/upnDomain: other\.example is no verified domain/,
+    fails('a domain of another organisation', qr/upnDomain: other\.example is no verified domain/,
         tenant => { upnDomain => 'other.example' });
     fails('a clock an hour off', qr/clock: .*3\d\d\d s ahead.*NTP/,
         before => { settings => { clockAhead => 3600 } },

@@ -57,16 +57,16 @@ subtest 'create: what stands in the directory' => sub {
         'what was not given is not sent');
 };
 
-subtest 'create: names that somebody has' => sub {
+subtest 'create: names that are taken' => sub {
     my %taken = person(upn => "bo.ek\@$domain");
     my $answer = call(create => %taken);
-    is($answer->{class}, 'name or value taken', 'a UPN of somebody else');
+    is($answer->{class}, 'name or value taken', 'a UPN of another account');
     is($answer->{field}, 'upn', 'says which');
     like($answer->{message}, qr/Bo Ek/, 'and who has it');
     is($cloud->user("bo.ek\@$domain")->{givenName}, 'Bo', 'who is left alone');
     my $secondary = call(create => person(upn => "ceo\@$domain"));
     is("$secondary->{class} $secondary->{field}", 'name or value taken upn',
-        'a further address of somebody');
+        'a further address of another account');
     my $group = call(create => person(upn => "news\@$domain"));
     is("$group->{class} $group->{field}", 'name or value taken upn', 'the address of a group');
     like($group->{message}, qr/News list/, 'which is named');
@@ -122,7 +122,7 @@ subtest 'create: the answer is lost' => sub {
     is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'made once');
 };
 
-subtest 'create: the account stands and nobody sees it yet' => sub {
+subtest 'create: the account exists and is not visible yet' => sub {
     my %p = person();
     late(read => 600_000);
     fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 });
@@ -142,7 +142,7 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
     call(create => %hidden_ours);
     for my $again (1, 2) {
         my $unknown = call(create => %hidden_ours, sentAt => now_ms() - 16 * 60_000);
-        is($unknown->{class}, 'answer lost', 'a quarter of an hour later: nobody knows')
+        is($unknown->{class}, 'answer lost', 'a quarter of an hour later: unknown')
             or diag $unknown->{message};
         like($unknown->{message}, qr/Look who has the name/, 'and says what to do');
     }
@@ -173,7 +173,7 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
     late(read => 600_000);
     my $conflict = call(create => %other);
     is("$conflict->{class} $conflict->{field}", 'name or value taken upn',
-        'a name taken by nobody to be seen');
+        'a name taken by an invisible account');
     ok($conflict->{unseen}, 'says so');
     is(call(create => %other, sentAt => now_ms() - 1000)->{class}, 'not visible yet',
         'it may be ours when something was sent before: wait');
@@ -251,7 +251,7 @@ subtest 'manager' => sub {
         'a lost answer: done');
     is($cloud->user($id)->{manager}, undef, 'in the directory');
     is(call(setManager => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found',
-        'nobody has no manager either');
+        'an unknown user has no manager either');
     late(read => 600_000);
     my $fresh = call(create => person())->{user}{id};
     my %classes = map { call(setManager => id => $fresh,
@@ -329,7 +329,7 @@ subtest 'new values' => sub {
     }
     fault({ method => '^PATCH$', do => 'status', status => 503, count => 50 });
     is(call(update => id => $id, values => { department => 'Storm' })->{class}, 'answer lost',
-        'a storm: nobody says it was done');
+        'a storm: not reported as done');
     calm();
     late(read => 60_000);
     is(call(update => id => id_of("per.lundin\@$domain"),
@@ -404,7 +404,7 @@ subtest 'disable and sessions' => sub {
     }
     my $storm = id_of("greta.dahl\@$domain");
     fault({ method => '^PATCH$', do => 'status', status => 503, count => 50 });
-    is(call(disable => id => $storm)->{class}, 'answer lost', 'a storm: nobody says it was done');
+    is(call(disable => id => $storm)->{class}, 'answer lost', 'a storm: not reported as done');
     ok($cloud->user($storm)->{accountEnabled}, 'it was not');
     calm();
     is(call(disable => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found',

@@ -52,7 +52,7 @@ sub waits {
 sub at_the_minute {
     my $due = (int(time / 60) + 3) * 60;
     my $posted = post_ahead($stack, $domain, company => 'Acme AB', country => 'se', due => $due);
-    is($cloud->counters->{created}, 0, 'and the directory has nobody new');
+    is($cloud->counters->{created}, 0, 'and the directory has no new account');
     ok($cloud->user("bo.ek\@$domain")->{accountEnabled}, 'a leaver can still sign in');
 
     $clock->step($due - time);
@@ -244,7 +244,7 @@ sub never_seen {
         count => 1 });
     my $joiner = join_now(firstname => 'Hid', surname => 'Den');
     waits($joiner->{taskId}, qr/shows nobody/,
-        'made, its answer lost and nobody to be seen: it waits');
+        'created, its answer lost and not visible: it waits');
     later($joiner->{taskId}, 11, sub { $_[0]{createSentAt} -= 16 * 60_000 });
     $stack->worker->expect_log(qr/IDA0318/);
     my $task = $stack->wait_task($joiner->{taskId}, states => ['attention']);

@@ -108,7 +108,7 @@ sub look_at_made {
         'under the name that was promised');
     my $by_marker = $cloud->counters->{createdByMarker};
     is_deeply([grep { ($by_marker->{ $_->[0] } // 0) != 1 } @$made], [], 'made exactly once');
-    is($cloud->counters->{created}, scalar @$made, 'and nobody besides');
+    is($cloud->counters->{created}, scalar @$made, 'and no other');
     my @untrue = grep {
         my $user = $cloud->user($_->[1]);
         !$user || ($user->{onPremisesExtensionAttributes}{extensionAttribute15} // '') ne $_->[0]

@@ -27,7 +27,7 @@ sub joins {
 on_one_engine {
     my ($engine) = @_;
     my $clock = Idadmin::Test::Fault->faster('idadmin-worker', 1,
-        'calls that nobody answers end sooner; what ends the silence is the test');
+        'calls without an answer end sooner; the test ends the silence');
     my $stack = Idadmin::Test::Stack->new(engine => $engine,
         worker => { options => ['--threads', $threads], env => $clock->env });
     my $acme  = $stack->beside_in_the_cloud;

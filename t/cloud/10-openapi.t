@@ -103,7 +103,7 @@ subtest 'the checker finds what is wrong' => sub {
         ['no number', { %get, query => '$top=x' }, qr{/\$top: Expected integer - got string}],
         ['no boolean', { %get, query => '$count=1' }, qr{/\$count: Expected boolean}],
         ['unknown choice', { %get, query => '$select=name,age' }, qr{/\$select/1: Not in enum}],
-        ['a body nobody wants', { %get, requestBody => '{}' }, qr/a body that is not/],
+        ['an unexpected body', { %get, requestBody => '{}' }, qr/a body that is not/],
         ['missing body', { %post, requestBody => undef }, qr{/body: Missing property}],
         ['other type', { %post, requestHeaders => { 'content-type' => 'text/plain' } },
             qr{Expected application/json - got text/plain}],

@@ -57,7 +57,7 @@ sub first {
     my ($tove) =
         $stack->sql("SELECT last_success_at FROM cache.directory_user WHERE upn = "
         . "'tove.ahlgren\@$domain'");
-    is($tove->[0], 0, 'and 0 for somebody who never signed in');
+    is($tove->[0], 0, 'and 0 for a person who never signed in');
     my $before = $cloud->counters->{requests};
     synced('nothing new');
     my $after = $cloud->counters->{requests};
@@ -314,7 +314,7 @@ sub lag {
     synced('before it shows');
     ok(!(grep {
         $_->[0] } $stack->sql("SELECT count(*) FROM cache.directory_user WHERE upn = "
-        . "'late.one\@$domain'")), 'a late replica shows nobody new');
+        . "'late.one\@$domain'")), 'a late replica shows no new account');
     $cloud->control(settings => { lag => {} });
     synced('after it shows');
     ok($stack->sql("SELECT 1 FROM cache.directory_user WHERE upn = 'late.one\@$domain'"),

@@ -97,7 +97,7 @@ sub hygiene {
         department => 'EVIL', company => 'evil ab' })->{body});
     is_deeply([map { $_->{userPrincipalName} } @some], ['formula@nordic.example'], 'filtered');
     is_deeply([rows($as{operator}->get('/hygiene/export', { section => 'accountsWithoutManager',
-        license => 'E5' })->{body})], [], 'to nobody');
+        license => 'E5' })->{body})], [], 'to no person');
     is($as{operator}->get('/hygiene/export', { section => 'inactiveGuests' })->{status}, 404,
         'guests need a cloud directory');
     is($as{operator}->get('/hygiene/export', {})->{status}, 400, 'which section');
@@ -143,7 +143,7 @@ sub evidence {
     $as{operator}->post('/user/offboard', { userPrincipalName => 'formula@nordic.example',
         date => $yesterday });
     my $task = sub { $as{viewer}->data('/tasks', { type => 'userDelete' })->{items}[0] };
-    ok(within(sub { $task->()->{state} eq 'done' }), 'somebody has left');
+    ok(within(sub { $task->()->{state} eq 'done' }), 'a person has left');
     my $upn = { user => 'formula@nordic.example' };
     my $document;
     ok(within(sub {

@@ -88,7 +88,7 @@ sub templates {
     my $taken = good($as{operator}->post('/role/unassign', \%wanted), 'taken');
     $stack->wait_task($taken->{taskIds}[0]);
     ok(!grep({/ida\.wall/} $stack->slapd->members('CRM admins')), 'and carried out');
-    is(data(viewer => '/role/assignments')->{totalCount}, 0, 'nobody has it');
+    is(data(viewer => '/role/assignments')->{totalCount}, 0, 'no person has it');
     my $record = logged('role.unassign', 'ok');
     is_deeply([@$record{qw(actor target)}], ['operator', upn('ida.wall')], 'on record');
     is_deeply($record->{parameters}, \%wanted, 'with what was asked');
@@ -139,7 +139,7 @@ sub requests {
     refused($as{operator}->post('/access-request/end', { requestId => $id }), 409,
         'requestDecided', 'once');
     my $own = ask('Own', 'eva.berg');
-    refused(decide(eva => $own, 'approve'), 403, 'ownRequest', 'nobody decides their own');
+    refused(decide(eva => $own, 'approve'), 403, 'ownRequest', 'own requests cannot be decided');
     good($as{operator}->post('/access-request/end', { requestId => $own }), 'withdrawn');
     is(request($own)->{state}, 'withdrawn', 'by the list, too');
     ok(logged('request.withdraw', 'ok'), 'and on record as that');

@@ -97,7 +97,7 @@ sub goes_on_at_once {
     $cloud->control(release => JSON::PP::true());
     is($well->wait_task($task)->{state}, 'done', 'the next one goes on with it at once');
     is_deeply([values %{ $cloud->counters->{createdByMarker} }],
-        [(1) x values %{ $cloud->counters->{createdByMarker} }], 'nobody is made twice');
+        [(1) x values %{ $cloud->counters->{createdByMarker} }], 'no account is created twice');
     $fault->speed(1);
 }
 

@@ -75,7 +75,7 @@ sub fail_over {
     $stack->{postgresql} = $standby;
     my $there = $tasks->();
     # All callers are answered again, and more than once.
-    within(sub { $tasks->() >= $there + 3 * $callers }) or diag('nobody is hired any more');
+    within(sub { $tasks->() >= $there + 3 * $callers }) or diag('no hire succeeds any more');
     spew($until, '');
     waitpid $pid, 0;
     return ($died, $promoted, map {@$_} @{ Storable::retrieve($answers) });

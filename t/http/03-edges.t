@@ -217,7 +217,7 @@ subtest 'a stranger\'s body is not waited for' => sub {
         $client->send_raw(head('POST /v1/api/user HTTP/1.1', %strange, 'Content-Length' => 100_000)
         . '{'); $client } 1 .. 100;
     is $stack->get('/v1/api/tasks', client => $httpd->client)->{status}, 200,
-        'more of them than there are threads keep nobody waiting';
+        'more of them than there are threads delay no request';
     $_->close for @strangers;
     # Over HTTP/2 as well. curl may lose an answer that comes before its body has gone: the access
     # log says that it was refused while the body was still to come.

@@ -49,7 +49,7 @@ sub hired_and_gone {
 
     # No person knows the initial password, and it would have to be changed: the help desk gives out
     # another.
-    isnt($samba->bind_code($login), 0, 'nobody signs in with a password that was not given out');
+    isnt($samba->bind_code($login), 0, 'no sign-in with a password that was not given out');
     $samba->set_password($entry->{dn}, Idadmin::Test::Samba::user_password($login));
     is($samba->bind_code($login), 0, 'the new user signs in');
     $samba->modify("dn: " . Idadmin::Test::Samba::group_dn($_)

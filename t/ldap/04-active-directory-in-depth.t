@@ -146,7 +146,7 @@ sub guards {
             'and fails as well');
         ($task) = role(assign => 'Crew', $name);
         like($task->{state} . ' ' . ($task->{error} // ''), qr/^failed .*$why.*never changed/,
-            'nobody puts it into a group');
+            'it is added to no group');
         is($usn->("(sAMAccountName=$before{$name}[0])"), $before{$name}[1],
             'the account was not written');
     }
@@ -159,9 +159,9 @@ sub guards {
         upn('eva.berg'), '--json')->{taskIds}[0]);
     like($task->{state} . ' ' . ($task->{error} // ''), qr/^failed .*adminCount.*never changed/,
         'an approved request does not either');
-    is($usn->('(sAMAccountName=Inner)'), $group, 'and nobody takes it out of a group');
+    is($usn->('(sAMAccountName=Inner)'), $group, 'and removed from no group');
     is($stack->delete('/v1/api/user', { userPrincipalName => "dc1\$\@$realm" })->{status}, 404,
-        'the account of the domain controller is nobody');
+        'the account of the domain controller is not found');
 
     # A workflow for another person's leaving changes the people who reported to the leaver.
     my $old = $samba->user('old.admin')->{dn};

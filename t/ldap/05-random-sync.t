@@ -110,7 +110,7 @@ sub read_meanwhile {
     my $cache = first_sync($stack, $how, sub { $script->run(8, without => qr/back\z/) });
     my $after = $backend->truth;
     my @missing = grep { $after->{$_} && !$cache->{$_} } sort keys %$before;
-    is("@missing", '', "$name: read while it changed: nobody is missing");
+    is("@missing", '', "$name: read while it changed: no one is missing");
     return !@missing;
 }
 

@@ -266,7 +266,7 @@ sub created {
         { firstname => 'No', surname => 'Need' })->{json}{data}{taskId},
         states => ['done', 'failed']);
     is(outcomes($task)->{awaitSynchronisation}, 'skipped',
-        'nobody waits when no action concerns the cloud');
+        'no task waits if no action concerns the cloud');
     $stack->apply_tenant($stack->tenant_document(createUsersIn => 'cloud', workflows => []));
     # a change holds within 5 s
     within(sub { $stack->post('/v1/api/user?dryRun=true',
@@ -328,7 +328,7 @@ sub removed {
         JSON::PP::false(), 'nor reported on');
     is_deeply($stack->get('/v1/api/user/details?user='
         . Idadmin::Test::Stack::_escape(upn('eva.berg')))->{json}{data}{user}{directories},
-        ['onPremises'], 'whoever was in both is in one');
+        ['onPremises'], 'a person in both is now in one');
     my ($tenant) = grep { $_->{companyId} eq 'nordic' } @{
         $stack->ctl_ok('tenant', 'list', '--json') };
     is($tenant->{enabledMembers}, $found->('status=active'),

@@ -57,7 +57,7 @@ sub person {
     my $told = data('/user/details', user => "BO.EK\@$d")->{user};
     is_deeply($told->{pendingTasks}, [{ id => $leaving->{json}{data}{taskId}, type => 'userDelete',
         state => 'queued', scheduledAt => '2031-03-01T17:00:00+01:00' }],
-        'that somebody leaves, and when');
+        'that a person leaves, and when');
     is($told->{employeeId}, 'E-77', 'also in full');
     is_deeply(data('/user', userPrincipalName => "bo.ek\@$d", fields => $fields)
             ->{user}{pendingTasks}, $told->{pendingTasks}, 'and as a field');
@@ -166,7 +166,7 @@ sub history {
     for my $group ('CRM admins', 'Sales team') {
         my $now = $row->('bo.ek', $group);
         is("$now->{source} " . ($now->{grantedBy} // 'null'), 'direct null',
-            "$group, given again by hand, is nobody's grant");
+            "$group, given again by hand, has no recorded grant");
     }
     my $made = $stack->post('/v1/api/user', { firstname => 'Ada', surname => 'Åter',
         employeeId => 'E-BACK' })->{json}{data};
@@ -196,7 +196,7 @@ sub hygiene {
     is(join(' ', sort keys %{ $all->{sections} }), 'accountsWithoutManager disabledWithAccess '
         . 'emptyGroups inactiveGuests staleAccounts', 'five sections');
     like($all->{$_}, qr/^\d{4}-\d\d-\d\dT/, "$_ is told") for qw(asOf signInsAsOf);
-    is($all->{sections}{disabledWithAccess}{count}, 0, 'nobody is disabled');
+    is($all->{sections}{disabledWithAccess}{count}, 0, 'no account is disabled');
     for my $change (['greta.dahl', accountEnabled => JSON::PP::false()],
         ['david.holm', accountEnabled => JSON::PP::false()],
         ['anna.lind', company => 'Nordic AB']) {

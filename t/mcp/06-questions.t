@@ -107,7 +107,7 @@ sub play {
     question('which disabled people still hold something?', sub {
         my $report = tool('get_hygiene_report', sections => ['disabledWithAccess']);
         is_deeply(upns($report->{sections}{disabledWithAccess}{items}), [upn('rut.sandell')],
-            'one whom somebody disabled by hand');
+            'one that was disabled by hand');
     });
     question('which workflow gave Nils this group?', sub {
         my $by = row(tool('get_user_access', user => upn('nils.ny')), 'VPN users')->{grantedBy};

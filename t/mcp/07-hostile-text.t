@@ -91,7 +91,7 @@ for_each_stack {
     ok($tricked->{error} || $tricked->{result}{isError}, 'nor an argument that a tool would take');
     is(scalar @{ $stack->ctl_ok('task', 'list', 'nordic', '--json')->{items} }, 0,
         'nothing was queued');
-    ok($stack->slapd->user('eva.berg'), 'nobody left');
+    ok($stack->slapd->user('eva.berg'), 'no one was offboarded');
     is(json_text($mcp->ask('tools/list', {})->{result}), $listed, 'the tools say what they said');
     unlike($listed, qr/Ignore all previous|Board/, 'and hold no text of a directory');
     my $count = sub { ($stack->sql("SELECT count(*) FROM audit.record WHERE $_[0]"))[0][0] };

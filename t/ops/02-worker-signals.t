@@ -254,7 +254,7 @@ sub seal {
     is(state_of($id)->[1], 0, 'no try is counted');
     ok($worker->log_gets(qr/IDA0150.*nordic/), 'the log tells the administrator');
     $trap->blocking(0);
-    ok(!$trap->accept, 'nobody called the forged address');
+    ok(!$trap->accept, 'the forged address was not called');
     $stack->apply_tenant($stack->tenant_document);
     is($stack->wait_task($id)->{state}, 'done',
         'sealed again by tenant apply: done');

@@ -137,7 +137,7 @@ subtest 'readers without a writer' => sub {
     $stack->worker->stop;
     my $look = run_command(['sqlite3', "$lib/idadmin-cache.db",
         'select count(*) from directory_user'], user => $worker_user);
-    is($look->{exit}, 0, 'somebody looks into the cache with sqlite3') or diag $look->{err};
+    is($look->{exit}, 0, 'a person reads the cache with sqlite3') or diag $look->{err};
     ok(!-e "$lib/idadmin-cache.db-wal", 'the log of the cache is gone');
     $stack->httpd->expect_log(qr/IDA0102|IDA0110/);
     $stack->httpd->start;
@@ -192,7 +192,7 @@ subtest 'root makes the store' => sub {
     $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config',
         '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner',
         'nobody-such']);
-    is($named->{exit}, 1, 'nobody such');
+    is($named->{exit}, 1, 'an unknown user');
     like($named->{err}, qr/no user nobody-such/, 'is said');
 };
 

@@ -29,7 +29,7 @@ sub run_all { my ($script) = @_; return run_command(['/bin/sh', '-e', '-c', $scr
 
 my $task = $stack->post('/v1/api/user',
     { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
-is($stack->wait_task($task)->{state}, 'done', 'somebody was made');
+is($stack->wait_task($task)->{state}, 'done', 'a person was created');
 ok(within(sub { grep { ($_->{action} // '') eq 'user.create' } @{ $stack->records } }),
     'and is in the audit');
 my $later = $stack->post('/v1/api/user',

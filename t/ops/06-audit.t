@@ -92,7 +92,7 @@ sub requests {
         undef);
     # No record of their own: the caller is unknown.
     is $stack->call(PUT => '/v1/api/user', key => $key)->{status}, 405,
-        'a wrong method is told before anybody is known';
+        'a wrong method is refused before authentication';
     is $stack->get('/v1/api/tasks',
         key => { %{ $stack->key($key) }, apiKey => $stack->key('read')->{apiKey} })->{status}, 401,
         'a wrong key';
@@ -372,7 +372,7 @@ sub foreign_files {
     ok $stack->worker->log_gets(qr/IDA0410 4 files in the spool .*\Q$names[0]\E/),
         'what is not a regular file is reported';
     ok $stack->worker->log_gets(qr/IDA0411\ 2\ audit\ records\ in\ the\ spool,\ the\ first\ of
-        \ them\ in\ \Q$names[4]\E/x), 'and what claims to be of somebody else';
+        \ them\ in\ \Q$names[4]\E/x), 'and records that claim another origin';
     $stack->get('/v1/api/tasks', key => 'counted');
     ok within(sub { !spool_status($spool, '--json')->{segments} }),
         'later segments are taken too, and nothing waits';

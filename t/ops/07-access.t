@@ -95,7 +95,7 @@ sub templates {
         'attributed to who still grants it');
     ($answer, @tasks) = role(unassign => 'Analyst', 'bo.ek');
     ok(!ldap_has('Workshop', 'bo.ek') && !ldap_has('Store room', 'bo.ek') && !licences('bo.ek'),
-        'with the last grant it goes, whoever gave it');
+        'with the last grant it is revoked, whatever its source');
     is($stack->ctl('role', 'unassign', 'nordic', 'Analyst', upn('bo.ek'))->{exit}, 1,
         'not assigned any more');
 }
@@ -125,7 +125,7 @@ sub changed_document {
     $document->{roleTemplates}[1]{groups} = ['Canteen', 'Store room'];
     $stack->apply_tenant($document);
     ok(ldap_has('Workshop', 'ida.wall') && !ldap_has('Canteen', 'ida.wall'),
-        'a changed template changes nobody by itself');
+        'a changed template alone changes no access');
     my ($answer, @tasks) = role(assign => 'Analyst', 'ida.wall');
     is_deeply([sort map {"$_->{type} " . join ', ', sort keys %{ steps($_) }} @tasks],
         ['accessGrant addToGroup Canteen', 'accessRevoke removeFromGroup Workshop'],
@@ -136,7 +136,7 @@ sub changed_document {
     my $refused = $stack->ctl('tenant', 'apply', '-',
         { stdin => json_text(document(roleTemplates =>
         [grep { $_->{name} ne 'Analyst' } @{ $document->{roleTemplates} }])) });
-    is($refused->{exit}, 1, 'a template that somebody has cannot be taken out of the document');
+    is($refused->{exit}, 1, 'an assigned template cannot be removed from the document');
     like($refused->{err}, qr/Analyst.*assigned to 1 .*role unassign/, 'and the way is said');
 }
 
@@ -334,7 +334,7 @@ sub comes_back {
     my @granted = grep {/^(?:Workshop|Store room)$/} @$before;
     is_deeply(\@granted, ['Store room', 'Workshop'],
         'what a template and a request had granted is offered, before anything is done');
-    cmp_ok(scalar @$before, '>', 2, 'beside what nobody had granted');
+    cmp_ok(scalar @$before, '>', 2, 'besides memberships without a grant');
     ok(!ldap_has('Workshop', 'tove.ahlgren'), 'by a dry run');
     my $back = $stack->post('/v1/api/user', \%person);
     is_deeply($listed->($back), $before, 'the answer lists the same') or diag $back->{body};

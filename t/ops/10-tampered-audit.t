@@ -203,7 +203,7 @@ sub tamperings {
         ['the chain written anew under the key that was rotated away',
         "UPDATE audit.record SET outcome = 'no' $nordic seq = 18;DELETE FROM audit.checkpoint",
         30, qr/rotated away/, sub { write_anew($old, 1) }, 'alone'],
-        ['the chain written anew by somebody who has the key itself',
+        ['the chain rewritten by an attacker who has the key itself',
         "UPDATE audit.record SET outcome = 'no' $nordic seq = 18", 23,
         qr/not the one that the checkpoint .* since record 1,/, sub { write_anew($newest, 1) }],
         ['the boundary moved on', "UPDATE audit.chain SET keyed_from = 20 WHERE tenant_id = "

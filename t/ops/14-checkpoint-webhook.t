@@ -182,7 +182,7 @@ sub system_log {
     my $waiting = $unsent->();
     cmp_ok $waiting, '>', 0, 'checkpoints wait for a place';
     $set->('on');
-    like $export->()->{err}, qr{/dev/log: No such file}, 'nobody listens: it is said';
+    like $export->()->{err}, qr{/dev/log: No such file}, 'without a listener it is reported';
     $set->();
     is $export->()->{err}, '', 'by default it is not';
     cmp_ok $unsent->(), '>=', $waiting, 'and they wait';
@@ -205,7 +205,7 @@ sub system_log {
         return \@lines;
     });
     my @lines = @$lines;
-    is $result->{err}, '', 'somebody listens';
+    is $result->{err}, '', 'with a listener';
     is $unsent->(), 0, 'all have left by default';
     $set->('on');
     checkpoint('nordic');

@@ -194,7 +194,7 @@ sub events {
         ok($stack->worker->log_gets(qr/IDA0371.*\Q$id\E.*No worker said/), "$id is given up");
     }
     is_deeply([grep { $forged{ $_->{headers}{'webhook-id'} } } $hook->calls('/ok')], [],
-        'and was told nobody');
+        'and was sent to no receiver');
     my $next = queue('Frida')->{json}{data}{taskId};
     ok(within(sub { grep { $_->{json}{task}{id} eq $next } $hook->calls('/ok') }),
         'what comes behind is told');

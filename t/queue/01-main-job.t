@@ -19,7 +19,7 @@ my ($stack, $fault);
 sub at_the_minute {
     my $posted = post_ahead($stack, $domain, company => 'Nordic AB', clock => $fault);
     is(scalar $stack->slapd->search('(uid=asa.oberg*)', base => $Idadmin::Test::Slapd::people), 0,
-        'and the directory has nobody new');
+        'and the directory has no new account');
     is($stack->slapd->bind_code('bo.ek'), 0, 'a leaver can still sign in');
 
     my @done = wait_on_time($stack, $posted);

@@ -181,7 +181,7 @@ sub actions_are_right {
         is_deeply([scalar(grep {/^uid=\Q$act->{name}\E,/} $stack->slapd->members('Engineering')),
             scalar @mails, scalar @calls],
             [1, $act->{name} eq 'held.mail' ? 2 : 1, $act->{name} eq 'acts.hook' ? 2 : 1],
-            'a member once; told again only what nobody knew the end of');
+            'a member once; repeated only after an unknown outcome');
         is_deeply([grep { $_ ne $mails[0] } @mails], [], 'under the same Message-ID');
         is_deeply([grep { $_->{headers}{'webhook-id'} ne $calls[0]{headers}{'webhook-id'}
             || $_->{body} ne $calls[0]{body} || !$_->{signed} } @calls], [],

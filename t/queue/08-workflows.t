@@ -219,7 +219,7 @@ sub left_meanwhile {
         'and says why');
     run_of($stack, 'Slow', $task, 'failed');
     told_alike($stack, $task);
-    is(scalar(my @calls = $hook->calls('/ok?hasty')), 0, 'nobody was called');
+    is(scalar(my @calls = $hook->calls('/ok?hasty')), 0, 'no receiver was called');
 }
 
 
@@ -265,7 +265,7 @@ sub whose_password {
     like($task->{error},
         qr/only\ for\ an\ account\ that\ the\ task\ makes\ or\ brings\ back:\ that\ of\ \Q$upn\E
             \ was\ left\ as\ it\ is/x, 'the password is not');
-    is($to->($johan), $seen{$johan}, 'and nobody is told one');
+    is($to->($johan), $seen{$johan}, 'and no password is sent');
 
     $on->wait_task(leave_now($on, $upn));
     my $back = join_now($on, firstname => 'Vera', surname => 'Kept', employeeId => 'K-1',
@@ -302,7 +302,7 @@ sub manager_gone {
         %later })->{json}{data};
     my $shown = $on->ctl('task', 'cancel', 'leaderless', $other->{taskId});
     is($shown->{exit}, 0, 'a creation is cancelled');
-    unlike($shown->{out}, qr/manager/, 'nobody waits for that one');
+    unlike($shown->{out}, qr/manager/, 'no task waits for that one');
     my $answer = $on->call(DELETE => "/v1/api/task?id=$boss->{taskId}");
     is($answer->{status}, 200, 'a manager is cancelled') or diag $answer->{body};
     like($answer->{json}{data}{message},
@@ -324,7 +324,7 @@ sub manager_gone {
     run_of($on, 'Arrival', $task, 'failed');
     is($on->call(PATCH => '/v1/api/user',
         json => { userPrincipalName => $junior->{userPrincipalName},
-        manager => "anna.lind\@$domain" })->{status}, 200, 'somebody gives her a manager');
+        manager => "anna.lind\@$domain" })->{status}, 200, 'she gets a manager');
     ok(within(sub { ($stack->slapd->user('left.alone')->{manager}[0]
         // '') =~ /^uid=anna\.lind,/ }), 'who is in the directory');
     my $before = () = $smtp->mail("anna.lind\@$domain");

@@ -110,7 +110,7 @@ my @on_premises = (
     qr/no role template is assigned/],
     ['licences where there are none', act('removeLicenses'), 'skipped',
     qr/^a directory of this kind has no licences$/],
-    ['an attribute nobody knows',    set('shoeSize', '42'), 'failed', qr/no place for shoeSize/],
+    ['an unknown attribute',         set('shoeSize', '42'), 'failed', qr/no place for shoeSize/],
     ['a value it does not take',     set('country', 'Sverige'), 'failed',
     qr/two-letter codes only; "Sverige" was left out/],
     ['a value cut short',            set('middleName', 'Karl'), 'done',
@@ -151,7 +151,7 @@ my @on_premises = (
 
 # Passwords are for who is new.
 my @joiner = (
-    ['a password nobody is told',    act(sendInitialPassword => to => 'refused@x.example'),
+    ['a password that reaches no one', act(sendInitialPassword => to => 'refused@x.example'),
         'failed',
         qr/^A\ new\ password\ is\ set\ that\ nobody\ has;\ the\ next\ try,\ also\ after\ task
             \ retry,\ makes\ another\ one:\ to\ refused\@x\.example:\ .*550/x],
@@ -175,10 +175,10 @@ sub on_premises {
         ['All staff', 'CRM admins', 'Sales team'], 'in the groups that stayed');
     is_deeply([map { scalar grep {/ou=closed/} $stack->slapd->members($_) } 'All staff',
         'CRM admins', 'Locked in', 'Sales team'], [(0) x 4],
-        'nobody at the place where she was not let in');
+        'no account at the container that refused her');
     is_deeply([@$entry{qw(initials manager street)}], [['K'], undef, undef],
         'the values that were taken');
-    is($reports->('anna.lind'), 0, 'nobody reports to her');
+    is($reports->('anna.lind'), 0, 'she has no reports');
     is($reports->('eva.berg'), $before + 4 - 1, 'but to whom it was said');
     is(scalar(grep { $_ =~ /^a value cut short/ } @{ $task->{warnings} }), 1,
         'what was cut short is a warning');
@@ -240,7 +240,7 @@ my @cloud = (
     qr/^taken away: \S.*; Kept, because groups give them: EMS \(group Mobile staff\)\.$/],
     ['no licences left',             act('removeLicenses'), 'already',
     qr/^none is assigned directly; Kept, because groups give them: EMS/],
-    ['an attribute nobody knows',    set('shoeSize', '42'), 'failed',
+    ['an unknown attribute',         set('shoeSize', '42'), 'failed',
     qr/shoeSize: the cloud directory has no property for it/],
     ['a value it does not take',     set('office', 'refuse this'), 'failed',
     qr/updating the user: HTTP 400.*officeLocation/],
@@ -350,7 +350,7 @@ sub gone {
         my $left = $on->delete('/v1/api/user', { userPrincipalName => upn($uid), time => '00:00' });
         is($left->{status}, 200, "an offboarding of $uid") or diag $left->{body};
         my $task = rows($on, $left->{json}{data}{taskId}, @rows);
-        is(outcomes($task)->{disableAccount}, 'already', 'nobody is there to be disabled');
+        is(outcomes($task)->{disableAccount}, 'already', 'there is no account to disable');
     }
 }
 
@@ -364,7 +364,7 @@ sub guarded {
     is($stack->slapd->user('nils.palm')->{manager}[0],
         Idadmin::Test::Slapd::user_dn('johan.asberg'), 'who is guarded is left alone');
     is($stack->slapd->user('olga.ivanova')->{manager}[0], Idadmin::Test::Slapd::user_dn('eva.berg'),
-        'and keeps nobody else');
+        'and delays no other');
 }
 
 # -- both
@@ -447,7 +447,7 @@ sub order {
     }
     like($task->{error},
         qr{^unknown 2 off/2 callWebhook: given up after 12 tries: .*no answer came},
-        'the task says what nobody knows, not what is known to have failed');
+        'the task reports the unknown outcome, not the known failure');
     like(step($task, 'unknown 2 off/2 callWebhook')->{detail},
         qr/^given up after 12 tries: The call was sent, but no answer came/,
         'no more is said than is known');
@@ -500,7 +500,7 @@ sub seats {
         { method => '^GET$', path => '^/users/[^/]+$', skip => 1, do => 'status', status => 503 }]);
     my $task = $tight->wait_task(change($tight, 'seat.three', accountEnabled => $true),
         states => ['failed']);
-    is_deeply([$counted->('seat.three')], [1, 0], 'what nobody knows keeps its seat');
+    is_deeply([$counted->('seat.three')], [1, 0], 'an unknown outcome keeps its seat');
     $cloud->control(clearFaults => $true);
     $tight->ctl_ok('task', 'retry', 'tight', $task->{id});
     $tight->wait_task($task->{id});

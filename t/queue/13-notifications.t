@@ -273,7 +273,7 @@ sub given_up {
             undelivered() };
     ok(within(sub { $of->(410, 'given up') }), '410: given up at once');
     ok(within(sub { my ($one) = $of->(401, 'waiting'); $one && $one->{tries} }),
-        '401: tried again, somebody may put it right');
+        '401: retried, because an administrator may fix it');
     my ($event) = $of->(401, 'waiting');
     $stack->sql("UPDATE event_delivery SET failed_at = 1 WHERE url LIKE '%401'");
     $stack->ctl_ok('notification', 'retry', 'nordic', $event->{id});
@@ -287,7 +287,7 @@ sub given_up {
     is(scalar @{ $stack->ctl_ok('notification', 'list', 'nordic', '--given-up', '--limit', 200,
         '--json') }, scalar(grep { $_->{state} eq 'given up' } undelivered()), 'as a list of them');
     is($stack->ctl('notification', 'retry', 'nordic', 'evt_none')->{exit}, 1,
-        'an event that nobody waits for is refused');
+        'an event without a waiting receiver is refused');
     like($stack->ctl('notification', 'list', 'nordic')->{out}, qr/^EVENT .*given up.*status 401/ms,
         'for people');
 }

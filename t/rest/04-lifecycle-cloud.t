@@ -26,7 +26,7 @@ my @empty = map { $_->{name} } @{
 is_deeply([grep {/^(?:Devices|Empty)$/} @empty], ['Empty'], 'a group of devices is not empty')
     or diag("@empty");
 is($stack->get('/v1/api/resource/access?resource=Devices')->{json}{data}{totalCount}, 0,
-    'though nobody has access by it');
+    'though it gives no access');
 my @said = map { $stack->get("/v1/api/resource/access?resource=$_")->{json}{data}{resource} }
     qw(Devices Empty);
 is_deeply([map { [$_->{memberCount}, $_->{otherMembers} ? 1 : 0] } @said], [[0, 1], [0, 0]],
@@ -112,7 +112,7 @@ $cloud->control(settings => { lag => {} });
 $back = $stack->post('/v1/api/user',
     { firstname => 'Karin', surname => 'Ny', employeeId => 'K-1', rehire => 'restore' });
 ok((grep { $_->{name} eq 'Brand new' } @{ $back->{json}{data}{rehire}{memberships} }),
-    'and offered to whoever comes back') or diag($back->{body});
+    'and offered to a returning person') or diag($back->{body});
 is(outcomes(done($back))->{restoreMemberships}, 'done', 'who gets it');
 ok((grep { $_ eq 'Brand new' } @{ $cloud->user($upn)->{groups} }), 'as the directory says');
 

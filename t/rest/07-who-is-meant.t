@@ -55,7 +55,7 @@ sub namesakes {
     done($stack->post('/v1/api/user', { %$hire, jobTitle => 'Second' }),
         'the address is free: a namesake gets it');
     my $second = details(upn('ann.namesake'));
-    isnt($second->{id}, $first->{id}, 'somebody else');
+    isnt($second->{id}, $first->{id}, 'another person');
     is_deeply([$second->{pendingTasks}, $second->{roleTemplates}], [[], []],
         'of whom nothing is queued, and who has no role template');
     for my $asked (leave(upn('ann.namesake')),
@@ -107,7 +107,7 @@ sub made_anew {
     $stack->worker->start;
     my $task = $stack->wait_task($leave, states => ['attention']);
     like($task->{error}, qr/\Q$old->{id}\E is gone, and somebody stands under its address/,
-        'the leave is not done while somebody can sign in under the address');
+        'the offboarding is not done while a person can sign in under the address');
     is($stack->slapd->bind_code('eve.anew'), 0, 'and that one is not touched');
     $stack->worker->expect_log(qr/IDA0318.*$leave/);
     $stack->ctl_ok('sync', 'nordic', '--wait');
@@ -116,7 +116,7 @@ sub made_anew {
         qr/\(ID \Q$new->{id}\E\).*task \Q$leave\E.*no longer has \(ID \Q$old->{id}\E\)/s,
         'nor does another leave take the one for the other');
     refused($stack->call(POST => "/v1/api/task/retry?id=$leave"), 409, 'CONFLICT',
-        qr/\(ID \Q$old->{id}\E\) is gone.*cancel the task/s, 'a retry would mean nobody');
+        qr/\(ID \Q$old->{id}\E\) is gone.*cancel the task/s, 'a retry would match no account');
     is($stack->delete("/v1/api/task?id=$leave")->{status}, 200, 'cancelled');
     done(leave(upn('eve.anew'), time => '00:00'), 'then the one who is there leaves');
     isnt($stack->slapd->bind_code('eve.anew'), 0, 'and is out');
