@@ -46,7 +46,7 @@ const char *settings_read(writer_settings *s, int fd, apr_pool_t *pool)
 {
     struct stat st;
     if (fstat(fd, &st) != 0 || st.st_size <= 0 || st.st_size > WIRE_TEXTS_MAX) {
-        return "no settings came with it: httpd starts this program, nobody else does";
+        return "no settings came with it: only httpd starts this program";
     }
     size_t len = (size_t)st.st_size;
     char *all = apr_palloc(pool, len);

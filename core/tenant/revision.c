@@ -82,7 +82,7 @@ ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const char *tenant,
     unsigned char key[IDA_SEAL_KEY_LEN];
     int64_t seen;
     *state = IDA_SEAL_BROKEN;
-    *why = "its settings are not sealed by idadminctl: somebody changed them in the store, or the "
+    *why = "its settings are not sealed by idadminctl: they were changed in the store, or the "
            "seal key is another one, or `idadminctl schema upgrade` was not run";
     ida_kind kind = ida_seal_key_read(c, key_file, key);
     kind = kind ? kind : ida_seal_seen(c, key_file, tenant, &seen);
@@ -91,7 +91,7 @@ ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const char *tenant,
         *why = ida_printf(c->pool,
                           "its document is sealed, but older (revision %lld) than one that was "
                           "seen here (revision %lld): the store was restored from a backup, or "
-                          "somebody put an old document back",
+                          "an old document was put back",
                           (long long)stored->revision, (long long)seen);
     }
     OPENSSL_cleanse(key, sizeof key);

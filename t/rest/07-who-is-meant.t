@@ -106,7 +106,7 @@ sub made_anew {
     $stack->slapd->add_user('eve.anew');
     $stack->worker->start;
     my $task = $stack->wait_task($leave, states => ['attention']);
-    like($task->{error}, qr/\Q$old->{id}\E is gone, and somebody stands under its address/,
+    like($task->{error}, qr/\Q$old->{id}\E is gone, and another account has its address/,
         'the offboarding is not done while a person can sign in under the address');
     is($stack->slapd->bind_code('eve.anew'), 0, 'and that one is not touched');
     $stack->worker->expect_log(qr/IDA0318.*$leave/);
@@ -140,7 +140,7 @@ sub access_anew {
     $stack->worker->start;
     for my $id (@tasks) {
         my $task = $stack->wait_task($id, states => ['attention']);
-        like($task->{error}, qr/\Q$old->{id}\E is gone, and somebody stands under its address/,
+        like($task->{error}, qr/\Q$old->{id}\E is gone, and another account has its address/,
             "$task->{type} asks a person");
         $stack->worker->expect_log(qr/IDA0318.*$id/);
     }
@@ -181,10 +181,10 @@ sub actions_anew {
         my $step = step($task, "anew/$at $actions[$at - 2]{type}");
         is($step->{outcome}, 'failed', "$step->{name} is not done to the new account");
         like($step->{detail},
-            qr/ID \Q$old->{id}\E is gone, and somebody stands under its address/, 'and says why');
+            qr/ID \Q$old->{id}\E is gone, and another account has its address/, 'and says why');
     }
     is(step($task, 'anew/6 callWebhook')->{outcome}, 'done', 'the workflow goes on');
-    like($task->{error}, qr{^anew/\d.*somebody stands under its address}, 'and a person is asked');
+    like($task->{error}, qr{^anew/\d.*another account has its address}, 'and a person is asked');
     is($stack->slapd->user('ivy.anew')->{physicaldeliveryofficename}, undef,
         'the new account is as it was made');
     $stack->worker->expect_log(qr/IDA0318.*$id/);

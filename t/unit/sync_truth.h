@@ -269,4 +269,23 @@ static void settled(truth *t)
     t->committed = 1;
 }
 
+/* The definition, not the way it is computed: enabled members in the cloud, and on-premises
+ * those without such a twin. */
+static int enabled_members(const truth *cloud, const truth *premises)
+{
+    int count = 0;
+    for (int i = 0; i < USERS; i++) {
+        const entry *a = &cloud->users[i], *b = &premises->users[i];
+        int in_cloud = a->exists && a->enabled && !a->guest,
+            here = b->exists && b->enabled && !b->guest;
+        count += in_cloud + (here && !(in_cloud && a->twin && a->twin == b->twin));
+    }
+    return count;
+}
+
+static int same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 #endif

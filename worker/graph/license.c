@@ -256,7 +256,7 @@ static directory_class assign(graph_call *k, const char *user_id, const json_t *
         k->e->field = "licenses";
         if (graph_answer_says(&answer, "does not have any available licenses")) {
             k->e->message = apr_pstrcat(k->pool, k->e->message,
-                                        " Buy more, or take one from somebody else.", NULL);
+                                        " Buy more, or remove one from another user.", NULL);
         } else if (graph_answer_says(&answer, "usage location")) {
             k->e->field = "country";
         } else if (graph_answer_says(&answer, "not have a corresponding license")) {

@@ -72,8 +72,8 @@ const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenan
     } else if (hold_alarms(e->class)) {
         hold_until_repaired(w, tenant, where, until);
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0314",
-                "tenant %s is held until somebody puts it right (next probe in %lld s): %s", tenant,
-                (long long)(wait / 1000), reason);
+                "tenant %s is held until an administrator fixes it (next probe in %lld s): %s",
+                tenant, (long long)(wait / 1000), reason);
     } else {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0315", "tenant %s is held (next probe in %lld s): %s",
                 tenant, (long long)(wait / 1000), reason);

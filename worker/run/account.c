@@ -219,7 +219,7 @@ static step_end look_under_address(run *r)
 step_end step_stranger(run *r, const run_account *of)
 {
     step_says(r, IDA_STEP_FAILED,
-              "The account%s%s is gone, and somebody stands under its address with another ID: %s. "
+              "The account%s%s is gone, and another account has its address, with the ID %s. "
               "Nothing was done to that account. If it is the same person, cancel this task and "
               "ask anew; if it is somebody else, cancel it.",
               of->object_id ? " with the ID " : "", of->object_id ? of->object_id : "",

@@ -301,9 +301,10 @@ step_end step_set_manager(run *r)
     manager_meant(r, &p, &gone);
     if (gone) {
         return without_manager(
-            r, ida_printf(r->pool,
-                          "The manager %s is gone (ID %s), and somebody else has the address now.",
-                          p.manager, p.manager_id));
+            r,
+            ida_printf(r->pool,
+                       "The manager %s is gone (ID %s), and another account has the address now.",
+                       p.manager, p.manager_id));
     }
     manager_call call = {.upn = p.manager ? manager_here(r, p.manager) : NULL};
     const char *present = present_manager(r, p.manager);

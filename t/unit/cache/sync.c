@@ -38,11 +38,6 @@ static int wrong(int same, const char *format, ...)
     return !same;
 }
 
-static int same_text(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static void compare(store *s, const truth *t)
 {
     int users = 0, groups = 0;
@@ -110,20 +105,6 @@ static void compare(store *s, const truth *t)
           (int)counter(s, t->directory ? "users.onPremises" : "users.cloud"), users);
     wrong(counter(s, t->directory ? "groups.onPremises" : "groups.cloud") == groups,
           "groups: want %d", groups);
-}
-
-/* The definition, not the way it is computed: enabled members in the cloud, and on-premises
- * those without such a twin. */
-static int enabled_members(const truth *cloud, const truth *premises)
-{
-    int count = 0;
-    for (int i = 0; i < USERS; i++) {
-        const entry *a = &cloud->users[i], *b = &premises->users[i];
-        int in_cloud = a->exists && a->enabled && !a->guest,
-            here = b->exists && b->enabled && !b->guest;
-        count += in_cloud + (here && !(in_cloud && a->twin && a->twin == b->twin));
-    }
-    return count;
 }
 
 static int passed(const char *format, ...) __attribute__((format(printf, 1, 2)));

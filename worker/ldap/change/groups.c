@@ -373,8 +373,8 @@ static directory_class look_at(ld_call *k, const char *group_id, const char *use
     }
     if (is_dynamic(k->d, *group)) {
         return ld_fail(k, DIRECTORY_INVALID, NULL,
-                       "%s: membership of %s is by rule: nobody can be put in", ld_server_url(k->d),
-                       (*group)->dn);
+                       "%s: membership of %s is by rule: members cannot be added",
+                       ld_server_url(k->d), (*group)->dn);
     }
     const ld_links *l = ld_links_of(k->d, *group, NULL);
     *value = l ? value_of(l, &user) : user.dn;
