@@ -50,7 +50,7 @@ sub namesakes {
     refused(patch({ userPrincipalName => upn('ann.married'), accountEnabled => \1 }), 409,
         'CONFLICT', qr/offboarding is queued \(task \Q$leave\E\)/, 'she is not enabled again');
     refused(leave(upn('ann.namesake')), 404, 'NOT_FOUND',
-        qr/is now ann\.married\@.* \(ID \Q$first->{id}\E\)/, 'the old address leads to the new one');
+        qr/is now ann\.married\@.* \(ID \Q$first->{id}\E\)/, 'the old address names the new one');
 
     done($stack->post('/v1/api/user', { %$hire, jobTitle => 'Second' }),
         'the address is free: a namesake gets it');

@@ -24,7 +24,8 @@ my $script = <<'JS';
             if (rule?.status) {
                 call.status = rule.status;
                 return new Response(JSON.stringify({error: {code: 'STUB', message: 'as asked'}}),
-                    {status: rule.status, headers: {'Content-Type': 'application/json', ...rule.headers}});
+                    {status: rule.status,
+                        headers: {'Content-Type': 'application/json', ...rule.headers}});
             }
             if (rule?.change) delete options.headers['If-None-Match'];
             const answer = await real(to, options);
