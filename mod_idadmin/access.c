@@ -1,5 +1,5 @@
-/* Owns what a request meets before its credentials are looked at: its method, other web sites, the
- * limit of its address, OPTIONS. Must not know how charges are counted. */
+/* Owns the checks before a request's credentials: its method, other web sites, the limit of its
+ * address, OPTIONS. Must not know how charges are counted. */
 #include "mod_idadmin/module.h"
 
 APLOG_USE_MODULE(idadmin);

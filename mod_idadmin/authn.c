@@ -114,8 +114,8 @@ void authn_register(void)
     ap_hook_optional_fn_retrieve(find_tls, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
-/* Whether others may have listened. Judged by the connection's own peer, not by a header about a
- * client behind it. */
+/* Whether others may have eavesdropped. Judged by the connection's own peer, not by a header
+ * about a client behind a proxy. */
 int authn_in_clear(request_rec *r)
 {
     const conn_rec *c = r->connection;

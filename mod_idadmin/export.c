@@ -1,4 +1,4 @@
-/* Owns sending a file to the client: a page is read, the store's connection is given back, the
+/* Owns sending a file to the client: a page is read, the store's connection is released, the
  * page is written. Must not know the content of the file. */
 #include "mod_idadmin/module.h"
 

@@ -10,8 +10,8 @@
 
 APLOG_USE_MODULE(idadmin);
 
-/* Roles and person, judged anew with each request. `*numbers`: of the rules that hold, for the
- * writer, which cannot judge expressions of httpd's. */
+/* Roles and person, evaluated again for each request. `*numbers`: numbers of the rules that
+ * apply, for the writer, which cannot evaluate httpd's expressions. */
 static ida_person *person_of(request_rec *r, const char **numbers)
 {
     const location_config *config = config_location(r);

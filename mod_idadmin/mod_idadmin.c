@@ -8,7 +8,7 @@ static int prepare(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, serve
     (void)plog;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG ||
         ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL) {
-        return OK; /* the configuration is only being looked at */
+        return OK; /* httpd only checks the configuration */
     }
     (void)ptemp;
     return shm_prepare(pconf, s) && writers_start(pconf, s) ? OK : HTTP_INTERNAL_SERVER_ERROR;
@@ -32,7 +32,8 @@ static int translate(request_rec *r)
  * administrator or another module of httpd answered. */
 static int log_request(request_rec *r)
 {
-    if (child && (r->status >= 400 || !r->next)) { /* not what an internal redirect has handed on */
+    if (child && (r->status >= 400 || !r->next)) { /* not for a request that an internal redirect
+                                                      continues */
         spool_refusal(r, r->status >= 400 ? ida_kind_of_status(r->status) : IDA_OK);
     }
     return DECLINED;

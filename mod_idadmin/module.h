@@ -111,10 +111,10 @@ typedef struct request_state {
     face face;
     int routed;
     ida_route route;
-    char *key;                /* X-Api-Key, taken out of headers_in; wiped after it was checked,
+    char *key;                /* X-Api-Key, removed from headers_in; wiped after it was checked,
                                  for a write at the end of the request */
     char *bearer;             /* the same of Authorization: Bearer, where MCP is served */
-    const ida_caller *caller; /* given back when the request's pool goes */
+    const ida_caller *caller; /* released with the request's pool */
     const ida_principal *principal; /* set by check_authn alone */
     quota quotas[LIMIT_KINDS];      /* those of key, company, address */
     const char *limited;            /* why 429, of key or company ("": the rate): audited by
@@ -138,12 +138,12 @@ face request_face(request_rec *r); /* from the Location's configuration: r->hand
 request_state *request_state_of(request_rec *r);
 /* What an API key asks, as far as it is known without the request's face. */
 ida_question request_question(request_rec *r);
-/* Gives back the seat of a key with a limit of concurrent requests. */
+/* Releases the seat of a key with a limit of concurrent requests. */
 void request_leave_seat(request_state *state);
 /* What the request says of its body's length: -1 when it says nothing. */
 apr_int64_t request_body_length(request_rec *r);
 int request_has_body(request_rec *r);
-const ida_route *request_route(request_rec *r); /* of REST; elsewhere empty but for `allow` */
+const ida_route *request_route(request_rec *r); /* for REST; otherwise empty except `allow` */
 /* The caller is known: what is left of the body may be read to keep the connection. Until then a
  * request with a body ends its connection, because httpd would read the body of a refused one for
  * as long as it likes to take, on a thread of the others'. */

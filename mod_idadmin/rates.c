@@ -1,5 +1,5 @@
-/* Owns the rate limits of a request: which names are charged and when, and what callers are told
- * of them. Must not know how charges are counted. */
+/* Owns the rate limits of a request: which names are charged and when, and the answers to
+ * callers about them. Must not know how charges are counted. */
 #include "mod_idadmin/module.h"
 
 APLOG_USE_MODULE(idadmin);
@@ -152,7 +152,7 @@ int rates_fixups(request_rec *r)
     const char *name = apr_pstrcat(r->pool, p->company, ":", p->username, NULL);
     const ida_rate *company = rate_for(r, NULL, &tenant->rate_company, LIMIT_COMPANY);
     quota *q = &state->quotas[LIMIT_COMPANY];
-    /* A look at the company first, so that its refusals do not use up the key. */
+    /* Checks the company first, so that its refusals do not use up the key. */
     q->rate = *company;
     q->known = 1;
     limit_peek(child->limiter, LIMIT_COMPANY, p->company, company, &q->charge);

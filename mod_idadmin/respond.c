@@ -25,7 +25,7 @@ static void set_type(request_rec *r, const request_state *state)
 
 void respond_begin(request_rec *r, const ida_rest_answer *answer)
 {
-    request_leave_seat(request_state_of(r)); /* before a client can know that it may go on */
+    request_leave_seat(request_state_of(r)); /* before a client can know that it may continue */
     r->status = answer->status;
     for (const ida_rest_header *h = answer->headers; h; h = h->next) {
         apr_table_setn(r->headers_out, h->name, h->value);
@@ -144,8 +144,8 @@ void respond_insert_error_filter(request_rec *r)
         r->status = HTTP_SERVICE_UNAVAILABLE;
         r->status_line = NULL;
     }
-    /* httpd has chosen the body by the status as it was raised: an ErrorDocument for a status
-     * set here would not be used. */
+    /* httpd has chosen the body by the status that was raised: an ErrorDocument for a status set
+     * here would not be used. */
     if (r->status != raised ||
         ap_response_code_string(r, ap_index_of_response(r->status)) == NULL) {
         ap_add_output_filter_handle(error_filter, NULL, r, r->connection);

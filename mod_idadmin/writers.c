@@ -287,7 +287,7 @@ static generation *make_generation(apr_pool_t *pool, server_rec *s, const writer
     return g;
 }
 
-/* Writers of earlier generations go on for their children. Registers them again, because the
+/* Writers of earlier generations keep serving their children. Registers them again, because the
  * callback has another address now, and replaces those that ended during the restart. */
 static void follow_again(void)
 {

@@ -1,5 +1,5 @@
-/* Columns of cached entries in the one order in which statements bind them and records hold them.
- * X gets the column, and of an attribute the rest of its row too. */
+/* Columns of cached entries, in the order in which statements bind them and records hold them. X
+ * gets the column, and for an attribute also the rest of its row. */
 #ifndef SCHEMA_COLUMNS_H
 #define SCHEMA_COLUMNS_H
 

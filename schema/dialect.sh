@@ -1,12 +1,12 @@
 #!/bin/sh
 # usage: dialect.sh sqlite|postgresql FILE...
-# Prints migrations as one engine takes them. They are written once, with these words:
+# Prints migrations for one engine. They are written once, with these words:
 #
 #   TEXT             PostgreSQL: compared byte by byte, so that order and pages are the same as on
-#                    SQLite, whatever the cluster was made with
-#   COMPACT          behind a table. SQLite: rows lie in the tree of their key, one page to write
-#                    instead of two. For short rows that are found by their key alone.
-#   NUMBERED         behind a type: PostgreSQL numbers new rows
+#                    SQLite, whatever the cluster's collation is
+#   COMPACT          after a table. SQLite: rows are stored in the tree of their key, one page to
+#                    write instead of two. For short rows that are found only by their key.
+#   NUMBERED         after a type: PostgreSQL numbers new rows
 #   UNLOGGED         before TABLE: PostgreSQL empties it after a crash
 #   CREATE INDEX s.name ON t    PostgreSQL names the schema of the table instead
 #   DAY(x)           a number of days as three digits to the base of 32

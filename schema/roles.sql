@@ -1,12 +1,12 @@
 -- PostgreSQL: what each process may do, as three roles without a login. An administrator gives them
 -- to the users that the processes connect as. Safe to repeat, and to be repeated after each upgrade.
 --
--- idadmin_web, of httpd's children: reads.
--- idadmin_writer, of the process that writes for them: queues and changes tasks, requests, keys; never
---   the record of the audit log, tenant documents and their seals, or what was read from directories.
--- idadmin_worker: owns what was read from directories, appends to the audit log and takes away what
---   is past its retention, carries tasks out; never changes an audit record, a tenant document or a key.
--- Whoever runs this (idadminctl) owns the rest: documents, seals, keys, erasure, upgrades.
+-- idadmin_web, for httpd's children: reads.
+-- idadmin_writer, for the process that writes for them: queues and changes tasks, requests, keys; never
+--   audit records, tenant documents and their seals, or data read from directories.
+-- idadmin_worker: owns the data read from directories, appends to the audit log and removes records
+--   past their retention, executes tasks; never changes an audit record, a tenant document or a key.
+-- The user that runs this (idadminctl) owns the rest: documents, seals, keys, erasure, upgrades.
 DO $$
 DECLARE
     main TEXT := current_schema();
@@ -43,7 +43,7 @@ BEGIN
         audit.verified TO idadmin_worker;
     GRANT INSERT, UPDATE (sent, told) ON audit.checkpoint TO idadmin_worker;
 
-    EXECUTE format('GRANT idadmin_worker TO %I', current_user); -- to give it tables, to upgrade them
+    EXECUTE format('GRANT idadmin_worker TO %I', current_user); -- required to make it the owner of tables, and to upgrade them
     GRANT CREATE ON SCHEMA cache TO idadmin_worker;
     FOR each IN SELECT tablename AS name FROM pg_tables WHERE schemaname = 'cache' LOOP
         EXECUTE format('ALTER TABLE cache.%I OWNER TO idadmin_worker', each.name);

@@ -1,4 +1,4 @@
-/* Makes the tables of statements and rows out of the domain files. Owns no SQL of its own. */
+/* Builds the tables of statements and rows from the domain files. Owns no SQL of its own. */
 #include "schema/statements.h"
 
 #include "schema/dialect.h"
@@ -15,7 +15,7 @@ const db_row_text db_row_texts[ROW_COUNT] = {
 #undef QUERY
 #undef STATEMENT
 
-/* The same texts twice: what DIALECT() takes differs. */
+/* The same texts twice, with different results of DIALECT(). */
 #define ROW(name, ...)
 #define QUERY(name, row, kinds, text) STATEMENT(name, kinds, text)
 

@@ -1,20 +1,20 @@
-/* The one table of SQL statements. schema/statements/ROOM.def holds them as
+/* The table of all SQL statements. schema/statements/ROOM.def contains them as
  *
- *     ROW(name, column, column ...)                  what a statement answers with
- *     QUERY(name, row, "kinds", text)                a statement that answers with such rows
- *     STATEMENT(name, "kinds", text)                 one that answers with none
+ *     ROW(name, column, column ...)                  a row of a result
+ *     QUERY(name, row, "kinds", text)                a statement that returns such rows
+ *     STATEMENT(name, "kinds", text)                 one that returns none
  *
- * kinds: one letter an argument, t = text (NULL allowed), i = 64-bit integer. Arguments are written
- * ?1, ?2 ..., or ?, which is the next behind the highest so far (the PostgreSQL driver turns them
+ * kinds: one letter for each argument, t = text (NULL allowed), i = 64-bit integer. Arguments are
+ * written ?1, ?2 ..., or ?, which is the highest so far plus one (the PostgreSQL driver turns them
  * into $1 ... and types them text and bigint). Tables of cache and audit are always written
- * cache.x, audit.x. Each SELECT that can give more than one row has a LIMIT. One text serves both
- * engines: syntax that both know is preferred (ON CONFLICT ... DO UPDATE, RETURNING), words of
- * schema/dialect.h stand where they differ.
+ * cache.x, audit.x. Each SELECT that can return more than one row has a LIMIT. One text serves both
+ * engines: syntax that both know is preferred (ON CONFLICT ... DO UPDATE, RETURNING); where they
+ * differ, words of schema/dialect.h are used.
  *
  * A row is a struct of its columns in the order in which the statement selects them, so that they
  * are read by name and a wrong name does not compile: DB_ROW(task, &result, 0)->due_at.number. A
- * column that is no plain one of a table is named by AS. t/unit/db/rows.c compares the names with
- * what both engines make of the texts. */
+ * column that is an expression is named with AS. t/unit/db/rows.c compares the names with the
+ * columns that both engines report for the texts. */
 #ifndef SCHEMA_STATEMENTS_H
 #define SCHEMA_STATEMENTS_H
 
@@ -23,7 +23,7 @@
 #include "schema/attributes.h"
 
 typedef struct db_value {
-    const char *text; /* NULL for NULL; integers have their decimal text */
+    const char *text; /* NULL for NULL; for integers their decimal text */
     int64_t number;   /* value of an integer column; 0 for NULL */
 } db_value;
 
@@ -68,7 +68,7 @@ typedef enum db_statement {
 typedef struct db_statement_text {
     const char *name, *kinds;
     db_row_kind row;
-    const char *sqlite, *postgresql; /* empty: the engine has no need of it */
+    const char *sqlite, *postgresql; /* empty: the engine does not need the statement */
 } db_statement_text;
 
 typedef struct db_row_text {

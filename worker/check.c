@@ -1,5 +1,5 @@
-/* Owns the doctor's report of a tenant: the seal, then the report of each connector's probe.
- * Changes nothing. */
+/* Owns the report of `idadmin-worker --check` on a tenant: the seal, then the report of each
+ * connector's probe. Changes nothing. */
 #include "worker/check.h"
 
 #include <stdio.h>
@@ -50,7 +50,7 @@ static void check_directory(session_cache *sessions, store *main, apr_pool_t *po
     }
 }
 
-/* What the document names by path, as apply would judge it now. */
+/* The files that the document names, judged as apply would judge them now. */
 static void check_files(ida_ctx *c, const ida_tenant *tenant, json_t *lines)
 {
     ida_kind kind = ida_tenant_files_check(c, tenant);
@@ -65,7 +65,8 @@ static void check_machine(worker *w, ida_ctx *c, const ida_tenant *tenant, json_
 {
     worker_config now;
     worker_settings(w, c->pool, &now);
-    const char *web = ida_web_user_name(); /* where it can do more this program has not started */
+    const char *web = ida_web_user_name(); /* if it had more access, this program would not have
+                                              started */
     add(lines, 1, "users",
         web ? ida_printf(c->pool,
                          "httpd's %s can neither read nor replace the seal key and the secrets",

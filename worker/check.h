@@ -1,5 +1,5 @@
-/* The doctor's report of a tenant's directories: printed for `idadmin-worker --check ID`, and
- * returned as lines to the console. */
+/* The report on a tenant's directories: printed by `idadmin-worker --check ID`, and returned as
+ * lines to the console. */
 #ifndef WORKER_CHECK_H
 #define WORKER_CHECK_H
 
@@ -10,7 +10,7 @@
 /* Prints the report; 0 if every check passed, otherwise 1. */
 int check_tenant(worker *w, const char *tenant, apr_pool_t *pool);
 
-/* Of one directory, on connections of its own: an array of {check, ok, detail} in the pool. */
+/* For one directory, on its own connections: an array of {check, ok, detail} in the pool. */
 json_t *check_report(worker *w, store *main, apr_pool_t *pool, const char *tenant,
                      ida_directory_kind where);
 

@@ -36,7 +36,7 @@ ida_kind checkpoint_make_all(store *audit, ida_ctx *c, int64_t before, const wor
         ida_ctx *own = ida_ctx_make(c->env, c->pool);
         kind = make_due(audit, own, tenant, before, config);
         if (kind == IDA_SERVICE_UNAVAILABLE) {
-            return kind; /* for all of them, and for others to tell */
+            return kind; /* concerns all tenants, and is logged elsewhere */
         }
         if (kind && ida_say_now(&said, ida_monotonic(c->env), SAY_MS)) {
             ida_log(c->env, IDA_LOG_ERROR, "IDA0420",

@@ -16,7 +16,7 @@ static int look(worker *w, store *main, apr_pool_t *pool)
     if (hold_own_key_fault(w) || store_check_claim(main, c, w->id, &check)) {
         return 0;
     }
-    ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s, directory %s is checked: somebody asked",
+    ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s, directory %s is checked on request",
             check.tenant, ida_directory_name(check.directory));
     const json_t *lines = check_report(w, main, pool, check.tenant, check.directory);
     if (store_check_done(main, c, &check, ida_json_text(pool, lines))) {

@@ -98,7 +98,7 @@ static int say_now(worker *w, _Atomic int64_t *last)
 }
 
 /* Another worker of this node may read the spool now and then; one that reads without pause, or
- * stands still, is logged. */
+ * hangs, is logged. */
 static void watch_reader(worker *w, const char *spool, int busy)
 {
     static _Atomic int64_t said, since;
@@ -279,7 +279,8 @@ static void keeper_thread(hold_thread *t)
 housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr_pool_t *pool,
                               int heartbeat_alone)
 {
-    /* Three doctors: one at a time looks at a company's directories. */
+    /* Three threads that probe directories: one company's directories are probed by one at a
+     * time. */
     static const hold_work works[] = {heart_thread,  ingest_thread,         keeper_thread,
                                       doctor_thread, doctor_thread,         doctor_thread,
                                       verify_thread, checkpoint_hook_thread};

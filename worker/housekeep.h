@@ -14,7 +14,7 @@ typedef struct housekeeping housekeeping;
  * one cannot be started. */
 housekeeping *housekeep_start(worker *w, takeover *watch, sync_plan *plan, apr_pool_t *pool,
                               int heartbeat_alone);
-/* The heartbeat goes on until every run has ended: call after the others were joined. Returns
+/* The heartbeat continues until every run has ended: call after the others were joined. Returns
  * threads left at `until`. */
 int housekeep_join(housekeeping *h, int64_t until);
 

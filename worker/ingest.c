@@ -25,13 +25,13 @@
 typedef struct pass {
     store *audit;
     ida_ctx *c;
-    apr_pool_t *pool; /* of the segment in hand; cleared after each chunk */
+    apr_pool_t *pool; /* of the current segment; cleared after each chunk */
     const char *directory, *spool;
     int all;
     ingest_summary *summary;
-    int64_t budget; /* bytes that this pass may still take of the segment in hand */
-    int spoiled; /* the segment in hand: it stays where it is, the others are taken all the same */
-    const char *fault;                     /* of the first such segment; NULL: none */
+    int64_t budget;    /* bytes of the current segment that this pass may still read */
+    int spoiled;       /* the current segment cannot be read: it stays, the others are read */
+    const char *fault; /* of the first such segment; NULL: none */
     const char *first_torn, *first_forged; /* segments; NULL: none. Logged once for each pass, so
                                               that an attacker who fills the spool does not fill
                                               the log */
@@ -144,7 +144,7 @@ static void tell(const pass *p)
     }
 }
 
-/* Where reading goes on in the open segment. */
+/* Where reading continues in the open segment. */
 static ida_kind position_of(store *s, ida_ctx *c, const char *spool, const char *segment, int fd,
                             int64_t *position)
 {

@@ -7,7 +7,7 @@
 
 typedef struct ingest_summary {
     int64_t records, torn; /* of this pass */
-    int64_t forged;        /* of the records: those that claimed what httpd does not write */
+    int64_t forged;        /* of the records: those that httpd cannot have written */
     int removed, held;   /* segments read completely and removed; segments past their minute that a
                             process still has open */
     const char *stuck;   /* path of the first of those that were held minutes later; NULL: none */
@@ -15,9 +15,9 @@ typedef struct ingest_summary {
     const char *strange; /* path of the first of them; NULL: none */
 } ingest_summary;
 
-/* What waits in a spool. */
+/* The backlog of a spool. */
 typedef struct ingest_waiting {
-    int segments;          /* with bytes that were not taken yet */
+    int segments;          /* with bytes that were not read yet */
     int64_t bytes, oldest; /* the minute of the first of them, ms; 0: none */
     int strangers, unreadable;
 } ingest_waiting;
@@ -30,8 +30,8 @@ typedef struct ingest_waiting {
 ida_kind ingest_spool(store *audit, ida_ctx *c, const char *directory, int all,
                       ingest_summary *summary);
 
-/* Changes nothing and takes no lock; a pass may be under way. IDA_NOT_FOUND when the directory does
- * not exist. */
+/* Changes nothing and takes no lock; a pass may be in progress. IDA_NOT_FOUND if the directory
+ * does not exist. */
 ida_kind ingest_backlog(store *audit, ida_ctx *c, const char *directory, ingest_waiting *waiting);
 
 /* Moves up to `batches` batches of the outbox (0: all of it), companies in turns. `turns`: kept by

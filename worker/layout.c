@@ -55,10 +55,11 @@ ida_kind layout_check(ida_ctx *c, const worker_config *config)
     if (ida_web_user_is_ours()) {
         return ida_fail(
             c, IDA_CONFLICT,
-            "This process and httpd both run as %s: whoever finds a hole in httpd could read the "
+            "This process and httpd both run as %s: an attacker who finds a hole in httpd could "
+            "read the "
             "seal key and every secret. Run it as a user of its own (doc/install.md, step 3; if "
             "httpd "
-            "runs as somebody else, name that user by web_user).",
+            "runs as another user, name that user with web_user).",
             config->web_user);
     }
     look(c, "seal_key", config->seal_key, 1);

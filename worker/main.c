@@ -96,7 +96,8 @@ static int well_laid_out(const ida_env *env, const worker_config *config, apr_po
     ida_ctx *c = ida_ctx_make(env, pool);
     if (!layout_web_user(config)) {
         ida_log(env, IDA_LOG_WARN, "IDA0361",
-                "there is no user %s on this machine: nobody checks that httpd's user cannot read "
+                "there is no user %s on this machine: it cannot be checked that httpd's user "
+                "cannot read "
                 "the seal key and the secrets; name it by web_user",
                 config->web_user);
     }

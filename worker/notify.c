@@ -57,7 +57,7 @@ typedef struct turn {
 
 /* --- taking one --- */
 
-/* 1: the holder has stood still for a whole lease. */
+/* 1: the holder's number has not changed for a whole lease. */
 static int stands_still(const notifier *n, apr_hash_t *now_seen, apr_pool_t *pool,
                         const queue_receiver *r, int64_t now)
 {

@@ -1,4 +1,4 @@
-/* Owns what follows a synchronisation. What a look means for the cache is the cache's. */
+/* Owns the checks after a synchronisation. core/cache decides what a result means for the cache. */
 #include "worker/rechecks.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "worker/hold/crash.h"
 
 #define LOOKS 50 /* a round; what is left waits for the next one */
-/* A look at a membership is believed when the write is older: until then a replica of the directory
- * may answer from before it. */
+/* A read of a membership counts if the write is older than this: until then a replica of the
+ * directory may answer with an earlier state. */
 #define MEMBER_SETTLED_MS 60000
 
 void rechecks_note_removed(const rechecks *of)

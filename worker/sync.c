@@ -1,6 +1,5 @@
-/* Owns the outcome of each synchronisation that is due: completed, stopped by the deletion
- * guard, or failed. What it reads, and how, is the connector's affair; what the cache accepts is
- * the store's. */
+/* Owns the outcome of each due synchronisation: completed, stopped by the deletion guard, or
+ * failed. The connector knows what it reads, and how; the store decides what the cache accepts. */
 #include "worker/sync_plan.h"
 
 #include <stdio.h>
@@ -34,7 +33,7 @@ typedef struct sync_job {
 
 /* --- the lease --- */
 
-/* Since when the holder's heartbeat has stood still by our own clock; updated also while a hold
+/* Since when the holder's heartbeat has not changed by our own clock; updated also while a hold
  * or stop prevents a synchronisation. */
 static void watch_holder(sync_entry *e, const store_directory *state, int64_t now)
 {
@@ -292,8 +291,8 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
 }
 
 /* Reads the request again now that no other worker is at this directory: another one may have
- * answered it since the plan was refreshed, and a reset carried out twice would empty a cache
- * that people were told is filled. */
+ * answered it since the plan was refreshed, and a second reset would empty a cache that was
+ * reported as filled. */
 static ida_kind read_request(sync_job *job)
 {
     store_directory state;

@@ -44,7 +44,7 @@ static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char
     ida_tenant *tenant;
     int64_t revision;
     ida_kind kind = store_tenant_get(main, c, id, &tenant, &revision);
-    int left_over[IDA_DIR_COUNT] = {0}; /* taken out of the document, perhaps while no worker ran */
+    int left_over[IDA_DIR_COUNT] = {0}; /* removed from the document, perhaps while no worker ran */
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
         store_directory state;
         if (!tenant->has_directory[d] &&
@@ -144,7 +144,7 @@ ida_kind sync_plan_refresh(sync_plan *plan, store *main, apr_pool_t *pool)
             ida_ctx *c = worker_ctx(plan->w, pool);
             /* One damaged document must not keep the others from being synced. */
             if (take_tenant(plan, main, c, ids[i].id) && c->kind != IDA_SERVICE_UNAVAILABLE &&
-                !c->reason) { /* one that is not to be followed was told of */
+                !c->reason) { /* a document that must not be used was logged already */
                 ida_log(&plan->w->env, IDA_LOG_ERROR, "IDA0500",
                         "the document of tenant %s cannot be read: %s", ids[i].id,
                         c->message ? c->message : "");

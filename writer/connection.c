@@ -15,7 +15,7 @@ typedef struct connection {
     int end;
     pid_t process;
     pthread_mutex_t talk; /* one message at a time, and `busy` */
-    int busy;             /* a write is under way, its answer not begun */
+    int busy;             /* a write is in progress, its answer not begun */
     struct connection *next, **self;
 } connection;
 

@@ -11,8 +11,8 @@
 #include "writer/writer.h"
 
 #define CALLERS_MAX 4096 /* API users cached; a kilobyte each */
-/* Writes in progress at the same time, as many as one commit takes, and of one company, so that
- * its burst waits behind itself. */
+/* Writes in progress at the same time, as many as one commit takes, and for one company, so that
+ * its burst delays only itself. */
 #define TURNS 32
 #define CONNECTIONS 8
 #define OF_COMPANY \

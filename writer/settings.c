@@ -46,7 +46,7 @@ const char *settings_read(writer_settings *s, int fd, apr_pool_t *pool)
 {
     struct stat st;
     if (fstat(fd, &st) != 0 || st.st_size <= 0 || st.st_size > WIRE_TEXTS_MAX) {
-        return "no settings came with it: httpd starts this program, nobody else does";
+        return "no settings came with it: only httpd starts this program";
     }
     size_t len = (size_t)st.st_size;
     char *all = apr_palloc(pool, len);
@@ -81,8 +81,7 @@ const char *settings_become(const writer_settings *s, apr_pool_t *pool)
             return "root was not given up";
         }
     }
-    /* No other process may read its memory: neither one of its user nor through a file left
-     * behind. */
+    /* No other process may read its memory: neither one of its user nor through a core file. */
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     umask(027);

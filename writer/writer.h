@@ -1,4 +1,4 @@
-/* What the files of the writer share. */
+/* Shared by the files of the writer. */
 #ifndef WRITER_WRITER_H
 #define WRITER_WRITER_H
 
@@ -20,13 +20,13 @@ typedef struct writer_settings {
     const char *text[SETTING_COUNT]; /* as the parent gave them */
     pid_t parent;
     ida_rate rate_key, rate_company;
-    ida_grant *roles; /* of the console, by the numbers that children send */
+    ida_grant *roles; /* for the console, by the numbers that children send */
     int role_count;
 } writer_settings;
 
 /* Reads what the parent wrote to the descriptor. NULL if valid, otherwise what is wrong. */
 const char *settings_read(writer_settings *s, int fd, apr_pool_t *pool);
-/* Becomes the user that writes, for good. NULL if done (or if no other user is configured). */
+/* Changes to the writer's user, for good. NULL if done (or if no other user is configured). */
 const char *settings_become(const writer_settings *s, apr_pool_t *pool);
 
 /* --- log.c: standard error is httpd's error log --- */
@@ -48,16 +48,16 @@ typedef struct writer {
     writer_settings settings;
     ida_callers *callers;
     store_source *source;
-    share *turns; /* of companies, under way at the same time */
+    share *turns; /* of companies, in progress at the same time */
 } writer;
 
-/* A write as received, and where its answer goes. */
+/* A write as received, and the connection for its answer. */
 typedef struct served {
     const writer *w;
     const char *text[ASKED_COUNT];
     const char *body;
     size_t body_len;
-    int end; /* of the child that waits; closed by it when it waits no more */
+    int end; /* of the waiting child; closed by it if it no longer waits */
     /* out, in the pool */
     apr_pool_t *pool;
     const char *told[TOLD_COUNT];
@@ -65,14 +65,14 @@ typedef struct served {
     size_t answer_len;
 } served;
 
-/* Carries it out and makes the answer. */
+/* Executes the write and makes the answer. */
 void serve(served *s);
 
 /* --- connection.c: a child's connection, each with a thread of its own --- */
 
 /* Takes over the end of the child `process`. */
 void connection_start(const writer *w, int end, pid_t process);
-/* Tells waiting children that their write is being worked on. */
+/* Informs waiting children that their write is being executed. */
 void connections_comfort(void);
 int connections_count(void);
 

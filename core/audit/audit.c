@@ -9,7 +9,7 @@
 #include "core/base/text.h"
 
 #define MARK "\xe2\x80\xa6" /* "…" */
-/* encoded bytes of a member that cutting leaves before it turns to the next one */
+/* encoded bytes that a member keeps at first when members are shortened one after the other */
 #define FLOOR 64
 
 #define KEY_MAX 256 /* bytes: PostgreSQL indexes no more than 2,700 */
@@ -19,8 +19,8 @@ static const struct {
     const char *name;
     size_t at;
     int required, cut;
-    size_t max; /* bytes that decoding takes, 0: any; what is indexed has a bound, or one record
-                   could stop ingestion */
+    size_t max; /* most bytes that decoding accepts, 0: any; indexed members have a bound, or one
+                   record could stop ingestion */
 } members[] = {
     {"rid", offsetof(audit_record, rid), 1, 0, 64},
     {"tenant", offsetof(audit_record, tenant), 1, 0, 64},
@@ -119,14 +119,14 @@ static char *beginning(apr_pool_t *pool, const char *text, size_t budget)
     return apr_pstrcat(pool, apr_pstrmemdup(pool, text, len), MARK, NULL);
 }
 
-/* What is left of the text of a member in at most `budget` escaped bytes. Parameters stay JSON. */
+/* A member's text shortened to at most `budget` escaped bytes. Parameters stay JSON. */
 static const char *shortened(apr_pool_t *pool, size_t i, const char *text, size_t budget)
 {
     if (members[i].at != offsetof(audit_record, parameters)) {
         return beginning(pool, text, budget);
     }
     for (size_t inner = budget;
-         inner > strlen(MARK);) { /* escaped twice, which at most doubles it */
+         inner > strlen(MARK);) { /* the text is escaped twice, which at most doubles it */
         const char *start = beginning(pool, text, inner);
         char *json = apr_palloc(pool, escaped_length(start) + 16), *to = json;
         strcpy(to, "{\"cut\":\"");
@@ -180,8 +180,8 @@ char *audit_encode(apr_pool_t *pool, const audit_record *given, size_t max)
             text = ida_clean(pool, text, strlen(text), 0);
         }
         set(&record, i,
-            ida_key_masked(
-                pool, text)); /* before anything is cut: half a key would not be known as one */
+            ida_key_masked(pool,
+                           text)); /* before anything is cut: half a key could not be recognised */
     }
     size_t len = encoded_length(&record);
     if (max && len > max) {

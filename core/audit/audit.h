@@ -9,7 +9,7 @@
 /* bytes of one spooled record with its RFC 7464 framing: one write(2), never torn by another */
 #define AUDIT_MAX 4096
 
-/* category of what stood in the outbox and was not put there by this service */
+/* category of an outbox row that this service did not write */
 #define AUDIT_ALARM "alarm"
 
 typedef struct audit_record {

@@ -5,7 +5,7 @@
 #include "core/base/digest.h"
 #include "core/base/text.h"
 
-/* what a record under a key has besides, at the end */
+/* additional parts of a record under a key, at the end */
 #define KEYED_PARTS 3
 
 const char audit_genesis[] = "0000000000000000000000000000000000000000000000000000000000000000";

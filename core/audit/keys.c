@@ -1,4 +1,4 @@
-/* Owns the file of the audit keys. Must not know what is made with them. */
+/* Owns the file of the audit keys. Must not know what the keys are used for. */
 #include "core/audit/keys.h"
 
 #include <openssl/crypto.h>

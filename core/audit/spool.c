@@ -81,7 +81,7 @@ int audit_spool_next(audit_spool_scan *scan, const char **json, size_t *json_len
         const char *end = memchr(text, '\n', left - 1);
         const char *next = memchr(text, AUDIT_SPOOL_RS, end ? (size_t)(end - text) : left - 1);
         if (!next && !end && !scan->final && left < AUDIT_MAX) {
-            return 0; /* may still be on its way */
+            return 0; /* may still be in flight */
         }
         if (!next && end && end - begin < AUDIT_MAX && end > text) {
             scan->at = (size_t)(end + 1 - scan->bytes);

@@ -1,33 +1,34 @@
-/* The audit spool of a web node: what httpd's children append to and the worker reads. This header
+/* The audit spool of a web node: httpd's children append to it and the worker reads it. This header
  * is the contract of both sides. Knows neither httpd nor the store.
  *
- * Place: one directory a node (IdAdminAuditSpool, `spool` of idadmin.conf). httpd's children and
- * the worker must both be able to create and remove files in it: it is the worker's user's, with
- * the group that httpd's user is in and mode 2770.
+ * Place: one directory for each node (IdAdminAuditSpool, `spool` of idadmin.conf). httpd's children
+ * and the worker must both be able to create and remove files in it: it belongs to the worker's
+ * user and to the group that httpd's user is in, with mode 2770.
  *
- * Segment: one file a UTC minute, "YYYYMMDDHHMM.audit" (202611210930.audit), mode 0640, appended to
- * by every child of the node. A name may come back after its removal (a writer that slept over the
- * minute, a clock that was set back): the new file begins at position 0. What has such a name and
- * is no regular file is nobody's segment: it is passed over and told.
+ * Segment: one file for each UTC minute, "YYYYMMDDHHMM.audit" (202611210930.audit), mode 0640, to
+ * which every child of the node appends. A name may be used again after its removal (a writer that
+ * slept over the minute, a clock that was set back): the new file begins at position 0. A file with
+ * such a name that is not a regular file is not a segment: it is skipped and logged.
  *
  * Record: RS (0x1E), JSON text of audit_encode, LF: at most AUDIT_MAX bytes in one write(2) to a
- * descriptor opened O_APPEND, so records never mix. JSON escapes control characters: RS begins a
- * record wherever it stands. A record without its LF before the next RS, or before the end of a
- * segment that nobody can write any more, is torn: skipped and counted. One that
- * audit_spool_may_hold does not hold for is kept as damaged, and told.
+ * descriptor opened O_APPEND, so records never mix. JSON escapes control characters, so every RS
+ * begins a record. A record without its LF before the next RS, or before the end of a segment that
+ * has no writer any more, is torn: skipped and counted. One for which audit_spool_may_hold returns
+ * 0 is recorded as damaged, and logged.
  *
- * Writer: opens with O_APPEND|O_CREAT, takes flock LOCK_SH, and opens again when the file has no
- * name left (fstat nlink 0): a reader removed it between open and lock. Holds the lock until the
- * minute is over (audit_spool_close_old), its process ends, or is killed. Writes a record before
- * the answer it tells of leaves; a failed or short write is an error of that request.
+ * Writer: opens with O_APPEND|O_CREAT, takes flock LOCK_SH, and opens again if the file has no name
+ * left (fstat nlink 0): a reader removed it between open and lock. Holds the lock until the minute
+ * is over (audit_spool_close_old) or its process ends. Writes a record before the answer that it
+ * records is sent; a failed or short write is an error of that request.
  *
  * Reader: holds audit_spool_reader_lock of the directory: one reader at a time. May read any
- * segment at any time without a lock, whole records only (audit_spool_next with final 0), and keeps
- * its position with the rows. May remove a segment when its minute has passed and audit_spool_seal
- * got the exclusive lock, in this order: seal, read on to the end with final 1, commit, forget the
- * stored position, unlink, close (gives the lock back). Forgetting before the unlink means that a
- * crash between the two reads the segment again from 0, which the records' rid makes harmless; the
- * other order could leave an old position to a new file of the same name, and lose records. */
+ * segment at any time without a lock, whole records only (audit_spool_next with final 0), and
+ * stores its position with the rows. May remove a segment when its minute has passed and
+ * audit_spool_seal got the exclusive lock, in this order: seal, read the rest with final 1, commit,
+ * delete the stored position, unlink, close (releases the lock). Deleting the position before the
+ * unlink means that after a crash between the two the segment is read again from 0, which the
+ * records' rid makes harmless; the other order could leave an old position for a new file with the
+ * same name, and lose records. */
 #ifndef CORE_AUDIT_SPOOL_H
 #define CORE_AUDIT_SPOOL_H
 
@@ -69,8 +70,8 @@ size_t audit_spool_frame(const char *json, size_t len, char out[AUDIT_MAX]);
 typedef struct audit_spool_scan {
     const char *bytes;
     size_t len;
-    /* 1: no writer is left (sealed), an unended record at the end is torn; 0: it may still be on
-     * its way and stays unread */
+    /* 1: no writer is left (sealed), an unterminated record at the end is torn; 0: the rest of
+     * it may still be written, and it stays unread */
     int final;
     size_t at;    /* out: everything before is done with; what to add to the stored position */
     int64_t torn; /* out: torn records skipped so far */

@@ -1,5 +1,5 @@
 /* Owns the writing end of the audit spool in one process: which segment is open, and its shared
- * lock. Knows no audit record's inside. */
+ * lock. Must not know the content of records. */
 #include "core/audit/spool.h"
 
 #include <apr_strings.h>
@@ -117,8 +117,8 @@ int audit_spool_append(audit_spool_writer *writer, int64_t now_ms, const char *j
             pthread_rwlock_unlock(&writer->lock);
             return failed;
         }
-        /* Written under the exclusive lock this once: giving it up first could lose the segment
-         * again. */
+        /* This frame is written under the exclusive lock: releasing it first could lose the
+         * segment again. */
     }
     ssize_t done;
     while ((done = write(writer->fd, frame, frame_len)) < 0 && errno == EINTR) {}

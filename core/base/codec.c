@@ -1,4 +1,4 @@
-/* Owns the small encodings of bytes, times and IDs as text. Knows no Unicode and no meaning. */
+/* Owns the small encodings of bytes, times and IDs as text. Must not know Unicode or meanings. */
 #include "core/base/text.h"
 
 #include <apr_escape.h>
@@ -112,8 +112,8 @@ char *ida_base64_encode(apr_pool_t *pool, const unsigned char *bytes, size_t len
     return out;
 }
 
-/* What is decoded must encode to the same text again: that refuses blanks, and bits that no byte
- * takes. */
+/* The decoded bytes must encode to the same text again: that refuses blanks, and bits that
+ * belong to no byte. */
 unsigned char *ida_base64_decode(apr_pool_t *pool, const char *text, size_t text_len, size_t *len)
 {
     unsigned char *out = apr_palloc(pool, text_len / 4 * 3 + 1);
@@ -163,7 +163,8 @@ char *ida_new_id(apr_pool_t *pool, const ida_env *env)
     }
     ida_random(env, random, sizeof bytes - 6);
     if (memcmp(bytes, last, 6) == 0 && memcmp(bytes, last, sizeof bytes) <= 0) {
-        memcpy(random, last + 6, 6); /* one digit past the last one; four bytes stay as they are */
+        memcpy(random, last + 6, 6); /* the last ID plus one in its first 6 random bytes; 4
+                                        random bytes follow */
         for (int i = 5; i >= 0 && ++random[i] == 0; i--) {}
     }
     memcpy(last, bytes, sizeof last);

@@ -1,4 +1,4 @@
-/* Owns the hash functions of core. Knows no meaning of what is hashed. */
+/* Owns the hash functions of core. Must not know what is hashed. */
 #include "core/base/digest.h"
 
 #include <openssl/evp.h>
@@ -21,8 +21,8 @@ static void fetch(void)
 
 static void broken(void)
 {
-    /* Without a hash no credential, cursor or seal could be judged: going on would mean guessing.
-     */
+    /* Without a hash no credential, cursor or seal could be judged: there is no safe way to
+     * continue. */
     fputs("idadmin: the OpenSSL library gives no SHA-256\n", stderr);
     abort();
 }

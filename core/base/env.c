@@ -1,5 +1,5 @@
-/* Owns the environment of a program that brings none of its own: clocks, randomness, log lines on
- * stderr. */
+/* Owns the environment of programs that bring none of their own: clocks, randomness, log lines
+ * on stderr. */
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <pthread.h>
@@ -30,9 +30,9 @@ static int64_t real_monotonic(void *baton)
     return clock_ms(CLOCK_MONOTONIC);
 }
 
-/* Numbers in stock, one stock a thread: a call of the generator costs more than most IDs need.
- * Bytes are wiped as they are handed out; a forked child begins with an empty stock, or it would
- * hand out its parent's numbers again. */
+/* Buffered random bytes, one buffer for each thread: a call of the generator costs more than
+ * most IDs need. Bytes are wiped as they are used; a forked child begins with an empty buffer,
+ * or it would use its parent's bytes again. */
 static _Thread_local struct {
     unsigned char bytes[512];
     size_t left;
@@ -53,8 +53,8 @@ static void watch_forks(void)
 static void generate(void *bytes, size_t len)
 {
     if (RAND_bytes(bytes, (int)len) != 1) {
-        /* Keys, IDs and passwords made without randomness would be guessable: there is no safe way
-         * on. */
+        /* Keys, IDs and passwords made without randomness would be guessable: there is no safe
+         * way to continue. */
         fputs("idadmin: the operating system gives no randomness\n", stderr);
         abort();
     }

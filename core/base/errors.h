@@ -1,10 +1,10 @@
-/* The one table of error kinds: kind -> HTTP status, code and default sentence. Nothing else in the
- * project turns a failure into a status. */
+/* The only table of error kinds: kind -> HTTP status, code and default sentence. Nothing else in
+ * the project turns a failure into a status. */
 #ifndef CORE_BASE_ERRORS_H
 #define CORE_BASE_ERRORS_H
 
-/* What every fallible function of core returns. IDA_OK is 0, so `if (kind) goto leave;` reads well.
- */
+/* What every fallible function of core returns. IDA_OK is 0, so `if (kind) goto leave;` reads
+ * well. */
 typedef enum ida_kind {
     IDA_OK = 0,
     IDA_BAD_REQUEST,
@@ -29,7 +29,7 @@ int ida_kind_status(ida_kind kind);
 /* `error.code` of a kind ("BAD_REQUEST"); "ok" for IDA_OK. Static storage. */
 const char *ida_kind_code(ida_kind kind);
 
-/* Sentence for people, used where nothing more precise is known. Static storage. */
+/* Sentence for people, used if nothing more precise is known. Static storage. */
 const char *ida_kind_text(ida_kind kind);
 
 /* Kind for an HTTP status that httpd or a filter raised. A status that is not in the table

@@ -1,5 +1,5 @@
-/* Owns the way from bytes to JSON values, and the making of values. Must not know what the members
- * mean. */
+/* Owns the conversion of bytes to JSON values, and the creation of values. Must not know what
+ * the members mean. */
 #include "core/base/json.h"
 
 #include <stdarg.h>
@@ -93,7 +93,8 @@ static int is_blank(const char *bytes, size_t len)
     return 1;
 }
 
-/* What a text is that does not begin with a bracket, if its first bytes show it; otherwise NULL. */
+/* Names the format of a text that does not begin with a bracket, if its first bytes show it;
+ * otherwise NULL. */
 static const char *foreign(const char *bytes, size_t len)
 {
     static const struct {

@@ -1,6 +1,6 @@
-/* JSON at the edges: parsing hostile bytes under the service's rules and dumping into pools.
- * Ownership: every json_t that these functions return belongs to the pool (a cleanup drops it);
- * callers borrow it. */
+/* JSON at the boundaries: parsing hostile bytes under the service's rules and dumping into
+ * pools. Ownership: every json_t that these functions return belongs to the pool (a cleanup
+ * drops it); callers borrow it. */
 #ifndef CORE_BASE_JSON_H
 #define CORE_BASE_JSON_H
 
@@ -32,15 +32,15 @@ size_t ida_json_length(const json_t *value);
 size_t ida_json_escaped_length(const char *text, size_t len);
 char *ida_json_escape(char *to, const char *text, size_t len);
 
-/* String member or NULL when absent or no string. Borrowed. */
+/* String member or NULL if absent or not a string. Borrowed. */
 const char *ida_json_string(const json_t *object, const char *member);
 
 /* Sets member to a string, or omits it if text is NULL. Invalid UTF-8 is cleaned first. */
 void ida_json_put(json_t *object, const char *member, const char *text);
 /* Sets member to a string or to null. */
 void ida_json_put_or_null(json_t *object, const char *member, const char *text);
-/* New object of texts: pairs of a member's name and its text (NULL: null), after the last one NULL.
- * json_pack would give nothing at all for a text that is not UTF-8, and an item be lost. */
+/* New object of texts: pairs of a member's name and its text (NULL: null), ended by NULL.
+ * json_pack would return NULL for a text that is not UTF-8, and the item would be lost. */
 json_t *ida_json_texts(const char *member, ...) __attribute__((sentinel));
 /* Sets member to RFC 3339 UTC text, or null for at_ms <= 0. */
 void ida_json_put_time(json_t *object, const char *member, int64_t at_ms);

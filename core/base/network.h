@@ -7,8 +7,8 @@
 
 #define IDA_NETWORKS_MAX 32
 
-/* The list as it is kept: addresses in their shortest form, each with its length. IDA_BAD_REQUEST
- * names the entry and its rule. */
+/* The list in its stored form: addresses in their shortest form, each with its prefix length.
+ * IDA_BAD_REQUEST names the entry and its rule. */
 ida_kind ida_networks_parse(ida_ctx *c, const char *text, char **networks);
 
 /* 1 if one of the networks (in the form of ida_networks_parse) contains the address, or there

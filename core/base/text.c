@@ -108,7 +108,8 @@ static int all_ascii(const char *text)
 char *ida_fold_address(apr_pool_t *pool, const char *text)
 {
     if (all_ascii(text)) {
-        return ascii_lower(pool, text); /* the same result as below, on the way of every request */
+        return ascii_lower(pool, text); /* the same result as below, faster, because every
+                                           request needs it */
     }
     UErrorCode status = U_ZERO_ERROR;
     const UNormalizer2 *form = unorm2_getNFKCCasefoldInstance(&status);

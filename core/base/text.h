@@ -31,8 +31,8 @@ char *ida_fold_search(apr_pool_t *pool, const char *text);
  * payload rules. */
 char *ida_present(apr_pool_t *pool, const char *text);
 
-/* 1 if the text contains U+FFFD, which a program on the way inserted for a character that it
- * could not read: the original is unknown. */
+/* 1 if the text contains U+FFFD, which another program inserted for a character that it could
+ * not read: the original is unknown. */
 int ida_encoding_lost(const char *text);
 #define IDA_ENCODING_LOST_RULE \
     "holds U+FFFD, the sign for an unreadable character: the sender's encoding was lost"
@@ -66,10 +66,10 @@ char *ida_digits(char *to, int64_t number);
 
 char *ida_hex(apr_pool_t *pool, const unsigned char *bytes, size_t len); /* lower case */
 int ida_hex_digit(char ch); /* its value; -1 when it is none */
-/* Writes the two digits of a byte, in capitals; returns what is behind them. */
+/* Writes the two digits of a byte, in capitals; returns the end. */
 char *ida_hex_byte(char *to, unsigned char byte);
-/* Percent-encoded (RFC 3986) but for unreserved characters and those of `kept`; of one character,
- * up to three bytes are written and what is behind them is returned. */
+/* Percent-encodes (RFC 3986) all but unreserved characters and those of `kept`. The second one
+ * encodes one character, as at most three bytes, and returns the end. */
 char *ida_percent(apr_pool_t *pool, const char *text, const char *kept);
 char *ida_percent_byte(char *to, char ch, const char *kept);
 /* Bytes of a hex text, *len set; NULL when it is not hex. */

@@ -1,5 +1,6 @@
-/* What httpd's user could do with a file of ours. A hole in any web application of that server
- * must not expose the worker's secrets, so every reader of a secret checks this first. */
+/* What httpd's user could do with a file of the service. A vulnerability in any web application
+ * of that server must not expose the worker's secrets, so every reader of a secret checks this
+ * first. */
 #ifndef CORE_BASE_WEB_USER_H
 #define CORE_BASE_WEB_USER_H
 

@@ -236,8 +236,8 @@ static ida_kind analyze_in_turn(store *s, ida_ctx *c, void *baton)
 
 /* Runs in a transaction, which is repeated if PostgreSQL ended it to resolve a deadlock (for
  * example with a change of rights on the same tables). All companies share these tables: if
- * another run is analyzing them, this one waits for a while without holding a lock and then goes
- * on without. */
+ * another run is analyzing them, this one waits for a while without holding a lock and then
+ * continues without statistics. */
 static ida_kind analyze(cache_sync *run, ida_ctx *c, db_statement statement)
 {
     ida_ctx *b = cache_batch(run, c);

@@ -75,8 +75,8 @@ ida_kind cache_tell_member(store *s, ida_ctx *c, const char *tenant, ida_directo
 /* Counts accounts as disabled once their end (expires_at) has passed. */
 ida_kind cache_expire(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory);
 
-/* Empties the cache of a directory (cache reset). sync_state begins anew; the run number keeps
- * growing. */
+/* Empties the cache of a directory (cache reset). sync_state begins from zero; the run number
+ * keeps growing. */
 ida_kind cache_reset(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory);
 
 #endif

@@ -1,5 +1,5 @@
 /* Owns the expiry of accounts. The directory does not change at that moment, so the cache
- * compares the stored end with its own clock. */
+ * compares the stored expiry time with its own clock. */
 #include "core/cache/rows.h"
 #include "core/store/rows.h"
 

@@ -1,5 +1,5 @@
-/* Owns the mark that a first load is under way, during which neither engine's index follows. Must
- * not know indexes. */
+/* Owns the mark that a first load is in progress, during which neither engine's index is
+ * updated. Must not know indexes. */
 #include "core/cache/rank.h"
 #include "core/store/rows.h"
 

@@ -9,9 +9,11 @@
 
 #define SHELF_BITS 43 /* places of a tenant */
 #define GAP 256
-#define GAP_LEAST 16 /* ranks left free between people who are ranked anew */
+#define GAP_LEAST 16 /* ranks left free between people whose ranks are assigned again */
 #define DEALT 1000   /* at once */
-#define ANEW 64 /* people ranked anew after a full gap; four times as many if ranks are dense */
+#define ANEW                                                                            \
+    64 /* people whose ranks are assigned again after a full gap; four times as many if \
+          ranks are dense */
 
 /* People without a rank between two people who have one. */
 typedef struct gap {
@@ -58,8 +60,8 @@ static int stands_before(const row_unplaced *who, const gap *g)
     return order ? order < 0 : strcmp(who->id.text, g->id) < 0;
 }
 
-/* Widens the gap: takes back the ranks of enough people behind it, then assigns ranks to them
- * and to the waiting people together. */
+/* Widens the gap: takes back the ranks of enough people after it, then assigns ranks to them and
+ * to the waiting people together. */
 static ida_kind widen(const cache_at *at, ida_ctx *c, const gap *g, int64_t end, int64_t waiting)
 {
     int64_t to = 0;

@@ -102,7 +102,7 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user);
 /* A user's fields with the UPN of this key in place of the chosen one, if the entry has that
  * value too. */
 void cache_user_keep_upn(apr_pool_t *pool, const char **fields, const char *known_key);
-/* `list` stands for the members in the digest (NULL: not reported). */
+/* `list` represents the members in the digest (NULL: not reported). */
 const char *cache_group_item(apr_pool_t *pool, const cache_group *group, const char *list);
 /* "u<id>", "g<id>", "d<DN key>"; NULL: cannot be named */
 const char *cache_member_item(apr_pool_t *pool, const cache_member *member);

@@ -61,7 +61,7 @@ ida_kind cache_run_steps(cache_sync *run, ida_ctx *c, cache_step step, cache_cur
 typedef struct cache_pages {
     db_statement read;
     int keys, rows, chunk; /* keys: number of columns that order the rows (id, or id and sub; id
-                              is always the first column); chunk: rows handed over at once */
+                              is always the first column); chunk: rows passed at once */
     const char *which;
     ida_kind (*apply)(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to);
     ida_kind (*before)(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to,

@@ -1,5 +1,5 @@
-/* Owns the segments of PostgreSQL's index of terms: cuts them when a first load ends, cuts them
- * again when they have grown, and fills them. Must not know what terms mean. */
+/* Owns the segments of PostgreSQL's index of terms: cuts the list when a first load ends, splits
+ * segments that have grown, and fills them. Must not know what terms mean. */
 #include "core/cache/rows.h"
 
 #include "core/cache/rank.h"
@@ -50,7 +50,7 @@ ida_kind cache_segments_deal(const cache_at *at, ida_ctx *c, int *more)
     return kind ? kind : sort_in(at, c);
 }
 
-/* *cut: people behind the new cuts have to be indexed again. */
+/* *cut: people after the new cuts must be indexed again. */
 static ida_kind cut_full(const cache_at *at, ida_ctx *c, int *cut)
 {
     db_result r;

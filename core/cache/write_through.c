@@ -58,7 +58,7 @@ ida_kind cache_tell_user(store *s, ida_ctx *c, const char *tenant, ida_directory
     return write_now(s, c, tenant, directory, &w);
 }
 
-/* An entry that the cache does not hold needs no correction: the next synchronisation brings it. */
+/* An entry that is not in the cache needs no correction: the next synchronisation brings it. */
 static ida_kind unless_unknown(ida_ctx *c, ida_kind kind)
 {
     if (kind == IDA_NOT_FOUND) {

@@ -144,7 +144,7 @@ int db_must_repeat(const db *d)
     return d->must_repeat;
 }
 
-/* A fault of ours in the use of this interface. */
+/* Our own misuse of this interface. */
 static ida_kind misuse(db *d, ida_ctx *c, const char *what, const char *problem)
 {
     ida_log(d->env, IDA_LOG_ERROR, "IDA0100", "store: %s: %s", what, problem);

@@ -93,9 +93,9 @@ int db_is_broken(const db *d);
  * refused it (in PostgreSQL the transaction is then lost: prefer ON CONFLICT).
  * IDA_SERVICE_UNAVAILABLE: store unreachable or busy for too long; inside a transaction
  * db_must_repeat returns whether the whole transaction may be tried again. IDA_INTERNAL_ERROR: a
- * fault of ours, logged with the statement's name, never with its values. Outside a transaction
- * a writing statement takes the gate itself; the caller (store) repeats a read once on a new
- * connection. */
+ * fault in the service, logged with the statement's name, never with its values. Outside a
+ * transaction a writing statement takes the gate itself; the caller (store) repeats a read once
+ * on a new connection. */
 ida_kind db_run(db *d, ida_ctx *c, db_statement statement, db_args args, db_result *result);
 
 /* Write transaction: gate (SQLite: flock, waited for at most 5 s), then BEGIN IMMEDIATE;
@@ -104,7 +104,7 @@ ida_kind db_begin(db *d, ida_ctx *c);
 ida_kind db_commit(db *d, ida_ctx *c);
 void db_rollback(db *d);
 int db_in_transaction(const db *d);
-/* The engine undid what failed last, a transaction or a statement that stood alone: busy snapshot,
+/* The engine rolled back what failed last, a transaction or a single statement: busy snapshot,
  * 40001, 40P01. */
 int db_must_repeat(const db *d);
 

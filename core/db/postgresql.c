@@ -9,7 +9,7 @@
 
 #define UPGRADE_MS 3600000
 
-/* Our own parameter taken out of keyword text or URI, which libpq would refuse. */
+/* Removes our own parameter, which libpq would refuse, from keyword text or URI. */
 static char *conninfo_of(apr_pool_t *pool, const char *rest, int *pooler)
 {
     char *text = apr_pstrdup(pool, rest), *at = text;

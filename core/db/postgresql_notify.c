@@ -60,7 +60,7 @@ void pg_wait(db *d, ida_ctx *c, const char *channel, int ms)
         }
         int ready = poll(&fd, 1, (int)left);
         if (ready < 0) {
-            return; /* a signal: the caller looks at its flags */
+            return; /* a signal: the caller checks its flags */
         }
         if (ready > 0 && !PQconsumeInput(p->conn)) {
             pg_lost(p, c, "wait", PQerrorMessage(p->conn));

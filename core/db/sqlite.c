@@ -152,8 +152,8 @@ static int open_handle(sqlite_db *s, apr_pool_t *pool, db_file own, int reads)
     sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
     sqlite3_db_config(s->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
                       NULL); /* that one would go past the gate */
-    /* Plans that look at bound values (partial indexes do) are thrown away with every new
-     * binding. */
+    /* Plans that depend on bound values (those with partial indexes do) would be discarded with
+     * every new binding. */
     sqlite3_db_config(s->handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
     sqlite3_progress_handler(s->handle, SQLITE_STEPS_LOOKED, sqlite_is_over, s);
     rc = sqlite_exec(s, common);

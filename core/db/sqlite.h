@@ -29,7 +29,8 @@ typedef struct sqlite_db {
     int64_t read_until; /* db_clock at which the statement that runs is ended; 0: no limit */
     int64_t logged;     /* bytes of pages in its log after the last commit of this connection */
     int64_t log_limit;  /* above which this connection checkpoints */
-    sqlite3_stmt *prepared[STMT_COUNT + SQLITE_WORDS]; /* statements, then the words above */
+    sqlite3_stmt *prepared[STMT_COUNT + SQLITE_WORDS]; /* statements, then the transaction words
+                                                          above */
 } sqlite_db;
 
 /* The file that a role writes, and the page size of a new one. */

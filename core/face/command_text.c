@@ -290,7 +290,7 @@ const char *ida_command_text(const ida_call *call, const ida_command *command, i
     }
     put_line(&s, call->result, "note");
     if (call->asked->operation->secret) {
-        add(&s, "\nThis is the only moment that shows the secret: keep it now.\n");
+        add(&s, "\nThe secret is shown only now: store it safely.\n");
     }
     put_next(&s, call->result);
     return apr_array_pstrcat(s.pool, s.pieces, 0);

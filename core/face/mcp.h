@@ -30,7 +30,7 @@ typedef struct ida_mcp_request {
     size_t body_len;
 } ida_mcp_request;
 
-/* One message on its way to an answer. Borrowed from the call's pool. */
+/* One message while it is answered. Borrowed from the call's pool. */
 typedef struct ida_mcp_message {
     ida_question *asked;
     const ida_mcp *fixed;

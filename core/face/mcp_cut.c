@@ -131,14 +131,15 @@ static const char *note_of(ida_call *call, size_t items, int shortened)
     const char *rest =
         several
             ? "For more of one section, ask for that section alone with its nextCursor as cursor."
-            : "Narrow the query, or pass nextCursor as cursor to go on at the first item left out.";
+            : "Narrow the query, or pass nextCursor as cursor to continue at the first item left "
+              "out.";
     const char *cut = items ? ida_printf(call->c->pool, "Cut to the first %zu item%s%s to fit. %s",
                                          items, items == 1 ? "" : "s",
                                          several ? " of each section" : "", rest)
                             : "";
     return apr_pstrcat(call->c->pool, cut, *cut && shortened ? " " : "",
-                       shortened ? "Long texts (marked \xe2\x80\xa6) and long lists inside of an "
-                                   "item were shortened to fit."
+                       shortened ? "Long texts (marked \xe2\x80\xa6) and long lists inside an item "
+                                   "were shortened to fit."
                                  : "",
                        NULL);
 }

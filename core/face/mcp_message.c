@@ -114,7 +114,7 @@ const char *ida_mcp_kind_text(ida_kind kind)
                  "with the MCP secret, which has the shape companyId:username:apiKey (the API key "
                  "alone is not enough), or X-Company-ID, X-Api-User and X-Api-Key."
            : kind == IDA_METHOD_NOT_ALLOWED
-               ? "This address takes POST alone; there is no stream to open and no session to end."
+               ? "This address accepts only POST; there is no stream to open and no session to end."
            : kind == IDA_PAYLOAD_TOO_LARGE ? "The message is larger than 1048576 bytes (1 MiB)."
                                            : NULL;
 }
@@ -226,7 +226,7 @@ static int read_shape(ida_call *call, const ida_mcp_request *request, ida_mcp_me
     if (!method) {
         return ida_mcp_fault(call, m, answer, IDA_RPC_SHAPE, "%s",
                              json_object_get(root, "result") || json_object_get(root, "error")
-                                 ? "This server sends no requests and takes no responses."
+                                 ? "This server sends no requests and accepts no responses."
                                  : "\"method\" must be a string.");
     }
     if (params && !json_is_object(params)) {

@@ -108,13 +108,13 @@ static json_t *query_parameters(const ida_operation *op)
     if (op->scope == IDA_SCOPE_WRITE) {
         json_array_append_new(
             list,
-            json_pack(
-                "{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name", "Idempotency-Key", "in",
-                "header", "required", 0, "description",
-                "Chosen by the client, once a request: the same request under the same key gets "
-                "the first answer again (Idempotent-Replayed: true) for at least 24 hours.",
-                "schema", "type", "string", "minLength", 1, "maxLength", IDA_IDEMPOTENCY_KEY_MAX,
-                "pattern", "^[ -~]+$"));
+            json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name", "Idempotency-Key",
+                      "in", "header", "required", 0, "description",
+                      "Chosen by the client, one for each request: the same request under the same "
+                      "key gets "
+                      "the first answer again (Idempotent-Replayed: true) for at least 24 hours.",
+                      "schema", "type", "string", "minLength", 1, "maxLength",
+                      IDA_IDEMPOTENCY_KEY_MAX, "pattern", "^[ -~]+$"));
     }
     return list;
 }
@@ -185,8 +185,8 @@ static json_t *responses(const ida_operation *op)
 /* Operations are grouped by the beginning of their right's name. */
 static const char *const tags[][2] = {
     {"people", "Users of the directory: search, look-up, creation, change, offboarding."},
-    {"tasks", "What is queued, running or done, and what became of it."},
-    {"access", "Groups and role templates, who has them and by whose word."},
+    {"tasks", "Queued, running and finished tasks, and their outcomes."},
+    {"access", "Groups and role templates, who has them, and what granted them."},
     {"requests", "Access requests and their decisions."},
     {"hygiene", "Stale accounts, empty groups, inactive guests, accounts without a manager."},
     {"workflows", "Lifecycle workflows and their runs."},
@@ -297,8 +297,8 @@ char *ida_openapi(apr_pool_t *pool)
         "{s:s, s:{s:s, s:s, s:s}, s:[{s:s}], s:o, s:o, s:{s:o, s:o}, s:[{s:[], s:[], s:[]}]}",
         "openapi", "3.1.0", "info", "title", "Identity administration", "version", "v1",
         "description",
-        "Looks up, creates and offboards directory users. Writes are queued and carried out at the "
-        "asked minute.",
+        "Looks up, creates and offboards directory users. Writes are queued and executed at the "
+        "requested time.",
         "servers", "url", ROOT_SERVER, "tags", tag_list(), "paths", paths, "components", "schemas",
         schemas, "securitySchemes", security_schemes(), "security", "companyId", "apiUser",
         "apiKey");

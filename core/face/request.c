@@ -53,7 +53,7 @@ static void read_idempotency(ida_ctx *c, const ida_rest_request *request)
     }
     if (asked->operation->secret) {
         ida_fault_add(c, "Idempotency-Key",
-                      "is not taken here: the answer is kept nowhere, because it holds a secret");
+                      "is not allowed here: the answer contains a secret, so it is not stored");
         return;
     }
     for (size_t i = 0; i < len; i++) {

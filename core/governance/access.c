@@ -403,7 +403,7 @@ ida_kind governance_access_attribute(access_facts *f, ida_ctx *c, const access_p
 /* A group reached, with the way to it. */
 typedef struct reached {
     access_group group;
-    access_grant grant; /* of the first membership on the way */
+    access_grant grant; /* of the first membership on the path */
     const struct reached *before;
     int depth;
 } reached;

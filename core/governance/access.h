@@ -26,7 +26,7 @@ typedef struct access_group {
     const char *rule; /* of a dynamic group; NULL: not reported */
     int distance;     /* group's side: memberships from here to the resource */
     const struct access_group
-        *next; /* group's side: the next one on the way to it; person's side: the one before */
+        *next; /* group's side: the next group on the path to it; person's side: the previous one */
 } access_group;
 
 typedef struct access_grant {
@@ -43,7 +43,7 @@ typedef struct access_grant {
 /* One row of a result. */
 typedef struct access_row {
     const access_group *group; /* the resource */
-    access_grant grant;        /* of the first membership on the way */
+    access_grant grant;        /* of the first membership on the path */
     int inherited;
     const access_group *const *via;
     int via_count;

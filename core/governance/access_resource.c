@@ -7,7 +7,7 @@
 #include "core/base/text.h"
 #include "core/governance/access.h"
 
-#define ROUND 500 /* people looked at together when not all of them are answered */
+#define ROUND 500 /* people examined together if only some of them are in the answer */
 
 /* The resource and every group within it, to any depth. */
 typedef struct below {
@@ -17,7 +17,7 @@ typedef struct below {
     const char *all;    /* with it */
 } below;
 
-/* Each group's next one on the way up is, of those nearest to the resource, the first by name. */
+/* For each group, pick the parent nearest to the resource; ties go to the first name. */
 static ida_kind nest(below *b, store *s, ida_ctx *c, const char *tenant, const ida_group *resource)
 {
     apr_pool_t *pool = c->pool;

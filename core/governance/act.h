@@ -79,7 +79,7 @@ typedef struct governance_order {
     const access_item *items;
     int count;
 } governance_order;
-/* Queues a task a directory for those of the items that it has; adds to `orders`. */
+/* Queues one task for each directory with its part of the items; adds to `orders`. */
 ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *actor,
                               const governance_order *order, governance_orders *orders);
 /* What the grantor assigned to a person, over both directories. */

@@ -109,7 +109,8 @@ static ida_kind not_assigned(store *s, ida_ctx *c, const char *tenant,
                              const char *upn)
 {
     const char *other = NULL;
-    ida_ctx *asking = ida_ctx_make(c->env, c->pool); /* the refusal stands even if this fails */
+    ida_ctx *asking = ida_ctx_make(c->env, c->pool); /* a failure here does not change the
+                                                        refusal */
     if (person->address) {
         governance_role_holder(s, asking, tenant, template, person->address, &other);
     }
@@ -141,7 +142,8 @@ static ida_kind ambiguous(store *s, ida_ctx *c, const char *tenant, const char *
 {
     const cache_listed_group *groups;
     cache_group_filter filter = {.words = ida_name_key(c->pool, name), .limit = CANDIDATES_MAX};
-    ida_ctx *asking = ida_ctx_make(c->env, c->pool); /* the refusal stands even if this fails */
+    ida_ctx *asking = ida_ctx_make(c->env, c->pool); /* a failure here does not change the
+                                                        refusal */
     int count = 0;
     json_t *candidates = json_array();
     filter.exactly = 1;

@@ -78,7 +78,8 @@ static const char *cleaned(ida_ctx *c, const governance_traces *t, const char *t
     return text;
 }
 
-/* Until a look finds nothing: each changes what it found into a text that is not found again. */
+/* Repeats until a search finds nothing: each pass changes the texts that it found so that they
+ * are not found again. */
 static ida_kind clean_place(store *s, ida_ctx *c, const governance_traces *t, const struct place *p,
                             int64_t *count)
 {

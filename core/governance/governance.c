@@ -255,7 +255,7 @@ ida_kind governance_workflow_count(store *s, ida_ctx *c, const char *tenant, int
     return store_number(s, c, STMT_workflow_count, DB_ARGS(DB_T(tenant)), total);
 }
 
-/* The first of these (rows of one text) that is the name but for case and accents. */
+/* The first of these rows of one text that equals the name without regard to case and accents. */
 static const char *same_name(ida_ctx *c, const db_result *r, const char *name)
 {
     const char *key = ida_fold_search(c->pool, name);

@@ -55,7 +55,7 @@ ida_kind governance_grant_stands(store *s, ida_ctx *c, const access_grant_at *at
  * work. */
 ida_kind governance_grant_begin(store *s, ida_ctx *c, const access_grant_at *at,
                                 const access_item *item, int *ours);
-/* After it. `stood`: it was so before, and not by us. */
+/* After the grant. `stood`: the item existed before, and not through us. */
 ida_kind governance_grant_settle(store *s, ida_ctx *c, const access_grant_at *at,
                                  const access_item *item, int stood);
 /* The call was refused for good: nothing was given. */

@@ -124,7 +124,7 @@ static ida_kind who_had(store *s, ida_ctx *c, const char *tenant, const char *ad
     }
     if (!kind && found > 1) {
         ida_fail(c, IDA_CONFLICT,
-                 "Several people had the address %s, and nobody has it now: name one by ID (the "
+                 "Several people had the address %s, and none has it now: name one by ID (the "
                  "last who had it first): %s.",
                  address, listed);
         return ida_because(c, "addressOfSeveral", NULL);

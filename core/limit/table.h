@@ -15,7 +15,7 @@
 #endif
 
 #define LEDGER_MARKS 62
-#define LEDGER_WINDOW 61     /* ticks that are looked at: the present one and 60 before */
+#define LEDGER_WINDOW 61     /* ticks that are counted: the present one and 60 before */
 #define LEDGER_IDLE 62       /* ticks after which a record may be recycled */
 #define LEDGER_FIRST_TICK 64 /* so that tick 0 always lies before any window: "never" */
 

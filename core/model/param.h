@@ -67,8 +67,8 @@ void ida_params_read(ida_ctx *c, const json_t *body, const ida_param *members,
  * otherwise a warning. `warnings` NULL: a fault for each. */
 void ida_params_unknown(ida_ctx *c, const json_t *body, const ida_param *members, json_t *warnings);
 
-/* Texts with a place in the struct that are there, as an object; a new reference. And back: 0 when
- * one is no text, or a required one is not there. */
+/* Texts of the struct that are set, as an object; a new reference. And back: 0 if one is not a
+ * text, or a required one is missing. */
 json_t *ida_params_stored(const void *in, const ida_param *members);
 int ida_params_load(const json_t *stored, const ida_param *members, void *out);
 

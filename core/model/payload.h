@@ -33,7 +33,7 @@ typedef struct ida_delete {
     json_t *warnings;
 } ida_delete;
 
-/* New values of a person, and what a rehire gives back. */
+/* New values of a person, and the memberships that a rehire restores. */
 typedef struct ida_update {
     const char *upn; /* who */
     const char *date, *time;
@@ -73,8 +73,8 @@ void ida_payload_update(ida_ctx *c, const json_t *body, ida_update *out);
 void ida_payload_moment(ida_ctx *c, const json_t *body, ida_moment *out);
 /* The rule of its directory that a photo breaks, as a fault. */
 void ida_update_check_photo(ida_ctx *c, ida_directory_kind where, ida_update *update);
-/* Whether that member of update->memberships is to be given back in this directory; whether any is.
- */
+/* Whether that member of update->memberships is to be restored in this directory; whether any
+ * is. */
 int ida_membership_in(const json_t *membership, ida_directory_kind directory);
 int ida_update_gives_back(const ida_update *update, ida_directory_kind directory);
 /* What a creation that finds the person disabled means for the account that is there: every value

@@ -1,4 +1,5 @@
-/* Owns the members of request bodies, one table a body. Must not know what they mean together. */
+/* Owns the members of request bodies, one table for each body. Must not know what they mean
+ * together. */
 #include "core/model/payload.h"
 
 /* Limits of the directories, in UTF-16 units. */

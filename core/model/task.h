@@ -1,5 +1,5 @@
-/* A task and its steps as values. The words of states, types and outcomes are what callers see and
- * what the store keeps. Knows no store. */
+/* A task and its steps as values. The words of states, types and outcomes are those that callers
+ * see and the store contains. Knows no store. */
 #ifndef CORE_MODEL_TASK_H
 #define CORE_MODEL_TASK_H
 
@@ -87,7 +87,7 @@ typedef struct ida_task {
     const char *lease_owner;
     int64_t lease_until, heartbeat;
     int seat;
-    const char *released; /* proof that a person released it from the brake; NULL: nobody did */
+    const char *released; /* proof that a person released it from the brake; NULL: not released */
     int64_t probe_until;  /* for a task claimed as the probe of its held directory: how long that
                              hold keeps others away; 0: no probe */
     int disables;         /* the account, so the brake counts it; offboardings always do */

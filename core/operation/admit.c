@@ -50,14 +50,14 @@ static ida_kind admit_scope(ida_call *call)
         !call->asked->principal->decisions) {
         return ida_fail(call->c, IDA_FORBIDDEN,
                         "The API key of \"%s\" may not carry decisions of approvers. An "
-                        "administrator makes a key that may: idadminctl key create --decisions.",
+                        "administrator creates a key that may: idadminctl key create --decisions.",
                         call->asked->principal->username);
     }
     unsigned areas = call->asked->principal->areas;
     if (areas && !(areas & ida_right_areas(call->asked->operation->right))) {
         return ida_fail(call->c, IDA_FORBIDDEN,
                         "The API key of \"%s\" is limited to the scopes %s, and this needs %s. "
-                        "Retrying will not help: an administrator makes a key with that scope.",
+                        "Retrying will not help: an administrator creates a key with that scope.",
                         call->asked->principal->username, ida_areas_text(call->c->pool, areas),
                         ida_areas_text(call->c->pool,
                                        ida_right_areas(call->asked->operation->right)));
@@ -83,7 +83,7 @@ ida_kind ida_operation_right(ida_call *call, ida_right right)
         return IDA_OK;
     }
     ida_fail(call->c, IDA_FORBIDDEN,
-             "This takes the right %s, which your roles in this company do not have.",
+             "This needs the right %s, which your roles in this company do not have.",
              ida_right_name(right));
     return ida_because(call->c, "rightMissing",
                        json_pack("{s:s, s:o}", "right", ida_right_name(right), "roles",

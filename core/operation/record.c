@@ -63,7 +63,7 @@ static const char *summary_of(const ida_call *call, int tool)
     ida_ctx *c = call->c;
     return call->dry_run ? "dry run: nothing was changed"
            : call->replayed
-               ? apr_pstrcat(c->pool, "the first answer under this Idempotency-Key once more",
+               ? apr_pstrcat(c->pool, "repeats the first answer under this Idempotency-Key",
                              call->task_id ? ": task " : NULL, call->task_id, NULL)
            : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id,
                                          call->remark ? ": " : NULL, call->remark, NULL)

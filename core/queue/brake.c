@@ -19,7 +19,8 @@
 #define RELEASE "release" /* what its proof is of */
 #define PERSON_LEN 16     /* hexadecimal digits of a digest */
 
-/* What this process began. Records may be taken out of the store, which does not make room here. */
+/* Tasks that this process began. Records may be deleted from the store, which does not make room
+ * here. */
 static struct {
     pthread_mutex_t lock;
     struct {

@@ -97,10 +97,10 @@ ida_kind queue_task_naming_manager(store *s, ida_ctx *c, const char *tenant, con
 
 ida_kind queue_task_cancel(store *s, ida_ctx *c, const char *tenant, const char *id);
 
-/* failed, attention -> queued, next_at now (or the due time when that is later), attempts 0. A
- * creation that gave them back takes its seat (IDA_FORBIDDEN when none is left) and its names
+/* failed, attention -> queued, next_at now (or the due time if that is later), attempts 0. A
+ * creation that released them takes its seat (IDA_FORBIDDEN if none is left) and its names
  * again; names taken meanwhile are replaced by the run. An offboarding that the brake stopped is
- * judged by it anew. IDA_CONFLICT for other states. */
+ * judged by it again. IDA_CONFLICT for other states. */
 ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *id);
 /* Releases a task that the brake holds (never started) to queued with a proof in released;
  * IDA_CONFLICT for all others. `username`: the API user who releases it; NULL for a person in the

@@ -10,8 +10,8 @@
 #include "core/store/audit.h"
 #include "core/store/rows.h"
 
-#define HEAD 32   /* due tasks looked at before asking directory by directory */
-#define SPREAD 16 /* directories that have one claimable looked at then */
+#define HEAD 32   /* due tasks examined before querying directory by directory */
+#define SPREAD 16 /* directories with a claimable task that are examined then */
 #define ROUNDS 8
 #define SOON_MAX 64
 

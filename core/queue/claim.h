@@ -112,13 +112,14 @@ typedef struct queue_refusal {
 ida_kind queue_memberships_swept(store *s, ida_ctx *c, const ida_task *task,
                                  ida_directory_kind directory, const queue_refusal *refusals,
                                  int count);
-/* A rehire has given back what the offboardings of its account took away in this directory. */
+/* Records that a rehire has restored the memberships that the offboardings of its account
+ * revoked in this directory. */
 ida_kind queue_memberships_restored(store *s, ida_ctx *c, const ida_task *task,
                                     ida_directory_kind directory);
 
-/* After the account is in the cache: step done, seat and reservations given back, in one
- * transaction. later = 1: they are given back by queue_finish of the task that is done, which
- * follows in the same store_transaction. */
+/* After the account is in the cache: step done, seat and reservations released, in one
+ * transaction. later = 1: queue_finish of the task, which follows in the same store_transaction,
+ * releases them. */
 ida_kind queue_account_made(store *s, ida_ctx *c, const ida_task *task, const ida_step *step,
                             const char *object_id, int later, const struct audit_record *audit);
 

@@ -22,8 +22,8 @@ typedef struct queue_receiver {
  * served longest ago comes first. */
 ida_kind queue_receiver_due(store *s, ida_ctx *c, int64_t now, int max, const queue_receiver **rows,
                             int *count);
-/* Leases it in the state that was read, also from another owner: the caller has watched the
- * fencing number stand still for a lease. IDA_CONFLICT: another worker was faster. */
+/* Leases it in the state that was read, also from another owner, if the caller has seen the
+ * fencing number unchanged for a whole lease. IDA_CONFLICT: another worker was faster. */
 ida_kind queue_receiver_take(store *s, ida_ctx *c, queue_receiver *r, const char *owner);
 ida_kind queue_receiver_leave(store *s, ida_ctx *c, queue_receiver *r);
 

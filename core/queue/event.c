@@ -16,7 +16,7 @@
 #include "core/zone/schedule.h"
 
 #define TYPE_BEGINS "task." /* then the state */
-#define EVENT "event"       /* what its proof is of */
+#define EVENT "event"       /* purpose of its proof */
 
 ida_kind queue_event_tell(store *s, ida_ctx *c, const ida_task *task, ida_task_state state,
                           int64_t at, const char *error)
@@ -87,7 +87,7 @@ ida_kind queue_event_bounds(store *s, ida_ctx *c, const char *tenant, int64_t *f
     return kind;
 }
 
-/* The state is the event's: the task may have another one by now. */
+/* The state at the time of the event: the task may have another one by now. */
 json_t *queue_event_json(ida_ctx *c, const char *tenant, const queue_event *e)
 {
     json_t *out = json_object(), *task = json_object();

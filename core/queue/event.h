@@ -10,12 +10,12 @@ typedef struct queue_event {
     int64_t seq; /* from 1, without gaps when they were assigned */
     const char *id, *type;
     int64_t at;
-    const char *error; /* why, as it was then; or NULL */
+    const char *error; /* the reason at that time; or NULL */
     const char *task_id, *task_type, *directory, *object_id, *upn, *display_name;
     int64_t due_at;
     const char *zone, *username, *label;
-    const char *body, *proof; /* as it was sent, and a worker's proof of it; NULL: erased, or of
-                                 before events had them */
+    const char *body, *proof; /* as it was sent, and a worker's proof of it; NULL: erased, or
+                                 from before events had them */
 } queue_event;
 
 /* Adds the event that the task is done, has failed or needs attention, with its deliveries to

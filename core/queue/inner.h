@@ -1,4 +1,4 @@
-/* What the files of the queue share: rows as tasks, seats and names given back. For core/queue and
+/* Shared by the files of the queue: rows as tasks, releasing seats and names. For core/queue and
  * the erasure of people. */
 #ifndef CORE_QUEUE_INNER_H
 #define CORE_QUEUE_INNER_H
@@ -30,9 +30,9 @@ int queue_task_account_possible(ida_ctx *c, const ida_task *task);
 /* A creation that takes a seat as long as its account is not in the cache. Needs the payload. */
 int queue_task_wants_seat(ida_ctx *c, const ida_task *task);
 
-/* Take and give back under the tenant's lock; both keep tenant.seats_held exact and may be
- * repeated. What one task gives back goes to another that was let in on its strength: an open
- * update that enables the same person. */
+/* Take and release a seat under the tenant's lock; both keep tenant.seats_held exact and may be
+ * repeated. A released seat passes to another task that relied on it: an open update that
+ * enables the same person. */
 ida_kind queue_task_take_seat(store *s, ida_ctx *c, const char *tenant, const char *task_id);
 /* Moves the seat from another update that enables the same person to this one, which is about
  * to; *moved 0: no other update holds one. */

@@ -1,6 +1,6 @@
-/* Owns what happens when a task is queued: seats, names, the row and its steps, all inside the
- * caller's transaction under the tenant's lock. Must not know what a payload means, but for the one
- * member that decides whether a creation takes a seat. */
+/* Owns the queueing of a task: seats, names, the row and its steps, all inside the caller's
+ * transaction under the tenant's lock. Must not know what a payload means, except the one member
+ * that decides whether a creation takes a seat. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -235,8 +235,8 @@ static ida_kind payload_fits(store *s, ida_ctx *c, const ida_task *t, size_t byt
     return ida_fail(c, IDA_FORBIDDEN,
                     "The photos of queued and failed tasks take %lld of the %lld MB that "
                     "queuedMegabytes of the tenant document allows. Send this one without a photo, "
-                    "wait until some are carried out, cancel failed ones that nobody will try "
-                    "again, or raise queuedMegabytes.",
+                    "wait until some are carried out, cancel failed ones that will not be retried, "
+                    "or raise queuedMegabytes.",
                     (long long)((used + 1048575) / 1048576), (long long)tenant->queued_megabytes);
 }
 

@@ -76,7 +76,7 @@ static ida_kind move_person(store *s, ida_ctx *c, const ida_task *task, const ch
                               DB_ARGS(DB_T(task->tenant), DB_T(who), DB_T(task->id)), NULL);
 }
 
-/* Reserves what the task is called from now on and lets go of the rest. */
+/* Reserves the task's names from now on and releases the others. */
 static ida_kind change_names(store *s, ida_ctx *c, const ida_task *old,
                              const queue_task_change *change)
 {

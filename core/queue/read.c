@@ -6,7 +6,7 @@
 #include "core/queue/revoked.h"
 #include "core/store/rows.h"
 
-#define HOUR_MS INT64_C(3600000) /* what the brake looks at */
+#define HOUR_MS INT64_C(3600000) /* the brake's period */
 #define STEP_BATCH 256           /* tasks whose steps are read by one statement */
 
 ida_kind queue_task_missing(ida_ctx *c, const char *id)

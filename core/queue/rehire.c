@@ -202,7 +202,7 @@ ida_kind queue_rehire_password(store *s, ida_ctx *c, const ida_task *task, const
         *text = ida_printf(
             c->pool,
             "The password of the account is an unknown one since the offboarding %s: "
-            "set a new password, else nobody can sign in.",
+            "set a new password, otherwise the person cannot sign in.",
             left->id);
     }
     return kind;

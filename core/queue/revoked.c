@@ -1,4 +1,4 @@
-/* Owns reading what became of the memberships that an offboarding found. Must not know the
+/* Owns reading the outcomes of the memberships that an offboarding found. Must not know the
  * callers. */
 #include "core/queue/revoked.h"
 

@@ -1,4 +1,4 @@
-/* What became of the memberships that offboardings found, as lists for answers. Main file. */
+/* Outcomes of the memberships that offboardings found, as lists for answers. Main file. */
 #ifndef CORE_QUEUE_REVOKED_H
 #define CORE_QUEUE_REVOKED_H
 

@@ -11,7 +11,7 @@ typedef struct queue_workflow_news {
     const char *workflow;
     int position;                    /* of the action, from 1 */
     const char *status;              /* pending waiting done already skipped failed unknown */
-    int64_t started_at, finished_at; /* 0: as it was; not yet */
+    int64_t started_at, finished_at; /* 0: unchanged; not yet */
     const char *error;               /* why it failed, waits or was skipped; otherwise NULL */
     const char *run_status;          /* running done doneWithWarnings failed */
     int run_ended;

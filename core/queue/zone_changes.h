@@ -1,11 +1,11 @@
-/* Wall times are promises to people: when the rules of a zone change, the instants of queued tasks
- * move. */
+/* Wall times are promises to people: if the rules of a zone change, the due times of queued
+ * tasks move. */
 #ifndef CORE_QUEUE_ZONE_CHANGES_H
 #define CORE_QUEUE_ZONE_CHANGES_H
 
 #include "core/queue/claim.h"
 
-/* What one thread remembers of the zones it has looked at. */
+/* A thread's knowledge of the zones it has checked. */
 typedef struct queue_zone_changes queue_zone_changes;
 queue_zone_changes *queue_zone_changes_make(apr_pool_t *pool);
 

@@ -140,10 +140,11 @@ static ida_kind next_companies(store *main, ida_ctx *c, const char *after, const
 static audit_record *forged(ida_ctx *c, const char *rid, const char *tenant, const char *text)
 {
     char *all = apr_pstrcat(c->pool, rid, "\n", text, NULL);
-    ida_log(c->env, IDA_LOG_ERROR, "IDA0143",
-            "audit: the outbox record %s of %s was not written by this service: somebody writes "
-            "the database; it is kept as an alarm, see idadminctl audit verify %s",
-            ida_clean(c->pool, rid, strlen(rid), 100), tenant, tenant);
+    ida_log(
+        c->env, IDA_LOG_ERROR, "IDA0143",
+        "audit: the outbox record %s of %s was not written by this service: another program writes "
+        "the database; it is kept as an alarm, see idadminctl audit verify %s",
+        ida_clean(c->pool, rid, strlen(rid), 100), tenant, tenant);
     audit_record *record = audit_damaged(
         c, ida_printf(c->pool, "alarm-%.32s", ida_sha256_hex(c->pool, all, strlen(all))), tenant,
         AUDIT_ALARM, "", text, strlen(text));

@@ -66,8 +66,8 @@ typedef struct store_audit_about_filter {
     int limit;
 } store_audit_about_filter;
 
-/* Records of what was done to a person, or in the course of tasks, in the order of the chain. Looks
- * at every record since `from`. */
+/* Records about changes to a person, or in the course of tasks, in the order of the chain. Reads
+ * every record since `from`. */
 ida_kind store_audit_about(store *s, ida_ctx *c, const char *tenant,
                            const store_audit_about_filter *filter, const audit_row **rows,
                            int *count);

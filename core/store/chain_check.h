@@ -16,20 +16,20 @@ typedef struct store_chain_check {
     int64_t claimed_at;   /* a worker began then */
     int64_t verified_to, verified_at, full_at; /* full_at: from the beginning; 0: never */
     const char *hash;                          /* of record verified_to */
-    int64_t broken_at;                         /* 0: whole as far as it was looked at */
+    int64_t broken_at;                         /* 0: whole as far as it was verified */
     const char *reason;
     int64_t strays;    /* what no record made (core/store/origin.h); to be kept as they were: -1 */
     const char *stray; /* the first of them, a sentence */
 } store_chain_check;
 
-/* All zero when it was never looked at (not IDA_NOT_FOUND). */
+/* All zero if it was never verified (not IDA_NOT_FOUND). */
 ida_kind store_chain_check_get(store *s, ida_ctx *c, const char *tenant, store_chain_check *out);
 ida_kind store_chain_check_request(store *s, ida_ctx *c, const char *tenant);
 /* A tenant whose chain must be verified: it was requested, or the last start was before `before` or
  * lies in the future. *tenant NULL: none. */
 ida_kind store_chain_check_due(store *s, ida_ctx *c, int64_t before, const char **tenant);
-/* Takes it as it was seen; *taken 0: another worker was faster. This and the next one: a store of
- * DB_INGEST. */
+/* Claims it in the state that was read; *taken 0: another worker was faster. This and the next
+ * one: a store with role DB_INGEST. */
 ida_kind store_chain_check_claim(store *s, ida_ctx *c, const char *tenant,
                                  const store_chain_check *seen, int *taken);
 /* What was found; the wish `found->wished` is answered. */

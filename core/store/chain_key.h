@@ -19,9 +19,9 @@ ida_kind store_chain_allowed(store *s, ida_ctx *c, const audit_keys *keys);
 /* The same, by itself. */
 ida_kind store_audit_ready(store *s, ida_ctx *c);
 
-/* Moves all chains to the newest key, where it is new, and then it is new no more (role DB_INGEST).
- * That alone lets a chain under no key come under one: a store that was put back from before there
- * were keys, or looks like it, stays marked. */
+/* Moves all chains to the newest key if that is marked as new, and then removes the mark (role
+ * DB_INGEST). Only this brings a chain without a key under one: a store restored from before
+ * there were keys, or one that looks so, stays marked. */
 ida_kind store_chain_move_all(store *s, ida_ctx *c);
 /* A new key, and all chains moved to it. The key before was `lost`: what is under it can never be
  * verified again, and its chains stay marked. *id: the new one's name. */

@@ -1,8 +1,8 @@
-/* Owns the rows of directory_check: looks at directories that people asked for. Must not know what
- * a look finds. */
+/* Owns the rows of directory_check: probes of directories that people requested. Must not know a
+ * probe's result. */
 #include "core/store/directory.h"
 
-/* A worker that has not finished a look for so long is gone: another one takes it. */
+/* A worker that has not finished a probe for so long is dead: another one takes the probe. */
 #define ABANDONED_MS (5 * INT64_C(60000))
 
 static void of_row(const db_result *r, store_check *out)

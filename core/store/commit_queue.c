@@ -32,7 +32,7 @@ typedef struct batch {
     store_commit_queue *queue;
     member *members[TOGETHER_MAX];
     int count;
-    int lost; /* the work of a member lost the whole transaction */
+    int lost; /* a member's work aborted the whole transaction */
 } batch;
 
 static apr_status_t destroy(void *baton)
@@ -67,11 +67,10 @@ static void collect(batch *b)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* One member inside the open transaction; what it returns is about the transaction, m->kind about
- * the member. */
+/* One member inside the open transaction; the result is the transaction's, m->kind the member's. */
 static ida_kind run_member(store *s, ida_ctx *c, member *m)
 {
-    ida_ctx_clear(m->c); /* a repeated transaction starts anew */
+    ida_ctx_clear(m->c); /* a repeated transaction begins again */
     ida_kind kind = db_script(s->db, c, "SAVEPOINT member");
     if (kind) {
         return kind;
@@ -110,7 +109,7 @@ static void run_apart(store *s, batch *b)
     }
 }
 
-/* The transaction could not be begun or committed: that is everybody's failure. */
+/* The transaction could not be begun or committed: all members fail. */
 static void fail_all(batch *b, const ida_ctx *c, ida_kind kind)
 {
     for (int i = 0; i < b->count; i++) {

@@ -74,7 +74,7 @@ ida_kind store_check_request(store *s, ida_ctx *c, const char *tenant,
                              ida_directory_kind directory);
 /* The one that waits for longest, taken by this worker; IDA_NOT_FOUND when there is none. */
 ida_kind store_check_claim(store *s, ida_ctx *c, const char *worker, store_check *out);
-/* Its report, unless it was asked for anew meanwhile. */
+/* Its report, unless a new check was requested meanwhile. */
 ida_kind store_check_done(store *s, ida_ctx *c, const store_check *check, const char *lines);
 
 /* When the certificate ends that the workers sign in with; 0: there is none. */

@@ -1,4 +1,4 @@
-/* Owns the walk over rows that need an audit record, and the rule for rows that are older than this
+/* Owns the check that rows have an audit record, and the rule for rows that are older than this
  * check. Must not know what the rows are. */
 #include "core/store/origin.h"
 
@@ -11,7 +11,7 @@
 #include "core/store/tenant.h"
 
 #define PAGE 500
-#define SOON_MS (INT64_C(60) * 86400000) /* retention takes no more between two looks */
+#define SOON_MS (INT64_C(60) * 86400000) /* retention removes no more between two checks */
 
 store_origins store_origins_make(apr_pool_t *pool, int64_t since, const char *known)
 {
@@ -50,7 +50,7 @@ void store_origins_add(ida_ctx *c, store_origins *out, const char *what, const c
                                                                 apr_pstrdup(c->pool, how), at};
 }
 
-/* "API key" and "task" differ in their first letter, names hold no spaces. */
+/* "API key" and "task" differ in their first letter, names contain no spaces. */
 int store_origins_knew(const store_origins *found, const char *what, const char *name)
 {
     char word[2 + 256];
@@ -58,12 +58,12 @@ int store_origins_knew(const store_origins *found, const char *what, const char 
     return !found->known || apr_hash_get(found->known, word, APR_HASH_KEY_STRING) != NULL;
 }
 
-/* One look over all rows of a kind. */
+/* One pass over all rows of a kind. */
 typedef struct origin_look {
     store *s;
     const char *tenant, *what, *how;
     store_origin_page read;
-    const char *after; /* name of the row before the one that is judged */
+    const char *after; /* name of the row before the one that is being checked */
     store_origins *out;
 } origin_look;
 
@@ -85,7 +85,7 @@ static ida_kind look_again(const origin_look *look, ida_ctx *page, store_origin 
             return IDA_OK;
         }
     }
-    row->origin = !kind; /* waits, or is gone by now */
+    row->origin = !kind; /* waiting, or ingested by now */
     row->changed = NULL;
     return kind;
 }

@@ -45,7 +45,7 @@ typedef struct store_origin {
 /* A page of rows by name, after `after`; reads main with the audit attached. */
 typedef ida_kind (*store_origin_page)(store *s, ida_ctx *c, const char *tenant, const char *after,
                                       int limit, const store_origin **rows, int *count);
-/* Looks at all rows of a company, page by page, and adds what no record made. */
+/* Checks all rows of a company, page by page, and adds those without a record of their creation. */
 ida_kind store_origins_look(store *s, ida_ctx *c, const char *tenant, const char *what,
                             const char *how, store_origin_page page, store_origins *out);
 

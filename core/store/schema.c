@@ -1,5 +1,5 @@
 /* Owns the upgrade of the schema: numbered migrations of three files, forward only; the cache is
- * made anew instead. Must not know an engine. */
+ * created again instead. Must not know an engine. */
 #include <jansson.h>
 #include <openssl/crypto.h>
 #include <string.h>

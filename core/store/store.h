@@ -59,9 +59,9 @@ ida_kind store_notify(store *s, ida_ctx *c, const char *channel);
 /* Waits up to ms for that, on a handle that is connected; on SQLite it sleeps. */
 void store_wait(store *s, ida_ctx *c, const char *channel, int ms);
 
-/* Care of SQLite's files, nothing on PostgreSQL: its log written back when that is worth it; the
- * file written anew without what was deleted; KB of pages that this connection keeps in memory, 0:
- * as many as it begins with. */
+/* Maintenance of SQLite's files, nothing on PostgreSQL: writes its log back if that is
+ * worthwhile; rewrites the file without deleted data; sets the KB of pages that this connection
+ * caches, 0: its initial value. */
 ida_kind store_checkpoint(store *s, ida_ctx *c);
 ida_kind store_compact(store *s, ida_ctx *c);
 ida_kind store_page_cache(store *s, ida_ctx *c, int kb);

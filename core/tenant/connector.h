@@ -12,7 +12,7 @@ typedef struct ida_connector {
     size_t photo_max; /* bytes of a photo (thumbnailPhoto: 100 KB; Graph: 4 MB) */
     int shows_writes; /* what was written is in every later answer of the server */
     int has_guests;
-    int locks_out; /* each refused sign-in of ours counts towards a lock of our own account */
+    int locks_out; /* each refused sign-in counts towards a lock of our own account */
 } ida_connector;
 
 const ida_connector *ida_connector_of(ida_directory_kind where);

@@ -13,7 +13,7 @@
 #define LOCAL_MAX 64
 #define ADDRESS_MAX 113
 #define DISPLAY_MAX 256 /* UTF-16 units */
-/* bytes of one name that are looked at; more cannot matter in 64 characters */
+/* bytes of one name that are used; more cannot matter in 64 characters */
 #define NAME_READ_MAX 1024
 #define FORMAT_MAX 200 /* bytes */
 

@@ -22,8 +22,8 @@ typedef struct ida_new_key {
     const char *decisions;   /* not NULL: it may carry decisions; of keys that may write */
 } ida_new_key;
 
-/* Fills `out` but for its company. Each fault is noted (ida_fault_add) under the name that `as` has
- * in its place; what is returned is any other failure. */
+/* Fills `out` except its company. Each fault is noted (ida_fault_add) under the name that `as`
+ * has for it; the result is any other failure. */
 ida_kind ida_new_key_check(ida_ctx *c, const ida_tenant *tenant, const ida_new_key *given,
                            const ida_new_key *as, ida_principal *out);
 

@@ -37,7 +37,7 @@ typedef struct ida_principal {
     unsigned areas;       /* set of IDA_AREAS(...) it is limited to; 0 = everything that `access`
                              allows */
     ida_rate rate;        /* key's own limit; limit 0 = none of its own */
-    unsigned concurrency; /* requests that may be under way at the same time; 0: the default */
+    unsigned concurrency; /* most simultaneous requests; 0: the default */
     int decisions;        /* 1: it may submit decisions of approvers over REST */
     int64_t expires_at;   /* ms UTC, 0 = never */
     const char *from; /* networks it may be used from (core/base/network.h); NULL = from anywhere */

@@ -19,7 +19,7 @@ static ida_beside seen_file(const char *key_file)
     return (ida_beside){"file of seal revisions", key_file, ".revisions"};
 }
 
-/* *revisions: empty when the file is not there yet. Belongs to the pool. */
+/* *revisions: empty if the file does not exist yet. Belongs to the pool. */
 static ida_kind parse(ida_ctx *c, const ida_beside *file, const char *text, json_t **revisions)
 {
     *revisions = text ? ida_json_load(c->pool, text) : ida_json_keep(c->pool, json_object());
@@ -82,7 +82,7 @@ ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const char *tenant,
     unsigned char key[IDA_SEAL_KEY_LEN];
     int64_t seen;
     *state = IDA_SEAL_BROKEN;
-    *why = "its settings are not sealed by idadminctl: somebody changed them in the store, or the "
+    *why = "its settings are not sealed by idadminctl: they were changed in the store, or the "
            "seal key is another one, or `idadminctl schema upgrade` was not run";
     ida_kind kind = ida_seal_key_read(c, key_file, key);
     kind = kind ? kind : ida_seal_seen(c, key_file, tenant, &seen);
@@ -91,7 +91,7 @@ ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const char *tenant,
         *why = ida_printf(c->pool,
                           "its document is sealed, but older (revision %lld) than one that was "
                           "seen here (revision %lld): the store was restored from a backup, or "
-                          "somebody put an old document back",
+                          "an old document was put back",
                           (long long)stored->revision, (long long)seen);
     }
     OPENSSL_cleanse(key, sizeof key);
@@ -229,8 +229,9 @@ ida_kind ida_seal_follow(ida_ctx *c, const char *key_file, const char *tenant,
     ida_seal_state state = IDA_SEAL_OLDER;
     const char *why;
     int64_t epoch;
-    /* A row that another process replaced between our two looks, at the store and at the file, is
-     * older than what was seen. Read once more, it is the new one; one put back is as old again. */
+    /* If another process replaced the row between our reads of the store and of the file, the
+     * row read here is older than the known one. Read again, it is the new one; a restored old
+     * one is as old again. */
     for (int reads = 0; reads < 2 && state == IDA_SEAL_OLDER; reads++) {
         ida_kind kind = read(c, tenant, stored, baton);
         if (kind) {

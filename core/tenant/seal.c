@@ -38,7 +38,7 @@ static int same_mac(const char *right, const char *given)
            CRYPTO_memcmp(right, given, IDA_DIGEST_LEN * 2) == 0;
 }
 
-/* The text is covered as it is stored: no list of members has to be kept. */
+/* The text is sealed as it is stored, so there is no list of sealed members to maintain. */
 char *ida_seal_make(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], const char *tenant,
                     const ida_stored_tenant *stored)
 {

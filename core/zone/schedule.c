@@ -78,7 +78,7 @@ static ida_kind tenant_zone(ida_ctx *c, const char *name, const zone_info **zone
 {
     ida_ctx *own = ida_ctx_make(c->env, c->pool);
     if (zone_get(own, name, zone)) {
-        /* The caller of the service did not choose the zone. */
+        /* Not a bad request: the caller did not choose the zone. */
         return ida_fail(c, IDA_INTERNAL_ERROR, "The tenant's time zone cannot be used: %s",
                         own->message);
     }
@@ -191,7 +191,7 @@ int64_t zone_schedule_again(ida_ctx *c, const char *zone, const char *date, cons
     return tenant_zone(c, zone, &rules) ? 0 : zone_to_utc(rules, &wall) * 1000;
 }
 
-/* Wall time and offset for people; UTC, with a line in the log, when the zone cannot be read. */
+/* Wall time and offset for messages; UTC, with a line in the log, if the zone cannot be read. */
 static int wall_of(ida_ctx *c, const char *zone, int64_t at_ms, zone_wall *wall,
                    int *offset_minutes)
 {

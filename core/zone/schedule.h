@@ -32,7 +32,7 @@ typedef enum zone_due_default {
 ida_kind zone_schedule(ida_ctx *c, zone_due_default kind, const char *zone, const char *date,
                        const char *time, zone_due *due);
 
-/* The same wall time and zone resolved anew under today's zone rules; 0 on failure. */
+/* The same wall time and zone resolved again under today's zone rules; 0 on failure. */
 int64_t zone_schedule_again(ida_ctx *c, const char *zone, const char *date, const char *time);
 
 /* RFC 3339 with the zone's offset at that instant: "2027-03-01T09:00:00+01:00". In UTC when the

@@ -262,8 +262,8 @@ static int unchanged(const kept *entry, const struct stat *status)
            entry->inode == status->st_ino;
 }
 
-/* Under the lock. A file that has gone or is damaged (an upgrade of tzdata under way) leaves the
- * version in use as it is. */
+/* Under the lock. If the file is missing or damaged (an upgrade of tzdata in progress), the
+ * version in use stays. */
 static void look_again(ida_ctx *c, const char *name, kept *entry)
 {
     int64_t now = ida_monotonic(c->env);

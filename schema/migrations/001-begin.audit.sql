@@ -1,10 +1,10 @@
--- The audit file: the system log. Ingestion, erasure and retention alone write it.
+-- The audit file: the system log. Only ingestion, erasure and retention write it.
 --- postgresql
 CREATE SCHEMA IF NOT EXISTS audit;
 --- both
 
--- seq has no gaps within a tenant. hash = HMAC-SHA-256 under a key (key_id; NULL: SHA-256, of what
--- was recorded before there was one) over (previous hash, seq, at, category, outcome,
+-- seq has no gaps within a tenant. hash = HMAC-SHA-256 under a key (key_id; NULL: SHA-256, for
+-- records from before there was one) over (previous hash, seq, at, category, outcome,
 -- personal_hash, question, next_key); personal_hash = SHA-256 over (salt, personal part), so that
 -- the chain stays whole when erasure removes salt and personal columns.
 CREATE TABLE audit.record (
@@ -29,7 +29,7 @@ CREATE TABLE audit.record (
     personal_hash TEXT     NOT NULL,
     hash          TEXT     NOT NULL,
     key_id        TEXT,
-    next_key      TEXT,                     -- key of the records behind this one, if it changes
+    next_key      TEXT,                     -- key of the records after this one, if it changes
     erased_mac    TEXT,                     -- proof that the worker erased it
     PRIMARY KEY (tenant_id, seq)
 );
@@ -39,7 +39,7 @@ CREATE INDEX audit.record_actor ON record (tenant_id, actor_key, at, seq);
 CREATE INDEX audit.record_category ON record (tenant_id, category, at, seq);
 CREATE INDEX audit.record_target ON record (tenant_id, target_key, at, seq);
 CREATE INDEX audit.record_deeds ON record (tenant_id, at, seq) WHERE question = 0;
--- What the brake counts: tasks that disable an account, when they began first.
+-- For the brake: tasks that disable an account, at their first begin.
 CREATE INDEX audit.record_start ON record (tenant_id, at) WHERE action = 'task.start';
 
 -- Both ends of each tenant's chain, with their proofs under the key.
@@ -51,18 +51,18 @@ CREATE TABLE audit.chain (
     first_hash TEXT   NOT NULL,           -- removes a prefix
     key_id     TEXT,
     keyed_from BIGINT NOT NULL DEFAULT 0, -- first record under a key
-    broken     BIGINT NOT NULL DEFAULT 0, -- first record behind an end that was not the worker's
+    broken     BIGINT NOT NULL DEFAULT 0, -- first record after an unsigned end
     head_mac   TEXT,
     foot_mac   TEXT
 );
 
--- The key that every worker of this store must have.
+-- The key that every worker of this store must use.
 CREATE TABLE audit.chain_key (
     id     BIGINT NOT NULL PRIMARY KEY,   -- 1
     key_id TEXT   NOT NULL
 );
 
--- Signed statements that a record stood at this place, each with the hash of the one before it.
+-- Signed statements that a record was at its position, each with the hash of the one before it.
 CREATE TABLE audit.checkpoint (
     tenant_id TEXT     NOT NULL,
     number    BIGINT   NOT NULL,            -- of the newest record then
@@ -82,14 +82,14 @@ CREATE TABLE audit.verified (
     tenant_id   TEXT   NOT NULL PRIMARY KEY,
     claimed_at  BIGINT NOT NULL DEFAULT 0,  -- when a worker began
     asked       BIGINT NOT NULL DEFAULT 0,  -- audit_check.requested_at that it began with
-    answered    BIGINT NOT NULL DEFAULT 0,  -- the last one that was carried out
+    answered    BIGINT NOT NULL DEFAULT 0,  -- the last one that was completed
     verified_to BIGINT NOT NULL DEFAULT 0,  -- the last record found whole
     hash        TEXT   NOT NULL DEFAULT '', -- its hash
     verified_at BIGINT NOT NULL DEFAULT 0,  -- 0: never
     full_at     BIGINT NOT NULL DEFAULT 0,  -- from the beginning
     broken_at   BIGINT NOT NULL DEFAULT 0,  -- the first record that does not fit; 0: none
     reason      TEXT,
-    strays      BIGINT NOT NULL DEFAULT 0,  -- keys and tasks that no record made
+    strays      BIGINT NOT NULL DEFAULT 0,  -- keys and tasks without a record of their creation
     stray       TEXT                        -- the first of them, as a sentence
 );
 

@@ -1,14 +1,14 @@
 -- The cache file: what the directories hold, as of the last synchronisation and the worker's own
--- writes. Connections of synchronisations alone write it. A cache of another version is not
+-- writes. Only connections of synchronisations write it. A cache of another version is not
 -- migrated, but emptied and synchronised again. Rows carry the run that was newest when they
 -- changed, and the time of the worker's last own write.
 --- postgresql
 CREATE SCHEMA IF NOT EXISTS cache;
 --- both
 
--- Indexes for one key begin with it, not with the tenant: without statistics PostgreSQL takes
--- tenant and directory for selective, and any index that begins with them for as good as the right
--- one.
+-- Indexes for one key begin with it, not with the tenant: without statistics PostgreSQL assumes
+-- that tenant and directory are selective, and that any index that begins with them is as good as
+-- the right one.
 CREATE TABLE cache.directory_user (
     tenant_id              TEXT     NOT NULL,
     directory              TEXT     NOT NULL, -- cloud, onPremises
@@ -58,7 +58,7 @@ CREATE TABLE cache.directory_user (
     dn_run                 BIGINT   NOT NULL DEFAULT 0, -- run that brought the DN; 0: first load
     anchor                 TEXT,              -- onPremisesImmutableId or consistency GUID: joins
                                               -- the two directories
-    shadow                 SMALLINT NOT NULL DEFAULT 0, -- 1: of the premises, and lists show the
+    shadow                 SMALLINT NOT NULL DEFAULT 0, -- 1: on-premises, and lists show the
                                               -- cloud's row of the same person
     run                    BIGINT   NOT NULL DEFAULT 0, -- newest run at its last change
     written_at             BIGINT   NOT NULL DEFAULT 0, -- last write-through
@@ -84,7 +84,7 @@ CREATE INDEX cache.directory_user_employee ON directory_user (employee_key, tena
 CREATE INDEX cache.directory_user_waiting ON directory_user (manager_ref, tenant_id, directory)
     WHERE manager_id IS NULL AND manager_ref IS NOT NULL;
 --- sqlite
--- It holds all that a member's DN is looked up for.
+-- A covering index for lookups of a member's DN.
 CREATE INDEX cache.directory_user_dn ON directory_user (dn_key, tenant_id, directory, id)
     WHERE dn_key IS NOT NULL;
 CREATE INDEX cache.directory_user_manager ON directory_user (manager_id)
@@ -113,7 +113,7 @@ CREATE INDEX cache.directory_user_unmanaged ON directory_user (tenant_id, name_k
     WHERE shadow = 0 AND enabled = 1 AND guest = 0 AND manager_id IS NULL AND manager_ref IS NULL;
 CREATE INDEX cache.directory_user_disabled ON directory_user (tenant_id, name_key, id)
     WHERE shadow = 0 AND enabled = 0;
--- Disabled accounts that still have licences. It holds every column that the count reads.
+-- Disabled accounts that still have licences. A covering index for the count.
 CREATE INDEX cache.directory_user_disabled_licensed ON directory_user
     (tenant_id, shadow, enabled, licenses)
     WHERE shadow = 0 AND enabled = 0 AND licenses <> '[]';
@@ -128,7 +128,7 @@ CREATE TABLE cache.address (
     PRIMARY KEY (tenant_id, address, directory, owner_id)
 ) COMPACT;
 
--- Addresses, UPNs or others, folded, that several accounts of one directory carry, with each of
+-- Addresses, UPNs or others, folded, that several accounts of one directory have, with each of
 -- them.
 CREATE TABLE cache.shared_address (
     tenant_id TEXT NOT NULL,
@@ -149,7 +149,7 @@ CREATE TABLE cache.directory_group (
     description  TEXT,
     dn           TEXT,
     dn_key       TEXT,
-    dn_run       BIGINT   NOT NULL DEFAULT 0, -- as of users
+    dn_run       BIGINT   NOT NULL DEFAULT 0, -- as for users
     rule         TEXT,                        -- dynamic membership rule
     synced       SMALLINT NOT NULL DEFAULT 0, -- 1: mastered in the other directory
     member_count BIGINT   NOT NULL DEFAULT 0, -- direct members without the placeholder
@@ -167,9 +167,9 @@ CREATE INDEX cache.directory_group_moved ON directory_group (tenant_id, director
 CREATE INDEX cache.directory_group_empty ON directory_group (tenant_id, name_key, id)
     WHERE member_count = 0;
 
--- Numbers in place of IDs, for memberships: a million rows of four long texts are mostly text. An
--- ID gets its number when a membership or a group first needs one, whether or not the cache holds
--- such an entry, and keeps it until a run finds that nothing has it.
+-- Numbers in place of IDs, for memberships: with four long texts each, a million rows are mostly
+-- text. An ID gets its number when a membership or a group first needs one, whether or not the
+-- cache holds such an entry, and keeps it until a run finds that nothing uses it.
 CREATE TABLE cache.entry (
     tenant_id TEXT   NOT NULL,
     no        BIGINT NUMBERED,
@@ -185,7 +185,7 @@ CREATE TABLE cache.membership (
     group_no     BIGINT   NOT NULL,           -- entry
     member_no    BIGINT   NOT NULL,           -- entry
     nested       SMALLINT NOT NULL,           -- 1: the member is a group
-    listed       BIGINT   NOT NULL DEFAULT 0, -- run that named it last: a whole list ends the rest
+    listed       BIGINT   NOT NULL DEFAULT 0, -- last run that listed it; a list removes others
     run          BIGINT   NOT NULL DEFAULT 0, -- newest run at its write-through
     written_at   BIGINT   NOT NULL DEFAULT 0,
     removed      SMALLINT NOT NULL DEFAULT 0, -- 1: removed by the worker; kept while a late page
@@ -248,7 +248,7 @@ CREATE TABLE cache.sync_state (
     PRIMARY KEY (tenant_id, directory)
 ) COMPACT;
 
--- What a run brings, the last word for each entry, before it is applied; emptied when a run begins
+-- A run's items before they are applied, the last one for each entry; emptied when a run begins
 -- and ends. A run ends with its connection, so a server that crashed has nothing to bring back.
 -- kind: user, group, member (some members of a group, in the order of sub), sign_ins, report. op:
 -- put, same (as cached), late, present, delete; of members add, remove. Items are written in the
@@ -268,8 +268,9 @@ CREATE UNLOGGED TABLE cache.staging (
 );
 CREATE UNIQUE INDEX cache.staging_key ON staging (tenant_id, directory, run, kind, id, sub);
 
--- How many people lists hold, by what totals count: a total is read, because counting is a scan.
--- Each listed person is in one row. Triggers maintain it, because a person changes in many ways.
+-- Numbers of listed people by the properties that totals count: a total is read, because counting
+-- is a scan. Each listed person is counted in one row. Triggers maintain it, because a person
+-- changes in many ways.
 CREATE TABLE cache.people_count (
     tenant_id TEXT     NOT NULL,
     enabled   SMALLINT NOT NULL,

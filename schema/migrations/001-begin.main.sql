@@ -1,4 +1,4 @@
--- The main file: what callers were promised. Durable; httpd's writer, the worker and idadminctl
+-- The main file: the data that callers rely on. Durable; httpd's writer, the worker and idadminctl
 -- write it. Types are TEXT, BIGINT and SMALLINT. Instants are milliseconds since 1970-01-01 UTC;
 -- lists and payloads are JSON text. A number that is a flag is 0 or 1. In data of a tenant,
 -- tenant_id comes first in every primary, unique and foreign key, so that rows of one company can
@@ -13,7 +13,7 @@ CREATE TABLE setting (
 CREATE TABLE tenant (
     id         TEXT   NOT NULL PRIMARY KEY,
     document   TEXT   NOT NULL,           -- canonical tenant document without defaults
-    seal       TEXT   NOT NULL,           -- HMAC over what the worker must be able to trust
+    seal       TEXT   NOT NULL,           -- HMAC over the data that the worker must trust
     revision   BIGINT NOT NULL,
     seats_held BIGINT NOT NULL DEFAULT 0, -- number of tasks with seat = 1, set with them
     created_at BIGINT NOT NULL,
@@ -40,7 +40,7 @@ CREATE TABLE api_key (
 
 -- A person is the directory's ID, never an address, because an address may be given to another
 -- person. who: the ID of the account where the person is mastered or, until a creation has made the
--- account, the folded UPN. Order, locks and questions go by it.
+-- account, the folded UPN. Order, locks and lookups use it.
 CREATE TABLE task (
     tenant_id    TEXT     NOT NULL REFERENCES tenant (id),
     id           TEXT     NOT NULL,       -- sortable by creation time
@@ -65,17 +65,17 @@ CREATE TABLE task (
     created_at   BIGINT   NOT NULL,
     started_at   BIGINT   NOT NULL DEFAULT 0, -- first claim
     finished_at  BIGINT   NOT NULL DEFAULT 0,
-    attempts     BIGINT   NOT NULL DEFAULT 0, -- tries that counted
+    attempts     BIGINT   NOT NULL DEFAULT 0, -- attempts that counted
     fence        BIGINT   NOT NULL DEFAULT 0, -- fencing number of the newest lease; only grows
     lease_owner  TEXT,                        -- worker ID while running
-    lease_until  BIGINT   NOT NULL DEFAULT 0, -- for people; takers trust heartbeat and their clock
+    lease_until  BIGINT   NOT NULL DEFAULT 0, -- for display; workers trust the heartbeat
     heartbeat    BIGINT   NOT NULL DEFAULT 0, -- grows while the holder lives
     seat         SMALLINT NOT NULL DEFAULT 0, -- 1: holds a seat that the cache does not count yet
     released     TEXT,                    -- the brake was released for this task: a proof under
                                   -- the seal key
     marker       TEXT,                    -- unique to the task, on disk before the first call
                                   -- that creates
-    progress     TEXT     NOT NULL DEFAULT '{}', -- what a later try of the run must know
+    progress     TEXT     NOT NULL DEFAULT '{}', -- state for a later attempt of the run
     warnings     TEXT     NOT NULL DEFAULT '[]',
     error        TEXT,                    -- why it failed, or waits
     username     TEXT     NOT NULL,       -- requestedBy
@@ -97,17 +97,17 @@ CREATE INDEX task_finished ON task (tenant_id, finished_at) WHERE finished_at > 
 CREATE INDEX task_list ON task (tenant_id, id, type);
 CREATE INDEX task_state ON task (tenant_id, state, id, type);
 CREATE INDEX task_who ON task (tenant_id, who, id, type, state);
--- What was asked for under an address, and of whom.
+-- Tasks requested under an address, with their person.
 CREATE INDEX task_address ON task (tenant_id, person, state, who);
 -- Offboardings of an account, by its ID: a returning person is offered their memberships.
 CREATE INDEX task_object ON task (tenant_id, object_id, started_at) WHERE type = 'userDelete';
--- Runs that gave an account memberships.
+-- Runs that gave memberships to an account.
 CREATE INDEX task_account ON task (object_id, tenant_id) WHERE object_id IS NOT NULL;
 -- Seats of creations whose account may be in the cache already, because their marker is set.
 CREATE INDEX task_seat ON task (tenant_id, who) WHERE seat = 1 AND marker IS NOT NULL;
 CREATE INDEX task_employee ON task (tenant_id, employee_id)
     WHERE employee_id IS NOT NULL AND state IN ('queued', 'running', 'attention');
--- Lists and days by due instant; joiners and leavers by month; how punctually tasks began.
+-- Lists and days by due time; joiners and leavers by month; how punctually tasks began.
 CREATE INDEX task_state_due ON task (tenant_id, state, due_at, id, type);
 CREATE INDEX task_done ON task (tenant_id, type, finished_at) WHERE state = 'done';
 CREATE INDEX task_started ON task (tenant_id, started_at) WHERE started_at > 0;
@@ -129,7 +129,7 @@ CREATE TABLE task_step (
     task_id           TEXT   NOT NULL,
     position          BIGINT NOT NULL,
     name              TEXT   NOT NULL,           -- of the step, or the type of a workflow's action
-    workflow          TEXT,                      -- whose action it is; NULL: a step of the task
+    workflow          TEXT,                      -- of an action; NULL: a step of the task
     workflow_position BIGINT NOT NULL DEFAULT 0, -- of the action, from 1
     account           TEXT,                      -- directory of its account; NULL: the task's
     outcome           TEXT,                      -- done already skipped failed unknown; NULL: open
@@ -139,8 +139,8 @@ CREATE TABLE task_step (
     FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id) ON DELETE CASCADE
 ) COMPACT;
 
--- What an offboarding found before it took the first membership away, and what it took: a rehire is
--- offered these, and answers list them.
+-- Memberships that an offboarding found before it revoked the first one, and those it revoked: a
+-- rehire is offered these, and answers list them.
 CREATE TABLE task_membership (
     tenant_id   TEXT   NOT NULL,
     task_id     TEXT   NOT NULL,
@@ -148,16 +148,17 @@ CREATE TABLE task_membership (
     group_id    TEXT   NOT NULL,
     group_name  TEXT   NOT NULL,
     kind        TEXT   NOT NULL DEFAULT 'group', -- group license
-    position    BIGINT NOT NULL DEFAULT 0,       -- step of the action that took it; 0: the sweep
+    position    BIGINT NOT NULL DEFAULT 0,       -- step of the action that revoked it; 0: the sweep
     retained    TEXT,                            -- why it could not be revoked; NULL: it could
     revoked_at  BIGINT NOT NULL DEFAULT 0,
     refused     TEXT,                            -- why the directory refused to revoke it
-    restored_by TEXT,                            -- task that gave it back
+    restored_by TEXT,                            -- task that restored it
     PRIMARY KEY (tenant_id, task_id, directory, group_id),
     FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id) ON DELETE CASCADE
 ) COMPACT;
 
--- One running task a person: the row exists exactly while one is running. person: the task's who.
+-- One running task for each person: the row exists exactly while one is running. person: the
+-- task's who.
 CREATE TABLE user_lock (
     tenant_id TEXT NOT NULL,
     person    TEXT NOT NULL,
@@ -166,7 +167,7 @@ CREATE TABLE user_lock (
     FOREIGN KEY (tenant_id, task_id) REFERENCES task (tenant_id, id)
 ) COMPACT;
 
--- Addresses (UPN, mail), folded, that are promised to creations and not in the cache yet.
+-- Addresses (UPN, mail), folded, that are reserved for creations and not in the cache yet.
 CREATE TABLE reservation (
     tenant_id TEXT NOT NULL,
     address   TEXT NOT NULL,
@@ -182,7 +183,7 @@ CREATE TABLE directory_state (
     directory             TEXT     NOT NULL,
     hold_reason           TEXT,                        -- NULL: not held
     hold_since            BIGINT   NOT NULL DEFAULT 0,
-    hold_until            BIGINT   NOT NULL DEFAULT 0, -- when the next probe may go, one at a time
+    hold_until            BIGINT   NOT NULL DEFAULT 0, -- when the next probe may start, one only
     hold_failures         BIGINT   NOT NULL DEFAULT 0,
     hold_alarm_at         BIGINT   NOT NULL DEFAULT 0, -- last 15-minute alarm
     sync_requested_at     BIGINT   NOT NULL DEFAULT 0, -- idadminctl sync
@@ -204,13 +205,13 @@ CREATE TABLE directory_check (
     requested_at BIGINT NOT NULL,
     started_at   BIGINT NOT NULL DEFAULT 0,
     finished_at  BIGINT NOT NULL DEFAULT 0,
-    worker       TEXT,                       -- that carries it out, or did
+    worker       TEXT,                       -- that executes it, or did
     lines        TEXT   NOT NULL DEFAULT '[]', -- JSON: [{check, ok, detail}]
     PRIMARY KEY (tenant_id, directory)
 ) COMPACT;
 CREATE INDEX directory_check_waiting ON directory_check (requested_at) WHERE started_at = 0;
 
--- Workers that were seen.
+-- Workers and their last signs of life.
 CREATE TABLE worker (
     id         TEXT   NOT NULL PRIMARY KEY,
     host       TEXT   NOT NULL,
@@ -219,7 +220,7 @@ CREATE TABLE worker (
     threads    BIGINT NOT NULL,
     started_at BIGINT NOT NULL,
     seen_at    BIGINT NOT NULL,
-    fault      TEXT                       -- why it takes no work; NULL: it does
+    fault      TEXT                       -- why it takes no work; NULL: it takes work
 );
 
 CREATE TABLE role_template (
@@ -247,7 +248,7 @@ CREATE TABLE role_assignment (
     PRIMARY KEY (tenant_id, template_id, who),
     FOREIGN KEY (tenant_id, template_id) REFERENCES role_template (tenant_id, id)
 ) COMPACT;
--- They hold what attribution reads.
+-- Covering indexes for attribution.
 CREATE INDEX role_assignment_person ON role_assignment (tenant_id, person, user_id);
 CREATE INDEX role_assignment_user ON role_assignment (tenant_id, user_id, person);
 CREATE INDEX role_assignment_who ON role_assignment (tenant_id, who);
@@ -286,9 +287,9 @@ CREATE INDEX access_request_open ON access_request (tenant_id, requested_at, id)
 CREATE INDEX access_request_person ON access_request (tenant_id, person);
 CREATE INDEX access_request_user ON access_request (tenant_id, user_id);
 
--- What templates and requests granted to whom, so that their removal takes away that and no more.
--- The row is on disk before the first call, so that a repetition tells its own work from what the
--- directory had before.
+-- Memberships and licences that templates and requests granted, so that their removal revokes those
+-- and no more. The row is on disk before the first call, so that a repetition can distinguish its
+-- own work from what the directory had before.
 CREATE TABLE access_grant (
     tenant_id TEXT   NOT NULL,
     directory TEXT   NOT NULL,
@@ -306,7 +307,8 @@ CREATE TABLE access_grant (
 ) COMPACT;
 
 -- The last time that a synchronisation or a task saw an account without a membership: what granted
--- it before does not grant it any more. Kept of accounts to which this service granted something.
+-- it before does not grant it any more. Stored only for accounts to which this service granted
+-- something.
 CREATE TABLE access_end (
     tenant_id TEXT   NOT NULL REFERENCES tenant (id),
     user_id   TEXT   NOT NULL, -- the account in that directory
@@ -358,7 +360,7 @@ CREATE TABLE workflow_run_action (
 ) COMPACT;
 
 -- First answers of writes under an Idempotency-Key, kept in the write's own transaction; path and
--- method are those of the address that was called.
+-- method are those of the request.
 CREATE TABLE idempotency (
     tenant_id    TEXT   NOT NULL,
     username     TEXT   NOT NULL,
@@ -374,9 +376,9 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_age ON idempotency (created_at);
 
--- Audit records on their way: written in the transaction that they record, moved to audit.record by
--- the worker. rid makes the move repeatable. Companies take turns: the next one, and its oldest
--- records.
+-- Audit records before ingestion: written in the transaction that they record, moved to
+-- audit.record by the worker. rid makes the move repeatable. Companies take turns: the next one,
+-- and its oldest records.
 CREATE TABLE audit_outbox (
     tenant_id TEXT NOT NULL,
     rid       TEXT NOT NULL, -- sortable by time
@@ -385,8 +387,8 @@ CREATE TABLE audit_outbox (
     PRIMARY KEY (tenant_id, rid)
 ) COMPACT;
 
--- The wish to have a tenant's chain of audit records verified from the beginning; the result is in
--- audit.verified, which the worker alone writes.
+-- Requests to verify a tenant's chain of audit records from the beginning; the result is in
+-- audit.verified, which only the worker writes.
 CREATE TABLE audit_check (
     tenant_id    TEXT   NOT NULL PRIMARY KEY REFERENCES tenant (id),
     requested_at BIGINT NOT NULL DEFAULT 0 -- 0: none
@@ -416,8 +418,8 @@ CREATE TABLE event_counter (
     last      BIGINT NOT NULL
 ) COMPACT;
 
--- Receivers, as documents name them, and how their calls went. A receiver that no document names
--- any more stays, without events, for what was not sent yet.
+-- Receivers, as documents name them, and the results of their calls. A receiver that no document
+-- names any more stays, without new events, until its remaining events are sent.
 CREATE TABLE notification (
     tenant_id TEXT   NOT NULL REFERENCES tenant (id),
     url       TEXT   NOT NULL,

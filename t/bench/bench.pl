@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # "make bench" runs all parts, "make bench BENCH='get sync'" some of them: README.md says what each
-# measures and how its size is changed. Ends with 1 when a line misses what it is held to, or an
-# answer was none.
+# measures and how its size is changed. Ends with 1 if a figure misses its target, or a request
+# failed.
 use strict;
 use warnings;
 use Idadmin::Bench ();

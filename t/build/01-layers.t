@@ -1,6 +1,5 @@
-# Guards that read the source: which room may include and want what, unique log ids, directives and
-# documentation, equal schemas on both engines, length of files, words that have no place in a
-# finished program.
+# Guards that read the source: which room may include which, unique log ids, directives and
+# documentation, equal schemas on both engines, length of files, words that mark unfinished work.
 use strict;
 use warnings;
 use Encode ();
@@ -29,7 +28,7 @@ sub code {
 }
 
 # Which room may include which: those named, and whatever these may include. An arrow that is not
-# here is a decision, made by whoever adds it here.
+# here is a decision of its author.
 my %arrows = (
     'core/base'       => [],
     'core/db'         => [qw(core/base schema)],
@@ -241,8 +240,8 @@ subtest 'SECURITY.md' => sub {
     is_deeply(\@gone, [], 'that exists');
 };
 
-# Each row of core/tenant/members.c stands in the tables of doc/tenant.md, with its default; and
-# their first column names nothing else.
+# Each row of core/tenant/members.c is in the tables of doc/tenant.md, with its default; and their
+# first column names nothing else.
 subtest 'members of the tenant document' => sub {
     my $shape = code('core/tenant/members.c');
     my $section = $text{'doc/tenant.md'};

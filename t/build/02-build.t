@@ -1,5 +1,5 @@
-# configure and the Makefile as a stranger meets them: help, refusals, out-of-tree, install and
-# uninstall, and that an empty test run is no success.
+# configure and the Makefile as a new user meets them: help, refusals, out-of-tree, install and
+# uninstall, and that a test run without tests fails.
 use strict;
 use warnings;
 use Cwd ();
@@ -79,7 +79,7 @@ subtest '--bootstrap without root names the packages' => sub {
         'without what only tests use');
 };
 
-# The machine's own commands are replaced by ones that note what they are told: slapd is there
+# The machine's own commands are replaced by ones that record their arguments: slapd is there
 # already, the others are not.
 subtest '--bootstrap leaves no server of the tests enabled' => sub {
     my $fake = File::Temp->newdir;
@@ -114,7 +114,7 @@ subtest 'install and uninstall' => sub {
     my @variables = ("DESTDIR=$stage/root", 'prefix=/usr', 'bindir=/usr/bin', 'sbindir=/usr/sbin',
         'datadir=/usr/share', 'docdir=/usr/share/doc/idadmin',
         'moduledir=/usr/lib/apache2/modules', 'sysconfdir=/etc', 'localstatedir=/var');
-    # A commit made meanwhile is no other build: programs that run are not linked anew.
+    # A commit alone does not change the build: running programs are not linked again.
     unshift @variables, '-o', 'obj/build.c';
     my $installed = in_dir($build, 'make', 'install', @variables);
     is($installed->{exit}, 0, 'make install') or diag $installed->{out}, $installed->{err};

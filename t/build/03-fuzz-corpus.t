@@ -1,5 +1,5 @@
-# No fuzz target crashes on its corpus or on some thousand mutations of it; "make fuzz" goes on from
-# there.
+# No fuzz target crashes on its corpus or on some thousand mutations of it; "make fuzz" continues
+# from there.
 use strict;
 use warnings;
 use File::Temp ();

@@ -1,6 +1,6 @@
-# That the harness catches what a sanitizer reports: a script whose every test passes fails when a
-# process it started wrote a report, whatever that process and its parent made of it. Proved with
-# faults of our own making, in a program and in a child of httpd.
+# The harness catches a sanitizer's report: a script whose tests all pass fails if a process it
+# started wrote a report, whatever exit status that process and its parent had. Proved with
+# deliberate faults, in a program and in a child of httpd.
 use strict;
 use warnings;
 use Test::More;

@@ -1,5 +1,5 @@
-# Every C file is in the shape of .clang-format. Other versions of the formatter make another shape,
-# so only the one that the tree was written with is asked.
+# Every C file is formatted by .clang-format. Other versions of the formatter give other results, so
+# only the version that the tree was written with is used.
 use strict;
 use warnings;
 use Idadmin::Test;

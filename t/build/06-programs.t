@@ -20,7 +20,7 @@ for my $name (sort keys %row) {
             if !$program || $row{$program} =~ /\*One engine: /;
     }
 }
-is_deeply(\@circular, [], 'whoever runs on one engine names programs that run on both');
+is_deeply(\@circular, [], 'a program that runs on one engine names programs that run on both');
 
 my %programs = map { $_ => 1 } map { s{^\Q$source\E/}{}r } glob("$source/t/[a-z]*/[0-9][0-9]-*.t"),
     map {s{/t/unit/}{/unit/}r =~ s/\.c$//r} glob "$source/t/unit/*/*.c";

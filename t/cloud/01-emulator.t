@@ -1,5 +1,5 @@
-# The cloud directory emulator itself: what other tests rely on has to be as contracts say, else
-# they prove nothing.
+# The cloud directory emulator itself: other tests rely on it, so it must behave as the contracts
+# say.
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,5 @@
-# The cloud directory's emulator acts its credentials, faults, lag, limits, TLS and bulk directory
-# as it is told.
+# The cloud directory's emulator simulates credentials, faults, lag, limits, TLS and a bulk
+# directory as ordered.
 use strict;
 use warnings;
 use Idadmin::Test;
@@ -102,8 +102,8 @@ subtest 'client assertion' => sub {
     is($ask->($make->(claims => { nbf => time + 4000, exp => time + 5000 })), 700024,
         'from the future');
     is($ask->($make->(claims => { aud => 'https://elsewhere/token' })), 700023,
-        'for somebody else');
-    is($ask->($make->(claims => { sub => 'x' })), 700021, 'by somebody else');
+        'for another audience');
+    is($ask->($make->(claims => { sub => 'x' })), 700021, 'by another subject');
     my $once = $make->();
     is_deeply([$ask->($once), $ask->($once)], [200, 50027], 'an assertion works once');
     is($ask->('a.b'), 50027, 'no JWT');

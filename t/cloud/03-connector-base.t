@@ -1,5 +1,5 @@
-# The doctor's report of the cloud directory names each thing that is wrong, and secrets and tokens
-# are found nowhere: in no log, no file of the store, no command line, not in the worker's memory.
+# The probe's report on the cloud directory names each fault, and secrets and tokens appear nowhere:
+# in no log, no file of the store, no command line, not in the worker's memory.
 use strict;
 use warnings;
 use Test::More;
@@ -24,7 +24,7 @@ my $doctor = $stack->new_worker(start => 0);
 sub apply {
     my (%changes) = @_;
     my $document = $cloud->document(%{ $changes{cloud} // {} });
-    # an absent member would stay as it was
+    # an absent member would stay unchanged
     $document->{$_} //= undef for qw(clientSecretFile certificateFile);
     $stack->apply_tenant({ companyId => 'acme', name => 'Acme AB', timeZone => 'Europe/Stockholm',
         upnDomain => $domain, emailDomain => $domain,
@@ -86,7 +86,7 @@ subtest 'what is wrong is told' => sub {
     my $server = Idadmin::Test::Tls::files();
     fails('an authority that did not sign', qr/certificate.*caFile/,
         cloud => { caFile => $cloud->certificate });
-    fails('a domain of somebody else', qr/upnDomain: other\.example is no verified domain/,
+    fails('a domain of another organisation', qr/upnDomain: other\.example is no verified domain/,
         tenant => { upnDomain => 'other.example' });
     fails('a clock an hour off', qr/clock: .*3\d\d\d s ahead.*NTP/,
         before => { settings => { clockAhead => 3600 } },
@@ -164,8 +164,8 @@ sub key_material {
     return (@lines[5 .. 8], @numbers, map { scalar reverse } @numbers);
 }
 
-# What a dump of the process would hold, read while it stands still: writable memory, without the
-# part that it keeps out of dumps ("dd").
+# The content of a dump of the process, read while it is stopped: writable memory, without the part
+# that it keeps out of dumps ("dd").
 sub memory_of {
     my ($worker, $pid) = @_;
     no warnings 'portable';    # addresses of 64 bits
@@ -234,7 +234,7 @@ for my $certificate (0, 1) {
             skip('the sanitizers keep freed memory', 1)
                 if Idadmin::Test::build_config()->{sanitizers};
             skip('only root may look into a process that is not dumpable', 1) if $> != 0;
-            # A call that is under way has its token in hand: of several looks one is between calls.
+            # A call in progress has its token in memory: one of several reads is between calls.
             my ($bytes, $held);
             ok(within(sub {
                 $bytes = memory_of($worker, $pid);

@@ -25,7 +25,8 @@ sub start_proxy {
 }
 sub heads { return map { json_data($_)->{head} } split /\n/, slurp($log) }
 
-# The credential is changed in the tenant's document, so that the worker begins anew with it.
+# The credential is changed in the tenant's document, so that the worker begins a new session with
+# it.
 sub credential {
     my ($stack, $certificate) = @_;
     my $document = $stack->cloud_document(certificate => $certificate,
@@ -70,8 +71,8 @@ for my $case ([407, qr/proxy asks for credentials/], [403, qr/proxy refuses/],
     my ($status, $reason) = @$case;
     if ($status) { start_proxy($status) }
     else         { Idadmin::Test::stop_daemon($proxy); $proxy = undef }
-    # A document applied anew makes the worker look at once, hold or not; kept connections end with
-    # it.
+    # A document that is applied again makes the worker try at once, held or not; kept connections
+    # end with it.
     $stack->worker->stop;
     $stack->worker->start;
     $stack->ctl('sync', 'acme', '--wait');

@@ -1,5 +1,5 @@
-# Each call of the cloud connector about users ends rightly when its answer is lost before or after
-# the effect, refused, cut off, a page of some gateway, or older than the last write.
+# Each call of the cloud connector about users gives the right result if its answer is lost before
+# or after the effect, refused, cut off, a gateway's error page, or older than the last write.
 use strict;
 use warnings;
 use utf8;
@@ -57,16 +57,16 @@ subtest 'create: what stands in the directory' => sub {
         'what was not given is not sent');
 };
 
-subtest 'create: names that somebody has' => sub {
+subtest 'create: names that are taken' => sub {
     my %taken = person(upn => "bo.ek\@$domain");
     my $answer = call(create => %taken);
-    is($answer->{class}, 'name or value taken', 'a UPN of somebody else');
+    is($answer->{class}, 'name or value taken', 'a UPN of another account');
     is($answer->{field}, 'upn', 'says which');
     like($answer->{message}, qr/Bo Ek/, 'and who has it');
     is($cloud->user("bo.ek\@$domain")->{givenName}, 'Bo', 'who is left alone');
     my $secondary = call(create => person(upn => "ceo\@$domain"));
     is("$secondary->{class} $secondary->{field}", 'name or value taken upn',
-        'a further address of somebody');
+        'a further address of another account');
     my $group = call(create => person(upn => "news\@$domain"));
     is("$group->{class} $group->{field}", 'name or value taken upn', 'the address of a group');
     like($group->{message}, qr/News list/, 'which is named');
@@ -122,7 +122,7 @@ subtest 'create: the answer is lost' => sub {
     is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'made once');
 };
 
-subtest 'create: the account stands and nobody sees it yet' => sub {
+subtest 'create: the account exists and is not visible yet' => sub {
     my %p = person();
     late(read => 600_000);
     fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 });
@@ -134,15 +134,15 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
     is($answer->{class}, 'was so already', 'then adopted');
     is($cloud->counters->{createdByMarker}{ $p{marker} }, 1, 'made once');
     calm();
-    # The same, and nobody is shown for longer than the directory should take: never sent under
-    # another name.
+    # The same, and no account is visible for longer than the directory should take: never sent
+    # under another name.
     my %hidden_ours = person();
     fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 });
     late(read => 600_000);
     call(create => %hidden_ours);
     for my $again (1, 2) {
         my $unknown = call(create => %hidden_ours, sentAt => now_ms() - 16 * 60_000);
-        is($unknown->{class}, 'answer lost', 'a quarter of an hour later: nobody knows')
+        is($unknown->{class}, 'answer lost', 'a quarter of an hour later: unknown')
             or diag $unknown->{message};
         like($unknown->{message}, qr/Look who has the name/, 'and says what to do');
     }
@@ -150,7 +150,7 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
     is(call(create => %hidden_ours, sentAt => now_ms() - 16 * 60_000)->{class}, 'was so already',
         'until it is seen');
     is($cloud->counters->{createdByMarker}{ $hidden_ours{marker} }, 1, 'made once');
-    # Renamed by somebody before we saw it.
+    # Renamed by hand before we saw it.
     my %renamed = person();
     fault({ method => '^POST$', path => '^/users$', do => 'reset', when => 'after', count => 1 },
         { method => '^GET$', path => '^/users/', do => 'status', status => 503, count => 4 });
@@ -164,8 +164,8 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
         'an account of ours under another name is found by its marker') or diag $found->{message};
     is($found->{user}{upn}, "other.name\@$domain", 'as it is called now');
     is($cloud->counters->{createdByMarker}{ $renamed{marker} }, 1, 'made once');
-    # Somebody took the name a moment ago and is not seen either. Nothing of ours was sent: a
-    # conflict, which says that nobody was seen.
+    # Another account took the name a moment ago and is not visible either. Nothing of ours was
+    # sent: a conflict, which says that no account was seen.
     my %other = person();
     $cloud->control(create => { type => 'user',
         properties => { userPrincipalName => $other{upn}, displayName => 'Somebody',
@@ -173,7 +173,7 @@ subtest 'create: the account stands and nobody sees it yet' => sub {
     late(read => 600_000);
     my $conflict = call(create => %other);
     is("$conflict->{class} $conflict->{field}", 'name or value taken upn',
-        'a name taken by nobody to be seen');
+        'a name taken by an invisible account');
     ok($conflict->{unseen}, 'says so');
     is(call(create => %other, sentAt => now_ms() - 1000)->{class}, 'not visible yet',
         'it may be ours when something was sent before: wait');
@@ -251,7 +251,7 @@ subtest 'manager' => sub {
         'a lost answer: done');
     is($cloud->user($id)->{manager}, undef, 'in the directory');
     is(call(setManager => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found',
-        'nobody has no manager either');
+        'an unknown user has no manager either');
     late(read => 600_000);
     my $fresh = call(create => person())->{user}{id};
     my %classes = map { call(setManager => id => $fresh,
@@ -329,7 +329,7 @@ subtest 'new values' => sub {
     }
     fault({ method => '^PATCH$', do => 'status', status => 503, count => 50 });
     is(call(update => id => $id, values => { department => 'Storm' })->{class}, 'answer lost',
-        'a storm: nobody says it was done');
+        'a storm: not reported as done');
     calm();
     late(read => 60_000);
     is(call(update => id => id_of("per.lundin\@$domain"),
@@ -404,7 +404,7 @@ subtest 'disable and sessions' => sub {
     }
     my $storm = id_of("greta.dahl\@$domain");
     fault({ method => '^PATCH$', do => 'status', status => 503, count => 50 });
-    is(call(disable => id => $storm)->{class}, 'answer lost', 'a storm: nobody says it was done');
+    is(call(disable => id => $storm)->{class}, 'answer lost', 'a storm: not reported as done');
     ok($cloud->user($storm)->{accountEnabled}, 'it was not');
     calm();
     is(call(disable => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found',

@@ -1,5 +1,5 @@
 # The main job of a company whose directory is in the cloud: a person is posted to httpd, created at
-# the asked minute, looked up and offboarded. Every step is held against what the directory shows.
+# the requested minute, looked up and offboarded. Every step is compared with the directory.
 use strict;
 use warnings;
 use utf8;
@@ -52,7 +52,7 @@ sub waits {
 sub at_the_minute {
     my $due = (int(time / 60) + 3) * 60;
     my $posted = post_ahead($stack, $domain, company => 'Acme AB', country => 'se', due => $due);
-    is($cloud->counters->{created}, 0, 'and the directory has nobody new');
+    is($cloud->counters->{created}, 0, 'and the directory has no new account');
     ok($cloud->user("bo.ek\@$domain")->{accountEnabled}, 'a leaver can still sign in');
 
     $clock->step($due - time);
@@ -126,8 +126,8 @@ sub disabled_and_bare {
         'accountEnabled false creates it disabled');
 }
 
-# Somebody else takes the name between queueing and the minute: the next candidate, told in task and
-# step.
+# Another account takes the name between queueing and the due minute: the next candidate, reported
+# in task and step.
 sub name_taken_meanwhile {
     my ($date, $time) = wall(time + 3600);
     my $queued = join_now(firstname => 'Taken', surname => 'Name', date => $date, time => $time);
@@ -170,7 +170,7 @@ sub late_replicas {
         { disableAccount => 'done', revokeSessions => 'done', revokeMemberships => 'done',
         verify => 'done' }, 'a leaver is verified');
     is_deeply($cloud->user("per.lundin\@$domain")->{groups}, [], 'and is out of its groups');
-    # Made and offboarded before anybody sees the account.
+    # Created and offboarded before the account is visible.
     my $short = join_now(firstname => 'Short', surname => 'Stay');
     $stack->wait_task($short->{taskId});
     $cloud->control(settings => { lag => { read => $long_lag } });
@@ -206,7 +206,7 @@ sub refused_for_good {
         'and nothing says that it is disabled');
 }
 
-# Somebody enables the account and adds it to a group again while it is being offboarded: the last
+# The account is enabled by hand and added to a group again while it is being offboarded: the last
 # look puts it right.
 sub comes_back {
     $cloud->control(faults => { method => '^POST$', path => 'revokeSignInSessions', do => 'hold',
@@ -237,14 +237,14 @@ sub later {
 }
 
 # An account of ours that stays invisible: the name is kept, nothing is sent under another one, and
-# in the end somebody is to look.
+# in the end it needs attention.
 sub never_seen {
     $cloud->control(settings => { lag => { read => $long_lag } },
         faults => { method => '^POST$', path => '^/users$', do => 'reset', when => 'after',
         count => 1 });
     my $joiner = join_now(firstname => 'Hid', surname => 'Den');
     waits($joiner->{taskId}, qr/shows nobody/,
-        'made, its answer lost and nobody to be seen: it waits');
+        'created, its answer lost and not visible: it waits');
     later($joiner->{taskId}, 11, sub { $_[0]{createSentAt} -= 16 * 60_000 });
     $stack->worker->expect_log(qr/IDA0318/);
     my $task = $stack->wait_task($joiner->{taskId}, states => ['attention']);
@@ -299,8 +299,8 @@ sub held_for_long {
     });
 }
 
-# The directory is held, and while the probe is on its way another worker is told to wait: that hold
-# is not the probe's to end.
+# The directory is held, and while the probe runs another worker is asked to wait: that hold is not
+# the probe's to end.
 sub told_meanwhile {
     $stack->worker->expect_log(qr/IDA0315/);
     $cloud->control(faults => { path => '.', do => 'status', status => 503 });
@@ -331,7 +331,7 @@ sub told_meanwhile {
 # at once.
 sub refused_credentials {
     $stack->worker->expect_log(qr/IDA0314/);
-    # Of the task's calls: a synchronisation that took one of the two would leave nobody refused.
+    # Of the task's calls: if a synchronisation took one of the two, no task would be refused.
     $cloud->control(faults => { path => '^/users(?!/delta)', do => 'status', status => 401,
         count => 2, error => { code => 'InvalidAuthenticationToken',
         message => 'Access token is not valid.' } });
@@ -356,12 +356,12 @@ sub refused_credentials {
     # Until the wait is so long (minutes) that it cannot be what ends the hold.
     ok(within(sub { my $failures = (hold())[2] // 0; hold_until(1) if $failures < 5;
         $failures >= 5 && (() = $holds->()) >= $before + 5 }), 'more tries');
-    # The first may have begun anew: a call on its way that succeeded ended it.
+    # The first hold may have begun again: a concurrent call that succeeded ended it.
     my @waits = ($holds->())[-4 .. -1];
     ok(!(grep { $waits[$_] <= 1.3 * $waits[$_ - 1] } 1 .. 3), "each after a longer wait: @waits s");
     Idadmin::Test::secret_file($file, "another\n");
-    # The worker's look at the file ends the hold, or a call on its way that reads the secret anew.
-    # Its own time is minutes away, which this test does not wait.
+    # The worker's check of the file ends the hold, or a concurrent call that reads the secret
+    # again. Its own time is minutes away, which this test does not wait.
     ok(within(sub { !hold() }), 'the file is put right: it counts at once');
     $stack->wait_task($id);
     Idadmin::Test::secret_file($file, Idadmin::Test::Cloud::client_secret() . "\n");
@@ -369,8 +369,8 @@ sub refused_credentials {
         expireTokens => JSON::PP::true());
 }
 
-# A leaver who is enabled by hand is told as enabled as soon as the directory has been looked at,
-# not when our own word has become old.
+# A leaver who is enabled by hand is reported as enabled as soon as the directory has been read, not
+# when our own word has become old.
 sub enabled_by_hand {
     my $made = join_now(firstname => 'Back', surname => 'Byhand');
     $stack->wait_task($made->{taskId});

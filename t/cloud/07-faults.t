@@ -1,7 +1,7 @@
 # While calls of the cloud fail in every way and workers are killed, each person is created exactly
-# once under the promised name, each leaver is offboarded, and no "done" is untrue.
-# What goes wrong: answers lost after every third effect, throttling with and without a time told,
-# storms of 503, gateway pages, bodies cut off, replicas that lag.
+# once under the promised name, each leaver is offboarded, and no "done" is untrue. The faults:
+# answers lost after every third effect, throttling with and without a Retry-After, storms of 503,
+# gateway pages, bodies cut off, replicas that lag.
 # Parameters: creates (40), lag (3000 ms), kills (4), seed.
 use strict;
 use warnings;
@@ -108,7 +108,7 @@ sub look_at_made {
         'under the name that was promised');
     my $by_marker = $cloud->counters->{createdByMarker};
     is_deeply([grep { ($by_marker->{ $_->[0] } // 0) != 1 } @$made], [], 'made exactly once');
-    is($cloud->counters->{created}, scalar @$made, 'and nobody besides');
+    is($cloud->counters->{created}, scalar @$made, 'and no other');
     my @untrue = grep {
         my $user = $cloud->user($_->[1]);
         !$user || ($user->{onPremisesExtensionAttributes}{extensionAttribute15} // '') ne $_->[0]

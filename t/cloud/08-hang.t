@@ -1,6 +1,6 @@
-# A cloud directory that accepts connections and then says nothing, with more work due than there
-# are threads, delays no other tenant, counts as one failure however many calls it swallowed, and
-# gets all of its work when it is back.
+# A cloud directory that accepts connections and then does not answer, with more tasks due than
+# there are threads, delays no other tenant, counts as one failure however many calls it left
+# unanswered, and all of its tasks are executed after it is back.
 # Parameter: seconds (0): how much longer it stays silent while the other tenant works.
 use strict;
 use warnings;
@@ -27,7 +27,7 @@ sub joins {
 on_one_engine {
     my ($engine) = @_;
     my $clock = Idadmin::Test::Fault->faster('idadmin-worker', 1,
-        'calls that nobody answers end sooner; what ends the silence is the test');
+        'calls without an answer end sooner; the test ends the silence');
     my $stack = Idadmin::Test::Stack->new(engine => $engine,
         worker => { options => ['--threads', $threads], env => $clock->env });
     my $acme  = $stack->beside_in_the_cloud;

@@ -1,7 +1,7 @@
 # A crowd of joiners stays below the cloud directory's published limits by the worker's own pace:
 # not one request is refused, and the crowd takes as long as that pace demands.
-# Parameters: creates (80), workers (1). From 2000 creates on the rate has to come near the limit
-# too, which judges the machine as well; 4500 go on for longer than the limit's window of 150 s.
+# Parameters: creates (80), workers (1). From 2000 creates on the rate must also come near the
+# limit, which depends on the machine as well; 4500 take longer than the limit's window of 150 s.
 use strict;
 use warnings;
 use Test::More;

@@ -1,6 +1,6 @@
 # The connector's whole traffic against an OpenAPI description of the directory's API, named by
-# GRAPH_OPENAPI (JSON): a small session of joiners, leavers, syncs, licences and the doctor's
-# report, with a secret and with a certificate, is recorded and each exchange checked.
+# GRAPH_OPENAPI (JSON): a small session of joiners, leavers, syncs, licences and the probe's report,
+# with a secret and with a certificate, is recorded and each exchange checked.
 use strict;
 use warnings;
 use utf8;
@@ -103,7 +103,7 @@ subtest 'the checker finds what is wrong' => sub {
         ['no number', { %get, query => '$top=x' }, qr{/\$top: Expected integer - got string}],
         ['no boolean', { %get, query => '$count=1' }, qr{/\$count: Expected boolean}],
         ['unknown choice', { %get, query => '$select=name,age' }, qr{/\$select/1: Not in enum}],
-        ['a body nobody wants', { %get, requestBody => '{}' }, qr/a body that is not/],
+        ['an unexpected body', { %get, requestBody => '{}' }, qr/a body that is not/],
         ['missing body', { %post, requestBody => undef }, qr{/body: Missing property}],
         ['other type', { %post, requestHeaders => { 'content-type' => 'text/plain' } },
             qr{Expected application/json - got text/plain}],
@@ -174,7 +174,7 @@ subtest 'the traffic' => sub {
     $cloud->control(expireTokens => JSON::PP::true());
     $cloud->control(member => { group => 'Finance', object => "rut.sandell\@$domain", in => 1 });
     $stack->ctl_ok('sync', 'acme', '--wait');
-    # Somebody who was away for long and is back: everything about him is asked for.
+    # A person deleted long ago who is restored: all properties are read.
     $cloud->control(create => [{ type => 'user',
         properties => { userPrincipalName => "back.again\@$domain", displayName => 'Back Again',
         mailNickname => 'back.again', accountEnabled => JSON::PP::true(),

@@ -57,7 +57,7 @@ sub first {
     my ($tove) =
         $stack->sql("SELECT last_success_at FROM cache.directory_user WHERE upn = "
         . "'tove.ahlgren\@$domain'");
-    is($tove->[0], 0, 'and 0 for somebody who never signed in');
+    is($tove->[0], 0, 'and 0 for a person who never signed in');
     my $before = $cloud->counters->{requests};
     synced('nothing new');
     my $after = $cloud->counters->{requests};
@@ -109,7 +109,7 @@ sub changes {
     cmp_ok($eva_seen->[0], '>', 0, 'sign-in times outlive a change of the user');
 }
 
-# Memberships of somebody who comes back are told by nobody: no group has changed.
+# Memberships of a restored person are not reported: no group has changed.
 sub restored {
     my $id = id_of("karin.hedlund\@$domain");
     my $boss = id_of("johan.asberg\@$domain");
@@ -173,7 +173,7 @@ sub lost_tokens {
         $cloud->control(settings => { deltaExpiry => 'resyncRequired' });
         call(POST => "/directory/deletedItems/$rut/restore");
     }
-    # A late list of the deleted names somebody who is back: the stream of users says otherwise, and
+    # A late list of deleted people contains a restored one: the stream of users says otherwise, and
     # has the last word.
     $cloud->control(expireDeltaLinks => JSON::PP::true,
         faults => { path => '^/directory/deletedItems', do => 'status', status => 200, count => 1,
@@ -193,7 +193,7 @@ sub lost_tokens {
     same('after a reset');
 }
 
-# Whatever comes instead of a page: the cache stays as it was, or the page is had at the second try.
+# Whatever comes instead of a page: the cache stays unchanged, or the second attempt gets the page.
 sub faulty_pages {
     my $before = cached();
     $cloud->control(change => { key => "filip.nyman\@$domain",
@@ -303,7 +303,7 @@ sub sign_ins {
     $unsent->();    # the rest need not wait
 }
 
-# A late replica tells less than there is; what it left out comes in a later round.
+# A late replica reports too little; the rest comes in a later round.
 sub lag {
     $cloud->control(settings => { lag => { delta => 600_000, share => 1 } });
     $cloud->control(change => { key => "filip.nyman\@$domain",
@@ -314,7 +314,7 @@ sub lag {
     synced('before it shows');
     ok(!(grep {
         $_->[0] } $stack->sql("SELECT count(*) FROM cache.directory_user WHERE upn = "
-        . "'late.one\@$domain'")), 'a late replica shows nobody new');
+        . "'late.one\@$domain'")), 'a late replica shows no new account');
     $cloud->control(settings => { lag => {} });
     synced('after it shows');
     ok($stack->sql("SELECT 1 FROM cache.directory_user WHERE upn = 'late.one\@$domain'"),

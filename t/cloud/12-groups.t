@@ -1,5 +1,5 @@
-# Each call of the cloud connector about groups and licences ends rightly under the faults of
-# 05-users.t.
+# Each call of the cloud connector about groups and licences gives the right result under the faults
+# of 05-users.t.
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,5 @@
-# The tools show who holds a licence of the cloud and does not use it, as the directory itself does,
-# and a new sign-in is shown after the tenant's signInInterval, not with each synchronisation.
+# The tools show people with an unused licence of the cloud, as the directory itself does, and a new
+# sign-in is shown after the tenant's signInInterval, not with each synchronisation.
 use strict;
 use warnings;
 use Idadmin::Test;
@@ -15,8 +15,8 @@ my $domain = $Idadmin::Test::Cloud::domain;
 
 sub ago { return POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time - $_[0] * 86400)) }
 
-# Who has the product and has not come in for so many days: the directory's own word. Whoever never
-# came in counts from creation.
+# People with the product who have not signed in for so many days, by the directory itself. A person
+# who never came in counts from creation.
 sub idle {
     my ($cloud, $sku, $days) = @_;
     my $since = ago($days);

@@ -1,4 +1,4 @@
-# The console's door: who may come in, from where, to which company; what is on record afterwards.
+# Access to the console: who may enter, from where, to which company; and the audit records of it.
 use strict;
 use warnings;
 use Test::More;
@@ -32,7 +32,7 @@ subtest 'who is signed in' => sub {
     is($as{administrator}->data('/companies', { query => 'x' })->{totalCount}, 0, 'or not');
     refused($as{nobody}->get('/session'), 403, 'noRole', 'nobody without a role');
     my $unknown = Idadmin::Test::Console->new($httpd, company => 'nordic');
-    is($unknown->get('/session')->{status}, 401, 'nor anybody who is not signed in');
+    is($unknown->get('/session')->{status}, 401, 'nor a caller who is not signed in');
 };
 
 subtest 'order of refusals' => sub {
@@ -71,7 +71,7 @@ subtest 'other sites' => sub {
     }
     my $stranger = Idadmin::Test::Console->new($httpd, company => 'nordic');
     refused($stranger->get('/users', {}, headers => { 'Sec-Fetch-Site' => 'cross-site' }), 403,
-        'crossSite', 'before anybody is asked to sign in');
+        'crossSite', 'before the sign-in');
     refused($op->post('/user', { firstname => 'A', surname => 'B' }, {},
         headers => { 'X-IdAdmin-Console' => undef }), 403, 'headerMissing',
         'a write without the header');

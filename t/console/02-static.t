@@ -1,5 +1,5 @@
-# The console's files as they lie in the tree: small, without anything that a strict policy would
-# refuse, colours that can be read, two languages that say the same.
+# The console's files in the tree: small, nothing that a strict content policy would refuse,
+# readable colours, two complete languages.
 use strict;
 use warnings;
 use Compress::Zlib ();

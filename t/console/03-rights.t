@@ -1,5 +1,5 @@
-# Each role against each door of the console, and each door against other sites, a missing header
-# and a company that is not one's own. The table is the promise; the operations are not asked.
+# Each role at each endpoint of the console, and each endpoint against other sites, a missing header
+# and a foreign company. The table here is the requirement; it is not taken from the operations.
 use strict;
 use warnings;
 use Idadmin::Test qw(operation_rows within);
@@ -7,7 +7,7 @@ use Idadmin::Test::Console ();
 use Idadmin::Test::Stack ();
 use Test::More;
 
-# Method, path, right. Where the arguments of a read are missing, whoever may ask is told so (400).
+# Method, path, right. If a read lacks its arguments, a caller with the right gets 400.
 my @doors = map { [split] } grep {/\S/} split /\n/, <<'END';
     GET    /companies           -
     GET    /session             -

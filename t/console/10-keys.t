@@ -1,4 +1,5 @@
-# API keys in the console: who may see and make them, what is shown once, how one replaces another.
+# API keys in the console: who may see and create them, what is shown once, how one replaces
+# another.
 use strict;
 use warnings;
 use Test::More;

@@ -1,4 +1,4 @@
-# What the console tells of a company: settings in force, seats, how its directories stand.
+# The console's view of a company: settings in force, seats, state of its directories.
 use strict;
 use warnings;
 use Test::More;

@@ -1,5 +1,4 @@
-# What people ask of workers in the console: to read a directory, to look at it, to verify the audit
-# chain.
+# Requests to workers in the console: to read a directory, to probe it, to verify the audit chain.
 use strict;
 use warnings;
 use Test::More;
@@ -69,7 +68,7 @@ sub deletions {
     ok($d->{since}, 'since when');
     ask('/directory/sync', \%there, { acceptDeletions => JSON::PP::true() });
     ok(within(sub { $as{viewer}->data('/company')->{directories}[0]{state} eq 'fresh' }),
-        'goes on when somebody accepts');
+        'continues when an administrator accepts');
 }
 
 sub check {
@@ -95,14 +94,14 @@ sub check {
     $stack->sql("UPDATE directory_check SET started_at = started_at - 301000, finished_at = 0, "
         . "worker = 'gone'");
     ok(within(sub { my $r = report(); $r->{state} eq 'done' && $r->{worker} ne 'gone' }),
-        'a look that nobody finished is taken by another worker');
+        'an unfinished probe is taken by another worker');
 }
 
 sub whole {
     ok(within(sub { chain()->{state} eq 'whole' }), 'verified by itself');
     my $asked = $as{auditor}->post('/audit/verify', {})->{json}{data}{requestedAt};
     ok(within(sub { my $c = chain(); !$c->{requestedAt} && $c->{verifiedAt} gt $asked }),
-        'and when somebody asks');
+        'and on request');
     my $c = chain();
     is($c->{firstId}, 1, 'from the first record');
     ok($c->{verifiedTo} > 1 && $c->{verifiedTo} <= $c->{lastId}, 'to the last one then');
@@ -159,7 +158,7 @@ subtest 'a certificate ends' => sub {
     my $viewer = Idadmin::Test::Console->new($stack->httpd, user => 'viewer', company => 'acme');
     my $secret = sub { return $viewer->data('/company')->{directories}[0]{secrets}[0] };
     is_deeply($secret->(), { kind => 'clientSecret', expiresAt => undef },
-        'of a client secret nobody knows');
+        'of a client secret it is unknown');
     $stack->apply_tenant({ companyId => 'acme', directories => { cloud => {
         clientSecretFile => undef, certificateFile => $cloud->certificate_file } } });
     ok(within(sub { $secret->()->{expiresAt} }), 'of a certificate the worker');

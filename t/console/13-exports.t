@@ -1,4 +1,4 @@
-# What auditors take with them: the evidence of an offboarding, files of lists.
+# Exports for auditors: the evidence of an offboarding, files of lists.
 use strict;
 use warnings;
 use utf8;
@@ -12,7 +12,7 @@ use Idadmin::Test::Stack;
 my ($stack, %as);
 my @roles = qw(viewer operator approver key-administrator auditor administrator);
 
-# The rows of a file of CSV, as hashes; dies where it is none.
+# The rows of a CSV file, as hashes; dies if it is not CSV.
 sub rows {
     my ($bytes) = @_;
     $bytes =~ s/^\xEF\xBB\xBF// or die "no byte order mark\n";
@@ -97,7 +97,7 @@ sub hygiene {
         department => 'EVIL', company => 'evil ab' })->{body});
     is_deeply([map { $_->{userPrincipalName} } @some], ['formula@nordic.example'], 'filtered');
     is_deeply([rows($as{operator}->get('/hygiene/export', { section => 'accountsWithoutManager',
-        license => 'E5' })->{body})], [], 'to nobody');
+        license => 'E5' })->{body})], [], 'to no person');
     is($as{operator}->get('/hygiene/export', { section => 'inactiveGuests' })->{status}, 404,
         'guests need a cloud directory');
     is($as{operator}->get('/hygiene/export', {})->{status}, 400, 'which section');
@@ -124,7 +124,7 @@ sub large {
     like($file->{body}, qr/^"1000201",.*\r\n\z/m, 'on');
 }
 
-# Whoever reads slowly keeps nobody else from the store.
+# A slow client does not keep others from the store.
 sub slow {
     my @slow = map {
         my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
@@ -143,7 +143,7 @@ sub evidence {
     $as{operator}->post('/user/offboard', { userPrincipalName => 'formula@nordic.example',
         date => $yesterday });
     my $task = sub { $as{viewer}->data('/tasks', { type => 'userDelete' })->{items}[0] };
-    ok(within(sub { $task->()->{state} eq 'done' }), 'somebody has left');
+    ok(within(sub { $task->()->{state} eq 'done' }), 'a person has left');
     my $upn = { user => 'formula@nordic.example' };
     my $document;
     ok(within(sub {

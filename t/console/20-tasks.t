@@ -1,5 +1,5 @@
-# Tasks at the console's door: lists, what may be done with a task, two administrators, many at
-# once, and who may release what the brake holds.
+# Tasks in the console's API: lists, permitted changes of a task, two administrators, many tasks at
+# once, and who may release tasks that the brake holds.
 use strict;
 use warnings;
 use JSON::PP ();
@@ -111,7 +111,7 @@ sub two_administrators {
         headers => { 'If-Match' => $tag }), 409, 'taskChanged', 'a dry run says it too');
     $tag = $as{operator}->get('/task', { id => $id })->{headers}{etag} =~ s/"$/-gzip"/r;
     is($as{operator}->request('DELETE', '/task', { id => $id }, headers => { 'If-Match' => $tag })
-        ->{status}, 200, 'whoever looked again goes on');
+        ->{status}, 200, 'after a new read the change is accepted');
     refused($as{operator}->request('DELETE', '/task', { id => $id }, headers =>
         { 'If-Match' => $tag }), 409, 'taskChanged', 'once');
     refused($as{operator}->request('DELETE', '/task', { id => $id }), 409, 'taskOver',
@@ -166,7 +166,7 @@ sub many {
         for qw(viewer auditor approver key-administrator);
 }
 
-# Whoever queued it may release it here: a person looked.
+# In the console the person who queued it may release it, because a person decides.
 sub brake {
     $stack->worker->expect_log(qr/IDA0319/);
     $stack->apply_tenant($stack->tenant_document(brake => { offboardingsPerHour => 1 }));
@@ -185,7 +185,7 @@ sub brake {
     my $many = change(administrator => { verb => 'release', ids => [$held[1]] });
     is($many->{json}{data}{done}, 1, 'another one, among many') or diag $many->{body};
     ($record) = records(1, 'task.release', $held[1]);
-    unlike($record->{detail}, qr/had queued it/, 'by somebody else');
+    unlike($record->{detail}, qr/had queued it/, 'by another key');
     $stack->wait_task($_) for @held;
 }
 

@@ -1,4 +1,4 @@
-# Hires at the console's door: what a creation would be called and when, and why it is refused.
+# Hires in the console's API: the name and time that a creation would get, and why it is refused.
 use strict;
 use warnings;
 use JSON::PP ();
@@ -87,23 +87,23 @@ sub reasons {
     my $first = hire(employeeId => 'E-1')->{json}{data};
     my @coming = [$first->{userPrincipalName}, 'coming', $first->{taskId}];
     is_deeply(error(hire(employeeId => 'E-1')), [409, 'employeeIdTaken', @coming],
-        'a number that somebody has');
+        'a number that is taken');
     is_deeply(preview(employeeId => 'E-1')->{sameEmployeeId}, [{
         userPrincipalName => $coming[0][0], state => 'coming', taskId => $coming[0][2] }],
         'which the preview says');
     is_deeply(error(hire(employeeId => 'E-2', rehire => 'restore')), [409, 'nothingToRestore'],
-        'nobody to bring back');
+        'no account to restore');
     my $upn = "eva.berg\@$domain";
     $as{operator}->request('PATCH', '/user', {}, body => { userPrincipalName => $upn,
         employeeId => 'E-3' });
     within(sub { @{ preview(employeeId => 'E-3')->{sameEmployeeId} } });
     is_deeply(error(hire(employeeId => 'E-3')), [409, 'employeeIdTaken', [$upn, 'enabled', undef]],
-        'somebody who is here');
+        'an active person');
     my $leaver = $as{operator}->post('/user/offboard', { userPrincipalName => $upn,
         date => '2031-01-01' })->{json}{data}{taskId};
     is_deeply(error(hire(employeeId => 'E-3')),
         [409, 'rehireUndecided', [$upn, 'leaving', $leaver]],
-        'somebody who leaves');
+        'a person who is leaving');
     is(hire(employeeId => 'E-3', rehire => 'new')->{status}, 200, 'decided: a new account');
     $stack->apply_tenant($stack->tenant_document(seatLimit => 3));
     my $full = hire();

@@ -1,4 +1,4 @@
-# Access at the console's door: groups, who has which role template, requests and who decides them.
+# Access in the console's API: groups, who has which role template, requests and their deciders.
 use strict;
 use warnings;
 use JSON::PP ();
@@ -88,7 +88,7 @@ sub templates {
     my $taken = good($as{operator}->post('/role/unassign', \%wanted), 'taken');
     $stack->wait_task($taken->{taskIds}[0]);
     ok(!grep({/ida\.wall/} $stack->slapd->members('CRM admins')), 'and carried out');
-    is(data(viewer => '/role/assignments')->{totalCount}, 0, 'nobody has it');
+    is(data(viewer => '/role/assignments')->{totalCount}, 0, 'no person has it');
     my $record = logged('role.unassign', 'ok');
     is_deeply([@$record{qw(actor target)}], ['operator', upn('ida.wall')], 'on record');
     is_deeply($record->{parameters}, \%wanted, 'with what was asked');
@@ -133,13 +133,13 @@ sub requests {
     my $record = logged('request.approve', 'ok');
     is_deeply([@$record{qw(actor target)}, $record->{parameters}{reason}],
         [upn('eva.berg'), upn('ida.wall'), 'she sells'], 'on record, with the reason');
-    like($record->{detail}, qr/told by eva$/, 'and with the name that was signed in with');
+    like($record->{detail}, qr/reported by eva$/, 'and with the name that was signed in with');
     my $ended = good($as{operator}->post('/access-request/end', { requestId => $id }), 'ended');
     is($stack->wait_task($ended->{taskIds}[0])->{type}, 'accessRevoke', 'and taken away');
     refused($as{operator}->post('/access-request/end', { requestId => $id }), 409,
         'requestDecided', 'once');
     my $own = ask('Own', 'eva.berg');
-    refused(decide(eva => $own, 'approve'), 403, 'ownRequest', 'nobody decides their own');
+    refused(decide(eva => $own, 'approve'), 403, 'ownRequest', 'own requests cannot be decided');
     good($as{operator}->post('/access-request/end', { requestId => $own }), 'withdrawn');
     is(request($own)->{state}, 'withdrawn', 'by the list, too');
     ok(logged('request.withdraw', 'ok'), 'and on record as that');

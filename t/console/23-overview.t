@@ -1,4 +1,4 @@
-# The first page of the console: figures, what needs somebody, the days, how punctual it was.
+# The first page of the console: figures, what needs attention, the next days, punctuality.
 use strict;
 use warnings;
 use JSON::PP ();
@@ -27,7 +27,7 @@ sub now { return time * $ms }
 
 # A company on which nothing weighs.
 sub calm {
-    is_deeply([map { $_->{kind} } needs()], [], 'nothing needs anybody')
+    is_deeply([map { $_->{kind} } needs()], [], 'nothing needs attention')
         or diag explain [needs()];
     my $pulse = data(administrator => '/pulse');
     is_deeply($pulse->{queue}, { map { $_ => 0 } qw(queued running failed attention braked) },
@@ -68,7 +68,7 @@ sub days {
     $stack->wait_task($_) for @today;
     my $past = hire('Sen');
     $stack->wait_task($past);
-    # not begun later: the hour, and what is told of it, might be over
+    # not begun later: the hour of the figures might have passed
     set($past, 'created_at = started_at - 61000, due_at = started_at - 61000');
     my ($date) = data(administrator => '/overview')->{days}[0]{date};
     my $week = data(administrator => '/overview')->{days}[7]{date};
@@ -105,7 +105,7 @@ sub tasks {
         attention => 2, braked => 1 }, 'counted by the pulse');
     $stack->worker->stop;
     set($leaver, "state = 'queued', error = NULL, due_at = " . (now() - 1_000_000));
-    is(need('offboardingOverdue')->{severity}, 'critical', 'somebody should have left');
+    is(need('offboardingOverdue')->{severity}, 'critical', 'a person should have left');
     set($leaver, "state = 'failed', started_at = 5");
     is(need('offboardingFailed')->{sample}[0]{userPrincipalName}, "anna.lind\@$domain",
         'and has not');
@@ -137,7 +137,7 @@ sub company {
     $stack->sql("UPDATE cache.sync_state SET error = NULL, stopped = '812 people would go'");
     is(need('syncStopped')->{severity}, 'critical', 'or stopped');
     $stack->sql("UPDATE directory_state SET secret_expires_at = " . (now() + 86_400_000));
-    is(need('secretExpiring'), undef, 'a certificate that nobody uses is no matter');
+    is(need('secretExpiring'), undef, 'an unused certificate is not reported');
     $stack->worker->expect_log(qr/IDA0604/);
     $stack->create_key(soon => 'soon', 'full', '--expires', do {
         my @t = gmtime(time + 5 * 86400);
@@ -176,7 +176,7 @@ sub approvals {
     is_deeply([$need->{count}, @{ $need->{sample}[0] }{qw(requestId displayName reason)}],
         [2, $first, 'Bo Ek', 'CRM'], 'what this person decides, less their own');
     is(data(eva => '/pulse', %headers)->{toDecide}, 2, 'as the pulse says');
-    is(data(administrator => '/pulse')->{toDecide}, 0, 'somebody else decides nothing');
+    is(data(administrator => '/pulse')->{toDecide}, 0, 'another person decides nothing');
     my $tag = $as{eva}->get('/overview', {}, %headers)->{headers}{etag};
     like($tag, qr/^W\//, 'a weak tag');
     is($as{eva}->get('/overview', {}, headers => { %{ $headers{headers} },

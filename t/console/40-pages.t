@@ -1,7 +1,7 @@
-# Each page in a real browser, as somebody who may do everything sees it in a company where
-# something of everything has happened: light, dark, on a phone, in Swedish, on paper; no complaint
-# of the console, no refusal by the policy, no request to elsewhere, nothing that axe-core finds.
-# Pictures go to run/console/ of the build when IDADMIN_SCREENSHOTS=1.
+# Each page in a real browser, for a person with all rights in a company with data of every kind:
+# light, dark, on a phone, in Swedish, on paper; no error in the browser's console, no refusal by
+# the content policy, no request to another server, no finding of axe-core. Screenshots are stored
+# in run/console/ of the build if IDADMIN_SCREENSHOTS=1.
 use strict;
 use utf8;
 use warnings;
@@ -62,7 +62,7 @@ for my $page (@pages) {
     };
 }
 
-$company->open('overview');    # the same address: loaded anew
+$company->open('overview');    # the same address: reloads
 my $first = paint();
 ok(defined $first, 'the page tells when it was first painted');
 note("first contentful paint of the overview after $first ms");

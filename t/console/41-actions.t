@@ -1,5 +1,6 @@
-# What people do in the console, in a real browser over the running stack: a key is made and used, a
-# hire is queued and called off, somebody leaves at once, names of a hostile directory are text.
+# What people do in the console, in a real browser over the running stack: a key is created and
+# used, a hire is queued and cancelled, a person is offboarded at once, names from a hostile
+# directory are shown as text.
 use strict;
 use utf8;
 use warnings;
@@ -78,13 +79,13 @@ subtest 'people are narrowed down' => sub {
     my @shown = $browser->texts('main tbody tr .person strong, main tbody tr .person a');
     my $found = Idadmin::Test::Console->new($stack->httpd, user => 'administrator',
         company => 'nordic')->data('/users', { manager => 'eva.berg@nordic.example' });
-    ok(@{ $found->{items} } > 0, 'somebody reports to Eva');
+    ok(@{ $found->{items} } > 0, 'Eva has reports');
     for my $one (@{ $found->{items} }) {
         ok(grep({ $_ eq $one->{displayName} } @shown), "$one->{displayName} is shown");
     }
     my $main = $browser->text('main');
     like($main, qr/Manager:\s+eva\.berg/, 'by a chip');
-    unlike($main, qr/bo\.ek\@/, 'and nobody else');
+    unlike($main, qr/bo\.ek\@/, 'and no other person');
     $browser->click_text('main button', 'Remove the filter Manager eva.berg@nordic.example');
     $browser->until('all are shown', sub { $browser->text('main') =~ /bo\.ek\@/ });
     unlike($browser->url, qr/manager=/, 'the address follows');
@@ -128,7 +129,7 @@ subtest 'names of a hostile directory are text' => sub {
     is_deeply([$browser->complaints], [], 'nothing to complain of');
 };
 
-subtest 'somebody leaves at once' => sub {
+subtest 'a person leaves at once' => sub {
     my $id = Idadmin::Test::Console->new($stack->httpd, user => 'administrator',
         company => 'nordic')->data('/user/details', { user => 'bo.ek@nordic.example' })->{user}{id};
     ready_at("offboard/$id");

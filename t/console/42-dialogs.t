@@ -1,5 +1,5 @@
-# Each dialog and each state of a page in a real browser: what is asked before a write, two
-# administrators on one task, no role, no right, no such thing, signed out, a server that is away.
+# Each dialog and each state of a page in a real browser: questions before a write, two
+# administrators on one task, no role, no right, not found, signed out, server unavailable.
 use strict;
 use utf8;
 use warnings;
@@ -22,7 +22,7 @@ sub press  { my ($text) = @_; return $browser->click_text('dialog[open] button',
 sub asked  { my ($pattern, $name) = @_;
     return $browser->until($name, sub { dialog() =~ $pattern }) }
 
-# Opens a page, presses a button of it, looks at the dialog, goes back.
+# Opens a page, presses a button on it, checks the dialog, goes back.
 sub look_at {
     my ($name, $place, $button, $pattern) = @_;
     subtest $name => sub {

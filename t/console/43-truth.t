@@ -66,7 +66,7 @@ subtest 'a fault costs one card' => sub {
     wake();
     told(qr/Today\s+The page has a fault/, 'the card says so');
     is(scalar $browser->all('.failed'), 1, 'no other does');
-    like(main(), qr/A task has failed: Otto Fjäll/, 'what needs somebody is shown');
+    like(main(), qr/A task has failed: Otto Fjäll/, 'what needs attention is shown');
     wake();
     $browser->until('the page goes on asking',
         sub { $between->calls('GET overview') > $before + 1 });
@@ -192,10 +192,10 @@ subtest 'what the log says' => sub {
     $company->open('log');
     $browser->until('records are shown', sub { main() =~ /queued the hire of/ });
     like(main(), qr/queued the offboarding of/, 'an offboarding was queued');
-    unlike(main(), qr/\b(?:hired|offboarded) /, 'nobody is said to have left or come by it');
+    unlike(main(), qr/\b(?:hired|offboarded) /, 'it reports no leaver and no joiner');
 };
 
-subtest 'somebody is to leave now, and the brake is reached' => sub {
+subtest 'a person must leave now, and the brake is reached' => sub {
     $company->open('offboard/' . $company->id_of('rut.sandell'));
     unlike(main(), qr/within a second/, 'nothing is promised beforehand');
     $browser->click('input[type=radio][value=now]');
@@ -213,7 +213,7 @@ subtest 'a person in a field' => sub {
     $company->open('offboard');
     $browser->type('main [role=combobox]', 'Greta Dah');
     $browser->click_text('main button', 'Review');
-    told(qr/choose a person from the list/, 'a name alone is nobody');
+    told(qr/choose a person from the list/, 'a name alone identifies no person');
     $company->open('access/templates');
     $browser->click_text('main a', 'Seller', ready => 1);
     $browser->click_text('main button', 'Give');

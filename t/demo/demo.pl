@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # The walk: real httpd, worker, slapd and the cloud directory's emulator on loopback under run/, two
 # tenants, the main job from an HR system's POST to the audit log, each request as a curl line with
-# its answer. DEMO=once ends after it, with 0 only if every step held; else everything stays up
-# until Ctrl-C.
+# its answer. DEMO=once ends after it, with 0 only if every step succeeded; otherwise everything
+# keeps running until Ctrl-C.
 use strict;
 use warnings;
 use Idadmin::Test qw(build_dir run_command spew json_text json_data within);
@@ -20,7 +20,7 @@ my $failed = 0;
 # Ctrl-C ends everything that was started, at any moment of the walk.
 $SIG{INT} = $SIG{TERM} = sub { say_line("\n   Stopping the servers ..."); exit 0 };
 
-# One thing that must hold; the walk goes on, so that one sees all that is wrong.
+# One condition; the walk continues after a failure, so that all failures are seen.
 sub holds {
     my ($good, $what) = @_;
     say_line(($good ? '   ok: ' : '   NOT OK: '), $what);

@@ -1,9 +1,9 @@
 # A worker is killed at any of its writes, sends, fsyncs, renames and unlinks, before or after the
 # call, or before, within or after one of its commits, as a service or its working process alone,
-# while a person's life goes by: hired, changed, left, hired again, and meanwhile the directory is
-# synchronised and audit records are ingested; or its disk is full or read-only for a while. It
-# brings everything to its end: nothing lost, nothing done twice, counts right, the audit chain
-# whole, and the log says once that it died.
+# during a person's life: hired, changed, offboarded, hired again, while the directory is
+# synchronised and audit records are ingested; or its disk is full or read-only for a while.
+# Everything is completed: nothing lost, nothing done twice, counts right, the audit chain whole,
+# and the log reports the death once.
 use strict;
 use warnings;
 use Test::More;
@@ -136,7 +136,7 @@ sub play {
     elsif (!$fault->happened) { $tally{survived}++ }
     $done ||= within($over) if $refused;
     $tally{$what}++;
-    # Killed as a service it has nobody left to say so.
+    # Killed as a whole service, no process is left to log it.
     my $deaths = $killed && !$whole ? 1 : 0;
     within(sub { deaths_told() == $said + $deaths })
         or return fail("$text: its death is told " . (deaths_told() - $said) . ' times');
@@ -207,8 +207,8 @@ sub all_right {
     same_in_both(ldap_truth($stack->slapd), cache_of($stack, 'onPremises'), 'in the end');
 }
 
-# The store refuses for a while that the lease of a synchronisation is given back: the worker whose
-# it is goes on with it as soon as it may.
+# The store refuses for a while to release the lease of a synchronisation: the worker that holds it
+# continues as soon as it can.
 sub own_lease {
     my %refuse = (sqlite => ["CREATE TRIGGER refuse BEFORE UPDATE OF sync_owner ON directory_state "
         . "WHEN NEW.sync_owner IS NULL BEGIN SELECT RAISE(ABORT, 'refused'); END",

@@ -1,5 +1,5 @@
-# A connector that crashes the process hurts its own directory alone: the worker is there again,
-# that directory is held with the reason, and another company waits for no lease of the dead
+# A connector that crashes the process affects only its own directory: the worker restarts, that
+# directory is held with the reason, and another company need not wait for a lease of the dead
 # process.
 use strict;
 use warnings;
@@ -32,14 +32,14 @@ sub failures { my ($stack, $company) = @_;
 
 sub port_of { my ($url) = @_; return $url =~ /:(\d+)(?:\/|$)/ ? $1 : die "$url has no port\n" }
 
-# One company's directory kills whoever calls it; the other company is served.
+# One company's directory kills every process that calls it; the other company is served.
 sub one_hurts_itself {
     my ($sick, $well, $fault, $how, $url, $cloud) = @_;
     my $stack  = $sick;
     my $worker = $stack->worker;
     my $before = crashes($stack);
     my $pid    = $worker->pid;
-    # What is open is let go: a document that is new is connected to anew.
+    # Open sessions are closed: a new document gets a new connection.
     $fault->arm(kinds => ['connect'], port => port_of($url), at => 1, times => 0, how => $how);
     $sick->apply_tenant({ companyId => $sick->{company}, name => "Sick $how" });
     my $task = $sick->post('/v1/api/user', { firstname => 'Sick', surname => ucfirst $how,
@@ -63,7 +63,7 @@ sub one_hurts_itself {
     my ($rows) = $stack->sql('SELECT count(*) FROM worker');
     is($rows->[0], 1, 'one worker is seen');
 
-    # Tried anew it crashes again and is held for longer.
+    # The next attempt crashes again and the hold becomes longer.
     my $failures = failures($stack, $sick->{company});
     $stack->ctl_ok('sync', $sick->{company});
     ok(within(sub { crashes($stack) > $after }), 'idadminctl sync tries: it dies again');
@@ -97,14 +97,14 @@ sub goes_on_at_once {
     $cloud->control(release => JSON::PP::true());
     is($well->wait_task($task)->{state}, 'done', 'the next one goes on with it at once');
     is_deeply([values %{ $cloud->counters->{createdByMarker} }],
-        [(1) x values %{ $cloud->counters->{createdByMarker} }], 'nobody is made twice');
+        [(1) x values %{ $cloud->counters->{createdByMarker} }], 'no account is created twice');
     $fault->speed(1);
 }
 
-# Three companies whose directory kills whoever calls it and two workers: each worker dies of each
-# directory as often as it takes to know it, and the other company's hires wait for no limit of
-# time. A crash tells its directory; of a kill that no thread sees it is found out by serving
-# suspects one at a time.
+# Three companies whose directory kills every process that calls it, and two workers: each worker
+# dies of each directory as often as it takes to know it, and the other company's hires wait for no
+# limit of time. A crash handler records its directory; after a kill that no thread sees it is found
+# by serving suspects one at a time.
 sub each_is_left_alone {
     my ($stack, $fault, $expected, $how, $deaths_max) = @_;
     my $slapd  = Idadmin::Test::Slapd->new;
@@ -122,7 +122,7 @@ sub each_is_left_alone {
     my $before = $deaths->();
     $fault->arm(kinds => ['connect'], port => port_of($slapd->ldaps_url), at => 1,
         times => 0, how => $how);
-    # What is open is let go; the clock stands before the next synchronisation is due.
+    # Open sessions are closed; the clock stands before the next synchronisation is due.
     $fault->speed(0);
     $_->apply_tenant($_->tenant_document(name => 'Sick')) for @sick;
     $_->post('/v1/api/user', { firstname => 'Sick', surname => 'Too' }) for @sick;

@@ -1,6 +1,6 @@
 # httpd's children, idadminctl and a worker over a restored store are killed at any of their writes
-# or commits, or find the disk full or read-only at one: what was answered stands, what was not is
-# there as a whole or not at all, and the same request or command made again comes to its end.
+# or commits, or the disk is full or read-only at one: answered requests are durable, unanswered
+# ones are complete or absent, and the same request or command succeeds when repeated.
 use strict;
 use warnings;
 use Test::More;

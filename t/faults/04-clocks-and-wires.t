@@ -1,6 +1,6 @@
-# Everything is carried out, once, when the wall clock is set forward and back by an hour around a
-# due minute, when connections to directory and database go dead without being closed, and when
-# PostgreSQL is killed and comes back. parameter(rounds): how often it is killed.
+# Every task is executed exactly once if the wall clock is set forward and back by an hour around a
+# due minute, if connections to directory and database die without being closed, and if PostgreSQL
+# is killed and restarted. parameter(rounds): how often it is killed.
 use strict;
 use warnings;
 use Test::More;
@@ -63,7 +63,7 @@ sub clocks {
     is(adds($_), 1, "$_ was not done again") for qw(ahead.clock there.clock);
     my $after = hire('After');
     done_once('and goes on', $after, 'after.clock');
-    # The worker counts as seen an hour ago until it tells of itself again.
+    # The worker counts as seen an hour ago until its next sign of life.
     ok(within(sub { !$stack->ctl('sync', 'nordic', '--wait')->{exit} }),
         'synchronised as well');
 }

@@ -1,7 +1,7 @@
-# httpd and worker, which know primary and standby by one DSN, go on by themselves when the primary
-# PostgreSQL loses power in the middle of work and its synchronous standby is promoted. What was
-# answered is there and was done once, what was not answered is there once after the same request
-# was sent again, and the audit chain is whole. parameter(failovers): how often that happens.
+# httpd and worker, which know primary and standby by one DSN, continue without help when the
+# primary PostgreSQL loses power in the middle of work and its synchronous standby is promoted.
+# Answered requests are durable and were executed once, unanswered ones are executed once after they
+# are repeated, and the audit chain is whole. parameter(failovers): how often that happens.
 use strict;
 use warnings;
 use Test::More;
@@ -69,13 +69,13 @@ sub fail_over {
     Time::HiRes::sleep(rand 0.3);    # at which moment decides nothing
     my $died = Time::HiRes::time();
     $primary->kill9;
-    Time::HiRes::sleep(rand 1);      # and how soon somebody notices neither
+    Time::HiRes::sleep(rand 1);      # and so is the time until it is noticed
     $standby->promote;
     my $promoted = Time::HiRes::time();
     $stack->{postgresql} = $standby;
     my $there = $tasks->();
     # All callers are answered again, and more than once.
-    within(sub { $tasks->() >= $there + 3 * $callers }) or diag('nobody is hired any more');
+    within(sub { $tasks->() >= $there + 3 * $callers }) or diag('no hire succeeds any more');
     spew($until, '');
     waitpid $pid, 0;
     return ($died, $promoted, map {@$_} @{ Storable::retrieve($answers) });

@@ -1,7 +1,7 @@
-# httpd admits exactly as many requests of a key in any 60 seconds as its limit allows, over
-# several children, across a graceful restart and killed children. Also: limits of companies and of
-# failures, what callers are told, one audit record for the refusals of a minute. httpd's clocks are
-# the test's: when the limit is reached, they run 30 times as fast.
+# httpd admits exactly as many requests of a key in any 60 seconds as its limit allows, over several
+# children, across a graceful restart and killed children. Also: limits of companies and of
+# failures, the answers to callers, one audit record for the refusals of a minute. httpd's clocks
+# are the test's: when the limit is reached, they run 30 times as fast.
 use strict;
 use warnings;
 use Test::More;

@@ -1,7 +1,7 @@
-# What HTTP allows and callers do gets the right answer. Order of the checks, pipelining behind
-# refused requests, chunk extensions, Expect, HTTP/1.0, slow and broken bodies, odd paths and
-# headers, filters and ErrorDocuments of the administrator, keys of every sort, restarts under load,
-# a full disk, a store that is away.
+# Unusual but valid HTTP gets the right answer. Order of the checks, pipelining behind refused
+# requests, chunk extensions, Expect, HTTP/1.0, slow and broken bodies, odd paths and headers,
+# filters and ErrorDocuments of the administrator, keys of every kind, restarts under load, a full
+# disk, an unavailable store.
 use strict;
 use warnings;
 use utf8;
@@ -98,8 +98,8 @@ sub records {
         map { slurp($_) =~ /\x1e([^\n]*)\n/g } glob $stack->spool . '/*.audit';
     return @records;
 }
-# The outcomes of those that were not there before, whichever child wrote them; so many at least. A
-# record may follow its answer.
+# The outcomes of new records, whichever child wrote them; so many at least. A record may follow its
+# answer.
 sub new_outcomes {
     my ($count, @before) = @_;
     my %known = map { $_->{rid} => 1 } @before;
@@ -217,7 +217,7 @@ subtest 'a stranger\'s body is not waited for' => sub {
         $client->send_raw(head('POST /v1/api/user HTTP/1.1', %strange, 'Content-Length' => 100_000)
         . '{'); $client } 1 .. 100;
     is $stack->get('/v1/api/tasks', client => $httpd->client)->{status}, 200,
-        'more of them than there are threads keep nobody waiting';
+        'more of them than there are threads delay no request';
     $_->close for @strangers;
     # Over HTTP/2 as well. curl may lose an answer that comes before its body has gone: the access
     # log says that it was refused while the body was still to come.

@@ -1,5 +1,5 @@
-# Credentials that come in clear from another machine are refused before they are looked at, in the
-# words of either face. Over TLS, from loopback and behind a proxy they are taken.
+# Credentials sent without TLS from another machine are refused before they are checked, with the
+# message of either face. Over TLS, from loopback and behind a proxy they are accepted.
 use strict;
 use warnings;
 use utf8;

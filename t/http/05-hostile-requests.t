@@ -1,7 +1,7 @@
-# Requests that are changed at random kill no child of httpd, and none is answered as a failure of
-# the service. They are sent over HTTP/1.1 and HTTP/2; what was accepted is in the queue and nothing
-# else. Beside them stand slow heads and bodies under the sample's RequestReadTimeout, and more idle
-# connections than there are threads.
+# Randomly changed requests kill no child of httpd, and none is answered as a failure of the
+# service. They are sent over HTTP/1.1 and HTTP/2; the queue contains exactly the accepted ones.
+# Also: slow heads and bodies under the sample's RequestReadTimeout, and more idle connections than
+# there are threads.
 # Parameters: mutations of each request over each protocol (from 3000 on memory is judged, and more
 # connections are idle); seed.
 use strict;

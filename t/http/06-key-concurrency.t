@@ -1,6 +1,6 @@
-# A key has exactly as many requests under way as its limit allows, over several children of httpd:
-# also after requests that were answered, aborted, lost with a killed child or carried across a
-# graceful restart; and the one too many is told so.
+# A key can have exactly as many concurrent requests as its limit allows, over several children of
+# httpd: also after requests that were answered, aborted, lost with a killed child or continued
+# across a graceful restart; one request too many is refused with that reason.
 use strict;
 use warnings;
 use Test::More;
@@ -10,8 +10,8 @@ use Idadmin::Test::Stack;
 my ($stack, $httpd);
 my $body = '{"firstname": "One"}';    # with a field missing: nothing is queued
 
-# A request that is under way until its body is sent: the service asks for the body when the request
-# has a seat (status 100), or answers.
+# A request in progress until its body is sent: the service requests the body when the request has a
+# seat (status 100), or answers.
 sub hold {
     my ($key, $target) = @_;
     my $client = $httpd->client;
@@ -39,7 +39,7 @@ sub holds_exactly {
     return @held;
 }
 
-# Three at once; a try that got fewer gives back what it got.
+# Three at once; an attempt that got fewer releases them.
 sub holds {
     my @all = map { hold('three') } 1 .. 3;
     return @all if statuses(@all) eq '100 100 100';

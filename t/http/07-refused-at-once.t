@@ -1,4 +1,4 @@
-# While the store is away, requests are refused at once instead of waiting for it.
+# While the store is unavailable, requests are refused at once instead of waiting for it.
 use strict;
 use warnings;
 use Test::More;

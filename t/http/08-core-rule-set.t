@@ -1,5 +1,5 @@
-# Behind mod_security with the OWASP core rule set as Debian ships it, every operation of REST and a
-# tool have a form that is let through: POST in the place of PATCH and DELETE.
+# Behind mod_security with the OWASP core rule set as Debian ships it, every REST operation and a
+# tool call have a form that passes: POST in place of PATCH and DELETE.
 use strict;
 use warnings;
 use utf8;

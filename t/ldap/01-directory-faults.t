@@ -1,5 +1,6 @@
-# While a directory is silent, down or refuses the service account, its tasks wait with a readable
-# reason, other tenants go on and nothing hammers it; when it is back everything is carried out.
+# While a directory does not answer, is down or refuses the service account, its tasks wait with a
+# readable reason, other tenants continue and it gets few calls; when it is back all tasks are
+# executed.
 use strict;
 use warnings;
 use Test::More;
@@ -86,8 +87,8 @@ on_one_engine {
     $stack->slapd->restart;    # ends the connections that are still bound
     my $refused = $stack->post('/v1/api/user',
         { firstname => 'Refused', surname => 'One' })->{json}{data}{taskId};
-    # While slapd was away a look at it may have begun a hold of its own.
-    # It is over before the clock is stepped: a try behind that would be held by a later time.
+    # While slapd was down a probe may have begun its own hold. It is over before the clock is
+    # stepped: a try behind that would be held by a later time.
     $stack->ctl('sync', 'nordic', '--wait');
     waits($stack, $refused, qr/refuses the service account/, 'refused credentials');
     my $count = sub { my $n = () = Idadmin::Test::slurp($stack->slapd->{log}) =~ /err=49/g; $n };

@@ -1,5 +1,5 @@
-# While the directory of one tenant misbehaves (a scripted peer), its trouble is shown in its own
-# class, nothing of its cache is lost, and another tenant is served. The faults one by one:
+# While the directory of one tenant misbehaves (a scripted peer), each fault is reported in its
+# class, its cache is kept, and another tenant is served. The faults one by one:
 # t/unit/ldap/faults.c.
 use strict;
 use warnings;
@@ -47,8 +47,8 @@ on_one_engine {
         $peer->script(%$script)->start;
         $stack->ctl('sync', 'peer');
         my $row;
-        # As long as it lasts until the trouble is told, and at least once, somebody joins the other
-        # company: the trouble itself is over when that is done.
+        # Until the fault is reported, and at least once, a person joins the other company: the
+        # trouble itself is over when that is done.
         my $known = within(sub {
             my $answer = $stack->post('/v1/api/user',
                 { firstname => 'Joiner', surname => 'Number' . ++$number });

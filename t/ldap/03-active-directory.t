@@ -1,5 +1,5 @@
-# The main job in a real Active Directory (Samba) is carried out, as binds of the people concerned
-# prove; protected accounts are never changed; the doctor's report is good.
+# The main job in a real Active Directory (Samba), proved by binds of the people concerned;
+# protected accounts are never changed; the probe reports no fault.
 use strict;
 use warnings;
 use utf8;
@@ -47,9 +47,9 @@ sub hired_and_gone {
     is($user->{status}, 200, 'the new user is looked up at once') or diag($user->{body});
     is($user->{json}{data}{user}{jobTitle}, 'Säljare', 'with what was posted');
 
-    # Nobody knows the initial password, and it would have to be changed: the help desk gives out
+    # No person knows the initial password, and it would have to be changed: the help desk gives out
     # another.
-    isnt($samba->bind_code($login), 0, 'nobody signs in with a password that was not given out');
+    isnt($samba->bind_code($login), 0, 'no sign-in with a password that was not given out');
     $samba->set_password($entry->{dn}, Idadmin::Test::Samba::user_password($login));
     is($samba->bind_code($login), 0, 'the new user signs in');
     $samba->modify("dn: " . Idadmin::Test::Samba::group_dn($_)

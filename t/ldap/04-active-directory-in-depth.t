@@ -1,4 +1,4 @@
-# In an Active Directory (Samba) as companies have it, access through nested and primary groups is
+# In a typical company's Active Directory (Samba), access through nested and primary groups is
 # attributed, protected accounts are never changed, a large group is synchronised, and people who
 # are in the cloud as well join and leave both.
 # Parameter: members (250) of the large group.
@@ -50,7 +50,7 @@ sub role     { my ($verb, $template, $name) = @_;
     return over(@{ $stack->ctl_ok('role', $verb, 'nordic', $template, upn($name),
     '--json')->{taskIds} }) }
 
-# Role templates and requests give groups of the domain, which is told of nested ones and of primary
+# Role templates and requests grant groups of the domain, which reports nested ones and primary
 # groups too.
 sub attribution {
     my ($task) = role(assign => 'Crew', 'karin.hedlund');
@@ -118,7 +118,7 @@ sub attribution {
         ['Deck'], 'and is all that is left in the domain');
 }
 
-# Everything that is somebody else's to touch. Nothing of them may be written, whoever asks for it.
+# Accounts that only others may change. Nothing in them may be written, for any caller.
 sub guards {
     my @guarded = (["administrator\@$realm", qr/critical system object|built-in/],
         ["krbtgt\@$realm", qr/critical system object/],
@@ -146,7 +146,7 @@ sub guards {
             'and fails as well');
         ($task) = role(assign => 'Crew', $name);
         like($task->{state} . ' ' . ($task->{error} // ''), qr/^failed .*$why.*never changed/,
-            'nobody puts it into a group');
+            'it is added to no group');
         is($usn->("(sAMAccountName=$before{$name}[0])"), $before{$name}[1],
             'the account was not written');
     }
@@ -159,11 +159,11 @@ sub guards {
         upn('eva.berg'), '--json')->{taskIds}[0]);
     like($task->{state} . ' ' . ($task->{error} // ''), qr/^failed .*adminCount.*never changed/,
         'an approved request does not either');
-    is($usn->('(sAMAccountName=Inner)'), $group, 'and nobody takes it out of a group');
+    is($usn->('(sAMAccountName=Inner)'), $group, 'and removed from no group');
     is($stack->delete('/v1/api/user', { userPrincipalName => "dc1\$\@$realm" })->{status}, 404,
-        'the account of the domain controller is nobody');
+        'the account of the domain controller is not found');
 
-    # A workflow of somebody else's leaving reaches for those who reported to the leaver.
+    # A workflow for another person's leaving changes the people who reported to the leaver.
     my $old = $samba->user('old.admin')->{dn};
     $samba->modify("dn: $old\nchangetype: modify\nreplace: manager\nmanager: "
         . $samba->user('sten.vik')->{dn} . "\n");

@@ -1,7 +1,8 @@
 # After random changes of a directory, while workers are killed and the server is restarted, the
-# cache holds what the directory holds.
-# Parameters: changes (some hundred a directory), seed (4711), of: Ldap, Samba, SambaUsn or Cloud
-# alone (SambaUsn, an account without the right to DirSync, only so or when changes are given).
+# cache equals the directory.
+# Parameters: changes (some hundred for each directory), seed (4711), of: Ldap, Samba, SambaUsn or
+# Cloud only (SambaUsn, an account without the right to DirSync, only if named or if changes are
+# given).
 use strict;
 use warnings;
 use Test::More;
@@ -47,7 +48,8 @@ sub compare {
     my ($stack, $backend, $how, $name) = @_;
     my $want = $backend->truth;
     for my $try (1 .. 3) {
-        # What a server changed in silence is found by the syncs after the one that told the reason.
+        # Changes that a server did not report are found by the syncs after the one that reported
+        # their cause.
         for my $time (qw(once twice thrice)) {
             $how->{later}->($stack) if $how->{later};
             my $synced = $stack->ctl('sync', $how->{company}, '--wait');
@@ -98,7 +100,7 @@ sub restarted {
         "$name: the first sync after a restart");
 }
 
-# Everything is read while the directory changes: whoever is there before and after is there in
+# Everything is read while the directory changes: a person present before and after is present in
 # between.
 sub read_meanwhile {
     my ($stack, $backend, $script, $how, $name) = @_;
@@ -108,7 +110,7 @@ sub read_meanwhile {
     my $cache = first_sync($stack, $how, sub { $script->run(8, without => qr/back\z/) });
     my $after = $backend->truth;
     my @missing = grep { $after->{$_} && !$cache->{$_} } sort keys %$before;
-    is("@missing", '', "$name: read while it changed: nobody is missing");
+    is("@missing", '', "$name: read while it changed: no one is missing");
     return !@missing;
 }
 
@@ -120,7 +122,7 @@ sub life {
         %{ ref $how->{stack} eq 'CODE' ? { $how->{stack}->() } : $how->{stack} });
     my $document = $stack->ctl_ok('tenant', 'show', $how->{company}, '--json');
     $document->{directories}{ $how->{directory} }{deletionGuard} = '100%';
-    # longer than refint takes, which tells nobody
+    # longer than refint takes, which gives no signal
     $document->{directories}{ $how->{directory} }{syncInterval} = '2s';
     $stack->apply_tenant($document);
     within(sub { $stack->ctl('sync', $how->{company}, '--wait')->{exit} == 0 })

@@ -1,5 +1,5 @@
-# A person of two directories has one seat, is changed on-premises first and in the cloud when the
-# directories' own synchronisation has run, and either directory may be away meanwhile.
+# A person in two directories has one seat, and is changed on-premises first and in the cloud after
+# the directories' own synchronisation has run; either directory may be unavailable meanwhile.
 use strict;
 use warnings;
 use utf8;
@@ -34,8 +34,8 @@ sub waits_at { my ($id, $why) = @_; my $task;
     or diag explain $task; return $task }
 
 sub groups_in_cloud { my ($uid) = @_; return sort @{ $stack->cloud->user(upn($uid))->{groups} } }
-# An employee's number, by which nobody else is known, and what the person is in: "directory group",
-# but for what the cloud never gives up.
+# A unique employee number, and the person's groups: "directory group", without those that the cloud
+# never revokes.
 sub employed {
     my ($uid, $number) = @_;
     $stack->wait_task($stack->call(PATCH => '/v1/api/user',
@@ -92,7 +92,7 @@ sub apart {
     like("@{ $task->{warnings} }", qr/Everyone in sales/, 'which is told');
 }
 
-# Enabled and disabled by itself, not as a leaver: no account of the person stays behind, and nobody
+# Enabled and disabled by itself, not as a leaver: no account of the person remains, and no one
 # waits for a synchronisation.
 sub switched {
     my ($uid) = 'elin.strand';
@@ -153,7 +153,7 @@ sub synchronised {
 }
 
 # Who comes back gets back what was left in both; the account that nothing synchronises is enabled
-# by us as it was disabled by us.
+# by the service, which had disabled it.
 sub returned {
     my @had = @{ $had{'bo.ek'} };
     ok(3 <= grep({/^cloud/} @had) && 3 <= grep({/^onPremises/} @had), "was in @had");
@@ -266,7 +266,7 @@ sub created {
         { firstname => 'No', surname => 'Need' })->{json}{data}{taskId},
         states => ['done', 'failed']);
     is(outcomes($task)->{awaitSynchronisation}, 'skipped',
-        'nobody waits when no action concerns the cloud');
+        'no task waits if no action concerns the cloud');
     $stack->apply_tenant($stack->tenant_document(createUsersIn => 'cloud', workflows => []));
     # a change holds within 5 s
     within(sub { $stack->post('/v1/api/user?dryRun=true',
@@ -284,8 +284,8 @@ sub created {
         { firstname => 'On', surname => 'Premises' })->{body} =~ /awaitSynchronisation/ });
 }
 
-# One directory away: what can be done is done, the rest waits with the reason, and nobody else
-# does.
+# One directory is unavailable: the possible steps are done, the rest waits with the reason, and no
+# one else does.
 sub away {
     $stack->cloud->control(faults => { path => '.', do => 'status', status => 503 });
     my $id = offboard('carin.sjoberg');
@@ -304,8 +304,8 @@ sub away {
     ok(!$stack->cloud->user(upn('carin.sjoberg'))->{accountEnabled}, 'disabled there too');
 }
 
-# The cloud is taken out of the tenant's document while no worker runs: nobody of it is listed or
-# counted any more. Then it comes back.
+# The cloud is removed from the tenant's document while no worker runs: none of its people is listed
+# or counted any more. Then it comes back.
 sub removed {
     my $found = sub { return $stack->get("/v1/api/users?$_[0]")->{json}{data}{totalCount}
         // 'none' };
@@ -328,7 +328,7 @@ sub removed {
         JSON::PP::false(), 'nor reported on');
     is_deeply($stack->get('/v1/api/user/details?user='
         . Idadmin::Test::Stack::_escape(upn('eva.berg')))->{json}{data}{user}{directories},
-        ['onPremises'], 'whoever was in both is in one');
+        ['onPremises'], 'a person in both is now in one');
     my ($tenant) = grep { $_->{companyId} eq 'nordic' } @{
         $stack->ctl_ok('tenant', 'list', '--json') };
     is($tenant->{enabledMembers}, $found->('status=active'),

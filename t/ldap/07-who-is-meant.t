@@ -1,5 +1,5 @@
-# Who is meant where several accounts carry one address or one account several, and what becomes of
-# groups of other classes and of accounts past their end: over REST and a real slapd.
+# Which person is meant if several accounts have one address or one account has several, and the
+# treatment of groups of other classes and of expired accounts: over REST and a real slapd.
 use strict;
 use warnings;
 use utf8;
@@ -86,14 +86,14 @@ sub one_address_of_two {
         'found again when the other is gone');
 }
 
-# By object ID nothing is ambiguous, whoever has the leaver's address now.
+# An object ID is never ambiguous, even if others have the leaver's address now.
 sub evidence_by_id {
     $stack->slapd->add_user('ola.gone');
     sync();
     my $id = id_of('ola.gone');
     my $task = $stack->wait_task($stack->delete('/v1/api/user',
         { userPrincipalName => upn('ola.gone'), time => '00:00' })->{json}{data}{taskId});
-    is($task->{state}, 'done', 'somebody leaves') or diag explain $task;
+    is($task->{state}, 'done', 'a person leaves') or diag explain $task;
     $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('ola.gone'));
     $stack->slapd->add_user("ola.$_", mail => upn('ola.gone')) for qw(one two);
     sync();
@@ -102,7 +102,7 @@ sub evidence_by_id {
     is_deeply([sort split /, /, $told->{addressNowOf} // ''],
         [sort map { id_of($_) } qw(ola.one ola.two)], 'names both who have the address now');
     like("@{ $told->{notProven} }", qr/several others have its address/,
-        'which is not proven to be somebody else');
+        'which is not proven to be another person');
     like($stack->ctl('evidence', 'nordic', upn('ola.gone'))->{err},
         qr/is that of several accounts/, 'by address the question is ambiguous');
 }
@@ -172,13 +172,13 @@ sub members_by_login {
     my $data = $stack->get('/v1/api/resource/access?resource=Login')->{json}{data};
     is_deeply([map { $_->{user}{userPrincipalName} } @{ $data->{items} }], [upn('bo.ek')],
         'who is named by login is found');
-    ok($data->{resource}{otherMembers}, 'a login of nobody is said');
+    ok($data->{resource}{otherMembers}, 'an unknown login is reported');
     $stack->slapd->add_user('late.comer');
     sync();
     $data = $stack->get('/v1/api/resource/access?resource=Login')->{json}{data};
     is_deeply([sort map { $_->{user}{userPrincipalName} } @{ $data->{items} }],
         [sort map { upn($_) } qw(bo.ek late.comer)], 'who comes later has what waited');
-    ok(!$data->{resource}{otherMembers}, 'and nobody else is left');
+    ok(!$data->{resource}{otherMembers}, 'and no other is left');
 }
 
 sub ends {

@@ -1,5 +1,5 @@
 # MCP on the wire: which requests are refused where and how, both eras, every kind of malformed
-# input. What tools answer is tested elsewhere; here one or two of them stand for all.
+# input. Tools' answers are tested elsewhere; here one or two of them represent all.
 use strict;
 use warnings;
 use utf8;
@@ -155,7 +155,7 @@ for_each_stack {
         refused($post->(body => "$big ", chunked => 65000,
             headers => { 'Mcp-Method' => 'tools/list' }), 413, 413, qr/1048576/, 'in chunks');
         is($modern->client->connections, $connections + 1,
-            'mistakes of somebody known cost no connection');
+            'mistakes of a known caller cost no connection');
     };
 
     subtest 'malformed messages' => sub {
@@ -215,7 +215,7 @@ for_each_stack {
         is_deeply($result->{supportedVersions}, ['2026-07-28'], 'supported');
         is_deeply($result->{capabilities}, { tools => {} }, 'tools alone');
         ok(length $result->{instructions} > 500 && length $result->{instructions} <= 2048,
-            'instructions, of a length that nobody cuts');
+            'instructions, of a length that no host cuts');
         is($result->{resultType}, 'complete', 'resultType');
         is($result->{ttlMs}, 3600000, 'ttlMs');
         is($result->{cacheScope}, 'private', 'cacheScope');
@@ -461,7 +461,7 @@ for_each_stack {
         tool_error($modern->call('get_user', {}), qr/user: is required/,
             'none where one is needed');
         tool_error($modern->call('get_user', { user => 'nobody@nordic.example' }),
-            qr/nobody\@nordic\.example/, 'nobody of that name');
+            qr/nobody\@nordic\.example/, 'no user of that name');
         is($modern->ask('tools/call', { name => 'list_workflows' })->{status}, 200,
             'arguments may be left out');
     };
@@ -577,7 +577,7 @@ subtest 'a client that goes away, and a store that does' => sub {
     rename "$stack->{base}/lib/idadmin.db", "$stack->{base}/lib/away" or die $!;
     $stack->httpd->restart;
     my $answer = $mcp->call('search_users');
-    is($answer->{status}, 503, 'without a store nobody can be known');
+    is($answer->{status}, 503, 'without a store no caller can be known');
     is($answer->{json}{error}{code}, 503, 'as JSON-RPC');
     rename "$stack->{base}/lib/away", "$stack->{base}/lib/idadmin.db" or die $!;
     $stack->stop;

@@ -1,7 +1,7 @@
-# Clients and checks that others wrote: the official conformance suite, the official TypeScript
-# clients in each way they negotiate, the Inspector's strict look at the schemas. They come from npm
-# (t/npm/install.sh DIR) and need Node 22; without them the test is skipped. The conformance
-# suite takes a minute or two.
+# Third-party clients and checks: the official conformance suite, the official TypeScript clients in
+# each way they negotiate, the Inspector's strict check of the schemas. They come from npm
+# (t/npm/install.sh DIR) and need Node 22; without them the test is skipped. The conformance suite
+# takes a minute or two.
 use strict;
 use warnings;
 use utf8;

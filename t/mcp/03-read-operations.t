@@ -1,4 +1,4 @@
-# The eleven read operations over REST, and that MCP gives the same: shapes, filters, paging to the
+# The eleven read operations over REST, and that MCP gives the same: formats, filters, paging to the
 # end under random limits, access with its source, hygiene, audit, governance by idadminctl,
 # refusals that name the argument, tenants that cannot see each other.
 use strict;
@@ -50,18 +50,18 @@ sub reports_and_jobs {
     is(members($bo->{manager}), 'displayName id userPrincipalName', 'members of a manager');
     is($bo->{manager}{displayName}, 'Anna Lind', 'who is told by name');
     my $reports = names(data('/users', { manager => "anna.lind\@$d" }));
-    like($reports, qr/\bBo Ek\b/, 'who reports to somebody, by UPN');
+    like($reports, qr/\bBo Ek\b/, 'reports of a person, by UPN');
     is(names(data('/users', { manager => $bo->{manager}{id} })), $reports, 'by ID');
     is(names(data('/users', { manager => "bo.ek\@$d" })), '', 'nobody');
     is(data('/users', { jobTitle => 'CLERK' })->{totalCount},
         data('/users', { query => 'clerk' })->{totalCount}, 'a title, and its word');
     is(data('/users', { company => 'nordic ab' })->{totalCount}, $all->{totalCount}, 'a company');
     is(data('/users', { group => 'CRM admins' })->{totalCount}, 2, 'members of a group');
-    is(data('/users', { inactiveDays => 1 })->{totalCount}, 0, 'nobody is old enough');
+    is(data('/users', { inactiveDays => 1 })->{totalCount}, 0, 'no account is old enough');
     is(data('/users', { createdAfter => '2020-01-01' })->{totalCount}, $all->{totalCount},
         'all were created since');
     is(data('/users', { createdBefore => '2020-01-01' })->{totalCount}, 0, 'and none before');
-    is(data('/users', { $_ => 'Nothing' })->{totalCount}, 0, "$_ of nobody")
+    is(data('/users', { $_ => 'Nothing' })->{totalCount}, 0, "$_ without people")
         for qw(license employeeId jobTitle company);
     is(data('/users', { query => 'user00020', limit => 1 })->{items}[0]{userPrincipalName},
         "user00020\@$d", 'whose UPN was asked for comes first');
@@ -122,7 +122,7 @@ sub searching {
     refused('/users', { lastSignInBefore => 'yesterday' }, 400, qr/lastSignInBefore/, 'no date');
     refused('/users', { lastSignInBefore => '2026-11-21T09:30:00 02:00' }, 400,
         qr/in a query a \+ is written %2B/, 'an offset whose + became a blank');
-    refused('/users', { cursor => 'AAAA' }, 400, qr/cursor/, 'a cursor of nobody');
+    refused('/users', { cursor => 'AAAA' }, 400, qr/cursor/, 'an invalid cursor');
     my $cursor = data('/users', { limit => 3 })->{nextCursor};
     refused('/users', { cursor => $cursor, query => 'a' }, 400, qr/cursor/,
         'a cursor of other filters');
@@ -148,7 +148,7 @@ sub one_user {
     refused('/user/details', { user => 'Eva Berg' }, 404,
         qr/^user: .*Did you mean "Eva Berg" \(eva\.berg\@\Q$d\E\)/,
         'a name is no ID, but leads on');
-    refused('/user/details', {}, 400, qr/user: is required/, 'nobody named');
+    refused('/user/details', {}, 400, qr/user: is required/, 'no person named');
     my $fields =
         $stack->get("/v1/api/user?userPrincipalName=bo.ek\@$d&fields=id,manager,status")
             ->{json}{data}{user};
@@ -211,7 +211,7 @@ sub hygiene {
     my $s = $report->{sections};
     ok(!$s->{inactiveGuests}{available}, 'no guests without a cloud directory');
     like($s->{inactiveGuests}{reason}, qr/cloud/, 'and why');
-    is($s->{staleAccounts}{count}, 0, 'nobody is stale in a young directory');
+    is($s->{staleAccounts}{count}, 0, 'no account is stale in a young directory');
     is($s->{staleAccounts}{note}, undef, 'no note, as this directory records sign-ins');
     is_deeply([map { $_->{displayName} } @{ $s->{accountsWithoutManager}{items} }], ['Eva Berg'],
         'one has no manager');
@@ -301,7 +301,7 @@ sub governance {
     is($stack->ctl('role', 'assign', 'nordic', 'none', "bo.ek\@$d")->{exit}, 1,
         'an unknown template is refused');
     is($stack->ctl('role', 'assign', 'nordic', 'Wide', "nobody\@$d")->{exit}, 1,
-        'nobody gets nothing');
+        'an unknown user gets nothing');
 
     my $open = data('/approvals');
     is($open->{totalCount}, 3, 'what is open');
@@ -312,9 +312,9 @@ sub governance {
     is("$first->{service} $first->{ageDays} $first->{justification}",
         'CRM administration 0 quarter end', 'for what, since when, why');
     is_deeply([map { $_->{displayName} } @{ $first->{eligibleApprovers} }], ['Eva Berg'],
-        'people who may decide; nobody who is not there');
+        'people who may decide; none who does not exist');
     my $refused = $stack->ctl('request', 'approve', 'nordic', $first->{id}, '--by', "bo.ek\@$d");
-    is($refused->{exit}, 1, 'somebody else may not approve');
+    is($refused->{exit}, 1, 'another person may not approve');
     like($refused->{err}, qr/no approver/, 'and is told so');
     is($stack->ctl('request', 'approve', 'nordic', $first->{id}, '--by', "ghost\@$d")->{exit}, 1,
         'an approver who is not there neither');
@@ -400,7 +400,7 @@ sub audit {
         data('/audit', { category => 'portal', limit => 200 })->{items} };
     is($assigned->{target}, "bo.ek\@$d", 'what administrators do is there');
     my $about_bo = data('/audit', { target => "BO.EK\@$d", limit => 200 });
-    ok($about_bo->{totalCount}, 'what was done to somebody is found');
+    ok($about_bo->{totalCount}, 'changes of a person are found');
     is_deeply([grep { lc($_->{target} // '') ne "bo.ek\@$d" } @{ $about_bo->{items} }], [],
         'and nothing else');
     is($about_bo->{totalCount}, grep({ lc($_->{target} // '') eq "bo.ek\@$d"
@@ -469,7 +469,7 @@ sub isolation {
     my $eva = data('/user/details', { user => "eva.berg\@$d" })->{user};
     my $group = data('/resource/access', { resource => 'VPN' })->{resource}{id};
     my $template = data('/role-templates')->{items}[0]{id};
-    is(data('/users', { query => 'eva' }, key => $key)->{totalCount}, 0, 'search finds nobody');
+    is(data('/users', { query => 'eva' }, key => $key)->{totalCount}, 0, 'search finds no one');
     for my $case (['/user/details', user => $eva->{id}], ['/user/details', user => "eva.berg\@$d"],
         ['/user/access', user => $eva->{id}], ['/resource/access', resource => $group],
         ['/resource/access', resource => 'VPN'], ['/role-template', roleTemplate => $template],
@@ -499,7 +499,7 @@ sub isolation {
 }
 
 # `cache reset` while the directory is away. httpd remembers for some seconds that the tenant is
-# synchronised: nobody must be told meanwhile that somebody is not there.
+# synchronised: until then no answer may say that a person does not exist.
 sub emptied {
     $stack->worker->stop;
     $stack->worker->expect_log(qr/IDA0315/);
@@ -522,7 +522,7 @@ sub emptied {
             client => $client),
             $stack->post('/v1/api/user', { firstname => 'A', surname => 'B' }, client => $client));
         is(join(' ', map { $_->{status} } @answers), '503 ' x 7 . '503',
-            'nothing is said of anybody');
+            'nothing about people is shown');
         like($mcp->call(@$_)->{failed}, qr/not yet synchronised/, "$_->[0] says why")
             for ['search_users'], ['get_user', { user => "eva.berg\@$d" }], ['get_hygiene_report'];
     }
@@ -578,7 +578,7 @@ for_each_stack {
     $stack->worker->expect_log(qr/IDA0317.*Not there/);
     my $assigned = $stack->ctl_ok('role', 'assign', 'nordic', 'Sales', "bo.ek\@$d", '--json');
     is_deeply([map {/^(\S+) is not given: /} @{ $assigned->{warnings} }], ['SPE_E3', 'VISIO'],
-        'what nobody can give is said');
+        'a group without members to add is reported');
     is($stack->wait_task($assigned->{taskIds}[0], states => ['failed'])->{steps}[1]{detail},
         'There is no group Not there.', 'and what is not there');
     # A run as the worker records it; how workflows are carried out is not this file's affair.

@@ -1,7 +1,7 @@
-# No write function of the store can be reached from a read operation. Seen in the machine code:
-# from what an operation's table entry points to, along every call, every address taken and every
-# table of addresses, to everything that could run. On x86-64 with binutils; elsewhere the part that
-# asks the databases (unit/store/read_only) stands alone.
+# No write function of the store can be reached from a read operation. Checked in the machine code:
+# from the functions in an operation's table entry, along every call, every address taken and every
+# table of addresses, to everything that could run. On x86-64 with binutils; elsewhere only the
+# databases are asked (unit/store/read_only).
 use strict;
 use warnings;
 use Idadmin::Test;

@@ -1,6 +1,5 @@
-# Answers to what assistants and administrators ask, over REST, and where it matters over MCP: who
-# somebody is and what is on its way for them, why somebody is in a group, what deserves a look,
-# what a workflow did.
+# Answers to questions of assistants and administrators, over REST and partly over MCP: a person and
+# their pending tasks, why a person is in a group, what needs a review, what a workflow did.
 use strict;
 use warnings;
 use utf8;
@@ -36,7 +35,7 @@ sub refused {
     like($answer->{json}{error}{message} // '', $like, "$name: the message");
 }
 
-# What was written can be read back; what is on its way for somebody is told.
+# Written values can be read back; a person's pending tasks are shown.
 sub person {
     my $before = data('/user/details', user => "bo.ek\@$d");
     is_deeply($before->{user}{pendingTasks}, [], 'nothing is on its way');
@@ -58,7 +57,7 @@ sub person {
     my $told = data('/user/details', user => "BO.EK\@$d")->{user};
     is_deeply($told->{pendingTasks}, [{ id => $leaving->{json}{data}{taskId}, type => 'userDelete',
         state => 'queued', scheduledAt => '2031-03-01T17:00:00+01:00' }],
-        'that somebody leaves, and when');
+        'that a person leaves, and when');
     is($told->{employeeId}, 'E-77', 'also in full');
     is_deeply(data('/user', userPrincipalName => "bo.ek\@$d", fields => $fields)
             ->{user}{pendingTasks}, $told->{pendingTasks}, 'and as a field');
@@ -71,7 +70,7 @@ sub person {
 sub row_of { my ($list, $name) = @_;
     return (grep { $_->{resource}{name} eq $name } @{ $list->{items} })[0] // {} }
 
-# By whose word somebody is in a group, and what is named when a group is not.
+# Why a person is in a group, and candidates if a group is not found.
 sub access {
     my $request = $stack->ctl_ok('request', 'create', 'nordic', 'CRM administration', "bo.ek\@$d",
         '--json');
@@ -167,7 +166,7 @@ sub history {
     for my $group ('CRM admins', 'Sales team') {
         my $now = $row->('bo.ek', $group);
         is("$now->{source} " . ($now->{grantedBy} // 'null'), 'direct null',
-            "$group, given again by hand, is nobody's grant");
+            "$group, given again by hand, has no recorded grant");
     }
     my $made = $stack->post('/v1/api/user', { firstname => 'Ada', surname => 'Åter',
         employeeId => 'E-BACK' })->{json}{data};
@@ -197,7 +196,7 @@ sub hygiene {
     is(join(' ', sort keys %{ $all->{sections} }), 'accountsWithoutManager disabledWithAccess '
         . 'emptyGroups inactiveGuests staleAccounts', 'five sections');
     like($all->{$_}, qr/^\d{4}-\d\d-\d\dT/, "$_ is told") for qw(asOf signInsAsOf);
-    is($all->{sections}{disabledWithAccess}{count}, 0, 'nobody is disabled');
+    is($all->{sections}{disabledWithAccess}{count}, 0, 'no account is disabled');
     for my $change (['greta.dahl', accountEnabled => JSON::PP::false()],
         ['david.holm', accountEnabled => JSON::PP::false()],
         ['anna.lind', company => 'Nordic AB']) {
@@ -285,7 +284,7 @@ sub group_entry { my ($where, $name, @more) = @_;
     return join("\n", "dn: cn=$name,$where", 'objectClass: groupOfNames', "cn: $name",
         'member: cn=placeholder,ou=groups,dc=nordic,dc=example', @more) . "\n\n" }
 my $groups = 'ou=groups,dc=nordic,dc=example';
-# slapd keeps values that stand apart as they are, and tells their attribute twice.
+# slapd stores separate values as they are, and returns their attribute twice.
 my $ldif = group_entry($groups, 'VPN users', 'description: Remote work',
     'member: uid=greta.dahl,ou=people,dc=nordic,dc=example')
     . group_entry($groups, 'VPN admins') . "dn: ou=more,$groups\nobjectClass: organizationalUnit\n"

@@ -1,5 +1,5 @@
-# What people of HR and IT ask an assistant, played over the tools alone: each question in at most
-# two calls and 20 KB of text, its answer compared with the directory itself.
+# Questions of HR and IT to an assistant, answered with the tools only: each in at most two calls
+# and 20 KB of text, the answer compared with the directory itself.
 use strict;
 use utf8;
 use warnings;
@@ -107,7 +107,7 @@ sub play {
     question('which disabled people still hold something?', sub {
         my $report = tool('get_hygiene_report', sections => ['disabledWithAccess']);
         is_deeply(upns($report->{sections}{disabledWithAccess}{items}), [upn('rut.sandell')],
-            'one whom somebody disabled by hand');
+            'one that was disabled by hand');
     });
     question('which workflow gave Nils this group?', sub {
         my $by = row(tool('get_user_access', user => upn('nils.ny')), 'VPN users')->{grantedBy};
@@ -117,7 +117,7 @@ sub play {
     });
 }
 
-# What has happened before anybody asks.
+# Events before the questions.
 sub happen {
     my $slapd = $stack->slapd;
     my $ctl   = sub { return $stack->ctl_ok(@_, '--json') };

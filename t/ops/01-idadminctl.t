@@ -1,4 +1,4 @@
-# Each command of idadminctl prints, refuses and changes what administrators expect of it, and every
+# Each command of idadminctl prints, refuses and changes what the documentation says, and every
 # action has its audit record.
 use strict;
 use warnings;
@@ -46,7 +46,7 @@ sub help_and_usage {
     is(ctl('-h')->{out}, $all->{out}, '-h');
     usage(ctl(), qr/command is wanted/, 'no command');
     usage(ctl('frobnicate'), qr/no command frobnicate/, 'unknown command');
-    usage(ctl('tenant'), qr/wants one of its commands/, 'noun without verb');
+    usage(ctl('tenant'), qr/requires one of its commands/, 'noun without verb');
     usage(ctl('tenant', 'list', '--what'), qr/unknown option --what/, 'unknown option');
     usage(ctl('tenant', 'list', 'x'), qr/no arguments/, 'too many arguments');
     usage(ctl('key', 'create', 'nordic'), qr/ID USERNAME/, 'too few arguments');
@@ -62,7 +62,8 @@ sub help_and_usage {
     usage(ctl('request', 'list', 'nordic', '--limit', '2.5'), qr/--limit must be/,
         'bad limit of requests');
     usage(ctl('taks', '--help'), qr/no command taks/, 'help of a misspelt command');
-    usage(ctl('task', 'lits', '--help'), qr/task wants one of its commands/, 'of a misspelt verb');
+    usage(ctl('task', 'lits', '--help'), qr/task requires one of its commands/,
+        'of a misspelt verb');
     usage(ctl('audit', 'list', 'nordic', '--category', 'x'), qr/--category must be/,
         'bad category');
     usage(ctl('audit', 'list', 'nordic', '--from', '2026-02-30'), qr/--from/, 'bad date');
@@ -317,7 +318,7 @@ sub audited {
 }
 
 # A node died and left its spool; its records are read once, however often the command runs. A chain
-# that somebody changed is found out.
+# that was changed by hand is detected.
 sub spool_and_tampering {
     my $dir = tempdir() . '/dead-spool.' . $stack->engine;
     mkdir $dir;

@@ -1,5 +1,5 @@
-# idadmin-worker obeys its options and signals, and what a stop leaves behind is carried on. Also:
-# --once, --check, and settings that nobody sealed.
+# idadmin-worker obeys its options and signals, and work left by a stop is continued. Also: --once,
+# --check, and unsealed settings.
 use strict;
 use warnings;
 use JSON::PP ();
@@ -82,7 +82,7 @@ sub ends_in_the_middle {
     is($worker->stop, 0, 'and ends');
 }
 
-# Between two steps: the step in hand is finished and written down, the rest is given back at once,
+# Between two steps: the current step is finished and recorded, the rest is released at once,
 # however much stop time is left.
 sub ends_between_steps {
     my $worker = $stack->new_worker(options => \@patient);
@@ -103,8 +103,8 @@ sub ends_between_steps {
     is($worker->stop, 0, 'and ends');
 }
 
-# A worker that ends while it reads a directory found nothing wrong with it: what people are told of
-# the directory stays as it was.
+# A worker that ends while it reads a directory found nothing wrong with it: the directory's
+# reported state does not change.
 sub ends_in_a_sync {
     my $error = sub { my ($row) = $stack->sql("SELECT error FROM cache.sync_state WHERE tenant_id "
         . "= 'nordic' AND directory = 'onPremises'"); return $row->[0] };
@@ -197,8 +197,8 @@ sub check {
     $stack->apply_tenant($stack->tenant_document);
 }
 
-# A password file that can never be read is told at the start, not when a mail is due; a webhook's
-# secret by --check.
+# A password file that can never be read is reported at the start, not when a mail is due; a
+# webhook's secret by --check.
 sub secrets_at_start {
     my ($name) = ($stack->engine);
     my @mail = ('--smtp-url', 'smtps://mail.nordic.example', '--smtp-from', 'x@nordic.example',
@@ -232,8 +232,8 @@ sub secrets_at_start {
     $stack->apply_tenant({ companyId => 'nordic', workflows => undef });
 }
 
-# Whoever can write the store through httpd cannot send the directory's password elsewhere: the
-# changed address is never called.
+# An attacker who can write the store through httpd cannot send the directory's password elsewhere:
+# the changed address is never called.
 sub seal {
     my ($document) = map { $_->[0] } $stack->sql("SELECT document FROM tenant WHERE id = 'nordic'");
     my $trap = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5, Proto => 'tcp');
@@ -247,14 +247,14 @@ sub seal {
     my $worker = $stack->new_worker;
     $worker->expect_log(qr/IDA0150/, qr/IDA0314/, qr/IDA0603/);
     # Of a directory that the synchronisation found first, and holds, the task is not begun: the
-    # answer tells the hold's reason.
+    # answer contains the hold's reason.
     ok(within(sub { (state_of($id)->[2] // eval { $stack->task($id)->{error} }
         // '') =~ /not sealed/ }), 'the task waits and says that the settings are not sealed')
         or diag(explain(state_of($id)));
     is(state_of($id)->[1], 0, 'no try is counted');
     ok($worker->log_gets(qr/IDA0150.*nordic/), 'the log tells the administrator');
     $trap->blocking(0);
-    ok(!$trap->accept, 'nobody called the forged address');
+    ok(!$trap->accept, 'the forged address was not called');
     $stack->apply_tenant($stack->tenant_document);
     is($stack->wait_task($id)->{state}, 'done',
         'sealed again by tenant apply: done');
@@ -295,8 +295,8 @@ sub put_back {
 
 sub apply { return $stack->ctl('tenant', 'apply', '-', { stdin => json_text($_[0]) }) }
 
-# A forged address is not sealed with the rest of the document when somebody applies a harmless one
-# over it.
+# A forged address is not sealed with the rest of the document when an administrator applies a
+# harmless one over it.
 sub laundering {
     my ($good, $seal, $revision) = @{ stored() };
     (my $forged = $good) =~ s{ldaps://127\.0\.0\.1:\d+}{ldaps://evil.example:636}
@@ -332,8 +332,8 @@ sub laundering {
             \ directories\.onPremises\.userBase:\ .*\ \(the\ same\)$/msx, 'people read it too');
 }
 
-# An old document with its good seal, put back by somebody or by a restored backup, is not served
-# again until a person has looked.
+# An old document with its valid seal, restored by an attacker or from a backup, is not served again
+# until a person has looked.
 sub replay {
     my @old = @{ stored() };
     is(apply({ companyId => 'nordic', seatLimit => 78 })->{exit}, 0, 'a newer document');

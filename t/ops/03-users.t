@@ -1,6 +1,6 @@
-# Worker and httpd's children run under users of their own, and each can open what doc/install.md
-# says, which is tried under each. Also: readers of the cache when nobody writes it, and a worker
-# that refuses to start where httpd's user could get at its secrets.
+# Worker and httpd's children run under separate users, and each can open exactly what
+# doc/install.md says, tested under each. Also: readers of the cache without a writer, and a worker
+# that refuses to start if httpd's user could read its secrets.
 use strict;
 use warnings;
 use utf8;
@@ -131,13 +131,13 @@ subtest 'readers without a writer' => sub {
     $stack->wait_synced;
     $joins->('Cia');
     ok(!$stack->httpd->log_has(qr/IDA01\d\d/), 'nothing was wrong with the store in any of this');
-    # Nobody has the store open, and somebody looks into the cache with sqlite3: as the last one to
+    # No process has the store open, and a person reads the cache with sqlite3: as the last one to
     # leave it takes the log away.
     $stack->httpd->stop;
     $stack->worker->stop;
     my $look = run_command(['sqlite3', "$lib/idadmin-cache.db",
         'select count(*) from directory_user'], user => $worker_user);
-    is($look->{exit}, 0, 'somebody looks into the cache with sqlite3') or diag $look->{err};
+    is($look->{exit}, 0, 'a person reads the cache with sqlite3') or diag $look->{err};
     ok(!-e "$lib/idadmin-cache.db-wal", 'the log of the cache is gone');
     $stack->httpd->expect_log(qr/IDA0102|IDA0110/);
     $stack->httpd->start;
@@ -192,7 +192,7 @@ subtest 'root makes the store' => sub {
     $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config',
         '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner',
         'nobody-such']);
-    is($named->{exit}, 1, 'nobody such');
+    is($named->{exit}, 1, 'an unknown user');
     like($named->{err}, qr/no user nobody-such/, 'is said');
 };
 

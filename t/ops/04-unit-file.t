@@ -1,5 +1,5 @@
-# The worker does all of its work under the system call filter of the unit file that is shipped, and
-# nothing kills it.
+# The worker does all of its work under the system call filter of the shipped unit file without
+# being killed.
 use strict;
 use warnings;
 use utf8;
@@ -84,8 +84,8 @@ for_each_stack {
     $worker->signal('HUP');
     ok($worker->log_gets(qr/configuration was read again/), 'a reload');
     is($worker->stop, 0, 'a clean end');
-    # A service that runs may be at a directory just now, of which --once would tell by its status;
-    # one that has ended cleanly has given back its leases.
+    # A service that runs may be calling a directory just now, which --once would show in its
+    # status; one that has ended cleanly has released its leases.
     my $once = $worker->run('--once');
     is($once->{exit}, 0, '--once') or diag $once->{err}, " signal $once->{signal}";
     delete $stack->{worker};

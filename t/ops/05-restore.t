@@ -1,5 +1,5 @@
-# The commands of doc/install.md back up a service and restore it: they are read from the page and
-# run under the paths of a stack.
+# The commands of doc/install.md back up a service and restore it: the test reads them from the page
+# and runs them with a stack's paths.
 use strict;
 use warnings;
 use utf8;
@@ -29,7 +29,7 @@ sub run_all { my ($script) = @_; return run_command(['/bin/sh', '-e', '-c', $scr
 
 my $task = $stack->post('/v1/api/user',
     { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
-is($stack->wait_task($task)->{state}, 'done', 'somebody was made');
+is($stack->wait_task($task)->{state}, 'done', 'a person was created');
 ok(within(sub { grep { ($_->{action} // '') eq 'user.create' } @{ $stack->records } }),
     'and is in the audit');
 my $later = $stack->post('/v1/api/user',
@@ -66,7 +66,7 @@ is($stack->wait_task($new)->{state}, 'done', 'and work goes on');
 my $check = $stack->worker->run('--check', 'nordic');
 is($check->{exit}, 0, 'the settings are sealed by the restored key') or diag $check->{out};
 
-# Whoever comes first makes it, not the worker alone; also after a death between the making of the
+# The first process creates it, not only the worker; also after a death between the making of the
 # file and of what is in it.
 $stack->httpd->stop;
 $stack->worker->stop;

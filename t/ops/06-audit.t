@@ -1,6 +1,6 @@
-# Each authenticated request is exactly one audit record, which says who asked, what, with which
-# arguments and how it ended. Refusals of a limit are one record a minute; the spool of a dead node
-# is read once; the chain shows every change made behind its back.
+# Each authenticated request has exactly one audit record, with caller, operation, arguments and
+# outcome. Refusals by a limit are one record each minute; the spool of a dead node is ingested
+# once; the chain reveals every change made without the service.
 use strict;
 use warnings;
 use utf8;
@@ -27,7 +27,7 @@ sub audit_list {
 sub records_of {
     my ($actor, $count) = @_;
     my @records;
-    # Refused credentials are told by the minute, so they may come in between.
+    # Refused credentials are recorded each minute, so they may come in between.
     within(sub { @records = grep { $_->{action} ne 'credentials.refused' }
         audit_list(actor => $actor, category => 'api'); scalar @records >= $count });
     return @records;
@@ -90,9 +90,9 @@ sub requests {
         'task.cancel', { id => $id });
     $did->($stack->get('/other/v1/api/tasks', key => $key), 403, 'GET /v1/api/tasks', 'task.list',
         undef);
-    # No record of their own: nobody is known to have asked.
+    # No record of their own: the caller is unknown.
     is $stack->call(PUT => '/v1/api/user', key => $key)->{status}, 405,
-        'a wrong method is told before anybody is known';
+        'a wrong method is refused before authentication';
     is $stack->get('/v1/api/tasks',
         key => { %{ $stack->key($key) }, apiKey => $stack->key('read')->{apiKey} })->{status}, 401,
         'a wrong key';
@@ -100,7 +100,7 @@ sub requests {
 
     my @records = records_of('hr-counted', scalar @expected);
     is scalar @records, scalar @expected, 'exactly one record a request';
-    # Writes come by the outbox, reads by the spool: what is told is compared, not the order of the
+    # Writes come by the outbox, reads by the spool: the content is compared, not the order of the
     # two ways.
     my %found;
     push @{ $found{"$_->{endpoint} $_->{outcome}"} }, $_ for @records;
@@ -141,7 +141,7 @@ sub freshness {
     }
 }
 
-# Each request asks for a path of its own, so that its record can be told from all others.
+# Each request asks for a path of its own, so that its record can be distinguished from all others.
 sub killed {
     my $done    = tempdir() . '/killed.' . $stack->engine;
     my $httpd   = $stack->httpd;
@@ -309,7 +309,7 @@ sub strangers {
         my @targets = ((map { ['/v1/api/tasks', $_] } ($bad{wrong}) x 3, $round == 2
             ? @bad{qw(typo nobody elsewhere unnamed)} : ()),
             $round == 2 ? ['/v1/api/users', $bad{wrong}] : ());
-        my $count = $round == 1 ? 3 : 7;    # one company is none
+        my $count = $round == 1 ? 3 : 7;    # one of them names no company
         # Once more where the minute ended meanwhile, whose records are then two.
         my (@before, @records);
         for (1 .. 5) {
@@ -350,8 +350,8 @@ sub spool_status {
     return @more ? json_data($result->{out})->{spool} : $result->{out};
 }
 
-# Whoever writes as httpd does can put anything into the spool: nothing stops there, and nobody
-# else's word is taken from it.
+# A process with httpd's rights can write anything into the spool: ingestion does not stop, and no
+# one else's word is taken from it.
 sub foreign_files {
     my $spool = $stack->spool;
     my @names = map {"$spool/20000101000$_.audit"} 0 .. 4;
@@ -370,14 +370,14 @@ sub foreign_files {
     rename "$names[4].new", $names[4] or die $!;
     ok within(sub { !-e $names[4] }), 'the segment behind them is taken and removed';
     ok $stack->worker->log_gets(qr/IDA0410 4 files in the spool .*\Q$names[0]\E/),
-        'what is no regular file is told';
+        'what is not a regular file is reported';
     ok $stack->worker->log_gets(qr/IDA0411\ 2\ audit\ records\ in\ the\ spool,\ the\ first\ of
-        \ them\ in\ \Q$names[4]\E/x), 'and what claims to be of somebody else';
+        \ them\ in\ \Q$names[4]\E/x), 'and records that claim another origin';
     $stack->get('/v1/api/tasks', key => 'counted');
     ok within(sub { !spool_status($spool, '--json')->{segments} }),
         'later segments are taken too, and nothing waits';
     is spool_status($spool, '--json')->{passedOver}, 4, 'status counts the strangers';
-    like spool_status($spool), qr/Audit spool: .*4 files are no regular files/, 'and says so';
+    like spool_status($spool), qr/Audit spool: .*4 files are not regular files/, 'and says so';
     my @all = grep { ($_->{detail} // '') =~ /forged[12]/
         || ($_->{target} // '') eq 'honest' } @{ $stack->records };
     is_deeply [sort map {"$_->{category} $_->{action} $_->{outcome} $_->{actor}"} @all],
@@ -441,7 +441,7 @@ sub dead_node {
     is $nothing->{exit}, 1, 'a directory that is not there is a failure';
 }
 
-# Everything that somebody with a database client may do, taken back each time.
+# Everything that a person with a database client may do, undone each time.
 sub tampering {
     my $seq   = int($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records} / 2);
     my ($row) =

@@ -1,5 +1,5 @@
-# Role templates and access requests are carried out in both directories: what is given, what stood
-# before, what another grant keeps, what ends with an offboarding.
+# Role templates and access requests are executed in both directories: memberships that are granted,
+# that existed before, that another grant keeps, and that end with an offboarding.
 use strict;
 use warnings;
 use utf8;
@@ -95,7 +95,7 @@ sub templates {
         'attributed to who still grants it');
     ($answer, @tasks) = role(unassign => 'Analyst', 'bo.ek');
     ok(!ldap_has('Workshop', 'bo.ek') && !ldap_has('Store room', 'bo.ek') && !licences('bo.ek'),
-        'with the last grant it goes, whoever gave it');
+        'with the last grant it is revoked, whatever its source');
     is($stack->ctl('role', 'unassign', 'nordic', 'Analyst', upn('bo.ek'))->{exit}, 1,
         'not assigned any more');
 }
@@ -118,14 +118,14 @@ sub odd_names {
         'and taken away');
 }
 
-# A changed document changes nobody by itself; assigned again, the difference is carried out.
+# A changed document alone changes no access; assigned again, the difference is applied.
 sub changed_document {
     role(assign => 'Analyst', 'ida.wall');
     my $document = document();
     $document->{roleTemplates}[1]{groups} = ['Canteen', 'Store room'];
     $stack->apply_tenant($document);
     ok(ldap_has('Workshop', 'ida.wall') && !ldap_has('Canteen', 'ida.wall'),
-        'a changed template changes nobody by itself');
+        'a changed template alone changes no access');
     my ($answer, @tasks) = role(assign => 'Analyst', 'ida.wall');
     is_deeply([sort map {"$_->{type} " . join ', ', sort keys %{ steps($_) }} @tasks],
         ['accessGrant addToGroup Canteen', 'accessRevoke removeFromGroup Workshop'],
@@ -136,7 +136,7 @@ sub changed_document {
     my $refused = $stack->ctl('tenant', 'apply', '-',
         { stdin => json_text(document(roleTemplates =>
         [grep { $_->{name} ne 'Analyst' } @{ $document->{roleTemplates} }])) });
-    is($refused->{exit}, 1, 'a template that somebody has cannot be taken out of the document');
+    is($refused->{exit}, 1, 'an assigned template cannot be removed from the document');
     like($refused->{err}, qr/Analyst.*assigned to 1 .*role unassign/, 'and the way is said');
 }
 
@@ -155,8 +155,8 @@ sub overtaken {
     ok(!ldap_has('Nowhere', 'sten.vik'), 'and nothing is left');
 }
 
-# A worker died after its call and before its record: what stands there is its own work, and goes
-# again.
+# A worker died after its call and before its record: the existing membership is its own work, and
+# is revoked again.
 sub interrupted {
     $stack->worker->stop;
     my $given = $stack->ctl_ok('role', 'assign', 'nordic', 'Crew', upn('per.lundin'), '--json');
@@ -244,7 +244,7 @@ sub requests {
     role(unassign => 'Seller', 'rut.sandell');
     ok(!ldap_has('Workshop', 'rut.sandell'), 'and goes with it');
 
-    # Whoever asks decides nothing, an approver neither.
+    # A requester cannot decide, even as an approver.
     my $own = $request->('Shared tools', 'eva.berg');
     for my $verb (qw(approve deny)) {
         my $selfish = $stack->ctl('request', $verb, 'nordic', $own->{requestId}, '--by',
@@ -261,7 +261,7 @@ sub requests {
     like($stack->ctl_ok('request', 'deny', 'nordic', $own->{requestId}, '--by', upn('rut.sandell'),
         '--json')->{message}, qr/is denied\.$/, 'the other one decides');
 
-    # A group that refuses: the approval stands, its failure is seen.
+    # A group that refuses: the approval remains, its failure is shown.
     $stack->worker->expect_log(qr/IDA0317/, qr/IDA0316/);
     my $denied = $request->('Finance reports', 'rut.sandell');
     like($stack->ctl_ok('request', 'deny', 'nordic', $denied->{requestId}, '--by', upn('eva.berg'),
@@ -334,7 +334,7 @@ sub comes_back {
     my @granted = grep {/^(?:Workshop|Store room)$/} @$before;
     is_deeply(\@granted, ['Store room', 'Workshop'],
         'what a template and a request had granted is offered, before anything is done');
-    cmp_ok(scalar @$before, '>', 2, 'beside what nobody had granted');
+    cmp_ok(scalar @$before, '>', 2, 'besides memberships without a grant');
     ok(!ldap_has('Workshop', 'tove.ahlgren'), 'by a dry run');
     my $back = $stack->post('/v1/api/user', \%person);
     is_deeply($listed->($back), $before, 'the answer lists the same') or diag $back->{body};

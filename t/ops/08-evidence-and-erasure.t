@@ -1,5 +1,5 @@
-# What is told about a leaver can be proven, and a person's data goes out of the store without
-# breaking what proves the rest.
+# The evidence about a leaver can be verified, and a person's data is erased from the store without
+# breaking the other proofs.
 use strict;
 use warnings;
 use utf8;
@@ -34,7 +34,7 @@ sub life {
         date => undef, manager => "eva.berg\@$d" },
         headers => { 'Idempotency-Key' => 'hire-1' });
     $upn = $answer->{json}{data}{userPrincipalName};
-    is($upn, "zsofia.quixote-brandt\@$d", 'somebody of whom there is but one');
+    is($upn, "zsofia.quixote-brandt\@$d", 'a person with a unique name');
     $stack->wait_task($answer->{json}{data}{taskId});
     $boss = $stack->post('/v1/api/user',
         { firstname => 'Under', surname => 'Ling', manager => $upn });
@@ -104,7 +104,7 @@ sub proof {
     $told = evidence();
     is($told->{exit}, 1, 'what is not proven is no success');
     $document = $told->{json};
-    ok(!$document->{complete}, 'somebody put the leaver back into a group');
+    ok(!$document->{complete}, 'the leaver was added to a group again');
     like("@{ $document->{notProven} }", qr/still shows the membership of CRM admins \(direct\)/,
         'and that is said');
     my $seq = $leave->{steps}[0]{proof}{seq};

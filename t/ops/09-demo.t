@@ -1,4 +1,4 @@
-# Every step of "make demo DEMO=once" holds, and run/demo.env has what scripts rely on.
+# Every step of "make demo DEMO=once" succeeds, and run/demo.env has the variables that scripts use.
 use strict;
 use warnings;
 use Test::More;

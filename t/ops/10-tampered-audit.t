@@ -1,6 +1,6 @@
-# Each tampering with the audit by somebody who can write the store is found and named, with the
-# first record that it touched. Nothing is found where nothing was done: after erasure, retention, a
-# new key, a worker killed in the middle of ingestion.
+# Each manipulation of the audit log by an attacker who can write the store is detected and
+# described, with the first affected record. No false alarms: after erasure, retention, a new key, a
+# worker killed in the middle of ingestion.
 use strict;
 use warnings;
 use utf8;
@@ -69,7 +69,7 @@ sub name_of { my ($key) = @_;
     return substr hmac_sha256_hex(pack('Q>', 9) . 'audit key', $key), 0, 16 }
 sub quoted { return defined $_[0] ? "'" . $_[0] =~ s/'/''/gr . "'" : 'NULL' }
 
-# Writes the chain anew as somebody does who knows how it is made: under a key of his own, or
+# Rewrites the chain as an attacker does who knows its construction: under a key of his own, or
 # (undef) as before there were keys. With no mac where he has no key.
 sub write_anew {
     my ($key, $keyed_from) = @_;
@@ -203,7 +203,7 @@ sub tamperings {
         ['the chain written anew under the key that was rotated away',
         "UPDATE audit.record SET outcome = 'no' $nordic seq = 18;DELETE FROM audit.checkpoint",
         30, qr/rotated away/, sub { write_anew($old, 1) }, 'alone'],
-        ['the chain written anew by somebody who has the key itself',
+        ['the chain rewritten by an attacker who has the key itself',
         "UPDATE audit.record SET outcome = 'no' $nordic seq = 18", 23,
         qr/not the one that the checkpoint .* since record 1,/, sub { write_anew($newest, 1) }],
         ['the boundary moved on', "UPDATE audit.chain SET keyed_from = 20 WHERE tenant_id = "
@@ -306,7 +306,7 @@ sub upgraded_again {
     put_back('now');
 }
 
-# The key itself is gone: that is told, and there is a way on which hides nothing.
+# The key itself is lost: that is reported, and can be repaired without hiding anything.
 sub lost {
     my ($key_file) = glob "$base/lib/*.audit";
     rename $key_file, "$key_file.away" or die $!;

@@ -1,5 +1,5 @@
-# With a role of PostgreSQL for each process, a hire, an offboarding and a look around work, and
-# what a stolen connection of httpd or of the worker would try does not.
+# With a role of PostgreSQL for each process, a hire, an offboarding and reads work, and attacks
+# with a stolen connection of httpd or of the worker fail.
 use strict;
 use warnings;
 use Idadmin::Test;

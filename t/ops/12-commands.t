@@ -1,6 +1,6 @@
-# Each operation that idadminctl offers is in the help, answers with --json what REST or the console
-# answers to the same question, shows it to people, says which option or argument is wrong, and
-# leaves one audit record of what it changes.
+# Each operation that idadminctl offers is in the help, answers with --json like REST or the console
+# to the same question, prints it as text, names a wrong option or argument, and writes one audit
+# record for each change.
 use strict;
 use warnings;
 use utf8;
@@ -178,7 +178,7 @@ sub changes {
     is_deeply([grep { $of{$_}{actor} ne $actor } grep { !/deny|approve/ } keys %of], [],
         "by $actor");
     is("$of{'request.deny'}{actor}, $of{'request.deny'}{detail}", upn('eva.berg')
-        . ", told by $actor", 'a decision is the approver\'s');
+        . ", reported by $actor", 'a decision is the approver\'s');
     is_deeply($of{'request.deny'}{parameters}, { requestId => $request, decision => 'deny',
         approver => upn('eva.berg'), reason => 'not now' }, 'with what was asked for');
     is($of{'task.cancel'}{endpoint}, 'idadminctl task cancel', 'by which command');
@@ -198,7 +198,7 @@ sub refusals {
     wrong(2, qr/unknown option --odd; see idadminctl user search --help$/m, qw(user search nordic
         --odd));
     wrong(2, qr/there is no command usr/, qw(usr search nordic));
-    wrong(2, qr/user wants one of its commands/, qw(user find nordic));
+    wrong(2, qr/user requires one of its commands/, qw(user find nordic));
     wrong(2, qr/the arguments are: ID UPN/, qw(user show nordic));
     wrong(2, qr/the arguments are: ID \[WORDS\]/, qw(user search nordic a b));
     wrong(2, qr/--status must be one of active, disabled, guest; --limit must be a whole number/,
@@ -212,12 +212,12 @@ sub refusals {
     wrong(1, qr/No user has the object ID or UPN "nobody"/, qw(user show nordic nobody));
     wrong(1, qr/access governance module is not enabled/, qw(request list island));
     SKIP: {
-        skip 'only root can be somebody else', 4 if $>;
+        skip 'only root can change its user', 4 if $>;
         my $result = Idadmin::Test::run_command([Idadmin::Test::program('idadminctl'),
             'user', 'search', 'nordic', $stack->ctl_options], user => 65534);
         is($result->{exit}, 1, 'who may not read the store');
         like($result->{err}, qr/^idadminctl: /, 'is told so');
-        unlike($result->{out}, qr/anna/, 'and sees nobody');
+        unlike($result->{out}, qr/anna/, 'and sees no one');
     }
 }
 
@@ -230,7 +230,7 @@ sub keys_of_it {
     like("$new->{username} $new->{replaces}", qr/^spare-\d{6} spare$/, 'key rotate');
     is($stack->get('/v1/api/tasks', key => 'spare')->{status}, 200, 'the old one works yet');
     like(done('key rotate', $new->{username}, '--new-username', 'other')->{out},
-        qr/^API key +ida_.*^This is the only moment/ms, 'people see the key, and that it is once');
+        qr/^API key +ida_.*^The secret is shown only now/ms, 'the key is shown, once');
     like(done("key $_->[0]", 'spare')->{out}, qr/^The API key of spare $_->[1]/, "key $_->[0]")
         for ['disable', 'is disabled'], ['enable', 'works again'], ['delete', 'is deleted'];
     wrong(2, qr/--overlap-days must be a whole number from 0 to 90/, qw(key rotate nordic other

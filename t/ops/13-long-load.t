@@ -1,8 +1,8 @@
-# Under every kind of caller at once, while the directory goes away, the store is kept by others and
-# processes are killed, a request fails only where a fault explains it. What was accepted is done
-# once, each request is on record, and memory stays what it was.
+# Under every kind of caller at once, while the directory is unavailable, the store is locked by
+# others and processes are killed, a request fails only if a fault explains it. Accepted changes are
+# done once, each request has its record, and memory does not grow.
 # Parameters: requests, how many at least on each engine (from 200000 on memory is judged); minutes,
-# spread over so long.
+# the time over which they are spread.
 use strict;
 use warnings;
 use Fcntl qw(LOCK_EX);
@@ -64,7 +64,7 @@ sub window {
     return { map { ($jobs[$_][0] => $counts[$_]) } 0 .. $#jobs };
 }
 
-# Somebody who begins now: the worker carries it out meanwhile.
+# A person who begins now: the worker executes it meanwhile.
 sub hire {
     our $number++;
     my $name = join '', map { chr 97 + $_ } map { int($number / 26**$_) % 26 } 0 .. 3;
@@ -101,10 +101,9 @@ my @faults = (
         . "current_database() AND usename IS NOT NULL AND pid <> pg_backend_pid()") }, 503],
 );
 
-# -- memory that nobody else has, in kB. It is judged once each thread has what it keeps:
-# connections, blocks of each size. In a million requests the heap stays as it is, to the piece;
-# stacks and pools of the many threads still come upon what takes more of them than before: some 3 %
-# of a child.
+# -- private memory, in kB. It is judged once each thread has what it keeps: connections, blocks of
+# each size. In a million requests the heap stays as it is, to the piece; stacks and pools of the
+# many threads still come upon what takes more of them than before: some 3 % of a child.
 
 sub warm_up {
     $stack->slapd->freeze;

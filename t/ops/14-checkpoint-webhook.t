@@ -1,6 +1,6 @@
-# All checkpoints of the audit reach a webhook, in order and signed, whatever happens to the
-# receiver and to the worker. They reach the system's log, too, and what was kept there is what an
-# auditor verifies with.
+# All checkpoints of the audit chain reach a webhook, in order and signed, whatever happens to the
+# receiver and to the worker. They also reach the system's log, and an auditor can verify with the
+# copies there.
 use strict;
 use warnings;
 use utf8;
@@ -182,7 +182,7 @@ sub system_log {
     my $waiting = $unsent->();
     cmp_ok $waiting, '>', 0, 'checkpoints wait for a place';
     $set->('on');
-    like $export->()->{err}, qr{/dev/log: No such file}, 'nobody listens: it is said';
+    like $export->()->{err}, qr{/dev/log: No such file}, 'without a listener it is reported';
     $set->();
     is $export->()->{err}, '', 'by default it is not';
     cmp_ok $unsent->(), '>=', $waiting, 'and they wait';
@@ -205,7 +205,7 @@ sub system_log {
         return \@lines;
     });
     my @lines = @$lines;
-    is $result->{err}, '', 'somebody listens';
+    is $result->{err}, '', 'with a listener';
     is $unsent->(), 0, 'all have left by default';
     $set->('on');
     checkpoint('nordic');

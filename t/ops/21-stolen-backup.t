@@ -1,6 +1,6 @@
 # A thief of a backup made by the commands of doc/install.md gains no secret from the store's part,
-# though it has people and work in it. With the keys' part, which lies elsewhere, the thief still
-# has no password and no API key. What the page says to do after such a theft does what it says.
+# although it contains people and tasks. With the keys' part, which is stored separately, the thief
+# still has no password and no API key. The page's steps after such a theft work as described.
 use strict;
 use warnings;
 use utf8;
@@ -102,7 +102,7 @@ for_each_stack {
     ok(!grep({ index($other, $_) < 0 } values %$keys), 'all keys lie in the other place');
     none_of($other, $of, 'the keys');
 
-    # What the page tells to do when both were stolen.
+    # The page's steps after the theft of both.
     my $lib = "$stack->{base}/lib";
     my ($seal) = glob "$lib/*.key";
     $stack->worker->stop;
@@ -116,6 +116,6 @@ for_each_stack {
     is($stack->wait_task($after->{json}{data}{taskId})->{state}, 'done',
         'with new keys work goes on');
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'under a whole chain');
-    $stack->worker->expect_log(qr/IDA0371/);    # events of before, told under the stolen key
+    $stack->worker->expect_log(qr/IDA0371/);    # earlier events, signed under the stolen key
 };
 done_testing();

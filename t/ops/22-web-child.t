@@ -1,4 +1,4 @@
-# A process of httpd's user, be it another application or a compromised child, cannot write: file
+# A process with httpd's user, either another application or a compromised child, cannot write: file
 # modes or roles refuse each attack on the store, no program that httpd starts reaches the writer,
 # and no secret is in a child's memory or open files.
 use strict;
@@ -166,7 +166,7 @@ sub parent { my ($pid) = @_;
     open my $in, '<', "/proc/$pid/stat" or return 0;
     return (<$in> // '') =~ /\) \S (\d+)/ ? $1 : 0 }
 my $sockets = grep { !m{/[012]$} && (readlink // '') =~ /^socket:/ } glob '/proc/self/fd/*';
-my $daemon  = getppid;            # of mod_cgid: no child that serves, nobody listens to it
+my $daemon  = getppid;            # of mod_cgid: not a serving child, and nothing listens to it
 my $server  = parent($daemon);
 my @others  = grep { $_ != $daemon && parent($_) == $server }
     map { m{(\d+)} ? $1 : () } glob '/proc/[0-9]*';

@@ -1,6 +1,7 @@
-# The writer, killed under load beside graceful restarts, loses no acknowledged write and does none
-# twice. A frozen writer gives 503, reads go on, and a write that was given up is not done after
-# thawing. Without root httpd logs that rights are not split; without a writer it does not start.
+# The writer, killed under load and during graceful restarts, loses no acknowledged write and does
+# none twice. A frozen writer causes 503, reads continue, and a write whose client got 503 is not
+# done after thawing. Without root httpd logs that rights are not split; without a writer it does
+# not start.
 use strict;
 use warnings;
 use utf8;
@@ -75,7 +76,7 @@ sub killed {
 sub writers_are { my ($count) = @_;
     return within(sub { my @now = $stack->httpd->writers; @now == $count }) }
 
-# The one that serves is stopped: the caller is told after some seconds, others read meanwhile, and
+# The one that serves is stopped: the caller gets 503 after some seconds, others read meanwhile, and
 # what was given up is not there when it moves again.
 sub frozen {
     ok(writers_are(2), 'one serves, one stands by');
@@ -93,7 +94,7 @@ sub frozen {
         'under its key it is done when it is sent again');
 }
 
-# One that stands still is ended by the one that stands by.
+# A stopped one is ended by the standby.
 sub replaced {
     my @writers = $stack->httpd->writers;
     kill STOP => $writers[0];

@@ -26,7 +26,7 @@ sub verify {
 
 sub anchor { return (slurp($heads) =~ /^nordic (\d+) (\d+) [0-9a-f]{64} \d+ -/m) }
 
-# A request makes the verifier look at once.
+# A request makes the verifier start at once.
 sub looked_at {
     my $company = shift // 'nordic';
     my $most = $stack->engine eq 'sqlite' ? 'max' : 'greatest';

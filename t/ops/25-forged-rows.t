@@ -1,5 +1,5 @@
-# SQL as the database's owner changes nothing that is trusted: no process follows a document with a
-# changed member or an older revision; the brake counts audit records; the verifier cannot be
+# SQL as the database's owner cannot change anything that is trusted: no process follows a document
+# with a changed member or an older revision; the brake counts audit records; the verifier cannot be
 # switched off; no event is signed unless a worker wrote it.
 use strict;
 use warnings;
@@ -194,7 +194,7 @@ sub events {
         ok($stack->worker->log_gets(qr/IDA0371.*\Q$id\E.*No worker said/), "$id is given up");
     }
     is_deeply([grep { $forged{ $_->{headers}{'webhook-id'} } } $hook->calls('/ok')], [],
-        'and was told nobody');
+        'and was sent to no receiver');
     my $next = queue('Frida')->{json}{data}{taskId};
     ok(within(sub { grep { $_->{json}{task}{id} eq $next } $hook->calls('/ok') }),
         'what comes behind is told');

@@ -1,6 +1,6 @@
-# The main job works over the whole stack: posted to httpd, carried out in slapd at the asked
-# minute, looked up, offboarded. What counts is what the directory holds afterwards, and that no
-# step says more than that.
+# The main job works over the whole stack: posted to httpd, executed in slapd at the requested
+# minute, looked up, offboarded. The directory's content afterwards is compared, and no step may
+# claim more than that.
 use strict;
 use warnings;
 use utf8;
@@ -19,7 +19,7 @@ my ($stack, $fault);
 sub at_the_minute {
     my $posted = post_ahead($stack, $domain, company => 'Nordic AB', clock => $fault);
     is(scalar $stack->slapd->search('(uid=asa.oberg*)', base => $Idadmin::Test::Slapd::people), 0,
-        'and the directory has nobody new');
+        'and the directory has no new account');
     is($stack->slapd->bind_code('bo.ek'), 0, 'a leaver can still sign in');
 
     my @done = wait_on_time($stack, $posted);
@@ -90,8 +90,8 @@ sub now_and_disabled {
         'accountEnabled false creates it disabled');
 }
 
-# Somebody else takes the name between queueing and the minute: the next candidate, told in task and
-# step.
+# Another account takes the name between queueing and the due minute: the next candidate, reported
+# in task and step.
 sub name_taken_meanwhile {
     my ($date, $time) = wall(time + 3600);
     my $queued = $stack->post('/v1/api/user',

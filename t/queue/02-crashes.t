@@ -1,7 +1,7 @@
 # No task is lost, none doubled and no audit record lost by kill -9 of workers, with two of them,
-# and of httpd children under load: at random, and for certain in the middle of every step, both
-# before a write was carried out and after it, unheard. What a dead worker held is taken over when
-# its lease has ended. A worker that stood still meanwhile touches nothing when it wakes.
+# and of httpd children under load: at random, and certainly in the middle of every step, both
+# before a write was executed and after it without its answer. A dead worker's tasks are taken over
+# when its lease has ended. A worker that was suspended meanwhile changes nothing when it resumes.
 use strict;
 use warnings;
 use Test::More;
@@ -154,7 +154,7 @@ sub queue_actors {
         { name => $_, id => $answer->{json}{data}{taskId} } } @actors;
 }
 
-# Who waits where is told by the other side: the directory, the mail server, the receiver.
+# The other side shows which worker waits where: the directory, the mail server, the receiver.
 sub actors_wait {
     my ($stack, $gate, $out, @acts) = @_;
     ok(within(sub { grep({ $_ eq 'killed in an action' } $gate->waiting)
@@ -165,8 +165,7 @@ sub actors_wait {
         for 0 .. $#acts;
 }
 
-# What was done and recorded is not done again; what was under way is done once more under the same
-# ID.
+# What was done and recorded is not done again; unfinished work is repeated under the same ID.
 sub actions_are_right {
     my ($stack, $out, @acts) = @_;
     for my $act (@acts) {
@@ -182,7 +181,7 @@ sub actions_are_right {
         is_deeply([scalar(grep {/^uid=\Q$act->{name}\E,/} $stack->slapd->members('Engineering')),
             scalar @mails, scalar @calls],
             [1, $act->{name} eq 'held.mail' ? 2 : 1, $act->{name} eq 'acts.hook' ? 2 : 1],
-            'a member once; told again only what nobody knew the end of');
+            'a member once; repeated only after an unknown outcome');
         is_deeply([grep { $_ ne $mails[0] } @mails], [], 'under the same Message-ID');
         is_deeply([grep { $_->{headers}{'webhook-id'} ne $calls[0]{headers}{'webhook-id'}
             || $_->{body} ne $calls[0]{body} || !$_->{signed} } @calls], [],

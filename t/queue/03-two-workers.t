@@ -1,5 +1,5 @@
-# Two workers on one store share what is due, each task carried out once; and a PostgreSQL that
-# crashes in the middle of it is waited for by workers and httpd, which go on by themselves.
+# Two workers on one store share the due tasks, each executed once; if PostgreSQL crashes meanwhile,
+# workers and httpd wait for it and continue without help.
 use strict;
 use warnings;
 use Test::More;
@@ -61,8 +61,8 @@ sub shared_work {
     cmp_ok($shares[$_], '>', 0, 'and each worker had its share') for 0, 1;
 }
 
-# Which of the workers empties the cache because somebody asked for it does not matter, but only one
-# does: behind "sync --wait" readers find what they read before.
+# It does not matter which worker executes the requested reset of the cache, but only one does:
+# behind "sync --wait" readers find what they read before.
 sub reset_once {
     my ($stack) = @_;
     my @refused;
@@ -94,7 +94,7 @@ sub crash {
     my $refused = $stack->post('/v1/api/user', { firstname => 'While', surname => 'Away' });
     is($refused->{status}, 503, 'meanwhile: 503');
     ok($refused->{headers}{'retry-after'}, 'with Retry-After');
-    Time::HiRes::sleep(1.5);    # for a second nobody asks again; nothing depends on it
+    Time::HiRes::sleep(1.5);    # for a second no process retries; nothing depends on it
     $server->start;
     ok(within(sub { $stack->get_user("eva.berg\@$domain")->{status} == 200 }),
         'httpd goes on by itself');

@@ -1,9 +1,8 @@
-# A worker that stands still in the middle of putting a joiner into groups, and wakes when the
-# joiner was taken over and has left again, leaves no access behind. Stopped while its write is in
-# the server and lands, while it is lost, while it only looks and would write next, and in the cloud
-# after the effect whose answer never came. The worker that takes over waits a whole lease in real
-# time: no other program does, they let the clock leap. parameter(stall): s for which it stands
-# still at least.
+# A worker that is suspended while it adds a joiner to groups, and resumes after the joiner was
+# taken over and has left again, leaves no access behind. It is suspended while its write is in the
+# server and succeeds, while the write is lost, while it only reads and would write next, and in the
+# cloud after an effect whose answer never came. The worker that takes over waits a whole lease in
+# real time; other programs advance the clock. parameter(stall): least time of the suspension in s.
 use strict;
 use warnings;
 use Test::More;

@@ -1,7 +1,7 @@
-# Tasks that are due in the same minute of a directory that nobody paces begin within seconds of it.
+# Tasks that are due in the same minute, in a directory without pacing, begin within seconds of it.
 # Parameters: tasks, how many; spread, over how many seconds (0: all at the same instant); threads,
 # by how many threads; limit, seconds on a quiet machine. A quiet one takes 0.8; the short form
-# looks for what is out of all proportion, because other programs may run on the machine.
+# finds only gross delays, because other programs may run on the machine.
 use strict;
 use warnings;
 use Test::More;

@@ -1,5 +1,5 @@
-# What stops by itself until somebody looks: a sync that would delete too much, and offboardings
-# beyond the brake.
+# Work that stops until an administrator decides: a sync that would delete too much, and
+# offboardings beyond the brake.
 use strict;
 use warnings;
 use JSON::PP ();
@@ -99,7 +99,7 @@ sub brake_on_updates {
     my $states_of = sub { return join ' ', sort map { $stack->task($_->{json}{data}{taskId})
         ->{state} // '' } @_ };
     # The first two are over before the others are there: which of four that are due at once begin
-    # first is nobody's promise.
+    # first is not specified.
     my @answers = ($disable->('ida.wall'), leave('johan.asberg'));
     ok(within(sub { $states_of->(@answers) eq 'done done' }), 'two are carried out')
         or diag($states_of->(@answers));
@@ -121,7 +121,7 @@ sub brake_on_updates {
     is($stack->wait_task($update)->{state}, 'done', 'released, it disables');
 }
 
-# Who asks is told beforehand, also of an hour that is still to come.
+# The caller is warned beforehand, also for an hour in the future.
 sub brake_foreseen {
     my @answers = map { $stack->delete('/v1/api/user',
         { userPrincipalName => "$_\@$domain", date => '2031-05-02',

@@ -1,5 +1,5 @@
-# A directory whose policy refuses every password: the account exists and nobody can sign in to it,
-# so the task keeps seat and names, says so, and a retry finishes the same account.
+# A directory whose policy refuses every password: the account exists and no one can sign in to it,
+# so the task keeps seat and names, reports it, and a retry completes the same account.
 use strict;
 use warnings;
 use Test::More;

@@ -1,7 +1,7 @@
 # Workflows as they run: a joiner, a changed person and a leaver with every type of action, in an
-# on-premises and in a cloud directory, with a real mail server and a receiver of webhooks. What
-# counts is what directory, mailbox and receiver hold afterwards, that each step says that and no
-# more, and that get_workflow_runs tells the same as the task.
+# on-premises and in a cloud directory, with a real mail server and a receiver of webhooks. The
+# content of directory, mailbox and receiver afterwards is compared; each step must report exactly
+# that, and get_workflow_runs the same as the task.
 use strict;
 use warnings;
 use utf8;
@@ -219,12 +219,12 @@ sub left_meanwhile {
         'and says why');
     run_of($stack, 'Slow', $task, 'failed');
     told_alike($stack, $task);
-    is(scalar(my @calls = $hook->calls('/ok?hasty')), 0, 'nobody was called');
+    is(scalar(my @calls = $hook->calls('/ok?hasty')), 0, 'no receiver was called');
 }
 
 
-# A password is told to whom the request or, of who comes back, the directory named before it; never
-# to whom a change of the person names.
+# A password is sent to the person named by the request or, after a rehire, by the directory before
+# it; never to whom a change of the person names.
 sub whose_password {
     my $domain = $stack->domain;
     my ($anna, $johan, $eva) = map {"$_\@$domain"} qw(anna.lind johan.asberg eva.berg);
@@ -265,7 +265,7 @@ sub whose_password {
     like($task->{error},
         qr/only\ for\ an\ account\ that\ the\ task\ makes\ or\ brings\ back:\ that\ of\ \Q$upn\E
             \ was\ left\ as\ it\ is/x, 'the password is not');
-    is($to->($johan), $seen{$johan}, 'and nobody is told one');
+    is($to->($johan), $seen{$johan}, 'and no password is sent');
 
     $on->wait_task(leave_now($on, $upn));
     my $back = join_now($on, firstname => 'Vera', surname => 'Kept', employeeId => 'K-1',
@@ -302,7 +302,7 @@ sub manager_gone {
         %later })->{json}{data};
     my $shown = $on->ctl('task', 'cancel', 'leaderless', $other->{taskId});
     is($shown->{exit}, 0, 'a creation is cancelled');
-    unlike($shown->{out}, qr/manager/, 'nobody waits for that one');
+    unlike($shown->{out}, qr/manager/, 'no task waits for that one');
     my $answer = $on->call(DELETE => "/v1/api/task?id=$boss->{taskId}");
     is($answer->{status}, 200, 'a manager is cancelled') or diag $answer->{body};
     like($answer->{json}{data}{message},
@@ -324,7 +324,7 @@ sub manager_gone {
     run_of($on, 'Arrival', $task, 'failed');
     is($on->call(PATCH => '/v1/api/user',
         json => { userPrincipalName => $junior->{userPrincipalName},
-        manager => "anna.lind\@$domain" })->{status}, 200, 'somebody gives her a manager');
+        manager => "anna.lind\@$domain" })->{status}, 200, 'she gets a manager');
     ok(within(sub { ($stack->slapd->user('left.alone')->{manager}[0]
         // '') =~ /^uid=anna\.lind,/ }), 'who is in the directory');
     my $before = () = $smtp->mail("anna.lind\@$domain");

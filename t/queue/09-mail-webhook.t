@@ -1,6 +1,7 @@
 # Mail and webhooks, call by call: over a real mail server with every kind of encryption and
-# sign-in, and a receiver that answers, refuses, redirects, breaks off, never ends and stays silent.
-# What passes is tried again, what does not is not, and nobody is reached who may not be.
+# sign-in, and a receiver that answers, refuses, redirects, disconnects, never ends and does not
+# answer. Temporary failures are retried, permanent ones are not, and no forbidden address is
+# reached.
 use strict;
 use warnings;
 use utf8;
@@ -70,7 +71,7 @@ subtest 'mail: ways' => sub {
     is_end(send_mail(undef, {}), 'refused', qr/No mail server is configured/, 'no mail server');
     is_end(send_mail(undef, {}, smtp_url => 'smtp://127.0.0.1:' . free_port(),
         smtp_from => 'a@b.example'), 'later', qr/cannot be used: .*(?:refused|connect)/i,
-        'nobody listens');
+        'without a listener');
     is(scalar(my @sent = $clear->mail), 1, 'what was refused was not sent');
 };
 
@@ -88,7 +89,7 @@ subtest 'mail: answers' => sub {
     is_end(send_mail($server, { to => 'busy1@nordic.example' }), 'later', qr/451 4\.3\.0/, 'busy');
     is_end(send_mail($server, { to => 'busy1@nordic.example' }), 'done', qr/250/, 'later no more');
     is_end(send_mail($server, { to => 'lost@nordic.example' }), 'lost', qr/whose answer is lost/,
-        'taken, but nobody heard');
+        'accepted, but its answer was lost');
     is_end(send_mail($server, { to => "eva\@x.example>\r\nRCPT TO:<eve\@evil.example" }), 'refused',
         qr/one mail address/, 'a recipient with more in it');
     my $body = join "\n", 'Åäö ' x 50, '.', '..', '.dot', 'trailing   ', "\ttab", 'From here',
@@ -139,7 +140,7 @@ subtest 'webhook' => sub {
         for [200, 'done'], [404, 'refused'], [503, 'later'];
     is_end(call_hook('/late'), 'done', qr/status 200/, 'an answer that takes its time');
     is_end(call_hook('https://nobody.invalid/'), 'later',
-        qr/cannot be reached: .*(?:resolve|nobody\.invalid)/i, 'a name that nobody has');
+        qr/cannot be reached: .*(?:resolve|nobody\.invalid)/i, 'an unknown name');
     my $slow = call_hook('/busy/1/429');
     is("$slow->{outcome} $slow->{retryAfter}", 'later 1000', 'Retry-After is heard');
     is_end(call_hook('/redirect'), 'refused', qr/redirect/, 'a redirect');
@@ -148,7 +149,7 @@ subtest 'webhook' => sub {
     my $big = call_hook('/big');
     is($big->{outcome}, 'done', 'an endless answer is not listened to after its status');
     is_end(call_hook('http://127.0.0.1:' . free_port() . '/'), 'later', qr/cannot be reached/,
-        'nobody listens');
+        'without a listener');
     is_end(call_hook($hook->tls_url('/ok?tls')), 'later',
         qr/certificate.*check caFile beside its url/i, 'TLS of an unknown authority');
     is_end(call_hook($hook->tls_url('/ok?tls'), caFile => $ca), 'done', qr/200/,
@@ -161,7 +162,7 @@ subtest 'webhook' => sub {
     }
     is_end(call_hook('http://0.0.0.0:1/'), 'refused', qr/http:\/\/ is for this machine alone/,
         'http elsewhere');
-    is(scalar(my @never = $hook->calls('/never')), 0, 'nobody was reached who may not be');
+    is(scalar(my @never = $hook->calls('/never')), 0, 'no forbidden address was reached');
     is_end(call_hook('/ok', secretFile => '/nonexistent'), 'refused', qr/secretFile/, 'no secret');
     my $never = $heard->();
     is_end($never, 'lost', qr/no answer came: .*(?:time|Timeout)/i, 'a silent receiver');

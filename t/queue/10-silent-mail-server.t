@@ -1,6 +1,6 @@
-# Mails to a mail server that takes connections and says nothing wait without a thread each, after
-# some have found out, and other work goes on; when it speaks again every mail goes out once. The
-# engine has no part in it: one is enough.
+# Mails to a mail server that accepts connections and does not answer wait without occupying a
+# thread each, after the first ones have timed out, and other work continues; when it answers again
+# every mail is sent once. One engine suffices, because the store does not matter here.
 use strict;
 use warnings;
 use utf8;

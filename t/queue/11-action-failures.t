@@ -1,9 +1,9 @@
 # Each type of workflow action against each way it can go wrong, in an on-premises directory, a
-# cloud directory and both together: a row is an action, and what its step has to say. Every row is
-# a workflow of its own, so that its run is told by itself; one update of a person carries all rows
-# of a tenant out. What the task says over REST, what idadminctl shows and what get_workflow_runs
-# tells must be the same. The mail server's and the receiver's answers, one by one, are in
-# t/queue/09; whole directories away in t/ldap/01, t/ldap/02 and t/cloud/07.
+# cloud directory and both together: a row is an action, and the required report of its step. Every
+# row is a separate workflow, so that it has its own run; one update of a person executes all rows
+# of a tenant. The task over REST, idadminctl and get_workflow_runs must report the same. The mail
+# server's and the receiver's answers, one by one, are in t/queue/09; unavailable directories in
+# t/ldap/01, t/ldap/02 and t/cloud/07.
 use strict;
 use warnings;
 use utf8;
@@ -46,7 +46,7 @@ sub change { my ($on, $uid, %values) = @_;
     is($answer->{status}, 200, "an update of $uid") or diag $answer->{body};
     return $answer->{json}{data}{taskId} }
 
-# Every row as it is told in the three places.
+# Every row as the three interfaces report it.
 sub rows {
     my ($on, $id, @rows) = @_;
     my $task = $on->wait_task($id);
@@ -64,7 +64,7 @@ sub rows {
     return $task;
 }
 
-# Nobody writes these but the administrator.
+# Only the administrator writes these.
 sub lock_entries {
     my ($slapd) = @_;
     my $rule = 0;
@@ -86,7 +86,7 @@ my @on_premises = (
     ['no such group',                add('Nowhere'), 'failed',
         qr/^The directory has no group "Nowhere"\.$/],
     ['a group by rule',              add('Finance people'), 'failed',
-    qr/membership of cn=Finance people,\S+ is by rule: nobody can be put in/],
+    qr/membership of cn=Finance people,\S+ is by rule: members cannot be added/],
     ['out of a group by rule',       leave('Selling people'), 'failed',
     qr/is by rule and cannot be removed/],
     ['no right to a group',          add('Locked out'), 'failed',
@@ -110,7 +110,7 @@ my @on_premises = (
     qr/no role template is assigned/],
     ['licences where there are none', act('removeLicenses'), 'skipped',
     qr/^a directory of this kind has no licences$/],
-    ['an attribute nobody knows',    set('shoeSize', '42'), 'failed', qr/no place for shoeSize/],
+    ['an unknown attribute',         set('shoeSize', '42'), 'failed', qr/no place for shoeSize/],
     ['a value it does not take',     set('country', 'Sverige'), 'failed',
     qr/two-letter codes only; "Sverige" was left out/],
     ['a value cut short',            set('middleName', 'Karl'), 'done',
@@ -151,9 +151,9 @@ my @on_premises = (
 
 # Passwords are for who is new.
 my @joiner = (
-    ['a password nobody is told',    act(sendInitialPassword => to => 'refused@x.example'),
+    ['a password that reaches no one', act(sendInitialPassword => to => 'refused@x.example'),
         'failed',
-        qr/^A\ new\ password\ is\ set\ that\ nobody\ has;\ the\ next\ try,\ also\ after\ task
+        qr/^A\ new\ password\ is\ set\ that\ no\ one\ has;\ the\ next\ attempt,\ also\ after\ task
             \ retry,\ makes\ another\ one:\ to\ refused\@x\.example:\ .*550/x],
     ['a password to no manager',     act(sendInitialPassword => to => '{manager}'), 'failed',
     qr/^The\ password\ would\ go\ to\ the\ manager,\ but\ nova\.stern\S+\ had\ none\ when\ the
@@ -175,10 +175,10 @@ sub on_premises {
         ['All staff', 'CRM admins', 'Sales team'], 'in the groups that stayed');
     is_deeply([map { scalar grep {/ou=closed/} $stack->slapd->members($_) } 'All staff',
         'CRM admins', 'Locked in', 'Sales team'], [(0) x 4],
-        'nobody at the place where she was not let in');
+        'no account at the container that refused her');
     is_deeply([@$entry{qw(initials manager street)}], [['K'], undef, undef],
         'the values that were taken');
-    is($reports->('anna.lind'), 0, 'nobody reports to her');
+    is($reports->('anna.lind'), 0, 'she has no reports');
     is($reports->('eva.berg'), $before + 4 - 1, 'but to whom it was said');
     is(scalar(grep { $_ =~ /^a value cut short/ } @{ $task->{warnings} }), 1,
         'what was cut short is a warning');
@@ -240,7 +240,7 @@ my @cloud = (
     qr/^taken away: \S.*; Kept, because groups give them: EMS \(group Mobile staff\)\.$/],
     ['no licences left',             act('removeLicenses'), 'already',
     qr/^none is assigned directly; Kept, because groups give them: EMS/],
-    ['an attribute nobody knows',    set('shoeSize', '42'), 'failed',
+    ['an unknown attribute',         set('shoeSize', '42'), 'failed',
     qr/shoeSize: the cloud directory has no property for it/],
     ['a value it does not take',     set('office', 'refuse this'), 'failed',
     qr/updating the user: HTTP 400.*officeLocation/],
@@ -314,8 +314,8 @@ sub bare {
 
 # -- accounts that went, reports that are guarded
 
-# A leaver whose account somebody has deleted since: what was to be taken is gone, what was to be
-# given cannot be.
+# A leaver whose account was deleted since: memberships to revoke are gone, actions to given cannot
+# be.
 sub gone_rows {
     my ($place, $licences) = @_;
     my $gone = qr/^The directory does not show the account any more/;
@@ -350,7 +350,7 @@ sub gone {
         my $left = $on->delete('/v1/api/user', { userPrincipalName => upn($uid), time => '00:00' });
         is($left->{status}, 200, "an offboarding of $uid") or diag $left->{body};
         my $task = rows($on, $left->{json}{data}{taskId}, @rows);
-        is(outcomes($task)->{disableAccount}, 'already', 'nobody is there to be disabled');
+        is(outcomes($task)->{disableAccount}, 'already', 'there is no account to disable');
     }
 }
 
@@ -364,7 +364,7 @@ sub guarded {
     is($stack->slapd->user('nils.palm')->{manager}[0],
         Idadmin::Test::Slapd::user_dn('johan.asberg'), 'who is guarded is left alone');
     is($stack->slapd->user('olga.ivanova')->{manager}[0], Idadmin::Test::Slapd::user_dn('eva.berg'),
-        'and keeps nobody else');
+        'and delays no other');
 }
 
 # -- both
@@ -405,7 +405,7 @@ sub both {
 
 # -- what follows a failure
 
-# Workflows of three calls: which of them fails, how, and whether the workflow goes on.
+# Workflows of three calls: which of them fails, how, and whether the workflow continues.
 my @order;
 for my $how (['status/404', 'failed'], ['cut', 'unknown']) {
     for my $go_on (0, 1) {
@@ -439,21 +439,21 @@ sub order {
             'the receiver was called for what is done, once');
         my $why = $o->{outcome} eq 'failed'
             ? qr{^not carried out, because \Q$o->{name}\E/$o->{bad} callWebhook failed$}
-            : qr{^not\ carried\ out,\ because\ nobody\ knows\ what\ became\ of
-                \ \Q$o->{name}\E/2\ callWebhook$}x;
+            : qr{^not\ carried\ out,\ because\ the\ outcome\ of
+                \ \Q$o->{name}\E/2\ callWebhook\ is\ unknown$}x;
         like(step($task, "$o->{name}/3 callWebhook")->{detail}, $why, 'what was left out says why')
             if $is[2] eq 'skipped';
         run_of($chain, $o->{name}, $task, $o->{go_on} ? 'doneWithWarnings' : 'failed');
     }
     like($task->{error},
         qr{^unknown 2 off/2 callWebhook: given up after 12 tries: .*no answer came},
-        'the task says what nobody knows, not what is known to have failed');
+        'the task reports the unknown outcome, not the known failure');
     like(step($task, 'unknown 2 off/2 callWebhook')->{detail},
         qr/^given up after 12 tries: The call was sent, but no answer came/,
         'no more is said than is known');
 }
 
-# No way to send a mail: nobody loses a password for that.
+# No way to send a mail: no password is lost for that.
 my @mute = (
     ['a password without a server', act(sendInitialPassword => to => 'someone@x.example'), 'failed',
         qr/^No\ mail\ server\ is\ configured:\ set\ smtp_url\ and\ smtp_from\ in\ idadmin\.conf\.
@@ -473,8 +473,8 @@ sub mute {
 
 # -- seats of updates that fail for good
 
-# Enabling was sent and refused: whether the account is enabled is looked at before the task ends,
-# and the seat follows what was seen.
+# Enabling was sent and refused: the account is read before the task ends, and the seat follows what
+# was seen.
 sub seats {
     my ($tight) = @_;
     my $cloud = $stack->cloud;
@@ -495,12 +495,12 @@ sub seats {
             or diag(Idadmin::Test::json_text($task));
         is($cloud->user(upn($uid))->{accountEnabled} ? 1 : 0, $enabled, 'as the directory has it');
     }
-    # Nobody answers that question: the seat stays, as it may be taken, until a retry knows.
+    # The read is not answered: the seat stays, because it may be in use, until a retry knows.
     $cloud->control(faults => [{ %refuse, when => 'after' },
         { method => '^GET$', path => '^/users/[^/]+$', skip => 1, do => 'status', status => 503 }]);
     my $task = $tight->wait_task(change($tight, 'seat.three', accountEnabled => $true),
         states => ['failed']);
-    is_deeply([$counted->('seat.three')], [1, 0], 'what nobody knows keeps its seat');
+    is_deeply([$counted->('seat.three')], [1, 0], 'an unknown outcome keeps its seat');
     $cloud->control(clearFaults => $true);
     $tight->ctl_ok('task', 'retry', 'tight', $task->{id});
     $tight->wait_task($task->{id});

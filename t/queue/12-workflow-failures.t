@@ -1,5 +1,6 @@
 # Actions of workflows that fail: at once, for a while, for good, with the worker killed, with the
-# document changed meanwhile. What fails is told, what can go on goes on, and nothing is done twice.
+# document changed meanwhile. Failures are reported, work that can continue continues, and nothing
+# is done twice.
 use strict;
 use warnings;
 use utf8;
@@ -23,8 +24,8 @@ BEGIN {
 
 use Idadmin::Test::WorkflowStack;
 
-# What never passes is given up after twelve tries of its own; what nobody knows the end of is
-# `unknown`, and the task waits for a human.
+# A lasting failure is given up after twelve attempts; an unknown outcome is `unknown`, and the task
+# waits for a human.
 sub given_up {
     my $domain = $stack->domain;
     my $stack = on(givenup => workflow('Stubborn', 'userCreate',
@@ -205,7 +206,7 @@ sub transient {
 }
 
 # Without continueOnError a failure ends the workflow, not what is done, not other workflows, not
-# the last look at a leaver; retry goes on with what is left.
+# the last look at a leaver; retry continues with the rest.
 sub broken_off {
     my $domain = $stack->domain;
     $stack->worker->expect_log(qr/IDA0317/);

@@ -1,6 +1,6 @@
 # Receivers of events (`notifications` of the tenant document) get each event at least once, signed,
-# in order per person, whatever the receiver, the worker or both do meanwhile. No receiver keeps
-# another one, or a task, waiting.
+# in order per person, whatever the receiver, the worker or both do meanwhile. No receiver delays
+# another one, or a task.
 use strict;
 use warnings;
 use utf8;
@@ -28,7 +28,7 @@ sub receiver { my ($url, %more) = @_;
     return { url => $url, secretFile => $hook->secret, events => \@all, allowPrivate => $true,
         %more } }
 
-# These alone are told from now on.
+# Only these are sent from now on.
 sub told { my (@receivers) = @_;
     $stack->apply_tenant($stack->tenant_document(notifications => \@receivers)) }
 
@@ -54,7 +54,7 @@ sub due_now { $stack->sql("UPDATE $_ SET next_at = 0") for qw(event_delivery not
 
 sub tasks_told { my ($path) = @_; return map { $_->{json}{task}{id} } $hook->calls($path) }
 
-# Each of these tasks was told of at this path, or waited for until it was.
+# Waits until each of these tasks was sent to this path.
 sub all_told {
     my ($path, @tasks) = @_;
     my %missing;
@@ -158,8 +158,8 @@ sub down {
 }
 
 # The worker is killed between a call and its record: the receiver has the event and has not
-# answered. The clock stands still until then, so that the call does not end. Nobody listens until
-# another worker has taken the receiver over, so that the leaps of its clock end no call.
+# answered. The clock stands still until then, so that the call does not end. There is no listener
+# until another worker has taken the receiver over, so that the leaps of its clock end no call.
 sub killed {
     my $path = '/hang-once';
     $fault->speed(0);
@@ -198,8 +198,8 @@ sub two_workers {
     $second->stop;
 }
 
-# A receiver that takes a connection and says nothing. The worker's clock stands still meanwhile: a
-# call of the silent ones would never end, and what waited for that would never come.
+# A receiver that accepts a connection and does not answer. The worker's clock stands still
+# meanwhile: a call of the silent ones would never end, and what waited for that would never come.
 sub slow {
     my @mute = map { IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'tcp', Listen => 50)
         or die "$!\n" } 1 .. 2;
@@ -273,7 +273,7 @@ sub given_up {
             undelivered() };
     ok(within(sub { $of->(410, 'given up') }), '410: given up at once');
     ok(within(sub { my ($one) = $of->(401, 'waiting'); $one && $one->{tries} }),
-        '401: tried again, somebody may put it right');
+        '401: retried, because an administrator may fix it');
     my ($event) = $of->(401, 'waiting');
     $stack->sql("UPDATE event_delivery SET failed_at = 1 WHERE url LIKE '%401'");
     $stack->ctl_ok('notification', 'retry', 'nordic', $event->{id});
@@ -287,7 +287,7 @@ sub given_up {
     is(scalar @{ $stack->ctl_ok('notification', 'list', 'nordic', '--given-up', '--limit', 200,
         '--json') }, scalar(grep { $_->{state} eq 'given up' } undelivered()), 'as a list of them');
     is($stack->ctl('notification', 'retry', 'nordic', 'evt_none')->{exit}, 1,
-        'an event that nobody waits for is refused');
+        'an event without a waiting receiver is refused');
     like($stack->ctl('notification', 'list', 'nordic')->{out}, qr/^EVENT .*given up.*status 401/ms,
         'for people');
 }

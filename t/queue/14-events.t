@@ -1,6 +1,6 @@
-# GET events tells what became of tasks, in one order, by a cursor that loses none of them, also
-# while eight tasks end at once; cursors that lead nowhere are refused with the way on; an erased
-# person is not named.
+# GET events returns the outcomes of tasks, in one order, with a cursor that loses none of them,
+# also while eight tasks end at once; invalid cursors are refused with the remedy; an erased person
+# is not named.
 use strict;
 use warnings;
 use utf8;
@@ -30,7 +30,7 @@ sub refused {
     my $answer = $stack->get("/v1/api/events?after=$after");
     is($answer->{status}, 400, "$name: 400");
     like($answer->{json}{error}{message} // $answer->{body}, $why, 'and why');
-    like($answer->{body}, qr/Ask without after for the oldest/, 'and what to do');
+    like($answer->{body}, qr/Call without after for the oldest/, 'and what to do');
 }
 
 sub queue {
@@ -65,7 +65,7 @@ sub pages {
 }
 
 sub doors {
-    refused('AAAA', qr/after: is not a nextCursor of this list/, 'a cursor of nobody');
+    refused('AAAA', qr/after: is not a nextCursor of this list/, 'an invalid cursor');
     my $tasks = $stack->get('/v1/api/tasks?limit=1')->{json}{data}{nextCursor};
     refused($tasks, qr/after: is not a nextCursor of this list/, 'a cursor of another list');
     is($stack->get("/v1/api/events?limit=$_")->{status}, 400, "limit $_") for 0, 201;
@@ -119,10 +119,10 @@ sub erased {
     my $erased = $stack->ctl('erase', 'nordic', $upn);
     is($erased->{exit}, 0, 'the person is erased') or diag $erased->{err};
     is_deeply($stack->ctl_ok('notification', 'list', 'nordic', '--json'), [],
-        'nobody is told more');
+        'no receiver gets more');
     my ($event) = grep { $_->{task}{id} eq $gone } @{ ask(limit => 200)->{items} };
     is_deeply([@{ $event->{task} }{qw(userPrincipalName displayName userId error)}],
-        ['erased', undef, undef, 'erased'], 'the event stays, and names nobody');
+        ['erased', undef, undef, 'erased'], 'the event stays, and names no person');
     unlike(join('', map { map { $_ // '' } @$_ } $stack->sql('SELECT * FROM event'),
         $stack->sql('SELECT * FROM event_delivery')), qr/zsofia|quixote/i, 'in no column');
     $stack->apply_tenant($stack->tenant_document);

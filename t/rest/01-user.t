@@ -1,6 +1,6 @@
-# REST answers an HR platform's look-ups, creations, offboardings and questions about tasks as
-# documented: every field, default, warning and refusal. No worker runs but for the first
-# synchronisation, so that what is queued stays queued and can be looked at.
+# REST answers an HR platform's look-ups, creations, offboardings and task queries as documented:
+# every field, default, warning and refusal. A worker runs only for the first synchronisation, so
+# that queued tasks stay queued and can be inspected.
 use strict;
 use warnings;
 use utf8;

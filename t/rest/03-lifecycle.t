@@ -1,5 +1,5 @@
-# Changes of people and of queued tasks end in the directory as the caller was told: updates, dry
-# runs, idempotency keys, tasks moved and stopped, people who come back.
+# Changes of people and of queued tasks have the announced result in the directory: updates, dry
+# runs, idempotency keys, rescheduled and cancelled tasks, people who return.
 use strict;
 use warnings;
 use utf8;
@@ -72,13 +72,13 @@ sub updates {
         qr/^jobtitle: is not known: it is written "jobTitle"/,
         'of a member in other letters');
     refused(patch({ jobTitle => 'x' }), 400, 'BAD_REQUEST', qr/userPrincipalName: is required/,
-        'of nobody');
+        'of an unknown user');
     refused(patch({ userPrincipalName => upn('no.body'), jobTitle => 'x' }), 404, 'NOT_FOUND',
-        qr/no\.body/, 'of somebody unknown');
+        qr/no\.body/, 'of an unknown person');
     refused(patch({ userPrincipalName => upn('eva.berg'), manager => upn('no.body') }), 400,
         'BAD_REQUEST', qr/manager: no user/, 'a manager must exist');
     refused(patch({ userPrincipalName => upn('eva.berg'), manager => upn('eva.berg') }), 400,
-        'BAD_REQUEST', qr/own manager/, 'and be somebody else');
+        'BAD_REQUEST', qr/own manager/, 'and be another person');
     refused(patch({ userPrincipalName => upn('eva.berg'), jobTitle => 'x' }, key => 'read'), 403,
         'FORBIDDEN', qr/read-only/, 'not with a read-only key');
     refused(patch({ userPrincipalName => upn('eva.berg'), jobTitle => 'x' },
@@ -113,13 +113,13 @@ sub seats {
     my $person = upn('henrik.falk');
     is(outcomes(done(patch({ userPrincipalName => $person, accountEnabled => JSON::PP::false() }),
         'disabled'))->{updateAccount}, 'done', 'a seat is free');
-    is($stack->slapd->bind_code('henrik.falk'), 49, 'nobody signs in');
+    is($stack->slapd->bind_code('henrik.falk'), 49, 'no sign-in succeeds');
     my ($date, $time) = wall(time + 86_400);
     my $later = patch({ userPrincipalName => $person, accountEnabled => JSON::PP::true(),
         date => $date, time => $time });
     is($later->{status}, 200, 'enabling takes it when queued') or diag($later->{body});
     refused($stack->post('/v1/api/user', { firstname => 'No', surname => 'Seat' }), 403,
-        'FORBIDDEN', qr/$limit of $limit/, 'nobody else gets it');
+        'FORBIDDEN', qr/$limit of $limit/, 'no other gets it');
     is(patch({ userPrincipalName => $person, accountEnabled => JSON::PP::true(), date => $date,
         time => $time })->{status}, 200, 'nor is a second one taken for the same person');
     is($stack->delete('/v1/api/task?id=' . $_->{id})->{status}, 200, 'cancelled')
@@ -131,7 +131,7 @@ sub seats {
     $stack->wait_task($filled->{json}{data}{taskId});
     done($stack->delete('/v1/api/user',
         { userPrincipalName => $filled->{json}{data}{userPrincipalName}, time => '00:00' }),
-        'somebody leaves');
+        'a person leaves');
     is(outcomes(done(patch({ userPrincipalName => $person, accountEnabled => JSON::PP::true() }),
         'enabled'))->{updateAccount}, 'done', 'that frees one too');
     is($stack->slapd->bind_code('henrik.falk'), 0, 'and signs in');
@@ -290,8 +290,7 @@ sub tasks {
     refused($stack->delete("/v1/api/task?id=$id"), 409, 'CONFLICT',
         qr/cannot be cancelled: it is done/, 'too late to cancel');
 
-    # A task that fails: nobody may be two people's name in this directory, so take an impossible
-    # manager.
+    # A task that fails: a name is unique in this directory, so take an impossible manager.
     my $boss = $stack->post('/v1/api/user',
         { firstname => 'Gone', surname => 'Boss', date => $date, time => $time })->{json}{data};
     my $fails = $stack->post('/v1/api/user',
@@ -319,7 +318,7 @@ sub tasks {
     $stack->ctl_ok('task', 'reschedule', 'nordic', $by_hand, $later, $at);
     $stack->delete("/v1/api/task?id=$by_rest");
     my $said = $stack->ctl('task', 'cancel', 'nordic', $by_hand);
-    like($said->{out}, qr/is cancelled; nothing more will be carried out/,
+    like($said->{out}, qr/is cancelled; nothing more will be executed/,
         'idadminctl says what REST says');
     my $items;
     ok(within(sub {
@@ -370,9 +369,9 @@ sub rehires {
         qr/nothing to restore/, 'there is nothing to restore yet');
     refused($stack->post('/v1/api/user',
         { firstname => 'Carin', surname => 'Sjöberg', rehire => 'restore' }), 400, 'BAD_REQUEST',
-        qr/rehire: needs an employeeId/, 'nobody is matched by name');
+        qr/rehire: needs an employeeId/, 'people are not matched by name');
 
-    # Somebody who is about to come.
+    # A person who is queued for creation.
     my %coming = (firstname => 'Kim', surname => 'Coming', employeeId => 'E-88',
         date => (wall(time + 86_400))[0]);
     my $creation = $stack->post('/v1/api/user', \%coming)->{json}{data}{taskId};
@@ -390,7 +389,7 @@ sub rehires {
     is($stack->delete("/v1/api/task?id=$_")->{status}, 200, 'cancelled')
         for $creation, $another->{json}{data}{taskId};
     is($stack->post('/v1/api/user?dryRun=true', \%coming)->{status}, 200,
-        'then the number is nobody\'s');
+        'then the number is free');
 
     # She is on the way out.
     my $leaving = $stack->delete('/v1/api/user',
@@ -432,7 +431,7 @@ sub rehires {
         qr/disabled account carin\.sjoberg/, 'undecided: refused, naming the account');
     is($stack->post('/v1/api/user?dryRun=true',
         { %person, rehire => 'new' })->{json}{data}{plan}{userPrincipalName}, upn('carin.sjoberg2'),
-        'new is somebody new');
+        'new is a new person');
     $stack->slapd->modify("dn: cn=Short lived,ou=groups,dc=nordic,dc=example\nchangetype: "
         . "add\nobjectClass: groupOfNames\ncn: Short lived\nmember: "
         . "$Idadmin::Test::Slapd::filler\n");
@@ -457,7 +456,7 @@ sub rehires {
     is($stack->get('/v1/api/user/access?user='
         . upn('carin.sjoberg'))->{json}{data}{totalCount} >= @$had, 1, 'her access too');
 
-    # A group that is gone meanwhile is told, not hidden; what was given back is not given back
+    # A group that is gone meanwhile is reported, not hidden; a restored membership is not restored
     # twice.
     $stack->slapd->modify("dn: cn=Short lived,ou=groups,dc=nordic,dc=example\nchangetype: "
         . "modify\nadd: member\nmember: uid=carin.sjoberg,ou=people,dc=nordic,dc=example\n");
@@ -541,7 +540,7 @@ sub interplay {
         { firstname => 'Not', surname => 'Yet', date => (wall(time + 86_400))[0] })->{json}{data};
     refused(patch({ userPrincipalName => $queued->{userPrincipalName}, jobTitle => 'x' }), 404,
         'NOT_FOUND', qr/creation is still queued.*$queued->{taskId}/,
-        'an update of somebody who does not exist yet names the creation');
+        'an update of a person who does not exist yet names the creation');
     $stack->delete("/v1/api/task?id=$queued->{taskId}");
 }
 

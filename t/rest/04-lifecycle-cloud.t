@@ -1,4 +1,4 @@
-# Updates, an offboarding and a rehire end in the cloud directory as the caller was told.
+# Updates, an offboarding and a rehire have the announced result in the cloud directory.
 use strict;
 use warnings;
 use utf8;
@@ -26,7 +26,7 @@ my @empty = map { $_->{name} } @{
 is_deeply([grep {/^(?:Devices|Empty)$/} @empty], ['Empty'], 'a group of devices is not empty')
     or diag("@empty");
 is($stack->get('/v1/api/resource/access?resource=Devices')->{json}{data}{totalCount}, 0,
-    'though nobody has access by it');
+    'though it gives no access');
 my @said = map { $stack->get("/v1/api/resource/access?resource=$_")->{json}{data}{resource} }
     qw(Devices Empty);
 is_deeply([map { [$_->{memberCount}, $_->{otherMembers} ? 1 : 0] } @said], [[0, 1], [0, 0]],
@@ -89,8 +89,8 @@ my %now = map { ($_->{resource}{name} => 1) } @{
 is_deeply([grep { !$now{ $_->{name} } } @{ $rehire->{memberships} }], [],
     'the access report shows them');
 
-# In groups that somebody made a moment ago, as the sync has seen, while the lists of the directory
-# still show the moment before.
+# In groups created a moment ago, as the sync has seen, while the lists of the directory still show
+# the moment before.
 my $true  = JSON::PP::true();
 my %group = (groupTypes => [], securityEnabled => $true, mailEnabled => JSON::PP::false());
 $cloud->control(create => [
@@ -112,7 +112,7 @@ $cloud->control(settings => { lag => {} });
 $back = $stack->post('/v1/api/user',
     { firstname => 'Karin', surname => 'Ny', employeeId => 'K-1', rehire => 'restore' });
 ok((grep { $_->{name} eq 'Brand new' } @{ $back->{json}{data}{rehire}{memberships} }),
-    'and offered to whoever comes back') or diag($back->{body});
+    'and offered to a returning person') or diag($back->{body});
 is(outcomes(done($back))->{restoreMemberships}, 'done', 'who gets it');
 ok((grep { $_ eq 'Brand new' } @{ $cloud->user($upn)->{groups} }), 'as the directory says');
 

@@ -1,5 +1,5 @@
 # A read-only key that is limited to some scopes reads those and nothing else: each scope against
-# each address and each tool, and scopes that nobody may ask for.
+# each address and each tool, and scopes that no key may have.
 use strict;
 use warnings;
 use Idadmin::Test::Mcp ();

@@ -123,8 +123,8 @@ sub full {
     $stack->worker->expect_log(qr/IDA0317/);
     like(json_text($stack->wait_task($protected->{json}{data}{taskId}, states => ['failed'])),
         qr/protectedAccounts: it is never changed/,
-        'a protected one is never changed, even if somebody lets it go');
-    # Told of, and over.
+        'a protected one is never changed, even if released');
+    # Reported, and over.
     ok(within(sub { grep { $_->{actor} eq 'hr-full' && ($_->{action} // '') eq 'user.delete'
         && ($_->{address} // '') eq '127.0.0.1' } @{ $stack->records } }),
         'the audit tells which key it was, and from where');

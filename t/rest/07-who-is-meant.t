@@ -1,5 +1,5 @@
-# Who is meant: the directory's ID, whatever address it has and had. Changes of name, an address
-# that is given to a namesake, an account that is deleted and made anew, against a real slapd.
+# A person is the directory's ID, whatever address it has and had. Changes of name, an address that
+# is given to a namesake, an account that is deleted and created again, against a real slapd.
 use strict;
 use warnings;
 use utf8;
@@ -50,12 +50,12 @@ sub namesakes {
     refused(patch({ userPrincipalName => upn('ann.married'), accountEnabled => \1 }), 409,
         'CONFLICT', qr/offboarding is queued \(task \Q$leave\E\)/, 'she is not enabled again');
     refused(leave(upn('ann.namesake')), 404, 'NOT_FOUND',
-        qr/ann\.married\@.* now \(ID \Q$first->{id}\E\)/, 'the old address tells of the new one');
+        qr/is now ann\.married\@.* \(ID \Q$first->{id}\E\)/, 'the old address names the new one');
 
     done($stack->post('/v1/api/user', { %$hire, jobTitle => 'Second' }),
         'the address is free: a namesake gets it');
     my $second = details(upn('ann.namesake'));
-    isnt($second->{id}, $first->{id}, 'somebody else');
+    isnt($second->{id}, $first->{id}, 'another person');
     is_deeply([$second->{pendingTasks}, $second->{roleTemplates}], [[], []],
         'of whom nothing is queued, and who has no role template');
     for my $asked (leave(upn('ann.namesake')),
@@ -96,7 +96,7 @@ sub namesakes {
         'later the namesake leaves under the address');
 }
 
-# Deleted and made anew under the same address while a leave waits.
+# Deleted and created again under the same address while an offboarding waits.
 sub made_anew {
     done($stack->post('/v1/api/user', { firstname => 'Eve', surname => 'Anew' }), 'hired');
     my $old = details(upn('eve.anew'));
@@ -106,8 +106,8 @@ sub made_anew {
     $stack->slapd->add_user('eve.anew');
     $stack->worker->start;
     my $task = $stack->wait_task($leave, states => ['attention']);
-    like($task->{error}, qr/\Q$old->{id}\E is gone, and somebody stands under its address/,
-        'the leave is not done while somebody can sign in under the address');
+    like($task->{error}, qr/\Q$old->{id}\E is gone, and another account has its address/,
+        'the offboarding is not done while a person can sign in under the address');
     is($stack->slapd->bind_code('eve.anew'), 0, 'and that one is not touched');
     $stack->worker->expect_log(qr/IDA0318.*$leave/);
     $stack->ctl_ok('sync', 'nordic', '--wait');
@@ -116,14 +116,13 @@ sub made_anew {
         qr/\(ID \Q$new->{id}\E\).*task \Q$leave\E.*no longer has \(ID \Q$old->{id}\E\)/s,
         'nor does another leave take the one for the other');
     refused($stack->call(POST => "/v1/api/task/retry?id=$leave"), 409, 'CONFLICT',
-        qr/\(ID \Q$old->{id}\E\) is gone.*cancel the task/s, 'a retry would mean nobody');
+        qr/\(ID \Q$old->{id}\E\) is gone.*cancel the task/s, 'a retry would match no account');
     is($stack->delete("/v1/api/task?id=$leave")->{status}, 200, 'cancelled');
     done(leave(upn('eve.anew'), time => '00:00'), 'then the one who is there leaves');
     isnt($stack->slapd->bind_code('eve.anew'), 0, 'and is out');
 }
 
-# Access that was ordered for an account that is gone by then, and made anew: neither given nor
-# taken.
+# Access requested for an account that is gone by then, and created again: neither given nor taken.
 sub access_anew {
     $stack->apply_tenant($stack->tenant_document(roleTemplates => [
         map { { name => $_, groups => [$_] } } 'Sales team', 'Finance']));
@@ -141,15 +140,15 @@ sub access_anew {
     $stack->worker->start;
     for my $id (@tasks) {
         my $task = $stack->wait_task($id, states => ['attention']);
-        like($task->{error}, qr/\Q$old->{id}\E is gone, and somebody stands under its address/,
+        like($task->{error}, qr/\Q$old->{id}\E is gone, and another account has its address/,
             "$task->{type} asks a person");
         $stack->worker->expect_log(qr/IDA0318.*$id/);
     }
     ok(!(grep { /ada\.anew/ } $stack->slapd->members('Finance')), 'nothing is given');
 }
 
-# An account that is made anew between two actions of a workflow: nothing is done to the new one,
-# and the task asks a person, also when another run than the one that saw it ends the task.
+# An account that is created again between two actions of a workflow: nothing is done to the new
+# one, and the task asks a person, also when another run than the one that saw it ends the task.
 sub actions_anew {
     my $hook  = Idadmin::Test::Webhook->new;
     my $pause = '/busy/1/503/60?anew';
@@ -182,10 +181,10 @@ sub actions_anew {
         my $step = step($task, "anew/$at $actions[$at - 2]{type}");
         is($step->{outcome}, 'failed', "$step->{name} is not done to the new account");
         like($step->{detail},
-            qr/ID \Q$old->{id}\E is gone, and somebody stands under its address/, 'and says why');
+            qr/ID \Q$old->{id}\E is gone, and another account has its address/, 'and says why');
     }
     is(step($task, 'anew/6 callWebhook')->{outcome}, 'done', 'the workflow goes on');
-    like($task->{error}, qr{^anew/\d.*somebody stands under its address}, 'and a person is asked');
+    like($task->{error}, qr{^anew/\d.*another account has its address}, 'and a person is asked');
     is($stack->slapd->user('ivy.anew')->{physicaldeliveryofficename}, undef,
         'the new account is as it was made');
     $stack->worker->expect_log(qr/IDA0318.*$id/);

@@ -1,10 +1,10 @@
 #!/usr/bin/perl
 # Runs test programs: check.pl PROGRAM...; those that t/ALONE names after all others, one at a time.
-# One PostgreSQL serves all of them. Success is "Result: PASS" and no sanitizer's report: where
-# everything was skipped nothing is proved. What failed is said again at the end.
+# One PostgreSQL serves all of them. Success is "Result: PASS" and no sanitizer's report: a run that
+# skipped everything proves nothing. Failures are repeated at the end.
 #
-# To find tests that depend on a quiet machine: IDADMIN_BUSY=2 keeps so many processors busy
-# meanwhile, IDADMIN_SLOW="fsync=20 connect=10" makes each such call take so many ms longer.
+# To find tests that depend on a quiet machine: IDADMIN_BUSY=2 keeps so many processors busy during
+# the run, IDADMIN_SLOW="fsync=20 connect=10" makes each such call take so many ms longer.
 use strict;
 use warnings;
 use FindBin ();
@@ -41,8 +41,8 @@ my %alone  = map { $_ => 1 } alone();
 my @last   = grep { $alone{ name_of($_) } } @programs;
 my @first  = grep { !$alone{ name_of($_) } } @programs;
 
-# A program that hangs is ended, so that the others are told and what it printed is kept. On a quiet
-# machine the longest takes a seventh of this.
+# A program that hangs is ended, so that the others' results are reported and its output is kept. On
+# a quiet machine the longest takes a seventh of this.
 my $most = int(600 * $pace * ($ENV{IDADMIN_REPORTS} ? 5 : 1));
 my %failed;
 my $harness = TAP::Harness->new({
@@ -103,7 +103,7 @@ sub listen_to {
 
 sub log_of { my ($name) = @_; return "$build/obj/check/" . ($name =~ s{/}{-}gr) . '.log' }
 
-# A report counts whatever became of the exit status of its process and of the process's parent.
+# A report counts whatever the exit status of its process and of the process's parent is.
 sub sanitizer_reports {
     my $directory = $ENV{IDADMIN_REPORTS} or return;
     return map { open my $in, '<', $_ or die "$_: $!\n"; "$_:\n", <$in> }

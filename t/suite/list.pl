@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # The table of all test programs in t/README.md: what each proves, by the first sentence of its
-# first comment, and why nothing is lost where it runs on one engine or by another clock. Without an
-# argument it writes the page anew; with --check it only says whether the page is as it should be.
+# first comment, and why one engine or another clock suffices where it uses that. Without an
+# argument it writes the page; with --check it only says whether the page is up to date.
 use strict;
 use warnings;
 use FindBin ();

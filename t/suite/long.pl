@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 # The long forms of the suite, one after the other: "make check-long". Each entry of the table below
-# is run in parts; a line says how each part ended, and a state file in the build keeps it, so that
-# a run which is stopped goes on with the part that it was stopped in. A whole pass lasts longer
-# than a day, so a commit meanwhile does not begin it anew: each part names the tree that it passed
-# on. The table at the end also goes to run/long.json.
+# is run in parts; a line reports how each part ended, and a state file in the build stores it, so
+# that an interrupted run continues with the interrupted part. A complete pass takes longer than a
+# day, so a commit meanwhile does not restart it: each part records the tree that it passed on. The
+# table at the end also goes to run/long.json.
 #
 #   long.pl                       all that has not passed yet
 #   long.pl again                 everything anew

@@ -6,7 +6,7 @@
 #   parts     how many parts with seeds one after the other, so that a run may be stopped in between
 #   targets   a part for each word that this gives
 #
-# What lasts longest stands last.
+# The longest entry is last.
 my @each = qw(sqlite postgresql);
 
 (

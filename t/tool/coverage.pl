@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Which lines of the product ran, from what gcc's --coverage left in a build directory: a line for
-# each room, the files below a share that is told, and all of it as JSON.
+# each room, the files below a given percentage, and everything as JSON.
 #
 #   coverage.pl BUILD [--below PERCENT] [--missed PATH]... >table; JSON in BUILD/run/coverage
 use strict;

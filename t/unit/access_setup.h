@@ -1,5 +1,5 @@
-/* A tenant's directories made up for the tests of reading: what the cache shall hold, put there the
- * way syncs do it, and kept in memory for an independent calculation. Included after setup.h and
+/* A tenant's directories invented for the tests of reading: rows are put into the cache the way
+ * syncs do it, and kept in memory for an independent calculation. Included after setup.h and
  * store_setup.h. */
 #ifndef T_UNIT_ACCESS_SETUP_H
 #define T_UNIT_ACCESS_SETUP_H
@@ -23,7 +23,7 @@ __attribute__((unused)) static int dice(int sides)
     return (int)((seed >> 8) % (uint32_t)sides);
 }
 
-/* Statements of the test's own, run inside a transaction of the role's file. */
+/* The test's own statements, run inside a transaction of the role's file. */
 static const char *free_sql;
 static ida_kind run_free(store *s, ida_ctx *c, void *baton)
 {
@@ -77,7 +77,7 @@ __attribute__((unused)) static asked ask_json(apr_pool_t *in, store *s, const id
     return a;
 }
 
-/* `arguments` is a JSON object in text, single quotes for double ones. */
+/* `arguments` is a JSON object as text, with single quotes for double ones. */
 __attribute__((unused)) static asked ask_in(apr_pool_t *in, store *s, const ida_tenant *t,
                                             const ida_operation *op, const char *arguments)
 {
@@ -88,7 +88,7 @@ __attribute__((unused)) static asked ask_in(apr_pool_t *in, store *s, const ida_
     return ask_json(in, s, t, op, ida_json_load(in, text));
 }
 
-/* A tenant with a directory on the premises and, where `cloud` says so, one in the cloud. */
+/* A tenant with an on-premises directory and, if `cloud` says so, one in the cloud. */
 __attribute__((unused)) static void put_tenant(store *s, const char *company, int cloud)
 {
     ida_tenant *t;

@@ -1,5 +1,5 @@
-/* The model of test_access: a directory made by chance, its rows in the cache, and what each
- * question about them must answer. */
+/* The model of test_access: a random directory, its rows in the cache, and the expected answer
+ * to each question about them. */
 #ifndef T_UNIT_ACCESS_TRUTH_H
 #define T_UNIT_ACCESS_TRUTH_H
 
@@ -9,7 +9,7 @@
 #define PEOPLE 10000
 #define GROUPS 500
 #define TEMPLATES 20
-#define TWINS 1500 /* people of the premises whom the cloud has too */
+#define TWINS 1500 /* people on-premises who are in the cloud as well */
 #define CLOUD_PEOPLE 6000
 #define CLOUD_GROUPS 300
 
@@ -33,8 +33,8 @@ static struct {
     member_list users, groups;
 } group[GROUPS];
 
-/* People 0..CLOUD_PEOPLE-1 are of the cloud, the rest of the premises; the first TWINS of the
- * premises are the first TWINS of the cloud again. */
+/* People 0..CLOUD_PEOPLE-1 are in the cloud, the others on-premises; the first TWINS on-premises
+ * are the first TWINS of the cloud again. */
 static int person_of(int user)
 {
     return user >= CLOUD_PEOPLE && user < CLOUD_PEOPLE + TWINS ? user - CLOUD_PEOPLE : user;
@@ -94,12 +94,12 @@ static void make_truth(void)
         int gfrom = group_in_cloud(g) ? 0 : CLOUD_GROUPS,
             gto = group_in_cloud(g) ? CLOUD_GROUPS : GROUPS;
         for (int i = dice(10) < 4 ? 1 + dice(2) : 0; i > 0; i--) {
-            int inner = gfrom + dice(gto - gfrom); /* any direction: cycles too */
+            int inner = gfrom + dice(gto - gfrom); /* any direction, so cycles occur */
             if (inner != g) {
                 push(&group[g].groups, inner);
             }
         }
-        if (g % 25 < 8) { /* a chain, every other one closed to a ring */
+        if (g % 25 < 8) { /* a chain, every other one closed to a cycle */
             push(&group[g].groups, g % 25 == 7 ? (g % 50 < 25 ? g - 7 : gfrom + 1) : g + 1);
         }
     }
@@ -205,7 +205,7 @@ static void load(store *s, store *sync)
     for (int n = 0; n < TEMPLATES; n++) {
         char *list = apr_pstrdup(pool, "");
         for (int i = 0; i < templates[n].count; i++) {
-            int g = templates[n].groups[i]; /* by ID or, where it is unique, by name */
+            int g = templates[n].groups[i]; /* by ID or, if it is unique, by name */
             list = apr_pstrcat(pool, list, i ? "," : "", "\"",
                                i % 2 && !group[g].twin_name ? group_name(g) : gid(g), "\"", NULL);
         }
@@ -217,7 +217,7 @@ static void load(store *s, store *sync)
                           NULL);
     }
     script(s, sql);
-    /* Few transactions: each costs a commit to the disk. */
+    /* Few transactions, because each costs a commit to the disk. */
     apr_array_header_t *rows = apr_array_make(pool, request_count + assignment_count,
                                               sizeof(const char *));
     for (int i = 0; i < request_count; i++) {
@@ -246,7 +246,7 @@ static void load(store *s, store *sync)
             a->by_upn ? apr_psprintf(pool, "user%d@contoso.example", a->person) : uid(a->person));
     }
     script(s, apr_array_pstrcat(pool, rows, '\0'));
-    /* What must not count: open and denied requests, another tenant's. */
+    /* Rows that must not count: open and denied requests, another tenant's. */
     script(s, "INSERT INTO access_request (tenant_id, id, service, group_name, group_id, person, "
               "upn, user_id, state, requested_at, decided_at) SELECT tenant_id, 'o' || id, "
               "service, group_name, group_id, person, upn, user_id, 'denied', 1, decided_at + 99 "
@@ -277,7 +277,7 @@ static int compare_groups(const void *a, const void *b)
     return order_of_group(*(const int *)a, *(const int *)b);
 }
 
-/* "source at by" of a direct membership. */
+/* "source at by" for a direct membership. */
 static int grant_of(int person, int g, const char **by, int64_t *at)
 {
     *at = 0;
@@ -301,16 +301,16 @@ static int grant_of(int person, int g, const char **by, int64_t *at)
     for (int i = 0; i < of_person_assignments[person].count; i++) {
         int t = assignments[of_person_assignments[person].items[i]].what;
         for (int k = 0; k < templates[t].count; k++) {
-            best = templates[t].groups[k] == g && t > best ? t
-                                                           : best; /* names run against numbers */
+            /* names sort in the reverse order of numbers */
+            best = templates[t].groups[k] == g && t > best ? t : best;
         }
     }
     *by = best >= 0 ? apr_psprintf(pool, "t%02d", best) : "-";
     return best >= 0 ? 2 : 3;
 }
 
-/* The best way to each group as a list of numbers: [source, place of each group...]; fewer groups
- * first, then smaller numbers. Relaxed until nothing changes. */
+/* The best path to each group as a list of numbers: [source, rank of each group...]; fewer
+ * groups first, then smaller numbers. Relaxed until nothing changes. */
 typedef struct way {
     int length, steps[64];
 } way;

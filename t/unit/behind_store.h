@@ -1,4 +1,4 @@
-/* What stands in the tables of the cache, looked at without the store. */
+/* Reads the cache's tables without the store. */
 #ifndef T_UNIT_BEHIND_STORE_H
 #define T_UNIT_BEHIND_STORE_H
 
@@ -18,7 +18,7 @@ static int64_t number_of(sqlite3 *file, const char *sql)
     return number;
 }
 
-/* The file of the cache, under that name. */
+/* The cache's file, attached under that name. */
 static sqlite3 *cache_file(const char *dsn)
 {
     sqlite3 *file = NULL;
@@ -60,7 +60,7 @@ static int64_t number_behind(int engine, const char *dsn, const char *sql)
     return number;
 }
 
-/* How many kinds of people have a number that is kept otherwise than counted. */
+/* How many kinds of people have a stored number that differs from their count. */
 static int64_t wrongly_kept(int engine, const char *dsn)
 {
     return number_behind(

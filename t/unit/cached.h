@@ -1,5 +1,5 @@
-/* What a sync left in the cache, as the tests of every dialect look at it: tenant nordic, directory
- * on the premises. Begin with cached_begin(). */
+/* The cache after a sync, for the tests of every dialect: tenant nordic, on-premises directory.
+ * Begin with cached_begin(). */
 #ifndef T_UNIT_CACHED_H
 #define T_UNIT_CACHED_H
 
@@ -72,8 +72,7 @@ static int64_t users_cached(void)
     return info.users;
 }
 
-/* Writes into the cache behind the program's back, as a damaged store would look, or one in which
- * time has passed. */
+/* Writes directly into the cache, to simulate a damaged store, or the passing of time. */
 static void meddle(const char *sql)
 {
     sqlite3 *file;

@@ -1,4 +1,5 @@
-/* What tests of the store's base share: the engine in hand, log ids counted, SQL of their own. */
+/* Shared by the tests of the store's base: the current engine, counts of log ids, SQL of the
+ * test's own. */
 #ifndef T_UNIT_DB_SETUP_H
 #define T_UNIT_DB_SETUP_H
 
@@ -11,7 +12,7 @@ static const char *engine;
 static int is_sqlite;
 static int logged[10000];
 
-/* Counts log ids instead of printing what the tests provoke. */
+/* Counts log ids instead of printing the lines that the tests provoke. */
 __attribute__((unused)) static void count_log(void *baton, ida_level level, const char *id,
                                               const char *message)
 {
@@ -28,7 +29,7 @@ __attribute__((unused)) static int64_t clock_now(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Free SQL through an open connection. */
+/* Any SQL on an open connection. */
 __attribute__((unused)) static ida_kind sql(store *s, ida_ctx *c, const char *text)
 {
     ida_kind kind = store_connect(s, c);
@@ -45,7 +46,7 @@ __attribute__((unused)) static ida_kind sql_write(store *s, const char *text)
     return store_transaction(s, fresh(), sql_in_transaction, (void *)text);
 }
 
-/* libsqlite3 past our driver: what a stranger can do to a file. */
+/* libsqlite3 without our driver: what another program can do to a file. */
 __attribute__((unused)) static int stranger(const char *path, const char *text)
 {
     sqlite3 *handle;

@@ -1,5 +1,5 @@
-/* A scripted HTTP server on loopback for the cloud connector's tests: it answers each request with
- * the next entry of its script and remembers what it was sent. One thread a connection. */
+/* A scripted HTTP server on loopback for the cloud connector's tests: it answers each request
+ * with the next entry of its script and stores the requests. One thread for each connection. */
 #ifndef T_UNIT_GRAPH_SERVER_H
 #define T_UNIT_GRAPH_SERVER_H
 
@@ -21,9 +21,9 @@
 typedef enum act {
     ACT_ANSWER,
     ACT_RESET, /* reads the request, then resets the connection */
-    ACT_HANG,  /* reads the request and keeps silent */
+    ACT_HANG,  /* reads the request and does not answer */
     ACT_CUT,   /* announces more bytes than it sends, then closes */
-    ACT_CLOSE  /* answers, then closes without having said so */
+    ACT_CLOSE  /* answers, then closes without having announced it */
 } act;
 
 typedef struct reply {
@@ -36,9 +36,9 @@ typedef struct reply {
 static struct {
     int fd, port;
     pthread_mutex_t lock;
-    const reply *script; /* for everything but tokens; the last entry is repeated */
+    const reply *script; /* for all requests except those for tokens; the last entry is repeated */
     int script_len, at;
-    const reply *tokens; /* for the token endpoint; likewise */
+    const reply *tokens; /* for the token endpoint, likewise */
     int tokens_len, tokens_at, token_delay_ms;
     char *seen[SEEN_MAX]; /* requests, head and body */
     int seen_count, connections;
@@ -79,7 +79,7 @@ __attribute__((unused)) static int seen(const char *beginning)
     return count;
 }
 
-/* The last request that began so, or "". */
+/* The last request that began with the text, or "". */
 __attribute__((unused)) static const char *last_seen(const char *beginning)
 {
     const char *found = "";

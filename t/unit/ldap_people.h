@@ -1,11 +1,11 @@
-/* People for the tests of writes to a directory: who is made, how somebody is found again, what an
- * answer says of them. Included after slapd.h. */
+/* People for the tests of writes to a directory: creations, lookups, and checks of answers.
+ * Included after slapd.h. */
 #ifndef T_UNIT_LDAP_PEOPLE_H
 #define T_UNIT_LDAP_PEOPLE_H
 
 #include "t/unit/slapd.h"
 
-/* Somebody with every field, letters and signs that want care. */
+/* A person with every field, with letters and characters that need escaping. */
 __attribute__((
     unused)) static const ida_create asa_oberg = {.firstname = "Åsa",
                                                   .surname = "Öberg",
@@ -23,7 +23,7 @@ __attribute__((
                                                   .employee_id = "4711",
                                                   .account_enabled = 1};
 
-/* Bytes that begin as a JPEG does and hold what filters and DNs escape. */
+/* Bytes that begin like a JPEG and contain those that filters and DNs escape. */
 __attribute__((unused)) static const unsigned char jpeg[] = {0xff, 0xd8, 0xff, 0xe0, 0,   16, 'J',
                                                              'F',  'I',  'F',  0,    1,   2,  '(',
                                                              ')',  '*',  '\\', 0xff, 0xd9};
@@ -51,7 +51,7 @@ __attribute__((unused)) static char *id_of(directory *d, const char *local)
     return apr_pstrdup(pool, user.id ? user.id : "nobody");
 }
 
-/* 1 when a warning of the answer holds `text`. */
+/* 1 if a warning in the answer contains `text`. */
 __attribute__((unused)) static int warned(const directory_user *user, const char *text)
 {
     for (int i = 0; user->warnings && user->warnings[i]; i++) {
@@ -62,7 +62,7 @@ __attribute__((unused)) static int warned(const directory_user *user, const char
     return 0;
 }
 
-/* The one in the group of that name; NULL: none. */
+/* The membership in the group with that name; NULL: none. */
 __attribute__((unused)) static const directory_membership *membership(
     const directory_membership *rows, int count, const char *name)
 {

@@ -1,6 +1,5 @@
-/* What the model checks of the worker share: a company with its worker in this process, and a
- * request over REST to it. Included by t/unit/worker/model.c and namesakes.c, of whose state it is
- * a part. */
+/* Shared by the worker's model checks: a company with its worker in this process, and a request
+ * over REST to it. Included by t/unit/worker/model.c and namesakes.c, whose state it is part of. */
 #ifndef T_UNIT_MODEL_COMPANY_H
 #define T_UNIT_MODEL_COMPANY_H
 
@@ -40,7 +39,7 @@ static ida_ctx *ctx(void)
     return ida_ctx_make(&env, round_pool);
 }
 
-/* A worker process begins, with a session of the company's directory. */
+/* Starts a worker process with a session for the company's directory. */
 static session *start_worker(ida_directory_kind kind)
 {
     worker_config config = {

@@ -1,10 +1,10 @@
-/* The comparisons of test_worker_model: cache and people against the model, and the service's own
- * counts. Part of that file, for its size. */
+/* The comparisons of t/unit/worker/model.c: cache and people against the model, and the
+ * service's own counts. Part of that file, separated because of its size. */
 #ifndef T_UNIT_MODEL_COMPARE_H
 #define T_UNIT_MODEL_COMPARE_H
 
-/* Everybody whose tasks ended cleanly is in the cache as in the directory, without a sync having to
- * repair it. */
+/* Everyone whose tasks ended cleanly is in the cache as in the directory, without a sync having
+ * to repair it. */
 static void compare_cache(int all)
 {
     for (int i = 0; i < account_count; i++) {
@@ -60,7 +60,7 @@ static void compare_people(void)
     }
 }
 
-/* Tasks that stopped in the middle for good leave their person as nobody promised. */
+/* The result for a person is undefined after a task that stopped in the middle for good. */
 static int find_fuzzy(void)
 {
     int count = 0;

@@ -1,6 +1,6 @@
-/* A directory in memory behind the worker's function table: accounts, groups, markers; answers that
- * are lost, servers that are away, and the death of the whole process at any directory call or look
- * at the clock. Included after queue_setup.h. */
+/* A directory in memory behind the worker's function table: accounts, groups, markers; lost
+ * answers, unavailable servers, and the death of the whole process at any directory call or
+ * reading of the clock. Included after queue_setup.h. */
 #ifndef T_UNIT_MODEL_DIRECTORY_H
 #define T_UNIT_MODEL_DIRECTORY_H
 
@@ -15,7 +15,7 @@
 
 typedef struct account {
     char id[40], upn[160], given[40], surname[40], display[90], title[40], employee[20], marker[40];
-    int enabled, gone; /* gone: deleted by hand; its place is not used again */
+    int enabled, gone; /* gone: deleted by hand; its slot is not used again */
     unsigned groups;   /* bits */
     int64_t born;      /* ms UTC */
 } account;
@@ -25,9 +25,10 @@ static int account_count;
 static unsigned dice;
 static int faulty;        /* calls may fail */
 static int outage_rounds; /* rounds for which every call fails */
-static long death_in;     /* > 0: looks at clock and directory until the process dies */
+static long death_in;     /* > 0: readings of the clock and directory calls until the process
+                             dies */
 static int
-    dies_unheard; /* the process dies of its next write that takes effect, before it hears of it */
+    dies_unheard; /* the process dies at its next effective write, before it gets the answer */
 static jmp_buf death;
 static long calls, faults_made, deaths;
 
@@ -58,7 +59,7 @@ static int64_t mortal_clock(void *baton)
     return test_now_ms;
 }
 
-/* Locks are held where this one is asked: no death here. */
+/* Code that reads this clock holds locks: no death here. */
 static int64_t steady_clock(void *baton)
 {
     (void)baton;
@@ -121,7 +122,7 @@ static directory_class fail(directory_error *e, directory_class class, const cha
     return class;
 }
 
-/* Begins a call: 1 when it fails before it takes effect. */
+/* Begins a call: 1 if it fails before it takes effect. */
 static int away(directory_error *e)
 {
     calls++;
@@ -134,7 +135,7 @@ static int away(directory_error *e)
     return 0;
 }
 
-/* The account that a call is about; NULL with the error set when the directory is away or does not
+/* The account of a call; NULL with the error set if the directory is unavailable or does not
  * have it. */
 static account *reached(const char *id, directory_error *e)
 {
@@ -148,7 +149,7 @@ static account *reached(const char *id, directory_error *e)
     return a;
 }
 
-/* Ends a write that took effect: 1 when its answer is lost. */
+/* Ends a write that took effect: 1 if its answer is lost. */
 static int lost(directory_error *e)
 {
     pulse();

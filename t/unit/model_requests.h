@@ -1,6 +1,6 @@
-/* What people ask of the model's company over REST, at random, and what each 200 promised. Requests
- * die like the worker does and are then asked again under their key. Included by
- * test_worker_model.c, of whose state it is a part. */
+/* Random requests over REST to the model's company, and what each 200 promised. Requests die
+ * like the worker does and are then repeated under their key. Included by t/unit/worker/model.c,
+ * whose state it is part of. */
 #ifndef T_UNIT_MODEL_REQUESTS_H
 #define T_UNIT_MODEL_REQUESTS_H
 
@@ -16,7 +16,7 @@ static answer request_once(const char *method, const char *uri, const char *quer
     return rest_request(tenant, method, uri, query, body, key);
 }
 
-/* Whoever dies is asked again under the same key, as a client would. */
+/* A request that died is repeated under the same key, as a client would. */
 static answer ask_twice(const char *method, const char *uri, const char *query, const char *text,
                         const char *key, volatile int *died)
 {
@@ -107,8 +107,8 @@ static const char *some_title(void)
     return apr_psprintf(round_pool, "Title %d", roll(1000));
 }
 
-/* Whom the rules must have seen: those the cache knows of. The end of a task that was cancelled
- * while nobody could look it does not. */
+/* The people that the rules must have seen: those that the cache has. It misses the result of a
+ * task that was cancelled before anyone could read it. */
 static int somebody_left(const char *employee)
 {
     for (int i = 0; i < account_count; i++) {
@@ -157,7 +157,7 @@ static void create(void)
     int enables =
         enabled &&
         (!restored ||
-         groups); /* an account that had not left yet is enabled: its update leaves that alone */
+         groups); /* an account that has not left yet is enabled: its update does not change that */
     promise *p = promised(&a, restored ? IDA_USER_UPDATE : IDA_USER_CREATE,
                           enables    ? 1
                           : restored ? -1
@@ -217,7 +217,8 @@ static void update(void)
     }
 }
 
-/* Often one that was begun and waits for its next try: what it did by then nobody knows yet. */
+/* Often a task that was begun and waits for its next attempt: what it has done so far is
+ * unknown. */
 static const char *query_of_some(void)
 {
     const queue_task_filter filter = {.state = "queued", .limit = 50};
@@ -277,7 +278,7 @@ static void dry_run(void)
     }
 }
 
-/* Somebody with other tools. */
+/* A person created with other tools. */
 static void join(void)
 {
     account *a = somebody();

@@ -1,5 +1,5 @@
-/* What the model of who is meant asks over REST, and what must come of it by IDs alone. Included by
- * t/unit/worker/namesakes.c, of whose state it is a part. */
+/* Requests over REST of the model of namesakes, and their expected results by IDs only. Included
+ * by t/unit/worker/namesakes.c, whose state it is part of. */
 #ifndef T_UNIT_NAMESAKES_REQUESTS_H
 #define T_UNIT_NAMESAKES_REQUESTS_H
 
@@ -32,7 +32,7 @@ static int is_open(const ida_task *t)
     return t->state == IDA_QUEUED || t->state == IDA_RUNNING || t->state == IDA_ATTENTION;
 }
 
-/* Every task of the company, without a question about anybody. */
+/* Every task of the company, without a filter for a person. */
 static int all_tasks(ida_task **tasks)
 {
     const queue_task_filter filter = {.limit = TASKS_MAX};
@@ -62,9 +62,10 @@ static const ida_task *open_of(const account *a, ida_task_type type, const ida_t
     return NULL;
 }
 
-/* Whom the service can know under an address: what the cache says of each ID. They are several when
- * an address passed from one account to another by hand and only the new holder was written since:
- * until a synchronisation has seen the former one, the service cannot tell who has it. */
+/* The people that the service can know under an address: those that the cache has by ID. There
+ * are several if an address passed from one account to another by hand and only the new holder
+ * was written since: until a synchronisation has seen the former one, the service cannot know
+ * which has it. */
 typedef struct holders {
     account *all[ACCOUNTS_MAX];
     int count;
@@ -83,8 +84,8 @@ static const holders *holders_of(const char *upn)
     return of;
 }
 
-/* The address means two people: several accounts hold it, or an open task that was asked for under
- * it is of another account than its only holder. */
+/* The address means two people: several accounts have it, or an open task that was requested
+ * under it belongs to another account than its only holder. */
 static int is_ambiguous(const char *upn, const holders *of, const ida_task *tasks, int count)
 {
     const account *a = of->all[0];
@@ -140,7 +141,7 @@ static void hire(void)
     }
 }
 
-/* Whom a write means: by address or ID; what must come of it, by IDs alone. */
+/* A write by address or ID; the expected result by IDs only. */
 static void change(int leaves)
 {
     account *of = some_account();

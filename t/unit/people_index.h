@@ -1,11 +1,11 @@
-/* Whether the index of terms, and how many people there are of each kind, are what they should be.
- */
+/* Whether the index of terms, and the stored numbers of people of each kind, are correct. */
 #ifndef T_UNIT_PEOPLE_INDEX_H
 #define T_UNIT_PEOPLE_INDEX_H
 
 #include "t/unit/behind_store.h"
 
-/* The index holds each listed person once, at a place in the order of lists, and is sound. */
+/* The index contains each listed person once, at a rank in list order, and passes its integrity
+ * check. */
 static void check_sqlite_index(const char *dsn, const char *when, int64_t most)
 {
     sqlite3 *file = cache_file(dsn);
@@ -23,8 +23,8 @@ static void check_sqlite_index(const char *dsn, const char *when, int64_t most)
     sqlite3_close(file);
 }
 
-/* The same of PostgreSQL: in the segment where a person's name belongs, with the terms that follow
- * from the row. */
+/* The same for PostgreSQL: in the segment of the person's name, with the terms that follow from
+ * the row. */
 static void check_postgresql_index(const char *dsn, const char *when, int64_t most)
 {
     PGconn *conn = PQconnectdb(dsn + strlen("pgsql:"));

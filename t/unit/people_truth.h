@@ -1,5 +1,5 @@
-/* Random people of many scripts in two directories, kept in memory as they were told to the cache:
- * whole, by changes, by the worker's own writes. Included after access_setup.h. */
+/* Random people of many scripts in two directories, kept in memory as they were sent to the
+ * cache: in full, as changes, and by the worker's own writes. Included after access_setup.h. */
 #ifndef T_UNIT_PEOPLE_TRUTH_H
 #define T_UNIT_PEOPLE_TRUTH_H
 
@@ -64,7 +64,7 @@ static void make(ida_directory_kind d, int i)
     h->success = dice(2) ? h->signed_in : 0;
     h->employee = dice(3) ? apr_psprintf(pool, "E-%d", dice(300)) : NULL;
     h->name = dice(12) ? apr_pstrcat(pool, h->given, dice(7) ? " " : "  ", h->family, NULL) : NULL;
-    /* numbers that one person has in each directory, now and then */
+    /* numbers that the same person sometimes has in both directories */
     h->upn = dice(15) ? apr_psprintf(pool, dice(2) ? "user%d@contoso.example" : "User%d@b.example",
                                      d == IDA_DIR_CLOUD ? number * 2 + dice(2) : number)
                       : NULL;
@@ -74,7 +74,7 @@ static void make(ida_directory_kind d, int i)
     for (int n = 0, first = dice(3); n < h->licensed; n++) {
         h->licenses[n] = skus[(first + n) % 3];
     }
-    for (int other = 0; h->upn && other < PEOPLE; other++) { /* each UPN once in a directory */
+    for (int other = 0; h->upn && other < PEOPLE; other++) { /* a UPN once in each directory */
         if (other != i && all[d][other].upn && all[d][other].there &&
             strcmp(all[d][other].upn, h->upn) == 0) {
             h->upn = NULL;
@@ -95,7 +95,7 @@ static int same(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-/* A person of the premises whom the cloud has too. */
+/* An on-premises person who is in the cloud as well. */
 static int twins(const human *premises, const human *cloud)
 {
     return premises->there && cloud->there &&
@@ -163,7 +163,7 @@ static void tell_teams(cache_sync *run, ida_ctx *c, ida_directory_kind d)
     }
 }
 
-/* `changed` NULL: everybody. */
+/* `changed` NULL: all. */
 static void tell(store *sync, ida_directory_kind d, const int *changed)
 {
     ida_ctx *c = fresh();
@@ -189,7 +189,7 @@ static void tell(store *sync, ida_directory_kind d, const int *changed)
     must(cache_sync_commit(run, c, "{}", "test", &guard, 1, &summary), c, "commit");
 }
 
-/* Whoever goes is nobody's manager any more. */
+/* A deleted person no longer is a manager. */
 static void remove_human(ida_directory_kind d, int i)
 {
     all[d][i].there = 0;
@@ -201,7 +201,7 @@ static void remove_human(ida_directory_kind d, int i)
     }
 }
 
-/* Renamed, moved, gone, restored: by runs, and by the worker's own writes. */
+/* Renamed, moved, deleted, restored: by runs, and by the worker's own writes. */
 static void change(store *sync, int whole)
 {
     for (int d = 0; d < IDA_DIR_COUNT; d++) {
@@ -244,7 +244,7 @@ static void change(store *sync, int whole)
                 must(cache_tell_user(sync, c, COMPANY, (ida_directory_kind)d, &u), c, "written");
             }
         }
-        test_now_ms += 20 * 60 * 1000; /* nothing stays protected */
+        test_now_ms += 20 * 60 * 1000; /* no write is protected any longer */
     }
 }
 

@@ -13,7 +13,7 @@ static const char *claimed(int64_t now)
     return t ? t->id : NULL;
 }
 
-/* Ends whatever runs or waits, so that each test begins with an empty queue. */
+/* Ends all running and queued tasks, so that each test begins with an empty queue. */
 static void drain(void)
 {
     script(DB_REQUEST, "DELETE FROM user_lock; DELETE FROM reservation; DELETE FROM workflow_run; "

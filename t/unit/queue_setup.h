@@ -1,5 +1,5 @@
-/* What the tests of the queue share: a tenant, tasks in one line, a cache written by hand, and raw
- * questions to the store past the code that is tested. Included after store_setup.h. */
+/* Shared by the tests of the queue: a tenant, tasks in one line, a cache written by hand, and
+ * SQL on the store without the tested code. Included after store_setup.h. */
 #ifndef T_UNIT_QUEUE_SETUP_H
 #define T_UNIT_QUEUE_SETUP_H
 
@@ -18,10 +18,10 @@
 #define HOUR INT64_C(3600000)
 #define LEASE 60000
 
-static const char *dsn;    /* of the engine being tested */
+static const char *dsn;    /* of the current engine */
 static const char *engine; /* its name */
 
-/* One number by SQL that is written out here. */
+/* One number by the given SQL. */
 __attribute__((unused)) static int64_t ask(const char *sql)
 {
     int64_t value = INT64_MIN;
@@ -51,7 +51,7 @@ __attribute__((unused)) static int64_t ask(const char *sql)
     return value;
 }
 
-/* Runs SQL that is written out here, in one transaction of the given role; 1 when it held. */
+/* Runs the given SQL in one transaction of the role; 1 if it succeeded. */
 __attribute__((unused)) static int script(db_role role, const char *sql)
 {
     apr_pool_t *own;
@@ -90,8 +90,7 @@ __attribute__((unused)) static void add_tenant(const char *id, const char *extra
        "%s: tenant %s", engine, id);
 }
 
-/* What the worker's write-through does: the person and the counter in one transaction of the cache.
- */
+/* Like the worker's write-through: the person and the counter in one transaction of the cache. */
 __attribute__((unused)) static int cache_person(const char *tenant, const char *id, const char *upn,
                                                 int enabled, int count)
 {
@@ -165,7 +164,7 @@ __attribute__((unused)) static ida_kind queue_claim(store *s, ida_ctx *c, const 
     return queue_claim_among(s, c, &by, task, braked);
 }
 
-/* Claims at the test's clock; NULL when nothing is to do. */
+/* Claims at the test's clock; NULL if there is nothing to do. */
 __attribute__((unused)) static ida_task *claim_at(store *s, const char *owner, int64_t now,
                                                   int *braked)
 {
@@ -179,14 +178,14 @@ __attribute__((unused)) static ida_task *claim_at(store *s, const char *owner, i
     return kind ? NULL : t;
 }
 
-/* A thread's own world: pool, context, connections. */
+/* A thread's own pool, context and connections. */
 typedef struct crew {
     int number;
     void *shared;
     store *main;
     apr_pool_t *pool;
     ida_ctx *c;
-    int failures; /* looked at by the test after the threads have ended */
+    int failures; /* read by the test after the threads have ended */
     void (*run)(struct crew *);
 } crew;
 

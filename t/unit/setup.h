@@ -1,5 +1,5 @@
-/* What the tests of the pure rules share: a pool, an environment with a clock that stands where the
- * test puts it, a context. */
+/* Shared by the tests of pure rules: a pool, an environment with a clock that the test sets, a
+ * context. */
 #ifndef T_UNIT_SETUP_H
 #define T_UNIT_SETUP_H
 
@@ -50,7 +50,7 @@ __attribute__((unused)) static ida_ctx *fresh(void)
     return ida_ctx_make(&env, pool);
 }
 
-/* The message holds every one of the texts given (ended by NULL). */
+/* The message contains every one of the texts given (ended by NULL). */
 __attribute__((unused)) static int says(const ida_ctx *c, const char *name, ...)
 {
     va_list args;
@@ -72,7 +72,7 @@ __attribute__((unused)) static int says(const ida_ctx *c, const char *name, ...)
     return good;
 }
 
-/* What a program is told to do more of: `standard`, or the number that
+/* The amount of work for a program: `standard`, or the number that
  * IDADMIN_PARAMETERS="rounds=1000 seed=7" has for this name (t/suite/long.pl). */
 __attribute__((unused)) static long long parameter(const char *name, long long standard)
 {
@@ -94,11 +94,12 @@ __attribute__((unused)) static long long parameter(const char *name, long long s
 #define SLOWNESS 1
 #endif
 
-/* How long at most is waited for what must come: no test may fail because the machine is slow. */
+/* How long tests wait at most for an expected event: no test may fail because the machine is
+ * slow. */
 #define PATIENCE_MS (180000 * SLOWNESS)
 
-/* A copy with no byte to spare, so that the address sanitizer sees a read past its end; the caller
- * frees it. */
+/* A copy of exactly this size, so that the address sanitizer detects a read past its end; the
+ * caller frees it. */
 __attribute__((unused)) static char *exact(const void *bytes, size_t len)
 {
     char *copy = malloc(len ? len : 1);

@@ -1,5 +1,5 @@
-/* What the tests against a real slapd share: the server (through t/unit/with-slapd.pl), a tenant
- * that names it, and peers that misbehave. */
+/* Shared by the tests against a real slapd: the server (through t/unit/with-slapd.pl), a tenant
+ * that uses it, and misbehaving peers. */
 #ifndef T_UNIT_SLAPD_H
 #define T_UNIT_SLAPD_H
 
@@ -82,8 +82,8 @@ __attribute__((unused)) static int64_t real_clock(void *baton)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Starts the server with options as perl text ("overlays => [...]", "samba => 1"). Skips the whole
- * program with the reason where it is not installed. */
+/* Starts the server with options as perl text ("overlays => [...]", "samba => 1"). Skips the
+ * whole program with the reason if it is not installed. */
 __attribute__((unused)) static void slapd_start(const char *options)
 {
     const char *source = getenv("IDADMIN_SRC");
@@ -118,7 +118,7 @@ __attribute__((unused)) static void slapd_start(const char *options)
     write_file(slapd_file("password"), perl("Idadmin::Test::Slapd::service_password()"), 0600);
 }
 
-/* A store of SQLite beside the server's files: its DSN, and a connection that synchronises. */
+/* A SQLite store in the server's directory: its DSN, and a connection that synchronises. */
 __attribute__((unused)) static const char *store_beside(store **cache)
 {
     const char *dsn = apr_pstrcat(pool, "sqlite3:", slapd_file("store.db"), NULL);
@@ -128,7 +128,7 @@ __attribute__((unused)) static const char *store_beside(store **cache)
 }
 
 /* A tenant with this on-premises directory: JSON text of its document, in which the last of two
- * members of one name counts. */
+ * members with the same name counts. */
 __attribute__((unused)) static ida_tenant *tenant_of(const char *id, const char *domain,
                                                      const char *text)
 {
@@ -161,8 +161,8 @@ __attribute__((unused)) static ida_tenant *tenant_with(const char *urls, const c
     return tenant_of("nordic", "nordic.example", text);
 }
 
-/* The server lets nobody do more than `access` with an attribute of the entries below `base`; and
- * as it was. */
+/* The server restricts an attribute of the entries below `base` to `access` for everyone; and
+ * removes the restriction. */
 __attribute__((unused)) static void slapd_hides(const char *attribute, const char *base,
                                                 const char *access)
 {
@@ -198,7 +198,7 @@ __attribute__((unused)) static char *json_list(const char *one, const char *othe
                  : apr_pstrcat(pool, "[\"", one, "\"]", NULL);
 }
 
-/* The class is the one wanted; else the message is shown. */
+/* The class must be the expected one; otherwise prints the message. */
 __attribute__((unused)) static int is_class(directory_class got, directory_class want,
                                             const directory_error *e, const char *name)
 {
@@ -212,7 +212,7 @@ __attribute__((unused)) static int is_class(directory_class got, directory_class
 
 /* --- peers that misbehave --- */
 
-/* A port that takes connections (the kernel does) and never says a word. */
+/* A port that accepts connections (the kernel does) and never sends anything. */
 __attribute__((unused)) static int silent_port(int *fd)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -226,18 +226,18 @@ __attribute__((unused)) static int silent_port(int *fd)
     return ntohs(address.sin_port);
 }
 
-/* A wire to the server that can cut an answer: the server has done the work, the caller never hears
- * of it. */
+/* A wire to the server that can lose an answer: the server has done the work, the caller does
+ * not know. */
 typedef struct wire {
     atomic_int listener;
     int port, target;
     const char *host; /* of the target; NULL: 127.0.0.1 */
-    atomic_int cut;   /* n > 0: the n-th piece from the server is thrown away and the connection
-                         closed; -1: close at once whatever   comes */
+    atomic_int cut;   /* n > 0: the n-th piece from the server is dropped and the connection
+                         closed; -1: close at once whatever arrives */
     atomic_int ask;   /* n > 0: the answer to the n-th request from now on is lost (a request is one
                          protected TLS record) */
-    atomic_int then; /* what `ask` is after that: counts on the next connection, where its handshake
-                        and bind are requests too */
+    atomic_int then;  /* value of `ask` after that: counts on the next connection, where handshake
+                         and bind are requests as well */
     atomic_int connections;
     atomic_int stop;
     pthread_t thread;
@@ -259,7 +259,7 @@ static int wire_connect(const wire *w)
     return fd;
 }
 
-/* How far the reading of TLS records from the client has come. */
+/* Progress of reading TLS records from the client. */
 typedef struct wire_records {
     unsigned char head[5];
     int have;    /* of the head */

@@ -20,13 +20,14 @@
 
 static struct {
     char dir[64], server[256],
-        script[256];  /* dir: SQLite files; server: directory of a PostgreSQL we started, or "" */
+        script[256];  /* dir: SQLite files; server: directory of a PostgreSQL that we started, or
+                         "" */
     const char *base; /* libpq parameters of the server */
     pid_t owner;
     int databases;
 } unit_store;
 
-/* What the rest of a test stands on: a failure counts as a failed test. */
+/* Preconditions of a test: a failed one counts as a failed test. */
 static int unmet;
 __attribute__((unused)) static void must(ida_kind kind, const ida_ctx *c, const char *what)
 {
@@ -36,7 +37,7 @@ __attribute__((unused)) static void must(ida_kind kind, const ida_ctx *c, const 
     }
 }
 
-/* with-pg.sh stands beside this header. */
+/* with-pg.sh is in this header's directory. */
 static const char *unit_script(void)
 {
     const char *src = getenv("IDADMIN_SRC");
@@ -51,7 +52,7 @@ static void unit_store_clean(void)
 {
     char command[600];
     if (getpid() != unit_store.owner) {
-        return; /* a forked child: the parent cleans */
+        return; /* a forked child: the parent cleans up */
     }
     if (*unit_store.dir) {
         snprintf(command, sizeof command, "rm -rf %s", unit_store.dir);
@@ -96,11 +97,13 @@ static void unit_store_prepare(void)
         abort();
     }
     snprintf(unit_store.script, sizeof unit_store.script, "%s", unit_script());
-    atexit(unit_store_clean); /* runs before APR's pools go: registered later than apr_terminate */
+    atexit(unit_store_clean); /* runs before APR's pools are destroyed: registered later than
+                                 apr_terminate */
     unit_store.base = given && strncmp(given, "pgsql:", 6) == 0 ? given + 6 : unit_start_server();
 }
 
-/* 1 or 2; without a PostgreSQL server the reason is on standard error and the tests say so. */
+/* 1 or 2; without a PostgreSQL server the reason is printed on standard error and the tests
+ * report it. */
 __attribute__((unused)) static int store_engines(void)
 {
     unit_store_prepare();
@@ -144,7 +147,7 @@ __attribute__((unused)) static const char *store_upgraded(int i, const char **na
     return dsn;
 }
 
-/* A store that writes and verifies chains, all of them with the key of one file. */
+/* A store that writes and verifies chains, all with the key in one file. */
 __attribute__((unused)) static store *store_with_key(const char *dsn, db_role role)
 {
     static const char *path;

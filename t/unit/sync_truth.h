@@ -1,5 +1,5 @@
-/* The model of test_store_sync: what a directory holds, how it changes, and how a run is told of
- * it. */
+/* The model of t/unit/cache/sync.c: a directory's content, its changes, and how a run reports
+ * them. */
 #ifndef T_UNIT_SYNC_TRUTH_H
 #define T_UNIT_SYNC_TRUTH_H
 
@@ -62,7 +62,7 @@ static const char *group_dn(int i)
 {
     return text_of("cn=g%d", i);
 }
-/* Twins share the UPN (1) or the anchor (2) over the directories. */
+/* Twins have the same UPN (1) or anchor (2) in both directories. */
 static const char *user_upn(const truth *t, int i)
 {
     return t->users[i].twin == 1 ? text_of("Twin%d@contoso.example", i)
@@ -123,8 +123,8 @@ static void send_group(cache_sync *run, ida_ctx *c, const truth *t, int i)
     must(cache_sync_group(run, c, &g, members, count), c, "group");
 }
 
-/* Referential integrity as servers with refint keep it: who names a user that moved or went has
- * changed too. */
+/* Referential integrity as servers with refint maintain it: an entry that refers to a moved or
+ * deleted user has changed as well. */
 static void touch_links(truth *t, int user, int gone)
 {
     for (int i = 0; i < USERS; i++) {
@@ -207,7 +207,7 @@ static void mutate(truth *t)
     }
 }
 
-/* A list may name a group that is not there yet; then nobody says that it is gone. */
+/* A list may contain a group that does not exist yet; its later deletion is then not reported. */
 static int listed(const truth *t, int m)
 {
     for (int i = 0; i < GROUPS; i++) {
@@ -218,7 +218,7 @@ static int listed(const truth *t, int m)
     return 0;
 }
 
-/* Everything the directory says, in any order: full, present phase or deletions by name. */
+/* All that the directory reports, in any order: full, present phase or deletions by name. */
 enum { FULL, PRESENT, NAMED };
 static void send_all(cache_sync *run, ida_ctx *c, const truth *t, int how)
 {
@@ -250,7 +250,8 @@ static void send_all(cache_sync *run, ida_ctx *c, const truth *t, int how)
             must(cache_sync_present(run, c, kind, id), c, "present");
         } else if (!e->exists && how == NAMED &&
                    (e->gone || (dice(10) == 0 && !listed(t, order[n])))) {
-            must(cache_sync_delete(run, c, kind, id), c, "delete"); /* also of IDs never known */
+            must(cache_sync_delete(run, c, kind, id), c, "delete"); /* also of IDs that never
+                                                                       existed */
         }
     }
     if (how == PRESENT) {
@@ -298,6 +299,25 @@ static int passed(const char *format, ...)
     int good = ok(unmet == 0, "%s", name);
     unmet = 0;
     return good;
+}
+
+/* The definition, not the way it is computed: enabled members in the cloud, and on-premises
+ * those without such a twin. */
+static int enabled_members(const truth *cloud, const truth *premises)
+{
+    int count = 0;
+    for (int i = 0; i < USERS; i++) {
+        const entry *a = &cloud->users[i], *b = &premises->users[i];
+        int in_cloud = a->exists && a->enabled && !a->guest,
+            here = b->exists && b->enabled && !b->guest;
+        count += in_cloud + (here && !(in_cloud && a->twin && a->twin == b->twin));
+    }
+    return count;
+}
+
+static int same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 #endif

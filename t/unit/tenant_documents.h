@@ -69,7 +69,7 @@ __attribute__((unused)) static ida_kind apply(ida_ctx *c, const char *text, cons
     return kind;
 }
 
-/* A document that the test goes on with: without it there is nothing to test. */
+/* A document that the test continues with: if it is refused, the test ends. */
 __attribute__((unused)) static void must_apply(const char *text, const char *previous,
                                                ida_tenant **tenant, char **canonical,
                                                const char *name)
@@ -81,7 +81,7 @@ __attribute__((unused)) static void must_apply(const char *text, const char *pre
     }
 }
 
-/* A small sound document with one more member (or more). */
+/* A small valid document with one or more additional members. */
 __attribute__((unused)) static const char *with(const char *members)
 {
     return apr_pstrcat(pool, HEAD ",\"directories\":{" ON_PREMISES "},", members, "}", NULL);

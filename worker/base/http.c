@@ -287,8 +287,8 @@ http_outcome http_send(http_client *h, apr_pool_t *pool, const http_request *r, 
                                    ida_clean(pool, error, strlen(error), 200));
         return HTTP_FAULT;
     }
-    /* The list is ours, on the stack and in the caller's memory: libcurl only reads it, so that
-     * no copy of a token is left behind. */
+    /* The list is on the stack and in the caller's memory: libcurl only reads it, so that no
+     * copy of a token remains. */
     size_t count = 0;
     while (r->headers && r->headers[count]) {
         count++;

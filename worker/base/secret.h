@@ -23,7 +23,7 @@ void secret_free(void *memory);
 /* Zeroed pages of their own: left out of core dumps, not handed to children, kept out of swap where
  * the system lets us. NULL when there is no memory. */
 char *secret_map(size_t size);
-/* Wipes and gives back; NULL is ignored. */
+/* Wipes and frees; NULL is ignored. */
 void secret_unmap(char *memory, size_t size);
 
 /* Reads the file into `out` (memory of secret_map) followed by a NUL, and sets *len. NULL, or

@@ -93,47 +93,49 @@ static int ingest(ctl_call *ctl)
                "still held by a writer.",
                (long long)summary.records, (long long)summary.torn, summary.removed, summary.held);
     if (summary.strangers) {
-        ctl_say(ctl,
-                "%d files with the name of a segment are no regular files (%s): they were passed "
-                "over.",
-                summary.strangers, summary.strange);
+        ctl_say(
+            ctl,
+            "%d files with the name of a segment are not regular files (%s): they were skipped.",
+            summary.strangers, summary.strange);
     }
     return CTL_DONE;
 }
 
 const ctl_command ctl_audit_commands[] = {
     {"audit", "verify", "ID",
-     "Check that the chain of a tenant's audit records is whole, and what is beside it.",
-     .help = "Says what was done to the first record that does not fit, and names API keys and "
-             "tasks that no record made. Checkpoints that left the machine also show what somebody "
-             "with the worker's keys, or with an older copy of store and keys, did.",
-     .options = {{"checkpoints", "FILE", "also hold it against these checkpoints"},
+     "Check that the chain of a tenant's audit records is whole, and its keys and tasks recorded.",
+     .help =
+         "Says how the first record that does not fit was changed, and names API keys and tasks "
+         "without a record of their creation. Checkpoints that left the machine also reveal "
+         "changes by a person with the worker's keys, or with an older copy of store and keys.",
+     .options = {{"checkpoints", "FILE", "also compare the chain with these checkpoints"},
                  {"key", "PUB",
-                  "the public key that they are signed by, or a file of it; default this node's"}},
+                  "the public key that signed them, or a file with it; default this node's"}},
      .run = ctl_chain_verify},
     {"audit", "accept", "ID",
-     "Take a tenant's chain as it is for the one that this machine verified, as after a restore.",
+     "Accept a tenant's chain as it is in place of the one that this machine verified, such as "
+     "after a restore.",
      .help = "Until then a chain that is older than what was verified here counts as broken. One "
              "that is broken in itself stays so. The audit log records it.",
      .run = ctl_chain_accept},
     {"audit", "checkpoints", "ID",
-     "Print the checkpoints of a tenant's chain, one JSON object a line.",
+     "Print the checkpoints of a tenant's chain, one JSON object on each line.",
      .run = ctl_chain_checkpoints},
-    {"audit", "public-key", "",
-     "Print the public key that this installation's checkpoints are signed by.",
+    {"audit", "public-key", "", "Print the public key that signs this installation's checkpoints.",
      .run = ctl_chain_public_key},
-    {"audit", "rotate-key", "", "Give the audit chains a new key.",
-     .help = "Verifies all chains first, and refuses where one is broken. Older keys stay in the "
+    {"audit", "rotate-key", "", "Replace the key of the audit chains.",
+     .help = "Verifies all chains first, and refuses if one is broken. Older keys stay in the "
              "file, for verification. With several nodes copy the file to the others: until then "
              "their workers leave audit records in spool and outbox.",
-     .options = {{"lost", NULL, "the key before is gone: its chains stay marked as broken"}},
+     .options = {{"lost", NULL, "the previous key is missing: its chains stay marked as broken"}},
      .run = ctl_chain_rotate_key},
     {"audit", "ingest", "[DIR]",
-     "Read the audit spool of a dead node into the store, or what waits in the store.",
-     .help = "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments "
-             "that were read whole are removed. Without DIR the records that wait in the store are "
-             "put into the chains: do that before you replace the seal key, because these records "
-             "carry proofs under it. Repeatable: a record is taken once.",
+     "Ingest the audit spool of a dead node, or the records that wait in the store.",
+     .help =
+         "DIR is the IdAdminAuditSpool directory of the dead node, or a copy of it. Segments that "
+         "were read completely are removed. Without DIR the records that wait in the store are "
+         "put into the chains: do that before you replace the seal key, because these records "
+         "carry proofs under it. Repeatable: a record is taken once.",
      .run = ingest},
     {0},
 };

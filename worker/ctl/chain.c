@@ -74,10 +74,11 @@ static ida_kind read_key(ctl_call *ctl, evidence *e)
     if (in) {
         fclose(in);
     }
-    return good ? IDA_OK
-                : ida_fail(ctl->c, IDA_BAD_REQUEST,
-                           "--key must be 64 hexadecimal digits, or a file of them, as idadminctl "
-                           "audit public-key prints them");
+    return good
+               ? IDA_OK
+               : ida_fail(ctl->c, IDA_BAD_REQUEST,
+                          "--key must be 64 hexadecimal digits, or a file with them, as idadminctl "
+                          "audit public-key prints them");
 }
 
 /* The lines of the file that belong to this tenant. */
@@ -92,7 +93,8 @@ static ida_kind read_given(ctl_call *ctl, evidence *e, const char *path)
     for (int number = 1; !kind && fgets(line, sizeof line, in); number++) {
         const audit_checkpoint *p = audit_checkpoint_parse(ctl->pool, line, strlen(line));
         if (!p) {
-            kind = ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: line %d is no checkpoint", path, number);
+            kind = ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: line %d is not a checkpoint", path,
+                            number);
         } else if (strcmp(p->tenant, ctl->arguments[0]) == 0) {
             *(audit_checkpoint *)apr_array_push(e->given) = *p;
         }
@@ -145,7 +147,7 @@ static void judge_given(ctl_call *ctl, evidence *e)
             fault(e, p->number,
                   ida_printf(ctl->pool,
                              "The checkpoint over record %lld is not in the store as it is in the "
-                             "file: it was taken out or changed there.",
+                             "file: it was removed or changed there.",
                              (long long)p->number));
         }
     }
@@ -161,7 +163,7 @@ static void judge_stored(ctl_call *ctl, evidence *e)
             fault(e, p->number,
                   ida_printf(ctl->pool,
                              "The stored checkpoint over record %lld is not signed by the key: it "
-                             "was changed or put in.",
+                             "was changed or inserted.",
                              (long long)p->number));
         } else {
             add_mark(ctl, e, p);
@@ -169,7 +171,7 @@ static void judge_stored(ctl_call *ctl, evidence *e)
                 fault(e, p->number,
                       ida_printf(ctl->pool,
                                  "The stored checkpoint over record %lld does not follow the one "
-                                 "before it: one was taken out, changed or put in.",
+                                 "before it: one was removed, changed or inserted.",
                                  (long long)p->number));
             }
         }
@@ -247,8 +249,8 @@ static void say_whole(ctl_call *ctl, const verdict *v, int64_t records)
         ctl_say(ctl, "It holds what was verified on this machine, up to record %lld.",
                 (long long)v->anchor->number);
     } else {
-        ctl_say(ctl, "There is no anchor on this machine: a chain that was deleted or put back as "
-                     "it was earlier would not show.");
+        ctl_say(ctl, "There is no anchor on this machine: a chain that was deleted or replaced by "
+                     "an older copy cannot be detected.");
     }
     if (v->strays.before) {
         ctl_say(ctl, "%lld keys and tasks without a record are from before what is kept.",
@@ -350,16 +352,16 @@ int ctl_chain_accept(ctl_call *ctl)
     kind = kind ? kind : audit_anchor_read(ctl->c, s->audit_key, tenant, &from, &there);
     if (!kind && !from) {
         kind = ida_fail(ctl->c, IDA_NOT_FOUND,
-                        "There is no anchor of %s on this machine: the worker makes it, there is "
+                        "There is no anchor of %s on this machine: the worker creates it, there is "
                         "nothing to accept.",
                         tenant);
     }
     kind = kind ? kind : store_audit_walk_all(s, ctl->c, tenant, &w);
     if (!kind && w.broken) {
-        kind = ida_fail(ctl->c, IDA_CONFLICT,
-                        "The chain of %s is broken in itself at record %lld, which nothing mends: "
-                        "%s",
-                        tenant, (long long)w.broken, w.reason);
+        kind = ida_fail(
+            ctl->c, IDA_CONFLICT,
+            "The chain of %s itself is broken at record %lld, which cannot be repaired: %s", tenant,
+            (long long)w.broken, w.reason);
     }
     if (kind) {
         return ctl_result(ctl, kind);
@@ -379,7 +381,7 @@ int ctl_chain_accept(ctl_call *ctl)
                 : ctl_answer(ctl,
                              json_pack("{s:s, s:I, s:I}", "companyId", tenant, "verifiedBefore",
                                        (json_int_t)from->number, "accepted", (json_int_t)to.number),
-                             "The chain of %s is taken as it is, up to record %lld.", tenant,
+                             "The chain of %s is accepted as it is, up to record %lld.", tenant,
                              (long long)to.number);
 }
 
@@ -415,9 +417,10 @@ static ida_kind verify_all(ctl_call *ctl, store *s)
         kind = store_audit_verify(s, ctl->c, tenant, &broken, &count);
         if (kind || broken) {
             return kind ? kind
-                        : ida_fail(ctl->c, IDA_CONFLICT,
-                                   "The chain of %s is broken at record %lld, no key was made: %s",
-                                   tenant, (long long)broken, ctl->c->message);
+                        : ida_fail(
+                              ctl->c, IDA_CONFLICT,
+                              "The chain of %s is broken at record %lld, no key was created: %s",
+                              tenant, (long long)broken, ctl->c->message);
         }
     }
     return kind;

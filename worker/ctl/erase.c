@@ -20,24 +20,24 @@ static json_t *what_stays(ctl_call *ctl, const governance_traces *traces, int in
             stays,
             json_string(store_sqlite_path(ctl->config.store)
                             ? "Bytes of deleted rows may remain in free space of the store's "
-                              "files: --compact writes them anew, while writers wait."
+                              "files: --compact rewrites them, while writers wait."
                             : "Bytes of deleted rows may remain in the database's files until they "
                               "are vacuumed (VACUUM FULL), and in its write-ahead log."));
     }
     if (traces->shared_count) {
         json_array_append_new(
-            stays, json_string(ida_printf(
-                       ctl->pool,
-                       "What mentions the person by these addresses alone, which are or were those "
-                       "of others, too: %s.",
-                       traces->shared)));
+            stays, json_string(ida_printf(ctl->pool,
+                                          "Rows that mention the person only by these addresses, "
+                                          "which belong or belonged to others as well: %s.",
+                                          traces->shared)));
     }
     if (in_document) {
-        json_array_append_new(stays, json_string(ida_printf(
-                                         ctl->pool,
-                                         "The document of tenant %s names the person (an approver, "
-                                         "a protected account): take that out and apply it.",
-                                         traces->tenant)));
+        json_array_append_new(
+            stays,
+            json_string(ida_printf(ctl->pool,
+                                   "The document of tenant %s names the person (an approver, a "
+                                   "protected account): remove the name and apply the document.",
+                                   traces->tenant)));
     }
     return stays;
 }
@@ -83,7 +83,7 @@ static int erase(ctl_call *ctl)
     if (!kind && wants_compact && (kind = compact(ctl, stores, 3)) != IDA_OK) {
         return ctl_result(ctl, ida_fail(ctl->c, kind,
                                         "The data is erased, but the store's files could not be "
-                                        "written anew: %s Run the command again.",
+                                        "rewritten: %s Run the command again.",
                                         ctl->c->message ? ctl->c->message : ""));
     }
     if (kind) {
@@ -120,8 +120,8 @@ const ctl_command ctl_erase_commands[] = {
              "over; otherwise it is refused with what to do first. May be repeated. The audit "
              "chain stays whole.",
      .options = {{"compact", NULL,
-                  "SQLite: write the store's files anew afterwards, so that no bytes are left in "
-                  "free space; writers wait meanwhile"}},
+                  "SQLite: rewrite the store's files afterwards, so that no bytes are left in free "
+                  "space; writers wait meanwhile"}},
      .run = erase},
     {0},
 };

@@ -42,9 +42,8 @@ static void print(ctl_call *ctl, const json_t *document)
             (long long)json_integer_value(
                 json_object_get(json_object_get(document, "chain"), "records")));
     if (!json_array_size(not_proven)) {
-        ctl_say(
-            ctl, "%s",
-            "Everything that was to be revoked is shown as revoked, and nothing has come back.");
+        ctl_say(ctl, "%s",
+                "Everything that was to be revoked is revoked, and nothing has come back.");
         return;
     }
     ctl_say(ctl, "%s", "Not proven:");
@@ -71,11 +70,11 @@ static int evidence(ctl_call *ctl)
 
 const ctl_command ctl_evidence_commands[] = {
     {"evidence", NULL, "ID UPN",
-     "Show what was taken from a leaver, when and by which task, with the audit records that prove "
-     "it.",
+     "Show what was revoked from a leaver, when and by which task, with the audit records that "
+     "prove it.",
      .help = "Says what is not proven as well: steps that failed or whose outcome is unknown, "
-             "memberships that stayed or came back, what was asked for since. Walks the whole "
-             "audit chain. Exit status 1 when something is not proven, the chain included.",
+             "memberships that stayed or came back, later tasks. Walks the whole "
+             "audit chain. Exit status 1 if something is not proven, including the chain.",
      .run = evidence},
     {0},
 };

@@ -81,8 +81,8 @@ static void show(ctl_call *ctl, const key_work *work)
     json_t *document = ida_new_key_json(ctl->pool, &work->principal, work->key);
     if (!ctl_json(ctl, document)) {
         ctl_fields(ctl, document, columns);
-        ctl_say(ctl, "\nThis is the only moment that shows API key and MCP secret. Keep them "
-                     "now; a lost key is replaced by a new one.");
+        ctl_say(ctl, "\nAPI key and MCP secret are shown only now: store them safely. A lost key "
+                     "is replaced by a new one.");
     }
     json_decref(document);
     OPENSSL_cleanse(work->key, strlen(work->key));
@@ -103,7 +103,7 @@ static int create(ctl_call *ctl)
     ida_rate rate;
     const char *fault = given.rate ? ida_rate_parse(given.rate, &rate) : NULL;
     if (!given.access || ida_access_level_parse(given.access) < 0) {
-        return ctl_usage(ctl, "--access is wanted: read-only, full or legacy");
+        return ctl_usage(ctl, "--access is required: read-only, full or legacy");
     }
     if (fault) {
         return ctl_usage(ctl, "--rate-limit %s", fault);
@@ -122,8 +122,9 @@ static int create(ctl_call *ctl)
 
 const ctl_command ctl_key_commands[] = {
     {"key", "create", "ID USERNAME",
-     "Make an API user of tenant ID; the only moment that shows its API key and MCP secret.",
-     .help = "Rotation: make a key under a new username, move the caller over, delete the old one.",
+     "Create an API user of tenant ID and show its API key and MCP secret, this once.",
+     .help =
+         "Rotation: create a key under a new username, move the caller over, delete the old one.",
      .options =
          {{"access", "LEVEL",
            "read-only (every read: REST GET and MCP), full (all of REST), legacy (a key from "

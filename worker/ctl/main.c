@@ -246,7 +246,7 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
     }
     if (!ctl->command) {
         return noun ? ctl_usage(ctl,
-                                find_command(noun, NULL, 1) ? "%s wants one of its commands"
+                                find_command(noun, NULL, 1) ? "%s requires one of its commands"
                                                             : "there is no command %s",
                                 noun)
                     : ctl_usage(ctl, "a command is wanted");

@@ -52,7 +52,7 @@ static int receivers(ctl_call *ctl)
         json_array_append_new(rows, row);
     }
     if (!kind && !ctl_json(ctl, rows)) {
-        ctl_table(ctl, rows, columns, "Nobody is told of events.");
+        ctl_table(ctl, rows, columns, "There are no receivers of events.");
     }
     return ctl_result(ctl, kind);
 }
@@ -129,28 +129,27 @@ static int retry(ctl_call *ctl)
 {
     retry_work work = {.ctl = ctl};
     if ((ctl_value(ctl, "all") != NULL) == (ctl->argument_count == 2)) {
-        return ctl_usage(ctl, "either EVENT or --all is wanted");
+        return ctl_usage(ctl, "either EVENT or --all is required");
     }
     store *s = ctl_store(ctl, DB_REQUEST);
     ida_kind kind = ctl_tenant_exists(ctl, s, ctl->arguments[0]);
     kind = kind ? kind : store_transaction(s, ctl->c, retry_in, &work);
     return kind ? ctl_result(ctl, kind)
                 : ctl_answer(ctl, json_pack("{s:I}", "queued", (json_int_t)work.count),
-                             "%lld deliveries are tried again at once.", (long long)work.count);
+                             "%lld deliveries are retried at once.", (long long)work.count);
 }
 
 const ctl_command ctl_notification_commands[] = {
     {"notification", "receivers", "ID",
-     "List who is told of a tenant's events, and how the calls go.", .run = receivers},
+     "List the receivers of a tenant's events, and how the calls to them go.", .run = receivers},
     {"notification", "list", "ID",
-     "List the events that a receiver has not taken yet, oldest first.",
-     .options = {{"given-up", NULL, "only those that are not tried again by themselves"},
+     "List the events that a receiver has not accepted yet, oldest first.",
+     .options = {{"given-up", NULL, "only those that are not retried automatically"},
                  {"limit", "N", "1 to 200, default 50"}},
      .run = list},
     {"notification", "retry", "ID [EVENT]",
-     "Send an event that was not taken once more, also one that was given up.",
-     .help =
-         "At once and with all its tries; later events of the person may have arrived before it.",
-     .options = {{"all", NULL, "every event of the tenant that was not taken"}}, .run = retry},
+     "Send an event again that was not accepted, also one that was given up.",
+     .help = "At once and with all retries; later events of the person may have arrived before it.",
+     .options = {{"all", NULL, "every event of the tenant that was not accepted"}}, .run = retry},
     {0},
 };

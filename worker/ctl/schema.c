@@ -28,9 +28,9 @@ static ida_kind owner_of(ctl_call *ctl, uid_t *owner, gid_t *group)
         return IDA_OK;
     }
     if (geteuid() != 0) {
-        return ida_fail(
-            ctl->c, IDA_CONFLICT,
-            "--owner needs root; without it the seal key belongs to whoever runs the command.");
+        return ida_fail(ctl->c, IDA_CONFLICT,
+                        "--owner needs root; without it the seal key belongs to the user who runs "
+                        "the command.");
     }
     if (getpwnam_r(name, &entry, buffer, sizeof buffer, &found) != 0 || !found) {
         return ida_fail(ctl->c, IDA_NOT_FOUND, "--owner: there is no user %s.", name);
@@ -110,17 +110,16 @@ static int upgrade(ctl_call *ctl)
 
 const ctl_command ctl_schema_commands[] = {
     {"schema", "upgrade", "",
-     "Create or migrate the store, and make its seal key when there is none.",
+     "Create or migrate the store, and create its seal key if there is none.",
      .help = "Safe to repeat. The seal key must be readable by the worker and by idadminctl alone: "
              "run it as the user that runs idadmin-worker, or as root,\n"
              "who makes files of SQLite, and a seal key beside them, for the owner of the "
              "directory; with PostgreSQL name the worker's user by --owner.\n"
              "A store newer than this program is refused.",
-     .options = {{"owner", "USER",
-                  "as root: the seal key belongs to this user, one that is there already too"},
+     .options = {{"owner", "USER", "as root: the owner of the seal key, also of an existing one"},
                  {"roles", NULL,
-                  "PostgreSQL: makes the roles idadmin_web, idadmin_writer and idadmin_worker, or "
-                  "says anew what each may do"}},
+                  "PostgreSQL: creates the roles idadmin_web, idadmin_writer and idadmin_worker, "
+                  "or renews their rights"}},
      .run = upgrade},
     {0},
 };

@@ -136,7 +136,7 @@ static json_t *spool_json(ctl_call *ctl, store *s)
     } else if (waiting.unreadable || waiting.strangers) {
         problem = ida_printf(
             ctl->pool,
-            "%d segments cannot be opened, %d files are no regular files and passed over",
+            "%d segments cannot be opened, %d files are not regular files and were skipped",
             waiting.unreadable, waiting.strangers);
     }
     ida_ctx_clear(ctl->c);
@@ -208,7 +208,7 @@ static int status(ctl_call *ctl)
         if (!ctl_json(ctl, document)) {
             ctl_table(ctl, workers, worker_columns, "No worker was seen.");
             if (none_runs(workers)) {
-                ctl_say(ctl, "No worker runs on this store: nothing is carried out or "
+                ctl_say(ctl, "No worker runs on this store: no task is executed and nothing is "
                              "synchronised. Start idadmin-worker.");
             }
             say_other_builds(ctl, workers);
@@ -225,7 +225,8 @@ static int status(ctl_call *ctl)
 
 const ctl_command ctl_status_commands[] = {
     {"status", NULL, "",
-     "Workers, directories and their syncs, tasks by state, what waits in this node's audit spool.",
+     "Workers, directories and their syncs, tasks by state, records that wait in this node's audit "
+     "spool.",
      .run = status},
     {0},
 };

@@ -64,7 +64,7 @@ static int reset(ctl_call *ctl)
                 : ctl_answer(ctl,
                              json_pack("{s:s, s:s}", "companyId", ctl->arguments[0], "result",
                                        "requested"),
-                             "The worker will empty the cache of %s and sync it anew; until that "
+                             "The worker will empty the cache of %s and sync it again; until that "
                              "is done the service answers 503 for this tenant.",
                              ctl->arguments[0]);
 }
@@ -85,7 +85,7 @@ static ida_kind worker_alive(ctl_call *ctl, store *s)
     }
     return ida_fail(ctl->c, IDA_SERVICE_UNAVAILABLE,
                     "The request is kept, but no idadmin-worker was seen in the last %d seconds to "
-                    "carry it out; start one.",
+                    "execute it; start one.",
                     WORKER_ALIVE_MS / 1000);
 }
 
@@ -177,16 +177,16 @@ static int sync_now(ctl_call *ctl)
 
 const ctl_command ctl_sync_commands[] = {
     {"sync", NULL, "ID", "Ask the worker to sync a tenant's directories now.",
-     .help = "Also looks at once whether a directory that the workers hold is well again.\n"
-             "A sync that the deletion guard stopped stays stopped until it is asked for with "
-             "--accept-deletions.",
+     .help = "Also probes a held directory at once.\nA sync that the deletion guard stopped stays "
+             "stopped until --accept-deletions is given.",
      .options = {{"wait", NULL, "wait until it is done; exit 1 with the reason when it failed"},
                  {"timeout", "TIME", "how long to wait, default 10m"},
                  {"accept-deletions", NULL,
-                  "let this sync delete what the directory no longer shows, however much it is"}},
+                  "let this sync delete everything that the directory no longer shows, whatever "
+                  "the amount"}},
      .run = sync_now},
     {"cache", "reset", "ID",
-     "Ask the worker to empty the directory cache of a tenant and sync it anew.",
+     "Ask the worker to empty the directory cache of a tenant and sync it again.",
      .help = "Until the sync is done the tenant's users are unknown, and the service answers 503 "
              "for it. Nothing in a directory changes.",
      .run = reset},

@@ -48,7 +48,7 @@ int ctl_task_release(ctl_call *ctl)
 {
     int all = ctl_value(ctl, "all-braked") != NULL;
     if (all == (ctl->argument_count == 2)) {
-        return ctl_usage(ctl, "either TASK or --all-braked is wanted");
+        return ctl_usage(ctl, "either TASK or --all-braked is required");
     }
     if (!all) {
         return ctl_operation(ctl);

@@ -161,8 +161,8 @@ static ida_kind merged(ctl_call *ctl, apply_work *work, const char *text, size_t
     if (kind == IDA_BAD_REQUEST && work->distrust) {
         return ida_fail(
             c, kind,
-            "The tenant's stored document is not taken over: %s. Look who changed it (`idadminctl "
-            "audit list`), then apply the full document, which this one is not: %s",
+            "The tenant's stored document is not taken over: %s. Find out who changed it "
+            "(`idadminctl audit list`), then apply the full document. This one is not full: %s",
             work->distrust, c->message);
     }
     kind = kind ? kind : ida_tenant_files_check(c, tenant);
@@ -229,7 +229,7 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
     if (!same_text(now.document, work->before.document) ||
         !same_text(now.seal, work->before.seal) || now.revision != work->before.revision) {
         return ida_fail(c, IDA_CONFLICT,
-                        "The document of tenant %s was changed by somebody else at this moment; "
+                        "The document of tenant %s was changed by another command meanwhile; "
                         "nothing was done, run the command again.",
                         work->tenant->id);
     }
@@ -261,7 +261,7 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
     record->parameters = ida_json_text(c->pool, ida_json_keep(c->pool, json_pack("{s:o}", "changed",
                                                                                  members)));
     record->detail = work->distrust
-                         ? ida_printf(c->pool, "The document before was not taken over: %s",
+                         ? ida_printf(c->pool, "The previous document was not taken over: %s",
                                       work->distrust)
                          : NULL;
     return store_audit_add(s, c, record);
@@ -288,13 +288,13 @@ static void report(ctl_call *ctl, const apply_work *work)
         ctl_say(ctl,
                 created                    ? "Tenant %s was created."
                 : json_array_size(changes) ? "Tenant %s was changed."
-                                           : "Tenant %s is as it was; sealed anew.",
+                                           : "Tenant %s is unchanged; sealed again.",
                 work->tenant->id);
         if (work->distrust) {
             ctl_say(ctl,
                     "Nothing of the stored document was taken over: %s.\n"
-                    "Every member, as it was stored and as it is now; look at each, what is the "
-                    "same included:",
+                    "Every member, as it was stored and as it is now; check each, also those that "
+                    "are equal:",
                     work->distrust);
         }
         size_t i;
@@ -361,7 +361,7 @@ static int list(ctl_call *ctl)
     ida_kind kind = store_tenant_list(ctl_store(ctl, DB_REQUEST), ctl->c, &rows);
     if (!kind && !ctl_json(ctl, rows)) {
         ctl_table(ctl, rows, columns,
-                  "There is no tenant yet; `idadminctl tenant apply FILE` makes one.");
+                  "There is no tenant yet; `idadminctl tenant apply FILE` creates one.");
     }
     return ctl_result(ctl, kind);
 }
@@ -391,14 +391,14 @@ static int schema(ctl_call *ctl)
 
 const ctl_command ctl_tenant_commands[] = {
     {"tenant", "apply", "FILE|-",
-     "Create a tenant or change it by a tenant document; prints what changed.",
+     "Create a tenant or change it with a tenant document; prints what changed.",
      .help = "Idempotent. On a tenant that exists, a member that is absent stays as it was, null "
              "unsets an optional one, a list replaces the old one.\n"
-             "Secrets are named by absolute path of files that only their owner may read. A "
+             "Secrets are given as absolute paths of files that only their owner may read. A "
              "document with an error changes nothing.\n"
-             "A directory that the workers hold is tried again at once.\n"
-             "When the stored document carries no valid seal, or is older than one that was seen "
-             "here, nothing of it is taken over: the document must be a full one, and every member "
+             "A held directory is tried again at once.\n"
+             "If the stored document has no valid seal, or is older than one that was seen here, "
+             "nothing of it is taken over: the document must be a full one, and every member "
              "is printed as it was and as it is.",
      .run = apply},
     {"tenant", "list", "", "List the tenants.", .run = list},

@@ -18,43 +18,44 @@
 typedef enum directory_class {
     DIRECTORY_OK,
     DIRECTORY_ALREADY,   /* it was so before: success */
-    DIRECTORY_NOT_FOUND, /* the object is not there: its own answer, not a fault */
+    DIRECTORY_NOT_FOUND, /* the object does not exist: an answer, not a fault */
     DIRECTORY_TRANSIENT, /* unreachable, busy, or timed out before anything was sent: put the
                             directory on hold, try again */
     DIRECTORY_THROTTLED, /* asked to slow down: on hold for retry_after */
-    DIRECTORY_UNSURE,    /* a write was sent and its answer is lost: look before repeating */
+    DIRECTORY_UNSURE,    /* a write was sent and its answer is lost: read before repeating */
     DIRECTORY_LAG, /* an existing object is not visible everywhere yet: this task waits a little,
                       which does not count as an attempt */
     DIRECTORY_CONFLICT,    /* a name or value is taken; `field` names it (upn: the UPN or the login
                               made from its local part; mail, cn, samAccountName) */
     DIRECTORY_INVALID,     /* the directory refuses the value: permanent; `field` if it names one */
-    DIRECTORY_CREDENTIALS, /* it refuses our service account: hold, alarm, no quick repetition */
-    DIRECTORY_FORBIDDEN,   /* our account may not do this: permanent for the task, alarm */
+    DIRECTORY_CREDENTIALS, /* the directory refuses our service account: hold, alarm, no quick
+                              repetition */
+    DIRECTORY_FORBIDDEN,   /* our account has no permission: permanent for the task, alarm */
     DIRECTORY_CONFIG,      /* TLS, wrong base, missing feature: hold, alarm, an administrator is
                               needed */
     DIRECTORY_PROTECTED,   /* guarded account (service account, protectedAccounts): permanent */
-    DIRECTORY_ELSEWHERE,   /* the account is mastered in the other directory and follows what is
-                              changed there: permanent here */
-    DIRECTORY_TOKEN_LOST,  /* sync token refused: full sync */
-    DIRECTORY_LOCAL        /* fault of ours or lack of resources */
+    DIRECTORY_ELSEWHERE,   /* the account is mastered in the other directory and follows changes
+                              there: permanent here */
+    DIRECTORY_TOKEN_LOST,  /* sync token refused: a full sync is needed */
+    DIRECTORY_LOCAL        /* our own fault, or lack of resources */
 } directory_class;
 
 typedef struct directory_error {
     directory_class class;
-    const char *message; /* for people: server, call, what it answered; no secrets; in the pool of
-                            the call */
+    const char *message; /* for people: server, call and its answer; no secrets; in the call's
+                            pool */
     const char *field;
     int retry_after_s;
-    int unkept; /* of INVALID: the directory has no place for the field, or for values of this kind
-                 */
-    const char *const *taken; /* of set_licenses: names of those that it took from the user, ended
-                                 by NULL; NULL: none */
+    int unkept; /* for INVALID: the directory has no attribute for the field, or for values of
+                   this kind */
+    const char *const *taken; /* for set_licenses: names of those removed from the user, ended by
+                                 NULL; NULL: none */
     int unseen; /* for a creation's CONFLICT: no object is visible under the name, so waiting may
                    show its owner */
 } directory_error;
 
-/* 1 when the failure concerns the directory as a whole (transient, throttled, credentials, config):
- * it is held. */
+/* 1 if the failure concerns the directory as a whole (transient, throttled, credentials,
+ * config): it is held. */
 int directory_holds(directory_class class);
 const char *directory_class_text(directory_class class);
 
@@ -69,30 +70,30 @@ typedef struct directory_user {
     const char *id, *upn, *mail, *display_name, *dn;
     int enabled;
     const char *marker;
-    const char *login;   /* the name without a domain, where the directory has one; NULL */
+    const char *login;   /* the name without a domain, if the directory has one; otherwise NULL */
     const char *guarded; /* why this account must never be changed, for people; NULL: the entry
                             gives no reason */
     const char *primary; /* names the group that the account's own entry makes it a member of, as
                             the connector compares it; NULL: none */
     int managers;        /* number of managers in the entry; the cache stores a manager only if
                             there is one */
-    cache_user cache;    /* the same entry in the form the cache takes */
-    /* Of create, update and disable: what the directory could not keep, and that a lock has no
-     * effect, for people; NULL-terminated, or NULL when none. */
+    cache_user cache;    /* the same entry in the cache's form */
+    /* For create, update and disable: values that the directory could not store, and locks
+     * without effect, as texts for people; NULL-terminated, or NULL if none. */
     const char *const *warnings;
 } directory_user;
 
 typedef struct directory_create {
     const ida_create *person;
     const char *display_name, *upn, *mail, *local; /* local part of the UPN */
-    const char *marker;                            /* unique to the task, on disk before the call */
+    const char *marker;                            /* unique to the task, stored before the call */
     int64_t sent_at;      /* since when (ms UTC) a creation under this name and marker may have been
                              sent; 0: this is the first */
     const char *password; /* random; wiped by the caller */
 } directory_create;
 
-/* A new value by the name that callers use: the text members of a create payload and displayName.
- */
+/* A new value under the name that callers use: the text members of a create payload and
+ * displayName. */
 typedef struct directory_attribute {
     const char *name, *value; /* value NULL: the attribute is cleared */
 } directory_attribute;
@@ -103,11 +104,11 @@ typedef struct directory_membership {
                              synchronised...) */
 } directory_membership;
 
-/* A synchronisation as it is asked for. */
+/* A synchronisation's request. */
 typedef struct directory_sync {
     store *cache;
     ida_ctx *c;
-    int full;                  /* 1: everything is read, whatever tokens there are */
+    int full;                  /* 1: everything is read, even if there are tokens */
     int accept;                /* 1: the deletion guard does not stop it */
     int (*alive)(void *baton); /* called between pages: non-zero stops the run (lease lost,
                                   shutdown; DIRECTORY_LOCAL). NULL: nothing does */
@@ -116,24 +117,25 @@ typedef struct directory_sync {
 
 typedef struct directory_ops {
     const char *name; /* "ldap" */
-    /* How long after a write (ms) the directory may still answer as if it had not been; 0: never.
-     * An account younger than that which is not found is DIRECTORY_LAG to the run, not absent. */
+    /* How long after a write (ms) the directory may still answer as if it had not been made; 0:
+     * never. An account younger than that which is not found is DIRECTORY_LAG to the run, not
+     * absent. */
     int64_t lag_ms;
 
-    /* Makes a session; connects lazily. `tenant` must outlive it. */
+    /* Creates a session; connects lazily. `tenant` must outlive it. */
     directory_class (*open)(directory **out, const ida_env *env, const ida_tenant *tenant,
                             ida_directory_kind kind, apr_pool_t *pool, directory_error *e);
     void (*close)(directory *d);
 
-    /* When the certificate ends that it signs in with (ms UTC); 0: it has none, or none that can be
-     * read. May be NULL. */
+    /* Expiry of the certificate that it signs in with (ms UTC); 0: it has none, or none that can
+     * be read. May be NULL. */
     int64_t (*secret_ends)(directory *d, apr_pool_t *pool);
 
-    /* Doctor's report: appends lines {"check","ok","detail"} to `report` (json array). Returns the
-     * first failure's class. */
+    /* The probe's report: appends lines {"check","ok","detail"} to `report` (json array).
+     * Returns the first failure's class. */
     directory_class (*probe)(directory *d, apr_pool_t *pool, json_t *report, directory_error *e);
 
-    /* One user by immutable ID or by UPN. DIRECTORY_NOT_FOUND; DIRECTORY_CONFLICT when more than
+    /* One user by immutable ID or by UPN. DIRECTORY_NOT_FOUND; DIRECTORY_CONFLICT if more than
      * one entry has the UPN. */
     directory_class (*find)(directory *d, apr_pool_t *pool, const char *id, const char *upn,
                             directory_user *user, directory_error *e);
@@ -141,7 +143,7 @@ typedef struct directory_ops {
     /* Creates, or adopts an entry with our marker (DIRECTORY_ALREADY). DIRECTORY_CONFLICT with
      * field: the name belongs to another account. After a lost answer the connector reads back
      * itself; DIRECTORY_UNSURE only if that failed too. DIRECTORY_LAG: it may exist, but the
-     * directory does not show it yet; a repeated call with `sent_at` looks, by name and by
+     * directory does not show it yet; a repeated call with `sent_at` searches, by name and by
      * marker, before it sends. Once something may have been sent, only a visible object that is
      * not ours is a conflict, however long that takes: later than lag_ms after `sent_at`, a name
      * that is taken by no visible object is DIRECTORY_UNSURE. A failure with user->id set: the
@@ -164,19 +166,20 @@ typedef struct directory_ops {
      * directory it is synchronised from can change that. */
     directory_class (*disable)(directory *d, apr_pool_t *pool, const char *id,
                                directory_user *after, directory_error *e);
-    /* NULL when the kind of directory has no sessions to revoke: the step is `skipped` with that
+    /* NULL if this kind of directory has no sessions to revoke: the step is `skipped` with that
      * reason. */
     directory_class (*revoke_sessions)(directory *d, apr_pool_t *pool, const char *id,
                                        directory_error *e);
 
-    /* Every group the directory itself shows for the user; `candidates` are cached group IDs to be
-     * looked at as well. */
+    /* Every group that the directory itself shows for the user; `candidates` are cached group
+     * IDs to be checked as well. */
     directory_class (*memberships)(directory *d, apr_pool_t *pool, const char *id,
                                    const char *const *candidates, int candidate_count,
                                    const directory_membership **rows, int *count,
                                    directory_error *e);
-    /* DIRECTORY_ALREADY: was no member, or the group is gone. DIRECTORY_NOT_FOUND: the user is not
-     * there. DIRECTORY_INVALID: membership by rule. DIRECTORY_OK only after re-reading. */
+    /* DIRECTORY_ALREADY: was not a member, or the group does not exist. DIRECTORY_NOT_FOUND: the
+     * user does not exist. DIRECTORY_INVALID: membership by rule. DIRECTORY_OK only after re-
+     * reading. */
     directory_class (*remove_member)(directory *d, apr_pool_t *pool, const char *group_id,
                                      const char *user_id, directory_error *e);
 
@@ -191,7 +194,7 @@ typedef struct directory_ops {
     /* A new password that must be changed at the next sign-in; wiped by the caller. */
     directory_class (*set_password)(directory *d, apr_pool_t *pool, const char *id,
                                     const char *password, directory_error *e);
-    /* Makes sure that no person knows the account's password, if `disable` sets a flag that
+    /* Makes sure that no person knows the account's password, if the flag that `disable` sets
      * takes effect only under a policy of the server. *proof, in: the answer to an earlier call
      * of the same task (NULL: none); out: what the directory shows of the password now ("":
      * nothing), or NULL if the account's own flag suffices and nothing was done.
@@ -215,18 +218,18 @@ typedef struct directory_ops {
     directory_class (*add_members)(directory *d, apr_pool_t *pool, const char *group_id,
                                    const char *const *user_ids, int count, directory_class *each,
                                    directory_error *e);
-    /* Assigns and takes away licences by part number or ID; lists end with NULL; "*" first in
-     * `remove`: all that are assigned to the user and not through a group, whatever follows where
-     * the directory may not show it yet; e->message then names, also of a success, those that
-     * groups give and that stay (NULL: none). DIRECTORY_ALREADY: it was so. NULL: the directory has
-     * no licences. */
+    /* Assigns and removes licences by part number or ID; lists end with NULL; "*" first in
+     * `remove`: all that are assigned to the user and not through a group, followed by any that
+     * the directory may not show yet; e->message then names, also after a success, those that
+     * come from groups and stay (NULL: none). DIRECTORY_ALREADY: it was so before. NULL: the
+     * directory has no licences. */
     directory_class (*set_licenses)(directory *d, apr_pool_t *pool, const char *user_id,
                                     const char *const *add, const char *const *remove,
                                     directory_error *e);
 
-    /* Brings the cache up to date through core/cache/sync.h (full when no usable token). Fills
-     * summary. A run stopped by the guard is DIRECTORY_OK with summary->guard_stopped and the cache
-     * as it was: nothing is wrong with the directory's answers. */
+    /* Updates the cache through core/cache/sync.h (a full run if there is no usable token).
+     * Fills summary. A run stopped by the guard is DIRECTORY_OK with summary->guard_stopped and
+     * an unchanged cache: the directory's answers are not at fault. */
     directory_class (*sync)(directory *d, apr_pool_t *pool, const directory_sync *asked,
                             cache_summary *summary, directory_error *e);
 } directory_ops;
@@ -234,7 +237,7 @@ typedef struct directory_ops {
 /* The type of such a function, for a connector's own: DIRECTORY_FUNCTION(find) graph_find; */
 #define DIRECTORY_FUNCTION(member) __typeof__(*((directory_ops *)NULL)->member)
 
-/* The connector of a kind; NULL while this build has none for it. */
+/* The connector for a kind; NULL while this build has none. */
 const directory_ops *directory_ops_for(ida_directory_kind kind);
 
 #endif

@@ -1,5 +1,5 @@
-/* The doctor's report as every connector writes it: a line a check, and the first failure as the
- * outcome of all. */
+/* The probe's report as every connector writes it: one line for each check, and the first
+ * failure as the outcome of all. */
 #ifndef WORKER_DIRECTORY_REPORT_H
 #define WORKER_DIRECTORY_REPORT_H
 
@@ -15,8 +15,8 @@ typedef struct report {
 /* Appends {"check","ok","detail"}; detail may be NULL. */
 void directory_report_line(report *r, const char *check, int good, const char *detail);
 
-/* A line from the outcome of a call; its failure is the report's when it is the first. 1 when the
- * call was good. */
+/* A line from the outcome of a call; the first failure becomes the report's. 1 if the call
+ * succeeded. */
 int directory_report_judge(report *r, const char *check, directory_class class, const char *good);
 
 #endif

@@ -16,7 +16,7 @@
 #define LIFE_S 540         /* of 5 to 10 minutes */
 #define SIGNATURE_MAX 1024 /* RSA of 8192 bits */
 
-/* base64url without padding after what is there; 0 when it does not fit. */
+/* Appends base64url without padding; 0 if it does not fit. */
 static int append_base64url(char *out, size_t size, const void *bytes, size_t len)
 {
     size_t at = strlen(out);
@@ -95,7 +95,7 @@ static const char *write_token(const ida_env *env, apr_pool_t *pool, EVP_PKEY *k
         !append_base64url(print_text, sizeof print_text, thumbprint, print_len)) {
         return "has a certificate whose thumbprint cannot be made";
     }
-    /* Both ids are checked GUIDs and the address holds no quote: they need no escaping. */
+    /* Both IDs are checked GUIDs and the address contains no quote: they need no escaping. */
     const char *header = ida_printf(pool, "{\"alg\":\"PS256\",\"typ\":\"JWT\",\"x5t#S256\":\"%s\"}",
                                     print_text);
     const char *claims = ida_printf(pool,

@@ -17,20 +17,19 @@ typedef struct graph_call {
 graph_call graph_call_begin(graph *g, apr_pool_t *pool,
                             directory_error *e); /* deadline: DIRECTORY_CALL_MS from now */
 int64_t graph_left(const graph_call *k);         /* ms, 0 when over */
-int graph_stopped(const graph_call *k);          /* 1: the call shall end */
+int graph_stopped(const graph_call *k);          /* 1: the call must end */
 
-/* Sets the error and returns its class. Text of the directory is cleaned; tokens and secrets never
- * get into it. */
+/* Sets the error and returns its class. Text of the directory is cleaned; it never contains
+ * tokens or secrets. */
 directory_class graph_fail(graph_call *k, directory_class class, const char *field,
                            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Sleeps `ms`, less when the call's time is short; 0 when there is no time left for another
- * request. */
+/* Sleeps `ms`, less if the call's time is short; 0 if there is no time left for another request. */
 int graph_pause(graph_call *k, int ms);
-/* Sleeps `ms` whatever the call's time; 0 as soon as the call shall end. */
+/* Sleeps `ms` whatever the call's time is; 0 as soon as the call must end. */
 int graph_rest(const graph_call *k, int64_t ms);
 
-/* The class to return: forgets the error of a success. */
+/* The class to return: clears the error after a success. */
 directory_class graph_end(graph_call *k, directory_class class);
 /* Adds to a FORBIDDEN error the application permission that is missing; other classes are
  * returned unchanged. `privileged`: the account may hold a role that requires more than a

@@ -269,7 +269,7 @@ static directory_class name_taken(making *m, const char *field, const char *by)
                       mail ? m->create->mail : m->create->upn, by ? " by " : "", by ? by : "");
 }
 
-/* An account of ours or another person's: both end the call. */
+/* An account of this task or of another person: both end the call. */
 static directory_class seen_as(making *m, sight seen)
 {
     if (seen == SEEN_OURS) {
@@ -307,9 +307,9 @@ static const char *field_of(const making *m, const char *property)
     return mail ? "mail" : "upn";
 }
 
-/* The directory reports that a name of ours is taken. If a visible object of another owner has
- * it, choose another name. If no object is visible, it may be our own account from a lost
- * answer, which only a later read can decide. */
+/* The directory reports that one of the task's names is taken. If a visible object of another
+ * owner has it, choose another name. If no object is visible, it may be our own account from a
+ * lost answer, which only a later read can decide. */
 static directory_class settle_conflict(making *m)
 {
     holders h;

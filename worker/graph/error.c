@@ -41,8 +41,8 @@ static int same(const char *wanted, const char *got)
     return !wanted || strcasecmp(wanted, got) == 0;
 }
 
-/* Which value of ours a conflict is about (directory.h: the login made of the UPN's local part
- * counts as the UPN). */
+/* Which of the sent values a conflict is about (directory.h: the login made from the UPN's local
+ * part counts as the UPN). */
 static const char *conflict_field(const char *target)
 {
     static const struct {

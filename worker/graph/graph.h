@@ -9,7 +9,7 @@
 #include "worker/directory/directory.h"
 
 #define GRAPH_ID_MAX 64               /* bytes of an object ID: a GUID, with room */
-#define GRAPH_LAG_MS (15 * 60 * 1000) /* how long an object of ours may not be visible yet */
+#define GRAPH_LAG_MS (15 * 60 * 1000) /* how long a newly created object may not be visible yet */
 
 struct http_client;  /* libcurl handle, connections and settings (worker/base/http.h) */
 struct graph_client; /* token and pacing of one application and tenant, shared by the process's

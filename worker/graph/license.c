@@ -101,8 +101,8 @@ directory_class graph_license_load(graph_call *k, int force)
     return DIRECTORY_OK;
 }
 
-/* The other half of a licence (ID or part number), or NULL. Copied: the list may be read anew by
- * another thread. */
+/* The other half of a licence (ID or part number), or NULL. Copied: another thread may read the
+ * list again. */
 static const char *look_up(const graph *g, apr_pool_t *pool, const char *text, int by_name)
 {
     const char *found = NULL;
@@ -256,7 +256,7 @@ static directory_class assign(graph_call *k, const char *user_id, const json_t *
         k->e->field = "licenses";
         if (graph_answer_says(&answer, "does not have any available licenses")) {
             k->e->message = apr_pstrcat(k->pool, k->e->message,
-                                        " Buy more, or take one from somebody else.", NULL);
+                                        " Buy more, or remove one from another user.", NULL);
         } else if (graph_answer_says(&answer, "usage location")) {
             k->e->field = "country";
         } else if (graph_answer_says(&answer, "not have a corresponding license")) {

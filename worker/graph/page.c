@@ -6,8 +6,8 @@
 #include "core/base/json.h"
 #include "worker/graph/request.h"
 
-#define AGAIN_MS 250 /* before a page is requested once more */
-/* How long, and how often, a page waits in place when the directory asks to slow down. */
+#define AGAIN_MS 250 /* before a page is requested again */
+/* How long, and how often, a page waits within the call if the directory asks to slow down. */
 #define PATIENCE_S 15
 #define PATIENCE_TIMES 20
 
@@ -69,9 +69,9 @@ directory_class graph_page(graph_call *k, graph_list *list, graph_item each, voi
 
 directory_class graph_each(graph_call *k, graph_list *list, graph_item each, void *baton)
 {
-    apr_pool_t *link; /* the next page's address lasts longer than the page that names it */
-    /* An address that was met: of each circle one is met again, as the distance between those that
-     * are kept doubles (Brent). */
+    apr_pool_t *link; /* the next page's address lives longer than the page that contains it */
+    /* An earlier address: every cycle meets one again, because the distance between the stored
+     * ones doubles (Brent). */
     const char *met = apr_pstrdup(k->pool, list->request.url);
     directory_class class;
     apr_pool_create(&link, k->pool);

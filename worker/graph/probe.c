@@ -195,7 +195,7 @@ static void check_marker(probe *p)
     }
     if (foreign) {
         class = graph_fail(k, DIRECTORY_CONFIG, NULL,
-                           "%s is in use by somebody else (%zu of %zu users looked at): choose "
+                           "%s is in use by another system (%zu of %zu users checked):  choose "
                            "another markerAttribute",
                            k->g->marker, foreign, rows(&answer));
     }

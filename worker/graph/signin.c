@@ -13,7 +13,9 @@
 #include "worker/graph/sync.h"
 #include "worker/graph/url.h"
 
-#define WAIT_MAX_MS (6 * 60 * INT64_C(60000)) /* longer ones come of a clock that was set back */
+#define WAIT_MAX_MS                                                           \
+    (6 * 60 * INT64_C(60000)) /* longer ones result from a clock that was set \
+                                 back */
 #define INTERVAL_DEFAULT_MS (60 * INT64_C(60000))
 #define REFUSED_EVERY_MS (60 * INT64_C(60000)) /* a permission may be granted meanwhile */
 #define FAILED_WAIT_MS (5 * INT64_C(60000))
@@ -136,8 +138,8 @@ static void failed(graph_delta *d, graph_sign_ins *s, directory_class class,
     } else if (class == DIRECTORY_THROTTLED) {
         s->not_before = now + (told > THROTTLED_WAIT_MS ? told : THROTTLED_WAIT_MS);
     } else {
-        /* The page's link is good for a while only: anything but a passing fault begins the pass
-         * anew. */
+        /* The page's link is valid for a while only: any fault that is not temporary restarts
+         * the pass. */
         s->next = class == DIRECTORY_TRANSIENT ? s->next : NULL;
         s->not_before = now + (class == DIRECTORY_TOKEN_LOST ? 0 : FAILED_WAIT_MS);
         ida_log(g->env, IDA_LOG_INFO, NULL,

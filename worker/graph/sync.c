@@ -202,7 +202,8 @@ static directory_class load_licenses(wanted *w)
     const graph *g = w->k->g;
     directory_class class = graph_license_load(w->k, 0);
     w->licenses_refused = class == DIRECTORY_FORBIDDEN;
-    /* "members of any kind": caches from before devices and applications counted are read anew. */
+    /* "members of any kind": caches from before devices and applications counted are read again
+     * in full. */
     w->binding = apr_psprintf(w->k->pool, "%s\n%s\n%s\n%s\n%s\nlicences %s\nmembers of any kind",
                               g->root, g->directory_id, g->client_id, streams[USERS].start,
                               streams[GROUPS].start, w->licenses_refused ? "by ID" : "by name");

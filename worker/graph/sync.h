@@ -52,8 +52,8 @@ void graph_unread_groups(graph_delta *d, const json_t *unread);
 
 /* Kept between runs as the member `signIns` of the tokens. */
 typedef struct graph_sign_ins {
-    const char *next;     /* page to go on with; NULL: a pass begins with the first one */
-    int64_t begun_at;     /* the pass under way, or the last one */
+    const char *next;     /* page to continue with; NULL: a pass begins with the first one */
+    int64_t begun_at;     /* the current pass, or the last one */
     int64_t known_at;     /* when the last whole pass began: its times are no older */
     int64_t completed_at; /* last whole pass; 0: none yet, so that sign-ins are unknown */
     int64_t not_before;   /* when to ask again */
@@ -66,8 +66,8 @@ void graph_sign_ins_load(graph_sign_ins *s, apr_pool_t *pool, const json_t *toke
 json_t *graph_sign_ins_json(const graph_sign_ins *s); /* new reference */
 
 /* Reads as many pages as its limit allows, waiting for its turn at most `patience_ms` in all.
- * `full`: a pass begins even when the last one is young. Whatever the directory answers here, the
- * main sync goes on: only a stop, a full disk and the like are returned. */
+ * `full`: a pass begins even if the last one is young. Whatever the directory answers here, the
+ * main sync continues: only a stop, a full disk and similar failures are returned. */
 directory_class graph_sign_ins_read(graph_delta *d, graph_sign_ins *s, int full,
                                     int64_t patience_ms);
 

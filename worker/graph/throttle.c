@@ -135,7 +135,7 @@ directory_class graph_throttle_enter(graph_throttle *t, graph_call *k, graph_eff
     return until > now ? held(k, until - now, "the directory asked to slow down") : DIRECTORY_OK;
 }
 
-/* "Tenant_Application/Write/app/tenant": whether reads may go on. */
+/* "Tenant_Application/Write/app/tenant": whether reads may continue. */
 static int writes_only(const char *scope)
 {
     const char *slash = scope ? strchr(scope, '/') : NULL;
@@ -159,7 +159,7 @@ int64_t graph_throttle_answered(graph_throttle *t, const ida_env *env, const htt
         if (told >= 0) {
             wait = told > 0 ? told : 1;
         } else if (*hold > now) {
-            wait = *hold - now; /* of requests that were under way together: one step is enough */
+            wait = *hold - now; /* of simultaneous requests: one step is enough */
         } else {
             uint32_t random;
             int64_t most = BACKOFF_MS << (t->refusals < 9 ? t->refusals : 9);

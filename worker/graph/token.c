@@ -26,7 +26,8 @@
 #define USABLE_MS 10000 /* least life left for a call to begin with it */
 #define LIFE_UNTOLD_S 300
 #define LIFE_MOST_S (28 * 3600)
-/* a refused credential is shown to no call that is on its way; the directory is held for longer */
+/* for so long no concurrent call sends a refused credential again; the directory's hold lasts
+ * longer */
 #define REFUSED_MS 7000
 #define FAILED_MS 1000 /* any other failure: threads that waited for it do not all try in turn */
 #define LATER_MS 30000 /* next attempt after a failed renewal, while the token is still valid */

@@ -17,7 +17,7 @@ static int unreserved(char c)
            c == '.' || c == '_' || c == '~';
 }
 
-/* As a text of OData, where a quote stands for itself when it is doubled. */
+/* As a text of OData, where a doubled quote means a quote. */
 static const char *quoted(apr_pool_t *pool, const char *text)
 {
     char *doubled = apr_palloc(pool, 2 * strlen(text) + 1), *to = doubled;

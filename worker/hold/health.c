@@ -50,7 +50,8 @@ const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenan
                                       : directory_class_text(e->class),
                                   message);
     const char *reason = ida_clean(pool, text, strlen(text), REASON_MAX);
-    /* Waiting as the directory asked is no failure: the next outage starts counting anew. */
+    /* Waiting as the directory requested is no failure: the next outage starts counting from
+     * zero. */
     int told = e->class == DIRECTORY_THROTTLED && e->retry_after_s > 0;
     int64_t until = ida_now(&w->env) + wait;
     if (told && state.hold_reason && !known.held && !known.watched &&
@@ -71,8 +72,8 @@ const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenan
     } else if (hold_alarms(e->class)) {
         hold_until_repaired(w, tenant, where, until);
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0314",
-                "tenant %s is held until somebody puts it right (next probe in %lld s): %s", tenant,
-                (long long)(wait / 1000), reason);
+                "tenant %s is held until an administrator fixes it (next probe in %lld s): %s",
+                tenant, (long long)(wait / 1000), reason);
     } else {
         ida_log(&w->env, IDA_LOG_WARN, "IDA0315", "tenant %s is held (next probe in %lld s): %s",
                 tenant, (long long)(wait / 1000), reason);

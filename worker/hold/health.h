@@ -5,9 +5,9 @@
 #include "core/store/directory.h"
 #include "worker/hold/worker.h"
 
-/* The state when the failed call began. Calls that are under way together when a directory stops
- * answering count as one failure, not as many as there are threads: if a failure was counted
- * after this call began, it adds nothing. */
+/* The state when the failed call began. Simultaneous calls count as one failure when a directory
+ * stops answering, not as many as there are threads: if a failure was counted after this call
+ * began, it adds nothing. */
 typedef struct hold_known {
     int held;         /* it was held, and this is the probe */
     int64_t until;    /* end of the hold that an answer ends; a hold set since then stays, because

@@ -1,5 +1,5 @@
-/* Owns what this process holds: tasks and synchronisations with their fencing numbers, and when
- * each was last renewed by the monotonic clock. Must not know the work done under a lease. */
+/* Owns the leases of this process: tasks and synchronisations with their fencing numbers, and
+ * when each was last renewed by the monotonic clock. Must not know the work done under a lease. */
 #include <stdio.h>
 #include <string.h>
 
@@ -78,8 +78,8 @@ void hold_lease_lose(worker *w, lease *l)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Renews slot `l` as it was copied into `seen`; a slot that was given back meanwhile is left alone.
- */
+/* Renews slot `l` as it was copied into `seen`; a slot that was released meanwhile is not
+ * changed. */
 static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *c)
 {
     int64_t sent = ida_monotonic(&w->env);

@@ -1,5 +1,5 @@
-/* Owns what this process knows of servers that fell silent. Pure but for its lock: times come in as
- * numbers. */
+/* Owns this process's knowledge of servers that stopped answering. Pure except for its lock:
+ * times are arguments. */
 #include "worker/hold/outage.h"
 
 #include <stdio.h>

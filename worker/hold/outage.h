@@ -15,7 +15,7 @@ typedef struct outage {
                                   `until` */
 } outage;
 
-/* Zeroed at first, but for the lock. */
+/* Zeroed at first, except the lock. */
 typedef struct outages {
     pthread_mutex_t lock;
     outage rows[OUTAGE_SERVERS];

@@ -11,7 +11,7 @@
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
 
-/* One a directory, kept until the process ends: directories are few. */
+/* One for each directory, kept until the process ends: directories are few. */
 typedef struct wanted {
     char tenant[72];
     ida_directory_kind directory;

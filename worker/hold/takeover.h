@@ -1,5 +1,5 @@
 /* Running tasks whose holder may be dead: watched by this process's own monotonic clock, and
- * taken over when their heartbeat has stood still for a whole lease. */
+ * taken over when their heartbeat has not changed for a whole lease. */
 #ifndef WORKER_HOLD_TAKEOVER_H
 #define WORKER_HOLD_TAKEOVER_H
 

@@ -46,7 +46,7 @@ typedef struct crash_note crash_note;
 
 typedef struct worker {
     ida_env env;
-    worker_config config;   /* as it was at the start: never changes */
+    worker_config config;   /* as at the start: never changes */
     worker_config settings; /* the present settings, owned by the main thread; others take a copy */
     char id[WORKER_NAME];   /* host-pid-random: never the name of an earlier process */
     char host[64];
@@ -66,7 +66,7 @@ typedef struct worker {
     _Atomic int64_t stop_by; /* monotonic ms at which the process must be gone */
     pthread_mutex_t lock;    /* leases, slots, settings */
     lease leases[LEASE_SLOTS];
-    outages outages;       /* servers that do not answer, but for directories */
+    outages outages;       /* servers that do not answer, other than directories */
     struct amends *amends; /* amends.c; under the lock */
     call_slot *calls;      /* one a run thread */
     int call_count;
@@ -80,7 +80,7 @@ void worker_init(worker *w, const ida_env *env, const worker_config *config, apr
 void worker_settings(worker *w, apr_pool_t *pool, worker_config *out);
 void worker_settings_set(worker *w, const worker_config *config);
 
-/* 1: this holder, whose heartbeat has stood still since then (monotonic ms), cannot be calling a
+/* 1: this holder, whose heartbeat has not changed since then (monotonic ms), cannot be calling a
  * directory any more. */
 int worker_holds_no_more(const worker *w, const char *owner, int64_t since);
 

@@ -83,13 +83,14 @@ static int is_same_person(run *r, const ida_user *known, const directory_user *f
            strcmp(known->anchor, found->cache.anchor) == 0;
 }
 
-/* The cache may be one run behind: ask the directory itself, by the person's present UPN. */
+/* The cache may be one run behind: read from the directory itself, by the person's present UPN. */
 static step_end find_other(run *r)
 {
     directory_error e;
     const char *noted = ida_json_string(r->progress, "twinId"), *upn;
     if (noted) {
-        r->other.object_id = apr_pstrdup(r->pool, noted); /* the member goes when it is set anew */
+        r->other.object_id = apr_pstrdup(r->pool, noted); /* the old member is removed when it is
+                                                             set again */
         return STEP_ON;
     }
     const ida_user *known = cached(r, r->own.object_id);
@@ -111,7 +112,7 @@ static step_end find_other(run *r)
     return STEP_ON;
 }
 
-/* The claim has looked at the task's own directory alone. */
+/* The claim has checked only the task's own directory. */
 static step_end other_held(run *r)
 {
     store_directory state;
@@ -218,7 +219,7 @@ static step_end look_under_address(run *r)
 step_end step_stranger(run *r, const run_account *of)
 {
     step_says(r, IDA_STEP_FAILED,
-              "The account%s%s is gone, and somebody stands under its address with another ID: %s. "
+              "The account%s%s is gone, and another account has its address, with the ID %s. "
               "Nothing was done to that account. If it is the same person, cancel this task and "
               "ask anew; if it is somebody else, cancel it.",
               of->object_id ? " with the ID " : "", of->object_id ? of->object_id : "",

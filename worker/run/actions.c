@@ -60,7 +60,7 @@ step_end step_workflow_action(run *r)
     if (failed) {
         return step_says(r, IDA_STEP_SKIPPED,
                          failed->outcome == IDA_STEP_UNKNOWN
-                             ? "not carried out, because nobody knows what became of %s"
+                             ? "not carried out, because the outcome of %s is unknown"
                              : "not carried out, because %s failed",
                          ida_step_shown(r->pool, failed));
     }

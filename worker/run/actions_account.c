@@ -198,7 +198,7 @@ step_end action_transfer_reports(run *r)
     directory_error e;
     if (!r->account->session->ops->reports) {
         return step_fails(
-            r, "This version cannot tell who reports to somebody in this kind of directory.");
+            r, "This version cannot find the reports of a person in this kind of directory.");
     }
     step_end end = run_person_read(r, &p);
     end = end == STEP_ON ? run_call(r, call_reports, &reports, &e) : end;

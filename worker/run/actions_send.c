@@ -104,12 +104,12 @@ static step_end password_sent(run *r, step_end end)
     const char *mail = r->step.detail ? r->step.detail : "not sent";
     if (end == STEP_FAILED || end == STEP_LATER) {
         step_says(r, r->step.outcome,
-                  "A new password is set that nobody has; the next try, also after task retry, "
+                  "A new password is set that no one has; the next attempt, also after task retry, "
                   "makes another one: %s",
                   mail);
     } else if (end == STEP_UNSURE) {
         step_says(r, r->step.outcome,
-                  "A new password is set, and whether anybody has it is not known: %s", mail);
+                  "A new password is set, and it is not known whether anyone has it: %s", mail);
     }
     return end;
 }

@@ -26,7 +26,8 @@ step_end run_commit(run *r)
 step_end run_may_call(run *r)
 {
     worker *w = r->w;
-    /* A step in hand goes on while a whole call still fits into the time the process has left. */
+    /* The current step continues while a whole call still fits into the time the process has
+     * left. */
     if (worker_stopping(w) &&
         ida_monotonic(&w->env) + DIRECTORY_CALL_MS > atomic_load(&w->stop_by)) {
         return STEP_YIELD;

@@ -189,8 +189,8 @@ typedef struct cache_write {
     void *baton;
 } cache_write;
 
-/* The cache has no fence, so a run that stood still for longer than its lease must not write an
- * outdated state to it. */
+/* The cache has no fence, so a run that was suspended for longer than its lease must not write
+ * an outdated state to it. */
 static ida_kind write_cache(run *r, store *s, ida_ctx *c, void *baton)
 {
     const cache_write *w = baton;

@@ -109,7 +109,7 @@ ida_kind run_item_fault(run *r, store *s, ida_ctx *c, const access_grantor *by,
     if (!kind && !listed) {
         *why = ida_printf(c->pool,
                           "the sealed tenant document does not say that the %s %s grants %s: it "
-                          "was taken out of the document, or somebody changed the store by hand",
+                          "was removed from the document, or the store was changed by hand",
                           of_request ? "service" : "role template", by->name, item->name);
     } else if (!kind && of_request && !may_approve(r, c, sealed)) {
         *why = ida_printf(c->pool,

@@ -1,5 +1,5 @@
-/* Owns the run of one task: the order of its steps, and what the end of one means for the task.
- * Knows no directory protocol and no single step's meaning. */
+/* Owns the run of one task: the order of its steps, and the effect of a step's end on the task.
+ * Must not know a directory protocol or what a single step does. */
 #include "core/base/json.h"
 #include "core/governance/grant.h"
 #include "core/queue/claim.h"
@@ -73,7 +73,7 @@ static void finish(run *r, ida_task_state state, const char *error)
     };
     actions_sum_up(r);
     ending end = {.state = state, .error = error};
-    r->step = (ida_step){0}; /* the record is the task's */
+    r->step = (ida_step){0}; /* the audit record is about the task, not about a step */
     r->is_done = state == IDA_DONE;
     hold_lease_closes(r->w, r->lease);
     if (run_note_end(r, write_finish, &end) == STEP_ON) {
@@ -92,7 +92,8 @@ static void again(run *r, int64_t wait, const char *reason, int counts)
             (long long)wait, reason ? reason : "the worker stops");
 }
 
-/* A try that counted. The last one ends the task: `attention` when the step may have happened. */
+/* An attempt that counted. The last one ends the task: `attention` if the step may have
+ * happened. */
 static void try_again(run *r, step_end why)
 {
     int64_t tries = r->task->attempts - r->tries_before + 1;
@@ -116,7 +117,7 @@ static void try_again(run *r, step_end why)
     finish(r, why == STEP_UNSURE ? IDA_ATTENTION : IDA_FAILED, reason);
 }
 
-/* What the end of a step short of the last one means for the task. */
+/* Handles the end of a step that stops the run. */
 static void stop(run *r, step_end end)
 {
     switch (end) {
@@ -182,7 +183,7 @@ static step_end run_step(run *r, ida_step *step)
     }
     ida_log(&r->w->env, IDA_LOG_DEBUG, NULL, "task %s: %s begins", r->task->id, run_shown(r));
     step_end end = step->account ? on_other_account(r, function) : function(r);
-    r->account = &r->own; /* an action may have gone where its group is */
+    r->account = &r->own; /* an action may have selected its group's account */
     if (end == STEP_ON) {
         end = run_note_step(r);
         *step = r->step;
@@ -232,7 +233,8 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     r.lease = hold_lease_begin(rn->w, LEASE_TASK, task->tenant, task->id, task->directory,
                                task->fence, claimed_at);
     if (!r.lease) {
-        return; /* more runs than threads cannot happen; the task would be taken over */
+        return; /* cannot happen, because runs and threads are equal in number; the task would be
+                   taken over */
     }
     r.progress = loaded(pool, task->progress, json_object);
     r.warnings = loaded(pool, task->warnings, json_array);
@@ -248,7 +250,7 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
                                &r.own.session, &e) != DIRECTORY_OK) {
         end = run_fails(&r, &e);
     } else if (task->type == IDA_USER_CREATE && task->object_id) {
-        /* Between two tries the person may have gone already. */
+        /* Between two attempts the person may have been deleted. */
         end = step_still_wanted(&r, "nothing more is done for the account");
     }
     if (end == STEP_ON) {

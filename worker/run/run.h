@@ -62,7 +62,7 @@ typedef struct run {
     ida_task *task;
     lease *lease;
     run_account own, other;      /* the task's; that in the tenant's other directory */
-    run_account *account;        /* the one of them that the step in hand acts on */
+    run_account *account;        /* the one of them that the current step acts on */
     json_t *progress, *warnings; /* belong to the pool */
     const char *failure; /* set by a step that failed without ending the run: the task ends `failed`
                             with this text */
@@ -72,7 +72,7 @@ typedef struct run {
     run_note notes[RUN_NOTES_MAX];
     int note_count;
     int64_t
-        tries_before; /* tries used up before the workflow's action in hand: it counts from there */
+        tries_before; /* attempts used before the workflow's current action: it counts from there */
     /* of the step in hand */
     ida_step step;    /* nameless: there is none */
     int64_t begun_at; /* ms UTC */
@@ -81,8 +81,8 @@ typedef struct run {
     int recorded;  /* it wrote its own record, together with what had to be in the same transaction
                     */
     int64_t lag_since;   /* when it ends with STEP_LAG: what it waits for was written then (UTC) */
-    int64_t held_until;  /* when it ends with STEP_HELD: when to try again (ms UTC); 0: the task's
-                            own directory is held, which the claim of the next try looks at */
+    int64_t held_until;  /* after STEP_HELD: when to try again (ms UTC); 0: the task's own
+                            directory is held, which the claim of the next attempt checks */
     int64_t retry_after; /* ms: when it ends with STEP_LATER it is not to be tried sooner */
 } run;
 

@@ -29,8 +29,8 @@ directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *p
                                 const char *tenant, ida_directory_kind kind, session **out,
                                 directory_error *e);
 
-/* Closes the connection and opens anew with the same settings. On failure s->dir is NULL and the
- * next call tries again. */
+/* Closes the connection and opens a new one with the same settings. On failure s->dir is NULL
+ * and the next call tries again. */
 directory_class run_session_renew(session_cache *cache, session *s, directory_error *e);
 
 void run_session_close_all(session_cache *cache);

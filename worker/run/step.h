@@ -15,7 +15,7 @@ ida_ctx *run_ctx(run *r);
 
 /* --- words (run.c) --- */
 
-/* Sets outcome and detail of the step in hand; returns STEP_ON. */
+/* Sets outcome and detail of the current step; returns STEP_ON. */
 step_end step_says(run *r, ida_outcome outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same as `failed`; returns STEP_FAILED. */
@@ -24,11 +24,11 @@ step_end step_fails(run *r, const char *format, ...) __attribute__((format(print
 step_end step_later(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds a warning for people, unless it is there already. */
 void run_warn(run *r, const char *text);
-/* Name of the step in hand as people see it. */
+/* Name of the current step for messages. */
 const char *run_shown(run *r);
 /* "A, B, C": names of groups and the like, the first 40 written out. */
 const char *run_listed(run *r, const apr_array_header_t *names);
-/* 1 when the try in hand is the last one that counts. */
+/* 1 if the current attempt is the last one that counts. */
 int run_last_try(const run *r);
 
 /* --- directory calls (call.c) --- */
@@ -73,8 +73,8 @@ step_end run_lags(run *r, int64_t since, const char *message);
 step_end run_store(run *r, run_write write, void *baton);
 /* Write-through into the cache after the directory answered; ends as run_store. */
 step_end run_cache(run *r, run_write write, void *baton);
-/* Records the step in hand, which has made or enabled the account: the cache counts it, so seat and
- * reservations are given back. */
+/* Records the current step, which has created or enabled the account: the cache counts it, so
+ * seat and reservations are released. */
 step_end run_account_made(run *r, const char *object_id);
 /* Audit record of category workflow, actor worker. */
 audit_record *run_audit(run *r, ida_ctx *c, const char *action, const char *outcome,

@@ -213,8 +213,8 @@ static const char *unable(run *r, const access_item *item)
                                    : "this version cannot add members in a directory of this kind");
 }
 
-/* Ends with STEP_ON and the outcome of this item in r->step, its record not yet written (do_note).
- */
+/* Ends with STEP_ON and the outcome of this item in r->step; the record is not written yet
+ * (do_note). */
 static step_end give(run *r, deed *d)
 {
     directory_error e;

@@ -65,7 +65,7 @@ static ida_kind next_free(run *r, ida_ctx *c, const char *local, const char *dom
            strcmp(ida_naming_candidate(c->pool, local, domain, n), present) != 0) {
         n++;
     }
-    n = n == CANDIDATES_MAX ? 0 : n; /* the format changed since: begin anew */
+    n = n == CANDIDATES_MAX ? 0 : n; /* the format changed since: begin again */
     for (int taken = 1; taken;) {
         if (++n >= CANDIDATES_MAX) {
             return ida_fail(c, IDA_UNPROCESSABLE, "no free name is left for %s@%s", local, domain);
@@ -207,7 +207,8 @@ static directory_class call_create(run *r, const directory_ops *ops, directory *
 {
     create_call *call = baton;
     directory_class class = ops->create(dir, r->pool, &call->create, &call->user, e);
-    call->create.sent_at = sent_at(r); /* a repetition is no first time, whatever became of this */
+    call->create.sent_at = sent_at(r); /* a repetition is not the first attempt, whatever its
+                                          predecessor's outcome was */
     return class;
 }
 
@@ -247,8 +248,8 @@ static ida_kind write_unsent(run *r, store *s, ida_ctx *c, void *baton)
     return queue_change(s, c, r->task, &change);
 }
 
-/* No account of ours has the name, and nothing was sent that could have created one. Wait for a
- * synchronisation to show the owner before the name is skipped. */
+/* None of the tasks' accounts has the name, and nothing was sent that could have created one.
+ * Wait for a synchronisation to show the owner before the name is skipped. */
 static step_end wait_for_sight(run *r, creation *cr, const directory_error *e)
 {
     int64_t now = ida_now(&r->w->env), since = cr->unseen_since ? cr->unseen_since : now;
@@ -279,7 +280,7 @@ static step_end not_made(run *r, const create_call *call, const directory_error 
     return end;
 }
 
-/* Which name to change after a conflict; 0 when the field is none of ours. */
+/* Which name to change after a conflict; 0 if the service does not choose the field. */
 static int blame(creation *cr, const directory_error *e, int same)
 {
     const char *field = e->field ? e->field : "upn";

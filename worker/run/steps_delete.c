@@ -455,6 +455,6 @@ step_end step_verify(run *r)
     }
     return step_later(
         r,
-        "The account keeps coming back: somebody or something enables it or adds it to groups%s.",
+        "The account keeps coming back: a person or a program enables it or adds it to groups%s.",
         restored ? restored : "");
 }

@@ -179,8 +179,8 @@ static step_end manager_comes_later(run *r, const manager_call *call, const ida_
     return end;
 }
 
-/* The manager may be a creation that is still on its way. One of a later day is not waited for; one
- * that is due is, as long as tries last. */
+/* The manager may be a creation that is not done yet. One that is due is waited for while
+ * attempts remain, one of a later day is not. */
 static step_end manager_missing(run *r, const manager_call *call)
 {
     int64_t made_at = run_made_lately(r, call->upn);
@@ -301,9 +301,10 @@ step_end step_set_manager(run *r)
     manager_meant(r, &p, &gone);
     if (gone) {
         return without_manager(
-            r, ida_printf(r->pool,
-                          "The manager %s is gone (ID %s), and somebody else has the address now.",
-                          p.manager, p.manager_id));
+            r,
+            ida_printf(r->pool,
+                       "The manager %s is gone (ID %s), and another account has the address now.",
+                       p.manager, p.manager_id));
     }
     manager_call call = {.upn = p.manager ? manager_here(r, p.manager) : NULL};
     const char *present = present_manager(r, p.manager);

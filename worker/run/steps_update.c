@@ -1,5 +1,5 @@
-/* Owns the steps of an update: new values, enabled or not, and the memberships that a rehire gives
- * back. Knows no directory protocol. */
+/* Owns the steps of an update: new values, enabled or not, and the memberships that a rehire
+ * restores. Must not know directory protocols. */
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
@@ -144,8 +144,8 @@ static directory_class call_update(run *r, const directory_ops *ops, directory *
                        &ch->after, e);
 }
 
-/* Goes on without a value that the directory has no place for, as a creation does (a rehire also
- * without one that it refuses); 0 when the field is none of them. */
+/* Continues without a value that the directory cannot store, as a creation does (a rehire also
+ * without one that it refuses); 0 if the field is none of these. */
 static int drop(run *r, changes *ch, const directory_error *e)
 {
     int kept = 0, before = ch->count;

@@ -1,4 +1,4 @@
-/* What a mail server's answers mean: inside of mail.c, and for tests. */
+/* What a mail server's answers mean; for mail.c and its tests. */
 #ifndef WORKER_SEND_MAIL_ANSWER_H
 #define WORKER_SEND_MAIL_ANSWER_H
 

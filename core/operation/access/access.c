@@ -163,12 +163,12 @@ const ida_operation ida_op_user_access = {
         {"user", "access", .at = {{"user", "UPN"}},
          .columns = "resource source via grantedAt grantedBy",
          .summary =
-             "List every group of a user (UPN or object ID), what granted it, and the way."}),
+             "List every group of a user (UPN or object ID), what granted it, and the path."}),
     .needs_sync = 1,
     .params = user_params,
     .run = find_user,
     .work = user_access,
-    .summary = "Every group of one user with source, grant time, what granted it, and the way.",
+    .summary = "Every group of one user with source, grant time, what granted it, and the path.",
     .schema = "UserAccess",
     .tool = "get_user_access",
     .title = "Access of a user",
@@ -176,9 +176,9 @@ const ida_operation ida_op_user_access = {
     .description =
         "Lists every group one user is in, directly or over nested groups, each with its source: "
         "dynamic_group (a rule of the directory), iga_request (an approved access request), "
-        "role_template (an assigned template) or direct. grantedBy tells the rule, approver and "
+        "role_template (an assigned template) or direct. grantedBy names the rule, approver and "
         "time, template, or the workflow run or restore that gave a direct one; null: not known, "
-        "also of one taken away and given anew by hand. Direct memberships come first; via names "
+        "also for one removed and added again by hand. Direct memberships come first; via names "
         "the groups between for inherited ones, whose source is that of the first membership on "
         "the way. user is an object ID or UPN. For everyone in one group use get_resource_access.",
     .item = user_item,

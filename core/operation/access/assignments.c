@@ -138,8 +138,8 @@ static governance_role_act act_of(const ida_call *call)
 
 static const char *what_follows(const governance_role_act *act)
 {
-    return act->orders.first ? "tasks carry it into the directory"
-           : act->under_way  ? "its task is still under way"
+    return act->orders.first ? "tasks apply it in the directory"
+           : act->under_way  ? "its task is still in progress"
                              : "there is nothing to do in the directory";
 }
 
@@ -180,11 +180,11 @@ const ida_operation ida_op_role_assign = {
         {"role", "assign", .at = {{"roleTemplate", "TEMPLATE"}, {"user", "UPN"}},
          .summary = "Assign a role template (ID or name) to a user (UPN or object ID).",
          .help = "A task puts the user into the template's groups and gives its licences; what the "
-                 "user had before stays when the template is taken away. For a user who has the "
-                 "template already the difference is queued: a changed tenant document changes "
-                 "nobody's access by itself."}),
+                 "user had before stays when the template is removed. For a user who has the "
+                 "template already the difference is queued: a changed tenant document alone "
+                 "changes no access."}),
     .work = assign,
-    .summary = "Gives a person a role template.",
+    .summary = "Assigns a role template to a person.",
 };
 
 const ida_operation ida_op_role_unassign = {
@@ -193,9 +193,9 @@ const ida_operation ida_op_role_unassign = {
     IDA_WRITES("POST", "/role/unassign"),
     .commands = IDA_COMMANDS(
         {"role", "unassign", .at = {{"roleTemplate", "TEMPLATE"}, {"user", "UPN"}},
-         .summary = "Take a role template from a user (UPN or object ID).",
-         .help = "A task takes away what the template gave, but for what the user had before and "
+         .summary = "Remove a role template from a user (UPN or object ID).",
+         .help = "A task revokes what the template granted, except what the user had before and "
                  "what another assigned template or approved request grants."}),
     .work = unassign,
-    .summary = "Takes a role template from a person.",
+    .summary = "Removes a role template from a person.",
 };

@@ -58,7 +58,7 @@ static ida_kind list_requests(ida_call *call, store *s, ida_ctx *c)
 
 static const ida_param request_params[] = {
     {"state", IDA_PARAM_LIST, .allowed = states,
-     .about = "Only requests in these states; several with commas between."},
+     .about = "Only requests in these states, separated by commas."},
     IDA_LIST_PARAMS,
     {0},
 };
@@ -169,5 +169,5 @@ const ida_operation ida_op_services = {
     .lists = 1,
     .params = ida_list_params,
     .work = list_services,
-    .summary = "What can be asked for, and who decides.",
+    .summary = "Services that can be requested, and who decides.",
 };

@@ -75,11 +75,11 @@ const ida_operation ida_op_request_create = {
     IDA_WRITES("POST", "/access-request"),
     .commands = IDA_COMMANDS(
         {"request", "create", .at = {{"service", "SERVICE"}, {"user", "UPN"}},
-         .summary = "Ask for a service of the access catalog on behalf of a user."}),
+         .summary = "Request a service of the access catalog on behalf of a user."}),
     .body = create_members,
     .check = check,
     .work = create,
-    .summary = "Asks for a service of the access catalog for a person.",
+    .summary = "Requests a service of the access catalog for a person.",
     .output = created,
 };
 
@@ -109,7 +109,7 @@ const ida_operation ida_op_request_end = {
     .commands = IDA_COMMANDS(
         {"request", "end", .at = {{"requestId", "REQUEST"}},
          .summary = "Withdraw an open request, or end an approved one.",
-         .help = "A task takes the requester out of the group again, unless the membership stood "
+         .help = "A task removes the requester from the group again, unless the membership existed "
                  "before or an assigned template or another request grants it."}),
     .body = end_members,
     .check = check,
@@ -127,10 +127,10 @@ static const ida_param decision_members[] = {
     {"decision", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .allowed = decisions,
      .at = offsetof(request_input, decision), .about = "approve or deny."},
     TEXT("approver", approver, 0, 256,
-         "UPN of the approver who decides; required, but for the console, where it is whoever has "
-         "signed in."),
+         "UPN of the approver who decides; required, except in the console, where the signed-in "
+         "person decides."),
     {"reason", IDA_PARAM_LINES, .max = IDA_JUSTIFICATION_MAX, .at = offsetof(request_input, reason),
-     .about = "Why it is decided so."},
+     .about = "Reason for the decision."},
     {"comment", IDA_PARAM_LINES, .max = IDA_JUSTIFICATION_MAX,
      .at = offsetof(request_input, comment), .about = "Another name for reason."},
     {0},
@@ -142,7 +142,7 @@ static ida_kind check_decision(ida_call *call)
     int named = call->asked->face->names_approver;
     request_input *in = read_body(call);
     if (!named && json_object_get(call->asked->body, "approver")) {
-        ida_fault_add(c, "approver", "is whoever has signed in: leave it out");
+        ida_fault_add(c, "approver", "is the signed-in person: leave it out");
     } else if (named && !in->approver) {
         ida_fault_add(c, "approver", "is required");
     }
@@ -180,7 +180,7 @@ static ida_kind decide(ida_call *call, store *s, ida_ctx *c)
     ida_kind kind = governance_act_decide(s, c, &act);
     if (call->asked->person) {
         call->actor = act.decided_by;
-        call->remark = ida_printf(c->pool, "told by %s", call->asked->principal->username);
+        call->remark = ida_printf(c->pool, "reported by %s", call->asked->principal->username);
     } else if (act.decided_by) { /* no person is signed in: the record names the key's owner */
         call->remark = ida_printf(c->pool, "in the name of %s", act.decided_by);
     }
@@ -203,16 +203,15 @@ const ida_operation ida_op_request_decide = {
          .summary = "Approve an open request.",
          .help =
              "A task puts the requester into the service's group. --by names one of the service's "
-             "approvers, whose account is enabled and who is not the one that asks."},
+             "approvers, whose account is enabled and who is not the requester."},
         {"request", "deny", .at = {{"requestId", "REQUEST"}}, .named = {{"approver", "by"}},
          .given = {{"decision", "deny"}, {"comment", NULL}}, .summary = "Deny an open request.",
-         .help =
-             "--by names one of the service's approvers, whose account is enabled and who is not "
-             "the one that asks."}),
+         .help = "--by names one of the service's approvers, whose account is enabled and who is "
+                 "not the requester."}),
     .body = decision_members,
     .check = check_decision,
     .work = decide,
-    .summary = "Approves or denies an open access request, in the name of one of its approvers.",
+    .summary = "Approves or denies an open access request, on behalf of one of its approvers.",
     .output = ida_acted_members,
     .schema = "DecidedRequest",
 };

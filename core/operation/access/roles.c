@@ -121,8 +121,8 @@ const ida_operation ida_op_role_templates = {
     .lists = 1,
     .description = "Lists the tenant's role templates with the groups each of them grants, ordered "
                    "by name. Use get_role_template for licences, group kinds and the number of "
-                   "people a template is assigned to, and get_user_access to see which of "
-                   "somebody's groups come from a template. A group whose id is null is named by "
+                   "people a template is assigned to, and get_user_access to see which of a "
+                   "person's groups come from a template. A group whose id is null is named by "
                    "the template but not (or not uniquely) found in the directory.",
     .item = list_item,
 };

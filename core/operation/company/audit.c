@@ -98,8 +98,7 @@ static ida_kind note_left_out(ida_call *call, store_audit_filter filter, int64_t
     if (!kind && all > listed) {
         ida_json_put(call->result, "note",
                      ida_printf(call->c->pool,
-                                "%s%lld calls that only read, and were answered, are left out: "
-                                "includeReads lists them.",
+                                "%s%lld successful reads are left out: includeReads lists them.",
                                 all > IDA_COUNT_EXACT ? "At least " : "",
                                 (long long)(all - listed)));
     }

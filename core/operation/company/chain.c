@@ -58,7 +58,7 @@ const ida_operation ida_op_chain = {
     IDA_READS("/audit/chain"),
     .params = ida_no_params,
     .work = get,
-    .summary = "Whether the chain of audit records was whole when a worker verified it last.",
+    .summary = "Whether the chain of audit records was whole when a worker last verified it.",
 };
 
 static ida_kind request(ida_call *call, store *s, ida_ctx *c)

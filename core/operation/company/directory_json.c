@@ -17,7 +17,7 @@
 typedef enum directory_state {
     STATE_FRESH,
     STATE_LATE,    /* no complete read for three intervals and a minute */
-    STATE_HELD,    /* paused: it does not answer as it should */
+    STATE_HELD,    /* it does not answer as it should: only probes call it */
     STATE_STOPPED, /* by the deletion guard, until an administrator accepts */
     STATE_NEVER,   /* never read in full */
 } directory_state;

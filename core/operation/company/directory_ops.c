@@ -33,7 +33,8 @@ static void requested(ida_call *call, ida_ctx *c, int64_t at)
 
 static const ida_param sync_members[] = {
     {"acceptDeletions", IDA_PARAM_BOOLEAN,
-     .about = "true: lets this one delete what the directory no longer shows, however much."},
+     .about = "true: lets this one delete everything that the directory no longer shows, whatever "
+              "the amount."},
     {0}};
 
 static ida_kind check_sync(ida_call *call)
@@ -64,7 +65,7 @@ const ida_operation ida_op_sync = {
     .body = sync_members,
     .check = check_sync,
     .work = request_sync,
-    .summary = "Asks the workers to read a directory now.",
+    .summary = "Asks the workers to synchronise a directory now.",
 };
 
 /* --- looks --- */
@@ -86,7 +87,7 @@ const ida_operation ida_op_check = {
     .params = params,
     .check = check,
     .work = request_check,
-    .summary = "Asks a worker to look at a directory, as idadmin-worker --check does.",
+    .summary = "Asks a worker to probe a directory, as idadmin-worker --check does.",
 };
 
 static ida_kind report(ida_call *call)
@@ -120,5 +121,5 @@ const ida_operation ida_op_check_report = {
     IDA_READS("/directory/check"),
     .params = params,
     .run = report,
-    .summary = "What came of the last look at a directory.",
+    .summary = "Result of the last probe of a directory.",
 };

@@ -200,7 +200,8 @@ const ida_operation ida_op_audit_export = {
     .commands = IDA_COMMANDS(
         {"audit", "export", .any_document = 1,
          .given = {{"format", "jsonl"}, {"includeReads", "true"}},
-         .summary = "Print all audit records of a tenant, newest first, one JSON object a line."}),
+         .summary =
+             "Print all audit records of a tenant, newest first, one JSON object on each line."}),
     .params = audit_params,
     .run = export_audit,
     .summary = "The audit log as a file, newest first.",

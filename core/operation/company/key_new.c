@@ -76,18 +76,18 @@ static const char *const levels[] = {"read-only", "full", NULL};
 
 #define TEXT(name, member, most, text) \
     name, IDA_PARAM_STRING, .max = (most), .at = offsetof(key_input, member), .about = text
-#define EXPIRES                                                                              \
-    {                                                                                        \
-        TEXT("expires", given.expires, 10,                                                   \
-             "Day, YYYY-MM-DD in the company's zone, with whose beginning the key ends, or " \
-             "never; left out: as the company's keys.defaultDays says.")                     \
+#define EXPIRES                                                                               \
+    {                                                                                         \
+        TEXT("expires", given.expires, 10,                                                    \
+             "Day, YYYY-MM-DD in the company's zone, at whose beginning the key expires, or " \
+             "never; if absent, after the company's keys.defaultDays.")                       \
     }
 
 static const ida_param create_members[] = {
     {TEXT("username", given.username, 64, "Whose key."), .flags = IDA_PARAM_REQUIRED},
     {TEXT("accessLevel", given.access, 16, "What it may."), .flags = IDA_PARAM_REQUIRED,
      .allowed = levels},
-    {TEXT("label", given.label, 2 * IDA_LABEL_MAX, "In the audit log beside each call.")},
+    {TEXT("label", given.label, 2 * IDA_LABEL_MAX, "Shown with each call in the audit log.")},
     EXPIRES,
     {TEXT("rateLimit", given.rate, 32, "The key's own limit, such as 6000/60s, or off.")},
     {"from", IDA_PARAM_LIST, .at = IDA_PARAM_IN_VALUES,
@@ -137,7 +137,7 @@ const ida_operation ida_op_key_create = {
     .body = create_members,
     .check = check_create,
     .work = create,
-    .summary = "Makes an API key and shows it, this once.",
+    .summary = "Creates an API key and shows it, this once.",
 };
 
 /* --- in the place of another --- */
@@ -145,9 +145,9 @@ const ida_operation ida_op_key_create = {
 static const ida_param rotate_members[] = {
     {TEXT("username", given.username, 64, "Whose key is replaced."), .flags = IDA_PARAM_REQUIRED},
     {TEXT("newUsername", new_username, 64,
-          "Name of the new key; the old one with year and month behind it when left out.")},
+          "Name of the new key; if absent, the old name followed by year and month.")},
     {"overlapDays", IDA_PARAM_INTEGER, .min = 0, .max = OVERLAP_DAYS_MAX, .at = IDA_PARAM_IN_VALUES,
-     .about = "How long the old key works yet, 0: not at all; default 7."},
+     .about = "How many days the old key still works, 0: it stops at once; default 7."},
     EXPIRES,
     {0},
 };
@@ -241,10 +241,10 @@ const ida_operation ida_op_key_rotate = {
     IDA_WRITES("POST", "/key/rotate"),
     .commands = IDA_COMMANDS(
         {"key", "rotate", .at = {{"username", "USERNAME"}},
-         .summary = "Make a key in the place of another, which ends after an overlap.",
+         .summary = "Create a key that replaces another, which expires after an overlap.",
          .help = "Shows the new API key and MCP secret, this once."}),
     .body = rotate_members,
     .check = check_rotate,
     .work = rotate,
-    .summary = "Makes a key in the place of another, which ends after an overlap.",
+    .summary = "Creates a key that replaces another, which expires after an overlap.",
 };

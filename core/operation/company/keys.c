@@ -87,11 +87,11 @@ const ida_operation ida_op_keys = {
         {"key", "list", .any_document = 1,
          .columns = "username accessLevel label state rateLimit expiresAt lastUsedAt createdAt "
                     "createdBy from scopes concurrency decisions",
-         .summary = "List the API users of a tenant, with when each was used last as the audit log "
-                    "has it."}),
+         .summary =
+             "List the API users of a tenant, with the time of the last use in the audit log."}),
     .params = ida_list_params,
     .work = list,
-    .summary = "API keys of the tenant, with when each was used last as the audit log has it.",
+    .summary = "API keys of the tenant, with the time of the last use in the audit log.",
 };
 
 /* --- changes --- */

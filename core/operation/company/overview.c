@@ -155,8 +155,8 @@ const ida_operation ida_op_overview = {
     IDA_READS("/overview"),
     .commands = IDA_COMMANDS(
         {"overview", .verb = NULL,
-         .summary = "Show what needs somebody, what is due, directories, workers and seats."}),
+         .summary = "Show what needs attention, what is due, directories, workers and seats."}),
     .params = ida_no_params,
     .work = get,
-    .summary = "What needs somebody, today and the next days, directories, workers and seats.",
+    .summary = "What needs attention, today and the next days, directories, workers and seats.",
 };

@@ -121,8 +121,8 @@ const ida_operation ida_op_user_details = {
     .description =
         "Returns one user by object ID or UPN: names, address, employee ID, department, job title, "
         "manager, status, licences, sign-in activity, number of direct reports, role templates, "
-        "and pendingTasks: what is queued, running or needs attention, e.g. a userDelete for "
-        "somebody who is leaving. Use search_users first when only a name is known, and "
+        "and pendingTasks: what is queued, running or needs attention, e.g. a userDelete for a "
+        "person who is leaving. Use search_users first when only a name is known, and "
         "get_user_access for group memberships. Members that the directory does not hold are left "
         "out; a sign-in time of null means never or not recorded as of signInsAsOf.",
     .output = result,

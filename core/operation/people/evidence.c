@@ -27,7 +27,8 @@ typedef struct dossier {
     ida_ctx *c;
     store *s;
     const char *tenant;
-    queue_person person; /* the leaver: by ID if one was ever known, whoever has the address now */
+    queue_person person; /* the leaver: by ID if one was ever known, even if another person has
+                            the address now */
     ida_user *user;      /* the person in the cache now; NULL: the account is gone */
     const char *heirs;   /* IDs of other accounts that have the leaver's address now; or NULL */
     ida_user *heir;      /* that account, if there is exactly one */
@@ -530,5 +531,5 @@ const ida_operation ida_op_evidence = {
     IDA_READS("/user/evidence"),
     .params = params,
     .run = get,
-    .summary = "What was taken from a leaver, with the audit records that prove it.",
+    .summary = "What was revoked from a leaver, with the audit records that prove it.",
 };

@@ -101,5 +101,5 @@ const ida_operation ida_op_user_preview = {
     .params = params,
     .check = check,
     .work = work,
-    .summary = "Names, seat and moment that a new hire would have.",
+    .summary = "Names, seat and time that a new hire would get.",
 };

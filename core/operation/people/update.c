@@ -104,7 +104,7 @@ static ida_kind check_people(ida_call *call, store *s, ida_ctx *c, ida_task *tas
     if (!kind && manager &&
         (strcmp(manager->id, user->id) == 0 ||
          (user->other_id && strcmp(manager->id, user->other_id) == 0))) {
-        return ida_fail(c, IDA_BAD_REQUEST, "manager: nobody can be their own manager");
+        return ida_fail(c, IDA_BAD_REQUEST, "manager: a person cannot be their own manager");
     }
     if (!kind) {
         ida_op_note_manager(c, task, manager);
@@ -134,8 +134,8 @@ static void name_task(ida_call *call, ida_ctx *c, ida_task *task, const ida_upda
                                                 : ""};
         task->display_name = ida_naming_display(c->pool, format, &parts);
         if (strstr(format, "{middleName") && !json_object_get(update->values, "middleName")) {
-            warn(update->warnings, "The display name is made without a middle name, which only the "
-                                   "directory knows: send middleName too.");
+            warn(update->warnings, "The display name is formed without a middle name, which only "
+                                   "the directory has: send middleName too.");
         }
         return;
     }

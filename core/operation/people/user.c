@@ -89,7 +89,7 @@ static const ida_param get_params[] = {
     {"userPrincipalName", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 256,
      .about = "The user's UPN, in any case."},
     {"fields", IDA_PARAM_LIST, .allowed = extra_fields,
-     .about = "Further members of the user, as a comma list."},
+     .about = "Further members of the user, separated by commas."},
     {0},
 };
 

@@ -132,7 +132,7 @@ const ida_operation ida_op_users_search = {
     .description =
         "Lists users of the directory, filtered by words, job, manager, group, licence, status and "
         "dates (all that is given must hold), ordered by display name; whose UPN is the query "
-        "comes first. Use it to find somebody's exact UPN, who reports to whom, or to count people "
+        "comes first. Use it to find a person's exact UPN, who reports to whom, or to count people "
         "(totalCount, exact up to 10,000; then totalCountIsMinimum); use get_user for all details "
         "of one person.",
     .item = ida_person_row_members,

@@ -65,8 +65,8 @@ static ida_kind check(ida_call *call)
     int verb = word ? ida_task_verb_parse(word) : -1;
     if (call->asked->once) {
         ida_fault_add(c, "Idempotency-Key",
-                      "is not taken here: each task is a transaction of its own. Repeated, the "
-                      "call refuses what it has done already");
+                      "is not allowed here: each task is a transaction of its own. A repeated call "
+                      "refuses the changes that it has made already");
     }
     if (verb < 0) {
         ida_fault_add(c, "verb", "must be one of cancel, reschedule, retry, release");
@@ -185,8 +185,8 @@ static const ida_param members[] = {
     {"verb", IDA_PARAM_STRING, IDA_PARAM_REQUIRED,
      .about = "cancel, reschedule, retry or release."},
     {"ids", IDA_PARAM_LIST, IDA_PARAM_REQUIRED, .about = "1 to 200 IDs of tasks."},
-    {"date", IDA_PARAM_WALL, .about = "Of a reschedule: the new date, YYYY-MM-DD."},
-    {"time", IDA_PARAM_WALL, .about = "Of a reschedule: the new time of day, HH:mm."},
+    {"date", IDA_PARAM_WALL, .about = "For a reschedule: the new date, YYYY-MM-DD."},
+    {"time", IDA_PARAM_WALL, .about = "For a reschedule: the new time of day, HH:mm."},
     {0},
 };
 

@@ -87,7 +87,7 @@ static const char *when(ida_ctx *c, const ida_task *task)
 {
     int held = ida_task_braked(task);
     if (task->state == IDA_CANCELLED) {
-        return "nothing more will be carried out";
+        return "nothing more will be executed";
     }
     return task->due_at <= ida_now(c->env)
                ? held ? "it is carried out as soon as it is released" : "it is carried out now"
@@ -130,8 +130,8 @@ ida_kind ida_task_change_look(store *s, ida_ctx *c, ida_task_change *change)
     if (named) {
         change->waiting = ida_printf(
             c->pool,
-            " It would have created the manager of %s%s, who will have none: cancel what is queued "
-            "for them, or name another manager when it is done.",
+            " It would have created the manager of %s%s, who will have none: cancel their queued "
+            "tasks, or set another manager when these are done.",
             named, count > WAITING_NAMED_MAX ? " and others" : "");
     }
     if (kind == IDA_NOT_FOUND) { /* no such task: the change itself reports it */
@@ -164,7 +164,7 @@ static const char *what_happened(ida_ctx *c, const ida_task *task)
                                   : "");
         }
     }
-    return ida_printf(c->pool, "the worker has gone on with this task meanwhile: its state is %s",
+    return ida_printf(c->pool, "the worker has continued this task meanwhile: its state is %s",
                       ida_task_state_text(task->state));
 }
 
@@ -174,7 +174,8 @@ static ida_kind check_seen(ida_ctx *c, const ida_task_change *change)
     if (!change->seen || ida_etag_named(change->seen, ida_etag(c->pool, now, 1))) {
         return IDA_OK;
     }
-    ida_fail(c, IDA_CONFLICT, "Nothing was changed: %s. Look again before you go on.",
+    ida_fail(c, IDA_CONFLICT,
+             "Nothing was changed: %s. Look at the task again before you continue.",
              what_happened(c, change->task));
     return ida_because(c, "taskChanged", json_incref(now));
 }

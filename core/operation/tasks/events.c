@@ -20,8 +20,8 @@ static ida_kind refuse(ida_ctx *c, const char *what)
 {
     ida_ctx_clear(c);
     return ida_fail(c, IDA_BAD_REQUEST,
-                    "after: %s. Ask without after for the oldest events that are kept, and pass "
-                    "over those whose id you know.",
+                    "after: %s. Call without after for the oldest events that are kept, and skip "
+                    "those whose id you know.",
                     what);
 }
 
@@ -48,11 +48,13 @@ static ida_kind read_cursor(ida_call *call, store *s, ida_ctx *c, int64_t *after
  * the store was restored from a backup without them. */
 static ida_kind check_cursor(ida_ctx *c, int64_t after, int64_t first, int64_t last)
 {
-    return after + 1 < first ? refuse(c, "is too old: events behind it are kept no more (retention."
-                                         "taskHistoryDays)")
-           : after > last    ? refuse(c, "is of events that this store does not have (it was "
-                                            "restored from a backup)")
-                             : IDA_OK;
+    return after + 1 < first
+               ? refuse(
+                     c,
+                     "is too old: events after it are no longer kept (retention.taskHistoryDays)")
+           : after > last ? refuse(c, "refers to events that this store does not have (it was "
+                                      "restored from a backup)")
+                          : IDA_OK;
 }
 
 static ida_kind list(ida_call *call, store *s, ida_ctx *c)
@@ -89,7 +91,8 @@ static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 }
 
 static const ida_param params[] = {
-    {"after", IDA_PARAM_STRING, .about = "nextCursor of the answer before; none: the oldest kept."},
+    {"after", IDA_PARAM_STRING,
+     .about = "nextCursor of the previous answer; none: the oldest kept."},
     {"limit", IDA_PARAM_INTEGER, .min = 1, .max = IDA_PAGE_MAX,
      .about = "Most events of one answer; default 50."},
     {0},
@@ -123,10 +126,10 @@ const ida_operation ida_op_events = {
     .right = IDA_TASKS_READ,
     IDA_READS("/events"),
     .commands = IDA_COMMANDS({"event", "list", .any_document = 1, .columns = "at type task id",
-                              .summary = "List what became of tasks, oldest first."}),
+                              .summary = "List the outcomes of tasks, oldest first."}),
     .params = params,
     .work = list,
-    .summary = "What became of tasks, in order; nextCursor leads on to what happens later.",
+    .summary = "Outcomes of tasks, in order; nextCursor leads on to later ones.",
     .output = result,
     .schema = "EventList",
 };

@@ -102,13 +102,14 @@ static ida_kind who_was_it(store *s, ida_ctx *c, const char *tenant, const char 
                         shown);
     }
     governance_whom_past(s, asking, tenant, upn, &person, &user);
-    return ida_fail(c, IDA_NOT_FOUND,
-                    "No user with the userPrincipalName \"%s\" exists in this tenant.%s", shown,
-                    user && user->upn ? ida_printf(c->pool,
-                                                   " Whoever had it when a task was queued under "
-                                                   "it is %s now (ID %s).",
-                                                   user->upn, user->id)
-                                      : "");
+    return ida_fail(
+        c, IDA_NOT_FOUND, "No user with the userPrincipalName \"%s\" exists in this tenant.%s",
+        shown,
+        user && user->upn
+            ? ida_printf(c->pool,
+                         " The person who had it when a task was queued is now %s (ID %s).",
+                         user->upn, user->id)
+            : "");
 }
 
 ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *upn)

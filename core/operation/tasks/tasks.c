@@ -124,9 +124,9 @@ static ida_kind run_list(ida_call *call)
 
 static const ida_param list_params[] = {
     {"state", IDA_PARAM_LIST, .allowed = states,
-     .about = "Only tasks in these states; several with commas between."},
+     .about = "Only tasks in these states, separated by commas."},
     {"type", IDA_PARAM_LIST, .allowed = types,
-     .about = "Only tasks of these types; several with commas between."},
+     .about = "Only tasks of these types, separated by commas."},
     {"userPrincipalName", IDA_PARAM_STRING, .max = 256,
      .about = "Only tasks of this person, by UPN or object ID."},
     {"username", IDA_PARAM_STRING, .max = 256,
@@ -241,7 +241,7 @@ const ida_operation ida_op_task_cancel = {
     .commands = IDA_COMMANDS(
         {"task", "cancel", .any_document = 1, .at = {{"id", "TASK"}},
          .summary = "Cancel a task that is queued, failed or needs attention.",
-         .help = "Seat and names go free unless the account was made or may have been."}),
+         .help = "Seat and names become free unless the account was created or may have been."}),
     .alias_method = "POST",
     .alias_path = "/task/cancel",
     .summary = "Cancels a task that is not running yet.",
@@ -269,7 +269,7 @@ const ida_operation ida_op_task_retry = {
     IDA_WRITES("POST", "/task/retry"),
     .commands = IDA_COMMANDS(
         {"task", "retry", .any_document = 1, .at = {{"id", "TASK"}},
-         .summary = "Queue a failed task, or one that needs attention, again at once."}),
+         .summary = "Queue a task again at once that failed or needs attention."}),
     .summary = "Queues a task again that has failed or needs attention.",
 };
 

@@ -8,7 +8,7 @@
 /* The manager (UPN) is queued for creation at a later time than the task. */
 ida_kind ida_op_warn_of_manager(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
                                 const char *manager, json_t *warnings);
-/* The directory in which the task begins is paused: since when and why. */
+/* The directory in which the task begins is held: since when and why. */
 ida_kind ida_op_warn_of_hold(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
                              json_t *warnings);
 

@@ -43,8 +43,8 @@
 #                  true
 #     record       FILE: append the traffic as JSON lines, without secrets; null ends it
 #     bulk         {users, memberships, group}: once
-#     create       {type, properties, members, memberOf, manager}, one or a list: by somebody else,
-#                  no rule is asked
+#     create       {type, properties, members, memberOf, manager}, one or a list: as by another
+#                  client, no rule is asked
 #                  (so a name may also be there twice)
 #     change       {key, properties}      remove  KEY (soft delete)      member  {group, object, in}
 use strict;

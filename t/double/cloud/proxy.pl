@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# A web proxy that passes connections through (CONNECT), as companies have one between their servers
-# and the world. For tests.
+# A web proxy that passes connections through (CONNECT), such as companies have between their
+# servers and the internet. For tests.
 #
 #   proxy.pl PORT LOG [STATUS]     writes the head of each request to LOG as a JSON line; with
 #                                  STATUS it refuses each with that status

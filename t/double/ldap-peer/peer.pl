@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# A scripted LDAP server for tests: speaks the protocol well enough to be believed, and does what no
-# real server does on demand. One process a connection.
+# A scripted LDAP server for tests: speaks enough of the protocol for the connector, and misbehaves
+# on demand as no real server does. One process for each connection.
 #
 #   peer.pl CONFIG.json      { sites: [[port, tlsPort], ...], directory (of its files),
 #                            certificates: { good: {cert, key}, ... }, dialect, users, groups, sync,
@@ -216,7 +216,7 @@ sub wire_run {
 
 # -- faults
 
-# Carries a rule out. Returns when the answer is to go on; with 1 when it is finished.
+# Executes a rule. Returns 0 if the answer must continue, 1 if it is finished.
 sub carry_out {
     my ($rule, $request) = @_;
     my $do = $rule->{do};
@@ -328,7 +328,7 @@ sub attributes {
         script()->{stuck}) }, @more];
 }
 
-# The new entry, to whoever asked to see it (RFC 4527).
+# The new entry, if the client requested it (RFC 4527).
 sub post_read {
     my ($request) = @_;
     my $value = $request->{controls}{ $oid{postRead} } // return ();

@@ -1,6 +1,6 @@
 package Idadmin::Bench;
-# What the parts of the benchmark share: sizes from the environment, load on httpd, and the table of
-# a part, each line beside that of the run before. Knows no part.
+# Shared by the parts of the benchmark: sizes from the environment, load on httpd, and the table of
+# a part, each line compared with that of the previous run. Must not know a part.
 use strict;
 use warnings;
 use Exporter 'import';
@@ -67,8 +67,8 @@ sub _add {
     return;
 }
 
-# Pairs of what was measured and what stood beside it: the ratio's median, least and most. limit =>
-# what the median is held to, at least; with most => 1 at most.
+# Pairs of a measured figure and its reference: the ratio's median, least and most. limit => what
+# the median is held to, at least; with most => 1 at most.
 sub ratio {
     my ($self, $name, $pairs, %held) = @_;
     my @ratios = map { $_->[0] / $_->[1] } @$pairs;
@@ -88,7 +88,7 @@ sub ratio {
         @line{qw(value least most figure beside)}, $limit);
 }
 
-# A figure that stands beside nothing but that of the last run.
+# A figure that is compared only with that of the last run.
 sub figure {
     my ($self, $name, $value, $text) = @_;
     return $self->_add({ name => $name, value => $value }, $text // sprintf '%8.4g', $value);

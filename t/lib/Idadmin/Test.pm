@@ -1,6 +1,6 @@
 package Idadmin::Test;
-# What every test needs: where build and sources are, a temporary directory, ports, processes that
-# surely end, polling, parallel callers, and the loop over both database engines.
+# Needed by every test: paths of build and sources, a temporary directory, ports, processes that are
+# always ended, polling, parallel callers, and the loop over both database engines.
 use strict;
 use warnings;
 # loaded first, so that our END block runs before its own and can still fail the test
@@ -76,8 +76,8 @@ sub program_path { my ($name) = @_;
     return (grep { -x } map {"$_/$name"} split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/libexec',
     '/usr/bin')[0] }
 
-# Below the kernel's range for outgoing connections, so that nobody is given it between this look
-# and the server's bind.
+# Below the kernel's range for outgoing connections, so that no other process gets it between this
+# check and the server's bind.
 sub free_port {
     our %taken;
     for (1 .. 1000) {
@@ -95,7 +95,7 @@ sub free_port {
 
 # As root, worker and idadminctl run as one unprivileged user and httpd's children as another, whose
 # group is that of the first, as on a real server; else all run as ourselves. The first is a number
-# that nobody has: no user needs to be made for a test.
+# without an account: no user needs to be created for a test.
 sub runtime_user {
     return undef if $> != 0;
     our $runtime_user //= (grep { !defined getpwuid $_ && !defined getgrgid $_ } 64700 .. 64799)[0]
@@ -212,7 +212,7 @@ sub json_data { return $json->decode($_[0]) }    # UTF-8 bytes -> data; dies on 
 
 # -- how much of it
 
-# What a program is told to do more of: parameter(rounds => 12) is 12, or what
+# The amount of work for a program: parameter(rounds => 12) is 12, or what
 # IDADMIN_PARAMETERS="rounds=1000 seed=7" says. "make check" says nothing; t/suite/long.pl does.
 sub parameter {
     my ($name, $default) = @_;
@@ -263,7 +263,7 @@ sub soon {
 
 # fork, dying where it fails; the signals that end the child do so at once. They are blocked until
 # then: one that arrives while perl changes its handler is lost ('SIGTERM handler "DEFAULT" not
-# defined.'), and the process would live on although it was told to end.
+# defined.'), and the process would live on although it was asked to end.
 my @handled = qw(INT TERM HUP);
 
 sub fork_plain {
@@ -313,10 +313,10 @@ sub in_parallel {
 
 # -- commands and daemons
 
-# Every process of a script writes its sanitizer reports into one directory, which is looked at when
-# the script ends: a report counts whatever becomes of the exit status. The caller's own
-# *SAN_OPTIONS hold beside these. httpd is not instrumented: it needs the runtime before everything
-# else, and what its pools keep until its end is no leak.
+# Every process of a script writes its sanitizer reports into one directory, which is checked when
+# the script ends: a report counts whatever the exit status is. The caller's own *SAN_OPTIONS hold
+# beside these. httpd is not instrumented: it needs the runtime before everything else, and what its
+# pools keep until its end is no leak.
 sub _sanitizer_environment {
     my ($preload) = @_;
     return if !build_config()->{sanitizers};
@@ -357,8 +357,8 @@ sub stands_still {
         map { glob "/proc/$_/task/*/stat" } @pids;
 }
 
-# kB of memory that nobody else has, the mean of these processes but for those that have ended; of
-# none at all there is no mean.
+# kB of private memory, the mean of these processes without those that have ended; of none at all
+# there is no mean.
 sub own_memory {
     my @own = map { (eval { slurp("/proc/$_/smaps_rollup") } // '')
         =~ /^Private_Dirty:\s+(\d+)/m ? $1 : () } @_;
@@ -422,7 +422,7 @@ sub become {
     POSIX::_exit(127);
 }
 
-# Daemons by process id; whoever is left at the end of the script is stopped, also after die and
+# Daemons by process id; remaining ones are stopped at the end of the script, also after die and
 # signals.
 our %daemons;
 our $owner = $$;
@@ -478,8 +478,8 @@ sub stop_daemon {
 }
 
 # Lines of a log that say only that the store or a directory answered late, or, where the store did,
-# that it was needed. On a busy machine they are true, and the programs go on by themselves: what
-# came of it is asserted, the lines are no fault.
+# that it was needed. On a busy machine they are true, and the programs continue without help: the
+# results are asserted, the lines are no fault.
 my $store_late = qr/IDA0101.*busy\ for\ more\ than|IDA0110.*timeout\ expired
     |IDA0120.*no\ answer\ in\ time|IDA0121.*lock\ timeout/x;
 my $directory_late = qr/IDA0321.*has not answered a call for/;
@@ -496,7 +496,7 @@ sub late {
         || ($line =~ $store_needed && $log =~ $store_late);
 }
 
-# Things to look at when the script ends: blocks that return a list of complaints.
+# Checks at the end of the script: blocks that return a list of complaints.
 our @final_checks;
 sub at_end { push @final_checks, $_[0] }
 

@@ -1,4 +1,4 @@
-/* Audit: the text of a record and its cutting; outbox, spool and chain on both engines. */
+/* Audit: a record's text and its cutting; outbox, spool and chain on both engines. */
 #include <time.h>
 
 #include "core/base/json.h"
@@ -113,7 +113,7 @@ static void test_cut(void)
             if (good && !(which & 8)) {
                 good = strcmp(b->actor, "hr") == 0;
             }
-            /* Only what must be is cut: the text comes close to the limit. */
+            /* No more is cut than necessary: the text comes close to the limit. */
             if (good && which && (units[u][0] == 'x')) {
                 good = strlen(text) > max - 40;
             }
@@ -266,7 +266,7 @@ static void test_outbox(store *main, store *ingest)
     is_int(moved, 1, "leaves the outbox");
     is_int(total(main, "contoso", (store_audit_filter){0}, &rows), 20, "and is not there twice");
 
-    /* Rows that are no records, or speak for another tenant. */
+    /* Rows that are not records, or name another tenant. */
     sql(main,
         "INSERT INTO audit_outbox (rid, tenant_id, record) VALUES ('a1', 'contoso', 'nonsense'), "
         "('a2', 'contoso', '%s')",
@@ -314,8 +314,8 @@ static void test_outbox(store *main, store *ingest)
            2, "times from inclusive, to exclusive");
 }
 
-/* Companies take turns, whoever came first and however many there are: 40 are more than one batch
- * has room for. */
+/* Companies take turns, in whatever order and number they come: 40 are more than one batch has
+ * room for. */
 static void test_turns(store *main, store *ingest)
 {
     enum { MANY = 40, EACH = 6 };
@@ -372,7 +372,7 @@ static void test_spool(store *main, store *ingest)
     is_int(position, 0, "forgotten");
 }
 
-/* Each manipulation, the record that it shows at, and how to undo it. */
+/* Each manipulation, the record where it is detected, and how to undo it. */
 static void test_manipulation(store *main, store *ingest)
 {
     static const struct {
@@ -439,7 +439,7 @@ static void test_manipulation(store *main, store *ingest)
         {"a record under no key",
          "UPDATE audit.record SET key_id = NULL WHERE tenant_id = 'contoso' AND seq = 5", 5,
          "under no key"},
-        {"a record under a key of nobody",
+        {"a record under an unknown key",
          "UPDATE audit.record SET key_id = 'x' WHERE tenant_id = 'contoso' AND seq = 5", 5,
          "not in the file"},
         {"a boundary set forward",

@@ -37,7 +37,7 @@ static void names(void)
     }
 }
 
-/* Walks `bytes` and says what it found: records joined by ",", then ";torn;position". */
+/* Walks `bytes` and returns what it found: records joined by ",", then ";torn;position". */
 static const char *walk(const char *bytes, size_t len, int final)
 {
     char *copy = exact(bytes, len);
@@ -157,7 +157,7 @@ static struct {
     int process;
 } racing;
 
-/* What has the name of a segment and is none: neither side waits for it, or takes it for one. */
+/* A file with the name of a segment that is not one: neither side waits for it, or accepts it. */
 static void strangers(void)
 {
     char name[AUDIT_SPOOL_NAME_SIZE];
@@ -165,13 +165,12 @@ static void strangers(void)
     audit_spool_name(at, name);
     const char *path = apr_pstrcat(pool, directory, "/", name, NULL);
     audit_spool_writer *writer = audit_spool_writer_make(pool, directory);
-    alarm(20); /* ends the test where one of them waits */
+    alarm(20); /* ends the test if one of them waits */
     ok(mkfifo(path, 0600) == 0, "a FIFO");
     is_int(audit_spool_append(writer, at, "{}", 2), ENXIO, "is not written into");
     ok(audit_spool_open(path) == -1 && errno == EINVAL, "and not read");
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    is_int(audit_spool_append(writer, at, "{}", 2), EINVAL,
-           "not when somebody holds its other end either");
+    is_int(audit_spool_append(writer, at, "{}", 2), EINVAL, "nor if a process holds its other end");
     close(fd);
     unlink(path);
     ok(mkdir(path, 0700) == 0 && audit_spool_open(path) == -1 && errno == EINVAL,

@@ -1,4 +1,4 @@
-/* Cursors: round trip, and everything that must not open one. */
+/* Cursors: round trip, and all texts that must be refused. */
 #include "core/base/cursor.h"
 
 #include "t/unit/setup.h"

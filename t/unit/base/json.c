@@ -1,4 +1,4 @@
-/* JSON at the edges: what is let in, what is refused and where the message points. */
+/* JSON at its limits: what is accepted, what is refused and which position the message gives. */
 #include "core/base/json.h"
 
 #include "t/unit/setup.h"
@@ -99,7 +99,7 @@ static void depth(void)
            "brackets inside a string do not count");
 }
 
-/* One object with an array of `count` numbers: count + 2 values as they are counted. */
+/* An object with an array of `count` numbers: count + 2 values by our rule of counting. */
 static char *many(int count)
 {
     char *text = apr_palloc(pool, (apr_size_t)count * 2 + 16), *to = stpcpy(text, "{\"a\":[1");
@@ -150,7 +150,7 @@ static void values(void)
     ok(ida_json_keep(pool, NULL) == NULL, "keep takes NULL");
 }
 
-/* Texts longer than the writer's first buffer, too. */
+/* Texts longer than the writer's first buffer as well. */
 static void texts(void)
 {
     char all[256] = "";

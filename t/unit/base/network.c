@@ -1,4 +1,4 @@
-/* Lists of networks: what is accepted, as what it is kept, what lies within. */
+/* Lists of networks: what is accepted, how it is stored, which addresses are inside. */
 #include "core/base/network.h"
 
 #include "t/unit/setup.h"
@@ -64,7 +64,7 @@ static void refused(void)
            "\"%s\" is refused", bad[i]);
     }
     is_int(parse("10.1.2.3/8", &kept, &c), IDA_BAD_REQUEST, "bits behind the prefix");
-    says(c, "are told with what may be meant", "10.1.2.3/8", "10.0.0.0/8", NULL);
+    says(c, "are refused with a suggestion", "10.1.2.3/8", "10.0.0.0/8", NULL);
     char *many = apr_pstrdup(pool, "10.0.0.1");
     for (int i = 1; i < IDA_NETWORKS_MAX; i++) {
         many = apr_pstrcat(pool, many, ",10.0.0.1", NULL);

@@ -1,7 +1,7 @@
-/* A first load: how long it keeps others from writing, by steps that each end their transaction
- * when time is up, however much of one group there is. The write gate counts who leaves it, so that
- * is asked of SQLite; what was loaded of both engines. And the reset, which leaves what others
- * have. */
+/* A first load: how long it keeps others from writing, in steps that each end their transaction
+ * when the time is up, however large a group is. The write gate counts departures, so the steps
+ * are checked on SQLite; the loaded data on both engines. And the reset, which keeps the rows of
+ * others. */
 #include <stdatomic.h>
 
 #include "core/cache/person.h"
@@ -12,7 +12,7 @@
 enum { USERS = 1000, MEMBERS = 5000, GROUPS = 60 };
 
 static const char *const tenant = "contoso";
-static int64_t clock_step; /* ms that each look at the clock takes */
+static int64_t clock_step; /* ms that each reading of the clock adds */
 
 static int64_t walking_clock(void *baton)
 {
@@ -21,7 +21,7 @@ static int64_t walking_clock(void *baton)
     return atomic_fetch_add(&ms, clock_step) + clock_step;
 }
 
-/* How often the gate of the cache was left. */
+/* How often the cache's gate was left. */
 static uint32_t departures(const char *dsn)
 {
     uint32_t count = 0;
@@ -36,7 +36,7 @@ static uint32_t departures(const char *dsn)
     return count;
 }
 
-/* Somebody of another tenant, so that the cache is not a load's own. */
+/* A person of another tenant, so that the load does not have the cache alone. */
 static void load_other(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_SYNC);
@@ -51,8 +51,8 @@ static void load_other(const char *dsn)
     store_disconnect(s);
 }
 
-/* People; a group with its list, told once more with a shorter one; one whose members come in a
- * single slice; one told and gone again; small ones. */
+/* People; a group with its list, reported again with a shorter one; one whose members come in a
+ * single slice; one reported and removed again; small ones. */
 static void load(const char *dsn, cache_summary *summary)
 {
     store *s = store_make(pool, dsn, DB_SYNC);
@@ -118,7 +118,7 @@ static uint32_t load_and_look(const char *dsn, const char *name, int is_file)
     return after - before;
 }
 
-/* A load that has brought people and a group, and is not over. */
+/* A load that has brought people and a group, and has not ended. */
 static cache_sync *half(store *s, ida_ctx *c, const char *of, ida_directory_kind directory)
 {
     cache_sync *run;
@@ -152,7 +152,7 @@ static void empty(store *s, ida_ctx *c)
     must(cache_reset(s, c, "fabrikam", IDA_DIR_CLOUD), c, "reset");
 }
 
-/* What is its own goes, whoever else is in the cache. */
+/* A reset removes a tenant's own rows only. */
 static void test_reset(const char *dsn)
 {
     static const struct {
@@ -185,7 +185,7 @@ static void test_reset(const char *dsn)
          "written through before its first sync");
     must(cache_reset(s, c, tenant, IDA_DIR_CLOUD), c, "reset");
     must(cache_user_by_upn(s, c, "fabrikam", u.upn, &found), c, "look-up");
-    ok(found != NULL, "somebody who was written through stays");
+    ok(found != NULL, "a person who was written through stays");
     empty(s, c);
     end_run(half(s, c, tenant, IDA_DIR_CLOUD), c); /* counts ten people, not twenty */
     empty(s, c);
@@ -208,7 +208,8 @@ int main(void)
         clock_step = 0;
         uint32_t quick = load_and_look(dsn, name, is_file);
         if (is_file) {
-            /* Steps of 500 people and 2,000 members at most, and lists are dropped likewise. */
+            /* Steps of 500 people and 2,000 members at most; lists are dropped in the same
+             * steps. */
             uint32_t steps = USERS / 500 + 2 * (MEMBERS / 2000) + GROUPS / 50;
             ok(slow >= quick + steps - 4,
                "when time is up after each step, each gives the gate back");

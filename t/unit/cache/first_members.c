@@ -1,5 +1,5 @@
-/* How many members a group has after a first load that tells them apart from their groups, in any
- * order. On both engines. */
+/* How many members a group has after a first load that reports them separately from their
+ * groups, in any order. On both engines. */
 #include <sqlite3.h>
 
 #include "core/cache/person.h"
@@ -58,7 +58,7 @@ static void written(cache_sync *run)
     must(cache_run_flush(run, c), c, "flush");
 }
 
-/* Sign-ins come before users, as a directory tells them. */
+/* Sign-ins come before users, as a directory reports them. */
 static cache_sync *begin(void)
 {
     cache_sync *run;
@@ -97,8 +97,7 @@ static void end(cache_sync *run)
     is_int(summary.users, USERS, "everybody is there");
 }
 
-/* Blocks of one statement, what is left of them, and groups as members; nothing is counted twice
- * for it. */
+/* Blocks of one statement, a remainder, and groups as members; nothing is counted twice. */
 static void test_counted(void)
 {
     cache_sync *run = begin();
@@ -112,7 +111,7 @@ static void test_counted(void)
     group(run, "large");
     slice(run, "large", 0, 2 * SLICE + 1);
     written(run);
-    group(run, "large"); /* goes on in another buffer */
+    group(run, "large"); /* continues in another buffer */
     slice(run, "large", 2 * SLICE + 1, USERS);
     group(run, "nests");
     must(cache_sync_slice(run, c, "nests", nested, 3), c, "slice");
@@ -170,8 +169,8 @@ static void test_uncounted(void)
         int members;
         const char *what;
     } cases[] = {
-        {before_group, 12, "members told before their group count"},
-        {told_twice, 150, "members told twice count once"},
+        {before_group, 12, "members reported before their group count"},
+        {told_twice, 150, "members reported twice count once"},
         {removed_again, 9, "a member who was removed again does not count"},
         {list_instead, 10, "a whole list takes the place of what came before it"},
     };
@@ -188,8 +187,8 @@ static void test_uncounted(void)
     }
 }
 
-/* Another company's run analyzes the same tables and does not come to its end: no statement of this
- * one waits for a lock of that one, or a limit of time would end it. */
+/* Another company's run analyzes the same tables and does not end: no statement of this run may
+ * wait for a lock of that one, or a time limit would end it. */
 static void beside_another(void)
 {
     PGconn *conn = PQconnectdb(dsn + 6);

@@ -1,5 +1,5 @@
-/* What a run says of a user in parts: managers that some items leave out, sign-in times on their
- * own, users who come back. On both engines. */
+/* A user's data that a run reports in parts: managers that some items omit, sign-in times on
+ * their own, users who return. On both engines. */
 #include "core/cache/person.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"
@@ -15,7 +15,7 @@ static void begin(int full)
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, full), c, "begin");
 }
 
-/* manager NULL: untold; "": nobody. */
+/* manager NULL: omitted; "": none. */
 static void tell(const char *id, const char *department, const char *manager)
 {
     ida_ctx *c = fresh();
@@ -77,12 +77,12 @@ static void managers(void)
     tell("d", "2", "");
     tell("m", "1", NULL);
     commit();
-    is_str(manager("a"), "m", "told, then left out in the same page: stays");
+    is_str(manager("a"), "m", "reported, then left out in the same page: stays");
     is_str(user("a")->department, "2", "and the rest of the last item holds");
-    is_str(manager("b"), "m", "told on an earlier page");
+    is_str(manager("b"), "m", "reported on an earlier page");
     is_str(user("b")->department, "3", "the last item");
-    is_str(manager("c"), NULL, "never told in a full run: nobody");
-    is_str(manager("d"), NULL, "told, then told as nobody");
+    is_str(manager("c"), NULL, "not reported in a full run: none");
+    is_str(manager("d"), NULL, "reported, then reported as none");
 
     begin(0);
     tell("a", "4", NULL);
@@ -109,12 +109,11 @@ static void managers(void)
     tell("d", "3", "a");
     tell("m", "1", NULL);
     commit();
-    is_str(manager("b"), NULL, "a full run that tells no manager");
+    is_str(manager("b"), NULL, "a full run that reports no manager");
     is_str(manager("d"), "a", "and one that does");
 }
 
-/* An item held back because the worker wrote meanwhile tells a manager; the one after it does not.
- */
+/* An item held back because the worker wrote meanwhile has a manager; the one after it does not. */
 static void held_back(void)
 {
     ida_ctx *c = fresh();
@@ -134,7 +133,7 @@ static void held_back(void)
     test_now_ms += 20 * 60000;
     begin(0);
     commit();
-    is_str(manager("a"), "d", "the manager told by an item that was held back");
+    is_str(manager("a"), "d", "the manager reported by an item that was held back");
     is_str(user("a")->department, "10", "the rest by the last one");
     is_int(user("a")->enabled, 1, "what the directory said last holds after the protection");
 }
@@ -159,7 +158,7 @@ static void sign_ins(void)
     must(cache_sync_sign_ins(run, c, "b", &never), c, "sign-ins");
     commit();
     is_int(user("a")->last_success_at, 3000, "an item without them leaves them");
-    is_int(user("b")->last_success_at, 0, "told as never");
+    is_int(user("b")->last_success_at, 0, "reported as never");
     begin(1);
     tell("a", "11", NULL);
     tell("b", "4", NULL);
@@ -177,7 +176,7 @@ static void returned(void)
     const char **ids;
     int count;
     begin(0);
-    int64_t settled = cache_sync_number(run); /* whatever has a row was held */
+    int64_t settled = cache_sync_number(run); /* a user with a row is a known one */
     tell("a", "12", NULL);
     tell("back1", "1", NULL);
     tell("back2", "1", NULL);

@@ -1,5 +1,5 @@
-/* Members of groups as runs tell them: one by one, in whole lists, in slices, before and after
- * their entries, without them, and when they come back. On both engines. */
+/* Members of groups as runs report them: one by one, in whole lists, in slices, before and after
+ * their entries, without them, and after they return. On both engines. */
 #include "core/cache/person.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"
@@ -86,7 +86,7 @@ static void members(const char *dsn, const char *name)
     is_int(unmet, 0, text_of("%s: lists and single members", name));
 }
 
-/* A cloud directory tells large groups in pieces and leaves out what it was not asked. */
+/* A cloud directory reports large groups in pieces and omits members that were not requested. */
 static void slices(const char *dsn, const char *name)
 {
     enum { MANY = 3000, PIECE = 300 };
@@ -101,7 +101,7 @@ static void slices(const char *dsn, const char *name)
     for (int i = 0; i < MANY; i++) {
         list[i] = (cache_member){.id = text_of("w%d", i), .kind = "user"};
     }
-    for (int round = 0; round < 3; round++) { /* all, all again, a part: what is missing goes */
+    for (int round = 0; round < 3; round++) { /* all, all again, a part: missing ones are removed */
         int last = round == 2 ? 2 * PIECE : MANY;
         must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 1), c, "begin");
         for (int i = 0; i < MANY; i++) {
@@ -119,7 +119,7 @@ static void slices(const char *dsn, const char *name)
                 must(cache_sync_group(run, c, &g, NULL, 0), c, "group");
             }
         }
-        must(cache_sync_slice(run, c, "pieces", list, 10), c, "told twice");
+        must(cache_sync_slice(run, c, "pieces", list, 10), c, "reported twice");
         must(cache_sync_member(run, c, "pieces", &list[5], 1), c, "removed after its slice");
         must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
         must(cache_group_find(s, c, tenant, "pieces", &found), c, "find");
@@ -128,7 +128,7 @@ static void slices(const char *dsn, const char *name)
     }
     ida_user *w7;
     must(cache_user_by_upn(s, c, tenant, "w7@contoso.example", &w7), c, "user");
-    is_int(w7->last_sign_in_at, 7000, "sign-ins that were not told stay");
+    is_int(w7->last_sign_in_at, 7000, "sign-ins that were not reported stay");
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
     must(cache_sync_slice(run, c, "pieces", list + 1000, PIECE), c, "slice");
     must(cache_sync_group(run, c, &g, NULL, 0), c, "group");
@@ -168,7 +168,7 @@ static void user_told(cache_sync *run, ida_ctx *c, const char *id, const char *m
     must(cache_sync_user(run, c, &u), c, "user");
 }
 
-/* Who is back after run `settled`, IDs joined by blanks. */
+/* Users who returned after run `settled`, IDs joined by blanks. */
 static const char *returned(cache_sync *run, ida_ctx *c, int64_t settled)
 {
     const char **ids, *text = "";
@@ -180,7 +180,7 @@ static const char *returned(cache_sync *run, ida_ctx *c, int64_t settled)
     return text;
 }
 
-/* Links that lead to nobody, and those of whoever comes back: a cloud directory tells neither. */
+/* Links that lead to no entry, and those of returning users: a cloud directory reports neither. */
 static void links(const char *dsn, const char *name)
 {
     store *s = store_make(pool, dsn, DB_SYNC);
@@ -203,7 +203,7 @@ static void links(const char *dsn, const char *name)
     must(cache_sync_member(run, c, "team", &circle, 0), c, "add");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     int64_t settled = cache_sync_number(run);
-    is_int(members_of(s, "team"), 2, "members who are told before themselves");
+    is_int(members_of(s, "team"), 2, "members who are reported before themselves");
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
     must(cache_sync_delete(run, c, "user", "early"), c, "delete");
     must(cache_sync_delete(run, c, "group", "circle"), c, "delete");
@@ -212,14 +212,14 @@ static void links(const char *dsn, const char *name)
     is_int(members_of(s, "team"), 0, "and are deleted before they were: no membership is left");
     is_str(manager_of(s, "worker@contoso.example"), NULL, "nor a manager");
 
-    /* This run is taken for one that was killed before it came to the links. */
+    /* Simulates a run that was killed before it resolved the links. */
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_CLOUD, 0), c, "begin");
     user_told(run, c, "early", NULL, 900);
     user_told(run, c, "worker", NULL, 500);
     user_told(run, c, "new", NULL, 1000);
     user_told(run, c, "dateless", NULL, 0);
     is_str(returned(run, c, settled), "dateless early ",
-           "who was made long ago, or nobody knows when, and is new to the cache is back");
+           "a person created long ago, or at an unknown time, and new to the cache has returned");
     g.id = "again";
     must(cache_sync_group(run, c, &g, NULL, 0), c, "group");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
@@ -239,7 +239,7 @@ static void links(const char *dsn, const char *name)
     must(cache_sync_report(run, c, "nobody", "early"), c, "report");
     must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
     is_str(manager_of(s, "worker@contoso.example"), "early",
-           "whoever has no manager gets the one who is back");
+           "a person without a manager gets the returned one");
     is_str(manager_of(s, "dateless@contoso.example"), "new", "another one stays");
     is_int(unmet, 0, text_of("%s: links of those who come and go", name));
 }

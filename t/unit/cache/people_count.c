@@ -1,6 +1,7 @@
-/* How many people there are of each kind, as triggers keep it, against a count: after random
- * changes of random rows, some of them taken back, on both engines. What synchronisations and the
- * worker's own writes leave is compared by operation/people_search and operation/people_gap. */
+/* The stored number of people of each kind, which triggers maintain, against a count: after
+ * random changes of random rows, some of them rolled back, on both engines. Changes by
+ * synchronisations and the worker are compared by operation/people_search and
+ * operation/people_gap. */
 #include "core/cache/people_count.h"
 #include "t/unit/behind_store.h"
 
@@ -9,7 +10,7 @@ enum { ROUNDS = 60, CHANGES = 12, IDS = 400 };
 static const char *const tenants[] = {"contoso", "fabrikam"}, *const directories[] = {"cloud",
                                                                                       "onPremises"};
 
-/* NULL, or a manager known or named alone. */
+/* NULL, or a manager who is cached or only named. */
 static const char *somebody(void)
 {
     return dice(2) ? "NULL" : "'m'";
@@ -26,7 +27,7 @@ static const char *some(void)
     }
 }
 
-/* Who is there already is changed, as a synchronisation does it. */
+/* Adds rows; existing ones are changed, as a synchronisation does it. */
 static const char *come(void)
 {
     const char *rows = "";
@@ -71,7 +72,7 @@ static const char *change(void)
     if (what == 3) {
         return apr_psprintf(pool, "DELETE FROM cache.directory_user WHERE %s;", some());
     }
-    if (what == 4) { /* two people change places, by way of a third ID */
+    if (what == 4) { /* two people swap rows, by way of a third ID */
         int a = dice(IDS), b = dice(IDS);
         return apr_psprintf(pool,
                             "UPDATE cache.directory_user SET id = 'x' || id WHERE id = 'u%03d';"
@@ -89,7 +90,7 @@ static ida_kind changed_then(store *s, ida_ctx *c, void *baton)
     return kind ? kind : *(int *)baton ? IDA_OK : ida_fail(c, IDA_CONFLICT, "taken back");
 }
 
-/* What is told of a kind, against a count of the same rows. */
+/* The stored number of each kind, against a count of the same rows. */
 static void told(int engine, const char *dsn, store *s)
 {
     for (int n = 0; n < 27; n++) {

@@ -83,7 +83,7 @@ static void people(store *s, store *reader)
     eva.licenses = NULL;
     put(s, cloud, &eva);
     is_int(cache_user_details(reader, c, tenant, "c-eva", &u, &names), IDA_OK, "details");
-    is_int((int64_t)json_array_size(names), 2, "licences that were not told stay");
+    is_int((int64_t)json_array_size(names), 2, "licences that were not reported stay");
     eva.licenses = licenses + 2;
     put(s, cloud, &eva);
     is_int(cache_user_details(reader, c, tenant, "c-eva", &u, &names), IDA_OK, "details");
@@ -165,7 +165,7 @@ static const char *sharing(store *reader)
     return all;
 }
 
-/* Addresses that are shared, but not as UPNs; and finding people by them. */
+/* Shared addresses that are not UPNs; and finding people by them. */
 static void further(store *s, store *reader)
 {
     static const char *hers[] = {"Info@contoso.example", "moa.gift@contoso.example", NULL},
@@ -209,10 +209,10 @@ static void further(store *s, store *reader)
     is_str(sharing(reader), "", "nobody shares any more");
     is_int(cache_tell_gone(s, fresh(), accounts_of, premises, "m") ||
                cache_tell_gone(s, fresh(), accounts_of, premises, "i"),
-           0, "nor is there anybody");
+           0, "and no person");
 }
 
-/* Addresses that several accounts carry, accounts that carry several, and accounts that end. */
+/* Addresses of several accounts, accounts with several, and accounts that expire. */
 static void accounts(store *s, store *reader)
 {
     static const char *desk[] = {"desk@contoso.example", NULL},
@@ -246,7 +246,7 @@ static void accounts(store *s, store *reader)
     tell(s, &night);
     is_str(who(reader, "ann@contoso.example"), "a-day", "until one has another");
     is_int(cache_people_sharing_count(reader, fresh(), &report) || report.total.number, 0,
-           "nobody is listed then");
+           "then no person is listed");
 
     eva.upns = desk;
     tell(s, &eva);
@@ -302,7 +302,7 @@ static void accounts(store *s, store *reader)
     is_int(cache_tell_enabled(s, fresh(), accounts_of, premises, "a-day", 0, NULL) ||
                cache_user_by_upn(reader, fresh(), accounts_of, "a-day", &u) || u->enabled ||
                u->expired,
-           0, "disabled by somebody: not expired");
+           0, "disabled by hand: not expired");
 }
 
 static void groups(store *s, store *reader)
@@ -407,8 +407,7 @@ static void hostile(store *s, store *reader)
     is_int(cache_tell_user(s, fresh(), tenant, cloud, &u), IDA_BAD_REQUEST, "an ID without end");
 }
 
-/* Plans of the reads on the way of requests and of the writes that run in loops: never a scan of a
- * table that grows. */
+/* Plans of the reads in requests and of the writes in loops: never a scan of a growing table. */
 static void plans(const char *dsn)
 {
     static const db_statement hot[] = {
@@ -435,8 +434,8 @@ static void plans(const char *dsn)
         int good = sqlite3_prepare_v2(d, sql, -1, &st, NULL) == SQLITE_OK;
         while (good && sqlite3_step(st) == SQLITE_ROW) {
             const char *detail = (const char *)sqlite3_column_text(st, 3);
-            /* Scans of what a statement makes itself (json_each, CTEs, subqueries, rows without a
-             * table) are its own size. */
+            /* Scans of a statement's own rows (json_each, CTEs, subqueries, rows without a
+             * table) are bounded by their number. */
             if (strncmp(detail, "SCAN ", 5) == 0 && !strstr(detail, "VIRTUAL TABLE") &&
                 !strstr(detail, "SCAN x") && !strstr(detail, "SCAN CONSTANT ROW") &&
                 !strstr(detail, "(subquery")) {

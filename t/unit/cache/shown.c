@@ -1,5 +1,5 @@
-/* What ends the protection of a write-through before its time: a run, or a look, that shows what
- * was written; and memberships that a run or the worker saw gone. On both engines. */
+/* Early ends of a write-through's protection: a run, or a single read, that shows the written
+ * value; and memberships that a run or the worker saw gone. On both engines. */
 #include "core/cache/person.h"
 #include "core/cache/recheck.h"
 #include "core/cache/run.h"
@@ -46,8 +46,8 @@ static int doubts(store *s)
     return count;
 }
 
-/* One read that shows what was written ends the protection; what contradicts before that is looked
- * at singly. */
+/* One read that shows the written value ends the protection; items that contradict earlier are
+ * checked one by one. */
 static void shown(store *s)
 {
     cache_user u = {.id = "y1", .upn = "y1@contoso.example", .enabled = 1};
@@ -63,7 +63,7 @@ static void shown(store *s)
     u.enabled = 1;
     item_in(s, IDA_DIR_CLOUD, &u);
     is_int(is_enabled(s, "y1@contoso.example"), 1,
-           "a change by hand is told once a run has shown what was written");
+           "a change by hand is reported once a run has shown what was written");
     must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "y1", 0, NULL), c, "disable");
     test_now_ms += 1000;
     item_in(s, IDA_DIR_CLOUD, &u);
@@ -131,7 +131,7 @@ static void group_on(store *s, const char *member, int beside)
     must(cache_sync_begin(&run, s, c, pool, tenant, IDA_DIR_ON_PREMISES, 0), c, "begin");
     must(cache_sync_group(run, c, &g, &m, member != NULL), c, "group");
     must(cache_run_flush(run, c), c, "flush");
-    if (beside) { /* the worker writes while the run is under way */
+    if (beside) { /* the worker writes while the run is in progress */
         test_now_ms += 10;
         must(cache_tell_member(s, c, tenant, IDA_DIR_ON_PREMISES, "late-g", "late-u", 0), c, "add");
     }
@@ -147,7 +147,7 @@ static int lost_there(store *s)
     return count;
 }
 
-/* LDAP: what a run could not know yet is not seen gone. */
+/* LDAP: a membership that a run could not know yet does not count as gone. */
 static void not_lost(store *s)
 {
     cache_user u = {.id = "late-u", .upn = "late@contoso.example", .enabled = 1};
@@ -167,7 +167,8 @@ static void not_lost(store *s)
     is_int(lost_there(s), 1, "and lost");
 }
 
-/* Memberships that are seen gone are named once, with the time up to which they may have stood. */
+/* Memberships that are seen gone are reported once, with the time up to which they may have
+ * existed. */
 static void memberships_lost(store *s)
 {
     cache_user u = {.id = "lost-u", .upn = "lost@contoso.example", .enabled = 1};

@@ -1,7 +1,7 @@
-/* Runs of syncs against a model: random adds, changes, moves, deletions, memberships,
- * write-throughs and aborts in two directories; crashes at every point of a commit; the deletion
- * guard at its edges; what a write-through protects. On both engines. Members told in pieces:
- * test_store_members.c. */
+/* Runs of syncs against a model: random adds, changes, moves, deletions, memberships, write-
+ * throughs and aborts in two directories; crashes at every point of a commit; the deletion guard
+ * at its limits; the protection of a write-through. On both engines. Members reported in pieces:
+ * t/unit/cache/members.c. */
 #include "core/cache/person.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"
@@ -21,11 +21,6 @@ static int64_t number(store *s, db_statement statement, db_args args)
 static int64_t counter(store *s, const char *name)
 {
     return number(s, STMT_counter_get, DB_ARGS(DB_T(tenant), DB_T(name)));
-}
-
-static int same_text(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 static void compare(store *s, const truth *t)
@@ -97,20 +92,6 @@ static void compare(store *s, const truth *t)
           "groups: want %d", groups);
 }
 
-/* The definition, not the way it is computed: enabled members of the cloud, and of the premises
- * those without such a twin. */
-static int enabled_members(const truth *cloud, const truth *premises)
-{
-    int count = 0;
-    for (int i = 0; i < USERS; i++) {
-        const entry *a = &cloud->users[i], *b = &premises->users[i];
-        int in_cloud = a->exists && a->enabled && !a->guest,
-            here = b->exists && b->enabled && !b->guest;
-        count += in_cloud + (here && !(in_cloud && a->twin && a->twin == b->twin));
-    }
-    return count;
-}
-
 static const cache_guard unguarded = {.accept = 1};
 
 static void sync_now(store *s, truth *t, int how)
@@ -126,8 +107,8 @@ static void sync_now(store *s, truth *t, int how)
 
 /* --- the random script --- */
 
-/* A stale page is staged, the worker writes, the run commits: what was written stays to be seen;
- * later, items of then hold. */
+/* A stale page is staged, the worker writes, the run commits: the written value stays visible;
+ * later, newer items apply. */
 static void written_meanwhile(store *s, truth *t)
 {
     int i = dice(USERS), g = dice(GROUPS), how = dice(2) ? NAMED : PRESENT;
@@ -152,7 +133,7 @@ static void written_meanwhile(store *s, truth *t)
     must(cache_sync_commit(run, c, "{}", "b", &unguarded, 1, &summary), c, "commit");
     settled(t);
     t->users[i].changed = t->groups[g].changed =
-        1; /* the directory tells its own change in the next round */
+        1; /* the directory reports its own change in the next round */
 }
 
 static void random_script(const char *dsn, const char *name)
@@ -170,7 +151,7 @@ static void random_script(const char *dsn, const char *name)
             mutate(t);
         }
         test_now_ms += dice(3) ? MINUTE : 20 * MINUTE;
-        if (dice(4) == 0) { /* a run that breaks off leaves nothing behind */
+        if (dice(4) == 0) { /* an aborted run leaves nothing behind */
             cache_sync *run;
             ida_ctx *c = fresh();
             must(cache_sync_begin(&run, s, c, pool, tenant, t->directory, 1), c, "begin");
@@ -182,7 +163,7 @@ static void random_script(const char *dsn, const char *name)
         if (dice(2)) {
             written_meanwhile(s, t);
             compare(s, t);
-            /* What the cloud changes next is no contradiction; LDAP shows every change at once. */
+            /* The cloud's next change is no contradiction; LDAP shows every change at once. */
             test_now_ms += t->directory == IDA_DIR_CLOUD ? 16 * MINUTE : 0;
         }
         int want = enabled_members(d[0], d[1]);
@@ -273,8 +254,7 @@ static void crashes(const char *dsn, const char *name)
            points);
 }
 
-/* What a first load that died left is made whole by the next run. Some of the members come in
- * slices. */
+/* The next run completes the rest of a first load that died. Some of the members come in slices. */
 static void load_first(store *s, truth *t)
 {
     cache_sync *run;
@@ -553,7 +533,7 @@ static void protection(const char *dsn, const char *name)
     passed("%s: protection of write-throughs", name);
 }
 
-/* A run whose number is taken by another ends without a trace. */
+/* A run whose number was taken by another ends without effect. */
 static void overtaken(const char *dsn, const char *name)
 {
     store *s = store_make(pool, dsn, DB_SYNC);

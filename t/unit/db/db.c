@@ -29,7 +29,7 @@ static ida_kind add_and_answer(store *s, ida_ctx *c, void *baton)
     failing *f = baton;
     f->runs++;
     ida_kind kind = store_write(s, c, STMT_setting_add, DB_ARGS(DB_T("kept?"), DB_T("x")), NULL);
-    return kind ? kind : f->answer ? ida_fail(c, f->answer, "as told") : IDA_OK;
+    return kind ? kind : f->answer ? ida_fail(c, f->answer, "as reported") : IDA_OK;
 }
 
 static ida_kind swallow_conflict(store *s, ida_ctx *c, void *baton)
@@ -76,7 +76,7 @@ static void test_transactions(const char *dsn)
     } else {
         is_int(kind, IDA_INTERNAL_ERROR, "PostgreSQL's transaction is lost by it");
         is_int(store_transaction(s, fresh(), ignore_all, NULL), IDA_INTERNAL_ERROR,
-               "also when nobody looks");
+               "also without readers");
         is_int(store_setting_get(s, fresh(), "after", &value), IDA_NOT_FOUND, "nothing is kept");
     }
     is_int(sql_write(s, "INSERT INTO api_key (tenant_id, username, key_hash, access_level, "
@@ -230,7 +230,8 @@ static ida_kind lock_crosswise(store *s, ida_ctx *c, void *baton)
     return kind ? kind : store_tenant_lock(s, c, l->other);
 }
 
-/* Two transactions that wait for each other: the engine ends one, which is repeated as a whole. */
+/* Two transactions that wait for each other: the engine aborts one, which is repeated as a
+ * whole. */
 static void test_deadlock(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_REQUEST);
@@ -254,7 +255,7 @@ static void test_deadlock(const char *dsn)
            "crosswise locks: this one ends well");
     waitpid(child, &status, 0);
     ok(WIFEXITED(status) && WEXITSTATUS(status) < 100, "the other one too");
-    /* The one that the engine ended may be back before the other has been woken: then once more. */
+    /* The aborted one may return before the other has been woken: then it is repeated once more. */
     ok(l.runs + WEXITSTATUS(status) >= 3, "because one of them was repeated");
 }
 
@@ -390,7 +391,7 @@ static void test_killed_holder(const char *dsn)
     waitpid(killer, NULL, 0);
 }
 
-/* A stranger that writes without the gate: our write waits beyond SQLite's own patience. */
+/* A process that writes without the gate: our write waits longer than SQLite's own timeout. */
 static void test_stranger_writes(const char *dsn)
 {
     int ready[2];
@@ -421,7 +422,7 @@ static void test_stranger_writes(const char *dsn)
     waitpid(child, NULL, 0);
 }
 
-/* From here on permissions bind this thread even when it is root's. */
+/* From here on permissions bind this thread even if it is root's. */
 static void obey_permissions(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -435,8 +436,8 @@ static void obey_permissions(void)
     }
 }
 
-/* The log's header stands twice in the shared index, 48 bytes each. Leaves it for a tenth of a
- * second as a writer between the two does. */
+/* The log's header is in the shared index twice, 48 bytes each. Leaves it torn for a tenth of a
+ * second, as a writer between the two does. */
 static void tear_header(const char *dsn, int ready)
 {
     char second[48], torn[48];
@@ -455,8 +456,8 @@ static void tear_header(const char *dsn, int ready)
     _exit(pwrite(fd, second, 48, 48) != 48);
 }
 
-/* httpd reads the cache, and may not write it. A process that has opened it to write once shares
- * that among its connections: hence a store of its own. */
+/* httpd reads the cache, and must not write it. A process that has once opened it for writing
+ * shares that among its connections: therefore a store of its own. */
 static void test_torn_header(void)
 {
     int ready[2], status;
@@ -502,7 +503,7 @@ static void test_checkpoint(const char *dsn)
     ok(st.st_size > 30000000, "stand in the log");
     is_int(logged[105], before, "which is still small enough");
     is_int(store_transaction(s, fresh(), write_a_lot, NULL), IDA_OK, "and 36 MB more");
-    ok(logged[105] > before, "a log above 64 MB is written back by whoever writes, and said");
+    ok(logged[105] > before, "a log above 64 MB is written back by the next writer, and logged");
     is_int(db_checkpoint(s->db, fresh()), IDA_OK, "the worker's checkpoint");
     stat(log, &st);
     is_int(st.st_size, 0, "cuts the log");

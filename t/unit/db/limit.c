@@ -1,5 +1,5 @@
-/* How long a read may take: on SQLite one that goes on without end is ended, the caller is told to
- * come again, and the connection goes on; a write is not ended. Time is the test's. */
+/* How long a read may take: on SQLite an endless read is aborted, the caller is asked to retry,
+ * and the connection stays usable; a write is not aborted. Time is the test's. */
 #include "t/unit/setup.h"
 
 #include "t/unit/db_setup.h"
@@ -10,7 +10,8 @@
 
 #include "core/store/tenant.h"
 
-static _Atomic int64_t step_ms, ahead_ms; /* each look at the clock, and all of them so far */
+static _Atomic int64_t step_ms, ahead_ms; /* added by each reading of the clock, and their sum so
+                                             far */
 
 /* The clock of the whole program. */
 int clock_gettime(clockid_t id, struct timespec *ts)
@@ -21,7 +22,7 @@ int clock_gettime(clockid_t id, struct timespec *ts)
     return rc;
 }
 
-/* The table becomes one that goes on for so many rows. */
+/* Replaces the table by a view with so many rows. */
 static const char view[] =
     "ALTER TABLE setting RENAME TO setting_kept; CREATE TABLE many (n INTEGER); INSERT INTO many "
     "VALUES (1000000000000000); CREATE VIEW setting AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL "
@@ -37,7 +38,7 @@ static void test_read(store *s)
     is_int(store_setting_get(s, c, "nobody", &value), IDA_SERVICE_UNAVAILABLE, "is ended");
     says(c, "with what to do", "took too long", "Try again", NULL);
     is_int(c->retry_after, 1, "and when");
-    is_int(logged[106], 1, "the log tells which statement");
+    is_int(logged[106], 1, "the log reports which statement");
     step_ms = 0;
     is_int(sql_write(s, "UPDATE many SET n = 10"), IDA_OK, "it has an end");
     is_int(store_setting_get(s, fresh(), "n10", &value), IDA_OK,
@@ -45,7 +46,7 @@ static void test_read(store *s)
     is_int(logged[106], 1, "nothing more is ended");
 }
 
-/* Longer than a read may take, in the looks that SQLite takes at the clock. */
+/* Longer than a read may take, in SQLite's readings of the clock. */
 static void test_write(store *s)
 {
     step_ms = 60000;

@@ -1,5 +1,5 @@
-/* The columns that the table of statements names are those with which both engines answer: every
- * statement is prepared and its columns are compared with its row. */
+/* The columns in the table of statements are those that both engines report: every statement is
+ * prepared and its columns are compared with its row. */
 #include <sqlite3.h>
 #include <stdlib.h>
 
@@ -42,7 +42,7 @@ static void in_sqlite(const char *dsn)
            SQLITE_OK, "with those beside it");
     for (int i = 0; i < STMT_COUNT; i++) {
         if (!*db_statements[i].sqlite) {
-            continue; /* the engine has no need of it */
+            continue; /* the engine does not need the statement */
         }
         sqlite3_stmt *prepared;
         const char *columns = "", *fault = NULL;

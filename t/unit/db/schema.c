@@ -1,12 +1,12 @@
-/* A store that is opened, made and upgraded, on both engines: schema and versions, roles and modes
- * of its files, what does not fit. */
+/* Opening, creating and upgrading a store, on both engines: schema and versions, roles and modes
+ * of its files, stores that are refused. */
 #include "core/db/migrations.h"
 #include "t/unit/db_setup.h"
 #include "t/unit/setup.h"
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How many there are of a file (NULL: of all), and the number of the last. */
+/* How many migrations a file has (NULL: all files), and the number of the last. */
 static int migrations(const char *file, int *newest)
 {
     int count = 0, last = 0;
@@ -107,7 +107,7 @@ static void test_versions(const char *dsn)
            IDA_OK, "and is empty");
 }
 
-/* A full disk is told once a minute, not with each request that meets it. */
+/* A full disk is logged once a minute, not with each request that meets it. */
 static void test_full(const char *dsn)
 {
     store *s = store_make(pool, dsn, DB_REQUEST);
@@ -116,7 +116,7 @@ static void test_full(const char *dsn)
     for (int i = 0; i < 20; i++) {
         c = fresh();
         if (sql(s, c, "PRAGMA main.max_page_count = 1") ==
-            IDA_OK) { /* holds for a connection, which a full disk throws away */
+            IDA_OK) { /* a limit on one connection, which is closed when its disk is full */
             refused += store_transaction(s, c, sql_in_transaction,
                                          (void *)"CREATE TABLE filler (x TEXT); INSERT INTO filler "
                                                  "VALUES (hex(randomblob(200000)))") ==
@@ -161,7 +161,7 @@ static int mode_of(const char *path, const char *suffix)
     return stat(apr_pstrcat(pool, path, suffix, NULL), &st) == 0 ? (int)(st.st_mode & 07777) : -1;
 }
 
-/* Its user writes, its group reads, whatever the directory's own mode lets in. */
+/* The owner writes, the group reads, whatever the directory's own mode permits. */
 static void test_modes(const char *dsn)
 {
     static const mode_t directories[] = {0700, 0755, 02750};
@@ -193,7 +193,7 @@ static void test_modes(const char *dsn)
     ok(c->message && strstr(c->message, "g-w"), "and what to do is said");
 }
 
-/* A connection that can only read the others must start when no log of them is left. */
+/* A connection that can only read the other files must start when they have no log left. */
 static void test_without_log(const char *dsn)
 {
     const char *path = cache_path(dsn);
@@ -216,7 +216,7 @@ int main(void)
         printf("# %s\n", engine);
         test_missing(dsn);
         test_upgrade(dsn);
-        usleep(1100000); /* the store counts as away for a second */
+        usleep(1100000); /* the store counts as unavailable for a second */
         test_setting(dsn);
         test_versions(dsn);
         if (is_sqlite) {

@@ -1,6 +1,6 @@
-/* One company's rows can be told from another's: tenant_id comes first in every key of a table that
- * has it, on both engines, and every statement names the tenant of each such table that it reads or
- * changes, but for the few that look across companies. */
+/* One company's rows can be separated from another's: tenant_id comes first in every key of a
+ * table that has it, on both engines, and every statement names the tenant of each such table
+ * that it reads or changes, except a few that look across companies. */
 #include <apr_tables.h>
 #include <ctype.h>
 #include <sqlite3.h>
@@ -10,9 +10,9 @@
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Claims, timers, turns of companies, retention. Then the index of people's terms, which is kept by
- * numbers: of a place, which begins with the tenant's number (core/cache/rank.c), or of a segment,
- * which is one tenant's. */
+/* Claims, timers, turns of companies, retention. Then the index of people's terms, whose keys
+ * are numbers: a rank, which begins with the tenant's number (core/cache/rank.c), or a segment,
+ * which belongs to one tenant. */
 static const char *const across[] = {
     "audit_chain_next",  "audit_check_due", "audit_outbox_next",    "checkpoint_unsent",
     "checkpoint_untold", "directory_held",  "directory_check_next", "idempotency_retain",
@@ -23,7 +23,7 @@ static const char *const across[] = {
     "segment_cut",
 };
 static int needed[COUNT(across)];
-/* Tables without a tenant: the whole store's, and those of SQLite's index by place. */
+/* Tables without a tenant: those of the whole store, and those of SQLite's index by rank. */
 static const char *const without[] = {
     "audit.chain_key",
     "audit.spool_position",
@@ -34,7 +34,7 @@ static const char *const without[] = {
     "worker",
 };
 
-/* Its place in the list, from 1; 0: it is not there. */
+/* Its position in the list, from 1; 0: not in it. */
 static size_t among(const char *name, const char *const *list, size_t count)
 {
     while (count && strcmp(name, list[count - 1]) != 0) {
@@ -45,7 +45,7 @@ static size_t among(const char *name, const char *const *list, size_t count)
 
 /* --- keys --- */
 
-static apr_array_header_t *tables; /* that have a tenant_id, as statements write them */
+static apr_array_header_t *tables; /* tables with a tenant_id, as statements write them */
 
 /* Rows of (schema, table) with (schema, table, key, its first column) for each key; "": none. */
 static void judge(const char *schema, const char *table, const char *key, const char *first)
@@ -60,8 +60,8 @@ static void judge(const char *schema, const char *table, const char *key, const 
     ok(strcmp(first, "tenant_id") == 0, "%s: %s begins with tenant_id (%s)", name, key, first);
 }
 
-/* The first columns of all primary, unique and foreign keys. SQLite's place is unique in its file,
- * because the index of terms has nothing but a number; it begins with the tenant's. */
+/* The first columns of all primary, unique and foreign keys. SQLite's rank is unique in its
+ * file, because the index of terms has only a number; it begins with the tenant's. */
 static const char sqlite_keys[] =
     "SELECT l.schema, l.name, 'a table', COALESCE((SELECT name FROM pragma_table_info(l.name, "
     "l.schema) WHERE name = 'tenant_id'), 'nothing') FROM pragma_table_list l WHERE l.type = "
@@ -120,7 +120,7 @@ static void keys_in_postgresql(const char *dsn)
 
 /* --- statements --- */
 
-/* The text without what stands between its quotes. */
+/* The text without its quoted literals. */
 static char *without_literals(const char *text)
 {
     char *out = apr_pstrdup(pool, text), *to = out;
@@ -153,8 +153,8 @@ static const char *word_of(const char **text)
     return apr_pstrmemdup(pool, from, (apr_size_t)(*text - from));
 }
 
-/* The condition says tenant_id of the table by this name; without the name where there is no other
- * table. */
+/* Whether the condition names the table's tenant_id; without the table's name if there is no
+ * other table. */
 static int named(const char *condition, const char *name, int alone)
 {
     int found = 0;
@@ -167,8 +167,7 @@ static int named(const char *condition, const char *name, int alone)
     return found;
 }
 
-/* One SELECT, UPDATE or DELETE without those in it; NULL or the table whose tenant it leaves out.
- */
+/* One SELECT, UPDATE or DELETE without nested ones; NULL or the table whose tenant it omits. */
 static const char *part_fault(char *part)
 {
     static const char *const ends[] = {" ORDER BY ", " GROUP BY ", " ON CONFLICT ", " RETURNING "};
@@ -201,7 +200,7 @@ static const char *part_fault(char *part)
     return NULL;
 }
 
-/* What is inserted into: its columns have the tenant. */
+/* The columns of an INSERT include the tenant. */
 static const char *insert_fault(const char *part)
 {
     const char *at = strstr(part, "INTO ") + strlen("INTO "), *table = word_of(&at);
@@ -212,7 +211,7 @@ static const char *insert_fault(const char *part)
                : NULL;
 }
 
-/* The same of all that UNION joins, and of what is inserted. */
+/* The same for all parts of a UNION, and for an INSERT's source. */
 static const char *parts_fault(char *text)
 {
     const char *fault = NULL;
@@ -226,7 +225,7 @@ static const char *parts_fault(char *text)
     return fault;
 }
 
-/* From the innermost on: what has been judged leaves its brackets. */
+/* From the innermost part outwards: a checked part is removed with its brackets. */
 static const char *statement_fault(const char *statement)
 {
     static const char *const begins[] = {"(SELECT ", "(INSERT ", "(WITH ", "(UPDATE ", "(DELETE "};
@@ -248,7 +247,7 @@ static const char *statement_fault(const char *statement)
         memmove(inner + 1, end, strlen(end) + 1);
     }
     fault = fault ? fault : parts_fault(text);
-    /* One tenant's statement is given it. */
+    /* A statement for one tenant has the tenant as an argument. */
     return fault || strncmp(statement, "INSERT", 6) == 0 || !strstr(statement, "tenant_id") ||
                    strstr(statement, "tenant_id = ?") || strstr(statement, "tenant_id, '') = ?") ||
                    strstr(statement, "t.id = ?1")
@@ -271,7 +270,7 @@ static void statements(int postgresql)
     ok(STMT_COUNT > 300, "%d statements", STMT_COUNT);
 }
 
-/* What the scanner itself can see. */
+/* Faults that the scanner must find. */
 static void test_scanner(void)
 {
     const char *const faults[] = {

@@ -1,5 +1,5 @@
-/* Snapshots of API users: how old they may be, what they cost, that a refusal costs the same
- * whether or not there is such a user, threads that share them. On both engines. */
+/* Cached API users: how old they may be, what they cost, that a refusal costs the same whether
+ * or not the user exists, threads that share them. On both engines. */
 #include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -55,9 +55,9 @@ static void add_key(const char *tenant, const char *username)
        "key %s", username);
 }
 
-/* What one look says: "none", "other" (another key), "on", "off", "failed"; and how often the store
- * was asked. Without the caller's key the tenant, which costs further statements, is not looked at.
- */
+/* Result of one lookup: "none", "other" (another key), "on", "off", "failed"; and the number of
+ * calls to the store. Without the caller's key the tenant, which costs further statements, is
+ * not read. */
 static const char *look_with(ida_callers *all, const char *username, const char *hash)
 {
     const ida_caller *snapshot;
@@ -119,8 +119,8 @@ static void ages(void)
     is_str(look(all, "contoso", "new"), "on 1", "is known as soon as there is one");
 }
 
-/* Statements are what the time of an answer is made of. Whoever guesses learns nothing from it: not
- * of a user who is seen for the first time, not of one whose holder is at work. */
+/* Statements determine the time of an answer. So a guesser learns nothing from it: neither about
+ * a user who is looked up for the first time, nor about one whose holder is active. */
 static void guesses(void)
 {
     ida_callers *all = ida_callers_make(pool, 1024, IDA_CALLER_AGE_MS);
@@ -207,7 +207,7 @@ static void *hammer(void *baton)
 }
 
 static int64_t running_clock(
-    void *baton) /* a minute in each second, so that snapshots expire all the time */
+    void *baton) /* a minute in each second, so that entries expire all the time */
 {
     struct timespec ts;
     (void)baton;

@@ -1,12 +1,12 @@
-/* Rows of a file for spreadsheets: quoted cells, and formulas that are none, whichever character
- * the spreadsheet takes for its separator. */
+/* Rows of a file for spreadsheets: quoted cells, and formulas that are disarmed, whichever
+ * character the spreadsheet uses as its separator. */
 #include "t/unit/setup.h"
 
 #include "core/base/json.h"
 #include "core/face/export.h"
 #include "core/operation/export.h"
 
-/* The one cell of a file that holds this value. */
+/* The only cell of a file with this value. */
 static const char *cell_of(json_t *value)
 {
     static const char *const columns[] = {"a", NULL};

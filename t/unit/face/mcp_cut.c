@@ -1,6 +1,6 @@
-/* Results that fit: over an operation of the test's own, whose items are as long and as hostile as
- * chance makes them. Every page stays below the limit, and going through pages meets each item
- * once. And which failures are a tool's errors. */
+/* Results that fit: with a test operation whose items are random in length and hostile in
+ * content. Every page stays below the limit, and reading all pages gives each item once. And
+ * which failures are tool errors. */
 #include <stdio.h>
 
 #include "core/base/json.h"
@@ -21,14 +21,14 @@ static unsigned chance(unsigned below)
 
 typedef struct item_source {
     int count;
-    int longest; /* bytes of an item's text at most */
-    int members; /* entries of the list inside an item at most */
+    int longest; /* most bytes of an item's text */
+    int members; /* most entries of the list inside an item */
     int runs;
 } item_source;
 
 static item_source source;
 
-/* Bytes nobody wants in an answer, quotes, long letters: the same for the same item. */
+/* Unwanted bytes, quotes, long letters: the same for the same item. */
 static json_t *make_item(int index)
 {
     static const char *const pieces[] = {"a",
@@ -64,7 +64,7 @@ static json_t *make_item(int index)
 
 static void fill_page(ida_page *page, int64_t from)
 {
-    /* places are long, as those of folded names can be */
+    /* positions are long, as those of folded names can be */
     const char *name = apr_psprintf(page->call->c->pool, "%0450d", 0);
     for (int64_t i = from; i < source.count && ida_page_takes(page); i++) {
         ida_page_add(page, make_item((int)i), ida_place("is", i + 1, name));
@@ -133,7 +133,7 @@ static const ida_principal who = {
     .company = "nordic", .username = "ai", .label = "", .access = IDA_ACCESS_READ_ONLY};
 static const ida_tenant tenant = {.id = "nordic", .public_api = 1};
 
-static store key_alone = {.has_cursor_key = 1}; /* all that pages want of one */
+static store key_alone = {.has_cursor_key = 1}; /* the only member of a store that pages need */
 
 static int (*gone)(void *baton); /* of the calls that are made */
 
@@ -166,7 +166,7 @@ static int clean_bytes(const char *text)
            !strstr(text, "\xe2\x80\x8b") && !strstr(text, "\\u0001");
 }
 
-/* From the first page to the last with limits by chance. 1 when every page was good and each item
+/* From the first page to the last with random limits. 1 if every page was valid and each item
  * came once, in order. */
 static int walk(int *cut_pages)
 {
@@ -290,8 +290,8 @@ static void test_gone(void)
     gone = NULL;
 }
 
-/* A store that is away is HTTP's 503, whoever finds it; what is meant for callers is a tool's
- * error. */
+/* An unavailable store is HTTP's 503, wherever it is noticed; failures for the caller are tool
+ * errors. */
 static void away(void)
 {
     ida_mcp_message message = {.id = ida_json_keep(pool, json_integer(1))};

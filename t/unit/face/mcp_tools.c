@@ -1,7 +1,8 @@
-/* The eleven tools as MCP tells them, over a tenant whose names are as long and as hostile as a
- * directory's can be: every list paged to its end under random limits gives each row once, no text
- * is above the limit, every answer is JSON that holds to its schema and has nothing invisible in
- * it. On both engines. Parameter: `limits`, how many random limits each list goes through. */
+/* The eleven tools over MCP, for a tenant whose names are as long and as hostile as a
+ * directory's can be: every list read to its end under random limits gives each row once, no
+ * text is above the limit, every answer is JSON that conforms to its schema and contains nothing
+ * invisible. On both engines. Parameter: `limits`, how many random limits each list is read
+ * with. */
 #include <apr_hash.h>
 
 #include "t/unit/access_setup.h"
@@ -12,7 +13,7 @@
 #include "core/face/mcp_inner.h"
 
 #define PEOPLE 260
-#define GROUPS 120 /* the last CHAIN of them are nested, one in the other */
+#define GROUPS 120 /* the last CHAIN of them are nested in each other */
 #define CHAIN 40
 #define EMPTY_EVERY 8
 #define MANY_GROUPS 600
@@ -51,7 +52,7 @@ static const char *const pieces[] = {
     "\xc3\x28",
     "\xff",
     "\xed\xa0\x80",
-    "\xf0\x9f", /* no UTF-8: SQLite keeps what it is given */
+    "\xf0\x9f", /* not UTF-8: SQLite stores any bytes */
 };
 #define PROPER 23 /* of these are UTF-8 */
 
@@ -67,7 +68,7 @@ static char *hostile(apr_pool_t *p, int longest, int proper)
     return text;
 }
 
-/* As the text of a statement; with bytes that are no UTF-8 where the engine takes them. */
+/* As a literal of a statement; with bytes that are not UTF-8 if the engine accepts them. */
 static const char *literal(apr_pool_t *p, const char *text)
 {
     const char *hex = ida_hex(p, (const unsigned char *)text, strlen(text));
@@ -107,7 +108,7 @@ static int managed(int u)
     return u % 3 == 2;
 }
 
-/* Everybody's place in lists, which follows from the names that were changed behind the cache. */
+/* Ranks of all people again, because the names were changed without the cache. */
 static ida_kind deal_anew(store *s, ida_ctx *c, void *unused)
 {
     cache_at at = {.s = s, .tenant = COMPANY, .directory = "cloud", .kind = IDA_DIR_CLOUD};
@@ -157,7 +158,7 @@ static void load_directory(store *sync)
         for (int u = 0; u < (g == 0 ? PEOPLE : 1) && !is_empty(g) && g <= GROUPS - CHAIN; u++) {
             members[count++] = (cache_member){.id = uid(u), .kind = "user"};
         }
-        if (g > GROUPS - CHAIN) { /* each holds the one before it */
+        if (g > GROUPS - CHAIN) { /* each contains the one before it */
             members[count++] = (cache_member){.id = gid(g - 1), .kind = "group"};
         }
         must(cache_sync_group(run, c, &one, members, count), c, "group");
@@ -165,7 +166,7 @@ static void load_directory(store *sync)
     must(cache_sync_complete(run, c, "user"), c, "users");
     must(cache_sync_complete(run, c, "group"), c, "groups");
     must(cache_sync_commit(run, c, "{}", "test", &guard, 1, &summary), c, "commit");
-    /* What no sync lets pass. Keys too: they are in cursors. */
+    /* Names that no sync accepts. Keys too, because cursors contain them. */
     apr_pool_t *p;
     apr_pool_create(&p, pool);
     char *sql = apr_pstrdup(p, "");
@@ -186,7 +187,7 @@ static void load_directory(store *sync)
                            sql, bad(p, 2000), bad(p, 300), gid(g));
     }
     script(sync, sql);
-    if (!store_is_postgresql(sync)) { /* whose triggers have noted them */
+    if (!store_is_postgresql(sync)) { /* whose triggers have recorded them */
         script(sync, "UPDATE cache.directory_user SET place = NULL");
     }
     must(store_transaction(sync, c, deal_anew, NULL), c, "places");
@@ -347,8 +348,8 @@ static const char *unclean(const json_t *value, const char *name)
 static size_t longest;
 static int cuts;
 
-/* structuredContent of a good answer, else NULL with the reason printed. `arguments` as in ask_in.
- */
+/* structuredContent of a valid answer, else NULL with the reason printed. `arguments` as in
+ * ask_in. */
 static json_t *call_tool(apr_pool_t *p, store *s, const ida_tenant *t, const char *tool,
                          const char *arguments)
 {
@@ -423,9 +424,9 @@ static const json_t *at_path(const json_t *data, const char *path)
 /* --- lists --- */
 
 static const struct {
-    const char *tool, *arguments; /* arguments: beside limit and cursor */
+    const char *tool, *arguments; /* arguments: besides limit and cursor */
     const char *list, *id,
-        *total; /* paths: of the list, of what names a row in it, of the whole number ("": none) */
+        *total; /* paths: to the list, to what identifies a row in it, to the total ("": none) */
     int count;
 } lists[] = {
     {"search_users", "", "items", "id", "totalCount", PEOPLE},
@@ -450,8 +451,8 @@ static const struct {
     {"get_workflow_runs", "'workflow':'Joiner',", "items", "id", "totalCount", ROWS},
 };
 
-/* From the first page to the last, every limit by chance. Number of pages, 0 when one was not good
- * or a row came not once. */
+/* From the first page to the last, with random limits. Number of pages, 0 if one was not valid
+ * or a row did not come exactly once. */
 static int walk(store *s, const ida_tenant *t, size_t n)
 {
     apr_pool_t *outer = pool, *all;

@@ -1,5 +1,5 @@
-/* REST as a pure function: routes, the order of what is decided before a body, queries, error
- * bodies, the OpenAPI document. No store is needed for what is refused before one is asked. */
+/* REST as a pure function: routes, the order of the checks before the body, queries, error
+ * bodies, the OpenAPI document. Refusals that need no store are tested without one. */
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ typedef struct outcome {
     const char *code, *message;
 } outcome;
 
-/* What a request gets that never needs the store: admission and argument faults. */
+/* The answer to a request that never needs the store: admission and argument faults. */
 static outcome *ask(const char *method, const char *uri, const char *query, const char *type,
                     const char *body, ida_access_level access)
 {
@@ -193,7 +193,7 @@ static void test_audit(void)
     free(o);
 }
 
-/* Members of a schema that say no type, by name; a generator makes "any" of them. */
+/* Members of a schema without a type, by name; a generator turns them into "any". */
 static const char *untyped(const json_t *schema, const char *name)
 {
     const char *key, *found = json_object_get(schema, "type") || json_object_get(schema, "$ref") ||
@@ -265,7 +265,7 @@ static void test_openapi(void)
     }
 }
 
-/* Members that `fields=` may ask for are those of the schema, and none of them comes unasked. */
+/* Values of `fields=` are members of the schema, and none of them comes unrequested. */
 static void test_openapi_user(void)
 {
     json_t *schemas = json_object_get(
@@ -275,7 +275,7 @@ static void test_openapi_user(void)
     const char *const *fields = ida_param_find(ida_op_user_get.params, "fields")->allowed;
     size_t count = 0;
     for (; fields[count]; count++) {
-        ok(json_object_get(members, fields[count]) != NULL, "User tells of %s", fields[count]);
+        ok(json_object_get(members, fields[count]) != NULL, "User reports %s", fields[count]);
     }
     is_int((int64_t)json_object_size(members), (int64_t)count, "and of nothing else");
     is_str(ida_json_text(pool, json_object_get(user, "required")), "[\"userPrincipalName\"]",

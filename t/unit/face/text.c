@@ -1,5 +1,5 @@
-/* Tables and lines of idadminctl: aligned by what a terminal shows, harmless, and in a terminal no
- * wider than it is: the last column is wrapped, those that have no room are left out. */
+/* Tables and lines of idadminctl: aligned by display width, without control characters, and no
+ * wider than the terminal: the last column is wrapped, columns without room are left out. */
 #include <locale.h>
 
 #include "t/unit/setup.h"
@@ -35,7 +35,7 @@ static void aligned(void)
                  0),
            "NAME  KIND    DETAIL\n"
            "All   used 1  e@x\n",
-           "an object is told by its name, or by its members");
+           "an object is shown by its name, or by its members");
     ok(!strchr(table("[{\"name\":\"\\u001b[31mred\",\"kind\":\"a\\nb\",\"detail\":\"x\"}]", 0),
                '\033'),
        "nothing commands the terminal");

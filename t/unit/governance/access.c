@@ -1,7 +1,7 @@
-/* Attribution against a calculation of its own: 10,000 people in two directories, 500 groups nested
- * with cycles, templates, requests. Every way is enumerated by a plain relaxation over all groups,
- * not by the walks of the code under test. From the person's side and from the group's, all pages,
- * on both engines. And the plans. */
+/* Attribution against an independent calculation: 10,000 people in two directories, 500 groups
+ * nested with cycles, templates, requests. Every path is enumerated by a plain relaxation over
+ * all groups, not by the walks of the code under test. From the person's side and from the
+ * group's, all pages, on both engines. And the plans. */
 #include <apr_tables.h>
 
 #include <sqlite3.h>
@@ -21,7 +21,7 @@ static void differ(const char *what, const char *got, const char *want)
     }
 }
 
-/* Everybody asked, from the person's side, in pages of random size. */
+/* Every person, from the person's side, in pages of random size. */
 static void check_person(store *s, const ida_tenant *t, int person)
 {
     apr_pool_t *outer = pool;
@@ -128,7 +128,7 @@ static void check_group(store *s, const ida_tenant *t, int g, const char *source
         apr_pool_destroy(pool);
     } while (cursor);
     pool = outer;
-    /* Everyone within, by closure of the nesting. */
+    /* Everyone inside, by transitive closure of the nesting. */
     static char within[GROUPS], people[PEOPLE];
     int want = 0;
     memset(within, 0, sizeof within);
@@ -159,7 +159,7 @@ static void check_group(store *s, const ida_tenant *t, int g, const char *source
     }
 }
 
-/* By source, the four lists together are the whole one. */
+/* The four lists by source are together the complete one. */
 static void check_sources(store *s, const ida_tenant *t, int g)
 {
     static const char *const sources[] = {"dynamic_group", "iga_request", "role_template",
@@ -178,7 +178,7 @@ static void check_sources(store *s, const ida_tenant *t, int g)
            "the sources together are all");
 }
 
-/* The row of one person in a group, from either side; "(none)" when it is not among those of the
+/* The row of one person in a group, from either side; "(none)" if it is not among those of the
  * source. */
 static const char *row_from(store *s, const ida_tenant *t, int from_group, int person, int g)
 {
@@ -203,8 +203,8 @@ static const char *row_from(store *s, const ida_tenant *t, int from_group, int p
     return "(none)";
 }
 
-/* What a template grants is told as such from both sides, however the template names the group, in
- * both directories. */
+/* A template's grant is reported with its source from both sides, however the template names the
+ * group, in both directories. */
 static void check_templates(store *s, const ida_tenant *t)
 {
     int checked[2][2] = {{0}};
@@ -245,7 +245,7 @@ static void check_templates(store *s, const ida_tenant *t)
            checked[i / 2][i % 2], i / 2 ? "in the cloud" : "on the premises",
            i % 2 ? "name" : "ID");
     }
-    is_int(wrong, 0, "are told as the template's from both sides");
+    is_int(wrong, 0, "are reported as the template's from both sides");
 }
 
 static void refusals(store *s, const ida_tenant *t, const ida_tenant *other)
@@ -288,7 +288,7 @@ static void refusals(store *s, const ida_tenant *t, const ida_tenant *other)
        "another tenant's group");
 }
 
-/* A way of the code under test that scanned would not be seen by the results alone. */
+/* Results alone would not reveal a scan in the code under test. */
 static void plans(const char *dsn)
 {
     static const db_statement hot[] = {STMT_access_up,

@@ -1,5 +1,6 @@
-/* Whom an erasure means, on both engines: traces over tasks and accounts, what it refuses, which
- * audit records tell of the person and which of a namesake, and texts of others. */
+/* Which person an erasure means, on both engines: traces over tasks and accounts, what it
+ * refuses, which audit records belong to the person and which to a namesake, and texts of
+ * others. */
 #include "t/unit/setup.h"
 
 #include "t/unit/store_setup.h"
@@ -27,7 +28,7 @@ static void concerns(const governance_traces *t, int expected, const char *targe
     audit_record record = {
         .actor = "hr", .label = "", .target = target, .parameters = parameters, .detail = detail};
     ok(governance_erase_is_about(fresh(), t, &record) == expected, "%s: %s, %s, %s",
-       expected ? "tells of the person" : "does not", target ? target : "-",
+       expected ? "reports the person" : "does not", target ? target : "-",
        parameters ? parameters : "-", detail ? detail : "-");
 }
 
@@ -59,7 +60,7 @@ static void test_engine(int number)
            "found");
     is_int(t->task_count, 2, "with the tasks under both names");
 
-    /* Somebody else has the address by now. */
+    /* Another person has the address by now. */
     cache_person("corp", "0c0c0c0c-0000-4000-8000-00000000heir", "anna.berg@corp.example", 1, 1);
     c = fresh();
     is_int(governance_erase_find(s, c, "corp", "anna.berg@corp.example", &t), IDA_CONFLICT,
@@ -89,7 +90,7 @@ static void test_engine(int number)
     concerns(t, 0, NULL, "{\"query\":\"bergen annan\"}", NULL);
     concerns(t, 0, "bo.ek@corp.example", NULL, "added to Sales");
 
-    /* A namesake, and somebody whose task speaks of her. */
+    /* A namesake, and another person whose task mentions her. */
     ida_task *namesake = add_task(s, "corp", IDA_USER_CREATE, "anna.berg2@corp.example",
                                   test_now_ms);
     ida_task *other = add_task(s, "corp", IDA_USER_UPDATE, "bo.ek@corp.example", test_now_ms);
@@ -118,7 +119,7 @@ static void test_engine(int number)
            !now->mail && !now->display_name,
        "own tasks are overwritten");
     is_int(ask("SELECT count(*) FROM audit_outbox WHERE record LIKE '%anna%'"), 0,
-           "the record of it names nobody");
+           "its record names no person");
     is_int(governance_erase_main(s, fresh(), t, &erased, audit_make(fresh(), "corp", "portal")) !=
                IDA_OK,
            0, "once more is no fault");

@@ -1,5 +1,5 @@
-/* Pages of a round of changes: answers that are cut off or spoiled anywhere, texts as they are
- * mended, items as the cache gets them, the same from a page as from a single read. */
+/* Pages of a round of changes: answers that are cut or damaged at any byte, repaired texts,
+ * items as the cache gets them, the same from a page as from a single read. */
 #include <stdlib.h>
 
 #include "core/base/json.h"
@@ -20,7 +20,7 @@ static graph g = {.env = &env,
                   .marker = "extensionAttribute1"};
 static directory_error e;
 
-/* Exactly sized, so that an instrumented build sees every byte too far. */
+/* Exactly sized, so that an instrumented build detects a read past the end. */
 static char *ended(const char *text, size_t len)
 {
     char *copy = malloc(len + 1);
@@ -60,7 +60,7 @@ static const char groups[] =
     "\"membershipRule\":\"user.x\",\"onPremisesSyncEnabled\":null}],\"@odata.deltaLink\":\"https://"
     "graph.example/delta\"}";
 
-/* What comes of these bytes as the body of a read; NULL: no answer. */
+/* The result of a read with these bytes as body; NULL: no answer. */
 static const json_t *answered(const char *text, size_t len)
 {
     graph_call k = graph_call_begin(&g, pool, &e);
@@ -185,7 +185,7 @@ static void into_cache(void)
     is_int(u->enabled, 0, "disabled");
     is_int(u->created_at, 0, "the year 1 is never");
     u = user(s, "u-3", NULL);
-    ok(u && !u->upn, "removed, then told again: there; values of a wrong type are absent");
+    ok(u && !u->upn, "removed, then reported again: there; values of a wrong type are absent");
 
     ida_group *group;
     is_int(cache_group_find(s, c, tenant, "g-1", &group), IDA_OK, "group");
@@ -223,7 +223,8 @@ static const char *listed(const char *const *list)
     return text;
 }
 
-/* The same person, in a page of changes and read singly, is the same row of the cache. */
+/* The same person, from a page of changes and from a single read, gives the same row of the
+ * cache. */
 static void both_ways(void)
 {
     static const char *const tenants[] = {"paged", "read"};
@@ -241,7 +242,7 @@ static void both_ways(void)
            "addresses, the one without a prefix too");
     is_str(listed(single.cache.licenses), "SKU-1;SKU-2;", "licences");
     ok(!single.cache.manager_untold && single.cache.sign_ins_untold,
-       "what is told and what is not");
+       "what is reported and what is not");
     for (int i = 0; i < 2; i++) {
         ida_ctx *c = fresh();
         cache_summary summary;
@@ -292,7 +293,7 @@ static void both_ways(void)
     store_disconnect(s);
 }
 
-/* A group of a page, and as it stands behind /groups/{id}. */
+/* A group in a page, and as /groups/{id} returns it. */
 static void one_group(void)
 {
     cache_group group;

@@ -187,8 +187,8 @@ static void waiting_times(void)
     }
 }
 
-/* A thousand tasks at once, then for ten minutes as fast as the bucket lets: no 150 s hold more
- * than 3,000 writes, and the rate stays within 10 % of that. */
+/* A thousand tasks at once, then for ten minutes as fast as the bucket allows: no 150 s contain
+ * more than 3,000 writes, and the rate stays within 10 % of that. */
 static void pacing(void)
 {
     static int64_t sent[20000];

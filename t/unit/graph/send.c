@@ -20,7 +20,7 @@ static directory_error e;
         ACT_ANSWER, 200, "Content-Type: application/json\r\n", TOKEN \
     }
 
-/* A session whose client is its own, so that tests do not meet each other's tokens and holds. */
+/* A session with its own client, so that tests do not share tokens and holds. */
 static graph *fresh_session(void)
 {
     static int number;
@@ -162,7 +162,7 @@ static void failures(void)
          {ACT_ANSWER, 204, NULL, NULL});
     is_int(seen("DELETE /v1.0/users/1"), 1, "neither is this");
     CASE("GET", DIRECTORY_OK, "after a reset connections work", {ACT_ANSWER, 200, JSON, "{}"});
-    /* A kept connection that ends just as the next request goes out: libcurl would begin again by
+    /* A kept connection that ends just as the next request is sent: libcurl would retry by
      * itself. */
     CASE("POST", DIRECTORY_UNSURE, "a reset on a kept connection", {ACT_RESET, 0, NULL, NULL},
          {ACT_ANSWER, 201, JSON, "{}"});
@@ -316,7 +316,7 @@ static void throttling(void)
 
 /* --- lists --- */
 
-/* Pages "0" to count - 1 that name each other; behind them what `last` says. */
+/* Pages "0" to count - 1, each with a link to the next; after them the answer `last`. */
 static void page_script(int count, reply last)
 {
     static reply replies[200];
@@ -394,7 +394,7 @@ static void lists(void)
     is_int(pages_of(g, &list, &got), DIRECTORY_OK, "pages of a sync may be long");
 }
 
-/* Links that lead in a circle, the circle beginning at some page, and a stop between pages. */
+/* Links that form a cycle, beginning at some page, and a stop between pages. */
 static void endless_lists(void)
 {
     graph *g = fresh_session();
@@ -421,8 +421,8 @@ static void endless_lists(void)
     ok(said("stopped") && list.pages < 5, "stops");
 }
 
-/* The bucket for reads keeps its share of water when the tenant turns out to be large: no pause in
- * the middle of a first round. */
+/* The bucket for reads keeps its share when the tenant turns out to be large: no pause in the
+ * middle of a first round. */
 static void tenant_size(void)
 {
     graph_answer a;
@@ -432,8 +432,7 @@ static void tenant_size(void)
     ask(g, "GET", "/users", NULL, PATIENCE_MS, &a);
     double small = t->units.rate, full = t->units.level / t->units.burst;
     graph_throttle_tenant_size(g, 499);
-    graph_throttle_tenant_size(
-        g, 30); /* a number that is smaller says nothing: a part of them is read */
+    graph_throttle_tenant_size(g, 30); /* a smaller number means nothing: only a part was read */
     ask(g, "GET", "/users", NULL, PATIENCE_MS, &a);
     ok(t->units.rate > small * 1.4 && t->units.rate < small * 1.5,
        "499 users: 5,000 units in place of 3,500");
@@ -444,7 +443,7 @@ static void tenant_size(void)
        t->units.level / t->units.burst, full);
 }
 
-/* The proxy is asked for what is encrypted, and only for that. */
+/* The proxy is used for encrypted requests, and only for these. */
 static void proxies(void)
 {
     http_answer a;
@@ -472,7 +471,7 @@ static void unreachable(void)
     TOKENS(GOOD_TOKEN);
     SCRIPT({ACT_ANSWER, 200, JSON, "{}"});
     ask(g, "GET", "/users", NULL, PATIENCE_MS, &a);
-    /* A port that nobody listens on. */
+    /* A port without a listener. */
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof address;

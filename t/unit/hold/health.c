@@ -1,6 +1,6 @@
-/* Holds of directories: calls that fail together are one failure, probes that fail make it longer,
- * answers end it; how the directories share the threads; how a process takes the place of one
- * that died. */
+/* Holds of directories: calls that fail together count as one failure, failed probes make a hold
+ * longer, answers end it; how directories share the threads; how a process replaces one that
+ * died. */
 #include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -94,14 +94,15 @@ static void watched(void)
     is_int(state().hold_failures, 0, "which is no failure yet");
     for (int i = 0; i < THREADS; i++) {
         hold_known known = {.watched = hold_call_ends(&w, i)};
-        ok(known.watched, "each call is told that it was because of it");
+        ok(known.watched, "each call is informed that it was the cause");
         hold(known, &away);
         is_int(state().hold_failures, 1, "the first of them counts");
         ok(left() <= 6000, "and is the one that sets the time (%lld ms)", (long long)left());
         hold_run_ends(&w, i);
     }
     answered(probe_of(state()));
-    for (int i = 0; i < THREADS; i++) { /* either's answer ends the watch's hold, and no other */
+    for (int i = 0; i < THREADS; i++) { /* an answer to either ends the watch's hold, and only
+                                           that */
         for (int other = 0; other < 2; other++) {
             hold_call_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
             hold_call_begins(&w, 1, TENANT, IDA_DIR_CLOUD);
@@ -114,7 +115,7 @@ static void watched(void)
             }
             answered((hold_known){.watched = 1, .until = until});
             ok(!state().hold_reason == !other, "call %d: %s", i,
-               other ? "what was told meanwhile stands" : "its answer ends the hold");
+               other ? "what was reported meanwhile stands" : "its answer ends the hold");
             hold_call_ends(&w, !i);
             answered(probe_of(state()));
         }
@@ -124,12 +125,12 @@ static void watched(void)
 static void told(void)
 {
     hold((hold_known){0}, &slow_down);
-    is_int(state().hold_failures, 0, "a time that was told is no failure");
+    is_int(state().hold_failures, 0, "a time that was reported is no failure");
     is_int(left(), 30000, "and is kept");
     directory_error less = slow_down;
     less.retry_after_s = 10;
     hold((hold_known){0}, &less);
-    is_int(left(), 30001, "others that were told less do not make it shorter");
+    is_int(left(), 30001, "shorter waits of others do not shorten it");
     store_directory seen = state();
     hold(probe_of(seen), &less);
     is_int(left(), 10000, "a probe does");
@@ -142,7 +143,7 @@ static void told(void)
     ok(asked.held && left() == PROBE_MS, "who asks without a claim keeps others off meanwhile");
     hold((hold_known){0}, &slow_down);
     answered(asked);
-    is_int(left(), PROBE_MS + 1, "told less than that by somebody else: it stands");
+    is_int(left(), PROBE_MS + 1, "a shorter wait reported by another thread: it stays");
     answered(probe_of(state()));
     is_str(state().hold_reason, NULL, "its own probe ends it");
     seen = state();
@@ -169,7 +170,7 @@ static void shared(void)
     }
 }
 
-/* The second process of a service takes the place of the first: a worker was seen all the time. */
+/* The second process of a service replaces the first: other workers saw a worker all the time. */
 static void replaced(void)
 {
     const store_worker *rows;

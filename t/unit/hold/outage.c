@@ -1,4 +1,4 @@
-/* Servers that fell silent: who may try, who waits, what counts once. */
+/* Servers that stopped answering: which calls may try, which wait, which count once. */
 #include "worker/hold/outage.h"
 #include "t/unit/tap.h"
 

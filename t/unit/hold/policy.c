@@ -162,7 +162,7 @@ static void step_table(void)
     }
     const ida_step action = {.name = "addToGroup", .workflow = "Joiner", .workflow_position = 1};
     ok(step_find(IDA_USER_CREATE, &action) == step_workflow_action,
-       "an action of a workflow is told by its workflow");
+       "an action of a workflow is named by its workflow");
     const ida_step there = {.name = "verify", .account = "cloud"};
     ok(step_find(IDA_USER_DELETE, &there) == step_verify, "the same step of the other account");
     const ida_step strange = {.name = "makeCoffee"}, nameless = {.name = ""};

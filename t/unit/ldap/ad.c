@@ -177,7 +177,7 @@ static void create_and_adopt(directory *d)
     other = creation(&person, "lone", "idadmin:task-2b");
     other.upn = "lone@ad.example.test";
     is_class(ops->create(d, pool, &other, &again, &e), DIRECTORY_CONFLICT, &e,
-             "somebody without a UPN signs in under that name");
+             "a person without a UPN signs in under that name");
     is_class(ops->find(d, pool, NULL, "Lone@AD.example.test", &again, &e), DIRECTORY_OK, &e,
              "and is found by it");
     perl("$s->modify(\"dn: CN=Elsewhere,OU=Services,%s\\nchangetype: modify\\nadd: "
@@ -302,7 +302,7 @@ static void signing_in(directory *d)
     is_str(e.field, "password", "field password");
     ok(e.message && !strstr(e.message, "tooweak"), "it is not in the message");
     is_class(ops->disable(d, pool, nobody, &after, &e), DIRECTORY_NOT_FOUND, &e,
-             "nobody: not found");
+             "an unknown ID: not found");
 }
 
 static void memberships(directory *d)
@@ -345,7 +345,7 @@ static void memberships(directory *d)
     is_class(ops->add_members(d, pool, crm, three, 3, each, &e), DIRECTORY_OK, &e,
              "three to a group that has one of them");
     ok(each[0] == DIRECTORY_OK && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_OK,
-       "each is told for itself");
+       "each is reported for itself");
     is_class(ops->add_members(d, pool, crm, three, 3, each, &e), DIRECTORY_OK, &e, "again");
     ok(each[0] == DIRECTORY_ALREADY && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_ALREADY,
        "already, all of them");
@@ -383,7 +383,7 @@ static void guards(void)
     directory_error e;
     directory_user user, after;
     const char *manager;
-    /* As the administrator, who could do it all, over the whole domain. */
+    /* As the administrator, who may do everything, over the whole domain. */
     write_file(slapd_file("admin"), perl("Idadmin::Test::Samba::admin_password()"), 0600);
     const char *bind = ida_printf(pool,
                                   "\"bind\":\"simple\",\"bindDn\":\"EXAMPLE\\\\Administrator\","
@@ -425,7 +425,7 @@ static void guards(void)
                  "nor taken out of a group");
     }
     ops->close(d);
-    /* The service account by each name it may bind with. */
+    /* The service account by each name that it may bind with. */
     const char *const forms[] = {apr_pstrcat(pool, "CN=idadmin,OU=Services,", suffix, NULL),
                                  "idadmin@ad.example.test", "EXAMPLE\\\\idadmin"};
     for (size_t i = 0; i < 3; i++) {
@@ -482,7 +482,7 @@ static void connecting(void)
     ok(e.message && strstr(e.message, "52e"), "with what the server says: %s",
        e.message ? e.message : "");
 
-    /* The name of the host is part of Kerberos' ticket; the address stands in for it here. */
+    /* Kerberos tickets contain the host's name; here the address is used instead. */
     setenv("KRB5_CONFIG", perl("$s->krb5_conf"), 1);
     setenv("KRB5CCNAME", apr_pstrcat(pool, "FILE:", slapd_file("ccache"), NULL), 1);
     is_class(find_eva(ad_tenant(plain, gssapi, ""), &e), DIRECTORY_CREDENTIALS, &e,

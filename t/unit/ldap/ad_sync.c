@@ -1,12 +1,12 @@
 /* DirSync against a real Active Directory (Samba) into a real cache: first pass, single members,
  * moves, renames, deletions, containers that move, foreign tokens, stickiness to one server; and
- * the way by uSNChanged of an account without the right. */
+ * the fallback to uSNChanged for an account without the right. */
 #include "t/unit/cached.h"
 
 static const directory_ops *ops;
 static const char *suffix, *people;
 static long entries;    /* of the last run */
-static char told[4096]; /* log ids and messages since they were last looked at */
+static char told[4096]; /* log ids and messages since the last check */
 
 static void log_it(void *baton, ida_level level, const char *id, const char *message)
 {
@@ -80,7 +80,7 @@ static void whole(directory *d)
            strstr(state.tokens, "server"),
        "a token and its server");
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "nothing happened");
-    is_int(entries, 0, "so nothing is told");
+    is_int(entries, 0, "so nothing is reported");
     is_int((long)state_now().full_at, (long)state.full_at, "and nothing is read again");
     ok(!was_told("IDA04"), "no warnings");
 }
@@ -181,7 +181,7 @@ static void set_primary(const char *group)
            "another primary group");
 }
 
-/* Whoever has a group as primary one is in it, though no list of members says so. */
+/* A person is in their primary group, although no list of members contains them. */
 static void primary_group(directory *d, int full)
 {
     cache_summary summary;
@@ -265,8 +265,8 @@ static void containers(directory *d)
     is_int(users_cached(), 21, "the others are not");
 }
 
-/* With the recycle bin of Active Directory whoever is restored is in the old groups again, of which
- * nothing is told. */
+/* With the recycle bin of Active Directory a restored person is in the old groups again, without
+ * any change being reported. */
 static void restored(directory *d)
 {
     cache_summary summary;
@@ -305,9 +305,9 @@ static void tokens(directory *d)
     is_int(users_cached(), 21, "all of it");
     ida_user *bo = user_of("bo.ek");
     ok(bo && bo->manager_upn && strcmp(bo->manager_upn, "eva.berg@nordic.example") == 0,
-       "a former manager, who is told as well, is not taken for the present one");
+       "a former manager, who is reported as well, is not taken for the present one");
 
-    /* Two addresses of servers: the one the token came from is asked first. */
+    /* Two addresses of servers: the one that the token came from is tried first. */
     wire *w = wire_to_at(perl("$s->{address}"), 636);
     const char *first = ida_printf(pool, "ldaps://127.0.0.1:%d", w->port),
                *second = perl("$s->ldaps_url");
@@ -338,7 +338,7 @@ static void without_right(void)
     is_str(groups_of("anna.lind"), "All staff|CRM admins|Sales team", "with groups");
     ok(strstr(state_now().tokens, "usn") != NULL, "the token is the change counter");
     is_class(run_sync(d, 0, &summary, &e), DIRECTORY_OK, &e, "nothing happened");
-    is_int(entries, 0, "so nothing is told");
+    is_int(entries, 0, "so nothing is reported");
     changes(d, "usn", 0);
     ok(!was_told("IDA0402"), "the warning is not repeated");
     primary_group(d, 0);
@@ -354,8 +354,8 @@ static void without_right(void)
     ops->close(d);
 }
 
-/* An account ends whatever its flags say: times count 100 ns since 1601, and two values mean never.
- */
+/* An account expires whatever its flags are: times count 100 ns since 1601, and two values mean
+ * never. */
 static void ends(directory *d)
 {
     directory_error e;

@@ -1,4 +1,5 @@
-/* Escaping for filters and DNs, DN keys, UUIDs and times: hostile bytes in, one meaning out. */
+/* Escaping for filters and DNs, DN keys, UUIDs and times: hostile bytes in, one unambiguous
+ * meaning out. */
 #include <ldap.h>
 #include <sys/resource.h>
 
@@ -19,7 +20,7 @@ static void filters(void)
     free(bytes);
 }
 
-/* What was escaped into a DN must come back as it was. */
+/* A value escaped into a DN must come back unchanged. */
 static void dn_round_trips(void)
 {
     static const char *const values[] = {
@@ -68,8 +69,8 @@ static void keys(void)
        "half a part is no part");
 }
 
-/* The longest DN that fits into a message has tens of millions of parts: its key must not take the
- * square of that. */
+/* The longest DN that fits into a message has tens of millions of parts: the time for its key
+ * must not grow with the square of that. */
 static void long_names(void)
 {
     static char many[20480 * 4];

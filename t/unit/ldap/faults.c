@@ -1,6 +1,6 @@
 /* The connector against a scripted peer: each fault ends in its own class, within its time, with
- * the cache as it was; the next call is well. Two authorities in one process, each good for its own
- * directory alone. */
+ * the cache unchanged; the next call succeeds. Two authorities in one process, each valid for
+ * its own directory only. */
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "t/unit/slapd.h"
@@ -57,7 +57,8 @@ static directory_class make_call(directory *d, apr_pool_t *sub, store *into, cal
 
 #ifdef __SANITIZE_ADDRESS__
 const char *__asan_default_options(void);
-/* What libldap leaks of a notice is known (t/lib/leaks.supp) by the caller of its allocator. */
+/* Known leaks in libldap after a notice (t/lib/leaks.supp) are recognised by the caller of its
+ * allocator. */
 const char *__asan_default_options(void)
 {
     return "fast_unwind_on_malloc=0";
@@ -69,7 +70,7 @@ const char *__asan_default_options(void)
 typedef struct fault {
     const char *name, *script;
     call what;
-    directory_class want, or_else; /* or_else: as good (OK: none) */
+    directory_class want, or_else; /* or_else: also accepted (OK: none) */
     const char *says;              /* part of the message, or NULL */
 } fault;
 
@@ -211,8 +212,7 @@ static void quick_faults(const ida_tenant *tenant)
     }
 }
 
-/* Whatever a bind is answered with: it is a fault of the directory, never an answer about a person.
- */
+/* Any result of a bind is a fault of the directory, never an answer about a person. */
 static void every_bind_result(const ida_tenant *tenant)
 {
     static const int codes[] = {1,  2,  3,  8,  12, 13, 14, 16, 19,  20,   21,
@@ -238,8 +238,9 @@ static void between_calls(const ida_tenant *tenant)
     static const char *const ends[] = {"close", "reset", "notice"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         directory *d = open_with(tenant);
-        /* The peer follows the rule from its next answer on. The connection is made before, because
-         * on a busy machine making it may be idle for 30 ms; a look of its own is one question. */
+        /* The peer follows the rule from its next answer on. The connection is made before,
+         * because on a busy machine making it may take 30 ms; a lookup on its own is one
+         * request. */
         is_class(make_call(d, pool, cache, FIND, NULL, &e), DIRECTORY_OK, &e, "connected");
         perl("$main::p->forget; 'ok'");
         script(ida_printf(pool, RULE("on => 'idle', ms => 30, do => '%s'"), ends[i]));
@@ -365,8 +366,8 @@ static void two_authorities(const ida_tenant *usual)
 
 typedef struct slow {
     fault f;
-    int speed; /* of the clock that the connector sees once it is connected: 20 s of a call need not
-                  last 20 s here */
+    int speed;     /* of the clock that the connector sees after it has connected: 20 s of a call
+                      need not last 20 s here */
     int64_t least; /* ms by that clock */
     int start_tls;
     /* of the thread */
@@ -479,7 +480,7 @@ static void slow_faults(const ida_tenant *usual)
 {
     (void)usual;
     cache_summary summary = {0};
-    /* Each has a script of its own: a fault of one must not be met by another. */
+    /* Each has a script of its own: a fault in one must not hit another. */
     perl("$main::slow = " PEER "->new(like => $main::p, users => 60, sites => %zu); 'ok'", SLOWS);
     for (size_t i = 0; i < SLOWS; i++) {
         slow *s = &slows[i];

@@ -1,7 +1,7 @@
-/* A server that leaves out what the protocol promises (the scripted peer, over TLS): empty values
- * in DNs and entries, controls and parts of answers without a value or with an empty one. libldap
- * hands such a value on as no value at all, or ends the process over it; here it ends one call at
- * most, and the cache stays as it was. */
+/* A server that omits what the protocol promises (the scripted peer, over TLS): empty values in
+ * DNs and entries, controls and parts of answers without a value or with an empty one. libldap
+ * passes such a value on as NULL, or aborts the process; here it ends at most one call, and the
+ * cache stays unchanged. */
 #include <arpa/inet.h>
 #include <openldap.h>
 #include <sys/resource.h>
@@ -40,7 +40,8 @@ static int stop_after(void *baton)
     return ida_monotonic(&env) > *(int64_t *)baton;
 }
 
-/* A search without an end, and without a pause in which somebody would look whether to go on. */
+/* A search without an end, and without a pause in which the connector checks whether to
+ * continue. */
 static void endless(const char *how, const char *rule)
 {
     struct rusage before, after;
@@ -51,7 +52,7 @@ static void endless(const char *how, const char *rule)
     directory *d = open_with(tenant_on_peer(""));
     int64_t until = ida_monotonic(&env) + 3000;
     getrusage(RUSAGE_SELF, &before);
-    alarm(300 * SLOWNESS); /* ends the test where it goes on */
+    alarm(300 * SLOWNESS); /* ends the test if it continues */
     directory_class class = ops->sync(
         d, pool, &(directory_sync){cache, fresh(), .full = 1, .alive = stop_after, .baton = &until},
         &summary, &e);
@@ -60,7 +61,7 @@ static void endless(const char *how, const char *rule)
     is_class(class, DIRECTORY_LOCAL, &e,
              apr_pstrcat(pool, how, ", ", rule, ": a search that never ends is stopped", NULL));
     ok(e.message && strstr(e.message, "stopped"), "and says so: %s", e.message ? e.message : "-");
-    /* A sanitizer keeps what was freed for a while. */
+    /* A sanitizer keeps freed memory for a while. */
     ok(SLOWNESS > 1 || after.ru_maxrss - before.ru_maxrss < 64 * 1024,
        "in bounded memory: %ld KB more", after.ru_maxrss - before.ru_maxrss);
     ops->close(d);
@@ -74,7 +75,7 @@ static int64_t users_cached(void)
     return info.users;
 }
 
-/* A peer of its own with an empty cache. */
+/* A new peer with an empty cache. */
 static void peer(const char *options)
 {
     directory_error e = {0};
@@ -111,8 +112,8 @@ static void odd_values(const char *how)
     perl("$main::p->script; 'ok'");
 }
 
-/* Each control without its value, and with an empty one. `again`: everything is read, or what has
- * changed. */
+/* Each control without its value, and with an empty one. `again`: 0 reads everything, 1 the
+ * changes. */
 static void bare_control(const char *control, int again, directory_class want, const char *says)
 {
     static const char *const ways[] = {"absent", "empty"};
@@ -127,12 +128,12 @@ static void bare_control(const char *control, int again, directory_class want, c
     perl("$main::p->script; 'ok'");
 }
 
-/* slapd itself ends so where it was asked with a cookie that it cannot read. */
+/* slapd itself does the same after a cookie that it cannot read. */
 static void no_cookie(void)
 {
     directory_error e = {0};
     perl("$main::p->script(cookieless => 1); 'ok'");
-    is_class(sync_now("", 1, &e), DIRECTORY_OK, &e, "everything is told, and no cookie");
+    is_class(sync_now("", 1, &e), DIRECTORY_OK, &e, "everything is reported, and no cookie");
     is_int(users_cached(), USERS, "everybody is there");
     perl("$main::p->script; 'ok'");
     is_class(sync_now("", 0, &e), DIRECTORY_OK, &e, "the next sync begins anew");
@@ -147,10 +148,11 @@ static void protected_accounts(void)
         directory *d = open_with(
             tenant_on_peer(ida_printf(pool, "protectedAccounts => [%s]", lists[i])));
         is_class(ops->find(d, pool, NULL, "person0003@peer.example", &user, &e), DIRECTORY_OK, &e,
-                 "somebody");
+                 "a person");
         directory_class class = ops->disable(d, pool, user.id, &user, &e);
         ok(class == DIRECTORY_OK || class == DIRECTORY_ALREADY,
-           "protectedAccounts [%s]: nobody is meant (%s)", lists[i], e.message ? e.message : "-");
+           "protectedAccounts [%s]: matches no account (%s)", lists[i],
+           e.message ? e.message : "-");
         ops->close(d);
     }
 }
@@ -189,7 +191,7 @@ static void leaves(const char *dn)
            "0", dn);
 }
 
-/* What the entry of these bytes is, which come from a socket. */
+/* The entry that these bytes from a socket decode to. */
 static const ld_entry *entry_of_bytes(const void *from, size_t size, int *got)
 {
     const unsigned char *bytes = from;
@@ -217,7 +219,7 @@ static const ld_entry *entry_of_bytes(const void *from, size_t size, int *got)
     return entry;
 }
 
-/* One entry whose attribute has so many values, each of no byte, from a socket: what fits into a
+/* An entry whose attribute has so many empty values, from a socket: an entry that fits into a
  * message could take gigabytes. */
 static const ld_entry *entry_of_values(unsigned count, int *got)
 {
@@ -225,7 +227,7 @@ static const ld_entry *entry_of_values(unsigned count, int *got)
                                   4,    1,    'x', 0x30, 0x84, 0, 0, 0, 0, 0x30, 0x84, 0, 0, 0, 0,
                                   4,    1,    'a', 0x31, 0x84, 0, 0, 0, 0};
     static const size_t lengths[] = {
-        2, 11, 20, 26, 35}; /* places of the 4 bytes, each of what follows it to the end */
+        2, 11, 20, 26, 35}; /* positions of the 4-byte lengths, each of which covers the rest */
     size_t size = sizeof head + 2 * (size_t)count;
     unsigned char *bytes = malloc(size);
     memcpy(bytes, head, sizeof head);
@@ -241,8 +243,8 @@ static const ld_entry *entry_of_values(unsigned count, int *got)
     return entry;
 }
 
-/* One entry of so many attributes with a value each: their names in turn those of the list, or all
- * different. */
+/* An entry with so many attributes with one value each: their names are those of the list in
+ * turn, or all different. */
 static const ld_entry *entry_of_attributes(int count, const char *const *names, int *got)
 {
     BerElement *ber = ber_alloc_t(LBER_USE_DER);
@@ -260,8 +262,8 @@ static const ld_entry *entry_of_attributes(int count, const char *const *names, 
     return entry;
 }
 
-/* Values that stand apart are one attribute's, as slapd tells what was loaded so; of one with
- * another option they are not. */
+/* Values in separate lists are one attribute's, as slapd reports them when loaded so; those with
+ * another option are not. */
 static void apart(void)
 {
     static const char *const names[] = {"member", "description", "MEMBER", "member;range=0-1",
@@ -332,7 +334,7 @@ int main(void)
     bare_control("dirsync", 1, DIRECTORY_CONFIG, "without a token");
     perl("$main::p->stop; 'ok'");
     apart();
-    too_many_values(); /* at the end: it raises the most that the process ever took */
+    too_many_values(); /* at the end: it raises the process's peak memory */
     store_disconnect(cache);
     return done();
 }

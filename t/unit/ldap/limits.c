@@ -1,5 +1,5 @@
-/* slapd's size limit, with and without content synchronisation: the doctor meets it as a sync does,
- * and the line that both name is the cure. */
+/* slapd's size limit, with and without content synchronisation: the probe meets it as a sync
+ * does, and the setting that both name solves it. */
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "t/unit/slapd.h"
@@ -19,7 +19,7 @@ static directory_class sync_now(const ida_tenant *tenant, cache_summary *summary
     return class;
 }
 
-/* The doctor's line about users and its outcome. */
+/* The probe's line about users and its outcome. */
 static const char *doctor(const ida_tenant *tenant, directory_class want, const char *name)
 {
     directory_error e;

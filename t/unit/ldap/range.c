@@ -1,6 +1,6 @@
-/* A group of four thousand members from a server that tells 1,500 at a time (the scripted peer):
- * all of them at the first sync, and after changes of single members, however the server tells of
- * changes. */
+/* A group with four thousand members from a server that returns 1,500 at a time (the scripted
+ * peer): all of them at the first sync, and after changes of single members, however the server
+ * reports changes. */
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "t/unit/slapd.h"
@@ -16,7 +16,7 @@ static ida_tenant *tenant_on_peer(void)
     return tenant_of("range", "peer.example", perl("Idadmin::Test::json_text($main::p->document)"));
 }
 
-/* The one group of somebody; NULL when there is none. */
+/* The only group of a person; NULL if there is none. */
 static const ida_group *group_of(const char *local)
 {
     ida_user *user = NULL;
@@ -63,7 +63,7 @@ static void members(const char *sync)
         is_class(ops->remove_member(d, pool, id, id_of(d, "person3000"), &e), DIRECTORY_OK, &e,
                  "one of the second part too");
         is_class(ops->add_members(d, pool, id, &last, 1, &each, &e), DIRECTORY_OK, &e,
-                 "somebody comes");
+                 "a person is added");
         is_class(ops->sync(d, pool, &(directory_sync){.cache = cache, .c = fresh()}, &summary, &e),
                  DIRECTORY_OK, &e, "the next sync");
     }
@@ -71,12 +71,12 @@ static void members(const char *sync)
     ok(group && group->member_count == MEMBERS - 1, "who came is there, and as many as should be");
     ok(!group_of("person0001") && !group_of("person3000") && group_of("person1500") &&
            group_of("person1501"),
-       "who went is not, whoever stands at the seams is");
+       "a removed member is gone, members at the seams remain");
     ops->close(d);
     perl("$main::p->stop; 'ok'");
 }
 
-/* Half a list must not pass for the whole one. */
+/* Half a list must not be taken for the whole one. */
 static void stuck(void)
 {
     cache_summary summary;
@@ -84,7 +84,7 @@ static void stuck(void)
     is_str(perl("$main::p = " PEER "->new(users => %d, groups => { Big => %d }, sync => 0); "
                 "$main::p->script(range => 1500, stuck => 1); 'ok'",
                 MEMBERS, MEMBERS),
-           "ok", "a server that tells the first members again and again");
+           "ok", "a server that reports the first members again and again");
     directory *d = open_with(tenant_on_peer());
     is_int(cache_reset(cache, fresh(), "range", IDA_DIR_ON_PREMISES), IDA_OK, "an empty cache");
     is_class(ops->sync(d, pool, &(directory_sync){.cache = cache, .c = fresh()}, &summary, &e),

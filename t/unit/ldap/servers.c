@@ -1,5 +1,5 @@
-/* Servers set up otherwise: the local socket with SASL EXTERNAL, logins as UPN, uniqueness rules,
- * classes for further fields, and what is missing without an overlay. */
+/* Servers with other settings: the local socket with SASL EXTERNAL, logins as UPN, uniqueness
+ * rules, classes for further fields, and faults of a missing overlay. */
 #include "t/unit/ldap_people.h"
 
 #include "worker/directory/directory.h"
@@ -28,7 +28,7 @@ static void logins(const char *ldaps)
              "found by login and domain");
     is_str(user.upn, "eva.berg@nordic.example", "which make the UPN");
     is_class(ops->find(d, pool, NULL, "eva.berg@elsewhere.example", &user, &e), DIRECTORY_NOT_FOUND,
-             &e, "another domain is nobody");
+             &e, "an address in another domain is not found");
 
     ida_create person = {.firstname = "Uma",
                          .surname = "Unik",
@@ -44,7 +44,7 @@ static void logins(const char *ldaps)
     c = with_mail(&person, "uma.unik2", "uma@nordic.example", "task-2");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_CONFLICT, &e, "the mail is taken");
     is_str(e.field, "mail", "field mail, as mail is not the UPN here");
-    /* Taken where we do not look: only the server's own rule knows. */
+    /* An address in use outside the searched base: only the server's own rule detects it. */
     is_str(perl("$s->modify(\"dn: cn=shared,ou=groups,dc=nordic,dc=example\\nchangetype: "
                 "add\\nobjectClass: inetOrgPerson\\ncn: shared\\nsn: shared\\nmail: "
                 "shared\\@nordic.example\\n\"); 'ok'"),

@@ -1,5 +1,5 @@
-/* Connecting to a real slapd, and to what should be one: protection, trust, credentials, silence at
- * every point, several servers, the doctor. */
+/* Connecting to a real slapd, and to peers that only seem to be one: protection, trust,
+ * credentials, silence at every point, several servers, the probe. */
 #include "t/unit/slapd.h"
 
 #include "worker/directory/directory.h"
@@ -71,12 +71,12 @@ static void protection(void)
              DIRECTORY_CONFIG, &e, "caFile that is not there: configuration");
     char *by_name = ida_printf(pool, "ldaps://127.0.0.2%s", strrchr(ldaps, ':'));
     is_class(find_eva(json_list(by_name, NULL), "", &e), DIRECTORY_TRANSIENT, &e,
-             "nobody listens on another address: transient");
+             "no listener on another address: transient");
 }
 
 static void wrong_host(void)
 {
-    /* Another address of this machine passes the bytes on: the certificate is good, but for
+    /* Another address of this machine forwards the bytes: the certificate is valid only for
      * 127.0.0.1. */
     directory_error e;
     int on = 1;
@@ -158,7 +158,7 @@ static void external(void)
     is_class(ops->find(d, pool, NULL, "idadmin@nordic.example", &user, &e), DIRECTORY_NOT_FOUND, &e,
              "the service account is no person");
     is_class(ops->find(d, pool, NULL, "elin.strand@nordic.example", &user, &e), DIRECTORY_OK, &e,
-             "somebody");
+             "a person");
     is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_OK, &e,
              "is disabled: the certificate has the rights of the entry it is mapped to");
     is_class(ops->update(d, pool, user.id, NULL, 0, 1, &after, &e), DIRECTORY_OK, &e,
@@ -173,7 +173,7 @@ static void external(void)
     is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_FORBIDDEN, &e,
              "of which the connection that stands knows nothing");
     int64_t (*before)(void *) = env.monotonic;
-    env.monotonic = minutes_later; /* a connection unused for so long is made anew */
+    env.monotonic = minutes_later; /* a connection unused for so long is replaced */
     is_class(ops->disable(d, pool, user.id, &after, &e), DIRECTORY_OK, &e,
              "but the next one is made with them");
     is_class(ops->update(d, pool, user.id, NULL, 0, 1, &after, &e), DIRECTORY_OK, &e,
@@ -262,8 +262,8 @@ static const json_t *directory_report_line(const json_t *report, const char *che
     return NULL;
 }
 
-/* Without entryCSN a sync misjudges who changes while it reads: told of people and of groups,
- * whichever right is missing. */
+/* Without entryCSN a sync misses entries that change while it reads: reported for people and for
+ * groups, whichever right is missing. */
 static void stamps_hidden(const char *whose, const char *access)
 {
     directory_error e;
@@ -276,7 +276,7 @@ static void stamps_hidden(const char *whose, const char *access)
     const json_t *one = directory_report_line(report, "entryCSN");
     const char *detail = one ? ida_json_string(one, "detail") : "";
     ok(one && json_is_false(json_object_get(one, "ok")) && strstr(detail, base),
-       "is told, with the base: %s", detail);
+       "is reported, with the base: %s", detail);
     size_t i, bad = 0;
     json_t *other;
     json_array_foreach (report, i, other) {
@@ -311,7 +311,7 @@ static void doctor(void)
                                   "clock"};
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         const json_t *one = directory_report_line(report, checks[i]);
-        ok(one && json_is_true(json_object_get(one, "ok")), "probe tells about: %s", checks[i]);
+        ok(one && json_is_true(json_object_get(one, "ok")), "probe reports about: %s", checks[i]);
         printf("# %s: %s\n", checks[i], one ? ida_json_string(one, "detail") : "(none)");
     }
     ops->close(d);
@@ -327,9 +327,9 @@ static void doctor(void)
     is_class(ops->probe(d, pool, report, &e), DIRECTORY_TRANSIENT, &e,
              "probe: the first failure is the result");
     ok(json_is_false(json_object_get(directory_report_line(report, "connect"), "ok")),
-       "a server that is away is told, though another answers");
+       "a server that is away is reported, though another answers");
     ok(json_is_false(json_object_get(directory_report_line(report, "groupBase"), "ok")),
-       "a lost groupBase is told");
+       "a lost groupBase is reported");
     ok(json_is_true(json_object_get(directory_report_line(report, "userBase"), "ok")),
        "the rest is still checked");
     ops->close(d);

@@ -1,6 +1,6 @@
-/* Content synchronisation with a real slapd into a real cache: whole content, delete phase, present
- * phase, moves, lost and foreign tokens, the guard, broken streams, and the way without syncprov.
- */
+/* Content synchronisation with a real slapd into a real cache: whole content, delete phase,
+ * present phase, moves, lost and foreign tokens, the guard, broken streams, and the fallback
+ * without syncprov. */
 #include "t/unit/cached.h"
 
 static const directory_ops *ops;
@@ -69,7 +69,8 @@ static void whole(directory *d)
     printf("# %s\n# %s\n", before, after.tokens);
 }
 
-/* slapd leaves out of its answer who changes meanwhile, and by the stamp they are asked for. */
+/* slapd omits entries that change during its answer; the connector searches for them by their
+ * stamp. */
 static void stamps_hidden(directory *d)
 {
     cache_summary summary;
@@ -80,21 +81,21 @@ static void stamps_hidden(directory *d)
     slapd_hides("entryCSN", people, "none");
     is_class(run_sync(d, 1, 0, &summary, &e), DIRECTORY_OK, &e, "and again, with entryCSN hidden");
     ok(strstr(warned, "IDA0403") && strstr(warned, "uid=") && strstr(warned, people),
-       "which is told: %s", warned);
+       "which is reported: %s", warned);
     slapd_shows();
     *warned = '\0';
     is_class(run_sync(d, 1, 0, &summary, &e), DIRECTORY_OK, &e, "and shown again");
     is_str(warned, "", "no warning any more");
 }
 
-static int64_t minutes; /* that the clock is ahead */
+static int64_t minutes; /* by which the clock is ahead */
 
 static int64_t clock_ahead(void *baton)
 {
     return real_clock(baton) + minutes * 60000;
 }
 
-/* A sync each minute until one finds nothing and asks no stream: how many that takes. */
+/* Syncs once a minute until one finds nothing and opens no stream; returns how many that takes. */
 static int until_quiet(directory *d)
 {
     cache_summary summary;
@@ -115,8 +116,7 @@ static void sales(const char *verb)
            "ok", "a department");
 }
 
-/* What is asked of slapd when its contextCSN has not moved: nothing; but never at the price of a
- * change. */
+/* Requests to slapd when its contextCSN has not changed: none, but no change may be missed. */
 static void when_streams_are_asked(directory *d)
 {
     cache_summary summary;
@@ -132,13 +132,13 @@ static void when_streams_are_asked(directory *d)
     is_str(groups_of("lars.moberg"), "All staff|Engineering", "seen at once");
     is_int(until_quiet(d), 1, "nothing is left of that");
 
-    /* Whom refint follows, and when, no CSN tells. */
+    /* No CSN shows which entries refint changes, nor when. */
     is_str(perl("$s->modify(\"dn: uid=lars.moberg,%s\\nchangetype: modrdn\\nnewrdn: "
                 "uid=lars.b\\ndeleteoldrdn: 1\\n\"); 'ok'",
                 people),
            "ok", "a renamed member of groups");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
-    is_str(phases, "users:delete groups:delete ", "which is told");
+    is_str(phases, "users:delete groups:delete ", "which is reported");
     for (int i = 0; i < 3; i++) {
         is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e,
                  "a sync within the next half minute");
@@ -168,8 +168,8 @@ static void when_streams_are_asked(directory *d)
     until_quiet(d);
     is_str(groups_of("lars.moberg"), "All staff|Engineering", "with the groups");
 
-    /* As if bo.ek had been read with the DN of a manager that somebody new has now, before refint
-     * came to it. */
+    /* As if bo.ek had been read with the DN of a manager that a new person has now, before
+     * refint changed it. */
     const char *manager = user_of("bo.ek")->manager_upn;
     is_str(perl("$s->add_user('late.arrival'); 'ok'"), "ok", "somebody new");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "is seen");
@@ -179,7 +179,7 @@ static void when_streams_are_asked(directory *d)
        "and taken for a manager");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "the next sync");
     is_str(user_of("bo.ek")->manager_upn, manager,
-           "takes in full those who have links to somebody new, too");
+           "also processes in full entries with links to a new person");
     is_str(perl("$s->delete_entry('uid=late.arrival,%s'); 'ok'", people), "ok", "as before");
     until_quiet(d);
 
@@ -204,7 +204,7 @@ static void when_streams_are_asked(directory *d)
     }
 }
 
-/* Where it takes long to read everything, doubt waits for its share of the time. */
+/* If a full read takes long, repeating it out of doubt waits for its share of the time. */
 static void long_to_read(directory *d)
 {
     cache_summary summary;
@@ -225,8 +225,8 @@ static void long_to_read(directory *d)
     until_quiet(d);
 }
 
-/* The same changes twice: told by the session log, and, after a restart has emptied that, by what
- * is present. */
+/* The same changes twice: reported from the session log, and, after a restart has emptied that,
+ * by the present phase. */
 static void changes(directory *d, const char *phase, const char *tag, int restart)
 {
     cache_summary summary;
@@ -285,7 +285,7 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
            "ok", "as before");
 }
 
-/* The server tells of the container, not of those in it. */
+/* The server reports the container, but not the entries in it. */
 static void container_renamed(directory *d)
 {
     cache_summary summary;
@@ -306,15 +306,15 @@ static void container_renamed(directory *d)
     is_str(perl("$s->delete_entry('uid=late,%s'); 'ok'", people), "ok", "as before");
 }
 
-/* A server that is killed forgets deletions, and does not know it. We know it by the time of its
- * start, which the server tells in whole seconds: the new one begins in another second than the
- * old. It tells only what is older than the contextCSN on its disk, that of the deletion here;
- * without lastbind nothing moves that on. */
+/* A killed server forgets deletions without noticing. The connector notices by the time of its
+ * start, which the server reports in whole seconds: the new one starts in another second than
+ * the old. It reports only entries older than the contextCSN on its disk, that of the deletion
+ * here; without lastbind nothing advances it. */
 static void server_killed(directory *d)
 {
     cache_summary summary;
     directory_error e;
-    is_str(perl("$s->add_user('left.behind'); 'ok'"), "ok", "somebody");
+    is_str(perl("$s->add_user('left.behind'); 'ok'"), "ok", "a person");
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "synced");
     ok(user_of("left.behind") != NULL, "is seen");
     is_str(
@@ -330,8 +330,8 @@ static void server_killed(directory *d)
     ok(user_of("after.that") != NULL, "and the new one");
     is_str(perl("$s->delete_entry('uid=after.that,%s'); 'ok'", people), "ok", "as before");
 
-    /* The deletion is lost and its CSN with it: the contextCSN on the disk is that of our cookies.
-     */
+    /* The deletion is lost, and its CSN with it: the contextCSN on the disk is that of our
+     * cookies. */
     is_str(perl("$s->add_user('lost'); $s->restart; 'ok'"), "ok", "one more, and a checkpoint");
     until_quiet(d);
     ok(user_of("lost") != NULL, "is seen");
@@ -415,7 +415,7 @@ static void broken_streams(void)
     is_class(run_sync(d, 0, 0, &summary, &e), DIRECTORY_OK, &e, "and the next sync is well");
     is_class(ops->sync(d, pool, &(directory_sync){cache, fresh(), .full = 1, .alive = stop_soon},
                        &summary, &e),
-             DIRECTORY_LOCAL, &e, "a sync that is told to stop stops");
+             DIRECTORY_LOCAL, &e, "a sync that is asked to stop stops");
     is_int(users_cached(), before, "with the cache as it was");
     ops->close(d);
     wire_end(w);

@@ -1,5 +1,5 @@
-/* Changes of accounts that stand, against a real slapd: new values, enabling, passwords, moves,
- * reports, new members, a manager taken away. */
+/* Changes of existing accounts, on a real slapd: new values, enabling, passwords, moves,
+ * reports, new members, a removed manager. */
 #include "t/unit/ldap_people.h"
 
 static const directory_ops *ops;
@@ -75,8 +75,7 @@ static void values(directory *d)
     is_str(e.field, "country", "field country");
     is_class(one(d, anna, "country", "Sweden", &after, &e), DIRECTORY_INVALID, &e,
              "nor for its name");
-    is_class(one(d, anna, "shoeSize", "43", &after, &e), DIRECTORY_INVALID, &e,
-             "a field that nobody knows");
+    is_class(one(d, anna, "shoeSize", "43", &after, &e), DIRECTORY_INVALID, &e, "an unknown field");
     is_str(e.field, "shoeSize", "is named");
     is_class(one(d, anna, "middleName", "Maria Elisabet", &after, &e), DIRECTORY_OK, &e,
              "middle names");
@@ -85,7 +84,7 @@ static void values(directory *d)
     is_class(one(d, anna, "preferredLanguage", "sv-SE", &after, &e), DIRECTORY_OK, &e,
              "a language");
     is_class(one(d, "00000000-0000-0000-0000-000000000000", "jobTitle", "x", &after, &e),
-             DIRECTORY_NOT_FOUND, &e, "nobody: not found");
+             DIRECTORY_NOT_FOUND, &e, "an unknown ID: not found");
     is_class(one(d, id_of(d, "bo.ek"), "jobTitle", "x", &after, &e), DIRECTORY_PROTECTED, &e,
              "a protected account");
 }
@@ -142,7 +141,7 @@ static void passwords(directory *d)
              DIRECTORY_PROTECTED, &e, "a protected account");
     is_class(ops->set_password(d, pool, "00000000-0000-0000-0000-000000000000",
                                "Fresh-Passw0rd-of-24-char", &e),
-             DIRECTORY_NOT_FOUND, &e, "nobody: not found");
+             DIRECTORY_NOT_FOUND, &e, "an unknown ID: not found");
     perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
          "modify\\ndelete: pwdMustChange\\n-\\n"
          "delete: pwdCheckQuality\\n-\\ndelete: pwdMinLength\\n\"); 1");
@@ -155,7 +154,7 @@ static void policy_locks(const char *value)
          value);
 }
 
-/* A leaver of a server whose policy gives a lock no effect. */
+/* A leaver on a server whose policy does not enforce locks. */
 static void leavers(directory *d)
 {
     directory_error e;
@@ -183,7 +182,7 @@ static void leavers(directory *d)
     is_str(attribute("elin.strand", "pwdAccountLockedTime"), "000001010000Z", "the lock stays");
     known = proof = "20200101000000Z";
     is_class(ops->discard_password(d, pool, elin, &proof, &e), DIRECTORY_OK, &e,
-             "a password that somebody set since goes too");
+             "a password that was set since is replaced too");
     ok(strcmp(proof, known) != 0, "with another time");
     perl("$s->modify(\"dn: cn=default,ou=policies,$Idadmin::Test::Slapd::suffix\\nchangetype: "
          "modify\\nadd: pwdMinAge\\npwdMinAge: 86400\\n\"); 1");
@@ -202,7 +201,7 @@ static void leavers(directory *d)
              "a protected account keeps its password");
     proof = NULL;
     is_class(ops->discard_password(d, pool, "00000000-0000-0000-0000-000000000000", &proof, &e),
-             DIRECTORY_NOT_FOUND, &e, "nobody: not found");
+             DIRECTORY_NOT_FOUND, &e, "an unknown ID: not found");
 }
 
 static const char *held(directory *d, const char *id)
@@ -233,8 +232,7 @@ static const char *id_in(directory *d, const char *user, const char *group)
     return row ? row->group_id : "none";
 }
 
-/* Groups of further classes, in other places, and what is no group and names people all the same.
- */
+/* Groups of further classes, at other places, and entries that are not groups but name people. */
 static void kinds(directory *d)
 {
     directory_error e;
@@ -276,7 +274,7 @@ static void kinds(directory *d)
        "the doctor counts them");
 }
 
-/* Values with options stand beside the plain one: neither read nor touched. */
+/* Values with options besides the plain one: neither read nor changed. */
 static void tagged(directory *d)
 {
     directory_error e;
@@ -299,7 +297,7 @@ static void tagged(directory *d)
     is_str(attribute("per.lundin", "title;lang-ja"), "AAA", "the tagged one stays");
     perl("$s->add_user('per.second', mail => 'desk@nordic.example'); 1");
     is_class(ops->find(d, pool, NULL, "desk@nordic.example", &user, &e), DIRECTORY_CONFLICT, &e,
-             "an address of two names nobody");
+             "an address of two people means neither");
     ok(strstr(e.message, "uid=per.lundin,") && strstr(e.message, "uid=per.second,"),
        "both are named by DN");
     json_t *report = ida_json_keep(pool, json_array());
@@ -323,7 +321,7 @@ static void managers(directory *d)
              "by IDs that are found");
     ok(strstr(user.cache.manager_dn, "anna.lind") != NULL, "whose manager she is");
     is_class(ops->set_manager(d, pool, elin, NULL, &manager, &e), DIRECTORY_OK, &e,
-             "nobody as manager");
+             "an unknown person as manager");
     ok(!manager, "has no ID");
     is_class(ops->set_manager(d, pool, elin, NULL, &manager, &e), DIRECTORY_ALREADY, &e,
              "again: already");
@@ -353,7 +351,7 @@ static void managers(directory *d)
     is_str(attribute("elin.strand", "manager"), apr_pstrcat(pool, "uid=anna.lind,", people, NULL),
            "is the only one then");
     is_class(ops->reports(d, pool, elin, &ids, &count, &e), DIRECTORY_OK, &e,
-             "reports of somebody without any");
+             "reports of a person without any");
     is_int(count, 0, "none");
     is_class(ops->reports(d, pool, "00000000-0000-0000-0000-000000000000", &ids, &count, &e),
              DIRECTORY_NOT_FOUND, &e, "of nobody: not found");
@@ -381,7 +379,7 @@ static void joins(directory *d)
     is_class(ops->add_members(d, pool, crm, three, 3, each, &e), DIRECTORY_OK, &e,
              "three to a group that has one of them");
     ok(each[0] == DIRECTORY_OK && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_OK,
-       "each is told for itself");
+       "each is reported for itself");
     is_str(members("CRM admins"), "anna.lind bo.ek elin.strand eva.berg", "all are in");
     is_class(ops->add_members(d, pool, crm, three, 3, each, &e), DIRECTORY_OK, &e, "again");
     ok(each[0] == DIRECTORY_ALREADY && each[1] == DIRECTORY_ALREADY && each[2] == DIRECTORY_ALREADY,
@@ -393,7 +391,7 @@ static void joins(directory *d)
     ok(each[0] == DIRECTORY_NOT_FOUND && each[1] == DIRECTORY_PROTECTED && each[2] == DIRECTORY_OK,
        "the others do not suffer from it");
     is_class(ops->add_members(d, pool, dynamic, &eva, 1, each, &e), DIRECTORY_INVALID, &e,
-             "a dynamic group takes nobody");
+             "a dynamic group accepts no member");
     is_class(ops->add_members(d, pool, "00000000-0000-0000-0000-000000000000", &elin, 1, each, &e),
              DIRECTORY_NOT_FOUND, &e, "a group that is not there");
     for (int i = 0; i < 30; i++) {
@@ -465,7 +463,7 @@ static void moves(directory *d, const char *what)
              "a protected account stays");
 }
 
-/* A service account that is one of the people it manages: by its DN in any spelling. */
+/* A service account that is among the people it manages: recognised by its DN in any spelling. */
 static void own_account(void)
 {
     directory_error e;
@@ -509,7 +507,7 @@ int main(void)
     moves(d, "a server that keeps links");
     ops->close(d);
     own_account();
-    /* Links are text to this one. */
+    /* For this server links are plain text. */
     perl("$s = Idadmin::Test::Slapd->new(overlays => ['ppolicy', 'syncprov'], global => \"include "
          "/etc/ldap/schema/nis.schema\", ldif => do { my ($g, $d, $e) = "
          "($Idadmin::Test::Slapd::groups, $Idadmin::Test::Slapd::suffix, "

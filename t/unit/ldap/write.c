@@ -1,5 +1,5 @@
 /* Writes to a real slapd: create, adopt, conflicts, password policy, manager, photo, disabling,
- * memberships, guards; and lost answers of each. */
+ * memberships, guards; and a lost answer to each. */
 #include "t/unit/ldap_people.h"
 
 #include "worker/directory/directory.h"
@@ -160,7 +160,7 @@ static void policy(directory *d)
     set_policy("delete: pwdMinAge");
 }
 
-/* Our account may add entries, but the server's rules keep userPassword from it. */
+/* Our account may add entries, but the server's rules deny it userPassword. */
 static void forbidden(directory *d)
 {
     static const char *const rule = "dn: olcDatabase={1}mdb,cn=config\\nchangetype: modify\\n%s: "
@@ -184,7 +184,8 @@ static void forbidden(directory *d)
     is_str(bind_code(&c), "0", "with a password");
 }
 
-/* A new password would lift a lock: whoever was disabled before the adoption stays so. */
+/* A new password would lift a lock: an account that was disabled before the adoption stays
+ * disabled. */
 static void adopted_without_password(directory *d)
 {
     static const char *const entry =
@@ -212,7 +213,7 @@ static void adopted_without_password(directory *d)
     is_str(bind_code(&c), "49", "cannot sign in");
 }
 
-/* The rootDSE does not name the extension: for the connector, a server that lacks it. */
+/* The rootDSE does not list the extension: the connector treats the server as one without it. */
 static void without_extension(const char *ldaps)
 {
     directory_error e;
@@ -287,7 +288,7 @@ static void changes(directory *d)
            "cannot sign in any more");
     is_class(ops->disable(d, pool, id, &user, &e), DIRECTORY_ALREADY, &e, "again: already");
     is_class(ops->disable(d, pool, "00000000-0000-0000-0000-000000000000", &user, &e),
-             DIRECTORY_NOT_FOUND, &e, "nobody: not found");
+             DIRECTORY_NOT_FOUND, &e, "an unknown ID: not found");
     ops->find(d, pool, NULL, "bo.ek@nordic.example", &user, &e);
     is_class(ops->disable(d, pool, user.id, &user, &e), DIRECTORY_PROTECTED, &e,
              "a protected account (by login name)");
@@ -335,7 +336,7 @@ static void groups(directory *d)
              "memberships with a cached candidate");
     is_int(count, 3, "All staff, CRM admins and the dynamic one are left");
 
-    /* A refused group does not stop anything: the answer names it. */
+    /* A refused group does not stop the rest: the answer names it. */
     ops->find(d, pool, NULL, "elin.strand@nordic.example", &elin, &e);
     is_str(perl("$s->configure('olcReadOnly', 'TRUE'); 'ok'"), "ok", "database read-only");
     is_class(ops->remove_member(d, pool, sales, elin.id, &e), DIRECTORY_CONFIG, &e,
@@ -348,8 +349,8 @@ static const char *run_ldif(const char *lines)
     return perl("$s->modify(\"%s\"); 'ok'", lines);
 }
 
-/* What follows a creation at once does not look at the account first; whatever happened to it in
- * between must come to the same. */
+/* Calls right after a creation do not read the account first; whatever happened to it in between
+ * must give the same result. */
 static void just_made(directory *d, const char *group)
 {
     directory_error e;
@@ -383,7 +384,7 @@ static void just_made(directory *d, const char *group)
                                "dn: uid=just.moved,%s\\nchangetype: modrdn\\nnewrdn: "
                                "uid=now.here\\ndeleteoldrdn: 1\\n",
                                people)),
-           "ok", "is renamed by somebody");
+           "ok", "is renamed by hand");
     is_class(ops->set_manager(d, pool, user.id, "eva.berg@nordic.example", &manager, &e),
              DIRECTORY_OK, &e, "and found by its ID");
     is_str(attribute("now.here", "manager"), eva, "where it is now");
@@ -394,7 +395,7 @@ static void just_made(directory *d, const char *group)
                                "dn: uid=just.swung,%s\\nchangetype: modrdn\\nnewrdn: "
                                "uid=swung.away\\ndeleteoldrdn: 1\\n",
                                people)),
-           "ok", "is renamed by somebody");
+           "ok", "is renamed by hand");
     is_class(ops->add_members(d, pool, group, &user.id, 1, &each, &e), DIRECTORY_OK, &e,
              "and put into a group");
     is_str(perl("join ' ', map { /^uid=([^,]*)/ } grep { /swung/ } $s->members('Engineering')"),
@@ -403,8 +404,7 @@ static void just_made(directory *d, const char *group)
     c = creation(&person, "just.gone", "idadmin:just-3");
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e, "another one");
     id = user.id;
-    is_str(perl("$s->delete_entry('uid=just.gone,%s'); 'ok'", people), "ok",
-           "is removed by somebody");
+    is_str(perl("$s->delete_entry('uid=just.gone,%s'); 'ok'", people), "ok", "is removed by hand");
     is_class(ops->set_manager(d, pool, id, "eva.berg@nordic.example", &manager, &e),
              DIRECTORY_NOT_FOUND, &e, "and not found");
     is_class(ops->add_members(d, pool, group, &id, 1, &each, &e), DIRECTORY_NOT_FOUND, &e,
@@ -412,7 +412,8 @@ static void just_made(directory *d, const char *group)
     is_int(atoi(perl("scalar grep { /just.gone/ } $s->members('Engineering')")), 0,
            "which does not name it");
 
-    /* Somebody of that name was in the group, and left the directory without it. */
+    /* An earlier person with that name was in the group, and was deleted without being removed
+     * from it. */
     is_str(run_ldif(ida_printf(pool,
                                "dn: cn=Engineering,$Idadmin::Test::Slapd::groups\\nchangetype: "
                                "modify\\nadd: member\\nmember: uid=just.back,%s\\n",
@@ -426,8 +427,8 @@ static void just_made(directory *d, const char *group)
     is_int(atoi(perl("scalar grep { /just.back/ } $s->members('Engineering')")), 1, "once");
 }
 
-/* Requests of a creation on a warm connection: look, add (whose answer shows the entry), password.
- */
+/* Requests of a creation on a warm connection: lookup, add (whose answer shows the entry),
+ * password. */
 static void lost_password(directory *d, wire *w)
 {
     directory_error e;
@@ -435,7 +436,7 @@ static void lost_password(directory *d, wire *w)
     ida_create person = {.firstname = "Lost", .surname = "Password", .account_enabled = 1};
     directory_create c = creation(&person, "lost.password", "idadmin:task-17");
     const directory_create known = creation(&person, "known.one", "idadmin:task-18");
-    ops->create(d, pool, &known, &user, &e); /* warms: a new connection reads the schema first */
+    ops->create(d, pool, &known, &user, &e); /* warm-up: a new connection reads the schema first */
     int before = atomic_load(&w->connections), unsure = 0;
     atomic_store(&w->ask, 3);
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e,
@@ -444,7 +445,7 @@ static void lost_password(directory *d, wire *w)
     is_int(atomic_load(&w->connections), before + 1, "one new connection");
     hashed("lost.password", "stored hashed");
     is_str(bind_code(&c), "0", "signs in with the password given");
-    /* The second answer is lost as well, whichever request of the new connection it is. */
+    /* The second answer is lost as well, for each request of the new connection. */
     for (int request = 1; request <= 8; request++) {
         c = creation(&person, apr_psprintf(pool, "lost.twice%d", request),
                      apr_psprintf(pool, "idadmin:twice-%d", request));
@@ -484,7 +485,7 @@ static void lost_answers(const char *ldaps)
         tenant_with(json_list(ida_printf(pool, "ldaps://127.0.0.1:%d", w->port), NULL), ""));
     is_class(ops->create(d, pool, &warm, &user, &e), DIRECTORY_OK, &e,
              "a creation, so that the schema is known");
-    atomic_store(&w->cut, 2); /* the look comes back, the answer to the add does not */
+    atomic_store(&w->cut, 2); /* the lookup is answered, the add is not */
     is_class(ops->create(d, pool, &c, &user, &e), DIRECTORY_OK, &e,
              "create, answer lost: looked again and adopted");
     is_str(user.upn, "lost.answer@nordic.example", "our entry");

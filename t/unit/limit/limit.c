@@ -1,7 +1,7 @@
-/* The rate limiter: edges of the limit, and its property under attack. Processes of several threads
- * charge keys on one shared block with short ticks and random pauses between the atomic steps;
- * processes are killed all the time; every admission is logged with the times before and after it.
- * A checker then looks for one admission too many inside one window. */
+/* The rate limiter: edges of the limit, and its guarantee under attack. Processes with several
+ * threads charge keys on one shared block with short ticks and random pauses between the atomic
+ * steps; processes are killed all the time; every admission is logged with the times before and
+ * after it. A checker then looks for one admission too many inside one window. */
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,8 +13,7 @@ static __thread int pausing;
 #include <stdint.h>
 #include <time.h>
 
-/* The clock of the tests with one caller: it stands until a test lets time pass. 0: the real one.
- */
+/* The clock of tests with one caller: it stands until a test advances it. 0: the real one. */
 static uint64_t standing_ns;
 
 static int limit_clock(clockid_t id, struct timespec *out)
@@ -41,13 +40,13 @@ static int limit_clock(clockid_t id, struct timespec *out)
 
 static __thread unsigned seed;
 
-/* Time passes for the standing clock. */
+/* Advances the standing clock. */
 static void pass_ms(unsigned ms)
 {
     standing_ns += (uint64_t)ms * 1000000;
 }
 
-/* At its n-th step from now on this thread sleeps while so much time passes. */
+/* At its n-th step from now on this thread sleeps for so long. */
 static __thread int sleep_at;
 static __thread unsigned sleep_ms;
 
@@ -207,15 +206,15 @@ static void floods(void)
        "when the flood is over everybody has a record of his own again");
 }
 
-/* A caller that is put to sleep between reading the clock and its compare-and-swap, for longer than
- * the window. */
+/* A caller that sleeps between reading the clock and its compare-and-swap, for longer than the
+ * window. */
 static void sleeper(void)
 {
     rate_limiter *l = limiter(64, TICK_NS);
     charged(l, LIMIT_KEY, "other", 2, 60);
     is_int(admissions(l, LIMIT_KEY, "k", 2, 60, 1), 1, "one long ago");
     pass_ms(640);
-    sleep_at = 4; /* state read, judged, mark raised: next is the step that counts */
+    sleep_at = 4; /* state read, judged, mark raised: the next step counts */
     sleep_ms = 700;
     is_int(admissions(l, LIMIT_KEY, "k", 2, 60, 1), 1,
            "one that slept over a window is admitted when it wakes");
@@ -223,7 +222,7 @@ static void sleeper(void)
            "and counts from then on: one more and no other");
 }
 
-/* From the shared record to one of its own in the middle of a window. */
+/* A key moves from the shared record to its own in the middle of a window. */
 static void moving(void)
 {
     rate_limiter *l = limiter(64, TICK_NS);
@@ -323,8 +322,8 @@ static int by_name_and_time(const void *a, const void *b)
     return x->before < y->before ? -1 : x->before > y->before;
 }
 
-/* Names with more than `limit` admissions that surely lie inside one window; *most: the largest
- * such number seen. */
+/* Names with more than `limit` admissions that certainly lie inside one window; *most: the
+ * largest such number. */
 static int violations(event *log, uint32_t count, unsigned limit, unsigned *most)
 {
     int bad = 0;
@@ -406,7 +405,7 @@ static void run_storm(const storm_plan *plan)
     munmap(s.log, LOG_MAX * sizeof *s.log);
 }
 
-/* The checker itself must see a window of one too many. */
+/* The checker itself must detect a window with one admission too many. */
 static void checker(void)
 {
     event log[4] = {

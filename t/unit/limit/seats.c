@@ -1,7 +1,7 @@
-/* Seats: exactly so many at the same time, of each name for itself, whoever gives back, goes or is
- * killed at whatever instruction. Under attack processes take and leave seats with random pauses
- * between the steps and are killed all the time; each life has a bit of one word while it is
- * inside, so that whoever comes in sees how many are. */
+/* Seats: never more than the limit at the same time, for each name separately, even if processes
+ * release, exit or are killed at any instruction. Under attack processes take and leave seats
+ * with random pauses between the steps and are killed all the time; each process has a bit of
+ * one word while it is inside, so that each can count the others. */
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -72,7 +72,7 @@ static void edges(void)
     is_int(seats_take(s, "contoso:payroll", 3), -1, "others take none of mine, nor give me any");
 }
 
-/* A process that takes seats and does not come back; its ID. */
+/* Starts a process that takes seats and keeps them; returns its ID. */
 static pid_t holder(void *block, const char *name, unsigned limit, int how_many)
 {
     int ready[2];
@@ -131,7 +131,7 @@ static void deaths(void)
     for (int i = 0; i < 1200; i++) {
         pid_t child = fork();
         if (!child) {
-            _exit(seats_attach(pool, block) ? 0 : 1); /* without its cleanups */
+            _exit(seats_attach(pool, block) ? 0 : 1); /* without running its cleanups */
         }
         int status;
         waitpid(child, &status, 0);

@@ -1,4 +1,4 @@
-/* A few places among many companies: none has more than its part, and waiting requests are
+/* A few slots among many companies: none has more than its share, and waiting requests are
  * served by company, not by arrival. */
 #include "t/unit/setup.h"
 
@@ -58,7 +58,8 @@ static void parts(void)
     share_leave(s, d);
 }
 
-/* Thirty of one company came first; one of another is next but for those that have places. */
+/* Thirty requests of one company came first; one of another is next, apart from those with
+ * slots. */
 static void turns(void)
 {
     one greedy[30], other;

@@ -33,8 +33,8 @@ static json_t *body_of(const char *text)
     return body;
 }
 
-/* The context after a create with these members beside the required two; its message is what the
- * caller would see. */
+/* The context after a create with these members besides the two required ones; its message is
+ * the caller's. */
 static ida_ctx *create(const ida_tenant *tenant, const char *members)
 {
     ida_ctx *c = fresh();
@@ -176,7 +176,7 @@ static void warnings(void)
     ok(strcmp(created.country, "xx") == 0 && !created.country_is_code, "too");
 }
 
-/* What is said of the members of a body that a creation does not know: warnings as JSON text; of a
+/* Reports of members of a body that a creation does not know: warnings as JSON text; for a
  * refusal the message. */
 static const char *unknown(const char *members)
 {
@@ -279,7 +279,7 @@ static void photos(void)
     is_str(created.photo_type, "image/png", "its type");
     good(&ad, photo_bytes(png, sizeof png), "a PNG for AD");
     good(&openldap, photo_bytes(png, sizeof png),
-         "a PNG for OpenLDAP, which is told not to be kept");
+         "a PNG for OpenLDAP, which the answer says is not stored");
     good(&openldap, photo_bytes(jpeg, sizeof jpeg), "a JPEG for OpenLDAP");
     good(&cloud, photo_of(4194304), "4194304 bytes for the cloud");
     bad(&cloud, photo_of(4194305), "profilePhoto", "at most 4194304");
@@ -388,9 +388,9 @@ static void storage(void)
            "{\"time\":\"12:00\",\"userPrincipalName\":\"eva@x.example\"}", "what a delete stores");
 }
 
-/* A body of these members beside the names, and what of it is stored, in bytes. Letters outside
- * ASCII, quotes and slashes are not written longer than they were sent; the new values of an update
- * stand in a member of their own. */
+/* A body with these members besides the names, and the bytes of it that are stored. Letters
+ * outside ASCII, quotes and slashes are not stored longer than they were sent; the new values of
+ * an update are in one member. */
 static void stored_bytes(const char *members, const char *name)
 {
     ida_create now;
@@ -423,7 +423,7 @@ static void size(void)
     stored_bytes(apr_pstrcat(pool, texts, ",", photo_of(4194304), NULL), "the largest photo");
 }
 
-/* What each directory is told not to keep, by the words of its warning; NULL: nothing. */
+/* Members that a directory cannot store, by the words of the warning; NULL: none. */
 static void keeping(void)
 {
     static const struct {

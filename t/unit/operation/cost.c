@@ -1,5 +1,5 @@
-/* What a search costs does not grow with the company: the plans of the statements, and each call at
- * 20,000 people beside the same call at 1,000. */
+/* The cost of a search does not grow with the company: the plans of the statements, and each
+ * call with 20,000 people compared with the same call with 1,000. */
 #include <sqlite3.h>
 #include <time.h>
 
@@ -11,8 +11,9 @@
 #define MANY 20000
 #define FEW 1000
 
-/* Of this process's work where the store is in it, so that a busy machine does not matter; else of
- * the clock on the wall, where the least of many rounds hardly meets another process. */
+/* Processor time of this process if the store runs in it, so that a busy machine does not
+ * matter; otherwise wall time, whose minimum over many rounds is hardly disturbed by other
+ * processes. */
 static double seconds(int in_process)
 {
     struct timespec t;
@@ -56,7 +57,7 @@ static void load_people(store *sync, const char *company, int people)
     apr_pool_destroy(run_pool);
 }
 
-/* Stands for the store's own function: plans are made, nothing is run. */
+/* In place of the store's function: plans are made, nothing is run. */
 static void holds(sqlite3_context *call, int count, sqlite3_value **values)
 {
     (void)count;
@@ -64,7 +65,7 @@ static void holds(sqlite3_context *call, int count, sqlite3_value **values)
     sqlite3_result_int(call, 0);
 }
 
-/* Of lists that were given, and of what a statement made itself. */
+/* Whether the rows come from a given list, or from the statement itself. */
 static int own_rows(const char *detail)
 {
     static const char *const own[] = {"SCAN CONSTANT ROW",
@@ -143,7 +144,8 @@ static void plans(const char *dsn)
         while (good && sqlite3_step(st) == SQLITE_ROW) {
             const char *detail = (const char *)sqlite3_column_text(st, 3);
             used |= strstr(detail, hot[i].index) != NULL;
-            /* The sorter of a page that was found already is the page's size. */
+            /* Sorting the rows of one page, which are found already, is bounded by the page's
+             * size. */
             if ((strncmp(detail, "SCAN ", 5) == 0 && !own_rows(detail)) ||
                 (strstr(detail, "TEMP B-TREE") && hot[i].statement != STMT_people_exact &&
                  hot[i].statement != STMT_people_in_group)) {
@@ -177,8 +179,8 @@ static void cost(store *s, const ida_tenant *few, const ida_tenant *many, int in
     static const struct {
         const char *name, *arguments;
         const ida_operation *op;
-        double most; /* times as much at MANY as at FEW; a scan needs 20 times. Hygiene counts whom
-                        it finds, so its cost grows with the company, but no faster. */
+        double most; /* allowed factor between MANY and FEW; a scan needs 20. Hygiene counts all
+                        matches, so its cost grows with the company, but no faster. */
     } calls[] = {{"first page", "{}", &ida_op_users_search, 6},
                  {"a person by words", "{'query':'first711 fam'}", &ida_op_users_search, 6},
                  {"a frequent word", "{'query':'family4'}", &ida_op_users_search, 6},

@@ -1,5 +1,5 @@
-/* Search and hygiene against calculations of their own over 10,000 people in two directories, every
- * list paged to its end under random limits, on both engines. */
+/* Search and hygiene against independent calculations over 10,000 people in two directories,
+ * every list read to its end under random limits, on both engines. */
 #include "core/base/time.h"
 #include "core/operation/table.h"
 #include "t/unit/access_setup.h"
@@ -8,7 +8,7 @@
 
 #define PEOPLE 10000
 #define CLOUD_PEOPLE 7000
-#define TWINS 1200 /* the first of the premises are the first of the cloud again */
+#define TWINS 1200 /* the first ones on-premises are the first ones of the cloud again */
 #define GROUPS 300
 #define DAY INT64_C(86400000)
 
@@ -153,7 +153,7 @@ static void differ(const char *what, const char *got, const char *want)
 
 static char seen[PEOPLE];
 
-/* IDs of everybody listed into `seen`; their number, -1 when a page failed. `section` NULL:
+/* IDs of all listed people into `seen`; their number, -1 if a page failed. `section` NULL:
  * search_users. */
 static int64_t collect(store *s, const ida_tenant *t, const char *section, const char *arguments)
 {
@@ -282,7 +282,7 @@ static void hygiene(store *s, const ida_tenant *t)
         const char *text = apr_psprintf(pool, "{%s'cursor':'%s'}", goes_on[i].with, cursor);
         is_int(ask_in(pool, s, t, &ida_op_hygiene, text).kind, goes_on[i].kind, goes_on[i].name);
     }
-    test_now_ms += 30 * DAY; /* a report goes on as it was begun */
+    test_now_ms += 30 * DAY; /* a report continues with the time at which it began */
     a = ask_in(pool, s, t, &ida_op_hygiene,
                apr_psprintf(pool, "{'sections':['staleAccounts'],'cursor':'%s'}", cursor));
     test_now_ms -= 30 * DAY;
@@ -291,7 +291,7 @@ static void hygiene(store *s, const ida_tenant *t)
            "pages are of the instant of the first one");
 }
 
-/* Only the premises, which record no sign-ins. */
+/* Only an on-premises directory, which records no sign-ins. */
 static void premises_alone(store *s, const ida_tenant *t)
 {
     asked a = ask_in(pool, s, t, &ida_op_hygiene, "{}");
@@ -404,7 +404,7 @@ static void search(store *s, const ida_tenant *t)
     }
 }
 
-/* Twins come and go: the mark follows. */
+/* Twins appear and disappear: the mark follows. */
 static void twins_move(store *s, store *sync, const ida_tenant *t)
 {
     ida_ctx *c = fresh();
@@ -412,20 +412,20 @@ static void twins_move(store *s, store *sync, const ida_tenant *t)
     cache_user twin = {.id = uid(0),
                        .upn = "moved@contoso.example",
                        .display_name = "Moved",
-                       .enabled = 1}; /* of u7000, joined by UPN */
+                       .enabled = 1}; /* twin of u7000, joined by UPN */
     must(cache_tell_user(sync, c, COMPANY, IDA_DIR_CLOUD, &twin), c, "put");
     is_int(everybody(s, t), all + 1, "a UPN that moved parts two rows");
     twin.upn = upn(CLOUD_PEOPLE);
     must(cache_tell_user(sync, c, COMPANY, IDA_DIR_CLOUD, &twin), c, "put");
     is_int(everybody(s, t), all, "and joins them again");
     must(cache_tell_gone(sync, c, COMPANY, IDA_DIR_CLOUD, uid(1)), c,
-         "gone"); /* of u7001, joined by anchor */
+         "gone"); /* twin of u7001, joined by anchor */
     is_int(everybody(s, t), all, "whose cloud row goes is still listed");
     must(cache_tell_gone(sync, c, COMPANY, IDA_DIR_ON_PREMISES, uid(CLOUD_PEOPLE + 1)), c, "gone");
     is_int(everybody(s, t), all - 1, "until the other goes too");
     must(cache_reset(sync, c, COMPANY, IDA_DIR_CLOUD), c, "reset");
     is_int(ask_in(pool, s, t, &ida_op_users_search, "{}").kind, IDA_SERVICE_UNAVAILABLE,
-           "an emptied cache lists nobody, whatever the caller remembers");
+           "an emptied cache lists no people, whatever the caller's cached state");
     is_int(ask_in(pool, s, t, &ida_op_user_details, "{'user':'nobody'}").kind,
            IDA_SERVICE_UNAVAILABLE, "nor says that somebody is not there");
     script(sync, "UPDATE cache.sync_state SET full_at = 1");

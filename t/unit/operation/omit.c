@@ -1,15 +1,15 @@
-/* Every member of every answer and every argument of every operation, by scope and by role: what
- * another scope guards is left out and named, or refused by name. Made from the operation table;
- * the list of what is guarded stands here. */
+/* Every member of every answer and every argument of every operation, by scope and by role:
+ * members of another scope are left out and named, arguments refused by name. Made from the
+ * operation table; the list of guarded ones is here. */
 #include "t/unit/setup.h"
 
 #include "core/base/json.h"
 #include "core/operation/op.h"
 #include "core/operation/table.h"
 
-/* Members and arguments that belong to another scope than the operation they are in. What a task
- * did, memberships that it took among them, is the task's: the table of "Task" has no operation's
- * rows and is not walked. */
+/* Members and arguments that belong to another scope than their operation. The results of a
+ * task, including the memberships it revoked, belong to the task: the table of "Task" has no
+ * operation's rows and is not walked. */
 static const struct guarded {
     const char *name;
     ida_right right;
@@ -68,7 +68,7 @@ static int admitted(const ida_call *call)
 
 /* --- members --- */
 
-/* An answer with every member of the rows. */
+/* An answer with every member in the rows. */
 static void fill(json_t *out, const ida_field *members, int depth)
 {
     for (const ida_field *f = members; f && f->name; f++) {
@@ -87,8 +87,8 @@ static void fill(json_t *out, const ida_field *members, int depth)
     }
 }
 
-/* What stands in an answer though its right is missing, and whether anything is gone that is not
- * guarded: compares with the whole one. */
+/* Compares an answer with the complete one: no member may be present without its right, and none
+ * may be missing that is not guarded. */
 static void compare(const ida_call *call, const json_t *whole, const json_t *got, int *leaks,
                     int *losses, int *gone)
 {

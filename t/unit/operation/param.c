@@ -1,5 +1,5 @@
-/* One argument: what is taken, what is refused in which words, and the schema that says the same.
- */
+/* One argument: accepted values, refused values with their messages, and the schema that says
+ * the same. */
 #include "core/operation/param.h"
 #include "core/base/json.h"
 #include "t/unit/setup.h"
@@ -13,7 +13,7 @@ static const ida_param list = {"l", IDA_PARAM_LIST, .allowed = words, .about = "
 static const ida_param truth = {"b", IDA_PARAM_BOOLEAN, .about = "Yes or no."};
 static const ida_param at = {"t", IDA_PARAM_TIME, .about = "When."};
 
-/* `want` is the checked value as JSON, or NULL when the message must hold `says_what`. */
+/* `want` is the checked value as JSON, or NULL if the message must contain `says_what`. */
 static void check(const ida_param *p, const char *given, int texts, const char *want,
                   const char *says_what)
 {
@@ -41,7 +41,7 @@ static void test_values(void)
     check(&integer, "\"5x\"", 1, NULL, "whole number");
     check(&integer, "\" 5\"", 1, NULL, "whole number");
     check(&integer, "\"99999999999999999999\"", 1, NULL, "whole number");
-    check(&integer, "5.0", 0, "5", NULL); /* an integer to JSON Schema */
+    check(&integer, "5.0", 0, "5", NULL); /* an integer in JSON Schema */
     check(&integer, "5.5", 0, NULL, "not 5.5");
     check(&integer, "1e300", 0, NULL, "not 1");
     check(&integer, "null", 0, NULL, "not null");

@@ -1,5 +1,6 @@
-/* Very many people come between two neighbours of the list, at once and one after the other: gaps
- * between places are used up, segments are cut. Searches answer as the list is. On both engines. */
+/* Very many people appear between two neighbours in the list, at once and one after the other:
+ * gaps between ranks are used up, segments are split. Searches answer as the list is. On both
+ * engines. */
 #include "core/cache/people.h"
 #include "core/operation/table.h"
 #include "t/unit/access_setup.h"
@@ -7,7 +8,7 @@
 
 enum { AROUND = 40, AT_ONCE = 9000, SINGLY = 60, ALL = AROUND + AT_ONCE + SINGLY };
 
-/* People n in the order of lists: half of AROUND, those who come, the other half. */
+/* People n in list order: half of AROUND, the new ones, the other half. */
 static const char *name_of(int n)
 {
     return apr_psprintf(pool, "%s %06d",
@@ -57,7 +58,7 @@ static void run(store *sync, int first)
     must(cache_sync_commit(run, c, "{}", "test", &guard, 1, &summary), c, "commit");
 }
 
-/* Whom a filter finds among those who are there, page after page; `said`: how many are counted. */
+/* People that a filter finds among the present ones, page after page; `said`: the total. */
 static void answers(store *s, const char *what, const char *arguments, int from, int to, int step,
                     int singles)
 {
@@ -113,7 +114,8 @@ int main(void)
         run(sync, 0);
         check_index(i, dsn, "many came at once", AROUND + AT_ONCE);
         all_answers(s, "many came at once", 0);
-        for (int n = AROUND / 2 + SINGLY - 1; n >= AROUND / 2; n--) { /* each before the last one */
+        for (int n = AROUND / 2 + SINGLY - 1; n >= AROUND / 2; n--) { /* each before the previous
+                                                                         one */
             ida_ctx *c = fresh();
             cache_user u = person(n);
             must(cache_tell_user(sync, c, COMPANY, IDA_DIR_ON_PREMISES, &u), c, "told");

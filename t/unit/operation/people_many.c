@@ -1,6 +1,6 @@
-/* Totals at their edge: exact up to 10,000, beyond that a minimum, of searches, of groups whose
- * members are met by walking over the list, of the sections of the hygiene report. On both engines.
- */
+/* Totals at their limit: exact up to 10,000, above that a minimum, for searches, for groups
+ * whose members are found by walking the list, for the sections of the hygiene report. On both
+ * engines. */
 #include "core/cache/people.h"
 #include "core/operation/table.h"
 #include "t/unit/access_setup.h"
@@ -14,7 +14,7 @@ static const char *id_of(int n)
     return apr_psprintf(pool, "id-%05d", n);
 }
 
-/* The last ones are disabled; the first one may be, too. */
+/* The last people are disabled; the first one may be as well. */
 static void send_person(cache_sync *run, ida_ctx *c, int n, int first_enabled)
 {
     cache_user u = {.id = id_of(n),
@@ -71,7 +71,7 @@ static int64_t number(const json_t *of, const char *name)
     return json_integer_value(json_object_get(of, name));
 }
 
-/* How many a search counts, and whether that is all. */
+/* The total of a search, and whether it is exact. */
 static void counts(store *s, const char *arguments, int total, int minimum)
 {
     asked a = ask_in(pool, s, tenant_of(s, COMPANY), &ida_op_users_search, arguments);
@@ -163,7 +163,7 @@ int main(void)
                json_is_object(json_object_get(row, "manager")) &&
                strcmp(ida_json_string(row, "company"), "Nordic AB") == 0 &&
                *ida_json_string(row, "employeeId") == 'E',
-           "who is told as by a search: %s", row ? ida_json_text(pool, row) : "nobody");
+           "is listed as in a search: %s", row ? ida_json_text(pool, row) : "nobody");
         synchronise(sync, 0);
         counts(s, "{'status':'active'}", EXACT, 0);
         counts(s, "{'group':'everybody','status':'active'}", EXACT, 0);

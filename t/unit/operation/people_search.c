@@ -1,5 +1,6 @@
-/* Searches for people against a plain scan of what was told: random people of many scripts in two
- * directories, random questions paged to their end, again after random changes. On both engines. */
+/* Searches for people against a plain scan of the data that was sent: random people of many
+ * scripts in two directories, random filters read to the end, again after random changes. On
+ * both engines. */
 #include <strings.h>
 
 #include "core/base/time.h"
@@ -15,7 +16,7 @@ enum { QUESTIONS = 250, ROUNDS = 4 };
 typedef struct question {
     json_t *arguments;
     const char *words[CACHE_WORDS_MAX], *exact;
-    const human *like; /* whose values are asked for */
+    const human *like; /* the person whose values are used as filters */
     ida_user *manager;
     const team *team;
     int within[GROUPS];
@@ -111,7 +112,7 @@ static int in_order(const void *a, const void *b)
     return order ? order : strcmp(one->h->id, other->h->id);
 }
 
-/* Whether the UPN is what was asked for, or begins with it and an @. */
+/* Whether the UPN equals the query, or begins with it and an @. */
 static int bears(const question *q, const human *h)
 {
     const char *key = upn_key(h);
@@ -246,7 +247,7 @@ static void ask_about(question *q, store *s, int what)
     }
 }
 
-/* Pages until the end; NULL: all are as they should be. */
+/* Pages until the end; NULL: all are as expected. */
 static const char *differs(store *s, const ida_tenant *t, const question *q)
 {
     static found rows[IDA_DIR_COUNT * PEOPLE];

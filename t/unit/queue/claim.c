@@ -1,6 +1,6 @@
-/* The queue as the worker sees it, on both engines: order, one task a person, fences, takeover,
- * plans of the statements; and what belongs to it: directory states, sync leases, workers, workflow
- * runs. Holds and the brake: test_store_queue_holds.c. */
+/* The queue as the worker sees it, on both engines: order, one task for each person, fences,
+ * takeover, plans of the statements; and related rows: directory states, sync leases, workers,
+ * workflow runs. Holds and the brake: t/unit/queue/holds.c. */
 #include "t/unit/queue_claims.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -176,13 +176,13 @@ static void test_fence(void)
 #define PEOPLE 6
 
 typedef struct factory {
-    int busy[PEOPLE];     /* tasks of the person running now: must never be above 1 */
+    int busy[PEOPLE];     /* running tasks of the person: must never exceed 1 */
     int64_t last[PEOPLE]; /* due time of the last that ran */
     int total, ran, doubled, disordered;
 } factory;
 
-/* Claims one task and ends it, or puts it back for a second try. IDA_NOT_FOUND when there was none.
- */
+/* Claims one task and ends it, or puts it back for a second attempt. IDA_NOT_FOUND if there was
+ * none. */
 static ida_kind work_one(crew *m, ida_ctx *c)
 {
     factory *f = m->shared;
@@ -278,7 +278,7 @@ static void grab(crew *m)
     m->failures = kind != IDA_OK && kind != IDA_NOT_FOUND;
 }
 
-/* A worker that is killed leaves its row as it is: running, with a heart that stands still. */
+/* A killed worker leaves its row unchanged: running, with a heartbeat that does not advance. */
 static void test_takeover(void)
 {
     drain();
@@ -447,8 +447,8 @@ static void test_sync_and_workers(void)
     is_int(count, 0, "gone");
 }
 
-/* No statement of the queue walks the whole table of tasks, whatever the planner thinks of its
- * size. */
+/* No statement of the queue scans the whole table of tasks, whatever the planner assumes about
+ * its size. */
 static void test_plans(void)
 {
     sqlite3 *file;
@@ -482,11 +482,11 @@ static void test_plans(void)
                         strstr(line, "SCAN a ") || strstr(line, "SCAN r ") ||
                         strstr(line, "SCAN u ") || strstr(line, "SCAN reservation") ||
                         !strcmp(line, "SCAN e"));
-            /* A person's tasks are few. */
+            /* A person has few tasks. */
             int sorts = strstr(line, "TEMP B-TREE FOR ORDER BY") &&
                         !strncmp(text->name, "task_list", 9) &&
                         strncmp(text->name, "task_list_person", 16);
-            /* Bounds that leave all tasks of a tenant, years of them. */
+            /* Conditions that select all tasks of a tenant, years of them. */
             int wide = strstr(line, "INDEX task_") && strstr(line, "(tenant_id=?)") &&
                        strcmp(text->name, "task_count") &&
                        strcmp(text->name, "task_count_narrow") && /* stops at the bound */

@@ -1,5 +1,5 @@
 /* A month around each change of daylight saving, and an update of the zone data in the middle of
- * the second: every task begins at the instant that the C library finds for its wall time under the
+ * the second: every task begins at the time that the C library finds for its wall time under the
  * rules of that day. The clock is the test's. */
 #include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
@@ -50,8 +50,7 @@ static void install(const char *from, const char *name)
     rename(fresh_path, path);
 }
 
-/* The first instant at which a clock on the wall shows that time or, where it was skipped, a later
- * one. */
+/* The first time at which a wall clock shows that time or, if it was skipped, a later one. */
 static int64_t by_the_library(const promise *p)
 {
     char setting[300];
@@ -77,7 +76,7 @@ static int64_t by_the_library(const promise *p)
     return 0;
 }
 
-/* Never stands: the files are looked at again at every step. */
+/* Never stands still: the files are checked again at every step. */
 static int64_t passing(void *baton)
 {
     static int64_t now;
@@ -85,7 +84,7 @@ static int64_t passing(void *baton)
     return now += 2000;
 }
 
-/* In one transaction: what is tested is instants, not commits. */
+/* In one transaction: the test is about times, not commits. */
 static ida_kind queue_month(store *s, ida_ctx *unused, void *baton)
 {
     int64_t first_day = *(int64_t *)baton;
@@ -143,7 +142,7 @@ static ida_kind carry_out(store *s, ida_ctx *c, void *baton)
     return IDA_OK;
 }
 
-/* What a worker does, minute by minute, until `end`. */
+/* The worker's steps, minute by minute, until `end`. */
 static int run_until(store *s, queue_zone_changes *walls, int64_t end)
 {
     apr_pool_t *round;

@@ -1,6 +1,6 @@
-/* Events and their deliveries on both engines: numbers that become visible in their order while
- * transactions are open, also when one is undone; whose turn it is at a receiver; and that nobody
- * writes for a receiver that is another's. */
+/* Events and their deliveries on both engines: numbers become visible in their order while
+ * transactions are open, also if one is rolled back; turns at a receiver; and a worker cannot
+ * write for a receiver that another one holds. */
 #include "t/unit/setup.h"
 
 #include <time.h>
@@ -30,7 +30,7 @@ static ida_kind tell(store *on, ida_ctx *c, void *baton)
     return kind ? kind : t->fails ? ida_fail(c, IDA_CONFLICT, "undone") : IDA_OK;
 }
 
-/* Holds its number for a while in every other round, and takes every third back. */
+/* Holds its number for a while in every other round, and rolls every third back. */
 static void tell_often(crew *m)
 {
     ida_task **tasks = m->shared;
@@ -42,7 +42,7 @@ static void tell_often(crew *m)
     }
 }
 
-/* Each look shows numbers that follow one another: nothing comes in before what was seen. */
+/* Each read shows consecutive numbers: nothing appears before a number that was seen. */
 static void test_numbers(ida_task **tasks)
 {
     crew members[TELLERS];
@@ -62,7 +62,7 @@ static void test_numbers(ida_task **tasks)
             seen = rows[i].seq;
         }
     }
-    ok(crew_join(members, TELLERS, threads) == 0, "%s: each was told, or undone", engine);
+    ok(crew_join(members, TELLERS, threads) == 0, "%s: each was sent, or undone", engine);
     ok(gaps == 0, "no number was seen before the one before it, in %d looks", looks);
     is_int(seen, told, "and those that were undone left no gap");
     queue_event_bounds(s, fresh(), "corp", &first, &last);
@@ -112,7 +112,7 @@ static void test_turns(ida_task **tasks)
 {
     const queue_receiver *rows;
     queue_delivery d, other;
-    is_int(due(&rows), 0, "nobody was there to be told");
+    is_int(due(&rows), 0, "there was no receiver");
     script(DB_REQUEST, "INSERT INTO notification (tenant_id, url, events) VALUES ('corp', "
                        "'https://a', ',task.done,'), ('corp', 'https://b', ',task.failed,')");
     told(tasks[0], "anna@corp", NULL);
@@ -194,7 +194,7 @@ static void test_administrators(ida_task **tasks)
     queue_event_bounds(s, fresh(), "corp", &kept, &last);
     is_int(kept, 11, "what is kept has no holes");
     queue_event_retain(s, fresh(), "corp", INT64_MAX, 1000, &removed);
-    is_int(ask("SELECT count(*) FROM event_delivery"), 0, "nobody is told of what is gone");
+    is_int(ask("SELECT count(*) FROM event_delivery"), 0, "removed events are not sent");
     queue_event_bounds(s, fresh(), "corp", &first, &kept);
     ok(kept == last && first == last + 1, "and numbers go on where they were");
 }

@@ -1,5 +1,5 @@
-/* What keeps tasks of the queue from being claimed, on both engines: holds of directories and their
- * probes, the brake, a tenant that cannot be read. */
+/* Tasks that must not be claimed, on both engines: holds of directories and their probes, the
+ * brake, an unreadable tenant. */
 #include "t/unit/queue_claims.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -88,7 +88,7 @@ static double now_ms(void)
     return (double)t.tv_sec * 1000 + (double)t.tv_nsec / 1e6;
 }
 
-/* So many due tasks of a held directory. */
+/* Puts so many due tasks for a held directory. */
 static void put_held(int count)
 {
     const char *numbers =
@@ -113,7 +113,8 @@ static void put_held(int count)
     store_directory_hold(s, fresh(), "contoso", IDA_DIR_CLOUD, "down", due + HOUR, 1);
 }
 
-/* What one look of many costs that finds nothing, the least: it hardly meets another process. */
+/* The minimal cost of a claim that finds nothing: the minimum is hardly disturbed by other
+ * processes. */
 static double empty_look_ms(void)
 {
     double least = 1e9;
@@ -128,7 +129,7 @@ static double empty_look_ms(void)
     return least;
 }
 
-/* Due tasks of a held directory stand before the one that may go: a claim does not look at each. */
+/* Due tasks for a held directory come before the one that may run: a claim does not read each. */
 static void test_behind_a_hold(void)
 {
     enum { FEW = 200, MANY = 4000 };
@@ -150,8 +151,8 @@ static void test_behind_a_hold(void)
        few, FEW);
 }
 
-/* The same when all of them are one person's, of whom one task runs: what a look costs grows with
- * them, but no faster. */
+/* The same if all of them belong to one person with a running task: the cost of a claim grows
+ * with them, but no faster. */
 static double behind_one_person(int count)
 {
     drain();
@@ -200,7 +201,7 @@ static void test_brake(void)
     c = fresh();
     is_int(queue_task_release(s, c, "brake", t->id, t->username), IDA_FORBIDDEN,
            "who asked cannot release");
-    says(c, "and is told who can", t->id, t->username, "idadminctl task release", NULL);
+    says(c, "and the message names who can", t->id, t->username, "idadminctl task release", NULL);
     is_int(queue_task_release(s, fresh(), "brake", stopped[3]->id, "another-key"), IDA_OK,
            "another key can");
     t = claim_at(s, "w", test_now_ms + 10, &braked);
@@ -210,7 +211,7 @@ static void test_brake(void)
     t = claim_at(s, "w", test_now_ms + 10, &braked);
     ok(t && !braked && t->released && !strcmp(t->id, stopped[0]->id), "it goes");
     is_int(ask(STARTS), 2, "and does not count");
-    /* Whoever writes the rows of tasks does not turn the brake back. */
+    /* A process that can write rows of tasks cannot reset the brake. */
     script(DB_REQUEST, "UPDATE task SET started_at = 1, disables = 0 WHERE tenant_id = 'brake'");
     is_int(queue_task_retry(s, fresh(), "brake", stopped[1]->id), IDA_OK, "merely retried");
     t = claim_at(s, "w", test_now_ms + 10, &braked);
@@ -220,7 +221,7 @@ static void test_brake(void)
     ok(t && !braked, "unless the hour is over");
 }
 
-/* What one tenant's row holds must not stop the others. */
+/* A damaged row of one tenant must not stop the others. */
 static void test_damaged(void)
 {
     drain();

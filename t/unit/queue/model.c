@@ -1,6 +1,6 @@
-/* Seats, names, locks and fences over random lives of many tasks, against a model of a few lines:
- * what the store says it holds is what the model says it must hold, after every operation, and
- * nothing at the end. */
+/* Seats, names, locks and fences over random lives of many tasks, against a model of a few
+ * lines: after every operation the store's counts equal the model's, and nothing remains at the
+ * end. */
 #include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -177,7 +177,7 @@ static void again(life *l)
     l->state = IDA_QUEUED;
 }
 
-/* Its worker was killed or stood still: whoever comes back late finds every door shut. */
+/* The worker was killed or suspended: one that resumes late cannot write anything. */
 static void take_over(life *l)
 {
     const queue_running_task *rows;
@@ -244,7 +244,7 @@ static void look(const char *after)
         names += lives[i].names;
         running += lives[i].state == IDA_RUNNING;
     }
-    /* One question, because each is a connection of its own: three digits a number. */
+    /* One query, because each is a connection of its own: three digits for each number. */
     int64_t want = (((seats * 1000 + seats) * 1000 + names) * 1000 + running) * 1000 + running;
     int64_t got = ask(
         "SELECT ((((SELECT seats_held FROM tenant WHERE id = 'contoso') * 1000 + (SELECT count(*) "

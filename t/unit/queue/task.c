@@ -1,4 +1,4 @@
-/* The queue as callers see it, on both engines: seats, names, listing, moving, cancelling,
+/* The queue as callers see it, on both engines: seats, names, lists, rescheduling, cancelling,
  * retrying; exact under concurrency. */
 #include "core/model/payload.h"
 #include "t/unit/queue_setup.h"
@@ -29,7 +29,7 @@ static void test_seats(void)
     is_int(seats_used("contoso"), 2, "and a queued creation");
     cache_person("contoso", "u2", "Seat.One@corp.example", 1, 1);
     is_int(seats_used("contoso"), 3,
-           "an account of that name that is not the task's own is somebody else");
+           "an account of that name that is not the task's own is another person");
     ida_task *run = claim_at(s, "w", due, NULL);
     is_str(run ? run->id : NULL, t->id, "claimed");
     queue_task_change change = {.marker = "m1", .progress = "{\"createSent\":true}"};
@@ -62,7 +62,7 @@ static ida_kind made_and_done(store *main, ida_ctx *c, void *baton)
     return kind ? kind : queue_finish(main, c, e->run, IDA_DONE, NULL, NULL, NULL);
 }
 
-/* Account and end in one transaction: the end gives back what the account would. */
+/* Account and end in one transaction: the end releases what the account would have released. */
 static void test_seat_at_the_end(void)
 {
     add_task(s, "contoso", IDA_USER_CREATE, "seat.two@corp.example", due);
@@ -162,7 +162,7 @@ static void test_reading(void)
     ida_ctx *c = fresh();
     is_int(queue_task_get(s, c, "contoso", made[1]->id, 0, &t), IDA_NOT_FOUND,
            "another tenant does not see it");
-    says(c, "and is told so", made[1]->id, NULL);
+    says(c, "and the message says so", made[1]->id, NULL);
 
     queue_task_filter all = {.limit = 2};
     ida_task *list;
@@ -492,8 +492,8 @@ static ida_kind set_then_fail(store *to, ida_ctx *c, void *baton)
     return kind ? kind : queue_finish(to, c, run, IDA_FAILED, "no", NULL, NULL);
 }
 
-/* A photo that is set is not needed again; one that waits for another try leaves in the end, and
- * the next try is told. */
+/* A photo that was set is not needed again; one that waits for another attempt is removed in the
+ * end, and the next attempt is informed. */
 static void test_photo_of_failed(void)
 {
     ida_task *one, *two;
@@ -516,14 +516,14 @@ static void test_photo_of_failed(void)
     const ida_task *now = get_task(s, two);
     ok(left == 1 && now && !strstr(now->payload, "profilePhoto") &&
            strstr(now->payload, IDA_PHOTO_LEFT),
-       "it leaves, which the payload tells");
+       "it leaves, which the payload reports");
     is_int(queue_retain_photos(s, fresh(), "small", test_now_ms + 1, 10, &left), IDA_OK, "again");
     is_int(left, 0, "once");
     is_int(queue_task_retry(s, fresh(), "small", two->id), IDA_OK, "it may be tried again");
     is_int(queue_task_cancel(s, fresh(), "small", two->id), IDA_OK, "cancelled");
 }
 
-/* Photos of what is queued have a budget, and leave with the task. */
+/* Photos of queued tasks have a budget, and are removed with the task. */
 static void test_photos(void)
 {
     ida_task *one, *two, *three;

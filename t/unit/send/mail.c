@@ -1,5 +1,5 @@
-/* Mail as it is written, addresses it may go to; signatures of webhooks and addresses they may
- * reach. */
+/* Text of mails and their permitted addresses; signatures of webhooks and their permitted
+ * addresses. */
 #include "t/unit/setup.h"
 
 #include <arpa/inet.h>
@@ -125,7 +125,7 @@ static void addresses(void)
        "senders");
 }
 
-/* A server that knows no EHLO and no TLS, and goes away when it has the message. */
+/* A server without EHLO and TLS, which disconnects after the message. */
 typedef struct old_server {
     int fd, port, had_message;
     pthread_t thread;
@@ -156,7 +156,7 @@ static void *serve(void *data)
     return NULL;
 }
 
-/* What becomes of a mail that such a server on this machine is sent under this name. */
+/* The outcome of a mail sent to such a server on this machine under this name. */
 static mail_outcome sent_to(const char *host, int *had_message)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -180,7 +180,7 @@ static mail_outcome sent_to(const char *host, int *had_message)
     int silent, wake = socket(AF_INET, SOCK_STREAM, 0);
     mail_outcome outcome = mail_send(pool, &config, &m, &detail, &silent);
     printf("# %s\n", detail);
-    connect(wake, (struct sockaddr *)&address, len); /* a server that nobody came to waits still */
+    connect(wake, (struct sockaddr *)&address, len); /* a server without a client still waits */
     close(wake);
     pthread_join(s.thread, NULL);
     close(s.fd);

@@ -1,5 +1,5 @@
-/* Many threads write through one connection: every answer is its caller's own, what was refused is
- * undone alone, and a fault of one is not its neighbours'. */
+/* Many threads write through one connection: every answer belongs to its caller, a refused write
+ * is rolled back alone, and a fault of one does not affect its neighbours. */
 #include <apr_thread_proc.h>
 #include <stdatomic.h>
 
@@ -18,7 +18,7 @@ typedef struct writer {
     atomic_int *begun;
     int answers[SORTS]; /* as they ought to be */
     int wrong;
-    const char *said; /* the last of the wrong ones; NULL: none */
+    const char *said; /* the last wrong answer; NULL: none */
     apr_pool_t *pool;
 } writer;
 

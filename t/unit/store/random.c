@@ -1,4 +1,4 @@
-/* Randomness in stock: no number twice, in threads and in forked children alike. */
+/* Buffered randomness: no number twice, neither in threads nor in forked children. */
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ int main(void)
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     unsigned char warm[16], large[600] = {0}, zero[600] = {0};
     pthread_t threads[4];
-    test_true_random(NULL, warm, sizeof warm); /* a stock that children would inherit */
+    test_true_random(NULL, warm, sizeof warm); /* a buffer that children would inherit */
     for (int i = 0; i < 4; i++) {
         if (fork() == 0) {
             draw(all + (size_t)i * EACH * 16);

@@ -1,6 +1,6 @@
-/* Every operation that reads, run over a connection on which the database itself refuses to write:
- * SQLite with query_only, PostgreSQL with transactions that are read-only. None of them notices. An
- * operation that writes does, so the refusal is real. */
+/* Every operation that reads, run over a connection on which the database itself refuses writes:
+ * SQLite with query_only, PostgreSQL with read-only transactions. All of them succeed. A writing
+ * operation fails, so the refusal is real. */
 #include "core/base/json.h"
 #include "core/cache/sync.h"
 #include "core/face/console.h"
@@ -88,7 +88,7 @@ static ida_call *make_call(store *s, const ida_operation *op, const ida_face *fa
     return call;
 }
 
-/* What each argument may be, by its name; {} where none is needed. */
+/* Sample values of each argument, by its name; {} if none is needed. */
 static json_t *arguments_of(const ida_operation *op, int all)
 {
     static const struct {
@@ -132,7 +132,7 @@ static json_t *arguments_of(const ida_operation *op, int all)
     return ida_json_keep(pool, out);
 }
 
-/* Good, or not found: what a read can say on a store without anything of the kind. */
+/* A valid answer, or not found, because the store may have no such row. */
 static void read_with(store *s, const ida_operation *op, json_t *arguments, const char *how)
 {
     const char *text;

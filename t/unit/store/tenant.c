@@ -215,7 +215,7 @@ static void test_key(store *s)
     store_key_find(s, fresh(), "contoso", "hr", &key);
     is_int(key.disabled, 1, "disabled");
     is_int(store_key_set_disabled(s, fresh(), "contoso", "nobody", 1), IDA_NOT_FOUND,
-           "disable nobody");
+           "disable an unknown user");
     const store_key_row *rows;
     int count;
     int64_t total;
@@ -245,7 +245,7 @@ static void test_key(store *s)
     store_transaction(s, fresh(), run_sql, (void *)"UPDATE api_key SET rate_limit = 'many'");
     is_int(complaints, 0, "nothing to complain about until now");
     is_int(store_key_find(s, fresh(), "contoso", "reader", &key), IDA_INTERNAL_ERROR,
-           "a damaged row admits nobody");
+           "a damaged row admits no caller");
     ok(key.key_hash == NULL, "and shows no hash");
     is_int(complaints, 1, "but is logged");
     complaints = 0;

@@ -1,6 +1,6 @@
-/* A store of this version, upgraded to a made-up next one (t/unit/store/next/), on both engines:
- * what was in it stands, what is new is there; a migration that fails changes nothing and is taken
- * up again; programs refuse a store of another version. */
+/* A store of this version, upgraded to an invented next one (t/unit/store/next/), on both
+ * engines: its content remains, new tables exist; a failed migration changes nothing and is
+ * resumed; programs refuse a store of another version. */
 #include <string.h>
 
 #include "core/db/db.h"
@@ -9,7 +9,7 @@
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
-#define MADE_UP 900 /* the first number that is made up */
+#define MADE_UP 900 /* the first invented number */
 
 static const char rows[] =
     "INSERT INTO tenant (id, document, seal, revision, created_at, updated_at) VALUES ('t', '{}', "
@@ -20,7 +20,7 @@ static const char rows[] =
 
 static int cache_migrations; /* the made-up one too */
 
-/* The true migrations alone, as this version runs them. */
+/* Only the real migrations, as this version runs them. */
 static ida_kind make_present(const char *dsn)
 {
     ida_kind kind = IDA_OK;
@@ -62,7 +62,7 @@ static int version_of(const char *dsn, db_file file)
     return version;
 }
 
-/* A statement over a connection that does not ask for the version. */
+/* A statement on a connection that does not check the version. */
 static ida_kind script(const char *dsn, const char *text)
 {
     db *d;

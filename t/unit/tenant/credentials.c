@@ -1,4 +1,4 @@
-/* Keys, names and secrets: shapes at their edges. */
+/* Keys, names and secrets: formats at their limits. */
 #include "core/tenant/credentials.h"
 
 #include "core/audit/audit.h"

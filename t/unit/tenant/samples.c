@@ -1,4 +1,4 @@
-/* The tenant documents in conf/ are examples people begin with: each is accepted as it stands, and
+/* The tenant documents in conf/ are examples to begin with: each is accepted unchanged, and
  * applying it twice changes nothing. */
 #include <glob.h>
 

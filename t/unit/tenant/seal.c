@@ -1,5 +1,5 @@
-/* What makes a tenant document trustworthy: its seal, the newest revision that was seen, and the
- * files it names. */
+/* What makes a tenant document trustworthy: its seal, the newest revision seen, and the files it
+ * names. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ static ida_stored_tenant sealed(const unsigned char *key, const char *canonical,
     return out;
 }
 
-/* The row as it is, with one thing of it changed. */
+/* The row with one value changed. */
 static int holds(const unsigned char *key, ida_stored_tenant row, const char *document,
                  const char *seal, int64_t revision)
 {
@@ -103,7 +103,7 @@ static ida_seal_state judged(const char *key_file, const char *canonical, const 
 /* A store in which another process applies a document right after the first read. */
 typedef struct shelf {
     ida_stored_tenant row, next;
-    const char *note_in; /* key file beside which the next one is noted; NULL: nothing happens */
+    const char *note_in; /* key file beside which the next revision is noted; NULL: none */
     int reads;
 } shelf;
 
@@ -128,7 +128,8 @@ static ida_kind followed(const char *key_file, ida_stored_tenant row)
     return followed_from(key_file, &(shelf){.row = row}, &read);
 }
 
-/* The row is read before the file of revisions: a document applied between them is no old one. */
+/* The row is read before the file of revisions: a document applied between the two does not
+ * count as an old one. */
 static void applied_meanwhile(const char *key_file, const unsigned char *key, const char *canonical)
 {
     shelf of = {sealed(key, canonical, 7), sealed(key, canonical, 8), key_file, 0};
@@ -142,7 +143,7 @@ static void applied_meanwhile(const char *key_file, const unsigned char *key, co
     unlink(apr_pstrcat(pool, key_file, ".revisions", NULL));
 }
 
-/* A judgement is remembered, and holds no longer than what it rests on. */
+/* A judgement is cached, and no longer valid than its basis. */
 static void following(const char *key_file, const unsigned char *key, const char *canonical)
 {
     int64_t seen;
@@ -167,7 +168,7 @@ static void following(const char *key_file, const unsigned char *key, const char
     unlink(apr_pstrcat(pool, key_file, ".revisions", NULL));
 }
 
-/* What is said under the key, and by whom else. */
+/* Statements signed under the key, and by other keys. */
 static void statements(const char *key_file)
 {
     ida_env with_key = env;
@@ -186,8 +187,8 @@ static void statements(const char *key_file)
        "without the key nothing is said, and nothing believed");
 }
 
-/* What a node remembers beside its seal key, so that an old document with its good seal is not
- * taken for the present one. */
+/* Revisions that a node stores beside its seal key, so that an old document with a valid seal is
+ * not accepted as the present one. */
 static void revisions(const char *key_file, const unsigned char *key)
 {
     ida_tenant *t;

@@ -405,7 +405,7 @@ static void hosts(void)
     for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
         ok(!ida_host_loopback(far[i], strlen(far[i])), "not surely this machine: \"%s\"", far[i]);
     }
-    ok(ida_host_loopback("localhost:80", 9), "as many bytes as are told");
+    ok(ida_host_loopback("localhost:80", 9), "as many bytes as are reported");
 }
 
 int main(void)

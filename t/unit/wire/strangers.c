@@ -1,6 +1,6 @@
-/* Whose word the writer takes: a process that inherited every end of httpd's, and is none of its
- * children, gets no connection and cannot make itself one; a child that was named is greeted. The
- * real program, started as httpd starts it. */
+/* Which processes the writer trusts: a process that inherited every end of httpd's sockets, and
+ * is not one of its children, gets no connection and cannot make itself one; a registered child
+ * is accepted. The real program, started as httpd starts it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -46,7 +46,7 @@ static void start(const char *program)
     if (writer == 0) {
         const int from[] = {control[1], introductions[0], given, memory, log_file};
         int high[5];
-        for (int i = 0; i < 5; i++) { /* where they do not stand in each other's way */
+        for (int i = 0; i < 5; i++) { /* so that they do not disturb each other */
             high[i] = fcntl(from[i], F_DUPFD, 64);
         }
         for (int i = 0; i < 4; i++) {
@@ -64,7 +64,7 @@ static int order(wire_order what, pid_t about)
     return wire_send(control[0], &message, sizeof message, -1);
 }
 
-/* Introduces this process; 1 when it is greeted, 0 when it is turned away. */
+/* Introduces this process; 1 if it is accepted, 0 if it is refused. */
 static int introduce(void)
 {
     const char version = WIRE_VERSION;
@@ -80,7 +80,7 @@ static int introduce(void)
     return fate == WIRE_DONE ? head.kind == WIRE_HELLO : fate == WIRE_LOST ? 0 : -1;
 }
 
-/* What introduce() says in a process of its own, which has done `before` first. */
+/* The result of introduce() in a separate process, which ran `before` first. */
 static int in_a_child(void (*before)(void), int named)
 {
     int status = 0, go[2];
@@ -110,7 +110,7 @@ static int in_a_child(void (*before)(void), int named)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* With the parent's own end: the kernel tells who has written. */
+/* With the parent's own end: the kernel reports the sender. */
 static void name_itself(void)
 {
     order(ORDER_CHILD, getpid());
@@ -130,13 +130,13 @@ int main(void)
     const char *program = apr_psprintf(pool, "%s/idadmin-writer", build ? build : ".");
     int status = 0;
     start(program);
-    ok(order(ORDER_SERVE, 0), "it is told to serve");
+    ok(order(ORDER_SERVE, 0), "it is ordered to serve");
     is_int(in_a_child(NULL, 1), 1, "a child that was named is greeted");
     is_int(in_a_child(NULL, 0), 0, "a process that was not is turned away");
-    ok(logged("IDA0234"), "which the log tells");
+    ok(logged("IDA0234"), "which the log reports");
     is_int(in_a_child(name_itself, 0), 0, "also when it names itself over the parent's end");
     is_int(in_a_child(NULL, 1), 1, "children are greeted as before");
-    ok(order(ORDER_RETIRE, 0), "it is told to retire");
+    ok(order(ORDER_RETIRE, 0), "it is ordered to retire");
     close(control[0]);
     close(control[1]);
     is_int(waitpid(writer, &status, 0), (int)writer, "it ends");

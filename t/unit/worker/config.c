@@ -1,5 +1,5 @@
-/* idadmin.conf: every setting's rule, the order file < environment < options, and what a bad line
- * is told. */
+/* idadmin.conf: every setting's rule, the order file < environment < options, and the messages
+ * for bad lines. */
 #include "t/unit/setup.h"
 
 #include <stdio.h>
@@ -128,7 +128,7 @@ static void durations(void)
     }
 }
 
-/* A password of the database where others can read it is refused, with the way out. */
+/* A file with a database password that others can read is refused, with the remedy. */
 static void passwords(void)
 {
     static const char *const bad[] = {"pgsql:host=db password=secret",

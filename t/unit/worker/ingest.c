@@ -1,6 +1,6 @@
-/* The spool under attack by a process of httpd's user: locks held, endless segments; the outbox
- * under a flood of one company's records. Ingestion goes on or logs the reason, at a bounded rate.
- * Clocks are set by hand. */
+/* The spool under attack by a process with httpd's user: locks held, endless segments; the
+ * outbox under a flood of one company's records. Ingestion continues or logs the reason, at a
+ * bounded rate. Clocks are set by hand. */
 #include "t/unit/setup.h"
 
 #include "t/unit/store_setup.h"
@@ -47,7 +47,7 @@ static int pass(int seconds)
     return housekeep_ingest(&w, s, audit, pool, &turns);
 }
 
-/* A segment of the minute `ago` with an honest record, not yet taken. */
+/* A segment of the minute `ago` with a genuine record, not ingested yet. */
 static const char *honest(int ago)
 {
     char name[AUDIT_SPOOL_NAME_SIZE];
@@ -80,7 +80,7 @@ static int hold(const char *path, mode_t mode)
     return fd;
 }
 
-/* The lock is the readers': who else can open a file cannot keep them out with it. */
+/* The lock is for readers: a process that can open another file cannot block them with it. */
 static void reader_lock(void)
 {
     struct stat st;
@@ -119,7 +119,7 @@ static void reader_lock(void)
         unlink(path);
     }
     pass(1);
-    is_int(told[0], 0, "nothing of this needs telling");
+    is_int(told[0], 0, "nothing of this is logged");
 
     fd = hold(path, 0600);
     for (int i = 0; i < 60; i++) {
@@ -127,7 +127,7 @@ static void reader_lock(void)
     }
     is_int(told[0], 0, "a reader may read for a minute");
     pass(1);
-    is_int(told[0], 1, "then it is told");
+    is_int(told[0], 1, "then it is logged");
     for (int i = 0; i < 59; i++) {
         pass(1);
     }
@@ -154,7 +154,7 @@ static void held_segment(void)
     is_int(told[1], 0, "httpd has time to let go");
     test_now_ms += 2 * 60000;
     pass(1);
-    is_int(told[1], 1, "later it is told");
+    is_int(told[1], 1, "later it is logged");
     pass(1);
     is_int(told[1], 1, "once a minute");
     close(fd);
@@ -164,7 +164,7 @@ static void held_segment(void)
     told[1] = 0;
 }
 
-/* Holes cost no disk: a segment may be larger than anybody can read. */
+/* A sparse file costs no disk: a segment may be larger than can be read. */
 static void endless(void)
 {
     const char *path = apr_pstrcat(pool, spool, "/200001010000.audit", NULL);
@@ -222,7 +222,7 @@ static void put(const char *tenant, int count)
     is_int(store_transaction(s, fresh(), put_crowd, NULL), IDA_OK, tenant);
 }
 
-/* Behind a flood of one company's records others wait for one batch, and httpd's for one pass. */
+/* After a flood of one company's records, others wait for one batch, and httpd's for one pass. */
 static void flood(void)
 {
     put("a-flood", FLOOD);

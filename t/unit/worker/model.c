@@ -1,9 +1,9 @@
-/* Model check: random sequences of creations, rehires, updates, offboardings, cancelled, moved and
- * retried tasks over REST, run by the worker's own engine against a directory in memory, with lost
- * answers, outages and deaths of either process at any moment. After every life seats, names, tasks
- * and directory agree with each other and with what was promised. Parameters: `rounds`, operations
- * on each engine; `seed`, of which everything random comes, task IDs and waits too, so that the
- * same seed makes the same lives; `log`. */
+/* Model check: random sequences of creations, rehires, updates, offboardings, cancelled,
+ * rescheduled and retried tasks over REST, run by the worker's own engine against a directory in
+ * memory, with lost answers, outages and deaths of either process at any moment. After every
+ * life seats, names, tasks and directory are consistent with each other and with what was
+ * promised. Parameters: `rounds`, operations on each engine; `seed`, the source of all
+ * randomness including task IDs and waits, so that the same seed gives the same lives; `log`. */
 #include "t/unit/model_directory.h"
 #include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
@@ -11,7 +11,7 @@
 
 const char *__asan_default_options(void);
 
-/* Who dies does not tidy up. */
+/* A dying process does not clean up. */
 const char *__asan_default_options(void)
 {
     return "detect_leaks=0";
@@ -30,19 +30,19 @@ const char *__asan_default_options(void)
 
 #include "t/unit/model_company.h"
 
-/* What a 200 promised. */
+/* The promise of a 200. */
 typedef struct promise {
     char id[40], employee[20], title[40];
     ida_task_type type;
     int enabled;          /* -1: as it is */
-    unsigned groups;      /* of a restore: given back */
+    unsigned groups;      /* for a restore: memberships given back */
     int seen_done, whose; /* whose: account, once done */
 } promise;
 
-/* What each account must be, by what was done to it, and when that was (ms UTC): a task may be done
- * long after it took effect, when another that was later has ended before it. */
+/* The required state of each account, by its changes, and their times (ms UTC): a task may be
+ * finished long after it took effect, when a later one has ended before it. */
 typedef struct person {
-    int known, enabled, fuzzy; /* fuzzy: a task of theirs stopped in the middle for good */
+    int known, enabled, fuzzy; /* fuzzy: one of the person's tasks stopped in the middle for good */
     unsigned groups;
     char title[40], employee[20];
     int64_t enabled_at, title_at, employee_at;
@@ -54,7 +54,7 @@ static int promise_count, life_number;
 static long accepted, refused_count, ran, crashes_of_requests;
 static session *the_session;
 
-/* The engine's randomness: another sequence than that of the dice. splitmix64. */
+/* The engine's randomness, a separate sequence from the dice. splitmix64. */
 static uint64_t random_state;
 
 static void told_random(void *baton, void *bytes, size_t len)
@@ -69,7 +69,7 @@ static void told_random(void *baton, void *bytes, size_t len)
     }
 }
 
-/* A process begins: connections, sessions, leases. */
+/* Starts a process: connections, sessions, leases. */
 static void start_process(void)
 {
     store_disconnect(main_store);
@@ -91,7 +91,7 @@ static int64_t took_effect(const ida_task *t, const account *a)
     return t->type == IDA_USER_CREATE ? a->born : test_now_ms;
 }
 
-/* 1 when nothing later has been said of it. */
+/* 1 if nothing later has happened to it. */
 static int is_latest(int64_t at, int64_t *last)
 {
     int latest = at >= *last;
@@ -105,7 +105,7 @@ static void came_true(const ida_task *t)
     account *a = t->object_id ? by_id(t->object_id) : NULL;
     if (!p || !a) {
         complain("task %s is done, but %s", t->id,
-                 p ? "there is no account" : "nobody asked for it");
+                 p ? "there is no account" : "it was not requested");
         return;
     }
     person *who = &people[a - accounts];
@@ -144,7 +144,7 @@ static void look_at(const char *id)
     }
 }
 
-/* Runs a task; 0 when the process died of it. */
+/* Runs a task; 0 if the process died during it. */
 static int run_one(ida_task *t)
 {
     static char id[40];
@@ -155,8 +155,8 @@ static int run_one(ida_task *t)
     if (setjmp(death)) {
         start_process();
         look_at(id);
-        /* What kills a worker may keep the next one from the directory: then people decide before
-         * anybody has looked. */
+        /* The cause of a worker's death may keep the next one from the directory: then people
+         * decide before the service could read it. */
         outage_rounds = roll(2) ? 2 + roll(12) : 0;
         return 0;
     }
@@ -180,7 +180,7 @@ static void work_through(void)
     }
 }
 
-/* Those whose process died, after their lease. */
+/* Takes over the tasks of dead processes, after their leases. */
 static void take_over(void)
 {
     const queue_running_task *rows;
@@ -229,8 +229,8 @@ static void look_at_seats(void)
     }
 }
 
-/* An account that only the directory knows (its maker died, or heard no answer) has its seat and
- * its name all the same. */
+/* An account that exists only in the directory (its creator died, or got no answer) still holds
+ * its seat and its name. */
 static void look_at_unseen(void)
 {
     int64_t used = 0;
@@ -305,8 +305,8 @@ static void end_of_life(void)
     }
     int fuzzy = find_fuzzy();
     if (fuzzy * 2 > account_count + 4) {
-        complain("%d of %d accounts cannot be told: the faults are too many to show anything",
-                 fuzzy, account_count);
+        complain("%d of %d accounts are undefined: the faults are too many to show anything", fuzzy,
+                 account_count);
     }
     compare_cache(0);
     compare_people();
@@ -325,7 +325,7 @@ static void end_of_life(void)
         count_of("SELECT seats_held FROM tenant WHERE id = ", "")) {
         complain("the count of seats held is wrong");
     }
-    /* Seats and names are kept only where an account may have come of it. */
+    /* Seats and names are held only if an account may have been created. */
     if (count_of("SELECT count(*) FROM task t WHERE tenant_id = ",
                  " AND state IN ('done', 'queued', 'running') AND (seat = 1 OR EXISTS (SELECT 1 "
                  "FROM reservation r WHERE r.task_id = t.id))")) {
@@ -349,7 +349,7 @@ static void begin_life(void)
     faulty = outage_rounds = 0;
     snprintf(company, sizeof company, "life%d", ++life_number);
     add_tenant(company, apr_psprintf(round_pool, "\"seatLimit\":%d,", SEATS));
-    /* Nobody is on the premises: read once, and empty. */
+    /* The on-premises directory has no people: read once, and empty. */
     ok(script(DB_SYNC, apr_psprintf(round_pool,
                                     "INSERT INTO cache.sync_state (tenant_id, directory, full_at) "
                                     "VALUES ('%s', 'onPremises', 1)",
@@ -376,7 +376,7 @@ static int cancelled(const char *id)
                .status == 200;
 }
 
-/* What was enabled is not known here: the worker died, and the next one cannot look. */
+/* The cache does not know about the enabling: the worker died, and the next one cannot read. */
 static void enable_unheard(void)
 {
     dies_unheard = 1;
@@ -435,7 +435,7 @@ static void seat_of_the_unheard(void)
     work_through();
     ok(tasks_in("done") == 5 && has_seat() &&
            !count_of("SELECT seats_held FROM tenant WHERE id = ", ""),
-       "%s: once the cache counts the person nobody else does", engine);
+       "%s: once the cache counts the person nothing else does", engine);
 
     asked("PATCH", disable, IDA_USER_UPDATE, 0);
     work_through();

@@ -1,7 +1,7 @@
-/* Model check of who is meant: random lives with changes of name, addresses that are freed and
- * given to others, and accounts deleted and made anew, asked for over REST and run by the worker's
- * own engine against a directory in memory of either kind, beside a model that knows IDs alone.
- * Parameters: `lives`, accounts of each kind on each engine; `seed`. */
+/* Model check of namesakes: random lives with changes of name, addresses that are freed and
+ * given to others, and accounts deleted and created again, requested over REST and run by the
+ * worker's own engine against a directory in memory of either kind, compared with a model that
+ * knows only IDs. Parameters: `lives`, accounts of each kind on each engine; `seed`. */
 #include "t/unit/model_directory.h"
 #include "t/unit/queue_setup.h"
 #include "t/unit/setup.h"
@@ -19,7 +19,7 @@
 #define PEOPLE 12 /* accounts of a company */
 #define ROUNDS 90 /* operations of a company */
 #define TASKS_MAX 400
-#define NAMES 5 /* addresses that everybody shares */
+#define NAMES 5 /* addresses that all accounts share */
 
 #include "t/unit/model_company.h"
 
@@ -189,7 +189,7 @@ static void role(void)
 
 /* --- the worker --- */
 
-/* A run touches the account of its task's ID, or makes one, and no other. */
+/* A run changes the account with its task's ID, or creates one, and no other. */
 static void run_one(ida_task *t)
 {
     static account before[ACCOUNTS_MAX];
@@ -217,7 +217,7 @@ static void run_one(ida_task *t)
     if (now->type == IDA_USER_DELETE && now->state == IDA_DONE) {
         if (own ? own->enabled : stands != NULL) {
             complain("leave %s of %s is done, and %s", id, now->object_id,
-                     own ? "the account is enabled" : "somebody stands under its address");
+                     own ? "the account is enabled" : "another person has its address");
         }
         for (int i = 0; i < account_count; i++) {
             assigned[i] = assigned[i] && !is_of(now, &accounts[i]);
@@ -246,8 +246,8 @@ static void work_through(void)
     }
 }
 
-/* An address passes from one account to another by hand, and the service writes to the new holder
- * alone: until a synchronisation the service knows both under the address. */
+/* An address passes from one account to another by hand, and the service writes only to the new
+ * holder: until a synchronisation the service has both under the address. */
 static void pass_on_by_hand(void)
 {
     account *from = by_upn(some_name()), *to = some_account();
@@ -402,7 +402,7 @@ int main(void)
                ida_directory_name(where), lives);
             ok(writes > lives && ended > lives / 2 && both && strangers && moved,
                "%ld writes, %ld refused, %ld of them named two people, %ld by an address of two "
-               "accounts; %ld tasks done, %ld leaves moved, %ld stood before somebody else",
+               "accounts; %ld tasks done, %ld leaves moved, %ld before another person",
                writes, refused, both, shared, ended, moved, strangers);
         }
         store_disconnect(main_store);

@@ -1,5 +1,5 @@
-/* What age takes away, on both engines, with the clock set by hand: a little at a time, nothing
- * young, the audit chain whole. */
+/* Retention, on both engines, with the clock set by hand: deletes in small steps, nothing young,
+ * and keeps the audit chain whole. */
 #include "t/unit/setup.h"
 
 #include "t/unit/store_setup.h"
@@ -16,7 +16,7 @@
 
 static worker w;
 static store *s, *audit;
-static int64_t clock_ms; /* monotonic: stands, or jumps so that a step has no time */
+static int64_t clock_ms; /* monotonic: stands, or jumps so that a step's time is over */
 static int hurry;
 
 static int64_t test_monotonic(void *baton)
@@ -28,7 +28,7 @@ static int64_t test_monotonic(void *baton)
 
 static const char *finished_sql = "";
 
-/* Made by one script at the end: a connection for each would take long. */
+/* Inserted by one script at the end: a connection for each would take long. */
 static void add_finished(const char *upn, int64_t finished, const char *state)
 {
     ida_task *t = add_task(s, "kept", IDA_USER_UPDATE, upn, finished);
@@ -124,7 +124,7 @@ static void test_engine(int engine_number)
     add_request("5", "ended", 1, history);
     add_records(log - 1, OLD_RECORDS);
     add_records(log, 10);
-    add_records(log - 1, 5); /* came late: behind younger ones it waits for them */
+    add_records(log - 1, 5); /* arrived late: after younger ones, so it waits for them */
     ok(verified() == OLD_RECORDS + 15, "%s: all records", engine);
 
     retention *t = retention_make(&w, pool);

@@ -1,5 +1,5 @@
-/* Dates and times of payloads: formats, calendar, defaults, edges of what may be scheduled, words.
- */
+/* Dates and times of payloads: formats, calendar, defaults, limits of what may be scheduled,
+ * words. */
 #include "core/zone/schedule.h"
 
 #include "core/zone/zone.h"

@@ -1,5 +1,5 @@
-/* The zone reader beside the C library's, for every zone of the tz database to the year 2100; hard
- * cases by hand; damaged files. */
+/* The zone reader compared with the C library's, for every zone of the tz database to the year
+ * 2100; hard cases by hand; damaged files. */
 #include "core/zone/zone.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static int64_t wall_number(const zone_wall *w)
            w->second;
 }
 
-/* What is asked of to_utc, from the system's offsets alone. */
+/* The expected result of to_utc, from the system's offsets only. */
 static int64_t expected_instant(int64_t naive, int64_t transition)
 {
     int64_t before = naive - system_offset(transition - 1),
@@ -53,7 +53,7 @@ static int compare_walls(const zone_info *zone, const char *name, int64_t at)
 {
     static const int steps[] = {-7200, -3600, -1800, -1, 0, 1, 1800, 3599, 3600, 7200};
     int64_t previous = at - 1, next;
-    /* Only where no other change stands near: else the expectation above does not hold. */
+    /* Only if no other change is near: otherwise the expectation above does not hold. */
     if (zone_next(zone, at - 3 * DAY, &next) && next != at) {
         return 1;
     }
@@ -76,7 +76,7 @@ static int compare_walls(const zone_info *zone, const char *name, int64_t at)
             good = 0;
         }
     }
-    /* Two days off nothing is ambiguous: mktime must agree. */
+    /* Two days away from a change nothing is ambiguous: mktime must agree. */
     zone_wall wall;
     zone_to_wall(zone, at + 2 * DAY, &wall);
     struct tm tm = {.tm_year = wall.year - 1900,
@@ -111,7 +111,7 @@ static int compare_zone(const char *name, long *points)
                compare_point(zone, name, at + 1) && compare_walls(zone, name, at);
         *points += 3;
     }
-    /* A change that we do not know of would show here. */
+    /* A change that we do not know of would be detected here. */
     for (at = FROM; good && at < TO; at += 13 * DAY + 12345) {
         good = compare_point(zone, name, at);
         ++*points;
@@ -401,7 +401,7 @@ static void count_warnings(void *baton, ida_level level, const char *id, const c
     warnings += level == IDA_LOG_WARN && id && strcmp(id, "IDA0001") == 0;
 }
 
-/* The zones kept per process, over a private directory of zones whose rules change. */
+/* The zones cached in the process, over a private directory of zones whose rules change. */
 static void kept_zones(void)
 {
     const zone_info *zone, *same;
@@ -429,7 +429,7 @@ static void kept_zones(void)
     ok(same == zone, "the same object is kept");
     write_file(path, utc_file, utc_len);
     zone_get(fresh(), "Zone", &same);
-    ok(same == zone, "within a second nobody looks");
+    ok(same == zone, "within a second the files are not checked");
     test_monotonic_ms += 1000;
     zone_get(fresh(), "Zone", &same);
     ok(same != zone && zone_offset(same, 1782900000) == 0, "after a second the new rules hold");

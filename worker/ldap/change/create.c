@@ -208,7 +208,7 @@ static directory_class look(ld_call *k, const directory_create *create, director
                : DIRECTORY_OK;
 }
 
-/* The entry that the answer to the add shows, when it is what a look would find. */
+/* The entry in the answer to the add, if it equals what a read would find. */
 static int is_shown(const ld_call *k, const directory_create *create, const ld_entry *entry,
                     directory_user *user)
 {
@@ -287,7 +287,7 @@ static directory_class add_until_known(adding *a, directory_user *user)
         class = add_once(a, password, &answer);
         if (class == DIRECTORY_CONFLICT) {
             /* No visible entry has the name: the entry is hidden from our account, or an earlier
-             * add of ours completed late. */
+             * add by this service completed late. */
             directory_error why = *k->e;
             class = look(k, a->create, user, &mine);
             if (class || mine) {

@@ -88,8 +88,8 @@ static directory_class collect(const ld_entry *entry, apr_pool_t *entry_pool, vo
     return DIRECTORY_OK;
 }
 
-/* Whether the group shows the user: by a filter on its members, or, where the server applies rules
- * only to comparisons, by comparing. Comparing alone will not do: with the dynlist overlay
+/* Whether the group shows the user: by a filter on its members, or, if the server applies rules
+ * only to comparisons, by comparing. Comparing alone does not suffice: with the dynlist overlay
  * slapd 2.5 answers "false" for members of static groups. */
 static directory_class shows_user(ld_call *k, const char *group_dn, int by_rule,
                                   const directory_user *user, int *shows)
@@ -185,7 +185,7 @@ static int is_primary(ld_call *k, const ld_entry *group, const directory_user *u
                          user->primary) == 0;
 }
 
-/* NOT_FOUND when there is no such group. */
+/* NOT_FOUND if there is no such group. */
 static directory_class group_by_id(ld_call *k, const char *group_id, const ld_entry **group)
 {
     const ld_dialect *t = k->d->dialect;
@@ -195,7 +195,7 @@ static directory_class group_by_id(ld_call *k, const char *group_id, const ld_en
                 group_id ? group_id : "");
         return DIRECTORY_NOT_FOUND; /* (gcc's analyzer does not know what ld_fail returns) */
     }
-    /* In Active Directory an ID finds its entry wherever it lies: memberships may be in groups
+    /* In Active Directory an ID finds its entry at any place: memberships may be in groups
      * outside groupBase. */
     const char *const *attributes = k->d->group_attributes;
     directory_class class = t->binary_ids
@@ -284,7 +284,7 @@ static directory_class take_out_of(ld_call *k, const ld_entry *group, const ld_l
                      "swap the last member for the placeholder");
 }
 
-/* Out of each attribute by which the group names members. */
+/* Deletes the member in each attribute by which the group names members. */
 static directory_class take_out(ld_call *k, const ld_entry *group, const directory_user *user)
 {
     directory_class all = DIRECTORY_ALREADY;
@@ -355,10 +355,10 @@ directory_class ld_remove_member(directory *d, apr_pool_t *pool, const char *gro
 
 /* --- adding --- */
 
-#define AT_ONCE 20 /* members put in with one modify */
+#define AT_ONCE 20 /* members added with one modify */
 
-/* Looks whether the group shows the user: ALREADY, or OK with the value of the attribute by which
- * the group names members when it is to be put in. */
+/* Reads whether the group shows the user: ALREADY, or OK with the attribute's value by which the
+ * group names members, if the user is to be added. */
 static directory_class look_at(ld_call *k, const char *group_id, const char *user_id,
                                const ld_entry **group, const char **value)
 {
@@ -373,8 +373,8 @@ static directory_class look_at(ld_call *k, const char *group_id, const char *use
     }
     if (is_dynamic(k->d, *group)) {
         return ld_fail(k, DIRECTORY_INVALID, NULL,
-                       "%s: membership of %s is by rule: nobody can be put in", ld_server_url(k->d),
-                       (*group)->dn);
+                       "%s: membership of %s is by rule: members cannot be added",
+                       ld_server_url(k->d), (*group)->dn);
     }
     const ld_links *l = ld_links_of(k->d, *group, NULL);
     *value = l ? value_of(l, &user) : user.dn;
@@ -392,7 +392,7 @@ static directory_class put_in(ld_call *k, const ld_entry *group, const char *con
     return ld_modify(k, group->dn, ld_mods_end(&mods), LD_MEMBER, "add members");
 }
 
-/* 0: the answer leaves open whether the group has the member now. */
+/* 0: the answer does not tell whether the group has the member now. */
 static int settles(directory_class class)
 {
     return class != DIRECTORY_ALREADY && class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND;
@@ -413,15 +413,15 @@ static const char *just_made(ld_call *k, const char *user_id)
     return entry ? dn : NULL;
 }
 
-/* 1 when members are put into the group by DN. */
+/* 1 if members are added to the group by DN. */
 static int names_dns(const directory *d, const ld_entry *group)
 {
     const ld_links *l = ld_links_of(d, group, NULL);
     return !l || !l->by_login;
 }
 
-/* One user by itself: looks, acts, and looks again where the answer leaves something open. An
- * account that this session has just made is in no group: it is put in without a look at that. */
+/* One user alone: reads, adds, and reads again if the answer leaves the result open. An account
+ * that this session has just created is in no group: it is added without a read. */
 static directory_class join(ld_call *k, const char *group_id, const char *user_id)
 {
     directory_class last = DIRECTORY_OK;
@@ -472,7 +472,7 @@ directory_class ld_add_members(directory *d, apr_pool_t *pool, const char *group
                 first = *e;
             }
         }
-        /* All of them or none: when one of them is refused, each is tried by itself. */
+        /* All of them or none: if one is refused, each is tried alone. */
         int put = many > 1 && put_in(&k, group, dns) == DIRECTORY_OK;
         for (int i = from; i < upto; i++) {
             if (upto - from > 1 && each[i] != DIRECTORY_OK) {

@@ -96,9 +96,9 @@ static directory_class link_change(ld_call *k, const char *entry, int op, const 
     return class == DIRECTORY_ALREADY || class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class;
 }
 
-/* A server that keeps links as plain text leaves them at the old DN. So that no membership is lost
- * whatever breaks on the way, the new DN joins the groups before the move and the old one leaves
- * them after it; a server that keeps links itself finds nothing to do. */
+/* A server that stores links as plain text leaves them at the old DN. So that no membership is
+ * lost if the move fails midway, the new DN joins the groups before the move and the old one
+ * leaves them after it; with a server that updates links itself there is nothing to do. */
 static directory_class in_groups(ld_call *k, const apr_array_header_t *groups, int op,
                                  const char *dn)
 {

@@ -14,7 +14,7 @@
 #include "worker/ldap/wire/value.h"
 
 #define CN_MAX 64    /* UTF-16 units, as the schema counts */
-#define NUMBERS 1000 /* names looked at before giving up */
+#define NUMBERS 1000 /* names tried before giving up */
 
 /* At most `units` UTF-16 units, cut between characters and without a blank at the end, which
  * servers drop or refuse in names. */

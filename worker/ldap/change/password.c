@@ -45,8 +45,8 @@ static directory_class set_until_known(ld_call *k, const directory_create *creat
         ld_answer answer = {0};
         class = ld_modify_password(k, user->dn, password, "set the password", &answer);
         if (class && ld_password_stands(answer.code, answer.text)) {
-            /* The policy demands a minimum age: an earlier attempt of ours succeeded, and its
-             * password is known to no person. */
+            /* The policy demands a minimum age: our earlier attempt succeeded, and no person
+             * knows its password. */
             class = DIRECTORY_OK;
         }
         if (class == DIRECTORY_INVALID && ld_password_refused(answer.code, answer.text) &&
@@ -55,7 +55,7 @@ static directory_class set_until_known(ld_call *k, const directory_create *creat
             password = fresh;
             continue;
         }
-        /* Not found: moved since it was looked at. */
+        /* Not found: moved since it was read. */
         if ((class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND) || looked++) {
             break;
         }
@@ -138,7 +138,7 @@ static directory_class password_shown(ld_call *k, const char *dn, const char **s
     return class;
 }
 
-/* A password of random letters; no password at all where the server does not take that one. */
+/* A password of random letters; no password at all if the server refuses that one. */
 static directory_class replace_by_unknown(ld_call *k, const directory_user *user)
 {
     const char *const names[] = {user->login ? user->login : "",

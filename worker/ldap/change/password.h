@@ -1,4 +1,4 @@
-/* The password of an account that was just made. */
+/* The password of an account that was just created. */
 #ifndef WORKER_LDAP_CHANGE_PASSWORD_H
 #define WORKER_LDAP_CHANGE_PASSWORD_H
 

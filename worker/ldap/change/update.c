@@ -33,7 +33,7 @@ typedef struct update {
     ld_call *k;
     const ld_schema *schema;
     apr_array_header_t *wanted, *warnings;
-    const char **names; /* of the attributes to be looked at */
+    const char **names; /* of the attributes to be read */
     int enabled;
 } update;
 
@@ -223,7 +223,8 @@ directory_class ld_update(directory *d, apr_pool_t *pool, const char *id,
                 after->cache.expires_at <= ida_now(d->env)) {
                 APR_ARRAY_PUSH(u.warnings, const char *) = apr_pstrcat(
                     pool, "the account is enabled, but its end (", d->dialect->expires,
-                    ") is over: nobody can sign in with it until that is changed in the directory",
+                    ") is over: the person cannot sign in with it until that is changed in the "
+                    "directory",
                     NULL);
             }
             if (enabled == 0 && !ld_lock_holds(&k, after->dn)) {

@@ -28,8 +28,8 @@ directory_class ld_find(directory *d, apr_pool_t *pool, const char *id, const ch
     return id ? ld_user_by_id(&k, id, user) : ld_user_by_upn(&k, upn, user);
 }
 
-/* The account as it is now, and that it may be changed. One that this session has just made, at
- * `made`, gets a first value without a look at it: `user` has its DN alone then. */
+/* The account as it is now, and whether it may be changed. One that this session has just
+ * created, at `made`, gets its first values without being read: then `user` has only its DN. */
 static directory_class seen(ld_call *k, const char *id, const char *made, directory_user *user)
 {
     if (made) {

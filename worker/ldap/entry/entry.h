@@ -16,8 +16,8 @@
 
 /* Adds the name of an attribute to a list unless it is there already; NULL: none. */
 void ld_add_name(apr_array_header_t *names, const char *name);
-/* What ld_user_read and ld_group_read look at: kept in the session as user_attributes and
- * group_attributes. */
+/* The attributes that ld_user_read and ld_group_read use: stored in the session as
+ * user_attributes and group_attributes. */
 const char *const *ld_user_attributes(directory *d);
 const char *const *ld_group_attributes(directory *d);
 /* The immutable ID as canonical text; NULL when the entry shows none. And the filter that finds it.

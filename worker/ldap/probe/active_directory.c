@@ -38,8 +38,8 @@ static void check_container(ld_call *k, report *r)
                            apr_pstrcat(k->pool, "our account may create users in ", in, NULL));
 }
 
-/* Attributes of one entry below `base` that our account may not write, as text; NULL when it may
- * write all of them, or none was found to look at. */
+/* Attributes of one entry below `base` that our account may not write, as text; NULL if it may
+ * write all of them, or there is no entry to check. */
 static directory_class lacking(ld_call *k, const char *base, const char *filter,
                                const char *const *needed, const char **dn, const char **names)
 {

@@ -18,7 +18,7 @@
 #include "worker/ldap/wire/session.h"
 #include "worker/ldap/wire/value.h"
 
-#define AT_ONCE 50 /* changed entries looked at with one search */
+#define AT_ONCE 50 /* changed entries read with one search */
 
 typedef struct changed {
     const char *id;
@@ -287,7 +287,8 @@ static directory_class look_at_changes(dirsync *f, const char *const *attributes
 
 /* --- a run --- */
 
-/* The first one is the members: a look leaves it out, for it must not ask for all of a group. */
+/* The first one is the members: a read of single entries omits it, because it must not fetch all
+ * members of a group. */
 static const char *const *all_attributes(const dirsync *f)
 {
     static const char *const more[] = {"name", "parentGUID", "isDeleted", "objectClass", NULL};

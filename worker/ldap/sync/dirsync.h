@@ -16,8 +16,8 @@ int ld_dirsync_cookie(apr_pool_t *pool, const char *token, struct berval *cookie
 directory_class ld_dirsync_ask(ld_call *k, const struct berval *cookie, const char *filter,
                                const char *const *attributes, ld_take each, void *baton,
                                ld_answer *answer, const char **root);
-/* The cookie to go on from; *more: a further part follows. 0 when the answer has no such control.
- */
+/* The cookie to continue from; *more: a further part follows. 0 if the answer has no such
+ * control. */
 int ld_dirsync_answer(apr_pool_t *pool, const ld_answer *answer, int *more, struct berval *cookie);
 
 /* Active Directory reports deletions to every account that may use DirSync. Samba does so only

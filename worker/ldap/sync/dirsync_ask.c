@@ -1,5 +1,5 @@
 /* Owns the DirSync control: its request, its answer, and the right to use it. Must not know what
- * becomes of the entries. */
+ * happens to the entries. */
 #include <apr_strings.h>
 #include <string.h>
 

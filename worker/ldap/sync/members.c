@@ -200,7 +200,7 @@ directory_class ld_group_item(ld_run *r, apr_pool_t *pool, const ld_entry *entry
 
 /* --- groups that are read after the streams --- */
 
-/* A group that names members by login, on its way into the run. */
+/* A group that names members by login, until it is given to the run. */
 typedef struct by_login {
     cache_group group;
     apr_array_header_t *members; /* cache_member */

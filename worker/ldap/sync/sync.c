@@ -57,8 +57,8 @@ static directory_class database_of(ld_call *k, const char **id)
                                   ld_server_url(d), d->service);
 }
 
-/* What a token is good for: address, database and ID of the base; another server, or a database
- * loaded anew, is another identity. */
+/* The identity that a token is valid for: address, database and ID of the base; another server,
+ * or a reloaded database, has another identity. */
 static directory_class server_identity(ld_call *k, const char **identity)
 {
     const char *const attributes[] = {k->d->dialect->id, NULL}, *database = NULL;
@@ -105,7 +105,7 @@ static const char *binding_of(ld_call *k, const char *identity, const ld_kind *k
 typedef enum way { BY_READING, BY_SYNCREPL, BY_DIRSYNC, BY_USN } way;
 
 static const struct {
-    const char *tokens[2]; /* what the next run goes on from; NULL: nothing */
+    const char *tokens[2]; /* where the next run continues; NULL: nowhere */
     way instead;
 } ways[] = {
     [BY_READING] = {{NULL, NULL}, BY_READING},

@@ -27,7 +27,7 @@ typedef struct ld_run {
     apr_hash_t *holders;       /* SID of a group -> reported accounts whose primary group it is
                                   (cache_member) */
     const char
-        *unstamped;    /* DN of an entry of the stream in hand that shows no stamp; NULL: none */
+        *unstamped;    /* DN of an entry of the current stream that shows no stamp; NULL: none */
     const char *drift; /* why the report may be inconsistent, so that everything must be read;
                           NULL: no reason (worker/ldap/sync/drift.c) */
 } ld_run;
@@ -116,9 +116,9 @@ void ld_drift_end(const ld_run *r, const ld_drift *drift, const json_t *old, int
 
 /* The earliest CSN of a cookie; NULL for a cookie of another shape. */
 const char *ld_cookie_earliest(apr_pool_t *pool, const struct berval *cookie);
-/* 1 when the databases of all bases show the CSNs of the cookies in `tokens`: slapd would answer
- * each that nothing has changed, though after a look at all entries where it has the overlay
- * dynlist. 0 also when they are not shown to us. */
+/* 1 if the databases of all bases show the CSNs of the cookies in `tokens`: slapd would answer
+ * each stream that nothing has changed, though with the overlay dynlist only after reading all
+ * entries. 0 also if they are not shown to us. */
 int ld_unchanged(ld_call *k, const ld_kind *kinds, int count, const json_t *tokens);
 
 /* Reads one stream by RFC 4533 refreshOnly. `cookie`: base64 text or NULL (whole content); *next:

@@ -16,7 +16,7 @@
 #define SID_HEAD 8 /* revision, count, authority */
 #define EPOCH_1601_MS INT64_C(11644473600000)
 
-/* Where each byte of the text form stands in the value. Its own inverse. */
+/* Position of each byte of the text form in the value. Its own inverse. */
 static const unsigned char guid_order[GUID_LEN] = {3, 2, 1,  0,  5,  4,  7,  6,
                                                    8, 9, 10, 11, 12, 13, 14, 15};
 

@@ -17,7 +17,7 @@
 
 #define CONNECT_MS 5000 /* one server: TCP, TLS and bind each */
 #define IO_MS 2000      /* one read or write inside libldap */
-#define IDLE_MS 60000   /* a connection unused for longer is not trusted with a write */
+#define IDLE_MS 60000   /* a connection unused for longer is not used for a write */
 #define BIND_PASSWORD_SIZE 1024
 #define SEALED_SSF 128
 #define ACTIVE_DIRECTORY "1.2.840.113556.1.4.800" /* a capability of the rootDSE */
@@ -73,7 +73,7 @@ static int no_interaction(LDAP *ld, unsigned flags, void *defaults, void *intera
     return LDAP_SUCCESS;
 }
 
-/* The result of one bind request; *message is handed on where SASL goes a further round. */
+/* The result of one bind request; *message is passed on if SASL needs a further round. */
 static directory_class bind_answer(ld_call *k, int id, ld_answer *answer, LDAPMessage **message)
 {
     int type = ld_wait(k, id, message);
@@ -177,7 +177,8 @@ static directory_class read_root(ld_call *k)
                                              "namingContexts",
                                              NULL};
     directory *d = k->d;
-    const ld_entry nothing = {.dn = ""}, *root = &nothing; /* it may not be ours to read */
+    const ld_entry nothing = {.dn = ""}, *root = &nothing; /* our account may not be allowed to
+                                                              read it */
     LDAPMessage *message = NULL;
     struct timeval bound = interval(ld_left(k));
     int id, code = ldap_search_ext(d->ld, "", LDAP_SCOPE_BASE, "(objectClass=*)",
@@ -206,7 +207,7 @@ static directory_class read_root(ld_call *k)
                        active_directory ? "Active Directory" : "no Active Directory",
                        d->dialect->name);
     }
-    /* A rootDSE that our account may not read leaves this unknown: then the sync tries and sees. */
+    /* If our account may not read the rootDSE this is unknown: then the sync tries. */
     d->offers_sync = ld_get(root, "supportedControl")
                          ? ld_holds(root, "supportedControl", LDAP_CONTROL_SYNC)
                          : -1;
@@ -245,7 +246,7 @@ static directory_class connect_to(ld_call *k, int index)
                        fault ? fault : "cannot connect: no time left");
     }
     if (!local) {
-        /* Names the host that the certificate is checked against; TLS is ours to start. */
+        /* Names the host that the certificate is checked against; we start TLS ourselves. */
         plain = ida_printf(k->pool, strchr(server->host, ':') ? "ldap://[%s]:%d" : "ldap://%s:%d",
                            server->host, server->port);
     }

@@ -157,8 +157,8 @@ directory_class ld_classify(apr_pool_t *pool, int code, ld_phase phase, const ch
             break;
         }
     }
-    /* Whatever a bind is answered with concerns our account, never the entry that was to be looked
-     * at: "no such object" must not be heard as "the person is gone". */
+    /* Any answer to a bind concerns our account, never the entry that was to be read: "no such
+     * object" must not be taken to mean that the person is gone. */
     if (phase == LD_BIND && class != DIRECTORY_OK && class != DIRECTORY_LOCAL &&
         !directory_holds(class)) {
         class = DIRECTORY_CREDENTIALS;

@@ -1,4 +1,4 @@
-/* Text on its way into filters and DNs, and DNs as keys for comparison. */
+/* Escaping of text for filters and DNs, and DNs as keys for comparison. */
 #ifndef WORKER_LDAP_WIRE_ESCAPE_H
 #define WORKER_LDAP_WIRE_ESCAPE_H
 

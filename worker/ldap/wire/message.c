@@ -6,7 +6,7 @@
 #include "worker/ldap/wire/request.h"
 #include "worker/ldap/wire/session.h"
 
-#define SLICE_MS 1000 /* between two looks at `alive` */
+#define SLICE_MS 1000 /* between two checks of `alive` */
 
 static apr_status_t controls_free(void *baton)
 {

@@ -68,8 +68,8 @@ directory_class ld_paged(ld_call *k, const ld_query *query, ld_each each, void *
                 break;
             }
         }
-        /* The cookie is the connection's own: with another connection the search would have to
-         * begin anew. */
+        /* The cookie belongs to the connection: on another connection the search would have to
+         * restart. */
         if (!before ||
             ldap_create_page_control(before, size, &cookie, 1, &paging) != LDAP_SUCCESS) {
             class = ld_fail(k, DIRECTORY_LOCAL, NULL, "no page control could be made");

@@ -38,7 +38,7 @@ static directory_class lost(ld_call *k, int type, int id, ld_phase phase, const 
 
 static directory_class unsent(ld_call *k, int code, const char *doing)
 {
-    /* The request did not go out whole, so nothing can have come of it. */
+    /* The request was not sent completely, so it had no effect. */
     directory_class class = ld_fail_code(k, code, LD_READ, NULL, doing);
     if (class == DIRECTORY_TRANSIENT) {
         ld_drop(k->d);

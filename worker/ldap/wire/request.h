@@ -44,7 +44,7 @@ typedef struct ld_query {
  * the message says what its administrator has to grant. */
 directory_class ld_fail_read(ld_call *k, const ld_query *query, const ld_answer *answer);
 
-/* Hands over entries and intermediate messages as they arrive; memory does not grow with their
+/* Passes on entries and intermediate messages as they arrive; memory does not grow with their
  * number. A class other than OK from `take` ends the search with that class; NULL: messages are
  * skipped. */
 typedef directory_class (*ld_take)(ld_call *k, int type, LDAPMessage *message, void *baton);

@@ -90,7 +90,7 @@ directory_class ld_fail_code(ld_call *k, int code, ld_phase phase, const char *t
 
 #define LD_FAILED_MS 30000 /* a server that failed is not tried for so long while others answer */
 
-/* A usable connection: the present one, or connects, protects and binds anew. */
+/* A usable connection: the present one, or a new one, connected, protected and bound. */
 directory_class ld_ready(ld_call *k);
 void ld_drop(directory *d);
 /* The server fell silent or away in the middle of an answer: drops it and tries others first for a

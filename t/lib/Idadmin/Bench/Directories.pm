@@ -1,6 +1,6 @@
 package Idadmin::Bench::Directories;
-# The parts cloud and slapd: whole synchronisations, the cloud's beside a client that only downloads
-# the same pages, and polls that find nothing.
+# The parts cloud and slapd: whole synchronisations, the cloud's compared with a client that only
+# downloads the same pages, and polls that find nothing.
 use strict;
 use warnings;
 use Idadmin::Bench qw(engine processor_ms setting);
@@ -68,7 +68,7 @@ sub bare_client {
 # pages before anything is timed. The quicker one of two bare clients counts: a machine that wakes
 # up slowly holds up one that does nothing but wait for the next page. As the service is said to be:
 # TLS, pages of 200 users (microsoft-graph-explorer-v4 issue 1157) or 500 members
-# (msgraph-sdk-dotnet issue 574: a group of 9,993 told in 20 parts).
+# (msgraph-sdk-dotnet issue 574: a group of 9,993 reported in 20 parts).
 sub cloud {
     my ($part) = @_;
     my $people = setting(CLOUD_USERS => 200_000);

@@ -1,8 +1,7 @@
 package Idadmin::Bench::Official;
-# The part mcp: get_user, search_users and the list of tools beside a server that is built with the
-# official TypeScript SDK and answers with what ours has answered once (t/bench/official.mjs). Where
-# ours asks a store, checks credentials and writes its audit, that one does nothing but speak the
-# protocol.
+# The part mcp: get_user, search_users and the list of tools, compared with a server built with the
+# official TypeScript SDK that repeats recorded answers of ours (t/bench/official.mjs). Ours reads a
+# store, checks credentials and writes audit records; that one only speaks the protocol.
 use strict;
 use warnings;
 use Idadmin::Bench qw(load setting);

@@ -1,6 +1,6 @@
 package Idadmin::Bench::Requests;
-# The parts that ask one company of people from slapd: sync, get, tool, mixed, post. Each figure
-# stands beside another of the same httpd, in interleaved rounds.
+# The parts with one company of people from slapd: sync, get, tool, mixed, post. Each figure is
+# compared with another of the same httpd, in interleaved rounds.
 use strict;
 use warnings;
 use Idadmin::Bench qw(load setting);
@@ -27,8 +27,8 @@ sub _stack {
             server => 'LoadModule fixed_module ' . build_dir()
                 . "/bench/mod_fixed.so\n<Location /fixed300>\n    SetHandler fixed\n</Location>" },
     );
-    # writes without pause pass the mark between two rounds of the worker, and it is told by whoever
-    # writes then
+    # writes without pause pass the mark between two rounds of the worker, and it is logged by the
+    # process that writes then
     $stack->httpd->expect_log(qr/IDA0105/);
     $stack->create_key(read => 'bench-read', 'read-only', '--rate-limit', '1000000/60s');
     $stack->create_key(full => 'bench-full', 'full', '--rate-limit', '1000000/60s');

@@ -1,8 +1,8 @@
 package Idadmin::Bench::Tasks;
-# The part tasks: creations that are due at one instant, and spread over a minute, of a directory
-# that nobody paces. How late each is done, and all of them beside a bare client that sends the same
-# writes to the same slapd over as many connections (t/tool/accounts.c): what the directory alone
-# needs on this machine.
+# The part tasks: creations due at one time, and spread over a minute, in a directory without
+# pacing. How late each is done, and the total compared with a bare client that sends the same
+# writes to the same slapd over as many connections (t/tool/accounts.c): the directory's own time on
+# this machine.
 use strict;
 use warnings;
 use Idadmin::Bench qw(engine processor_ms setting);
@@ -34,9 +34,8 @@ sub operations {
 
 sub at_percent { my ($part, @sorted) = @_; return $sorted[int(@sorted * $part / 100 + 0.999) - 1] }
 
-# Queued for tomorrow, then moved to an instant that comes in a moment: whoever makes them is not
-# measured. Returns ms after each one's instant at which it was done, sorted, and ms after the first
-# instant at which all were.
+# Queued for tomorrow, then moved to the near future: the creator is not measured. Returns ms after
+# each one's instant at which it was done, sorted, and ms after the first instant at which all were.
 sub play {
     my ($stack, $name, $seconds, %person) = @_;
     my ($date, $time) = wall(time + 86_400);

@@ -1,8 +1,8 @@
 package Idadmin::Bench::Tools;
-# The part tools: the first page of each tool, and of each filter of search_users, of a small and of
-# a large company, asked over one connection: p50 and p99, and how many times the small company's
-# p50 the large one's is. And what a company's GET costs while another one searches without pause.
-# The people come by a run of a synchronisation without a directory (t/tool/people.c).
+# The part tools: the first page of each tool, and of each filter of search_users, for a small and a
+# large company, over one connection: p50 and p99, and the ratio of the two companies' p50. And the
+# cost of a company's GET while another one searches without pause. A synchronisation run without a
+# directory loads the people (t/tool/people.c).
 use strict;
 use warnings;
 use Idadmin::Bench qw(engine load setting);
@@ -56,7 +56,7 @@ sub _fill {
     return;
 }
 
-# A company in the cloud whose worker stands still.
+# A company in the cloud whose worker is stopped.
 sub company {
     my ($users) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => engine(), worker => 0, sync => 0, cloud => {},
@@ -128,7 +128,7 @@ sub _burst {
 }
 
 # Everybody's share: GET by one company alone, and while a key of another one, which has many
-# people, bursts into reports with three filters that nobody fits.
+# people, bursts into reports with three filters that match no person.
 sub share {
     my ($part) = @_;
     my $users = setting(SHARE_USERS => 60_000);

@@ -1,6 +1,6 @@
 package Idadmin::Test::Browser;
-# A headless Chromium, driven by WebDriver through chromedriver. What one page asks of the network
-# and complains of in the console is kept until somebody asks: complaints().
+# A headless Chromium, driven by WebDriver through chromedriver. A page's network requests and
+# console errors are kept until complaints() reads them.
 use strict;
 use warnings;
 use HTTP::Tiny ();
@@ -88,7 +88,7 @@ sub async { my ($self, $text, @arguments) = @_;
 
 # -- pages
 
-# An address, loaded anew where it is the present one; returns when the page stands (data-ready on
+# An address, reloaded if it is the present one; returns when the page is complete (data-ready on
 # <html>).
 sub goto {
     my ($self, $url) = @_;
@@ -143,7 +143,7 @@ sub click {
 }
 
 # In the middle of the window first: a bar that stays at an edge covers what lies beneath it. A page
-# that is drawn anew between the look and the click has it in another place, as for a hand.
+# that is redrawn between reading the position and the click has it elsewhere, as for a person.
 sub _press {
     my ($self, $look, %how) = @_;
     for my $left (reverse 0 .. 4) {

@@ -45,7 +45,7 @@ sub call {
 
 my $people = 0;
 
-# A person nobody has seen before, with a marker of its own.
+# A new person, with an own marker.
 sub person {
     my (%changes) = @_;
     my $n = ++$people;

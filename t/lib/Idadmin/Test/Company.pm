@@ -1,7 +1,7 @@
 package Idadmin::Test::Company;
-# A company in which something of everything has happened, to look at in the console: tasks in every
-# state, a brake, requests, role templates, workflows, keys; and looking itself: the same place in
-# each theme and width, judged by axe-core where that is, kept as pictures where somebody asks.
+# A company with data of every kind for the console: tasks in every state, a brake, requests, role
+# templates, workflows, keys; and the inspection of a page in each theme and width, by axe-core if
+# it is installed, with screenshots on request.
 use strict;
 use utf8;
 use warnings;
@@ -99,7 +99,7 @@ sub _happen {
     return;
 }
 
-# A request whose group somebody else took away in the directory.
+# A request whose group was removed by hand in the directory.
 sub _taken_away {
     my ($self) = @_;
     my $stack = $self->{stack};
@@ -118,7 +118,7 @@ sub _taken_away {
     return;
 }
 
-# Somebody else at the screen: the next page is loaded as by a new visitor.
+# Another person at the screen: the next page is loaded as for a new visitor.
 sub sign_in {
     my ($self, $name) = @_;
     $self->{browser}->script('location.href = "about:blank"');
@@ -155,7 +155,7 @@ JS
     return @$found;
 }
 
-# What stands is looked at in each theme and width. how: name (of the pictures), viewport => 1 (only
+# Checks the present page in each theme and width. how: name (of the pictures), viewport => 1 (only
 # what the window shows), expected => patterns of what may be complained of.
 sub look {
     my ($self, $name, %how) = @_;

@@ -1,7 +1,7 @@
 package Idadmin::Test::Confined;
 # A program under the system call filter, the address families and the memory rule of a systemd unit
-# file, without systemd: the lines of the very file become a seccomp program that is put on before
-# the program begins, as systemd does. What is not allowed kills the process (SIGSYS), as there.
+# file, without systemd: the file's own lines become a seccomp filter that is installed before the
+# program begins, as systemd does. A forbidden call kills the process (SIGSYS), as under systemd.
 use strict;
 use warnings;
 use Idadmin::Test ();

@@ -1,5 +1,5 @@
 package Idadmin::Test::Console;
-# A caller of the console's API: signed in as somebody, in a company, with the headers that a
+# A caller of the console's API: signed in as a person, in a company, with the headers that a
 # browser on a page of the console sends.
 use strict;
 use warnings;

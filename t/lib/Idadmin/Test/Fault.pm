@@ -1,6 +1,6 @@
 package Idadmin::Test::Fault;
-# A program that dies, or is refused, at its Nth write (t/faults/kill.c is preloaded into it), and
-# whose clocks are the test's.
+# A program that dies, or gets an error, at its Nth write (t/faults/kill.c is preloaded into it),
+# and whose clocks are the test's.
 use strict;
 use warnings;
 use Idadmin::Test ();
@@ -69,7 +69,7 @@ sub _get {
 
 # arm(at => N, how => 'before' or another word of %how, whole => 1 (killed with its whole process
 # group), times => 1, kinds => [all but commit and connect], port => of connect): N 0 only counts.
-# Of a commit before, within (it is on its way, nobody has heard of it) and after (it is answered).
+# For a commit: before, within (not answered yet) and after (answered).
 sub arm {
     my ($self, %plan) = @_;
     my $bits = ($plan{how} // '') =~ /^E/ ? $disk : $any;
@@ -107,8 +107,8 @@ sub _set_clock {
     syswrite($file, pack 'q<3', $speed, $since, $shown) == 24 or die "$self->{file}: $!\n";
 }
 
-# The monotonic clock of the program runs so many times as fast, on from what it shows; 0: it stands
-# still, and no limit of time is ever reached.
+# The monotonic clock of the program runs so many times as fast, from its present value on; 0: it
+# stands still, and no limit of time is ever reached.
 sub speed {
     my ($self, $speed) = @_;
     my ($shown, $ns) = $self->_shown;

@@ -1,7 +1,7 @@
 package Idadmin::Test::Gate;
 # A gate in front of slapd's database (overlay sock): an operation that matches a rule waits inside
-# the server until the test lets it go, before anything was written. So a test knows for certain in
-# which directory call a worker is.
+# the server until the test releases it, before anything was written. So a test knows in which
+# directory call a worker is.
 use strict;
 use warnings;
 use Idadmin::Test ();

@@ -1,7 +1,7 @@
 package Idadmin::Test::Hostile;
-# Valid requests, changed: bytes anywhere, a line of the head, the target, the body with a right
+# Valid requests, changed: bytes anywhere, a line of the head, the target, the body with a correct
 # length; sent over HTTP/1.1 or HTTP/2 (prior knowledge, frames written by hand, so that they can be
-# wrong), each on a connection of its own. What comes back is told by its status alone.
+# wrong), each on its own connection. Only the status of the answer is returned.
 use strict;
 use warnings;
 use IO::Select ();

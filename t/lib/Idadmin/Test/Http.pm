@@ -1,5 +1,5 @@
 package Idadmin::Test::Http;
-# HTTP/1.1 over a raw socket: any method, headers sent as given (doubled, empty, absent), bodies
+# HTTP/1.1 over a raw socket: any method, headers sent as given (repeated, empty, absent), bodies
 # with every method, chunked or with a false length, keep-alive, raw bytes. Deliberately less polite
 # than a client library.
 use strict;

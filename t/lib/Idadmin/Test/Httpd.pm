@@ -1,7 +1,7 @@
 package Idadmin::Test::Httpd;
 # The distribution's httpd with the event MPM and several children, on free ports, with mod_idadmin
-# from the build directory. Its error log is looked at when it stops: a line of warn or worse that
-# the test did not expect fails the test.
+# from the build directory. Its error log is checked when it stops: an unexpected line of level warn
+# or above fails the test.
 use strict;
 use warnings;
 use Digest::SHA ();
@@ -180,7 +180,7 @@ CONF
     return $text;
 }
 
-# Who may sign in to the console: each a role of their own in every company, "nobody" none, "eva" is
+# People who may sign in to the console: each has one role in every company, "nobody" none, "eva" is
 # a person of the directory and an approver. All have the password "secret".
 our @console_users
     = qw(viewer operator approver key-administrator auditor administrator nobody eva);
@@ -216,7 +216,7 @@ CONF
 
 sub configuration_file { return "$_[0]{base}/httpd.conf" }
 
-# Changes options and writes the configuration anew; holds from the next start or graceful restart
+# Changes options and rewrites the configuration; applies from the next start or graceful restart
 # on.
 sub reconfigure {
     my ($self, %how) = @_;
@@ -351,7 +351,7 @@ sub children {
     return @children;
 }
 
-# Process ids of the writers: of each generation one that serves and one that stands by.
+# Process ids of the writers: for each generation one that serves and one standby.
 sub writers { my ($self) = @_; return $self->children(qr/^idadmin-writer$/) }
 
 # kill -9 (or another signal) for one child, at random unless named; returns its process id.
@@ -379,7 +379,7 @@ sub log_gets {
     return Idadmin::Test::within(sub { $self->log_has($pattern) }) ? 1 : 0;
 }
 
-# Lines of warn or worse, crashed children, and text that is no httpd line, as far as nobody
+# Lines of warn or worse, crashed children, and text that is not a line of httpd, unless a test
 # expected them.
 sub unexpected_log {
     my ($self) = @_;

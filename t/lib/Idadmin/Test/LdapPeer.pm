@@ -1,6 +1,7 @@
 package Idadmin::Test::LdapPeer;
-# The scripted LDAP peer (t/double/ldap-peer/peer.pl) on free ports, with certificates good and bad.
-# What it holds and what it can be told is at the top of peer.pl and of LdapPeer/Content.pm.
+# The scripted LDAP peer (t/double/ldap-peer/peer.pl) on free ports, with valid and invalid
+# certificates. Its content and orders are described at the top of peer.pl and of
+# LdapPeer/Content.pm.
 use strict;
 use warnings;
 use Idadmin::Test ();

@@ -1,6 +1,6 @@
 package Idadmin::Test::Machine;
-# How fast this machine is just now: a fixed piece of processor work and one fsync, timed. For the
-# limits of the tests that run alone (t/ALONE); no other test may ask.
+# The present speed of this machine: a fixed piece of processor work and one fsync, timed. For the
+# limits of the tests that run alone (t/ALONE); no other test may use it.
 use strict;
 use warnings;
 use Digest::SHA ();

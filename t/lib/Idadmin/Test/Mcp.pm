@@ -1,6 +1,6 @@
 package Idadmin::Test::Mcp;
-# A client of the MCP address, in the words of either era: revision 2026-07-28 (stateless) or an
-# older one. Everything that a client says by itself can be said differently, or left out by undef.
+# A client of the MCP address for either era: revision 2026-07-28 (stateless) or an older one.
+# Everything that a client sends by default can be replaced, or left out with undef.
 use strict;
 use warnings;
 use Encode ();

@@ -1,6 +1,6 @@
 package Idadmin::Test::Minute;
 # Joiners and leavers of one future minute, posted ahead: nothing happens before it, everything
-# after it. How late a task may begin is measured in t/queue/05-due-minute.t alone.
+# after it. Only t/queue/05-due-minute.t measures how late a task may begin.
 use strict;
 use warnings;
 use utf8;

@@ -1,7 +1,7 @@
 package Idadmin::Test::Mirror;
-# What a directory holds and what the cache shows of it, both in one form, so that they can be
-# compared: a hash of "user ID", "group ID" and "counters" to a line of text each. The directory's
-# side is reckoned anew from its own dump, by the rules of the service.
+# A directory's content and the cache, both in the same form for comparison: a hash of "user ID",
+# "group ID" and "counters" to one line of text each. The directory's side is computed from its own
+# dump, by the rules of the service.
 use strict;
 use warnings;
 use Encode ();
@@ -78,7 +78,7 @@ sub cache_of {
         my %user;
         @user{ qw(id enabled guest manager created licences key), @columns } = @$row;
         $user{created} = POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime($user{created} / 1000));
-        # the UPN stands in the row alone
+        # only the row has the UPN
         my %addresses = map { ($_ => 1) } @{ $addresses->{ $user{id} } // [] },
             grep { defined } $user{key};
         push @users, { %user, addresses => [keys %addresses],
@@ -102,7 +102,7 @@ sub cache_of {
     return $state;
 }
 
-# -- the cloud, as lists and single reads tell it
+# -- the cloud, by lists and single reads
 
 my %cloud_names = (
     upn => 'userPrincipalName', mail => 'mail', display_name => 'displayName',
@@ -187,7 +187,7 @@ sub _first { my ($entry, @names) = @_;
     for my $name (@names) { my @values = sort @{ $entry->{$name} // [] };
     return Encode::decode_utf8($values[0]) if @values } return undef }
 
-# The value that stands in the RDN when there are several.
+# The value in the RDN if there are several.
 sub _naming {
     my ($entry, $name) = @_;
     if (@{ $entry->{$name} // [] } > 1) {
@@ -210,7 +210,7 @@ sub ldap_truth {
     my (@users, @groups);
     for my $entry (@people) {
         my ($manager) = map { $id{ dn_key($_) } // '' } sort @{ $entry->{manager} // [] };
-        # A DN that nobody has: the cache may hold the link by ID, which outlives a move that the
+        # A DN without an entry: the cache may hold the link by ID, which outlives a move that the
         # server did not follow.
         my $nowhere = defined $manager && !$manager;
         my ($year, $month, @rest) =

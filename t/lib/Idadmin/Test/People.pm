@@ -1,6 +1,6 @@
 package Idadmin::Test::People;
-# Who works at the companies of the tests: the same twenty people on-premises (Slapd.pm) and in the
-# cloud (t/double/cloud).
+# The people of the tests' companies: the same twenty people on-premises (Slapd.pm) and in the cloud
+# (t/double/cloud).
 use strict;
 use warnings;
 use utf8;

@@ -1,5 +1,5 @@
 package Idadmin::Test::Photo;
-# Small real pictures for payloads, of any size.
+# Small valid pictures for payloads, of any size in bytes.
 use strict;
 use warnings;
 use MIME::Base64 ();

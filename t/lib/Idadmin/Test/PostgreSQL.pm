@@ -1,7 +1,7 @@
 package Idadmin::Test::PostgreSQL;
 # PostgreSQL: the server that all programs of a run share (t/suite/check.pl starts it, without
-# fsync), or one of our own in the test's temporary directory, with fsync on, for tests that stop
-# it, kill it or judge durability; fresh databases on demand; a standby that can be promoted.
+# fsync), or a separate one in the test's temporary directory, with fsync on, for tests that stop
+# it, kill it or check durability; fresh databases on demand; a standby that can be promoted.
 use strict;
 use warnings;
 use Idadmin::Test ();
@@ -86,7 +86,7 @@ sub start {
         $self->_configure;
         $self->{pid} = Idadmin::Test::daemon([bindir() . '/postgres', '-D', $self->{data}],
             user => user(), log => $self->{log}, cwd => $self->{base},
-            stop_signal => 'QUIT');    # at the end of the script nobody needs what it holds
+            stop_signal => 'QUIT');    # its data is not needed after the script
         my $ready = Idadmin::Test::within(
             sub { Idadmin::Test::ended($self->{pid}) || $self->_answers });
         return $self if $ready && !Idadmin::Test::ended($self->{pid});
@@ -121,8 +121,8 @@ sub reconfigure {
 }
 
 # A standby that follows this server by streaming (a copy of it as it is now), started; from when it
-# is there no commit is answered that it does not have. standby($server): made anew of this one,
-# which is dead.
+# is there no commit is answered that it does not have. standby($server): created again from this
+# one, which is dead.
 sub standby {
     my ($self, $other) = @_;
     $other //= (ref $self)->_place;
@@ -185,7 +185,7 @@ sub create_database {
     return $name;
 }
 
-# A user who has a role and nothing else; made when somebody asks first.
+# A user with one role and nothing else; created at the first call.
 sub user_with {
     my ($self, $role) = @_;
     my $user = "${role}_user";

@@ -1,6 +1,6 @@
 package Idadmin::Test::RandomScript;
-# Random changes of a directory, the same for the same seed: a back-end (RandomScript/*.pm) names
-# its kinds of change with their weights and carries them out; this chooses. A back-end has:
+# Random changes of a directory, the same for the same seed: a back-end (RandomScript/*.pm) has the
+# kinds of change with their weights and executes them; this module chooses. A back-end has:
 #   changes        [[name, weight, code], ...]; code->($script) tells false when there is nothing to
 #                  change just now
 #   carry_out      sends what was collected; the number of those that the directory refused

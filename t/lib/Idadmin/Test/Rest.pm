@@ -1,5 +1,5 @@
 package Idadmin::Test::Rest;
-# Requests about people over REST, and what must come of them, for tests of one stack at a time.
+# Requests about people over REST, and their expected results, for tests of one stack at a time.
 use strict;
 use utf8;
 use warnings;

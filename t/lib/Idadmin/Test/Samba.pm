@@ -1,8 +1,8 @@
 package Idadmin::Test::Samba;
-# A real Active Directory: a Samba domain controller on an address of its own (its ports are fixed),
-# with TLS, Kerberos and a seeded company: OU=People, OU=Groups, OU=Services. Service account
-# "idadmin": what doc/directories.md asks for and no more; "reader": may only read. The domain is
-# provisioned once per build directory (about ten seconds) and copied for every server.
+# A real Active Directory: a Samba domain controller on its own address (its ports are fixed), with
+# TLS, Kerberos and a seeded company: OU=People, OU=Groups, OU=Services. Service account "idadmin":
+# exactly the rights in doc/directories.md; "reader": may only read. The domain is provisioned once
+# per build directory (about ten seconds) and copied for every server.
 use strict;
 use warnings;
 use Encode ();
@@ -126,7 +126,7 @@ sub _entries {
     return [sort { $order{ $a->{objectClass} } <=> $order{ $b->{objectClass} } } @entries];
 }
 
-# The provisioned and seeded domain, made anew when it is old or another version made it.
+# The provisioned and seeded domain, created again if it is old or from another version.
 sub _domain {
     my $cache = Idadmin::Test::build_dir() . '/obj/samba-domain';
     open my $lock, '>>', "$cache.lock" or die "$cache.lock: $!\n";
@@ -156,7 +156,7 @@ sub _domain {
     return $cache;
 }
 
-# An address of this machine on which nobody has the ports of a domain controller.
+# An address of this machine on which the ports of a domain controller are free.
 sub _free_address {
     for (1 .. 1000) {
         my $address = join '.', 127, 100 + int rand 100, int rand 256, 1 + int rand 254;

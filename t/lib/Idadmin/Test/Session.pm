@@ -1,13 +1,13 @@
 package Idadmin::Test::Session;
-# psql or sqlite3 that stays and answers one script after another: to start one costs more than
-# nearly all that is asked of it. It ends by itself where it meets an error.
+# A psql or sqlite3 process that runs one script after another, because starting it costs more than
+# most scripts. It exits at an error.
 use strict;
 use warnings;
 use IO::Select ();
 use Idadmin::Test ();
 
-# How both are told to print rows: what stands between rows and between values, NULL, and what is
-# printed behind each answer.
+# Output options of both: the separators of rows and of values, NULL, and what is printed behind
+# each answer.
 our ($row, $value, $null, $end) = ("\x1e", "\x1f", "\x1d", "\x04");
 
 sub new {

@@ -1,6 +1,6 @@
 package Idadmin::Test::Show;
-# What the demonstration shows on a terminal: chapters with time to read them, JSON laid out and in
-# colours, a countdown. Into a file or a pipe everything is plain, whole and without a pause.
+# Output of the demonstration on a terminal: chapters with time to read them, formatted and coloured
+# JSON, a countdown. To a file or a pipe everything is plain, complete and without a pause.
 use strict;
 use warnings;
 use Encode ();

@@ -1,7 +1,7 @@
 package Idadmin::Test::Slapd;
-# A real slapd on free ports with TLS, the overlays a careful administrator has, and a seeded
-# company (dc=nordic,dc=example: ou=people, ou=groups). Service account: writes people and groups,
-# manages nothing else.
+# A real slapd on free ports with TLS, the overlays that a careful administrator configures, and a
+# seeded company (dc=nordic,dc=example: ou=people, ou=groups). Service account: writes people and
+# groups, manages nothing else.
 use strict;
 use warnings;
 use Encode ();

@@ -1,5 +1,5 @@
 package Idadmin::Test::Smtp;
-# A mail server (t/double/smtp/server.py: aiosmtpd) on a free port, and the mail it took.
+# A mail server (t/double/smtp/server.py: aiosmtpd) on a free port, and the mail it accepted.
 use strict;
 use warnings;
 use Encode ();

@@ -1,6 +1,6 @@
 package Idadmin::Test::Stack;
-# Everything together: store, tenant, keys, slapd or cloud directory, httpd, worker; and requests as
-# an HR platform sends them.
+# The complete stack: store, tenant, keys, slapd or cloud directory, httpd, worker; and requests
+# like those of an HR platform.
 use strict;
 use warnings;
 use Exporter 'import';
@@ -162,9 +162,9 @@ sub audit_key {
     return ($self->{seal_key} // "$self->{base}/lib/idadmin.key") . '.audit';
 }
 
-# Stops workers (SIGSTOP) where they keep nobody from the store, as nearly all the time: one that
-# stands still behind the write gate of a SQLite file, or within a transaction of PostgreSQL, would
-# have others wait for it.
+# Stops workers (SIGSTOP) at a moment when they do not lock the store, as nearly always: one that is
+# stopped inside the write gate of a SQLite file, or within a transaction of PostgreSQL, would have
+# others wait for it.
 sub stand_still {
     my ($self, @workers) = @_;
     for (1 .. 30) {

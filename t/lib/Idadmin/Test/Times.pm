@@ -1,5 +1,5 @@
 package Idadmin::Test::Times;
-# Minutes and instants as the interface writes them, and what a task's steps say.
+# Minutes and times in the API's format, and outcomes of a task's steps.
 use strict;
 use warnings;
 use Exporter 'import';

@@ -1,6 +1,6 @@
 package Idadmin::Test::Tls;
-# A test authority and a server certificate for 127.0.0.1 and localhost, made once a script with the
-# openssl program.
+# A test authority and a server certificate for 127.0.0.1 and localhost, made once for each script
+# with the openssl program.
 use strict;
 use warnings;
 use Idadmin::Test ();

@@ -1,9 +1,9 @@
 package Idadmin::Test::Webhook;
-# A receiver of webhooks on free ports, in clear and with TLS. The path says what becomes of a call:
-# /ok, /status/N, /busy/K/N/S (status N the first K times, with Retry-After S, 1 without it),
-# /short/N (status N, then half an answer), /redirect (302 to /ok), /drop (no answer, the first
-# time), /cut (never one), /late (after 0.3 s), /big (an endless answer), /hang, /hang-once (the
-# first time). Calls before a stop count.
+# A receiver of webhooks on free ports, with and without TLS. The path determines the answer: /ok,
+# /status/N, /busy/K/N/S (status N the first K times, with Retry-After S, 1 without it), /short/N
+# (status N, then half an answer), /redirect (302 to /ok), /drop (no answer, the first time), /cut
+# (never one), /late (after 0.3 s), /big (an endless answer), /hang, /hang-once (the first time).
+# Calls before a stop count.
 use strict;
 use warnings;
 use Digest::SHA ();
@@ -47,7 +47,7 @@ sub start {
     return $self;
 }
 
-# Nobody listens any more.
+# Stops listening.
 sub stop {
     my ($self) = @_;
     Idadmin::Test::stop_daemon($_, 'KILL') for splice @{ $self->{pids} };
@@ -80,7 +80,7 @@ sub _read_on {
     }
 }
 
-# As the specification of Standard Webhooks tells receivers to.
+# As the specification of Standard Webhooks requires of receivers.
 sub _signed {
     my ($self, $call) = @_;
     my ($id, $at, $signatures) = @{

@@ -1,6 +1,6 @@
 package Idadmin::Test::Wire;
-# A wire between a program and a server that can go dead: connections stay open, and nothing that is
-# sent arrives any more. What connects later gets through.
+# A wire between a program and a server that can be cut: connections stay open, and nothing that is
+# sent arrives any more. Later connections work.
 use strict;
 use warnings;
 use Idadmin::Test ();
@@ -35,7 +35,7 @@ sub _serve {
     my ($listen, $server) = @_;
     my $select = IO::Select->new($listen);
     my %other;
-    # Kept open, looked at no more.
+    # Stays open, is not read any more.
     $SIG{USR1} = sub { $select->remove(grep { $_ != $listen } $select->handles) };
     while (1) {
         for my $from ($select->can_read) {

@@ -49,7 +49,8 @@ sub stop {
 }
 
 sub kill9 { my ($self) = @_; return $self->stop('KILL') }
-# What no program can pass on goes to all of its processes. STOP returns when every thread stands.
+# Signals that a program cannot forward are sent to all of its processes. STOP returns when every
+# thread is stopped.
 sub signal {
     my ($self, $signal) = @_;
     my $sent = kill $signal, $signal =~ /^(?:STOP|CONT)$/ ? -$self->{pid} : $self->{pid};

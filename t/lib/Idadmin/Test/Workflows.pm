@@ -1,5 +1,5 @@
 package Idadmin::Test::Workflows;
-# Workflows of a tenant document, and what is said of their actions: a task over REST, the same by
+# Workflows of a tenant document, and the reports of their actions: a task over REST, the same with
 # idadminctl, the runs over MCP.
 use strict;
 use warnings;
@@ -25,7 +25,7 @@ sub company {
     return $on;
 }
 
-# The runs of a workflow for a task as an assistant is told.
+# The runs of a workflow for a task, as the tool reports them.
 sub _runs {
     my ($on, $workflow, $task) = @_;
     my $mcp = $on->{mcp}{"$$ $on->{company}"} //= Idadmin::Test::Mcp->new($on->httpd,

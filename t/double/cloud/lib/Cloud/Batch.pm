@@ -1,6 +1,6 @@
 package Cloud::Batch;
-# $batch: up to twenty requests, each counted, limited and failing for itself; answers in another
-# order than asked.
+# $batch: up to twenty requests, each counted, limited and failing separately; answers in another
+# order than the requests.
 use strict;
 use warnings;
 use Cloud::Error;

@@ -1,8 +1,8 @@
 package Cloud::Bulk;
 # Many users and memberships without an object each: everything follows from a user's number n
 # (0..N-1) and a group's stride. Member k of a group is user (offset + k * stride) mod N, so
-# membership is tested by the inverse of the stride. Rows of pages are rendered by code compiled
-# once a $select and kept as text a page.
+# membership is tested by the inverse of the stride. Rows are rendered by code compiled once for
+# each $select, and cached as text for each page.
 use strict;
 use warnings;
 use Mojo::JSON qw(encode_json);

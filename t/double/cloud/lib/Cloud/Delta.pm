@@ -1,8 +1,8 @@
 package Cloud::Delta;
 # Delta queries of users and groups. A token is [kind, how, select, from, to, position...]: a full
-# round reads the directory by position and ends with a deltaLink at the journal's end as it was
-# when the round began; a later round reads the journal between two ends. Large groups come in
-# slices of members@delta over several pages.
+# round reads the directory by position and ends with a deltaLink at the journal's end when the
+# round began; a later round reads the journal between two ends. Large groups come in slices of
+# members@delta over several pages.
 use strict;
 use warnings;
 use Cloud::Directory;
@@ -173,7 +173,7 @@ sub _all_groups {
     return @page;
 }
 
-# A group that was deleted is nobody's member any more.
+# A deleted group is no longer a member of other groups.
 sub _gone_group { my ($directory, $id, $when) = @_; my $object = $directory->{objects}{$id};
     return $object && $object->{type} eq 'group' && !Cloud::Directory::visible($object, $when) }
 

@@ -70,7 +70,7 @@ sub props_at {
 sub visible { my ($object, $when) = @_; my $p = props_at($object, $when);
     return $p && !$p->{_deleted} && !$p->{_gone} ? $p : undef }
 
-# What change() must be told when it is no property: created, deleted, restored, purged.
+# Events for change() that are not properties: created, deleted, restored, purged.
 sub change {
     my ($self, $object, $changes, @events) = @_;
     $self->adopt($object);

@@ -223,7 +223,7 @@ sub needs_sign_in {
             && $request->{query}{'$filter'} =~ /\b(?:and|or)\b/;
 }
 
-# Every Nth page of a list or delta query is empty and has a link to go on.
+# Every Nth page of a list or delta query is empty and has a link to the next page.
 sub empty_page { my ($self) = @_; my $n = $self->{settings}{emptyEvery};
     return $n && ++$self->{pages} % $n == 0 }
 
@@ -348,7 +348,7 @@ sub _throttle {
         'x-ms-throttle-information' => $refused->{information} });
 }
 
-# What a success tells of the limits.
+# Headers about limits in a successful answer.
 sub _meter {
     my ($self, $request, $answer) = @_;
     return if $answer->{status} >= 300;

@@ -1,5 +1,5 @@
 package Cloud::Error;
-# Refusals as the API words them. Handlers die with one; the server makes the answer of it.
+# Refusals in the API's words. Handlers die with one; the server makes the answer from it.
 use strict;
 use warnings;
 use Exporter 'import';

@@ -104,7 +104,7 @@ sub remove_member {
     return { status => 204 };
 }
 
-# DELETE without /$ref deletes the object itself, as the API does; counted, because nobody should
+# DELETE without /$ref deletes the object itself, as the API does; counted, because no client should
 # ever do that.
 sub remove_object {
     my ($cloud, $request, $key, $id) = @_;

@@ -29,7 +29,7 @@ sub _licensed_groups {
         map { $self->{directory}{objects}{$_} } keys %{ $self->{directory}{licensed} };
 }
 
-# Tells that a group carries licences, so that only these are asked for later.
+# Records that a group carries licences, so that only such groups are checked later.
 sub licensed { my ($self, $group) = @_; $self->{directory}{licensed}{ $group->{id} } = 1 }
 
 # skuId -> { direct => plans or undef, groups => [ids] }

@@ -1,6 +1,6 @@
 package Cloud::Limits;
 # The published limits as sliding windows: N units in any span of so many seconds. Refused requests
-# count too, as the API does it, unless countRefused is off.
+# count too, as in the API, unless countRefused is off.
 use strict;
 use warnings;
 use Time::HiRes ();

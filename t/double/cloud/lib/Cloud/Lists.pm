@@ -1,6 +1,6 @@
 package Cloud::Lists;
 # Pages: of all users or groups by position (bulk users first, then the others in the order of their
-# creation, so that positions stand still), and of relationship collections.
+# creation, so that positions do not change), and of relationship collections.
 use strict;
 use warnings;
 use Cloud::Directory;
@@ -53,8 +53,8 @@ sub _end {
         ? $cloud->{directory}{bulk}{count} : 0);
 }
 
-# A bulk user that became an object stands at its own position, not a second time among the others:
-# only add() puts into order.
+# A bulk user that became an object has its own position, not a second time among the others: only
+# add() puts into order.
 sub _page {
     my ($cloud, $request, $type, $known, $row) = @_;
     my $when   = $cloud->late('list');

@@ -73,7 +73,7 @@ sub group_property { return $group{ $_[0] } }
 # false: a list that was never set is [] in a plain read, not null
 sub nullable_list  { return !$list{ $_[0] } }
 
-# Refuses what the API would refuse in a user body. Does not look at other objects.
+# Refuses what the API would refuse in a user body. Does not check other objects.
 sub check_user_body {
     my ($body, $create) = @_;
     bad_request('A JSON object is expected.') if ref $body ne 'HASH';

@@ -1,7 +1,7 @@
 package Cloud::Server;
-# HTTP/1.1 for the emulator on Mojolicious' event loop, by hand: a benchmark's pages must cost
-# little here, and faults need the bare connection. Requests in, answers out with latency, faults of
-# the connection, the record of traffic, the control endpoint.
+# HTTP/1.1 for the emulator on Mojolicious' event loop, without its HTTP server: pages must be cheap
+# for benchmarks, and faults need the raw connection. Requests in, answers out with latency, faults
+# of the connection, the record of traffic, the control endpoint.
 use strict;
 use warnings;
 use Cloud::Control;

@@ -1,6 +1,6 @@
 package LdapPeer::Content;
-# What the scripted peer holds: people and groups, generated from a few numbers, in a file that
-# every connection's process shares; searches, writes and the replies of both ways of synchronising.
+# The scripted peer's content: people and groups, generated from a few numbers, in a file that every
+# connection's process shares; searches, writes and the replies of both ways of synchronising.
 #
 #   { dialect => 'openLdap'|'activeDirectory', users => N, groups => { name => members, ... }, sync
 #   => 1 }
@@ -232,7 +232,7 @@ sub shown {
     return \@shown;
 }
 
-# As DirSync with incremental values tells it: members as added (1-1) and removed (0-0) ones since
+# As DirSync with incremental values reports it: members as added (1-1) and removed (0-0) ones since
 # that version.
 sub changed {
     my ($self, $entry, $from) = @_;

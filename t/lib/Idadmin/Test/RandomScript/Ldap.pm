@@ -1,6 +1,6 @@
 package Idadmin::Test::RandomScript::Ldap;
-# Random changes of a real slapd. refint follows renames in its own time; members and managers may
-# be DNs that nobody has; group members by rule.
+# Random changes of a real slapd. refint follows renames asynchronously; members and managers may be
+# DNs without an entry; group members by rule.
 use strict;
 use warnings;
 use utf8;
@@ -76,7 +76,7 @@ sub locked { my ($self, $script) = @_;
     return ("replace: pwdAccountLockedTime\n",
     ($script->chance(0.5) ? "pwdAccountLockedTime: 000001010000Z\n" : ()), "-\n") }
 
-# What a group may hold: people, groups, and DNs that nobody has yet.
+# Possible members of a group: people, groups, and DNs without an entry yet.
 sub member {
     my ($self, $script) = @_;
     return $self->SUPER::member($script) if !$script->chance(0.04);

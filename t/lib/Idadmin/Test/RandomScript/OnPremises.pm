@@ -1,6 +1,6 @@
 package Idadmin::Test::RandomScript::OnPremises;
-# Random changes that every LDAP directory knows, by LDIF. What the server makes of them is its own
-# affair: the dump tells. A directory (Ldap.pm, Samba.pm) has:
+# Random changes that every LDAP directory supports, as LDIF. The dump shows the server's result of
+# them. A directory (Ldap.pm, Samba.pm) has:
 #   server user_rdn group_rdn ou_rdn   the server's object; the attributes that name users, groups
 #                                      and containers
 #   people groups_base outside         bases; a place that the service does not look at

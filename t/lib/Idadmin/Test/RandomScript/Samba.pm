@@ -1,6 +1,6 @@
 package Idadmin::Test::RandomScript::Samba;
-# Random changes of a real Active Directory (Samba). It takes links along itself, refuses members
-# that do not exist, and knows primary groups.
+# Random changes of a real Active Directory (Samba). It updates links itself, refuses members that
+# do not exist, and has primary groups.
 use strict;
 use warnings;
 use utf8;
@@ -21,7 +21,7 @@ sub new {
     my $self = $class->SUPER::new(
         server => $samba, user_rdn => 'CN', group_rdn => 'CN', ou_rdn => 'OU', people => $people,
             groups_base => $groups, outside => $Idadmin::Test::Samba::services,
-        # a value or an entry that is there already or no more, the primary group of somebody
+        # a value or an entry that exists already or no longer, the primary group of a person
         usual => [16, 20, 32, 53, 68],
         changeable => [qw(displayName title department company l c physicalDeliveryOfficeName
             employeeID mail givenName sn proxyAddresses userPrincipalName)],
