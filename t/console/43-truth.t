@@ -123,7 +123,8 @@ subtest 'grey bars are seen' => sub {
     $browser->script('location.hash = "#/nordic/company"');
     $browser->wait_for('.skeleton');
     is($browser->script('return [...document.querySelectorAll(".skeleton .card .bar")]'
-        . '.filter((one) => !one.checkVisibility() || one.offsetHeight < 8).length'), 0, 'all of them');
+        . '.filter((one) => !one.checkVisibility() || one.offsetHeight < 8).length'), 0,
+        'all of them');
     $between->go('GET company');
     $between->rule('GET company');
     told(qr/Company ID/, 'then the page');
@@ -244,7 +245,8 @@ subtest 'groups, filters, figures' => sub {
     $browser->click('.chip');
     told(qr/Greta Dahl/, 'and comes without it');
     $company->open('workflows');
-    my $failed = $api->data('/workflow/runs', { workflow => 'Leaver', status => 'doneWithWarnings' });
+    my $failed = $api->data('/workflow/runs',
+        { workflow => 'Leaver', status => 'doneWithWarnings' });
     told(qr/Leaver.*\b$failed->{totalCount} with warnings/s, 'what the service counted');
     $between->rule('GET tasks', '{change: (data) => Object.assign(data, {totalCount: 1020, '
         . 'nextCursor: "x"})}');

@@ -1,5 +1,5 @@
-# Everything that can be pressed in the console works: each button, menu item, link and dialog of each
-# page, as administrator and as each role, over a company in which everything has happened and over
+# Everything that can be pressed in the console works: each button, menu item, link and dialog of
+# each page, as administrator and as each role, over a company in which everything has happened and over
 # one in which nothing has; each write is answered well, nothing is refused that was offered.
 use strict;
 use utf8;
@@ -24,9 +24,11 @@ my $person  = $company->id_of('greta.dahl');
 my $api     = Idadmin::Test::Console->new($stack->httpd, user => 'administrator',
     company => 'nordic');
 # Somebody of whom nothing was asked for yet.
-my %named = map { $_->{userPrincipalName} => 1 } @{ $api->data('/tasks', { limit => 200 })->{items} },
+my %named = map { $_->{userPrincipalName} => 1 }
+    @{ $api->data('/tasks', { limit => 200 })->{items} },
     map { $_->{requester} } @{ $api->data('/access-requests', { limit => 200 })->{items} };
-my ($who) = map { $_->{userPrincipalName} } grep { $_->{manager} && !$named{ $_->{userPrincipalName} } }
+my ($who) = map { $_->{userPrincipalName} }
+    grep { $_->{manager} && !$named{ $_->{userPrincipalName} } }
     reverse @{ $api->data('/users', { status => 'active', limit => 200 })->{items} };
 my $template = $api->data('/role-templates')->{items}[0]{id};
 my $group    = $api->data('/groups')->{items}[0]{id};
@@ -38,7 +40,8 @@ my @pages = (
     "person/$person?tab=log", 'person/' . $company->id_of('bo.ek') . '?tab=evidence',
     "hire/$person", 'hire', 'offboard/' . $company->id_of('rut.sandell'), 'offboard',
     qw(tasks?tab=queued tasks?tab=all access/groups access/templates access/requests workflows
-        workflows/Leaver hygiene hygiene/accountsWithoutManager hygiene/emptyGroups log keys company),
+        workflows/Leaver hygiene hygiene/accountsWithoutManager hygiene/emptyGroups log keys
+        company),
     "access/templates?template=$template", "access/groups?group=$group",
 );
 
@@ -50,7 +53,8 @@ sub presses {
     my $told = $browser->async($robot, \@places, $writes ? JSON::PP::true : JSON::PP::false, $who);
     my @calls = @{ $browser->script('return between.log') };
     is_deeply($told->{faults}, [], "$user: nothing says that it failed");
-    is_deeply([map {"$_->{from}: $_->{method} $_->{path}$_->{query} $_->{status} " . ($_->{body} // '')}
+    is_deeply([map {"$_->{from}: $_->{method} $_->{path}$_->{query} $_->{status} "
+        . ($_->{body} // '')}
         grep { ($_->{status} // 200) >= 400 } @calls], [], "$user: nothing is refused");
     is_deeply([$browser->complaints], [], "$user: nothing to complain of");
     note("$user: $told->{pressed} pressed, " . @{ $told->{links} } . ' kinds of links');
@@ -104,7 +108,8 @@ subtest 'and then' => sub {
         @{ $api->data('/tasks', { state => 'queued', limit => 200 })->{items} } });
     my %seen = map { $_->{action} => 1 } @{ $api->data('/audit', { limit => 200,
         category => 'portal' })->{items} };
-    ok($seen{$_}, "the log has $_") for qw(user.create user.update user.delete task.cancel task.release
+    ok($seen{$_}, "the log has $_") for qw(user.create user.update user.delete task.cancel
+        task.release
         key.create key.delete role.assign request.approve sync.request);
     $company->open('overview');
     is(scalar $browser->all('.failed'), 0, 'the overview stands');
