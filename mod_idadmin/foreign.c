@@ -14,6 +14,9 @@ const char *foreign_text(request_rec *r)
     }
     switch (r->status) {
     case HTTP_UNAUTHORIZED:
+        return state->face == FACE_CONSOLE
+                   ? "Nobody is signed in. Sign in to this server as its administrator has set up."
+                   : NULL;
     case HTTP_METHOD_NOT_ALLOWED:
     case HTTP_TOO_MANY_REQUESTS: return NULL;
     default: /* a firewall's 403 or 413 has its own reason, which only its log shows */

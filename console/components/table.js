@@ -29,14 +29,14 @@ function table({ caption, columns, rows, id, label, menu, ticks }) {
     },
   ].filter(Boolean);
   const line = (row) => el('tr', { role: 'row', key: id(row), 'data-id': id(row),
-    class: ticks?.ticked.has(id(row)) ? 'on' : null }, all.map((column) => {
+    class: ticks && ticks.ticked.has(id(row)) ? 'on' : null }, all.map((column) => {
     const main = column.kind === 'main';
     return el(main ? 'th' : 'td', {
       role: main ? 'rowheader' : 'cell', scope: main ? 'row' : null, class: column.kind,
       'data-label': column.hidden || main ? null : column.label,
     }, safely(() => column.cell(row)));
   }));
-  return el('table', { class: 'table', role: 'table', 'data-ticked': ticks?.ticked.size ? '' : null },
+  return el('table', { class: 'table', role: 'table', 'data-ticked': ticks && ticks.ticked.size > 0 ? '' : null },
     el('caption', { class: 'unseen' }, caption),
     el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, all.map((column) => el('th', {
       scope: 'col', role: 'columnheader', class: column.kind,

@@ -34,6 +34,7 @@ function moment(due, preview) {
   let told = '', asked = 0;
   const look = preview && later(400, async () => {
     const mine = ++asked;
+    if (!document.getElementById(date.id)) return; // the question was answered meanwhile
     const say = (words) => { if (mine === asked) { told = words; redraw(); } };
     try { say(await preview(value())); } catch (error) {
       // 409: the button's answer says why

@@ -32,7 +32,9 @@ subtest 'who is signed in' => sub {
     is($as{administrator}->data('/companies', { query => 'x' })->{totalCount}, 0, 'or not');
     refused($as{nobody}->get('/session'), 403, 'noRole', 'nobody without a role');
     my $unknown = Idadmin::Test::Console->new($httpd, company => 'nordic');
-    is($unknown->get('/session')->{status}, 401, 'nor a caller who is not signed in');
+    my $refused = $unknown->get('/session');
+    is($refused->{status}, 401, 'nor anybody who is not signed in');
+    unlike($refused->{body}, qr/X-Company-ID/, 'and is not asked for a program\'s credentials');
 };
 
 subtest 'order of refusals' => sub {

@@ -109,6 +109,11 @@ sub tasks {
     set($leaver, "state = 'failed', started_at = 5");
     is(need('offboardingFailed')->{sample}[0]{userPrincipalName}, "anna.lind\@$domain",
         'and has not');
+    ok(!need('offboardingFailed')->{sample}[0]{accountDisabled}, 'and may still sign in');
+    my $step = "UPDATE task_step SET outcome = 'already' WHERE task_id = '$leaver' AND name = ";
+    $stack->sql($step . "'disableAccount'");
+    ok(need('offboardingFailed')->{sample}[0]{accountDisabled},
+        'unless the account was seen disabled');
     is(need('offboardingFailed', 'approver'), undef, 'an approver is not told');
     my @kinds = map { $_->{kind} } grep { $_->{kind} ne 'workerNone' } needs();
     is_deeply(\@kinds, [qw(offboardingFailed failed attention)], 'the worst first');

@@ -42,6 +42,22 @@ static void add(needing *n, const char *kind, int critical, int64_t count, int64
 
 /* --- tasks --- */
 
+/* Whether each account was seen disabled; a leaver of whom that is not known may still sign in. */
+static int is_disabled(const ida_task *task)
+{
+    int seen = 0;
+    for (int i = 0; i < task->step_count; i++) {
+        const ida_step *step = &task->steps[i];
+        if (!step->workflow && strcmp(step->name, "disableAccount") == 0) {
+            if (step->outcome != IDA_STEP_DONE && step->outcome != IDA_STEP_ALREADY) {
+                return 0;
+            }
+            seen = 1;
+        }
+    }
+    return seen;
+}
+
 /* Tasks that match the filter, by due time. */
 static ida_kind add_tasks(needing *n, const char *kind, int critical, queue_task_filter filter)
 {
@@ -57,10 +73,13 @@ static ida_kind add_tasks(needing *n, const char *kind, int critical, queue_task
     }
     json_t *sample = json_array();
     for (int i = 0; i < count; i++) {
-        json_array_append_new(
-            sample, ida_json_texts("taskId", tasks[i].id, "userPrincipalName", tasks[i].upn,
-                                   "displayName", tasks[i].display_name, "reason",
-                                   tasks[i].error ? tasks[i].error : tasks[i].hold, NULL));
+        json_t *one = ida_json_texts("taskId", tasks[i].id, "userPrincipalName", tasks[i].upn,
+                                     "displayName", tasks[i].display_name, "reason",
+                                     tasks[i].error ? tasks[i].error : tasks[i].hold, NULL);
+        if (tasks[i].type == IDA_USER_DELETE) {
+            json_object_set_new(one, "accountDisabled", json_boolean(is_disabled(&tasks[i])));
+        }
+        json_array_append_new(sample, one);
     }
     add(n, kind, critical, total, count ? tasks[0].due_at : 0, sample);
     return IDA_OK;

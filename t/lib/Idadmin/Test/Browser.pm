@@ -83,6 +83,12 @@ sub cdp { my ($self, $command, %params) = @_;
 # Body of a function of `arguments`; async() hands it a callback as the last of them.
 sub script { my ($self, $text, @arguments) = @_;
     return $self->_do(POST => '/execute/sync', { script => $text, args => \@arguments }) }
+# Seconds that a script of async() may take.
+sub patience {
+    my ($self, $seconds) = @_;
+    $self->{http}->timeout($seconds);
+    return $self->_do(POST => '/timeouts', { script => 1000 * $seconds });
+}
 sub async { my ($self, $text, @arguments) = @_;
     return $self->_do(POST => '/execute/async', { script => $text, args => \@arguments }) }
 
