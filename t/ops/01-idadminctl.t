@@ -88,6 +88,28 @@ sub tenants {
     like(ctl('tenant', 'list')->{out}, qr/^nordic +Nordic AB +onPremises/m, 'list');
 
     my $before = ctl('tenant', 'show', 'nordic')->{out};
+    my $dry = ctl('tenant', 'apply', '-', '--dry-run', { stdin => json_text($document) });
+    is($dry->{exit}, 2, '--dry-run: exit status 2, something would change');
+    like($dry->{out}, qr/^Tenant nordic would be changed\.\n  seatLimit: \(absent\) -> 50\n\z/,
+        'what would');
+    is(ctl('tenant', 'show', 'nordic')->{out}, $before, 'nothing did');
+    my $same = ctl('tenant', 'apply', '-', '--dry-run', '--json', { stdin => $before });
+    is($same->{exit}, 0, 'of what is there: 0');
+    is_deeply($same->{json}, { companyId => 'nordic', created => JSON::PP::false(), changes => [],
+        notTakenOver => undef, dryRun => JSON::PP::true() }, 'as JSON');
+    is(ctl('tenant', 'apply', '-', '--dry-run', { stdin => '{"companyId":"nordic"}' })->{exit}, 0,
+        'an absent member stays');
+    refused(ctl('tenant', 'apply', '-', '--dry-run', '--replace',
+        { stdin => '{"companyId":"nordic"}' }), qr/name.*is required/s,
+        '--replace: but not of the whole truth');
+    my %less = %{ json_data($before) };
+    delete $less{hygiene};
+    my $replaced = ctl('tenant', 'apply', '-', '--dry-run', '--replace', '--json',
+        { stdin => json_text({ %less, displayNameFormat => '{surname}' }) });
+    is($replaced->{exit}, 2, 'a member that goes or changes is named');
+    is_deeply([sort map { "$_->{member}: " . ($_->{after} // 'absent') }
+        @{ $replaced->{json}{changes} }], ['displayNameFormat: {surname}'],
+        'one by one') or diag explain $replaced->{json}, $before;
     refused(ctl('tenant', 'apply', '-',
         { stdin => json_text({ %$document, seatLimit => -3,
         brake => { offboardingsPerHour => 'x' } }) }), qr/seatLimit.*brake/, 'bad members');
