@@ -87,6 +87,18 @@ sub tenants {
     ok(!exists $show->{json}{seatLimit}, 'without what was unset');
     like(ctl('tenant', 'list')->{out}, qr/^nordic +Nordic AB +onPremises/m, 'list');
 
+    my $fault = ctl('tenant', 'apply', '-', '--json', { stdin => json_text({ %$document,
+        seatLimit => -3, colour => 'red' }) });
+    is($fault->{exit}, 1, 'refused with --json');
+    is($fault->{out}, '', 'no document');
+    my $error = json_data($fault->{err})->{error};
+    is($error->{code}, 'BAD_REQUEST', 'the error is JSON');
+    is_deeply([sort map { $_->{name} } @{ $error->{fields} }], [qw(colour seatLimit)],
+        'and names each member');
+    my $usage = ctl('tenant', 'list', '--what', '--json');
+    is($usage->{exit}, 2, 'misuse');
+    like(json_data($usage->{err})->{error}{message}, qr/unknown option --what; see/, 'too');
+    like(ctl('--version', '--json')->{json}{version}, qr/^\d/, 'the version');
     my $before = ctl('tenant', 'show', 'nordic')->{out};
     my $dry = ctl('tenant', 'apply', '-', '--dry-run', { stdin => json_text($document) });
     is($dry->{exit}, 2, '--dry-run: exit status 2, something would change');
