@@ -187,6 +187,7 @@ static int after_crash(worker *w, apr_pool_t *pool, const sigset_t *signals)
     while (number != SIGTERM && number != SIGINT && !hold_crash_settled(w, main, pool)) {
         struct timespec pause = {.tv_sec = 1};
         number = sigtimedwait(signals, NULL, &pause);
+        service_tell("WATCHDOG=1"); /* a new start of the service would forget the crash */
     }
     int goes_on = number != SIGTERM && number != SIGINT;
     hold_own_key_look(w, main, pool);
