@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/build.h"
+#include "core/base/text.h"
 #include "core/base/web_user.h"
 #include "core/store/directory.h"
 #include "core/store/store.h"
@@ -27,6 +28,7 @@
 #include "worker/notify.h"
 #include "worker/options.h"
 #include "worker/send/mail.h"
+#include "worker/service.h"
 #include "worker/supervise.h"
 
 #define EXIT_USAGE 2
@@ -186,6 +188,7 @@ static int after_crash(worker *w, apr_pool_t *pool, const sigset_t *signals)
     while (number != SIGTERM && number != SIGINT && !hold_crash_settled(w, main, pool)) {
         struct timespec pause = {.tv_sec = 1};
         number = sigtimedwait(signals, NULL, &pause);
+        service_tell("WATCHDOG=1"); /* a new start of the service would forget the crash */
     }
     int goes_on = number != SIGTERM && number != SIGINT;
     hold_own_key_look(w, main, pool);
@@ -194,6 +197,23 @@ static int after_crash(worker *w, apr_pool_t *pool, const sigset_t *signals)
     }
     store_disconnect(main);
     return goes_on;
+}
+
+/* The next signal, 0 when the watchdog is due. It is fed under the lock that every working thread
+ * takes: where that is never free again, systemd starts the worker anew. The store's or a
+ * directory's absence is none of its business. */
+static int next_signal(worker *w, const sigset_t *signals)
+{
+    int64_t ms = service_watchdog_ms();
+    if (!ms) {
+        return sigwaitinfo(signals, NULL);
+    }
+    struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    int number = sigtimedwait(signals, NULL, &wait);
+    pthread_mutex_lock(&w->lock);
+    pthread_mutex_unlock(&w->lock);
+    service_tell("WATCHDOG=1");
+    return number > 0 ? number : 0;
 }
 
 static int serve(worker *w, apr_pool_t *pool, const command_line *line, const sigset_t *signals)
@@ -214,12 +234,15 @@ static int serve(worker *w, apr_pool_t *pool, const command_line *line, const si
     ida_log(&w->env, IDA_LOG_INFO, NULL,
             "idadmin-worker %s started as %s with %d threads; spool %s", ida_build, w->id,
             w->config.threads, w->config.spool);
+    service_tell(
+        ida_printf(pool, "READY=1\nSTATUS=Carries out tasks as %s, version %s", w->id, ida_build));
     for (int number = 0; number != SIGTERM && number != SIGINT;) {
-        number = sigwaitinfo(signals, NULL);
+        number = next_signal(w, signals);
         if (number == SIGHUP) {
             reload(w, pool, line);
         }
     }
+    service_tell("STOPPING=1\nSTATUS=Finishes the steps in hand");
     ida_log(&w->env, IDA_LOG_INFO, NULL,
             "stopping: steps in hand are finished, other work is given back");
     stop(w);

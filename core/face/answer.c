@@ -37,6 +37,11 @@ const char *ida_answer_error_text(apr_pool_t *pool, ida_kind kind, const char *m
     return error_text(pool, kind, message, NULL);
 }
 
+const char *ida_answer_fault_text(const ida_ctx *c, ida_kind kind)
+{
+    return error_text(c->pool, kind, c->message, c);
+}
+
 void ida_answer_error(ida_ctx *c, const ida_face *face, ida_rest_answer *answer)
 {
     memset(answer, 0, sizeof *answer);

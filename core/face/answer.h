@@ -34,6 +34,9 @@ ida_kind ida_answer_refused(ida_call *call, ida_kind kind, ida_rest_answer *answ
  * table's sentence. */
 const char *ida_answer_error_text(apr_pool_t *pool, ida_kind kind, const char *message);
 
+/* The same for the command line: the whole message, with the faults of single fields. */
+const char *ida_answer_fault_text(const ida_ctx *c, ida_kind kind);
+
 /* From c->kind, message, retry_after. For the console with the members that its pages build
  * sentences from: reason, fields, details. */
 void ida_answer_error(ida_ctx *c, const ida_face *face, ida_rest_answer *answer);

@@ -211,6 +211,11 @@ subtest 'directives' => sub {
     my %sample = map { $_ => 1 } $text{'conf/idadmin-httpd.conf'} =~ /^\s*#?\s*(IdAdmin\w+)/mg;
     is_deeply([sort keys %sample], [sort keys %known],
         'conf/idadmin-httpd.conf shows exactly these');
+    my %handler = map { $_ => 1 } code('mod_idadmin/handlers.def') =~ /HANDLER\("([\w-]+)"/g;
+    my $site    = slurp("$src/debian/idadmin.conf") =~ s/^\s*#.*$//mgr;
+    my @named   = grep {defined} $site =~ /^\s*(?:(IdAdmin\w+)|SetHandler (\S+))/mg;
+    cmp_ok(scalar @named, '>', 4, 'the site of the Debian package has directives and handlers');
+    is_deeply([grep { !$known{$_} && !$handler{$_} } @named], [], 'known ones');
     my %page = map { $_ => 1 } $text{'doc/directives.md'} =~ /\b(IdAdmin[A-Z]\w+)/g;
     is_deeply([sort keys %page], [sort keys %known], 'doc/directives.md names exactly these');
 };

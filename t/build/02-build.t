@@ -79,6 +79,18 @@ subtest '--bootstrap without root names the packages' => sub {
         'without what only tests use');
 };
 
+# configure's list of what a build needs is the one list.
+subtest 'debian/control asks for what --bootstrap=build installs' => sub {
+    my %list = slurp($configure) =~ /^packages_(\w+)="([^"]+)"/mg;
+    my %always = map { $_ => 1 } qw(gcc make libc6-dev apache2);    # build-essential; to run
+    my ($depends) = slurp("$src/debian/control") =~ /^Build-Depends:(.*?)\n\n/ms;
+    is_deeply([sort grep { !/^debhelper/ } $depends =~ /([a-z][\w.+-]*)(?=[ ,]|$)/mg],
+        [sort grep { !$always{$_} } split ' ', $list{build}], 'exactly');
+    my @depends = slurp("$src/debian/control") =~ /^ +(ca-certificates|tzdata),$/mg;
+    is_deeply(\@depends, [sort grep { $_ ne 'curl' } split ' ', $list{run}],
+        'and the worker for what it runs with') or diag explain \@depends;
+};
+
 # The machine's own commands are replaced by ones that record their arguments: slapd is there
 # already, the others are not.
 subtest '--bootstrap leaves no server of the tests enabled' => sub {

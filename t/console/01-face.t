@@ -33,7 +33,7 @@ subtest 'who is signed in' => sub {
     refused($as{nobody}->get('/session'), 403, 'noRole', 'nobody without a role');
     my $unknown = Idadmin::Test::Console->new($httpd, company => 'nordic');
     my $refused = $unknown->get('/session');
-    is($refused->{status}, 401, 'nor anybody who is not signed in');
+    is($refused->{status}, 401, 'nor a caller who is not signed in');
     unlike($refused->{body}, qr/X-Company-ID/, 'and is not asked for a program\'s credentials');
 };
 

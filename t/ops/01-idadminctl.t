@@ -88,7 +88,41 @@ sub tenants {
     ok(!exists $show->{json}{seatLimit}, 'without what was unset');
     like(ctl('tenant', 'list')->{out}, qr/^nordic +Nordic AB +onPremises/m, 'list');
 
+    my $fault = ctl('tenant', 'apply', '-', '--json', { stdin => json_text({ %$document,
+        seatLimit => -3, colour => 'red' }) });
+    is($fault->{exit}, 1, 'refused with --json');
+    is($fault->{out}, '', 'no document');
+    my $error = json_data($fault->{err})->{error};
+    is($error->{code}, 'BAD_REQUEST', 'the error is JSON');
+    is_deeply([sort map { $_->{name} } @{ $error->{fields} }], [qw(colour seatLimit)],
+        'and names each member');
+    my $usage = ctl('tenant', 'list', '--what', '--json');
+    is($usage->{exit}, 2, 'misuse');
+    like(json_data($usage->{err})->{error}{message}, qr/unknown option --what; see/, 'too');
+    like(ctl('--version', '--json')->{json}{version}, qr/^\d/, 'the version');
     my $before = ctl('tenant', 'show', 'nordic')->{out};
+    my $dry = ctl('tenant', 'apply', '-', '--dry-run', { stdin => json_text($document) });
+    is($dry->{exit}, 2, '--dry-run: exit status 2, something would change');
+    like($dry->{out}, qr/^Tenant nordic would be changed\.\n  seatLimit: \(absent\) -> 50\n\z/,
+        'what would');
+    is(ctl('tenant', 'show', 'nordic')->{out}, $before, 'nothing did');
+    my $same = ctl('tenant', 'apply', '-', '--dry-run', '--json', { stdin => $before });
+    is($same->{exit}, 0, 'of what is there: 0');
+    is_deeply($same->{json}, { companyId => 'nordic', created => JSON::PP::false(), changes => [],
+        notTakenOver => undef, dryRun => JSON::PP::true() }, 'as JSON');
+    is(ctl('tenant', 'apply', '-', '--dry-run', { stdin => '{"companyId":"nordic"}' })->{exit}, 0,
+        'an absent member stays');
+    refused(ctl('tenant', 'apply', '-', '--dry-run', '--replace',
+        { stdin => '{"companyId":"nordic"}' }), qr/name.*is required/s,
+        '--replace: but not of the whole truth');
+    my %less = %{ json_data($before) };
+    delete $less{hygiene};
+    my $replaced = ctl('tenant', 'apply', '-', '--dry-run', '--replace', '--json',
+        { stdin => json_text({ %less, displayNameFormat => '{surname}' }) });
+    is($replaced->{exit}, 2, 'a member that goes or changes is named');
+    is_deeply([sort map { "$_->{member}: " . ($_->{after} // 'absent') }
+        @{ $replaced->{json}{changes} }], ['displayNameFormat: {surname}'],
+        'one by one') or diag explain $replaced->{json}, $before;
     refused(ctl('tenant', 'apply', '-',
         { stdin => json_text({ %$document, seatLimit => -3,
         brake => { offboardingsPerHour => 'x' } }) }), qr/seatLimit.*brake/, 'bad members');

@@ -8,6 +8,8 @@ use Idadmin::Test qw(on_one_engine json_text json_data within slurp spew tempdir
 use Idadmin::Test::Gate ();
 use Idadmin::Test::Stack ();
 use IO::Socket::INET ();
+use IO::Socket::UNIX ();
+use Socket qw(MSG_DONTWAIT SOCK_DGRAM);
 
 my $domain = $Idadmin::Test::Slapd::domain;
 # A stop that waited for its whole stop time would be seen: it is longer than any patience here.
@@ -39,6 +41,30 @@ sub options {
         is($result->{exit}, $case->[1], "$case->[0]: exit $case->[1]");
         like($result->{err}, $case->[2], 'and why');
     }
+}
+
+# As systemd hears it: ready, alive, ending.
+sub tells_the_service_manager {
+    my $path = tempdir() . '/notify';
+    unlink $path;
+    my $heard = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $path) or die "$path: $!\n";
+    chmod 0666, $path;
+    my $hear = sub {
+        my ($pattern) = @_;
+        my $seen = '';
+        return within(sub {
+            $heard->recv(my $message, 4096, MSG_DONTWAIT);
+            $seen = $message if length($message // '');
+            $seen =~ $pattern;
+        });
+    };
+    my $worker = $stack->new_worker(env => { NOTIFY_SOCKET => $path, WATCHDOG_USEC => 400_000 });
+    ok($hear->(qr/\AREADY=1\nSTATUS=\S.*version \d/s), 'ready, and what it is');
+    ok($hear->(qr/\AWATCHDOG=1\z/), 'the watchdog is fed') for 1 .. 2;
+    $worker->signal('HUP');
+    ok($hear->(qr/\AWATCHDOG=1\z/), 'behind a signal too');
+    is($worker->stop('TERM'), 0, 'asked to end');
+    ok($hear->(qr/\ASTOPPING=1\n/), 'it says that it ends');
 }
 
 sub ends_when_asked {
@@ -418,6 +444,7 @@ on_one_engine {
         worker => { options => \@patient });
     options();
     ends_when_asked();
+    tells_the_service_manager();
     once();
     check();
     reads_its_configuration_again();

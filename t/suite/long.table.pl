@@ -10,6 +10,7 @@
 my @each = qw(sqlite postgresql);
 
 (
+    { name => 'packages', make => 'check-deb' },
     { name => 'mcp-limits', program => 'unit/face/mcp_tools', with => { limits => 200 } },
     { name => 'model', program => 'unit/worker/model', engines => \@each, parts => 2,
         with => { rounds => 5_000, seed => 7 } },

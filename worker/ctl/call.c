@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/face/answer.h"
 #include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
 
@@ -34,21 +35,25 @@ int ctl_usage(ctl_call *ctl, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fputs("idadminctl: ", stderr);
-    vfprintf(stderr, format, args);
+    const char *message = apr_pvsprintf(ctl->pool, format, args);
     va_end(args);
-    if (ctl->command) {
-        fprintf(stderr, "; see idadminctl %s%s%s --help\n", ctl->command->noun,
-                ctl->command->verb ? " " : "", ctl->command->verb ? ctl->command->verb : "");
+    const ctl_command *k = ctl->command;
+    const char *words = k ? apr_pstrcat(ctl->pool, " ", k->noun, k->verb ? " " : "", k->verb, NULL)
+                          : "";
+    message = apr_pstrcat(ctl->pool, message, "; see idadminctl", words, " --help", NULL);
+    if (ctl->json) {
+        fprintf(stderr, "%s\n", ida_answer_error_text(ctl->pool, IDA_BAD_REQUEST, message));
     } else {
-        fputs("; see idadminctl --help\n", stderr);
+        fprintf(stderr, "idadminctl: %s\n", message);
     }
     return CTL_USAGE;
 }
 
 int ctl_result(ctl_call *ctl, ida_kind kind)
 {
-    if (kind) {
+    if (kind && ctl->json) {
+        fprintf(stderr, "%s\n", ida_answer_fault_text(ctl->c, kind));
+    } else if (kind) {
         fprintf(stderr, "idadminctl: %s\n",
                 ctl->c->message ? ctl->c->message : ida_kind_text(kind));
     }

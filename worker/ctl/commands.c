@@ -44,7 +44,8 @@ const ctl_command *const *ctl_commands(apr_pool_t *pool, int *count)
 }
 
 const ctl_option ctl_common_options[] = {
-    {"json", NULL, "print one JSON document instead of tables"},
+    {"json", NULL,
+     "print one JSON document instead of tables, and an error as one on standard error"},
     {"store", "DSN",
      "sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the "
      "configuration"},

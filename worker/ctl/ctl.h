@@ -17,6 +17,7 @@
 #define CTL_DONE 0
 #define CTL_FAILED 1 /* refused or failed; the message is in ctl->c or was written already */
 #define CTL_USAGE 2
+#define CTL_WOULD_CHANGE 2 /* of `tenant apply --dry-run` */
 
 #define CTL_MAX_ARGUMENTS 4
 #define CTL_MAX_OPTIONS 24

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/build.h"
+#include "core/base/json.h"
 #include "core/zone/zone.h"
 #include "worker/base/secret.h"
 #include "worker/layout.h"
@@ -96,7 +97,7 @@ static const ctl_command *find_command(const char *noun, const char *verb, int a
 
 typedef struct command_line {
     const char *words[CTL_MAX_ARGUMENTS + 3];
-    int word_count, help, version;
+    int word_count, help, version, json;
     const char *config_file;
     worker_option *overrides;
     /* Options seen so far: looked up once the command is known. */
@@ -141,7 +142,7 @@ static int take_option(ctl_call *ctl, command_line *line, const char *name, size
 {
     char *key = apr_pstrndup(ctl->pool, name, len);
     if (strcmp(key, "json") == 0) {
-        ctl->json = 1;
+        line->json = 1;
     } else if (strcmp(key, "help") == 0) {
         line->help = 1;
     } else if (strcmp(key, "version") == 0) {
@@ -221,6 +222,16 @@ static const char *person(apr_pool_t *pool)
     return ida_printf(pool, "uid %ld", (long)getuid());
 }
 
+/* For a refusal of the words themselves, before they are understood. */
+static int names_json(int argc, char *const *argv)
+{
+    int i = 1;
+    while (i < argc && strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--") != 0) {
+        i++;
+    }
+    return i < argc && strcmp(argv[i], "--json") == 0;
+}
+
 static int run(ctl_call *ctl, int argc, char *const *argv)
 {
     command_line line = {0};
@@ -231,13 +242,17 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
     }
     commands = ctl_commands(ctl->pool, &command_count);
     ctl->command = command_of(argc, argv);
+    ctl->json = names_json(argc, argv);
     int status = parse(ctl, argc, argv, &line);
     if (status) {
         return status;
     }
+    ctl->json = line.json;
     const char *noun = line.word_count ? line.words[0] : NULL;
     if (line.version) {
-        ctl_say(ctl, "idadminctl %s", ida_build);
+        if (!ctl_json(ctl, ida_json_keep(ctl->pool, json_pack("{s:s}", "version", ida_build)))) {
+            ctl_say(ctl, "idadminctl %s", ida_build);
+        }
         return CTL_DONE;
     }
     int misspelt = !ctl->command && ((noun && !find_command(noun, NULL, 1)) || line.word_count > 1);

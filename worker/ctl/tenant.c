@@ -104,6 +104,8 @@ typedef struct apply_work {
     const ida_tenant *tenant;
     ida_stored_tenant before, after;
     const char *key_name; /* of the key that seals the document */
+    int whole;            /* 1: a member that the document does not name is unset (--replace) */
+    int dry;              /* 1: nothing is stored (--dry-run) */
     const char *distrust; /* why nothing is taken over from the stored document; NULL: it is
                              trusted */
     const json_t *changes;
@@ -156,8 +158,8 @@ static ida_kind merged(ctl_call *ctl, apply_work *work, const char *text, size_t
     ida_ctx *c = ctl->c;
     ida_tenant *tenant;
     char *canonical;
-    ida_kind kind = ida_tenant_apply(c, text, len, work->distrust ? NULL : work->before.document,
-                                     &tenant, &canonical);
+    const char *ground = work->distrust || work->whole ? NULL : work->before.document;
+    ida_kind kind = ida_tenant_apply(c, text, len, ground, &tenant, &canonical);
     if (kind == IDA_BAD_REQUEST && work->distrust) {
         return ida_fail(
             c, kind,
@@ -280,16 +282,22 @@ static const char *value_text(ctl_call *ctl, const json_t *value, size_t most)
 
 static void report(ctl_call *ctl, const apply_work *work)
 {
+    /* [case][dry] */
+    static const char *const outcomes[][2] = {
+        {"was created", "would be created"},
+        {"was changed", "would be changed"},
+        {"is as it was; sealed anew", "would stay as it is"},
+    };
     const json_t *changes = work->changes;
     int created = !work->before.document;
     json_t *document = json_pack("{s:s, s:b, s:O, s:s?}", "companyId", work->tenant->id, "created",
                                  created, "changes", changes, "notTakenOver", work->distrust);
+    if (work->dry) {
+        json_object_set_new(document, "dryRun", json_true());
+    }
     if (!ctl_json(ctl, document)) {
-        ctl_say(ctl,
-                created                    ? "Tenant %s was created."
-                : json_array_size(changes) ? "Tenant %s was changed."
-                                           : "Tenant %s is unchanged; sealed again.",
-                work->tenant->id);
+        int which = created ? 0 : json_array_size(changes) ? 1 : 2;
+        ctl_say(ctl, "Tenant %s %s.", work->tenant->id, outcomes[which][work->dry]);
         if (work->distrust) {
             ctl_say(ctl,
                     "Nothing of the stored document was taken over: %s.\n"
@@ -326,12 +334,14 @@ static int apply(ctl_call *ctl)
     }
     const char *id = ida_json_string(object, "companyId");
     store *s = ctl_store(ctl, DB_REQUEST);
-    apply_work work = {.ctl = ctl};
+    apply_work work = {.ctl = ctl,
+                       .whole = ctl_value(ctl, "replace") != NULL,
+                       .dry = ctl_value(ctl, "dry-run") != NULL};
     /* Without a companyId the document is refused by its own rules, with the usual message. */
     kind = id && ida_name_valid(id) ? current_document(s, c, id, &work.before) : IDA_OK;
     kind = kind ? kind : judge(ctl, &work, s, id);
     kind = kind ? kind : merged(ctl, &work, text, len);
-    kind = kind ? kind : seal(ctl, &work);
+    kind = kind || work.dry ? kind : seal(ctl, &work);
     if (kind) {
         return ctl_result(ctl, kind);
     }
@@ -341,6 +351,10 @@ static int apply(ctl_call *ctl)
             json_is_object(stored) ? stored : ida_json_keep(ctl->pool, json_object()),
             ida_json_load(ctl->pool, work.after.document), work.distrust != NULL);
     work.changes = changes;
+    if (work.dry) {
+        report(ctl, &work);
+        return json_array_size(changes) ? CTL_WOULD_CHANGE : CTL_DONE;
+    }
     kind = store_transaction(s, c, apply_in, &work);
     /* Only after the commit: a note of a revision that was never stored would make the present
      * document look old. */
@@ -399,7 +413,12 @@ const ctl_command ctl_tenant_commands[] = {
              "A held directory is tried again at once.\n"
              "If the stored document has no valid seal, or is older than one that was seen here, "
              "nothing of it is taken over: the document must be a full one, and every member "
-             "is printed as it was and as it is.",
+             "is printed as it was and as it is.\n"
+             "With --dry-run the exit status is 2 if something would change, else 0.",
+     .options = {{"dry-run", NULL, "check everything, print what would change, store nothing"},
+                 {"replace", NULL,
+                  "the document is the whole truth: a member that it does not name is unset or "
+                  "gets its default"}},
      .run = apply},
     {"tenant", "list", "", "List the tenants.", .run = list},
     {"tenant", "show", "ID", "Print a tenant's document as it is stored.", .run = show},
