@@ -1,6 +1,6 @@
 # Everything that can be pressed in the console works: each button, menu item, link and dialog of
-# each page, as administrator and as each role, over a company in which everything has happened and over
-# one in which nothing has; each write is answered well, nothing is refused that was offered.
+# each page, as administrator and as each role, over a company in which everything has happened and
+# over one in which nothing has; each write is answered well, nothing is refused that was offered.
 use strict;
 use utf8;
 use warnings;
