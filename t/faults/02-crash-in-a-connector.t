@@ -95,11 +95,12 @@ sub goes_on_at_once {
     kill ABRT => $worker->working;
     ok(within(sub { crashes($well) > $before }), 'the process dies');
     $cloud->control(release => JSON::PP::true());
-    # Its first look may meet a store that is busy, and the next one comes by its clock: this moves by
-    # less than any limit.
+    # Its first look may meet a store that is busy, and the next one comes by its clock: this moves
+    # by less than any limit.
     my ($moved, $done) = (0, sub { $well->task($task)->{state} eq 'done' });
-    ok(within(sub { Idadmin::Test::soon(1, $done) || do { $fault->leap(1) if $moved++ < 30; 0 } }),
-        'the next one goes on with it at once') or diag($worker->log_text);
+    ok(within(sub { return 1 if Idadmin::Test::soon(1, $done);
+        $fault->leap(1) if $moved++ < 30;
+        return 0 }), 'the next one goes on with it at once') or diag($worker->log_text);
     is_deeply([values %{ $cloud->counters->{createdByMarker} }],
         [(1) x values %{ $cloud->counters->{createdByMarker} }], 'no account is created twice');
     $fault->speed(1);
