@@ -253,7 +253,7 @@ function watch() {
         return false;
       } }],
       ready: (close) => {
-        // Whoever signs in may do so in a window beside this one.
+        // A person may sign in in another window.
         const look = async () => {
           if (document.hidden || !asking || !(await get('session').catch(() => null))) return;
           clearInterval(timer);

@@ -80,7 +80,7 @@ export const finder = ({ label, placeholder, pick, enter }) => combobox({
 });
 
 /* A field of a form: {id, view, value(), unclear()}, the value is the UPN. An address that is typed and
- * not chosen counts, so that somebody who is only queued can be named; a name alone means nobody.
+ * not chosen counts, so that a queued person can be named; a name alone identifies no person.
  * value: a person. */
 export function personField({ id, name, label, value, change }) {
   let upn = value?.userPrincipalName || '', words = '';

@@ -129,7 +129,7 @@ let all = [];
 
 /* The result of a write, or a warning: stays until dismissed or left. next: stands on the page that
  * is gone to. key: replaces the one with this key. actions [{label, run(notice)}] or elements; text and
- * actions as functions are asked at each drawing. fixed: nobody dismisses it. */
+ * actions that are functions are called at each drawing. fixed: it cannot be dismissed. */
 export function notice(one) {
   all = [...all.filter((old) => !one.key || old.key !== one.key), one];
   if (!one.fixed) announce(plain(typeof one.text === 'function' ? one.text() : one.text));

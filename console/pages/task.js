@@ -144,7 +144,7 @@ const step = (task) => (one) => {
   };
 };
 
-/* Whether the leaver's account was seen disabled: then nobody signs in with it any more. */
+/* Whether a step found the leaver's account disabled, so that signing in is impossible. */
 const disabled = (task) => {
   const steps = task.steps.filter((one) => one.name.startsWith('disableAccount'));
   return steps.length > 0 && steps.every((one) => ['done', 'already'].includes(one.outcome));

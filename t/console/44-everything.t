@@ -23,7 +23,7 @@ my $robot   = slurp(src_dir() . '/t/console/press.js');
 my $person  = $company->id_of('greta.dahl');
 my $api     = Idadmin::Test::Console->new($stack->httpd, user => 'administrator',
     company => 'nordic');
-# Somebody of whom nothing was asked for yet.
+# A person without tasks and requests.
 my %named = map { $_->{userPrincipalName} => 1 }
     @{ $api->data('/tasks', { limit => 200 })->{items} },
     map { $_->{requester} } @{ $api->data('/access-requests', { limit => 200 })->{items} };
@@ -45,7 +45,7 @@ my @pages = (
     "access/templates?template=$template", "access/groups?group=$group",
 );
 
-# Presses as somebody; answers what the robot saw, after the calls were looked at.
+# Presses as `user`, checks the calls, and returns what the robot saw.
 sub presses {
     my ($user, $writes, @places) = @_;
     $company->sign_in($user);
