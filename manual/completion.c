@@ -12,23 +12,23 @@ static int is_file(const char *value)
     return value && (strncmp(value, "FILE", 4) == 0 || strcmp(value, "DIR") == 0);
 }
 
-static void option_words(const ctl_option *options)
+static void option_words(const argument_option *options)
 {
     for (; options->name; options++) {
         printf(" --%s", options->name);
     }
 }
 
-typedef int option_choice(const ctl_option *option);
+typedef int option_choice(const argument_option *option);
 
-static int takes_file(const ctl_option *option)
+static int takes_file(const argument_option *option)
 {
     return is_file(option->value);
 }
 
-static int takes_word(const ctl_option *option)
+static int takes_word(const argument_option *option)
 {
-    return option->value && ctl_takes_value(option);
+    return option->value && argument_takes_value(option);
 }
 
 /* "--config | --seal-key": the chosen ones of all commands, as a pattern of case. */
@@ -36,7 +36,7 @@ static void option_pattern(const ctl_command *const *commands, int count, option
 {
     int found = 0;
     for (int i = -1; i < count; i++) {
-        const ctl_option *o = i < 0 ? ctl_common_options : commands[i]->options;
+        const argument_option *o = i < 0 ? ctl_common_options : commands[i]->options;
         for (; o->name; o++) {
             if (chosen(o)) {
                 printf("%s--%s", found++ ? " | " : "", o->name);
@@ -141,13 +141,11 @@ void completion_worker(apr_pool_t *pool, const char *date)
     }
     printf(")\n        COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n    esac\n"
            "    COMPREPLY=($(compgen -W '");
-    for (const worker_own_option *o = worker_own_options; o->name; o++) {
-        printf("--%s ", o->name);
-    }
+    printf("--%s", worker_own_options[0].name);
+    option_words(worker_own_options + 1);
     for (int i = 0; worker_config_setting(i, &s); i++) {
-        fputs("--", stdout);
+        fputs(" --", stdout);
         print_setting(&s);
-        putchar(' ');
     }
     puts("' -- \"$cur\"))\n}\ncomplete -o filenames -F _idadmin_worker idadmin-worker");
 }

@@ -5,27 +5,6 @@
 #include "manual/page.h"
 #include "worker/ctl/commands.h"
 
-/* `--option VALUE` as mdoc writes it. */
-static void option_item(apr_pool_t *pool, const ctl_option *o)
-{
-    const char *head = apr_pstrcat(pool, "Fl Fl ", o->name, NULL);
-    if (o->value && ctl_takes_value(o)) {
-        head = apr_pstrcat(pool, head, " Ar ", page_word(pool, o->value), NULL);
-    } else if (o->value) {
-        head = apr_pstrcat(pool, head, " Ns Op Ns =false", NULL);
-    }
-    page_item(head, o->help);
-}
-
-static void options(apr_pool_t *pool, const ctl_option *list)
-{
-    page_line(".Bl -tag -width Ds");
-    for (; list->name; list++) {
-        option_item(pool, list);
-    }
-    page_line(".El");
-}
-
 static void command(apr_pool_t *pool, const ctl_command *k)
 {
     page_line(".It Cm %s%s%s%s%s", k->noun, k->verb ? " " : "", k->verb ? k->verb : "",
@@ -36,7 +15,7 @@ static void command(apr_pool_t *pool, const ctl_command *k)
         page_text(k->help);
     }
     if (k->options[0].name) {
-        options(pool, k->options);
+        page_options(pool, k->options);
     }
 }
 
@@ -51,7 +30,7 @@ void page_idadminctl(apr_pool_t *pool, const char *date)
               "tasks, access, the audit log. Commands that change something leave a record in the "
               "audit log. Run it as the user of `idadmin-worker`.");
     page_line(".Pp\nThese options go with every command:");
-    options(pool, ctl_common_options);
+    page_options(pool, ctl_common_options);
     page_line(".Sh COMMANDS");
     for (int i = 0; i < count; i++) {
         int first = i == 0 || strcmp(commands[i - 1]->noun, commands[i]->noun) != 0;

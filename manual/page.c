@@ -83,3 +83,24 @@ void page_item(const char *head, const char *text)
     printf(".It %s\n", head);
     page_text(text);
 }
+
+/* `--option VALUE` as mdoc writes it. */
+static void option_item(apr_pool_t *pool, const argument_option *o)
+{
+    const char *head = apr_pstrcat(pool, "Fl Fl ", o->name, NULL);
+    if (o->value && argument_takes_value(o)) {
+        head = apr_pstrcat(pool, head, " Ar ", page_word(pool, o->value), NULL);
+    } else if (o->value) {
+        head = apr_pstrcat(pool, head, " Ns Op Ns =false", NULL);
+    }
+    page_item(head, o->help);
+}
+
+void page_options(apr_pool_t *pool, const argument_option *rows)
+{
+    page_line(".Bl -tag -width Ds");
+    for (; rows->name; rows++) {
+        option_item(pool, rows);
+    }
+    page_line(".El");
+}

@@ -4,6 +4,8 @@
 
 #include <apr_pools.h>
 
+#include "worker/base/arguments.h"
+
 /* .Dd, .Dt, .Os, NAME. `date`: "November 26, 2026". */
 void page_begin(const char *date, const char *title, const char *section, const char *name,
                 const char *about);
@@ -16,6 +18,9 @@ void page_text(const char *text);
 const char *page_word(apr_pool_t *pool, const char *text);
 /* .It of a tagged list: macro and words, and the text below. */
 void page_item(const char *head, const char *text);
+
+/* A list of options. */
+void page_options(apr_pool_t *pool, const argument_option *rows);
 
 typedef void page_writer(apr_pool_t *pool, const char *date);
 page_writer page_idadminctl, page_worker, page_config, page_tenant, page_module;

@@ -18,12 +18,9 @@ void page_worker(apr_pool_t *pool, const char *date)
                "carries out the queue of mod_idadmin");
     page_line(".Sh SYNOPSIS\n.Nm\n.Op Ar options\n.Sh DESCRIPTION");
     page_text(WORKER_ABOUT);
-    page_line(".Pp\nIts options:\n.Bl -tag -width Ds");
-    for (const worker_own_option *o = worker_own_options; o->name; o++) {
-        page_item(apr_pstrcat(pool, "Fl Fl ", o->name, o->value ? " Ar " : NULL, o->value, NULL),
-                  o->about);
-    }
-    page_line(".El\n.Pp\nAn option overrides the setting of the same name in\n"
+    page_line(".Pp\nIts options:");
+    page_options(pool, worker_own_options);
+    page_line(".Pp\nAn option overrides the setting of the same name in\n"
               ".Xr idadmin.conf 5 :\n.Bl -tag -width Ds");
     for (int i = 0; worker_config_setting(i, &s); i++) {
         char *name = apr_pstrdup(pool, s.name);

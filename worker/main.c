@@ -1,7 +1,6 @@
 /* idadmin-worker: command line, signals, start and end of processes and threads. Knows nothing of
  * tasks and directories. */
 #include <apr_general.h>
-#include <apr_strings.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "core/store/directory.h"
 #include "core/store/store.h"
 #include "core/zone/zone.h"
+#include "worker/base/arguments.h"
 #include "worker/base/log.h"
 #include "worker/base/secret.h"
 #include "worker/check.h"
@@ -34,62 +34,58 @@
 #define EXIT_USAGE 2
 
 typedef struct command_line {
+    apr_pool_t *pool;
     const char *config_file, *check;
-    int once;
+    int once, help, version;
     worker_option *options;
 } command_line;
 
-static int usage(const char *what, const char *which)
+static const argument_option *find_option(void *baton, const char *name)
 {
-    fprintf(stderr, "idadmin-worker: %s %s; see idadmin-worker --help\n", what, which);
-    return EXIT_USAGE;
+    command_line *line = baton;
+    const argument_option *own = argument_find(worker_own_options, name);
+    return own ? own : worker_config_option(line->pool, name);
+}
+
+static void take_option(void *baton, const argument_option *option, const char *value)
+{
+    command_line *line = baton;
+    if (strcmp(option->name, "help") == 0) {
+        line->help = 1;
+    } else if (strcmp(option->name, "version") == 0) {
+        line->version = 1;
+    } else if (strcmp(option->name, "once") == 0) {
+        line->once = 1;
+    } else if (strcmp(option->name, "config") == 0) {
+        line->config_file = value;
+    } else if (strcmp(option->name, "check") == 0) {
+        line->check = value;
+    } else {
+        worker_option_add(line->pool, &line->options, option->name, value);
+    }
+}
+
+static const char *refuse_word(void *baton, const char *word)
+{
+    command_line *line = baton;
+    return ida_printf(line->pool, "there are no arguments, but got %s", word);
 }
 
 /* -1: continue; otherwise the exit status. */
-static int parse(int argc, char *const *argv, apr_pool_t *pool, command_line *line)
+static int parse(int argc, char *const *argv, command_line *line)
 {
-    for (int i = 1; i < argc; i++) {
-        const char *word = argv[i], *equals = strchr(word, '=');
-        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-            worker_help();
-            return 0;
-        }
-        if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-            printf("idadmin-worker %s\n", ida_build);
-            return 0;
-        }
-        if (strcmp(word, "--once") == 0) {
-            line->once = 1;
-            continue;
-        }
-        if (strncmp(word, "--", 2) != 0) {
-            return usage("there are no arguments, but got", word);
-        }
-        const char *name = apr_pstrndup(
-            pool, word + 2, equals ? (apr_size_t)(equals - word - 2) : strlen(word + 2));
-        int own = strcmp(name, "config") == 0 || strcmp(name, "check") == 0;
-        if (!own && !worker_config_known(name)) {
-            return usage("unknown option", word);
-        }
-        const char *value = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
-        if (!value || !value[0]) {
-            return usage("a value is wanted by", word);
-        }
-        if (strcmp(name, "config") == 0) {
-            line->config_file = value;
-        } else if (strcmp(name, "check") == 0) {
-            line->check = value;
-        } else {
-            worker_option *o = apr_pcalloc(pool, sizeof *o);
-            *o = (worker_option){name, value, NULL};
-            worker_option **tail = &line->options;
-            while (*tail) {
-                tail = &(*tail)->next;
-            }
-            *tail = o;
-        }
+    const argument_reader reader = {line, find_option, take_option, refuse_word};
+    const char *fault = arguments_read(line->pool, argc, argv, &reader);
+    if (fault) {
+        fprintf(stderr, "idadmin-worker: %s; see idadmin-worker --help\n", fault);
+        return EXIT_USAGE;
     }
-    return -1;
+    if (line->help) {
+        worker_help();
+    } else if (line->version) {
+        printf("idadmin-worker %s\n", ida_build);
+    }
+    return line->help || line->version ? EXIT_SUCCESS : -1;
 }
 
 /* 1 if httpd's user has no access to the worker's files; otherwise the reason has been logged. */
@@ -403,7 +399,8 @@ int main(int argc, char **argv)
     }
     atexit(apr_terminate);
     apr_pool_create(&of.pool, NULL);
-    int status = parse(argc, argv, of.pool, &of.line);
+    of.line.pool = of.pool;
+    int status = parse(argc, argv, &of.line);
     if (status >= 0) {
         return status;
     }

@@ -6,7 +6,7 @@
 
 #include "worker/base/config.h"
 
-const worker_own_option worker_own_options[] = {
+const argument_option worker_own_options[] = {
     {"config", "FILE",
      "configuration instead of " IDA_SYSCONFDIR "/idadmin/idadmin.conf (name = value)"},
     {"once", NULL,
@@ -23,10 +23,7 @@ void worker_help(void)
 {
     worker_setting s;
     puts("Usage: idadmin-worker [OPTIONS]\n\n" WORKER_ABOUT "\n\nOptions:");
-    for (const worker_own_option *o = worker_own_options; o->name; o++) {
-        printf("  --%s%s%s\n      %s\n", o->name, o->value ? " " : "", o->value ? o->value : "",
-               o->about);
-    }
+    arguments_print(worker_own_options);
     puts("\nSettings of idadmin.conf, which an option overrides:");
     for (int i = 0; worker_config_setting(i, &s); i++) {
         fputs("  --", stdout);

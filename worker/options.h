@@ -3,13 +3,9 @@
 #ifndef WORKER_OPTIONS_H
 #define WORKER_OPTIONS_H
 
-typedef struct worker_own_option {
-    const char *name;  /* without "--" */
-    const char *value; /* word for what it takes; NULL: nothing */
-    const char *about;
-} worker_own_option;
+#include "worker/base/arguments.h"
 
-extern const worker_own_option worker_own_options[]; /* ended by a NULL name */
+extern const argument_option worker_own_options[];
 
 #define WORKER_ABOUT                                                                         \
     "Carries out the queue of mod_idadmin in the tenants' directories, keeps the directory " \

@@ -33,7 +33,7 @@ sub options {
         for qw(config once check store spool seal-key audit-key audit-signing-key
         audit-checkpoints audit-syslog audit-webhook threads stop-timeout smtp-url smtp-from
         smtp-user smtp-password-file smtp-ca-file log-level version);
-    for my $case (['--nonsense', 2, qr/unknown option/], ['--threads', 2, qr/value is wanted/],
+    for my $case (['--nonsense', 2, qr/unknown option/], ['--threads', 2, qr/--threads wants N/],
         ['argument', 2, qr/no arguments/], ['--threads=0', 1, qr/threads: must be/],
         ['--stop-timeout=9h', 1, qr/stop_timeout: must be/], ['--store=mysql:x', 1, qr/store/],
         ['--config=/nonexistent', 1, qr/No such file/]) {

@@ -197,9 +197,24 @@ static const struct member *find_member(const char *name)
     return NULL;
 }
 
-int worker_config_known(const char *name)
+const argument_option *worker_config_option(apr_pool_t *pool, const char *name)
 {
-    return find_member(name) != NULL;
+    const struct member *m = find_member(name);
+    argument_option *option = m ? apr_palloc(pool, sizeof *option) : NULL;
+    if (option) {
+        *option = (argument_option){apr_pstrdup(pool, name), m->value, m->about};
+    }
+    return option;
+}
+
+void worker_option_add(apr_pool_t *pool, worker_option **options, const char *name,
+                       const char *value)
+{
+    while (*options) {
+        options = &(*options)->next;
+    }
+    *options = apr_palloc(pool, sizeof **options);
+    **options = (worker_option){name, value, NULL};
 }
 
 int64_t worker_duration_parse(const char *text)

@@ -4,6 +4,7 @@
 #define WORKER_BASE_CONFIG_H
 
 #include "core/base/context.h"
+#include "worker/base/arguments.h"
 
 typedef struct worker_config {
     const char *store;    /* DSN */
@@ -46,8 +47,12 @@ typedef struct worker_setting {
 /* The row of this number, from 0 on; 0: there are no more. */
 int worker_config_setting(int number, worker_setting *setting);
 
-/* 1 when `name` ("seal-key" or "seal_key") is an option of the table. */
-int worker_config_known(const char *name);
+/* The row as an option, by its name ("seal-key" or "seal_key"), in `pool`; NULL: there is none. */
+const argument_option *worker_config_option(apr_pool_t *pool, const char *name);
+
+/* Adds an option behind the others. */
+void worker_option_add(apr_pool_t *pool, worker_option **options, const char *name,
+                       const char *value);
 
 /* Defaults, then `file` (NULL: the default file, which may be missing), then $IDADMIN_STORE, then
  * `options`. IDA_BAD_REQUEST names file, line and member. Everything lives in `pool`. */

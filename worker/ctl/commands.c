@@ -43,7 +43,7 @@ const ctl_command *const *ctl_commands(apr_pool_t *pool, int *count)
     return (const ctl_command *const *)all->elts;
 }
 
-const ctl_option ctl_common_options[] = {
+const argument_option ctl_common_options[] = {
     {"json", NULL,
      "print one JSON document instead of tables, and an error as one on standard error"},
     {"store", "DSN",
@@ -57,8 +57,3 @@ const ctl_option ctl_common_options[] = {
     {"version", NULL, "the version and the build; also -V"},
     {NULL, NULL, NULL},
 };
-
-int ctl_takes_value(const ctl_option *option)
-{
-    return option->value && strcmp(option->value, CTL_SWITCH_VALUE) != 0;
-}

@@ -8,12 +8,9 @@
 /* All commands, by noun and verb. */
 const ctl_command *const *ctl_commands(apr_pool_t *pool, int *count);
 
-extern const ctl_option ctl_common_options[]; /* of every command; ended by a NULL name */
+extern const argument_option ctl_common_options[]; /* of every command; ended by a NULL name */
 
 #define CTL_EXIT_STATUS \
     "0 done, 1 refused or failed (one sentence on standard error), 2 wrong usage."
-
-/* 1: the option takes a word; 0: it is a switch. */
-int ctl_takes_value(const ctl_option *option);
 
 #endif

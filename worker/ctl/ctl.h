@@ -11,6 +11,7 @@
 #include "core/face/text.h"
 #include "core/operation/operation.h"
 #include "core/store/store.h"
+#include "worker/base/arguments.h"
 #include "worker/base/config.h"
 
 /* Exit statuses. */
@@ -22,15 +23,6 @@
 #define CTL_MAX_ARGUMENTS 4
 #define CTL_MAX_OPTIONS 24
 
-/* For an option that is true without a value: --braked, --braked=false. */
-#define CTL_SWITCH_VALUE "[=false]"
-
-typedef struct ctl_option {
-    const char *name;  /* without "--"; NULL ends the list */
-    const char *value; /* word for the help ("TEXT"); NULL: a switch */
-    const char *help;
-} ctl_option;
-
 typedef struct ctl_call ctl_call;
 
 typedef struct ctl_command {
@@ -38,7 +30,7 @@ typedef struct ctl_command {
     const char *arguments;   /* "ID [EVENT]": those in brackets may be left out */
     const char *summary;     /* one line */
     const char *help;        /* further paragraphs, or NULL */
-    ctl_option options[CTL_MAX_OPTIONS];
+    argument_option options[CTL_MAX_OPTIONS];
     int (*run)(ctl_call *ctl); /* CTL_DONE, CTL_FAILED or CTL_USAGE (after ctl_usage) */
 } ctl_command;
 
@@ -113,7 +105,7 @@ extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_c
 typedef struct ctl_beside {
     const char *noun, *verb;
     int (*run)(ctl_call *ctl);
-    ctl_option option;
+    argument_option option;
 } ctl_beside;
 /* Adds the commands of the operation table, as const ctl_command *. `beside`: ended by a NULL
  * noun. */

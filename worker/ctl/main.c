@@ -39,14 +39,6 @@ static void print_lines(const ctl_call *ctl, int status)
     }
 }
 
-static void print_options(const ctl_option *options)
-{
-    for (; options->name; options++) {
-        printf("  --%s%s%s\n      %s\n", options->name, ctl_takes_value(options) ? " " : "",
-               options->value ? options->value : "", options->help);
-    }
-}
-
 static void print_command(const ctl_command *command)
 {
     printf("  %s%s%s%s%s\n      %s\n", command->noun, command->verb ? " " : "",
@@ -66,7 +58,7 @@ static int print_help(const char *noun, const ctl_command *command)
         }
         if (command->options[0].name) {
             puts("\nOptions:");
-            print_options(command->options);
+            arguments_print(command->options);
         }
     } else {
         puts("Usage: idadminctl COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:");
@@ -77,7 +69,7 @@ static int print_help(const char *noun, const ctl_command *command)
         }
     }
     puts("\nOptions of every command:");
-    print_options(ctl_common_options);
+    arguments_print(ctl_common_options);
     puts("\nExit status: " CTL_EXIT_STATUS);
     return CTL_DONE;
 }
@@ -100,11 +92,6 @@ typedef struct command_line {
     int word_count, help, version, json;
     const char *config_file;
     worker_option *overrides;
-    /* Options seen so far: looked up once the command is known. */
-    struct {
-        const char *name, *value;
-    } options[CTL_MAX_OPTIONS * 2];
-    int option_count;
 } command_line;
 
 /* The first words decide the command, and the command decides which options take a value: so
@@ -115,101 +102,56 @@ static const ctl_command *command_of(int argc, char *const *argv)
     int count = 0;
     for (int i = 1; i < argc && count < 2; i++) {
         if (argv[i][0] == '-' && argv[i][1]) {
-            int takes = 0;
-            for (const ctl_option *o = ctl_common_options; o->name; o++) {
-                takes |= o->value && strcmp(argv[i] + 2, o->name) == 0;
-            }
-            i += takes;
+            const argument_option *common = argument_find(ctl_common_options, argv[i] + 2);
+            i += common && common->value;
             continue;
         }
-        words[count++] = argv[i];
+        words[count] = argv[i];
+        count += count || strcmp(argv[i], "help") != 0;
     }
     return words[0] ? find_command(words[0], words[1], 0) : NULL;
 }
 
-static const ctl_option *find_option(const ctl_option *options, const char *name, size_t len)
+/* What the reader of the words fills. */
+typedef struct reading {
+    ctl_call *ctl;
+    command_line *line;
+} reading;
+
+static const argument_option *find_option(void *baton, const char *name)
 {
-    for (; options && options->name; options++) {
-        if (strlen(options->name) == len && memcmp(options->name, name, len) == 0) {
-            return options;
-        }
-    }
-    return NULL;
+    const reading *r = baton;
+    const argument_option *common = argument_find(ctl_common_options, name);
+    return common || !r->ctl->command ? common : argument_find(r->ctl->command->options, name);
 }
 
-static int take_option(ctl_call *ctl, command_line *line, const char *name, size_t len,
-                       const char *value)
+static void take_option(void *baton, const argument_option *option, const char *value)
 {
-    char *key = apr_pstrndup(ctl->pool, name, len);
-    if (strcmp(key, "json") == 0) {
+    const reading *r = baton;
+    command_line *line = r->line;
+    if (strcmp(option->name, "json") == 0) {
         line->json = 1;
-    } else if (strcmp(key, "help") == 0) {
+    } else if (strcmp(option->name, "help") == 0) {
         line->help = 1;
-    } else if (strcmp(key, "version") == 0) {
+    } else if (strcmp(option->name, "version") == 0) {
         line->version = 1;
-    } else if (strcmp(key, "config") == 0) {
+    } else if (strcmp(option->name, "config") == 0) {
         line->config_file = value;
-    } else if (find_option(ctl_common_options, key, len)) {
-        worker_option *o = apr_pcalloc(ctl->pool, sizeof *o);
-        *o = (worker_option){key, value, line->overrides};
-        line->overrides = o;
+    } else if (argument_find(ctl_common_options, option->name)) {
+        worker_option_add(r->ctl->pool, &line->overrides, option->name, value);
     } else {
-        for (int i = 0; ctl->command->options[i].name; i++) {
-            if (strcmp(ctl->command->options[i].name, key) == 0) {
-                ctl->values[i] = value;
-            }
-        }
+        r->ctl->values[option - r->ctl->command->options] = value;
     }
-    return CTL_DONE;
 }
 
-static int parse(ctl_call *ctl, int argc, char *const *argv, command_line *line)
+static const char *take_word(void *baton, const char *word)
 {
-    int literal = 0;
-    for (int i = 1; i < argc; i++) {
-        const char *word = argv[i];
-        if (!literal && strcmp(word, "--") == 0) {
-            literal = 1;
-            continue;
-        }
-        if (literal || word[0] != '-' || !word[1]) {
-            if (line->word_count == CTL_MAX_ARGUMENTS + 2) {
-                return ctl_usage(ctl, "too many arguments");
-            }
-            line->words[line->word_count++] = word;
-            continue;
-        }
-        if (strcmp(word, "-h") == 0 || strcmp(word, "-V") == 0) {
-            *(word[1] == 'h' ? &line->help : &line->version) = 1;
-            continue;
-        }
-        const char *equals = strchr(word, '=');
-        size_t len = word[1] == '-' ? (equals ? (size_t)(equals - word) : strlen(word)) - 2 : 0;
-        const ctl_option *option = word[1] == '-' ? find_option(ctl_common_options, word + 2, len)
-                                                  : NULL;
-        if (!option && word[1] == '-' && ctl->command) {
-            option = find_option(ctl->command->options, word + 2, len);
-        }
-        if (!option) {
-            return ctl_usage(ctl, "unknown option %s", word);
-        }
-        const char *value = "";
-        if (option->value && !ctl_takes_value(option)) {
-            value = equals ? equals + 1 : "true";
-        } else if (option->value) {
-            value = equals ? equals + 1 : (i + 1 < argc ? argv[++i] : NULL);
-            if (!value || !value[0]) {
-                return ctl_usage(ctl, "--%s wants %s", option->name, option->value);
-            }
-        } else if (equals) {
-            return ctl_usage(ctl, "--%s takes no value", option->name);
-        }
-        int taken = take_option(ctl, line, option->name, len, value);
-        if (taken) {
-            return taken;
-        }
+    command_line *line = ((const reading *)baton)->line;
+    if (line->word_count == CTL_MAX_ARGUMENTS + 2) {
+        return "too many arguments";
     }
-    return CTL_DONE;
+    line->words[line->word_count++] = word;
+    return NULL;
 }
 
 static const char *person(apr_pool_t *pool)
@@ -235,17 +177,14 @@ static int names_json(int argc, char *const *argv)
 static int run(ctl_call *ctl, int argc, char *const *argv)
 {
     command_line line = {0};
-    if (argc > 1 && strcmp(argv[1], "help") == 0) { /* like --help after the words */
-        line.help = 1;
-        argc--;
-        argv++;
-    }
+    reading r = {ctl, &line};
+    const argument_reader reader = {&r, find_option, take_option, take_word};
     commands = ctl_commands(ctl->pool, &command_count);
     ctl->command = command_of(argc, argv);
     ctl->json = names_json(argc, argv);
-    int status = parse(ctl, argc, argv, &line);
-    if (status) {
-        return status;
+    const char *fault = arguments_read(ctl->pool, argc, argv, &reader);
+    if (fault) {
+        return ctl_usage(ctl, "%s", fault);
     }
     ctl->json = line.json;
     const char *noun = line.word_count ? line.words[0] : NULL;

@@ -30,7 +30,7 @@ static const operation_command *running(const ctl_call *ctl)
 static const char *placeholder(const ida_param *p)
 {
     return p->type == IDA_PARAM_INTEGER   ? "N"
-           : p->type == IDA_PARAM_BOOLEAN ? CTL_SWITCH_VALUE
+           : p->type == IDA_PARAM_BOOLEAN ? ARGUMENT_SWITCH
            : p->type == IDA_PARAM_LIST    ? "WORD,..."
            : p->type == IDA_PARAM_TIME    ? "TIME"
                                           : "TEXT";
@@ -45,18 +45,18 @@ static int is_list(apr_pool_t *pool, const operation_command *k)
 
 static void add_options(apr_pool_t *pool, operation_command *k)
 {
-    ctl_option *options = k->command.options;
+    argument_option *options = k->command.options;
     const ida_param *p;
     int count = options[0].name != NULL;
     for (int i = 0; (p = ida_command_argument(k->operation, i)) != NULL; i++) {
         const char *name = ida_command_option(pool, k->row, p);
         if (name && count < CTL_MAX_OPTIONS - 2) {
             k->argument[count] = p->name;
-            options[count++] = (ctl_option){name, placeholder(p), ida_command_about(pool, p)};
+            options[count++] = (argument_option){name, placeholder(p), ida_command_about(pool, p)};
         }
     }
     if (is_list(pool, k)) {
-        options[count] = (ctl_option){ALL, NULL, "list every page, not only the first"};
+        options[count] = (argument_option){ALL, NULL, "list every page, not only the first"};
     }
 }
 
