@@ -18,6 +18,7 @@ static const struct {
     {"idadminctl.bash", completion_idadminctl},
     {"idadmin-worker.bash", completion_worker},
     {"tenant-schema.json", schema_tenant},
+    {"openapi.json", openapi},
 };
 
 int main(int argc, char **argv)

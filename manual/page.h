@@ -25,8 +25,8 @@ void page_options(apr_pool_t *pool, const argument_option *rows);
 typedef void page_writer(apr_pool_t *pool, const char *date);
 page_writer page_idadminctl, page_worker, page_config, page_tenant, page_module;
 
-/* The JSON Schema of tenant documents. */
-page_writer schema_tenant;
+/* The JSON Schema of tenant documents, the OpenAPI description of the REST face. */
+page_writer schema_tenant, openapi;
 
 /* Completion of bash for idadminctl and idadmin-worker. */
 page_writer completion_idadminctl, completion_worker;
