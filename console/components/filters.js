@@ -50,10 +50,11 @@ export function filters({ query, search, words, more = [], change }) {
     'aria-label': t('filters.remove', { filter: `${one.label} ${shown(one)}` }),
     onclick: () => { set({ [one.name]: '' }); fill(); },
   }, one.kind === 'check' ? one.label : [`${one.label}: `, el('bdi', null, shown(one))], icon('failed'));
-  function view() {
+  /* tools: what stands at the end of the row, such as the menu of the list. */
+  function view(tools) {
     const active = more.filter((one) => values[one.name]);
     return el('div', { class: 'filters' },
-      (search || words) && el('div', { class: 'filter-row' },
+      (search || words || tools) && el('div', { class: 'filter-row' },
         search && el('div', { class: 'search' }, icon('search'), el('input', {
           type: 'search', value: typed, autocomplete: 'off', maxlength: 256,
           'aria-label': search.label, placeholder: search.label,
@@ -65,7 +66,7 @@ export function filters({ query, search, words, more = [], change }) {
             type: 'button', class: 'segment',
             'aria-pressed': String((values[words.name] || '') === one.value),
             onclick: () => set({ [words.name]: one.value }),
-          }, one.label)))),
+          }, one.label))), tools && el('div', { class: 'tools' }, tools)),
       more.length > 0 && el('details', { class: 'fold' }, el('summary', null, t('filters.more')),
         el('div', { class: 'grid' }, inputs.map((one) => one.view()))),
       active.length > 0 && el('div', { class: 'chips' }, active.map(chip), active.length > 1 && el('button',
