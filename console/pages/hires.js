@@ -52,7 +52,7 @@ function readFile(text, start) {
     lines: rows.map(({ line, cells }) => {
       const values = {};
       names.forEach((name, i) => { if (name && cells[i]) values[name] = cells[i]; });
-      if (!values.date) Object.assign(values, start);
+      for (const name of Object.keys(start)) values[name] ||= start[name];
       const faults = [
         ...['firstname', 'surname'].filter((name) => !values[name]).map((name) => ({ name, message: t('form.required') })),
         ...Object.keys(GOOD).filter((name) => values[name] && !GOOD[name].test(values[name]))
@@ -91,7 +91,7 @@ const columns = () => [
   { label: t('field.jobTitle'), cell: ({ values }) => bdi(values.jobTitle) },
   { label: t('field.department'), cell: ({ values }) => bdi(values.department) },
   { label: t('field.manager'), cell: ({ values }) => bdi(values.manager) },
-  { label: t('coming.starts'), cell: ({ values, answer }) => (answer?.plan ? when(answer.plan.scheduledAtUtc)
+  { label: t('coming.starts'), cell: ({ values, answer }) => (answer ? when((answer.plan || answer).scheduledAtUtc)
     : [values.date, values.time].filter(Boolean).join(' ')) },
   { label: t('hires.outcome'), kind: 'wide', cell: outcome },
 ];
@@ -177,7 +177,8 @@ export async function page({ company, signal }) {
       bad > 0 && box('warn', el('p', null, t('hires.bad', { n: bad }))),
       read.unknown.length > 0 && box('info', el('p', null, t('hires.unknown', { names: read.unknown.join(', ') }))),
       seats(), trouble && box('bad', el('p', null, errorText(trouble)), el('p', null, t('hires.again'))), progress(),
-      rowsTable({ caption: t('hires.preview'), rows: read.lines, id: (one) => one.id, columns: columns() }),
+      el('div', { class: 'lines' }, rowsTable({ caption: t('hires.preview'), rows: read.lines, id: (one) => one.id,
+        columns: columns() })),
       !working && good().length > 0 && el('div', { class: 'form-foot' },
         button(t('hires.lookAgain'), { run: look }),
         button(t('hires.go', { n: good().length }), { kind: 'primary', run: queue })));
