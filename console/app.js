@@ -76,7 +76,7 @@ function stand(next, page) {
   redraw();
 }
 
-const SECTION = { person: 'people', hire: 'people', offboard: 'people', task: 'tasks' };
+const SECTION = { person: 'people', hire: 'people', hires: 'people', offboard: 'people', task: 'tasks' };
 const isHere = (page) => (SECTION[here] || here) === page;
 function link(page, behind) {
   const count = page === 'tasks' ? (pulse?.queue?.failed ?? 0) + (pulse?.queue?.attention ?? 0)

@@ -211,7 +211,7 @@ export function stepName(technical) {
   return {
     technical,
     name: account ? t('step.in', { step: plain, directory: directoryName(account) }) : plain,
-    by: workflow && t('step.workflow', { workflow, at: Number(at) }),
+    workflow, by: workflow && t('step.workflow', { workflow, at: Number(at) }),
   };
 }
 

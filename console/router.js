@@ -10,7 +10,7 @@ import { clearNotices, failure, heldNotice, noRight, safely, skeleton, unknownPa
 /* Pages and the rights of which one is needed; an address has at most one ID. */
 const RIGHTS = {
   overview: ['overview.read'], people: ['people.read'], person: ['people.read'],
-  hire: ['people.write'], offboard: ['people.write'], tasks: ['tasks.read'],
+  hire: ['people.write'], hires: ['people.write'], offboard: ['people.write'], tasks: ['tasks.read'],
   task: ['tasks.read'], access: ['access.read', 'requests.read'],
   workflows: ['workflows.read'], hygiene: ['hygiene.read'], log: ['audit.read'],
   keys: ['keys.read'], company: ['company.read'],

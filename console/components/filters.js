@@ -50,10 +50,14 @@ export function filters({ query, search, words, more = [], change }) {
     'aria-label': t('filters.remove', { filter: `${one.label} ${shown(one)}` }),
     onclick: () => { set({ [one.name]: '' }); fill(); },
   }, one.kind === 'check' ? one.label : [`${one.label}: `, el('bdi', null, shown(one))], icon('failed'));
-  function view() {
+  /* tools: what stands at the end of the row, such as the menu of the list. */
+  function view(tools) {
     const active = more.filter((one) => values[one.name]);
+    const fold = more.length > 0 && el('details', { class: 'fold' }, el('summary', null, t('filters.more')),
+      el('div', { class: 'grid' }, inputs.map((one) => one.view())));
+    const alone = !search && !words; // the fold begins the row
     return el('div', { class: 'filters' },
-      (search || words) && el('div', { class: 'filter-row' },
+      (!alone || tools) && el('div', { class: `filter-row${alone ? ' top' : ''}` }, alone && fold,
         search && el('div', { class: 'search' }, icon('search'), el('input', {
           type: 'search', value: typed, autocomplete: 'off', maxlength: 256,
           'aria-label': search.label, placeholder: search.label,
@@ -65,9 +69,8 @@ export function filters({ query, search, words, more = [], change }) {
             type: 'button', class: 'segment',
             'aria-pressed': String((values[words.name] || '') === one.value),
             onclick: () => set({ [words.name]: one.value }),
-          }, one.label)))),
-      more.length > 0 && el('details', { class: 'fold' }, el('summary', null, t('filters.more')),
-        el('div', { class: 'grid' }, inputs.map((one) => one.view()))),
+          }, one.label))), tools && el('div', { class: 'tools' }, tools)),
+      (!alone || !tools) && fold,
       active.length > 0 && el('div', { class: 'chips' }, active.map(chip), active.length > 1 && el('button',
         { type: 'button', class: 'button small plain', onclick: clear }, t('filters.clear'))));
   }

@@ -6,10 +6,11 @@ import { refusal } from './states.js';
 
 /* {name, label, kind, value, optional, hint, options, max, ...}: kind text (default), textarea, date,
  * time, number, password, select, radio, cards (radio with a sentence each), check, person, file.
- * options [{value, label, hint}]; hint may be a function. change(value) is called for what the person
+ * options [{value, label, hint}]; hint may be a function. suggest(): words that are offered while a
+ * text is typed. change(value) is called for what the person
  * does, of a person with the person. Answers {name, label, id, view(), value(), set(value),
  * error(message), changed(), unclear()}. */
-export function field({ name, label, kind = 'text', value, optional, hint, options, max, change,
+export function field({ name, label, kind = 'text', value, optional, hint, options, max, change, suggest,
   attrs = {} }) {
   const id = uid();
   let given = kind === 'check' ? Boolean(value) : kind === 'file' ? undefined : String(value ?? '');
@@ -41,7 +42,9 @@ export function field({ name, label, kind = 'text', value, optional, hint, optio
     }
     if (kind === 'textarea') return el('textarea', { ...common, rows: 3, maxlength: max, value: given, oninput });
     return kind === 'file' ? el('input', { ...common, type: kind, onchange: (event) => take(event.target.files[0]) })
-      : el('input', { ...common, type: kind, maxlength: max, value: given, oninput });
+      : [el('input', { ...common, type: kind, maxlength: max, value: given, oninput,
+        list: suggest && `${id}s` }),
+      suggest && el('datalist', { id: `${id}s` }, suggest().map((word) => el('option', { value: word })))];
   }
 
   function view() {

@@ -42,20 +42,21 @@ async function groups({ query, signal }) {
     change: () => rows.reload(),
   });
   rows = list({
-    path: 'groups', query: filter.query, signal, caption: t('access.groups'),
+    name: 'groups', path: 'groups', filter, signal, caption: t('access.groups'),
     columns: [
-      { label: t('group.name'), kind: 'main', cell: (one) => [
+      { key: 'name', sort: (one) => one.name, label: t('group.name'), kind: 'main', cell: (one) => [
         el('a', { href: href('access', 'groups', { group: one.id }) }, bdi(one.name)),
         one.description && el('small', { class: 'muted under' }, bdi(one.description))] },
-      { label: t('group.kind'), cell: (one) => word('kind', one.kind) },
-      { label: t('group.directory'), cell: (one) => directoryName(one.directory) },
-      { label: t('group.members'), kind: 'num', cell: (one) => [number(one.memberCount),
+      { key: 'kind', sort: (one) => word('kind', one.kind), label: t('group.kind'), cell: (one) => word('kind', one.kind) },
+      { key: 'directory', sort: (one) => directoryName(one.directory), label: t('group.directory'),
+        cell: (one) => directoryName(one.directory) },
+      { key: 'members', sort: (one) => one.memberCount, label: t('group.members'), kind: 'num', cell: (one) => [number(one.memberCount),
         one.otherMembers && el('small', { class: 'muted under' }, t('group.others'))] },
     ],
     none: () => ({ text: t('group.none'), action: button(t('filters.clear'), { run: () => filter.clear() }) }),
   });
   await rows.ready;
-  return { view: () => el('div', { class: 'card' }, filter.view(), rows.view()) };
+  return { view: () => el('div', { class: 'card' }, filter.view(rows.tools()), rows.view()) };
 }
 
 async function group({ company, query, signal }) {
@@ -70,11 +71,13 @@ async function group({ company, query, signal }) {
       'dynamic_group'].map((value) => ({ value, label: t(`way.word.${value || 'all'}`) })) },
   });
   members = list({
-    path: 'resource/access', query: () => ({ resource, source: filter.query().source }), signal,
+    name: 'group', path: 'resource/access', filter, signal,
+    query: () => ({ resource, source: filter.query().source }),
     caption: t('group.membersOf', { name: one.name }), id: (row) => row.user.id,
     columns: [
-      { label: t('tasks.person'), kind: 'main', cell: (row) => linkTo(row.user, company) },
-      { label: t('group.how'), kind: 'wide', cell: way },
+      { key: 'name', sort: (row) => nameOf(row.user), label: t('tasks.person'), kind: 'main',
+        cell: (row) => linkTo(row.user, company) },
+      { key: 'how', sort: (row) => row.source, label: t('group.how'), kind: 'wide', cell: way },
     ],
     none: () => ({ text: t('group.noMembers') }),
   });
@@ -85,7 +88,7 @@ async function group({ company, query, signal }) {
       known?.description && el('p', null, bdi(known.description)),
       facts([[t('group.kind'), word('kind', one.kind)], [t('group.directory'), known && directoryName(known.directory)],
         ['ID', el('code', null, one.id)]])),
-    el('div', { class: 'card' }, filter.view(), members.view())],
+    el('div', { class: 'card' }, filter.view(members.tools()), members.view())],
   };
 }
 
@@ -93,12 +96,12 @@ async function group({ company, query, signal }) {
 
 async function templates({ query, signal }) {
   const rows = list({
-    path: 'role-templates', signal, caption: t('access.templates'),
+    name: 'templates', path: 'role-templates', signal, caption: t('access.templates'),
     columns: [
-      { label: t('role.name'), kind: 'main', cell: (one) => [
+      { key: 'name', sort: (one) => one.name, label: t('role.name'), kind: 'main', cell: (one) => [
         el('a', { href: href('access', 'templates', { template: one.id, user: query.user }) }, bdi(one.name)),
         el('small', { class: 'muted under' }, bdi(one.description))] },
-      { label: t('role.grants'), kind: 'wide', cell: (one) => listed(one.groups.map((each) => each.name)) },
+      { key: 'grants', sort: (one) => one.groups.length, label: t('role.grants'), kind: 'wide', cell: (one) => listed(one.groups.map((each) => each.name)) },
     ],
     none: () => ({ text: t('role.none') }),
   });
@@ -140,13 +143,14 @@ async function template({ company, query, signal }) {
   }).then((who) => who && assign('assign', one, who))
     .catch((error) => notice({ tone: 'bad', text: [errorText(error), ' ', quote(error.message)] }));
   const rows = list({
-    path: 'role/assignments', query: () => ({ roleTemplate: one.id }), signal, id: (row) => row.user.id,
+    name: 'template', path: 'role/assignments', query: () => ({ roleTemplate: one.id }), signal, id: (row) => row.user.id,
     caption: t('role.whoHas', { name: one.name }),
     columns: [
-      { label: t('tasks.person'), kind: 'main', cell: (row) => linkTo(row.user, company) },
-      { label: t('role.since'), cell: (row) => [when(row.assignedAt, 'day'), ' ',
+      { key: 'name', sort: (row) => nameOf(row.user), label: t('tasks.person'), kind: 'main',
+        cell: (row) => linkTo(row.user, company) },
+      { key: 'since', sort: (row) => row.assignedAt, label: t('role.since'), cell: (row) => [when(row.assignedAt, 'day'), ' ',
         el('small', { class: 'muted' }, bdi(row.assignedBy))] },
-      { label: t('tasks.state'), cell: (row) => row.taskId && el('a', { href: href('task', row.taskId) },
+      { key: 'state', sort: (row) => row.taskState, label: t('tasks.state'), cell: (row) => row.taskId && el('a', { href: href('task', row.taskId) },
         statePill(row.taskState)) },
     ],
     label: (row) => nameOf(row.user),
@@ -260,17 +264,18 @@ async function requests({ company, query, signal }) {
   });
   const write = company.can('access.write');
   rows = list({
-    path: 'access-requests', query: () => ({ state: filter.query().state }), signal, caption: t('request.all'),
+    name: 'requests', path: 'access-requests', filter, query: () => ({ state: filter.query().state }), signal,
+    caption: t('request.all'),
     columns: [
-      { label: t('tasks.person'), kind: 'main', cell: (one) => linkTo(one.requester, company) },
-      { label: t('request.service'), cell: (one) => bdi(one.service) },
-      { label: t('tasks.state'), cell: (one) => [pill(word('request.state', one.state), ...STATES[one.state]),
+      { key: 'name', sort: (one) => nameOf(one.requester), label: t('tasks.person'), kind: 'main', cell: (one) => linkTo(one.requester, company) },
+      { key: 'service', sort: (one) => one.service, label: t('request.service'), cell: (one) => bdi(one.service) },
+      { key: 'state', sort: (one) => one.state, label: t('tasks.state'), cell: (one) => [pill(word('request.state', one.state), ...STATES[one.state]),
         one.takenAwayAt && el('small', { class: 'muted under' },
           rich('request.takenAway', { at: when(one.takenAwayAt) })),
         one.taskId && company.can('tasks.read') && [' ',
           el('a', { href: href('task', one.taskId) }, t('task.open'))]] },
-      { label: t('request.since'), cell: (one) => when(one.requestedAt, 'day') },
-      { label: t('request.decidedBy'), cell: (one) => (one.decidedAt
+      { key: 'since', sort: (one) => one.requestedAt, label: t('request.since'), cell: (one) => when(one.requestedAt, 'day') },
+      { key: 'decided', sort: (one) => one.decidedAt, label: t('request.decidedBy'), cell: (one) => (one.decidedAt
         ? [bdi(one.decidedBy), ' ', el('small', { class: 'muted' }, when(one.decidedAt, 'day'))] : '–') },
     ],
     label: (one) => nameOf(one.requester), menu: write && ((one) => (one.state === 'open' || one.state === 'approved'
@@ -288,7 +293,7 @@ async function requests({ company, query, signal }) {
       card({ title: t('request.open', { n: open.totalCount }) }, open.items.length
         ? el('div', { class: 'cards' }, open.items.map((one) => safely(() => waiting(one, { company, services }))))
         : empty(t('request.calm'))),
-      card({ title: t('request.all') }, filter.view(), rows.view()),
+      card({ title: t('request.all') }, filter.view(rows.tools()), rows.view()),
     ],
   };
 }

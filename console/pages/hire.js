@@ -2,7 +2,7 @@
 import { get, now, send } from '../api.js';
 import { ATTRIBUTES } from '../attributes.js';
 import { bdi, el, later, redraw } from '../dom.js';
-import { city, has, rich, stepName, t, when } from '../format.js';
+import { addDays, city, clockOf, dayOf, has, listed, rich, stepName, t, when } from '../format.js';
 import { choose, confirm } from '../components/dialog.js';
 import { field, form, required } from '../components/form.js';
 import { box, button, card, facts, fold, head } from '../components/page.js';
@@ -62,6 +62,26 @@ function changed({ accountEnabled, profilePhoto, ...values }, before) {
   return body;
 }
 
+/* Groups and role templates that workflows give, each by its name, and which workflows run. */
+export function follows({ access = [], steps }) {
+  const given = access.filter((one) => one.action !== 'removeFromGroup');
+  const taken = access.filter((one) => one.action === 'removeFromGroup');
+  const runs = [...new Set(steps.map((one) => stepName(one).workflow).filter(Boolean))];
+  const by = (one) => el('small', { class: 'muted' }, ' ', t('hire.byWorkflow', { workflow: one.workflow }));
+  const line = (one) => el('li', null, one.roleTemplate ? [rich('hire.template', { role: one.roleTemplate }),
+    by(one), el('ul', null, (one.groups ?? []).map((name) => el('li', null, bdi(name))))]
+    : [bdi(one.group), by(one)]);
+  const part = (title, items) => items.length > 0 && [el('h3', null, title), el('ul', null, items.map(line))];
+  return [part(t('hire.groups'), given), part(t('hire.taken'), taken),
+    el('p', { class: 'muted' }, runs.length ? t('hire.workflows', { n: runs.length, names: listed(runs) })
+      : t('hire.workflows', { n: 0 }))];
+}
+
+/* Everything that was given, once more. */
+const given = ({ replaces, rehire: way, accountEnabled, ...body }) => facts(Object.entries(body)
+  .filter(([name]) => name !== 'date' && name !== 'time')
+  .map(([name, value]) => [label(name), told(name, value)]));
+
 const stepList = (steps) => fold(t('offboard.steps', { n: steps.length }), el('ol', null,
   steps.map((one) => el('li', null, stepName(one).name))));
 const warned = (warnings = []) => warnings.length > 0
@@ -94,35 +114,36 @@ async function rehire({ details, message }) {
   });
 }
 
-async function hire(values, rehiring) {
-  const body = { ...await bodyOf(values), ...(rehiring && { rehire: rehiring }) };
+async function hire(values, more, rehiring) {
+  const body = { ...await bodyOf(values), ...more, ...(rehiring && { rehire: rehiring }) };
   let answer;
   try {
     answer = await send('POST', 'user', { query: { dryRun: true }, body });
   } catch (error) {
     if (error.reason !== 'rehireUndecided' || rehiring) throw error;
     const way = await rehire(error);
-    return way && hire(values, way);
+    return way && hire(values, more, way);
   }
   const { plan, warnings, rehire: back } = answer;
   const name = plan.displayName || `${values.firstname} ${values.surname}`;
   return finish(await confirm({
-    title: t(back ? 'hire.askBack' : 'hire.ask'), verb: t('hire.go'),
+    title: t(body.replaces ? 'hire.askAgain' : back ? 'hire.askBack' : 'hire.ask'), wide: true,
+    verb: t(body.replaces ? 'hire.goAgain' : 'hire.go'),
     body: [
       el('p', null, rich(back ? 'hire.getsBack' : 'hire.gets',
-        { name, upn: plan.userPrincipalName })),
-      el('p', null, begins(plan, 'hire.at')),
+        { name, upn: plan.userPrincipalName }), ' ', begins(plan, 'hire.at')),
+      given(body),
       adjusted(plan, body),
       back?.memberships?.length > 0 && box('info', el('p', null, t('rehire.memberships')),
         el('ul', null, back.memberships.map((one) => el('li', null, bdi(one.name))))),
-      warned(warnings), stepList(plan.steps),
+      follows(plan), warned(warnings), stepList(plan.steps),
     ],
     run: (key) => send('POST', 'user', { body, key }),
   }));
 }
 
 /* What the account will be, as it is typed. Answers {look(), view()}. */
-function preview(values, signal) {
+function preview(values, signal, again) {
   let asking, data, fault;
   const look = later(500, async () => {
     asking?.abort();
@@ -145,9 +166,11 @@ function preview(values, signal) {
     if (!data) return el('p', { class: 'muted' }, t('hire.previewEmpty'));
     const full = data.seats?.limit && data.seats.used >= data.seats.limit;
     return [
-      el('p', { class: 'figure' }, bdi(data.displayName)), el('p', null, bdi(data.userPrincipalName)),
-      data.numbered && el('p', { class: 'muted' }, t('hire.numbered')),
-      data.mail !== data.userPrincipalName && el('p', null, bdi(data.mail)),
+      el('p', { class: 'figure' }, bdi(data.displayName)),
+      // The queued hire holds its name until it is replaced: the review tells the new one.
+      !again && [el('p', null, bdi(data.userPrincipalName)),
+        data.numbered && el('p', { class: 'muted' }, t('hire.numbered')),
+        data.mail !== data.userPrincipalName && el('p', null, bdi(data.mail))],
       el('p', null, when(data.scheduledAtUtc, 'minute', { forYou: true }), ` (${city()})`),
       adjusted(data, { time: values().time || undefined }),
       full ? box('bad', t('hire.noSeat', data.seats))
@@ -186,22 +209,50 @@ async function change(values, before) {
 
 /* --- the page --- */
 
-export async function page({ params, signal }) {
+/* The Monday after this day. */
+export const nextMonday = (day) => addDays(day, 7 - ((new Date(`${day}T12:00Z`).getUTCDay() + 6) % 7));
+
+/* Words that people in the directory have, as many as one page shows. */
+async function words(signal) {
+  const found = {};
+  try {
+    for (const one of (await get('users', { limit: 200 }, signal)).items) {
+      for (const name of ['department', 'jobTitle', 'office', 'city', 'country', 'company']) {
+        if (one[name]) (found[name] ||= new Set()).add(one[name]);
+      }
+    }
+  } catch (error) { if (error.status === undefined && error.name !== 'AbortError') throw error; }
+  return found;
+}
+
+/* A hire that is still queued: what it was asked with, to be changed. */
+async function queued(id, signal) {
+  const [{ task }, { asked }] = await Promise.all([get('task', { id }, signal), get('task/asked', { id }, signal)]);
+  return { task, asked: { ...asked, date: dayOf(task.scheduledAtUtc), time: clockOf(task.scheduledAtUtc) } };
+}
+
+export async function page({ params, query, signal }) {
   const user = params.id ? (await get('user/details', { user: params.id }, signal)).user : null;
+  const old = query.task && !user ? await queued(query.task, signal) : null;
   const before = user && { ...user, firstname: user.givenName ?? '',
     manager: user.manager?.userPrincipalName ?? '' };
+  const start = user ? {} : old?.asked ?? { date: nextMonday(dayOf()), time: '08:00' };
+  let offered = {};
+  words(signal).then((found) => { offered = found; redraw(); });
   const text = (name, more) => field({ name, label: label(name), max: LIMIT[name],
-    value: before?.[name], optional: !user, ...more });
+    value: before?.[name] ?? start[name], optional: !user, suggest: () => [...offered[name] ?? []], ...more });
   // What the directory does not tell again cannot be compared: those stand in a new hire alone, or
   // are sent when something is typed.
   const names = ['firstname', 'surname', 'middleName'].map((name) => text(name,
-    { optional: name === 'middleName' && !user }));
+    { optional: name === 'middleName' && !user, suggest: null }));
   const work = ['department', 'jobTitle'].map((name) => text(name));
   const manager = field({ name: 'manager', label: label('manager'), kind: 'person', optional: !user,
-    value: user?.manager });
-  const moment = [field({ name: 'date', label: t('moment.day'), kind: 'date', optional: true }),
-    field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', optional: true })];
-  const folded = Object.keys(ATTRIBUTES).map((name) => text(name, name === 'streetAddress' ? { kind: 'textarea' } : {}));
+    value: user?.manager ?? (start.manager && { userPrincipalName: start.manager }) });
+  const moment = [
+    field({ name: 'date', label: t('moment.day'), kind: 'date', optional: true, value: start.date }),
+    field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', optional: true,
+      value: start.time })];
+  const folded = Object.keys(ATTRIBUTES).map((name) => text(name, name === 'streetAddress' ? { kind: 'textarea', suggest: null } : {}));
   let url;
   const photo = field({ name: 'profilePhoto', label: label('profilePhoto'), kind: 'file', optional: true,
     hint: t('hire.photoHint'), attrs: { accept: 'image/jpeg,image/png' }, change: (file) => {
@@ -209,7 +260,7 @@ export async function page({ params, signal }) {
       url = file && URL.createObjectURL(file);
     } });
   signal.addEventListener('abort', () => URL.revokeObjectURL(url));
-  const number = text('employeeId', { hint: t('hire.numberHint') });
+  const number = text('employeeId', { hint: t('hire.numberHint'), suggest: null });
   const account = user && field({ name: 'accountEnabled', label: label('accountEnabled'), kind: 'radio',
     value: user.accountEnabled ? 'on' : 'off', options: [{ value: 'on', label: t('change.on') },
       { value: 'off', label: t('change.off') }] });
@@ -228,19 +279,26 @@ export async function page({ params, signal }) {
     check: (values) => [...required(values, 'firstname', 'surname'),
       ...(user && !made.dirty() ? [{ name: 'department', message: t('change.nothing') }] : []),
       ...(values.time && !values.date ? [{ name: 'date', message: t('form.required') }] : [])],
-    run: (values) => (user ? change(values, before) : hire(values)),
+    run: (values) => (user ? change(values, before)
+      : hire(values, old && { replaces: old.task.id,
+        ...(old.asked.accountEnabled ? {} : { accountEnabled: false }) })),
     change: () => looking?.look(),
   });
-  const looking = user ? null : preview(made.values, signal);
+  const looking = user ? null : preview(made.values, signal, old);
+  if (old) looking.look();
   const compared = () => {
     const body = changed(made.values(), before);
     return Object.keys(body).length > 1 ? changes(body, before) : el('p', { class: 'muted' }, t('change.none'));
   };
+  const back = user ? [href('person', user.id), user.userPrincipalName]
+    : old && [href('task', old.task.id), old.task.userPrincipalName];
   return {
     title: t(user ? 'change.title' : 'hire.title'), leave: made.dirty,
     view: () => el('div', { class: 'page' },
-      head({ title: user ? rich('change.of', { name: user.displayName }) : t('hire.title'),
-        sub: user && [el('a', { href: href('person', user.id) }, bdi(user.userPrincipalName))] }),
+      head({ title: user ? rich('change.of', { name: user.displayName })
+        : old ? rich('hire.again', { name: old.task.displayName }) : t('hire.title'),
+      lead: old && t('hire.againLead'),
+      sub: back && [el('a', { href: back[0] }, bdi(back[1]))] }),
       el('div', { class: 'columns' }, card({}, made.view()),
         card({ title: t(user ? 'change.changes' : 'hire.preview'), kind: 'beside' },
           el('div', { class: 'stack tight', 'aria-live': 'polite' }, user ? compared() : looking.view())))),

@@ -1,5 +1,5 @@
 // Owns hygiene: a card a section that the service tells (empty groups are of no department), and the
-// list behind each. Each leaver is looked at: nobody is offboarded by the dozen from here.
+// list behind each, where several can be given a manager or offboarded.
 import { address, get } from '../api.js';
 import { bdi, el } from '../dom.js';
 import { age, directoryName, number, rich, t, when, word } from '../format.js';
@@ -8,6 +8,7 @@ import { filters } from '../components/filters.js';
 import { button, card, head, person } from '../components/page.js';
 import { quote } from '../components/states.js';
 import { list } from '../components/table.js';
+import { setManager, together } from './together.js';
 
 export const shape = 'cards';
 
@@ -71,40 +72,54 @@ async function overview({ query, signal, company }) {
   };
 }
 
+const nameOf = (row) => row.displayName || row.userPrincipalName || '';
+/* What solves it: people without a manager are not leavers. */
+const VERBS = { staleAccounts: 'offboard', inactiveGuests: 'offboard', disabledWithAccess: 'offboard',
+  accountsWithoutManager: 'manager' };
+
+const peopleColumns = (id, verb) => {
+  const idle = id === 'staleAccounts' || id === 'inactiveGuests';
+  const holds = (row) => [row.membershipCount > 0 && t('hyg.groups', { n: row.membershipCount }), ...row.licenses]
+    .filter(Boolean).join(', ');
+  return [
+    { key: 'name', sort: nameOf, label: t('tasks.person'), kind: 'main',
+      cell: (row) => person(row, href('person', row.id)) },
+    { key: 'department', sort: (row) => row.department, label: t('hyg.department'), cell: (row) => bdi(row.department) },
+    { key: 'activity', sort: (row) => (idle ? row.inactiveDays : row.lastSignInAt), label: t('hyg.activity'),
+      cell: (row) => (idle && row.inactiveDays !== null ? t('hyg.inactive', { n: row.inactiveDays })
+        : when(row.lastSignInAt, 'day')) },
+    id === 'disabledWithAccess' && { key: 'holds', sort: (row) => row.membershipCount, label: t('hyg.holds'), cell: holds },
+    verb && {
+      label: t('table.actions'), hidden: true, kind: 'act',
+      cell: (row) => (verb === 'manager' ? button(t('together.manager'), { kind: 'small',
+        run: () => setManager([row]), 'aria-label': t('together.managerOf', { name: nameOf(row) }) })
+        : button(t('hyg.offboard'), { href: href('offboard', row.id), kind: 'small',
+          'aria-label': t('hyg.offboardName', { name: nameOf(row) }) })),
+    },
+  ].filter(Boolean);
+};
+
 async function section({ company, params: { id }, query, signal }) {
   const groups = id === 'emptyGroups';
-  const inactive = id === 'staleAccounts' || id === 'inactiveGuests';
   const { staleAfterDays, sections: { [id]: known } } =
     await get('hygiene', { ...asked(query), sections: id, limit: 1 }, signal);
-  const filter = !groups && narrowing(query);
+  const filter = groups ? null : narrowing(query);
   const top = (...more) => el('div', { class: 'page' }, head({
     title: t(`hyg.${id}`), lead: t(`hyg.${id}.text`, { n: staleAfterDays }),
     actions: known.count > 0 && company.can('hygiene.export') && download(id, query, known.countIsMinimum),
     sub: el('a', { href: href('hygiene', '', asked(query)) }, t('hyg.back')),
-  }), filter && filter.view(), ...more);
+  }), ...more);
   if (!known.available) return { title: t(`hyg.${id}`), view: () => top(card({}, quote(known.reason))) };
   const columns = groups ? [
-    { label: t('group.name'), kind: 'main', cell: (row) =>
+    { key: 'name', sort: (row) => row.name, label: t('group.name'), kind: 'main', cell: (row) =>
       el('a', { href: href('access', 'groups', { group: row.id }) }, bdi(row.name)) },
-    { label: t('group.kind'), cell: (row) => word('kind', row.kind) },
-    { label: t('group.directory'), cell: (row) => directoryName(row.directory) },
-  ] : [
-    { label: t('tasks.person'), kind: 'main', cell: (row) => person(row, href('person', row.id)) },
-    { label: t('hyg.department'), cell: (row) => bdi(row.department) },
-    { label: t('hyg.activity'), cell: (row) => (inactive && row.inactiveDays !== null
-      ? t('hyg.inactive', { n: row.inactiveDays }) : when(row.lastSignInAt, 'day')) },
-    ...(id === 'disabledWithAccess' ? [{ label: t('hyg.holds'), cell: (row) =>
-      [row.membershipCount > 0 && t('hyg.groups', { n: row.membershipCount }), ...row.licenses]
-        .filter(Boolean).join(', ') }] : []),
-    ...(company.can('people.write') ? [{
-      label: t('table.actions'), hidden: true, kind: 'act',
-      cell: (row) => button(t('hyg.offboard'), {
-        href: href('offboard', row.id), kind: 'small', 'aria-label': t('hyg.offboardName', { name: row.displayName }),
-      }),
-    }] : []),
-  ];
+    { key: 'kind', sort: (row) => word('kind', row.kind), label: t('group.kind'), cell: (row) => word('kind', row.kind) },
+    { key: 'directory', sort: (row) => directoryName(row.directory), label: t('group.directory'),
+      cell: (row) => directoryName(row.directory) },
+  ] : peopleColumns(id, company.can('people.write') && VERBS[id]);
   const rows = list({
-    path: 'hygiene', query: () => ({ ...asked(query), sections: id }), signal, caption: t(`hyg.${id}`), columns,
+    name: `hygiene.${id}`, path: 'hygiene', filter, query: () => ({ ...asked(query), sections: id }), signal,
+    caption: t(`hyg.${id}`), columns, label: nameOf, bulk: !groups && together(company, [VERBS[id]]),
     none: () => ({ text: t('hyg.none') }),
     of: ({ sections: { [id]: one } }) =>
       ({ ...one, totalCount: one.count, totalCountIsMinimum: one.countIsMinimum }),
@@ -112,7 +127,8 @@ async function section({ company, params: { id }, query, signal }) {
   await rows.ready;
   return {
     title: t(`hyg.${id}`),
-    view: () => top(known.note && el('p', { class: 'muted' }, noteOf(known.note)), el('div', { class: 'card' }, rows.view())),
+    view: () => top(known.note && el('p', { class: 'muted' }, noteOf(known.note)),
+      el('div', { class: 'card' }, filter ? filter.view(rows.tools()) : rows.tools(), rows.view())),
   };
 }
 

@@ -79,17 +79,17 @@ export async function page({ company, query, signal }) {
     change: renew,
   });
   const args = () => {
-    const { from, to, ...rest } = filter.query();
+    const { from, to, sort, ...rest } = filter.query();
     return { ...rest, from: from && instantOf(from), to: to && instantOf(to) };
   };
   records = list({
-    path: 'audit', query: args, signal, caption: t('nav.log'),
+    name: 'log', path: 'audit', filter, query: args, signal, caption: t('nav.log'),
     columns: [
-      { label: t('log.what'), kind: 'main', cell: (one) => el('details', { class: 'record' },
+      { key: 'what', sort: (one) => one.action, label: t('log.what'), kind: 'main', cell: (one) => el('details', { class: 'record' },
         el('summary', null, el('span', null, actionText(one)), ' ', ended(one)), parameters(one)) },
-      { label: t('log.who'), cell: (one) => [who(one),
+      { key: 'who', sort: (one) => one.actor, label: t('log.who'), cell: (one) => [who(one),
         one.label && el('small', { class: 'muted' }, ' ', bdi(one.label))] },
-      { label: t('log.when'), cell: (one) => when(one.at, 'minute') },
+      { key: 'when', sort: (one) => one.at, label: t('log.when'), cell: (one) => when(one.at, 'minute') },
     ],
     none: () => ({ text: t('log.none'), action: button(t('filters.clear'), { run: () => filter.clear() }) }),
   });
@@ -107,7 +107,7 @@ export async function page({ company, query, signal }) {
           save('csv'), save('jsonl')],
       }),
     }), fresh > 0 && button(t('log.new', { n: fresh }), { kind: 'fresh', run: renew }),
-    el('div', { class: 'card' }, filter.view(), records.view())),
+    el('div', { class: 'card' }, filter.view(records.tools()), records.view())),
     poll: {
       path: 'audit', query: args, every: () => 15000,
       /* Rows never shift under the reader's eyes: what is new is counted. */

@@ -1,14 +1,23 @@
-// The list of people: search, status, further filters.
+// The list of people: search, status, further filters; and beside it those whose hire is still queued.
+import { get } from '../api.js';
 import { bdi, el } from '../dom.js';
 import { t, when } from '../format.js';
 import { href } from '../router.js';
 import { filters } from '../components/filters.js';
-import { button, card, head, person, statusPill } from '../components/page.js';
+import { button, card, head, person, statePill, statusPill, tabs } from '../components/page.js';
 import { list } from '../components/table.js';
+import { COMING } from './coming.js';
+import { act, verbsOf } from './task.js';
+import { together } from './together.js';
 
 export const shape = 'table';
 
-export async function page({ company, query, signal }) {
+const nameOf = (row) => row.displayName || row.userPrincipalName || '';
+/* What is usual needs no mark. */
+const unusual = (row) => row.status !== 'active' && statusPill(row.status);
+
+function everybody({ company, query, signal }) {
+  let people;
   const chosen = filters({
     query,
     search: { name: 'query', label: t('people.search') },
@@ -30,31 +39,74 @@ export async function page({ company, query, signal }) {
     ],
     change: () => people.reload(),
   });
-  const people = list({
-    path: 'users', query: chosen.query, signal, caption: t('nav.people'),
+  const plain = (name) => ({ key: name, label: t(`field.${name}`), sort: (row) => row[name],
+    cell: (row) => row[name] && bdi(row[name]) });
+  people = list({
+    name: 'people', path: 'users', filter: chosen, signal, caption: t('nav.people'), label: nameOf,
+    bulk: together(company, ['manager', 'offboard']),
     none: () => ({ text: t('people.none'), action: button(t('filters.clear'), { run: chosen.clear }) }),
     columns: [
-      { label: t('people.person'), kind: 'main', cell: (row) => person(row, href('person', row.id)) },
-      { label: t('people.work'), cell: (row) => (row.department || row.jobTitle) && el('span',
-        { class: 'person' }, bdi(row.jobTitle || row.department),
-        row.jobTitle && row.department && el('small', null, bdi(row.department))) },
-      { label: t('field.manager'), cell: (row) => row.manager && el('a',
-        { href: href('person', row.manager.id) }, bdi(row.manager.displayName)) },
-      { label: t('people.status'), cell: (row) => statusPill(row.status) },
-      { label: t('people.signIn'), cell: (row) => (row.lastSignInAt ? when(row.lastSignInAt, 'day')
-        : el('span', { class: 'muted' }, t('people.never'))) },
+      { key: 'name', sort: nameOf, label: t('people.person'), kind: 'main',
+        cell: (row) => person(row, href('person', row.id)) },
+      plain('jobTitle'), plain('department'),
+      { key: 'manager', sort: (row) => row.manager && nameOf(row.manager), label: t('field.manager'),
+        cell: (row) => row.manager && bdi(nameOf(row.manager)) },
+      { key: 'status', sort: (row) => row.status, label: t('people.status'), cell: unusual },
+      { ...plain('employeeId'), off: true }, { ...plain('company'), off: true },
+      { key: 'signIn', sort: (row) => row.lastSignInAt, label: t('people.signIn'),
+        cell: (row) => (row.lastSignInAt ? when(row.lastSignInAt, 'day')
+          : [el('span', { 'aria-hidden': 'true' }, '–'), el('span', { class: 'unseen' }, t('people.never'))]) },
     ],
   });
-  await people.ready;
+  return { ready: people.ready, view: () => card({}, chosen.view(people.tools()), people.view(),
+    people.page().asOf && el('p', { class: 'muted small' }, t('people.asOf'), ' ', when(people.page().asOf))) };
+}
+
+/* Hires that are not carried out yet: they have no account, so each leads to its task. */
+function coming({ company, signal }) {
+  const asker = (task) => task.requestedBy?.label || task.requestedBy?.username || '';
+  const rows = list({
+    name: 'coming', path: 'tasks', query: () => COMING, signal, caption: t('coming.title'), label: nameOf,
+    columns: [
+      { key: 'name', sort: nameOf, label: t('people.person'), kind: 'main',
+        cell: (task) => person(task, href('task', task.id)) },
+      { key: 'starts', sort: (task) => task.scheduledAtUtc, label: t('coming.starts'),
+        cell: (task) => when(task.scheduledAtUtc) },
+      { key: 'state', sort: (task) => task.state, label: t('people.status'),
+        cell: (task) => task.state !== 'queued' && statePill(task.state) },
+      { key: 'by', sort: asker, label: t('person.by'), cell: (task) => bdi(asker(task)) },
+      { key: 'asked', off: true, sort: (task) => task.createdAt, label: t('lists.asked'),
+        cell: (task) => when(task.createdAt) },
+    ],
+    menu: (task) => [
+      company.can('people.write') && task.state === 'queued' && !task.startedAt && { label: t('coming.change'),
+        href: href('hire', '', { task: task.id }) },
+      ...verbsOf(task, company).map((verb) => ({ label: t(`act.${verb}`), run: () => act(verb, task.id),
+        kind: verb === 'cancel' ? 'bad' : '' }))].filter(Boolean),
+    none: () => ({ text: t('coming.none') }), every: 15000, note: (n) => t('tasks.changed', { n }),
+  });
+  return { ready: rows.ready, poll: rows.poll, view: () => card({}, rows.tools(), rows.view()) };
+}
+
+export async function page(args) {
+  const { company, query, signal } = args;
+  const may = company.can('tasks.read');
+  const waits = may && query.show === 'coming';
+  const [shown, { totalCount }] = await Promise.all([(waits ? coming : everybody)(args),
+    may ? get('tasks', { ...COMING, limit: 1 }, signal) : {}]);
+  await shown.ready;
+  const tab = (name, current, more) => ({ label: t(name), current, ...more });
   return {
-    title: t('nav.people'),
+    title: t(waits ? 'coming.title' : 'nav.people'), poll: shown.poll,
     view: () => el('div', { class: 'page' },
       head({
         title: t('nav.people'), actions: company.can('people.write') && [
           button(t('offboard.open'), { href: href('offboard'), icon: 'leave' }),
+          button(t('hires.open'), { href: href('hires'), icon: 'download' }),
           button(t('hire.title'), { href: href('hire'), icon: 'add', kind: 'primary' })],
       }),
-      card({}, chosen.view(), people.view(), people.page().asOf && el('p', { class: 'muted small' },
-        t('people.asOf'), ' ', when(people.page().asOf)))),
+      may && tabs(t('nav.people'), [tab('coming.everybody', !waits, { href: href('people') }),
+        tab('coming.title', waits, { count: totalCount, href: href('people', '', { show: 'coming' }) })]),
+      shown.view()),
   };
 }

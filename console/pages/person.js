@@ -9,6 +9,8 @@ import { box, button, card, facts, fold, head, statePill, statusPill, tabs, time
   from '../components/page.js';
 import { part } from '../components/states.js';
 import { list } from '../components/table.js';
+import { line } from './line.js';
+import { restore } from './restore.js';
 import { href } from '../router.js';
 
 export const shape = 'facts';
@@ -47,42 +49,44 @@ export const sourceText = ({ source, grantedBy, grantedAt }) => rich(`source.${s
 /* A card of one list. */
 const listed = (title, options) => {
   const one = list(options);
-  return { ready: one.ready, view: () => card({ title }, one.view()) };
+  return { ready: one.ready, view: () => card({ title, beside: one.tools() }, one.view()) };
 };
 
 const access = ({ user, signal }) => listed(t('nav.access'), {
-  path: 'user/access', query: () => ({ user: user.id }), signal, caption: t('nav.access'),
+  name: 'person.access', path: 'user/access', query: () => ({ user: user.id }), signal, caption: t('nav.access'),
   id: (row) => row.resource.id + row.via.map((one) => one.id).join(),
   none: () => ({ text: t('person.noAccess') }),
   columns: [
-    { label: t('person.resource'), kind: 'main', cell: ({ resource }) => el('a',
+    { key: 'name', sort: ({ resource }) => resource.name, label: t('person.resource'), kind: 'main', cell: ({ resource }) => el('a',
       { href: href('access', 'groups', { group: resource.id }) }, bdi(resource.name)) },
-    { label: t('person.kind'), cell: ({ resource }) => word('kind', resource.kind) },
-    { label: t('person.how'), cell: (row) => (row.grantedBy?.rule
+    { key: 'kind', sort: ({ resource }) => word('kind', resource.kind), label: t('person.kind'), cell: ({ resource }) => word('kind', resource.kind) },
+    { key: 'how', sort: (row) => row.source, label: t('person.how'), cell: (row) => (row.grantedBy?.rule
       ? fold(sourceText(row), el('code', null, row.grantedBy.rule)) : sourceText(row)) },
-    { label: t('person.via'), cell: ({ via }) => via.map((one, i) => [i ? ' › ' : '', bdi(one.name)]) },
+    { key: 'via', sort: ({ via }) => via[0]?.name, label: t('person.via'), cell: ({ via }) => via.map((one, i) => [i ? ' › ' : '', bdi(one.name)]) },
   ],
 });
 
+const asker = (row) => row.requestedBy?.label || row.requestedBy?.username;
 const tasks = ({ user, signal }) => listed(t('nav.tasks'), {
-  path: 'tasks', query: () => ({ userPrincipalName: user.id }), signal,
+  name: 'person.tasks', path: 'tasks', query: () => ({ userPrincipalName: user.id }), signal,
   caption: t('nav.tasks'), none: () => ({ text: t('person.noTasks') }),
   columns: [
-    { label: t('person.task'), kind: 'main', cell: (row) => el('a', { href: href('task', row.id) },
+    { key: 'what', sort: (row) => word('type', row.type), label: t('person.task'), kind: 'main', cell: (row) => el('a', { href: href('task', row.id) },
       word('type', row.type)) },
-    { label: t('people.status'), cell: (row) => statePill(row.state) },
-    { label: t('person.due'), cell: (row) => when(row.scheduledAtUtc) },
-    { label: t('person.by'), cell: (row) => bdi(row.requestedBy?.label || row.requestedBy?.username) },
+    { key: 'state', sort: (row) => word('state', row.state), label: t('people.status'), cell: (row) => statePill(row.state) },
+    { key: 'due', sort: (row) => row.scheduledAtUtc, order: { asc: 'due' }, label: t('person.due'),
+      cell: (row) => when(row.scheduledAtUtc) },
+    { key: 'by', sort: asker, label: t('person.by'), cell: (row) => bdi(asker(row)) },
   ],
 });
 
 const log = ({ user, signal }) => listed(t('nav.log'), {
-  path: 'audit', query: () => ({ target: user.userPrincipalName }), signal, caption: t('nav.log'),
+  name: 'person.log', path: 'audit', query: () => ({ target: user.userPrincipalName }), signal, caption: t('nav.log'),
   none: () => ({ text: t('person.noLog') }),
   columns: [
-    { label: t('person.what'), kind: 'main', cell: (row) => [bdi(row.actor ?? '–'), ' ', actionText(row)] },
-    { label: t('person.when'), cell: (row) => when(row.at) },
-    { label: t('person.outcome'), cell: (row) => (row.outcome === 'ok' ? t('outcome.ok')
+    { key: 'what', sort: (row) => row.action, label: t('person.what'), kind: 'main', cell: (row) => [bdi(row.actor ?? '–'), ' ', actionText(row)] },
+    { key: 'when', sort: (row) => row.at, label: t('person.when'), cell: (row) => when(row.at) },
+    { key: 'outcome', sort: (row) => row.outcome, label: t('person.outcome'), cell: (row) => (row.outcome === 'ok' ? t('outcome.ok')
       : [`${t('outcome.failed')} `, el('code', null, row.outcome)]) },
   ],
 });
@@ -120,7 +124,7 @@ function evidence({ user, signal }) {
 /* --- the page --- */
 
 const TABS = {
-  profile: [profile], access: [access, 'access.read'], tasks: [tasks, 'tasks.read'],
+  profile: [profile], line: [line], access: [access, 'access.read'], tasks: [tasks, 'tasks.read'],
   log: [log, 'audit.read'], evidence: [evidence, 'audit.read'],
 };
 
@@ -149,7 +153,8 @@ export async function page({ company, params, query, signal }) {
           button(t('person.change'), { href: href('hire', user.id) }),
           company.can('access.write') && button(t('person.template'),
             { href: href('access', 'templates', { user: user.userPrincipalName }) }),
-          user.accountEnabled && button(t('offboard.open'), { href: href('offboard', user.id) })],
+          user.accountEnabled ? button(t('offboard.open'), { href: href('offboard', user.id) })
+            : button(t('restore.open'), { kind: 'primary', run: () => restore(user) })],
       }),
       own && box('info', t('person.own')),
       coming.map((task) => el('div', { class: `notice ${task.state === 'failed' ? 'bad'

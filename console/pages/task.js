@@ -11,6 +11,7 @@ import { confirm, open } from '../components/dialog.js';
 import { field } from '../components/form.js';
 import { box, button, card, facts, head, pill, statePill, timeline } from '../components/page.js';
 import { errorText, notice, part, quote, safely, unnotice } from '../components/states.js';
+import { asked } from './coming.js';
 import { recordLine } from './log.js';
 
 export const shape = 'facts';
@@ -179,6 +180,7 @@ export async function page({ company, params: { id }, signal }) {
   const records = company.can('audit.read')
     && part(() => get('audit', { taskId: id, limit: 20 }, signal), ({ items }) => (items.length
       ? el('ul', { class: 'bare' }, items.map(recordLine)) : t('task.noRecords')));
+  const wanted = asked(task, company, signal);
   const line = `curl -H 'X-Company-ID: ${company.companyId}' -H "X-Api-User: $API_USER" `
     + `-H "X-Api-Key: $API_KEY" \\\n  '${company.links.rest}/task?id=${encodeURIComponent(id)}'`;
   const top = () => {
@@ -203,7 +205,7 @@ export async function page({ company, params: { id }, signal }) {
   };
   return {
     title: () => t(`task.title.${task.type}`, { name: task.displayName || task.userPrincipalName }),
-    view: () => el('div', { class: 'page' }, top(), safely(() => advice(task)),
+    view: () => el('div', { class: 'page' }, top(), safely(() => advice(task)), wanted && wanted(task),
       card({ title: t('task.steps') }, () => [timeline(task.steps.map(step(task))),
         task.warnings.length > 0 && box('warn', el('ul', null, task.warnings.map((one) => el('li', null, quote(one)))))]),
       records && card({

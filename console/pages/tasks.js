@@ -1,11 +1,10 @@
 // Owns the list of tasks: tabs by state, filters, ticks and the changes of many.
 import { events, get } from '../api.js';
-import { announce, bdi, el, redraw } from '../dom.js';
+import { bdi, el, redraw } from '../dom.js';
 import { dayOf, directoryName, instantOf, t, when, word } from '../format.js';
 import { href } from '../router.js';
 import { filters } from '../components/filters.js';
 import { button, head, person, statePill, tabs } from '../components/page.js';
-import { errorText, notice } from '../components/states.js';
 import { list } from '../components/table.js';
 import { VERBS, act, actMany, verbsOf } from './task.js';
 
@@ -18,7 +17,6 @@ const TABS = {
   all: {},
 };
 const TYPES = ['userCreate', 'userUpdate', 'userDelete', 'accessGrant', 'accessRevoke'];
-const MOST = 1000; // tasks that one change takes in
 
 /* Links from elsewhere name a state, or days, and no tab. */
 const tabOf = ({ tab, state, ...rest }) => (tab in TABS ? tab
@@ -43,7 +41,7 @@ export async function page({ company, query, signal }) {
   const chosen = { ...query, tab, dueFrom: day(query.dueFrom), dueTo: day(query.dueTo) };
   delete chosen.state;
 
-  let tasks, everything, taking, figures = await get('pulse', {}, signal);
+  let tasks, figures = await get('pulse', {}, signal);
   const filter = filters({
     query: chosen,
     more: [
@@ -63,59 +61,34 @@ export async function page({ company, query, signal }) {
       dueTo: dueTo && instantOf(dueTo) };
   };
 
-  /* What is ticked, and what may be done with it. */
-  function bulk() {
-    const ticked = tasks.ticked();
-    if (!ticked.size) everything = null;
-    const picked = everything || tasks.rows().filter((one) => ticked.has(one.id));
-    if (!picked.length) return null;
-    const total = tasks.page().totalCount;
+  /* What may be done with those that are ticked. */
+  const bulk = (picked) => {
     const can = (verb) => picked.filter((one) => verbsOf(one, company).includes(verb));
-    return el('div', { class: 'bulk', role: 'region', 'aria-label': t('tasks.bulk') },
-      el('strong', null, t('tasks.ticked', { n: picked.length })),
-      VERBS.filter((verb) => can(verb).length).map((verb) => button(t(`act.${verb}`), {
-        kind: 'small', run: () => actMany(verb, can(verb)), key: verb,
-      })),
-      total > picked.length && total > tasks.rows().length && picked.length < MOST && button(
-        total > MOST ? t('tasks.first', { n: MOST, total }) : t('tasks.everything', { n: total }),
-        { kind: 'small plain', run: takeAll, 'aria-busy': taking ? 'true' : null }),
-      button(t('tasks.untick'), { kind: 'small plain', run: () => tasks.tick([]) }));
-  }
-  /* Those that match now; what comes later is not touched. */
-  async function takeAll() {
-    if (taking) return;
-    taking = true;
-    redraw();
-    try {
-      const all = [];
-      let cursor;
-      do {
-        const next = await get('tasks', { ...args(), limit: 200, cursor }, signal);
-        all.push(...next.items);
-        cursor = next.nextCursor;
-      } while (cursor && all.length < MOST);
-      tasks.tick(tasks.rows().map((one) => one.id));
-      everything = all.slice(0, MOST);
-      announce(t('tasks.ticked', { n: everything.length }));
-    } catch (error) {
-      if (!signal.aborted) notice({ tone: 'bad', text: errorText(error) });
-    }
-    taking = false;
-    redraw();
-  }
+    return VERBS.filter((verb) => can(verb).length).map((verb) => button(t(`act.${verb}`), {
+      kind: 'small', run: () => actMany(verb, can(verb)), key: verb,
+    }));
+  };
 
   const may = company.can('tasks.write');
   const label = (task) => task.displayName || task.userPrincipalName;
+  const by = (task) => task.requestedBy?.label || task.requestedBy?.username || '';
   tasks = list({
-    path: 'tasks', query: args, signal, caption: t(`tasks.tab.${tab}`),
+    name: 'tasks', path: 'tasks', filter, query: args, signal, caption: t(`tasks.tab.${tab}`),
     columns: [
-      { label: t('tasks.person'), kind: 'main', cell: (task) => person(task, href('task', task.id)) },
-      { label: t('tasks.what'), cell: (task) => word('type', task.type) },
-      { label: t('tasks.state'), cell: (task) => statePill(task.state) },
-      { label: t('tasks.reason'), kind: 'wide', cell: (task) => el('small', null, reason(task)) },
-      { label: t('tasks.due'), cell: (task) => when(task.scheduledAtUtc) },
+      { key: 'person', sort: label, label: t('tasks.person'), kind: 'main',
+        cell: (task) => person(task, href('task', task.id)) },
+      { key: 'what', sort: (task) => word('type', task.type), label: t('tasks.what'),
+        cell: (task) => word('type', task.type) },
+      { key: 'state', sort: (task) => word('state', task.state), label: t('tasks.state'),
+        cell: (task) => statePill(task.state) },
+      { key: 'reason', label: t('tasks.reason'), kind: 'wide', cell: (task) => el('small', null, reason(task)) },
+      { key: 'by', off: true, sort: by, label: t('tasks.by'), cell: (task) => bdi(by(task)) },
+      { key: 'asked', off: true, sort: (task) => task.createdAt, order: { desc: 'newest' },
+        label: t('lists.asked'), cell: (task) => when(task.createdAt) },
+      { key: 'due', sort: (task) => task.scheduledAtUtc, order: { asc: 'due' }, label: t('tasks.due'),
+        cell: (task) => when(task.scheduledAtUtc) },
     ],
-    label, ticks: may,
+    label, bulk: may && bulk,
     menu: (task) => verbsOf(task, company).map((verb) => ({
       label: t(`act.${verb}`), run: () => act(verb, task.id), kind: verb === 'cancel' ? 'danger' : '',
     })),
@@ -138,8 +111,8 @@ export async function page({ company, query, signal }) {
   };
   return {
     title: () => title(needing(figures)),
-    view: () => el('div', { class: 'page' }, head({ title: t('tasks.title') }), marks(), filter.view(), bulk(),
-      el('div', { class: 'card' }, tasks.view())),
+    view: () => el('div', { class: 'page' }, head({ title: t('tasks.title') }), marks(),
+      el('div', { class: 'card' }, filter.view(tasks.tools()), tasks.view())),
     poll: tasks.poll,
   };
 }

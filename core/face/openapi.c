@@ -27,6 +27,10 @@ static const ida_field rehire[] = {OUT_WORD("restored", ALWAYS, restored),
 static const char *const adjustments[] = {"skipped", "doubled", "past", NULL};
 static const ida_field seats[] = {OUT_INTEGER("used", ALWAYS),
                                   OUT_INTEGER("limit", ALWAYS | OR_NULL), OUT_END};
+static const ida_field planned_access[] = {
+    OUT_TEXT("workflow", ALWAYS),   OUT_TEXT("action", ALWAYS),
+    OUT_TEXT("group", SOMETIMES),   OUT_TEXT("roleTemplate", SOMETIMES),
+    OUT_TEXTS("groups", SOMETIMES), OUT_END};
 static const ida_field plan[] = {OUT_TEXT("userPrincipalName", ALWAYS),
                                  OUT_TEXT("mail", OR_NULL),
                                  OUT_TIME("scheduledAt", SOMETIMES),
@@ -36,6 +40,7 @@ static const ida_field plan[] = {OUT_TEXT("userPrincipalName", ALWAYS),
                                  OUT_WORD("adjustment", ALWAYS | OR_NULL, adjustments),
                                  OUT_OBJECT("seats", ALWAYS, seats),
                                  OUT_TEXTS("steps", ALWAYS),
+                                 OUT_LIST("access", ALWAYS, planned_access),
                                  OUT_END};
 static const ida_field dry_run[] = {
     OUT_TEXT("message", ALWAYS),          OUT_OBJECT("plan", ALWAYS, plan),

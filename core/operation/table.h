@@ -32,6 +32,7 @@
     X(session) \
     X(companies) \
     X(tasks_change) \
+    X(task_asked) \
     X(keys) \
     X(key_create) \
     X(key_rotate) \

@@ -126,6 +126,50 @@ static ida_kind in_transaction(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
+static const json_t *named(const json_t *list, const char *name)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach ((json_t *)(uintptr_t)list, i, one) {
+        const char *own = ida_json_string(one, "name");
+        if (own && name && strcmp(own, name) == 0) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+/* What actions of workflows give and take: [{workflow, action, group | roleTemplate, groups}], by
+ * the names in the tenant document. New reference. */
+static json_t *access_of(const json_t *document, const ida_task *task)
+{
+    json_t *all = json_array();
+    for (int i = 0; task && i < task->step_count; i++) {
+        const ida_step *step = &task->steps[i];
+        const json_t *workflow = named(json_object_get(document, "workflows"), step->workflow);
+        const json_t *action = json_array_get(json_object_get(workflow, "actions"),
+                                              (size_t)(step->workflow_position - 1));
+        const char *group = ida_json_string(action, "group"),
+                   *template = ida_json_string(action, "roleTemplate");
+        if (!group && !template) {
+            continue;
+        }
+        json_t *one = ida_json_texts("workflow", step->workflow, "action", step->name, NULL);
+        ida_json_put(one, "group", group);
+        ida_json_put(one, "roleTemplate", template);
+        json_t *groups = template
+                             ? json_object_get(named(json_object_get(document, "roleTemplates"),
+                                                     template),
+                                               "groups")
+                             : NULL;
+        if (groups) {
+            json_object_set(one, "groups", groups);
+        }
+        json_array_append_new(all, one);
+    }
+    return all;
+}
+
 /* {message, plan, warnings} and the operation's own members besides the task it would have
  * queued. */
 static void plan(ida_call *call, json_t *seats)
@@ -154,6 +198,7 @@ static void plan(ida_call *call, json_t *seats)
     ida_json_put_or_null(told, "adjustment", call->adjustment);
     json_object_set(told, "seats", seats);
     json_object_set_new(told, "steps", steps);
+    json_object_set_new(told, "access", access_of(call->asked->tenant->document, task));
     ida_json_put(
         out, "message",
         "This was a dry run: every check was made, nothing was reserved, queued or changed.");

@@ -114,6 +114,53 @@ sub reasons {
     is_deeply(preview()->{seats}, $details, 'as the preview says');
 }
 
+# A hire that is queued: what it was asked with, and another in its place.
+sub replaced {
+    my $old = hire(surname => 'Byt', jobTitle => 'Clerk', manager => "eva.berg\@$domain",
+        employeeId => 'E-9')->{json}{data};
+    my $asked = sub { return $as{viewer}->get('/task/asked', { id => $_[0] }) };
+    is_deeply($asked->($old->{taskId})->{json}{data}{asked}, { firstname => 'Maja',
+        surname => 'Byt', jobTitle => 'Clerk', manager => "eva.berg\@$domain",
+        employeeId => 'E-9', accountEnabled => JSON::PP::true(), photo => JSON::PP::false() },
+        'what was asked');
+    is($asked->('01nothing')->{status}, 404, 'of a task that exists');
+    my %with = (surname => 'Byt', jobTitle => 'Chief', employeeId => 'E-9',
+        replaces => $old->{taskId});
+    my $plan = $as{operator}->post('/user', { firstname => 'Maja', date => '2031-03-29', %with },
+        { dryRun => 'true' })->{json}{data}{plan};
+    is($plan->{userPrincipalName}, $old->{userPrincipalName}, 'the name stays');
+    is($stack->task($old->{taskId})->{state}, 'queued', 'a dry run replaces nothing');
+    my $key = { 'Idempotency-Key' => 'replace-1' };
+    my $new = $as{operator}->request('POST', '/user', {}, headers => $key, body => {
+        firstname => 'Maja', date => '2031-03-29', %with })->{json}{data};
+    is($new->{userPrincipalName}, $old->{userPrincipalName}, 'name and number are free for it');
+    is($stack->task($old->{taskId})->{state}, 'cancelled', 'the old one is cancelled');
+    is($asked->($new->{taskId})->{json}{data}{asked}{jobTitle}, 'Chief', 'the new one counts');
+    is($as{operator}->request('POST', '/user', {}, headers => $key, body => {
+        firstname => 'Maja', date => '2031-03-29', %with })->{json}{data}{taskId},
+        $new->{taskId}, 'asked again it is the same');
+    is_deeply(error(hire(%with)), [409, 'taskOver'], 'only once');
+    my @cancelled;
+    within(sub { @cancelled = grep { $_->{action} eq 'task.cancel' } @{
+        $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} } });
+    like($cancelled[0]{detail}, qr/another creation replaces it/, 'on record, with the reason');
+}
+
+# What workflows give is named before.
+sub given {
+    $stack->apply_tenant($stack->tenant_document(
+        roleTemplates => [{ name => 'Seller', groups => ['CRM admins'] }],
+        workflows => [{ name => 'Joiner', trigger => 'userCreate', actions => [
+            { type => 'addToGroup', group => 'All staff' },
+            { type => 'assignRoleTemplate', roleTemplate => 'Seller' }] }]));
+    my $plan = $as{operator}->post('/user', { firstname => 'A', surname => 'B' },
+        { dryRun => 'true' })->{json}{data}{plan};
+    is_deeply($plan->{access}, [
+        { workflow => 'Joiner', action => 'addToGroup', group => 'All staff' },
+        { workflow => 'Joiner', action => 'assignRoleTemplate', roleTemplate => 'Seller',
+            groups => ['CRM admins'] }], 'each group by its name');
+}
+
 for my $kind ({ name => 'on-premises' }, { name => 'cloud', cloud => {} }) {
     my %how = %$kind;
     subtest delete $how{name} => sub {
@@ -124,6 +171,8 @@ for my $kind ({ name => 'on-premises' }, { name => 'cloud', cloud => {} }) {
                 company => $stack->{company}) } @Idadmin::Test::Httpd::console_users;
             subtest names => \&names;
             subtest moments => \&moments;
+            subtest replaced => \&replaced;
+            subtest given => \&given;
             subtest reasons => \&reasons;
         } one_engine =>
             'unit/queue/task proves names and seats on both engines',

@@ -10,6 +10,7 @@
 #include "core/model/payload.h"
 #include "core/model/unsupported.h"
 #include "core/operation/op.h"
+#include "core/operation/people/coming.h"
 #include "core/operation/people/rehire.h"
 #include "core/operation/table.h"
 #include "core/operation/tasks/queued.h"
@@ -152,11 +153,14 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
 
 static ida_kind work(ida_call *call, store *s, ida_ctx *c)
 {
-    const create_input *in = call->input;
+    create_input *in = call->input;
     json_t *warnings = ida_json_keep(
         c->pool, json_copy(in->person.warnings)); /* a new copy if the transaction is repeated */
     int restored = 0;
     ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
+    if (!kind && in->person.replaces) {
+        kind = ida_op_replace_hire(call, s, c, &in->person);
+    }
     if (!kind && in->person.employee_id) {
         kind = ida_op_rehire(call, s, c, &in->person, &in->due, warnings, &restored);
     }

@@ -198,19 +198,19 @@ static ida_kind offer_memberships(ida_call *call, store *s, ida_ctx *c, const id
     return kind;
 }
 
-/* Writes an audit record of its own, which explains why the offboarding did not happen. */
-static ida_kind cancel_offboarding(ida_call *call, store *s, ida_ctx *c, const ida_task *leaving)
+ida_kind ida_op_cancel_instead(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
+                               const char *why)
 {
-    ida_kind kind = queue_task_cancel(s, c, leaving->tenant, leaving->id);
-    audit_record *record = audit_make(c, leaving->tenant, call->asked->face->category);
+    ida_kind kind = queue_task_cancel(s, c, task->tenant, task->id);
+    audit_record *record = audit_make(c, task->tenant, call->asked->face->category);
     record->actor = call->asked->principal->username;
     record->label = call->asked->principal->label;
     record->action = "task.cancel";
-    record->target = leaving->upn;
+    record->target = task->upn;
     record->endpoint = call->asked->endpoint;
     record->outcome = "ok";
-    record->detail = apr_pstrcat(c->pool, "task ", leaving->id, ": the person is rehired", NULL);
-    kind = kind ? kind : queue_task_changed(s, c, leaving, record->action, record->actor);
+    record->detail = apr_pstrcat(c->pool, "task ", task->id, ": ", why, NULL);
+    kind = kind ? kind : queue_task_changed(s, c, task, record->action, record->actor);
     return kind ? kind : store_audit_add(s, c, record);
 }
 
@@ -251,7 +251,7 @@ static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *
                             f->user->upn, f->offboarding->id);
         }
         ida_json_put(rehire, "cancelledTaskId", f->offboarding->id);
-        kind = cancel_offboarding(call, s, c, f->offboarding);
+        kind = ida_op_cancel_instead(call, s, c, f->offboarding, "the person is rehired");
     }
     if (!kind && !f->user->enabled) {
         kind = offer_memberships(call, s, c, ida_op_task_of(call, c, IDA_USER_UPDATE, f->user),

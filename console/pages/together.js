@@ -1,0 +1,50 @@
+// Owns changes of several people at once: another manager, and offboardings with what the brake says.
+import { get, send } from '../api.js';
+import { el } from '../dom.js';
+import { addDays, city, dayOf, t } from '../format.js';
+import { field, required } from '../components/form.js';
+import { many } from '../components/many.js';
+import { box, button } from '../components/page.js';
+
+const setManager = (items) => {
+  const manager = field({ name: 'manager', kind: 'person', label: t('field.manager') });
+  return many({
+    title: t('together.manager.ask', { n: items.length }), items, fields: [manager],
+    verb: t('together.manager.go'), sum: 'together.manager.sum',
+    check: (values) => (manager.unclear() ? [{ name: 'manager', message: t('form.pick') }]
+      : required(values, 'manager')),
+    each: (one, values, key) => send('PATCH', 'user', { key, body: { userPrincipalName: one.id, ...values } }),
+  });
+};
+
+/* What the brake does with so many: how many an hour it lets through, and how many will wait. */
+const brakeWords = (brake, n) => (brake?.offboardingsPerHour > 0 && n > brake.offboardingsPerHour
+  ? box('warn', el('p', null, t('together.brake', { n: brake.offboardingsPerHour })),
+    el('p', null, t('together.held', { n: n - brake.offboardingsPerHour }))) : null);
+
+async function offboard(items, company) {
+  const { brake } = company.can('company.read') ? await get('company') : {};
+  const own = items.find((one) => one.userPrincipalName === company.person?.userPrincipalName);
+  const fields = [
+    field({ name: 'date', label: t('field.date'), kind: 'date', value: addDays(dayOf(), 7) }),
+    field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', value: '17:00' }),
+  ];
+  return many({
+    title: t('together.offboard.ask', { n: items.length }), items, fields, danger: true,
+    verb: t('together.offboard.go', { n: items.length }), sum: 'together.offboard.sum',
+    lead: () => [el('p', null, t('offboard.canMove')), own && box('bad', t('offboard.own')),
+      brakeWords(brake, items.length)],
+    check: (values) => [...required(values, 'date', 'time'),
+      ...(values.date && values.date < dayOf() ? [{ name: 'date', message: t('together.past') }] : [])],
+    each: (one, values, key) => send('POST', 'user/offboard',
+      { key, body: { userPrincipalName: one.id, ...values } }),
+  });
+}
+
+/* Buttons for people that are ticked in a list. */
+export const together = (company, verbs) => company.can('people.write') && ((picked) => [
+  verbs.includes('manager') && button(t('together.manager'), { kind: 'small', key: 'manager',
+    run: () => setManager(picked) }),
+  verbs.includes('offboard') && button(t('offboard.open'), { kind: 'small', key: 'offboard', icon: 'leave',
+    run: () => offboard(picked, company) })]);
+export { setManager };
