@@ -64,8 +64,19 @@ async function exchange(to, options, signal) {
   }
 }
 
-async function refusal(response) {
-  const error = (await response.json().catch(() => ({}))).error;
+/* null: it is no JSON. The body may break off after its headers came, and may be given up then. */
+async function bodyOf(response, signal) {
+  try {
+    return await response.json();
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    if (error instanceof SyntaxError) return null;
+    throw new ApiError(0);
+  }
+}
+
+async function refusal(response, signal) {
+  const error = (await bodyOf(response, signal))?.error;
   const seconds = Number(response.headers.get('Retry-After'));
   return new ApiError(response.status, error, seconds > 0 ? seconds * 1000 : 0);
 }
@@ -93,7 +104,7 @@ async function call(method, path, { query, body, headers, signal } = {}) {
   }
   const at = Date.parse(response.headers.get('Date')) || Date.now();
   if (response.status !== 304 && !response.ok) {
-    const error = await refusal(response);
+    const error = await refusal(response, signal);
     if (error.retryAfter) notBefore = Date.now() + error.retryAfter;
     throw error;
   }
@@ -103,8 +114,8 @@ async function call(method, path, { query, body, headers, signal } = {}) {
     remember(to, known);
     return { ...known, at };
   }
-  const answer = await response.json().catch(() => null);
-  if (!answer) throw new ApiError(response.status);
+  const answer = await bodyOf(response, signal);
+  if (!answer) throw new ApiError(502);
   const etag = response.headers.get('ETag');
   if (method === 'GET' && etag) remember(to, { etag, data: answer.data });
   return { data: answer.data, etag, at };

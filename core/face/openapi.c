@@ -95,7 +95,65 @@ static const struct {
     {"Task", task},
 };
 
+/* --- headers of answers --- */
+
+static const struct {
+    const char *name, *type, *about;
+} answer_headers[] = {
+    {"RateLimit-Policy", "string",
+     "The limits that count this request, by name: q requests in w seconds."},
+    {"RateLimit", "string",
+     "What is left of each of these limits: r requests until t seconds from now."},
+    {"Retry-After", "integer", "Seconds after which the same request may succeed."},
+    {"Idempotent-Replayed", "string",
+     "true: this is the answer to an earlier request with the same Idempotency-Key."},
+    {"WWW-Authenticate", "string", "How to sign in."},
+};
+
+static json_t *header_list(void)
+{
+    json_t *list = json_object();
+    for (size_t i = 0; i < sizeof answer_headers / sizeof *answer_headers; i++) {
+        json_object_set_new(list, answer_headers[i].name,
+                            json_pack("{s:s, s:{s:s}}", "description", answer_headers[i].about,
+                                      "schema", "type", answer_headers[i].type));
+    }
+    return list;
+}
+
+static void add_header(json_t *response, const char *name)
+{
+    json_t *list = json_object_get(response, "headers");
+    if (!list) {
+        list = json_object();
+        json_object_set_new(response, "headers", list);
+    }
+    json_object_set_new(list, name,
+                        json_pack("{s:o}", "$ref", json_sprintf("#/components/headers/%s", name)));
+}
+
 /* --- operations --- */
+
+/* Examples of query parameters, by name; the bodies' stand in the operations' rows. */
+static const struct {
+    const char *name, *value;
+} parameter_examples[] = {
+    {"userPrincipalName", "eva.berg@contoso.example"},
+    {"id", "3f1c9b52-8d0e-4a7b-9c55-6b1de0f2a914"},
+    {"query", "berg"},
+    {"department", "Finance"},
+    {"jobTitle", "Controller"},
+};
+
+static const char *parameter_example(const char *name)
+{
+    for (size_t i = 0; i < sizeof parameter_examples / sizeof *parameter_examples; i++) {
+        if (strcmp(parameter_examples[i].name, name) == 0) {
+            return parameter_examples[i].value;
+        }
+    }
+    return NULL;
+}
 
 static json_t *query_parameters(const ida_operation *op)
 {
@@ -104,6 +162,9 @@ static json_t *query_parameters(const ida_operation *op)
         json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", p->name, "in", "query",
                                   "required", (p->flags & IDA_PARAM_REQUIRED) != 0, "description",
                                   p->about, "schema", ida_param_schema(p));
+        if (p->type == IDA_PARAM_STRING && parameter_example(p->name)) {
+            json_object_set_new(entry, "example", json_string(parameter_example(p->name)));
+        }
         if (p->type == IDA_PARAM_LIST) { /* a comma-separated list in one parameter */
             json_object_set_new(entry, "style", json_string("form"));
             json_object_set_new(entry, "explode", json_false());
@@ -126,8 +187,11 @@ static json_t *query_parameters(const ida_operation *op)
 
 static json_t *request_body(const ida_operation *op)
 {
-    return json_pack("{s:b, s:{s:{s:o}}}", "required", 1, "content", "application/json", "schema",
-                     ida_params_schema(op->body));
+    json_t *content = json_pack("{s:o}", "schema", ida_params_schema(op->body));
+    if (op->example) {
+        json_object_set_new(content, "example", json_loads(op->example, 0, NULL));
+    }
+    return json_pack("{s:b, s:{s:o}}", "required", 1, "content", "application/json", content);
 }
 
 static json_t *reference_to(const char *schema)
@@ -151,7 +215,21 @@ static json_t *success(const ida_operation *op)
                                   "properties", "data", data));
 }
 
-static json_t *responses(const ida_operation *op)
+static json_t *refusal(ida_kind kind)
+{
+    const char *code = ida_kind_code(kind), *text = ida_kind_text(kind);
+    json_t *response = json_pack("{s:s, s:{s:{s:o, s:{s:{s:s, s:s}}}}}", "description", text,
+                                 "content", "application/json", "schema", reference_to("Error"),
+                                 "example", "error", "code", code, "message", text);
+    if (kind == IDA_RATE_LIMIT_EXCEEDED || kind == IDA_SERVICE_UNAVAILABLE) {
+        add_header(response, "Retry-After");
+    } else if (kind == IDA_UNAUTHORIZED) {
+        add_header(response, "WWW-Authenticate");
+    }
+    return response;
+}
+
+static json_t *responses(apr_pool_t *pool, const ida_operation *op)
 {
     /* The errors of an operation: the common ones for all, more for writes. */
     static const struct {
@@ -170,18 +248,19 @@ static json_t *responses(const ida_operation *op)
         {IDA_INTERNAL_ERROR, 0, 0},
         {IDA_SERVICE_UNAVAILABLE, 0, 0},
     };
-    json_t *out = json_object();
-    json_object_set_new(
-        out, "200", json_pack("{s:s, s:o}", "description", op->summary, "content", success(op)));
+    json_t *out = json_object(),
+           *done = json_pack("{s:s, s:o}", "description", op->summary, "content", success(op));
+    add_header(done, "RateLimit-Policy");
+    add_header(done, "RateLimit");
+    if (op->scope == IDA_SCOPE_WRITE) {
+        add_header(done, "Idempotent-Replayed");
+    }
+    json_object_set_new(out, "200", done);
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         if ((!refusals[i].writes || op->scope == IDA_SCOPE_WRITE) &&
             (!refusals[i].bodies || op->body)) {
-            char status[16];
-            apr_snprintf(status, sizeof status, "%d", ida_kind_status(refusals[i].kind));
-            json_object_set_new(out, status,
-                                json_pack("{s:s, s:o}", "description",
-                                          ida_kind_code(refusals[i].kind), "content",
-                                          json_content(reference_to("Error"))));
+            json_object_set_new(out, apr_itoa(pool, ida_kind_status(refusals[i].kind)),
+                                refusal(refusals[i].kind));
         }
     }
     return out;
@@ -214,11 +293,10 @@ static json_t *tag_list(void)
     return list;
 }
 
-static void add_door(json_t *paths, const ida_operation *op, const char *method, const char *name,
-                     const char *suffix)
+static void add_door(apr_pool_t *pool, json_t *paths, const ida_operation *op, const char *method,
+                     const char *name, const char *suffix)
 {
-    char path[100];
-    apr_snprintf(path, sizeof path, "%s%s", ida_rest_face.root, name);
+    const char *path = apr_pstrcat(pool, ida_rest_face.root, name, NULL);
     json_t *item = json_object_get(paths, path);
     if (!item) {
         item = json_object();
@@ -228,7 +306,7 @@ static void add_door(json_t *paths, const ida_operation *op, const char *method,
                               json_sprintf("%s%s", op->name, suffix), "tags", tag_of(op), "summary",
                               op->summary, "description",
                               op->description ? op->description : op->summary, "responses",
-                              responses(op));
+                              responses(pool, op));
     json_object_set_new(entry, "parameters", query_parameters(op));
     if (op->body) {
         json_object_set_new(entry, "requestBody", request_body(op));
@@ -289,9 +367,9 @@ char *ida_openapi(apr_pool_t *pool)
         if (!(op->faces & IDA_ON_REST)) {
             continue;
         }
-        add_door(paths, op, op->method, op->path, "");
+        add_door(pool, paths, op, op->method, op->path, "");
         if (op->alias_path) {
-            add_door(paths, op, op->alias_method, op->alias_path, ".alias");
+            add_door(pool, paths, op, op->alias_method, op->alias_path, ".alias");
         }
         json_object_set_new(schemas, op->schema, ida_schema_of_result(op, 0));
     }
@@ -299,14 +377,17 @@ char *ida_openapi(apr_pool_t *pool)
         json_object_set_new(schemas, shared[i].name, ida_schema_of(shared[i].members, 0));
     }
     json_t *document = json_pack(
-        "{s:s, s:{s:s, s:s, s:s}, s:[{s:s}], s:o, s:o, s:{s:o, s:o}, s:[{s:[], s:[], s:[]}]}",
+        "{s:s, s:{s:s, s:s, s:s, s:{s:s}, s:{s:s, s:s}}, s:[{s:s}], s:o, s:o, s:{s:o, s:o, s:o}, "
+        "s:[{s:[], s:[], s:[]}]}",
         "openapi", "3.1.0", "info", "title", "Identity administration", "version", "v1",
         "description",
         "Looks up, creates and offboards directory users. Writes are queued and executed at the "
         "requested time.",
-        "servers", "url", ROOT_SERVER, "tags", tag_list(), "paths", paths, "components", "schemas",
-        schemas, "securitySchemes", security_schemes(), "security", "companyId", "apiUser",
-        "apiKey");
+        "contact", "name", "The administrator of this service", "license", "name",
+        "All rights reserved", "identifier", "LicenseRef-all-rights-reserved", "servers", "url",
+        ROOT_SERVER, "tags", tag_list(), "paths", paths, "components", "schemas", schemas,
+        "headers", header_list(), "securitySchemes", security_schemes(), "security", "companyId",
+        "apiUser", "apiKey");
     char *text = ida_json_text(pool, document);
     json_decref(document);
     return text;

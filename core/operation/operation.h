@@ -167,12 +167,13 @@ struct ida_operation {
                   too */
     ida_scope scope;
     ida_module module;
-    int needs_sync; /* 1: 503 before the first full sync */
-    int no_company; /* for the console: belongs to no company */
-    int one_state;  /* 1: the result is one object; an If-Match of its writes names its ETag */
-    int discreet;   /* 1: the audit record does not contain its arguments */
-    int secret;     /* 1: the answer contains a secret that must not be stored, so no
-                       Idempotency-Key is allowed */
+    int needs_sync;      /* 1: 503 before the first full sync */
+    int no_company;      /* for the console: belongs to no company */
+    const char *example; /* a body as JSON, for the OpenAPI description; NULL: none */
+    int one_state;       /* 1: the result is one object; an If-Match of its writes names its ETag */
+    int discreet;        /* 1: the audit record does not contain its arguments */
+    int secret;          /* 1: the answer contains a secret that must not be stored, so no
+                            Idempotency-Key is allowed */
     const ida_param *params; /* of the query string or the tool; a row without a name ends the
                                 list */
     const ida_param *body;   /* members of the JSON body; NULL: no body */

@@ -117,6 +117,27 @@ subtest 'a server that refuses' => sub {
     $browser->complaints(qr/503|429/);
 };
 
+subtest 'an answer that breaks off' => sub {
+    my $ended = $browser->async(<<'JS');
+const done = arguments[arguments.length - 1], real = window.fetch, names = [];
+const {get} = await import(new URL('api.js', location.href));
+const body = (end) => new ReadableStream({start: (to) => { setTimeout(() => end(to), 0); }});
+for (const way of ['given up', 'lost', 'no JSON']) {
+    const stop = new AbortController();
+    window.fetch = async () => new Response(way === 'no JSON' ? '<p>' : body((to) => {
+        if (way === 'given up') stop.abort();
+        to.error(way === 'lost' ? new TypeError('gone') : stop.signal.reason);
+    }));
+    names.push(await get('session', {}, stop.signal).then(() => 'answered',
+        (error) => `${error.name} ${error.status ?? ''} ${error.lost ?? ''}`.trim()));
+}
+window.fetch = real;
+done(names);
+JS
+    is_deeply($ended, ['AbortError', 'Error 0 true', 'Error 502 true'],
+        'is given up, or lost, but no refusal');
+};
+
 subtest 'grey bars are seen' => sub {
     $company->open('tasks');
     $between->rule('GET company', '{hold: true}');

@@ -209,6 +209,8 @@ const ida_operation ida_op_request_decide = {
          .help = "--by names one of the service's approvers, whose account is enabled and who is "
                  "not the requester."}),
     .body = decision_members,
+    .example = "{\"requestId\":\"3f1c9b52-8d0e-4a7b-9c55-6b1de0f2a914\",\"decision\":\"approve\","
+               "\"approver\":\"karl.ek@contoso.example\",\"reason\":\"Covers for Ida.\"}",
     .check = check_decision,
     .work = decide,
     .summary = "Approves or denies an open access request, on behalf of one of its approvers.",

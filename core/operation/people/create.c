@@ -182,6 +182,9 @@ const ida_operation ida_op_user_create = {
     .needs_sync = 1,
     .params = ida_write_params,
     .body = ida_create_members,
+    .example = "{\"firstname\":\"Eva\",\"surname\":\"Berg\",\"department\":\"Finance\","
+               "\"jobTitle\":\"Controller\",\"employeeId\":\"1042\",\"date\":\"2027-02-01\","
+               "\"time\":\"08:00\"}",
     .check = check,
     .work = work,
     .summary = "Queues the creation of a user.",

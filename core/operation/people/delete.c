@@ -129,6 +129,8 @@ const ida_operation ida_op_user_delete = {
     .needs_sync = 1,
     .params = ida_write_params,
     .body = ida_delete_members,
+    .example = "{\"userPrincipalName\":\"eva.berg@contoso.example\",\"date\":\"2027-02-26\","
+               "\"time\":\"17:00\"}",
     .check = check,
     .work = work,
     .summary = "Queues the offboarding of a user.",

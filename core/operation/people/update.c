@@ -245,6 +245,8 @@ const ida_operation ida_op_user_update = {
     .needs_sync = 1,
     .params = ida_write_params,
     .body = ida_update_members,
+    .example = "{\"userPrincipalName\":\"eva.berg@contoso.example\",\"department\":\"Sales\","
+               "\"manager\":\"karl.ek@contoso.example\"}",
     .check = check,
     .work = work,
     .summary = "Queues a change of a user; members that are left out stay as they are.",

@@ -259,6 +259,7 @@ const ida_operation ida_op_task_reschedule = {
     .alias_method = "POST",
     .alias_path = "/task/reschedule",
     .body = ida_moment_members,
+    .example = "{\"date\":\"2027-02-08\",\"time\":\"08:00\"}",
     .summary = "Gives a task that is not running yet another date and time.",
 };
 
