@@ -37,8 +37,8 @@ static int64_t interval_of(const ida_tenant *tenant, ida_directory_kind where)
     return ms < INTERVAL_MIN_MS ? INTERVAL_DEFAULT_MS : ms;
 }
 
-/* A document that is new or was changed: its directories are synced at once, which also looks
- * whether a held one is well again. */
+/* A document that is new or was changed: the thread that takes its directories next looks at once
+ * what is due by it, and whether a held one is well again. */
 static ida_kind take_tenant(sync_plan *plan, store *main, ida_ctx *c, const char *id)
 {
     ida_tenant *tenant;

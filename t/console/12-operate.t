@@ -42,11 +42,10 @@ sub rights {
 
 sub synchronise {
     my $as_of = sub { $as{viewer}->data('/company')->{directories}[0]{asOf} };
-    my $before = $as_of->();
+    $stack->worker->stop;    # the next one knows no shorter interval
     $stack->apply_tenant({ companyId => 'nordic',
         directories => { onPremises => { syncInterval => '1h' } } });
-    # the changed document is a reason to read, too
-    within(sub { $as_of->() gt $before });
+    $stack->worker->start;
     my $asked = ask('/directory/sync', \%there)->{json}{data};
     ok($asked->{requestedAt}, 'asked for');
     ok(within(sub {
