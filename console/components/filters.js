@@ -57,7 +57,7 @@ export function filters({ query, search, words, more = [], change }) {
       el('div', { class: 'grid' }, inputs.map((one) => one.view())));
     const alone = !search && !words; // the fold begins the row
     return el('div', { class: 'filters' },
-      (!alone || tools) && el('div', { class: `filter-row${alone ? ' top' : ''}` }, alone && fold,
+      (!alone || tools) && el('div', { class: `filter-row${alone ? ' alone' : ''}` }, alone && fold,
         search && el('div', { class: 'search' }, icon('search'), el('input', {
           type: 'search', value: typed, autocomplete: 'off', maxlength: 256,
           'aria-label': search.label, placeholder: search.label,

@@ -5,7 +5,7 @@ import { personField } from './person-picker.js';
 import { refusal } from './states.js';
 
 /* {name, label, kind, value, optional, hint, options, max, ...}: kind text (default), textarea, date,
- * time, number, password, select, radio, cards (radio with a sentence each), check, person, file.
+ * time, number, password, select, radio, cards (radio with a sentence each), check, checks (several, the value is their list), person, file.
  * options [{value, label, hint}]; hint may be a function. suggest(): words that are offered while a
  * text is typed. change(value) is called for what the person
  * does, of a person with the person. Answers {name, label, id, view(), value(), set(value),
@@ -13,7 +13,7 @@ import { refusal } from './states.js';
 export function field({ name, label, kind = 'text', value, optional, hint, options, max, change, suggest,
   attrs = {} }) {
   const id = uid();
-  let given = kind === 'check' ? Boolean(value) : kind === 'file' ? undefined : String(value ?? '');
+  let given = kind === 'checks' ? value || [] : kind === 'check' ? Boolean(value) : kind === 'file' ? undefined : String(value ?? '');
   let fault = '';
   if (kind === 'select' && !options.some((one) => String(one.value) === given)) given = String(options[0]?.value ?? '');
   const told = (what) => { change?.(what); redraw(); };
@@ -32,6 +32,14 @@ export function field({ name, label, kind = 'text', value, optional, hint, optio
     if (kind === 'check') {
       return el('input', { ...common, type: 'checkbox', checked: given,
         onchange: (event) => take(event.target.checked) });
+    }
+    if (kind === 'checks') {
+      const turn = (one, on) => take(options.map((each) => each.value).filter((each) =>
+        (each === one ? on : given.includes(each))));
+      return el('div', { class: 'radios' }, options.map((one, i) => el('label', { class: 'radio' }, el('input', {
+        type: 'checkbox', id: i ? null : id, name, value: one.value, checked: given.includes(one.value),
+        onchange: (event) => turn(one.value, event.target.checked),
+      }), el('span', null, el('span', null, one.label), one.hint && el('small', null, one.hint)))));
     }
     if (kind === 'radio' || kind === 'cards') {
       return el('div', { class: kind === 'cards' ? 'choices' : 'radios' }, options.map((one, i) =>
@@ -54,7 +62,7 @@ export function field({ name, label, kind = 'text', value, optional, hint, optio
     const title = [label, optional && el('span', { class: 'muted' }, ` ${t('form.optional')}`)];
     const hinted = hint && el('p', { class: 'hint', id: `${id}h` }, typeof hint === 'function' ? hint() : hint);
     const wrong = el('p', { class: 'error', id: `${id}e`, hidden: !fault }, fault);
-    if (kind === 'radio' || kind === 'cards') {
+    if (['radio', 'cards', 'checks'].includes(kind)) {
       return el('fieldset', { class: 'field', key: id, 'aria-describedby': described },
         el('legend', null, title), hinted, wrong, made);
     }

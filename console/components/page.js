@@ -47,13 +47,13 @@ export const statePill = (state) => pill(stateWord(state), TONES[state], state);
 const STATUS = { active: ['ok', 'done'], disabled: ['', 'failed'], guest: ['accent', 'people'] };
 export const statusPill = (status) => pill(t(`status.${status}`), ...STATUS[status]);
 
-const initials = (name) => name.split(/[\s.@]+/).filter(Boolean).map((one) => [...one][0])
+const initials = (name) => (name.match(/[\p{L}\p{N}]+/gu) ?? ['?']).map((one) => [...one][0])
   .filter((_, i, all) => !i || i === all.length - 1).join('').toUpperCase();
 /* A person as tables and lists show one: initials, name, address beneath. href makes the name a link.
  * The initials are no text that could be read twice: style.css takes them from the attribute. */
 export const person = ({ displayName, userPrincipalName }, href) => el('span', { class: 'person' },
   el('i', { class: 'avatar', 'aria-hidden': 'true',
-    'data-initials': initials(displayName || userPrincipalName || '?') }),
+    'data-initials': initials(displayName || userPrincipalName?.split('@')[0] || '?') }),
   href ? el('a', { href }, bdi(displayName || userPrincipalName))
     : el('strong', null, bdi(displayName || userPrincipalName)),
   displayName && userPrincipalName && el('small', null, bdi(userPrincipalName)));

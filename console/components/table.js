@@ -189,7 +189,7 @@ export function list({ name, path, filter, query = () => filter?.query() ?? {}, 
     }
     return all;
   }
-  const ticks = bulk && ticking({ id, rows: shown,
+  const ticks = !bulk ? null : ticking({ id, rows: shown,
     more: async (most) => (await upTo(most, await ask({ limit: 200 }))).items.slice(0, most) });
   function keep(fresh) {
     memory().loaded = rows.length;

@@ -544,7 +544,7 @@ export default {
     clientSecret: 'Client secret', certificate: 'Certificate', bindPassword: 'Password',
   },
   // what people are hired with, lists, several at once
-  'hire.groups': 'Groups', 'hire.taken': 'Taken out of',
+  'field.roleTemplates': 'Role templates', 'field.photo': 'Photo', 'hire.groups': 'Groups', 'hire.taken': 'Taken out of',
   'hire.workflows': { zero: 'No workflow runs.', one: 'This workflow runs: {names}.', other: 'These workflows run: {names}.' },
   'hire.byWorkflow': '(by the workflow {workflow})', 'hire.template': 'Role template {role}',
   'hire.again': 'Change the new hire of {name}',

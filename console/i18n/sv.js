@@ -554,7 +554,7 @@ failed: { one: '{n} misslyckad', other: '{n} misslyckade' },
     clientSecret: 'Klienthemlighet', certificate: 'Certifikat', bindPassword: 'Lösenord',
   },
   // vad den nyanställda får, listor, flera på en gång
-  'hire.groups': 'Grupper', 'hire.taken': 'Tas ur',
+  'field.roleTemplates': 'Rollmallar', 'field.photo': 'Foto', 'hire.groups': 'Grupper', 'hire.taken': 'Tas ur',
   'hire.workflows': { zero: 'Inget arbetsflöde körs.', one: 'Detta arbetsflöde körs: {names}.', other: 'Dessa arbetsflöden körs: {names}.' },
   'hire.byWorkflow': '(av arbetsflödet {workflow})', 'hire.template': 'Rollmallen {role}',
   'hire.again': 'Ändra nyanställningen av {name}',

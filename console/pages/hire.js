@@ -53,7 +53,7 @@ const bodyOf = async ({ profilePhoto, ...values }, before) => ({ ...changed(valu
 function changed({ accountEnabled, profilePhoto, ...values }, before) {
   const body = {};
   for (const [name, value] of Object.entries(values)) {
-    if (before ? value !== (before[name] ?? '') : value) body[name] = value;
+    if (before ? value !== (before[name] ?? '') : value.length) body[name] = value;
   }
   if (before && (accountEnabled === 'on') !== before.accountEnabled) {
     body.accountEnabled = accountEnabled === 'on';
@@ -67,7 +67,7 @@ export function follows({ access = [], steps }) {
   const given = access.filter((one) => one.action !== 'removeFromGroup');
   const taken = access.filter((one) => one.action === 'removeFromGroup');
   const runs = [...new Set(steps.map((one) => stepName(one).workflow).filter(Boolean))];
-  const by = (one) => el('small', { class: 'muted' }, ' ', t('hire.byWorkflow', { workflow: one.workflow }));
+  const by = (one) => one.workflow && el('small', { class: 'muted' }, ' ', t('hire.byWorkflow', { workflow: one.workflow }));
   const line = (one) => el('li', null, one.roleTemplate ? [rich('hire.template', { role: one.roleTemplate }),
     by(one), el('ul', null, (one.groups ?? []).map((name) => el('li', null, bdi(name))))]
     : [bdi(one.group), by(one)]);
@@ -186,7 +186,7 @@ function preview(values, signal, again) {
 const label = (name) => t(`field.${name}`);
 const told = (name, value, none = 'change.empty') => (name === 'profilePhoto' ? t('change.photo')
   : name === 'accountEnabled' ? t(value ? 'change.on' : 'change.off')
-    : value ? bdi(value) : el('span', { class: 'muted' }, t(none)));
+    : Array.isArray(value) ? listed(value) : value ? bdi(value) : el('span', { class: 'muted' }, t(none)));
 /* Old and new of each value that changes. */
 const changes = (body, before) => facts(Object.keys(body)
   .filter((name) => !['userPrincipalName', 'date', 'time'].includes(name))
@@ -231,11 +231,20 @@ async function queued(id, signal) {
   return { task, asked: { ...asked, date: dayOf(task.scheduledAtUtc), time: clockOf(task.scheduledAtUtc) } };
 }
 
-export async function page({ params, query, signal }) {
+/* Role templates to choose from, each with its groups; nothing where there is none. */
+async function templateField(chosen, signal) {
+  const { items } = await get('role-templates', { limit: 200 }, signal);
+  return items.length > 0 && field({ name: 'roleTemplates', kind: 'checks', label: t('access.templates'), optional: true,
+    value: chosen?.filter((name) => items.some((one) => one.name === name)), options: items.map((one) =>
+      ({ value: one.name, label: bdi(one.name), hint: listed(one.groups.map((each) => each.name)) })) });
+}
+
+export async function page({ company, params, query, signal }) {
   const user = params.id ? (await get('user/details', { user: params.id }, signal)).user : null;
   const old = query.task && !user ? await queued(query.task, signal) : null;
   const before = user && { ...user, firstname: user.givenName ?? '',
     manager: user.manager?.userPrincipalName ?? '' };
+  const templates = !user && company.can('access.write') && await templateField(old?.asked.roleTemplates, signal);
   const start = user ? {} : old?.asked ?? { date: nextMonday(dayOf()), time: '08:00' };
   let offered = {};
   words(signal).then((found) => { offered = found; redraw(); });
@@ -264,14 +273,14 @@ export async function page({ params, query, signal }) {
   const account = user && field({ name: 'accountEnabled', label: label('accountEnabled'), kind: 'radio',
     value: user.accountEnabled ? 'on' : 'off', options: [{ value: 'on', label: t('change.on') },
       { value: 'off', label: t('change.off') }] });
-  const fields = [...names, ...work, manager, ...moment, ...folded, photo, number, account].filter(Boolean);
+  const fields = [...names, ...work, manager, templates, ...moment, ...folded, photo, number, account].filter(Boolean);
   const group = (title, inside, more) => el('fieldset', { class: 'stack' }, el('legend', { class: 'h3' },
     title), el('div', { class: 'grid' }, inside.map((one) => one.view()), more));
   const made = form({
     fields, label: t(user ? 'change.title' : 'hire.title'), submit: t('review'),
     layout: () => [group(t('hire.name'), names), group(t('hire.work'), [work[0], manager, work[1]]),
       group(t(user ? 'change.when' : 'hire.starts'), moment, el('p', { class: 'hint' }, t('moment.hint'))),
-      account && account.view(),
+      account && account.view(), templates && templates.view(),
       fold(t('hire.address'), el('div', { class: 'grid' }, folded.map((one) => one.view()))),
       fold(label('profilePhoto'), photo.view(),
         url && el('img', { class: 'photo', alt: t('hire.photoAlt'), width: 96, height: 96, src: url })),

@@ -187,10 +187,12 @@ export async function page({ company, signal }) {
     title: t('hires.title'), leave: () => Boolean(paste.value()) && (!read?.lines || good().length > 0),
     view: () => el('div', { class: 'page' }, head({ title: t('hires.title'), lead: t('hires.lead'),
       sub: el('a', { href: href('people', '', { show: 'coming' }) }, t('coming.title')) }),
-    card({}, el('div', { class: 'stack' }, file.view(), paste.view(), el('div', { class: 'grid' },
-      start.map((one) => one.view())),
-    el('p', { class: 'hint' }, t('hires.columns', { names: NAMES.map((name) => t(`field.${name}`)).join(', ') }))),
-    el('div', { class: 'form-foot' }, button(t('hires.look'), { kind: read?.lines ? '' : 'primary', run: look,
-      'aria-busy': working ? 'true' : null }))), result()),
+    card({}, el('form', { class: 'stack', novalidate: true, 'aria-label': t('hires.title'), onsubmit: (event) => {
+      event.preventDefault();
+      look();
+    } }, file.view(), paste.view(), el('div', { class: 'grid' }, start.map((one) => one.view())),
+    el('p', { class: 'hint' }, t('hires.columns', { names: NAMES.map((name) => t(`field.${name}`)).join(', ') })),
+    el('div', { class: 'form-foot' }, button(t('hires.look'), { kind: read?.lines ? '' : 'primary', type: 'submit',
+      'aria-busy': working ? 'true' : null })))), result()),
   };
 }

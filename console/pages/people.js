@@ -47,11 +47,12 @@ function everybody({ company, query, signal }) {
     none: () => ({ text: t('people.none'), action: button(t('filters.clear'), { run: chosen.clear }) }),
     columns: [
       { key: 'name', sort: nameOf, label: t('people.person'), kind: 'main',
-        cell: (row) => person(row, href('person', row.id)) },
+        cell: (row) => el('span', { class: 'marked' }, person(row, href('person', row.id)), unusual(row)) },
       plain('jobTitle'), plain('department'),
       { key: 'manager', sort: (row) => row.manager && nameOf(row.manager), label: t('field.manager'),
         cell: (row) => row.manager && bdi(nameOf(row.manager)) },
-      { key: 'status', sort: (row) => row.status, label: t('people.status'), cell: unusual },
+      { key: 'status', off: true, sort: (row) => row.status, label: t('people.status'),
+        cell: (row) => t(`status.${row.status}`) },
       { ...plain('employeeId'), off: true }, { ...plain('company'), off: true },
       { key: 'signIn', sort: (row) => row.lastSignInAt, label: t('people.signIn'),
         cell: (row) => (row.lastSignInAt ? when(row.lastSignInAt, 'day')

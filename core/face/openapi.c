@@ -28,9 +28,9 @@ static const char *const adjustments[] = {"skipped", "doubled", "past", NULL};
 static const ida_field seats[] = {OUT_INTEGER("used", ALWAYS),
                                   OUT_INTEGER("limit", ALWAYS | OR_NULL), OUT_END};
 static const ida_field planned_access[] = {
-    OUT_TEXT("workflow", ALWAYS),   OUT_TEXT("action", ALWAYS),
-    OUT_TEXT("group", SOMETIMES),   OUT_TEXT("roleTemplate", SOMETIMES),
-    OUT_TEXTS("groups", SOMETIMES), OUT_END};
+    OUT_TEXT("workflow", SOMETIMES), OUT_TEXT("action", ALWAYS),
+    OUT_TEXT("group", SOMETIMES),    OUT_TEXT("roleTemplate", SOMETIMES),
+    OUT_TEXTS("groups", SOMETIMES),  OUT_END};
 static const ida_field plan[] = {OUT_TEXT("userPrincipalName", ALWAYS),
                                  OUT_TEXT("mail", OR_NULL),
                                  OUT_TIME("scheduledAt", SOMETIMES),

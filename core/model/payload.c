@@ -9,6 +9,9 @@
 #include "core/base/text.h"
 #include "core/model/photo.h"
 
+#define TEMPLATES_MAX 10
+#define TEMPLATE_NAME_MAX 512 /* bytes */
+
 /* Nothing, null or blank. */
 static int is_blank(apr_pool_t *pool, const json_t *given)
 {
@@ -52,6 +55,21 @@ static json_t *no_warnings(ida_ctx *c)
     return ida_json_keep(c->pool, json_array());
 }
 
+/* NULL: none. */
+static const json_t *read_templates(ida_ctx *c, const json_t *body)
+{
+    const json_t *given = json_object_get(body, "roleTemplates"), *one;
+    size_t i, count = json_array_size(given);
+    int good = json_is_array(given) && count <= TEMPLATES_MAX;
+    json_array_foreach (given, i, one) {
+        good = good && json_string_length(one) > 0 && json_string_length(one) <= TEMPLATE_NAME_MAX;
+    }
+    if (given && !json_is_null(given) && !good) {
+        ida_fault_add(c, "roleTemplates", "must be a list of at most %d names", TEMPLATES_MAX);
+    }
+    return good && count ? given : NULL;
+}
+
 void ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body, ida_create *out)
 {
     memset(out, 0, sizeof *out);
@@ -65,6 +83,7 @@ void ida_payload_create(ida_ctx *c, const ida_tenant *tenant, const json_t *body
     const json_t *enabled = json_object_get(body, "accountEnabled");
     out->account_enabled = is_blank(c->pool, enabled) || read_enabled(c, enabled);
     out->country_is_code = out->country && ida_country_code_valid(out->country);
+    out->role_templates = read_templates(c, body);
     out->photo = read_photo(c, body, &out->photo_len);
     const char *rule = out->photo ? ida_photo_fault(c->pool, tenant->create_users_in, out->photo,
                                                     out->photo_len, &out->photo_type)

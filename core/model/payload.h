@@ -13,7 +13,8 @@
 
 typedef struct ida_create {
     const char *firstname, *surname, *middle_name, *rehire;
-    const char *replaces; /* ID of a queued creation; NULL: none */
+    const char *replaces;         /* ID of a queued creation; NULL: none */
+    const json_t *role_templates; /* array of names or IDs; NULL: none */
     /* country: upper case if two letters are an ISO code, otherwise unchanged (with a warning) */
     IDA_PERSON_GIVEN(IDA_PERSON_MEMBER)
     int country_is_code;

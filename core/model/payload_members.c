@@ -53,6 +53,8 @@ const ida_param ida_create_members[] = {
     {"rehire", IDA_PARAM_STRING, .allowed = rehire_words, .at = offsetof(ida_create, rehire),
      .about = "What to do when the employeeId is somebody's: restore (of a disabled account or a "
               "queued offboarding: the same account comes back) or new."},
+    {"roleTemplates", IDA_PARAM_LIST, .at = IDA_PARAM_IN_VALUES,
+     .about = "Names or IDs of role templates that the account is given, 10 at most."},
     {"replaces", IDA_PARAM_STRING, .max = TASK_LIMIT, .at = offsetof(ida_create, replaces),
      .about = "Task ID of a queued creation that this one replaces: it is cancelled with it, so "
               "that name and seat stay free. A photo is taken over unless another is given."},

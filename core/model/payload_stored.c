@@ -27,6 +27,9 @@ json_t *ida_create_to_json(apr_pool_t *pool, const ida_create *create)
 {
     json_t *stored = ida_json_keep(pool, ida_params_stored(create, ida_create_members));
     json_object_set_new(stored, "accountEnabled", json_boolean(create->account_enabled));
+    if (create->role_templates) {
+        json_object_set(stored, "roleTemplates", (json_t *)(uintptr_t)create->role_templates);
+    }
     if (create->photo) {
         ida_json_put(stored, "profilePhoto",
                      ida_base64_encode(pool, create->photo, create->photo_len));

@@ -256,12 +256,24 @@ static void add_actions(apr_array_header_t *steps, const json_t *workflow, ida_t
     }
 }
 
+/* Role templates of the request itself. */
+static void add_templates(apr_pool_t *pool, apr_array_header_t *steps, const json_t *names)
+{
+    const json_t *name;
+    size_t i;
+    json_array_foreach (names, i, name) {
+        APR_ARRAY_PUSH(steps, ida_step) = (ida_step){
+            .name = ida_printf(pool, IDA_STEP_TEMPLATE "%s", json_string_value(name))};
+    }
+}
+
 /* Actions that act on an account, in whichever directory the group or licence is. */
 static int may_need_cloud(const apr_array_header_t *actions)
 {
     static const char *const types[] = {"addToGroup", "removeFromGroup", "assignRoleTemplate"};
     for (int i = 0; i < actions->nelts; i++) {
-        if (position_of(types, COUNT(types), APR_ARRAY_IDX(actions, i, ida_step).name) >= 0) {
+        const ida_step *step = &APR_ARRAY_IDX(actions, i, ida_step);
+        if (!step->workflow || position_of(types, COUNT(types), step->name) >= 0) {
             return 1;
         }
     }
@@ -281,6 +293,7 @@ void ida_task_plan(apr_pool_t *pool, const ida_tenant *tenant, ida_task *task)
     apr_array_header_t *actions = apr_array_make(pool, 8, sizeof(ida_step));
     json_t *workflow;
     size_t i;
+    add_templates(pool, actions, task->role_templates);
     json_array_foreach (json_object_get(tenant->document, "workflows"), i, workflow) {
         add_actions(actions, workflow, task->type);
     }

@@ -93,7 +93,8 @@ typedef struct ida_task {
     int disables;         /* the account, so the brake counts it; offboardings always do */
     int both; /* of a task that is being queued: steps for a person of both directories are wanted
                */
-    const char *employee_id; /* of a creation that is being queued */
+    const char *employee_id;      /* of a creation that is being queued */
+    const json_t *role_templates; /* of a creation that is being queued: their names; NULL: none */
     const char *marker;
     const char *payload;  /* JSON text; read only where it is needed (it may contain a photo): NULL
                              in  lists */
@@ -111,6 +112,9 @@ typedef struct ida_task {
     ida_step *steps;
     int step_count;
 } ida_task;
+
+/* The step of a creation that gives a role template has its name behind this. */
+#define IDA_STEP_TEMPLATE "assignRoleTemplate "
 
 /* 1 if the brake holds it: in `attention` and never started. */
 int ida_task_braked(const ida_task *task);

@@ -139,8 +139,15 @@ static const json_t *named(const json_t *list, const char *name)
     return NULL;
 }
 
-/* What actions of workflows give and take: [{workflow, action, group | roleTemplate, groups}], by
- * the names in the tenant document. New reference. */
+/* The role template that a step of the request itself gives; NULL: it gives none. */
+static const char *template_of(const ida_step *step)
+{
+    size_t prefix = strlen(IDA_STEP_TEMPLATE);
+    return strncmp(step->name, IDA_STEP_TEMPLATE, prefix) == 0 ? step->name + prefix : NULL;
+}
+
+/* What a request and actions of workflows give and take: [{workflow, action, group | roleTemplate,
+ * groups}], by the names in the tenant document. New reference. */
 static json_t *access_of(const json_t *document, const ida_task *task)
 {
     json_t *all = json_array();
@@ -150,11 +157,14 @@ static json_t *access_of(const json_t *document, const ida_task *task)
         const json_t *action = json_array_get(json_object_get(workflow, "actions"),
                                               (size_t)(step->workflow_position - 1));
         const char *group = ida_json_string(action, "group"),
-                   *template = ida_json_string(action, "roleTemplate");
+                   *template = step->workflow ? ida_json_string(action, "roleTemplate")
+                                              : template_of(step);
         if (!group && !template) {
             continue;
         }
-        json_t *one = ida_json_texts("workflow", step->workflow, "action", step->name, NULL);
+        json_t *one = ida_json_texts("action", step->workflow ? step->name : "assignRoleTemplate",
+                                     NULL);
+        ida_json_put(one, "workflow", step->workflow);
         ida_json_put(one, "group", group);
         ida_json_put(one, "roleTemplate", template);
         json_t *groups = template

@@ -24,6 +24,7 @@ my @doors = map { [split] } grep {/\S/} split /\n/, <<'END';
     DELETE /user                people.write
     GET    /user/preview        people.write
     GET    /task                tasks.read
+    GET    /task/asked          people.read
     GET    /tasks               tasks.read
     GET    /events              tasks.read
     DELETE /task                tasks.write

@@ -146,19 +146,39 @@ sub replaced {
     like($cancelled[0]{detail}, qr/another creation replaces it/, 'on record, with the reason');
 }
 
-# What workflows give is named before.
+# What the request and workflows give is named before, and given.
 sub given {
+    my $group = $as{operator}->data('/groups', { empty => 'false' })->{items}[0]{name};
     $stack->apply_tenant($stack->tenant_document(
-        roleTemplates => [{ name => 'Seller', groups => ['CRM admins'] }],
+        roleTemplates => [{ name => 'Seller', groups => [$group] }],
         workflows => [{ name => 'Joiner', trigger => 'userCreate', actions => [
-            { type => 'addToGroup', group => 'All staff' },
-            { type => 'assignRoleTemplate', roleTemplate => 'Seller' }] }]));
-    my $plan = $as{operator}->post('/user', { firstname => 'A', surname => 'B' },
-        { dryRun => 'true' })->{json}{data}{plan};
+            { type => 'addToGroup', group => $group, continueOnError => JSON::PP::true() },
+            { type => 'assignRoleTemplate', roleTemplate => 'Seller',
+                continueOnError => JSON::PP::true() }] }]));
+    my %person = (firstname => 'Rolf', surname => 'Mall', roleTemplates => ['seller']);
+    my $plan = $as{operator}->post('/user', { %person }, { dryRun => 'true' })->{json}{data}{plan};
     is_deeply($plan->{access}, [
-        { workflow => 'Joiner', action => 'addToGroup', group => 'All staff' },
+        { action => 'assignRoleTemplate', roleTemplate => 'Seller', groups => [$group] },
+        { workflow => 'Joiner', action => 'addToGroup', group => $group },
         { workflow => 'Joiner', action => 'assignRoleTemplate', roleTemplate => 'Seller',
-            groups => ['CRM admins'] }], 'each group by its name');
+            groups => [$group] }], 'each group by its name');
+    my $hired = $as{operator}->post('/user', { %person })->{json}{data};
+    my $task = $stack->wait_task($hired->{taskId});
+    is($task->{state}, 'done', 'hired with it') or diag explain $task;
+    my ($step) = grep { $_->{name} eq 'assignRoleTemplate Seller' } @{ $task->{steps} };
+    is($step->{outcome}, 'done', 'a step of its own gives it') or diag explain $task;
+    is_deeply([map { $_->{assignedBy} } grep {
+        $_->{user}{userPrincipalName} eq $hired->{userPrincipalName} } @{ $as{operator}->data(
+        '/role/assignments', { roleTemplate => 'Seller' })->{items} }], ['operator'],
+        'assigned by the person who asked');
+    ok(within(sub { my $access = $as{viewer}->get('/user/access', {
+        user => $hired->{userPrincipalName} });
+        grep { $_->{resource}{name} eq $group && $_->{source} eq 'role_template' }
+        @{ $access->{json}{data}{items} // [] } }), 'and the group is there by it');
+    for my $wrong (['Nothing'], 'Seller', [('Seller') x 11]) {
+        is($as{operator}->post('/user', { %person, roleTemplates => $wrong })->{status}, 400,
+            'what is no list of role templates is refused');
+    }
 }
 
 for my $kind ({ name => 'on-premises' }, { name => 'cloud', cloud => {} }) {

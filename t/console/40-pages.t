@@ -23,6 +23,8 @@ my @pages   = (
     [person => "person/$person"], ['person-left' => 'person/' . $company->id_of('bo.ek')],
     [offboard => "offboard/$person"], [change => "hire/$person"],
     (map { ["access-$_" => "access/$_"] } qw(groups templates requests)),
+    [coming => 'people?show=coming'], [hires => 'hires'],
+    [line => "person/$person?tab=line"],
     ['people-found' => 'people?query=lund'], ['people-none' => 'people?query=xyzzy'],
 );
 

@@ -5,7 +5,7 @@ use strict;
 use utf8;
 use warnings;
 use Encode ();
-use Idadmin::Test qw(within);
+use Idadmin::Test qw(spew tempdir within);
 use Idadmin::Test::Browser ();
 use Idadmin::Test::Console ();
 use Idadmin::Test::Slapd ();
@@ -23,6 +23,10 @@ $browser->sign_in('administrator', 'secret');
 
 sub ready_at { my ($page) = @_; $browser->goto("$base/$page"); return }
 sub dialog   { return $browser->text('dialog[open]') }
+sub main     { return $browser->text('main') }
+my $api = Idadmin::Test::Console->new($stack->httpd, user => 'administrator',
+    company => 'nordic');
+sub tasks { return @{ $api->data('/tasks', { limit => 200, @_ })->{items} } }
 
 subtest 'a key is made, shown once and used' => sub {
     ready_at('keys');
@@ -71,6 +75,126 @@ subtest 'a hire is looked at, queued and called off' => sub {
     $browser->click_text('button', 'Undo');
     $browser->click_text('dialog[open] button', 'Cancel task') if $browser->find('dialog[open]');
     ok(within(sub { $stack->task($task)->{state} eq 'cancelled' }), 'and called off');
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+};
+
+subtest 'a queued hire is found, shown and changed' => sub {
+    my $queued = $api->post('/user', { firstname => 'Rut', surname => 'Lind', jobTitle => 'Clerk',
+        date => '2031-05-05', time => '08:00' })->{json}{data};
+    ready_at('people');
+    $browser->click('main nav a[href*=coming]', ready => 1);
+    $browser->click_text('main tbody th a', 'Rut Lind', ready => 1);
+    like($browser->url, qr/task\/$queued->{taskId}/, 'it leads to its task');
+    $browser->until('what was asked', sub { main() =~ /What was asked.*Clerk/s });
+    $browser->click_text('main a', 'Change', ready => 1);
+    is($browser->value('[name=jobTitle]'), 'Clerk', 'the form has it');
+    is($browser->value('[name=date]') . ' ' . $browser->value('[name=time]'), '2031-05-05 08:00',
+        'and when it begins');
+    $browser->type('[name=jobTitle]', 'Chief');
+    $browser->click_text('main button', 'Review');
+    $browser->until('all is repeated', sub { dialog() =~ /rut\.lind\@.*Chief/s });
+    $browser->click_text('dialog[open] button', 'Replace it', ready => 1);
+    my ($new) = $browser->url =~ m{/task/(\w+)};
+    is($stack->task($queued->{taskId})->{state}, 'cancelled', 'the old task is cancelled');
+    is($stack->task($new)->{userPrincipalName}, $queued->{userPrincipalName}, 'the name stays');
+    is($api->data('/task/asked', { id => $new })->{asked}{jobTitle}, 'Chief', 'with the change');
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+};
+
+subtest 'a new hire starts on a Monday, and words are suggested' => sub {
+    ready_at('hire');
+    my $at = $browser->value('[name=date]');
+    is($browser->script('return new Date(arguments[0]).getUTCDay()', $at), 1, 'a Monday');
+    cmp_ok($browser->script('return Date.parse(arguments[0]) - Date.now()', $at), '<', 8 * 864e5,
+        'the next one');
+    is($browser->value('[name=time]'), '08:00', 'in the morning');
+    $browser->until('departments are suggested', sub { $browser->script(
+        'return [...document.querySelector("[name=department]").list.options]'
+        . '.some((one) => one.value === "Sales")') });
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+};
+
+# What Excel saves in western Europe: semicolons, quotes, its own code page.
+my $csv = join "\r\n", 'Firstname;Surname;Job title;Manager;Start;Shoe size',
+    "\x{c5}sa;\"Ek; \"\"Lo\"\"\";Clerk;eva.berg\@nordic.example;2031-01-07;39",
+    'Bo;;Clerk;;;', 'Cia;Ek;;;7/1/2031;', 'Dan;Ek;;;2031-01-07;', 'Dan;Ek;;;2031-01-07;',
+    'Eli;Ek;;nobody@nordic.example;;', '';
+sub lines { return $browser->texts('main .lines tbody tr') }
+sub choose {
+    my ($text) = @_;
+    my $file = tempdir() . '/hires.csv';
+    spew($file, $text);
+    ready_at('hires');
+    $browser->type('main [name=file]', $file);
+    return;
+}
+
+subtest 'hires by file' => sub {
+    my $before = tasks(type => 'userCreate');
+    choose($csv);
+    $browser->until('each line is checked', sub {
+        main() =~ /Queue 2 hires/ && main() !~ /is checked/ });
+    my @lines = lines();
+    like($lines[0], qr/\x{c5}sa Ek; "Lo".*Clerk.*7 January 2031 at 08:00.*asa\.eklo\@/s,
+        'what a good line becomes');
+    like($lines[1], qr/^3\b.*Surname: is missing/s, 'what is missing, by line and field');
+    like($lines[2], qr/Day: must be a day like/, 'a day of another form');
+    like($lines[4], qr/is the same as line 5/, 'a line that stands twice');
+    like($lines[5], qr/no user with the userPrincipalName "nobody/, 'what the service refuses');
+    like(main(), qr/left out: Shoe size/, 'an unknown column');
+    is(scalar tasks(type => 'userCreate'), $before, 'nothing is queued yet');
+    my $queue = sub {
+        $browser->click_text('main button', 'Queue 2 hires');
+        $browser->click_text('dialog[open] button', 'Queue 2 hires');
+        $browser->until('a receipt', sub { main() =~ /Receipt.*2 hires are queued.*Queued/s });
+        return map { m{/task/(\w+)} } @{ $browser->script(
+            'return [...document.querySelectorAll("main .lines a")].map((one) => one.href)') };
+    };
+    my @first = $queue->();
+    is_deeply([map { $stack->task($_)->{userPrincipalName} } @first],
+        ['asa.eklo@nordic.example', 'dan.ek@nordic.example'], 'a task for each line');
+    choose($csv);
+    $browser->until('checked again', sub { main() =~ /Queue 2 hires/ && main() !~ /is checked/ });
+    is_deeply([$queue->()], \@first, 'the same file queues nobody twice');
+    is(scalar tasks(type => 'userCreate'), $before + 2, 'two in all');
+    choose(join "\n", 'firstname,surname', map {"A$_,B$_"} 1 .. 201);
+    $browser->until('too many', sub { main() =~ /201 people; a file may hold 200/ });
+    is(scalar lines(), 0, 'are refused');
+    choose(join "\n", 'firstname,surname', map {"Bulk,Bulk$_"} 1 .. 20);
+    $browser->until('twenty', sub { main() =~ /Queue 20 hires/ && main() !~ /is checked/ });
+    $browser->click_text('main button', 'Queue 20 hires');
+    $browser->click_text('dialog[open] button', 'Queue 20 hires');
+    $browser->until('all of them', sub { main() =~ /20 hires are queued/ });
+    is(scalar tasks(type => 'userCreate'), $before + 22, 'are queued');
+    is_deeply([$browser->complaints(qr/400|beforeunload/)], [],
+        "nothing else to complain of");
+};
+
+subtest 'a list sorts, hides columns and keeps views' => sub {
+    ready_at('people');
+    my $names = sub { return [$browser->texts('main tbody th .person a')] };
+    my @people = map { $_->{displayName} } @{ $api->data('/users', { limit => 200 })->{items} };
+    $browser->click_text('main thead button', 'Person');
+    $browser->click_text('main thead button', 'Person');
+    $browser->until('from the end', sub { $browser->url =~ /sort=-name/
+        && $names->()[0] ne $people[0] });
+    is(scalar @{ $names->() }, scalar @people, 'all of them are sorted');
+    is($browser->script('return document.querySelector("[aria-sort]").ariaSort'), 'descending',
+        'which is told');
+    $browser->click_text('main .tools button', 'View');
+    $browser->click_text(':popover-open button', 'Manager');
+    $browser->until('a column less', sub { !grep {/Manager/} $browser->texts('main thead th') });
+    $browser->click_text('main .tools button', 'View');
+    $browser->click_text(':popover-open button', 'Save this view');
+    $browser->type('dialog[open] [name=view]', 'From the end');
+    $browser->click_text('dialog[open] button', 'Save');
+    $browser->wait_gone('dialog[open]');
+    ready_at('people');
+    is($names->()[0], $people[0], 'as usual');
+    $browser->click_text('main .tools button', 'View');
+    $browser->click_text(':popover-open a', 'From the end', ready => 1);
+    $browser->until('the view', sub { $browser->url =~ /sort=-name/
+        && $names->()[0] ne $people[0] });
     is_deeply([$browser->complaints], [], 'nothing to complain of');
 };
 
@@ -146,6 +270,37 @@ subtest 'a person leaves at once' => sub {
         grep { $_->{action} eq 'user.delete' && $_->{outcome} eq 'ok' } @{
             $stack->records('--category', 'portal') } });
     ok($record, 'and on record as a portal action');
+};
+
+subtest 'a leaver comes back' => sub {
+    my $bo = sub { return $api->data('/user/details', { user => 'bo.ek@nordic.example' })->{user} };
+    within(sub { !$bo->()->{accountEnabled} });
+    ready_at('person/' . $bo->()->{id});
+    $browser->click_text('main button', 'Bring back');
+    $browser->until('the question is asked', sub { dialog() =~ /enabled again.*No memberships/s });
+    $browser->click_text('dialog[open] button', 'Bring back', ready => 1);
+    my ($task) = $browser->url =~ m{/task/(\w+)};
+    is($stack->wait_task($task)->{state}, 'done', 'it is carried out');
+    ok(within(sub { $bo->()->{accountEnabled} }), 'the account is enabled');
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+};
+
+subtest 'a person must leave now, and the directory is held' => sub {
+    my $id = $api->data('/user/details', { user => 'carin.sjoberg@nordic.example' })->{user}{id};
+    $stack->worker->stop;
+    $stack->sql("UPDATE directory_state SET hold_reason = 'silent', hold_since = 1, "
+        . 'hold_until = 9999999999999');
+    ready_at("offboard/$id");
+    $browser->click('input[type=radio][value=now]');
+    $browser->click_text('button', 'Review');
+    $browser->until('the question is asked', sub { dialog() =~ /carin/ });
+    like(dialog(), qr/as soon as nothing holds it/, 'it is said that it is held');
+    unlike(dialog(), qr/within a second/, 'and nothing promised');
+    $browser->type('dialog[open] input', 'carin.sjoberg@nordic.example');
+    $browser->click_text('dialog[open] button', 'Offboard now', ready => 1);
+    $browser->until('it waits', sub { main() =~ /Queued\. It begins as soon as nothing holds it/ });
+    is(scalar $browser->all('.notice.ok'), 0, 'without a green tick');
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
 };
 
 $browser->close;

@@ -3,6 +3,7 @@
 use strict;
 use utf8;
 use warnings;
+use Idadmin::Test qw(within);
 use Idadmin::Test::Browser ();
 use Idadmin::Test::Company ();
 use Idadmin::Test::Console ();
@@ -80,6 +81,53 @@ subtest 'an offboarding at once' => sub {
     $company->look('dialog-leave', viewport => 1);
     press('Leave');
     $browser->until('the other page stands', sub { main() =~ /^Overview/ });
+};
+
+# Tasks of these people, by the service.
+sub tasks_of {
+    my ($type, @people) = @_;
+    return map { my $of = $_; grep { $_->{type} eq $type } @{ $other->data('/tasks',
+        { userPrincipalName => $of, state => 'queued' })->{items} } } @people;
+}
+
+subtest 'several people at once' => sub {
+    my @people = map { sprintf 'user%05d@nordic.example', $_ } 10 .. 19;
+    $company->open('people?query=user0001');
+    $browser->click('main tbody .tickbox input');
+    $browser->click_text('main button', 'All 10 that match');
+    $browser->until('all are ticked', sub { $browser->text('.bulk') =~ /^10/ });
+    $browser->click_text('.bulk button', 'Offboard');
+    asked(qr/Offboard 10 people.*brake lets 1 offboarding.*9 of them will be held/s,
+        'what the brake does with so many');
+    $company->look('dialog-several', viewport => 1);
+    $browser->type('dialog[open] [name=date]', '2020-01-01');
+    press('Offboard 10');
+    asked(qr/must not be before today/, 'not in the past');
+    is(scalar tasks_of(userDelete => @people), 0, 'nothing is queued yet');
+    $browser->type('dialog[open] [name=date]', '2031-05-05');
+    press('Offboard 10');
+    $browser->until('what came of it', sub { main() =~ /10 offboardings are queued/ });
+    is_deeply([map { "$_->{scheduledAt}" =~ s/T.*//r } tasks_of(userDelete => @people)],
+        [('2031-05-05') x 10], 'one for each of them');
+    ok(!$browser->find('.bulk'), 'nothing is ticked any more');
+
+    $company->open('hygiene/accountsWithoutManager');
+    is(scalar(grep {/Offboard/} $browser->texts('main tbody button, main tbody a')), 0,
+        'who has no manager is no leaver');
+    $browser->click_text('main tbody button', 'Set the manager of Otto Fjäll');
+    asked(qr/Who manages this person/, 'who it is to be');
+    press('Set manager');
+    asked(qr/is missing/, 'it must be somebody');
+    $browser->type('dialog[open] [role=combobox]', 'eva.berg');
+    $browser->wait_for('dialog[open] [role=option][id]');
+    $browser->press('Enter');
+    $browser->until('chosen', sub {
+        $browser->value('dialog[open] [role=combobox]') eq 'Eva Berg' });
+    press('Set manager');
+    $browser->until('what came of it', sub { main() =~ /The manager of 1 person is queued/ });
+    within(sub { ($other->data('/user/details', { user => 'otto.fjall@nordic.example' })
+        ->{user}{manager}{userPrincipalName} // '') eq 'eva.berg@nordic.example' });
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
 };
 
 subtest 'two administrators on one task' => sub {

@@ -36,12 +36,13 @@ $browser->patience(600);
 
 my @pages = (
     (map { 'task/' . $company->task($_) } qw(skipped failed braked attention done left cancelled)),
-    qw(overview people), "person/$person", "person/$person?tab=access", "person/$person?tab=tasks",
+    qw(overview people), "person/$person", "person/$person?tab=access", "person/$person?tab=line",
+    "person/$person?tab=tasks",
     "person/$person?tab=log", 'person/' . $company->id_of('bo.ek') . '?tab=evidence',
     "hire/$person", 'hire', 'offboard/' . $company->id_of('rut.sandell'), 'offboard',
     qw(tasks?tab=queued tasks?tab=all access/groups access/templates access/requests workflows
         workflows/Leaver hygiene hygiene/accountsWithoutManager hygiene/emptyGroups log keys
-        company),
+        company people?show=coming hires),
     "access/templates?template=$template", "access/groups?group=$group",
 );
 
@@ -61,12 +62,14 @@ sub presses {
     return ($told, @calls);
 }
 
+my @pressed;             # writes of the administrator
 $stack->worker->stop;    # what is queued stays queued while it is looked at
 
 subtest 'an administrator' => sub {
     my ($told, @calls) = presses('administrator', 1, @pages);
-    my %written = map { ("$_->{method} $_->{path}" => 1) }
-        grep { $_->{method} ne 'GET' && $_->{query} !~ /dryRun/ && $_->{status} < 300 } @calls;
+    @pressed = grep { $_->{method} ne 'GET' && $_->{query} !~ /dryRun/ && $_->{status} < 300 }
+        @calls;
+    my %written = map { ("$_->{method} $_->{path}" => 1) } @pressed;
     ok($written{$_}, $_) for 'POST user', 'PATCH user', 'POST user/offboard', 'DELETE task',
         'PATCH task', 'POST task/retry', 'POST task/release', 'POST tasks/change',
         'POST role/assign', 'POST role/unassign', 'POST access-request', 'POST access-request/end',
@@ -75,6 +78,90 @@ subtest 'an administrator' => sub {
         'POST audit/verify';
     cmp_ok($told->{pressed}, '>', 100, 'a good deal was pressed');
     diag(join "\n", @{ $told->{seen} }) if $ENV{IDADMIN_KEEP};
+};
+
+# What came of each write, as the service tells it afterwards. Of several writes of one thing the
+# last one counts, which is why they are read from the end.
+my %done;
+sub first_time { my (@of) = @_; return !$done{"@of"}++ }
+sub state_of { my ($id) = @_; return $api->data('/task', { id => $id })->{task} }
+my %changed = (cancel => sub { $_[0]{state} eq 'cancelled' },
+    retry => sub { $_[0]{state} =~ /^(?:queued|running|done)$/ },
+    release => sub { !$_[0]{braked} },
+    reschedule => sub { my ($task, $body) = @_;
+        return index($task->{scheduledAt}, $body->{date}) == 0 });
+sub changed {
+    my ($verb, $id, $body) = @_;
+    return if !first_time(task => $id);
+    ok($changed{$verb}->(state_of($id), $body), "$verb: task $id");
+    return;
+}
+sub queued { my ($type) = @_; return sub {
+    my ($body, $answer) = @_;
+    my $task = state_of($answer->{taskId});
+    is($task->{type}, $type, "$type: $task->{userPrincipalName}");
+    is($task->{requestedBy}{username}, 'administrator', 'asked by the person');
+    return if $type ne 'userCreate';
+    my $asked = $api->data('/task/asked', { id => $task->{id} })->{asked};
+    is_deeply([@$asked{qw(firstname surname)}], [@$body{qw(firstname surname)}], 'of this name');
+    return;
+} }
+sub with_id { my ($verb) = @_; return sub { my ($body, undef, $query) = @_;
+    return changed($verb, $query =~ /[?&]id=(\w+)/, $body) } }
+sub role { my ($has) = @_; return sub {
+    my ($body) = @_;
+    return if !first_time(role => @$body{qw(roleTemplate user)});
+    my $items = $api->data('/role/assignments', { roleTemplate => $body->{roleTemplate} })->{items};
+    is(scalar(grep { $body->{user} eq $_->{user}{id}
+        || $body->{user} eq ($_->{user}{userPrincipalName} // '') } @$items), $has,
+        "a role template: $has");
+} }
+sub request_is { my ($state) = @_; return sub {
+    my ($body, $answer) = @_;
+    my $id = $body->{requestId} // $answer->{requestId};
+    return if !first_time(request => $id);
+    my ($request) = grep { $_->{id} eq $id } @{ $api->data('/access-requests',
+        { limit => 200 })->{items} };
+    like($request->{state}, $state, 'a request');
+} }
+sub key_is { my ($state) = @_; return sub {
+    my ($body, $answer, $query) = @_;
+    my ($name) = $answer->{username} // $query =~ /username=([^&]+)/;
+    return if !first_time(key => $name);
+    my ($key) = grep { $_->{username} eq $name }
+        @{ $api->data('/keys', { limit => 200 })->{items} };
+    like($key ? $key->{state} : 'gone', $state, "the key $name");
+} }
+my %came = (
+    'POST user' => queued('userCreate'), 'PATCH user' => queued('userUpdate'),
+    'POST user/offboard' => queued('userDelete'),
+    'DELETE task' => with_id('cancel'), 'PATCH task' => with_id('reschedule'),
+    'POST task/retry' => with_id('retry'), 'POST task/release' => with_id('release'),
+    'POST tasks/change' => sub { my ($body, $answer) = @_;
+        changed($body->{verb}, $_->{id}, $body)
+            for grep { $_->{outcome} eq 'done' } @{ $answer->{items} } },
+    'POST role/assign' => role(1), 'POST role/unassign' => role(0),
+    'POST access-request' => request_is(qr/open/),
+    'POST access-request/end' => request_is(qr/withdrawn|ended/),
+    'POST access-request/decision' => sub { my ($body, $answer) = @_;
+        request_is($body->{decision} eq 'approve' ? qr/approved/ : qr/denied/)->(@_) },
+    'POST key' => key_is(qr/active|expiring/), 'POST key/rotate' => key_is(qr/active|expiring/),
+    'POST key/disable' => key_is(qr/disabled/), 'POST key/enable' => key_is(qr/active|expiring/),
+    'DELETE key' => key_is(qr/gone/),
+    'POST directory/sync' => sub { ok($_[1]{requestedAt}, 'a directory is to be read') },
+    'POST directory/check' => sub { ok($api->data('/directory/check',
+        { directory => 'onPremises' })->{requestedAt}, 'a directory is to be checked') },
+    'POST audit/verify' => sub { ok($api->data('/audit/chain')->{requestedAt},
+        'the chain is to be verified') },
+);
+subtest 'what came of each write' => sub {
+    my $json = JSON::PP->new->utf8(0);
+    for my $call (reverse @pressed) {
+        my $check = $came{"$call->{method} $call->{path}"};
+        ok($check, "$call->{method} $call->{path} is known") or next;
+        $check->($json->decode($call->{body} // '{}'), $call->{answer} // {}, $call->{query});
+    }
+    cmp_ok(scalar @pressed, '>', 20, scalar(@pressed) . ' writes');
 };
 
 for my $role (qw(viewer operator approver key-administrator auditor)) {

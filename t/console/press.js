@@ -52,6 +52,7 @@ const VALUES = {
     firstname: () => `Robo${++names}`, surname: () => 'Knapp', label: () => `Robot ${++names}`,
     date: () => '2027-06-01', time: () => '09:00', reason: () => 'Because.', overlapDays: () => '3',
     justification: () => 'Needs it.', department: () => `Sales ${++names}`, newUsername: () => `robot-${++names}`,
+    view: () => `View ${++names}`, csv: () => `firstname;surname\nRobo;File${++names}`,
 };
 function type(input, value) {
     input.value = value;
@@ -61,7 +62,7 @@ async function fill(form) {
     for (const input of form.querySelectorAll('input, textarea')) {
         if (!shown(input)) continue;
         if (input.getAttribute('role') === 'combobox') {
-            if (input.name !== 'user' || input.value) continue;
+            if (!['user', 'manager'].includes(input.name) || input.value) continue;
             input.focus();
             type(input, who);
             const one = await until('a person is offered', () => form.querySelector('[role=option][id]'));
@@ -115,8 +116,12 @@ const nameOf = (one) => `${one.tagName} ${one.closest('[data-id]') ? 'row ' : ''
 const kindOf = (one) => (one.closest('[data-id], .needs, .plain, .bare, .facts')
     ? one.tagName + one.closest('[data-id] > *, li, dd')?.className + (one.getAttribute('href') || words(one)).replace(/[^/#?=&]{12,}/g, '') : nameOf(one));
 /* What ends a thing comes last, so that all else was there to press. */
-const LAST = /Cancel|Delete|Disable|Offboard|End the access|Withdraw|Take back|Review|Deny/;
-const order = (all) => [...all].sort((a, b) => LAST.test(nameOf(a)) - LAST.test(nameOf(b)));
+const LAST = /Cancel|Delete|Disable|Offboard|End the access|Withdraw|Take back|Review|Deny|Queue/;
+/* Without a selection there are no verbs, and of all that match no robot offboards everybody. */
+const rank = (one) => LAST.test(nameOf(one)) + 2 * /Clear selection/.test(words(one)) + 3 * /that match/.test(words(one));
+const order = (all) => [...all].sort((a, b) => rank(a) - rank(b));
+/* Every list has the same menu and sorts in the same way: each column and item is pressed once. */
+const shared = new Set();
 
 async function press(place, control, how) {
     told.pressed++;
@@ -135,15 +140,17 @@ async function page(place) {
     await visit(place);
     const seen = new Set();
     for (let i = 0; i < 120; i++) {
-        const one = order(controls()).find((each) => !seen.has(kindOf(each)));
+        const one = order(controls()).find((each) => !seen.has(kindOf(each))
+            && !(each.matches('.sort') && shared.has(words(each))));
         if (!one) break;
         seen.add(kindOf(one));
+        if (one.matches('.sort')) shared.add(words(one));
         told.seen.push(`${place} › ${nameOf(one)}`);
         if (one.matches('a[href^="#/"]')) { told.links.push(one.getAttribute('href')); continue; }
         if (one.matches('a')) continue; // a file, or a page that is not ours
         if (one.hasAttribute('popovertarget')) {
-            const chosen = new Set(); // what an item does may bring another ("Enable")
-            for (let k = 0; k < 16; k++) {
+            const chosen = one.closest('.tools, .card-head') ? shared : new Set(); // what an item does may bring another ("Enable")
+            for (let k = 0; k < 24; k++) {
                 const again = shown(one) ? one : controls().find((each) => kindOf(each) === kindOf(one));
                 if (!again) break;
                 again.click();
@@ -168,7 +175,7 @@ async function page(place) {
             if (again) await press(place, again, 'go');
             continue;
         }
-        const writes = /Read now|Check|Undo/.test(words(one));
+        const writes = /Read now|^Check$|Undo/.test(words(one));
         if (writes && !write) continue;
         await press(place, one, 'back');
         const again = write && controls().find((each) => kindOf(each) === kindOf(one));

@@ -27,6 +27,9 @@ step_function step_find(ida_task_type type, const ida_step *step)
     if (step->workflow) {
         return step_workflow_action;
     }
+    if (strncmp(step->name, IDA_STEP_TEMPLATE, strlen(IDA_STEP_TEMPLATE)) == 0) {
+        return step_assign_template;
+    }
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         if (strcmp(steps[i].name, step->name) == 0) {
             return steps[i].function;

@@ -12,6 +12,8 @@ step_end step_update_account(run *r);
 step_end step_set_manager(run *r);
 step_end step_set_photo(run *r);
 step_end step_restore_memberships(run *r);
+/* A role template that a creation was asked with. */
+step_end step_assign_template(run *r);
 step_end step_disable_account(run *r);
 step_end step_revoke_sessions(run *r);
 step_end step_revoke_memberships(run *r);

@@ -470,7 +470,7 @@ static ida_kind do_assign(run *r, store *s, ida_ctx *c, void *baton)
     }
     governance_assignee who = {.upn = r->task->upn,
                                .user_id = r->account->object_id,
-                               .by = "workflow",
+                               .by = r->step.workflow ? "workflow" : r->task->username,
                                .task_id = r->task->id};
     ida_kind kind = governance_person_of_task(s, c, r->task, &who.person);
     kind = kind ? kind : governance_role_assign(s, c, r->task->tenant, a->template, &who, &added);
@@ -524,6 +524,18 @@ step_end run_assign_template(run *r, const char *template)
                                            by.name)
                               : by.name;
     return tell(r, subject, "added", "so already", &t);
+}
+
+/* What cannot be given is a warning: the account exists, and a person can give it later. */
+step_end step_assign_template(run *r)
+{
+    const char *name = r->step.name + strlen(IDA_STEP_TEMPLATE);
+    step_end end = run_assign_template(r, name);
+    if (end == STEP_ON && r->step.outcome == IDA_STEP_FAILED) {
+        run_warn(r, ida_printf(r->pool, "The role template %s was not given: %s", name,
+                               r->step.detail ? r->step.detail : "it failed"));
+    }
+    return end;
 }
 
 typedef struct unassigning {

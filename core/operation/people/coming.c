@@ -84,6 +84,9 @@ static ida_kind show(ida_call *call)
             ida_json_put(asked, p->name, text);
         }
     }
+    if (json_object_get(stored, "roleTemplates")) {
+        json_object_set(asked, "roleTemplates", json_object_get(stored, "roleTemplates"));
+    }
     json_object_set_new(asked, "accountEnabled",
                         json_boolean(json_is_true(json_object_get(stored, "accountEnabled"))));
     json_object_set_new(asked, "photo",
@@ -95,15 +98,12 @@ static const ida_param params[] = {
     {"id", IDA_PARAM_STRING, IDA_PARAM_REQUIRED, .max = 64, .about = "The task's ID."}, {0}};
 
 #define GIVEN(column, name, ...) OUT_TEXT(name, SOMETIMES),
-static const ida_field asked_members[] = {OUT_TEXT("firstname", SOMETIMES),
-                                          OUT_TEXT("surname", SOMETIMES),
-                                          OUT_TEXT("middleName", SOMETIMES),
-                                          IDA_PERSON_GIVEN(GIVEN) OUT_TEXT("manager", SOMETIMES),
-                                          OUT_TEXT("rehire", SOMETIMES),
-                                          OUT_TEXT("replaces", SOMETIMES),
-                                          OUT_BOOLEAN("accountEnabled", ALWAYS),
-                                          OUT_BOOLEAN("photo", ALWAYS),
-                                          OUT_END};
+static const ida_field asked_members[] = {
+    OUT_TEXT("firstname", SOMETIMES),      OUT_TEXT("surname", SOMETIMES),
+    OUT_TEXT("middleName", SOMETIMES),     IDA_PERSON_GIVEN(GIVEN) OUT_TEXT("manager", SOMETIMES),
+    OUT_TEXT("rehire", SOMETIMES),         OUT_TEXT("replaces", SOMETIMES),
+    OUT_TEXTS("roleTemplates", SOMETIMES), OUT_BOOLEAN("accountEnabled", ALWAYS),
+    OUT_BOOLEAN("photo", ALWAYS),          OUT_END};
 static const ida_field result[] = {OUT_OBJECT("asked", ALWAYS, asked_members), OUT_END};
 
 const ida_operation ida_op_task_asked = {

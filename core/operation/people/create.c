@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cache/person.h"
+#include "core/governance/governance.h"
 #include "core/model/payload.h"
 #include "core/model/unsupported.h"
 #include "core/operation/op.h"
@@ -117,15 +118,42 @@ static void answer(ida_call *call, ida_ctx *c, const ida_task *task, json_t *war
     ida_op_queued(call, c, task, warnings);
 }
 
+/* The names of the role templates that the request gives. */
+static ida_kind find_templates(ida_call *call, store *s, ida_ctx *c, const json_t **names)
+{
+    const create_input *in = call->input;
+    const json_t *given = in->person.role_templates, *one;
+    json_t *found = given ? ida_json_keep(c->pool, json_array()) : NULL;
+    size_t i;
+    json_array_foreach (given, i, one) {
+        const char *named = json_string_value(one);
+        ida_role_template *template;
+        ida_kind kind = governance_template_find(s, c, call->asked->tenant->id, named, &template);
+        if (kind == IDA_NOT_FOUND) {
+            return ida_fail(c, IDA_BAD_REQUEST, "roleTemplates: no role template is named \"%s\"",
+                            ida_clean(c->pool, named, strlen(named), 128));
+        }
+        if (kind) {
+            return kind;
+        }
+        json_array_append_new(found, json_string(template->name));
+    }
+    *names = found;
+    return IDA_OK;
+}
+
 static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
 {
     const create_input *in = call->input;
     ida_task *task = make_task(call, c);
-    ida_op_schedule(call, c, task, &in->due);
     ida_user *manager;
-    ida_kind kind = in->person.manager
-                        ? ida_op_manager_known(call, s, c, in->person.manager, &manager)
-                        : IDA_OK;
+    ida_kind kind = find_templates(call, s, c, &task->role_templates);
+    if (!kind) {
+        ida_op_schedule(call, c, task, &in->due);
+    }
+    if (!kind && in->person.manager) {
+        kind = ida_op_manager_known(call, s, c, in->person.manager, &manager);
+    }
     if (kind) {
         return kind;
     }

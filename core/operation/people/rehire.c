@@ -258,6 +258,11 @@ static ida_kind restore(ida_call *call, store *s, ida_ctx *c, const ida_create *
                                  &update, rehire);
         update.manager_before = f->user->manager_id;
     }
+    if (person->role_templates) {
+        json_array_append_new(warnings,
+                              json_string("Role templates are not given to an account that comes "
+                                          "back: assign them when it is enabled."));
+    }
     if (!kind && f->user->enabled && update.enabled == 1) {
         update.enabled = -1; /* the account is enabled already, and needs no seat because it
                                 never left */

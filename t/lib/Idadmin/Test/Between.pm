@@ -30,6 +30,7 @@ my $script = <<'JS';
             if (rule?.change) delete options.headers['If-None-Match'];
             const answer = await real(to, options);
             call.status = answer.status;
+            if (method !== 'GET' && answer.ok) call.answer = (await answer.clone().json()).data;
             if (!rule?.change && !between.ahead) return answer;
             const headers = new Headers(answer.headers);
             headers.set('Date', new Date(clock() + between.ahead).toUTCString());
@@ -69,7 +70,7 @@ sub tells {
 sub ahead { my ($self, $seconds) = @_;
     return $self->{browser}->script("between.ahead = $seconds * 1000") }
 
-# Calls so far of 'GET pulse', with the status that was answered.
+# Calls so far of 'GET pulse', with the status that was answered; of writes the answer too.
 sub calls {
     my ($self, $call) = @_;
     return @{ $self->{browser}->script('return between.log.filter((one) => '
