@@ -40,7 +40,9 @@ static int is_wrong_method(request_rec *r, const request_state *state, int optio
     switch (state->face) {
     case FACE_REST:
     case FACE_CONSOLE: return state->route.kind == IDA_ROUTE_WRONG_METHOD;
-    case FACE_OPENAPI: return r->method_number != M_GET && !options;
+    case FACE_OPENAPI:
+    case FACE_HEALTH:
+    case FACE_METRICS: return r->method_number != M_GET && !options;
     case FACE_MCP: return r->method_number != M_POST && !options;
     default: return 0; /* nothing there for any of them */
     }

@@ -137,6 +137,7 @@ void child_init(apr_pool_t *pool, server_rec *s)
     size_t size = 0;
     writers_child_init();
     void *block = shm_limiter(&size);
+    metrics_attach(shm_metrics());
     child = apr_pcalloc(pool, sizeof *child);
     child->server = s;
     ida_env_default(&child->env);

@@ -71,6 +71,14 @@ static int introduce(int64_t until)
     return good ? ends[0] : -1;
 }
 
+int writer_answers(int ms)
+{
+    int end = introduce(ida_monotonic(&child->env) + ms);
+    int answers = end >= 0;
+    wire_close(&end);
+    return answers;
+}
+
 /* 1 if the writer has received all of it: over a kept connection, otherwise over new ones, for
  * as long as a write may wait. */
 static int hand_over(const char *const *texts, const char *body, size_t len, int *end)

@@ -36,6 +36,9 @@ static int log_request(request_rec *r)
                                                       continues */
         spool_refusal(r, r->status >= 400 ? ida_kind_of_status(r->status) : IDA_OK);
     }
+    if (child) {
+        metrics_count(r);
+    }
     return DECLINED;
 }
 
@@ -57,6 +60,8 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_handler(rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(openapi_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(console_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(health_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(metrics_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(mcp_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(absent_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(respond_insert_error_filter, NULL, NULL, APR_HOOK_LAST);

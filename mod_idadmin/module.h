@@ -15,6 +15,7 @@
 #include <http_request.h>
 
 #include "core/audit/spool.h"
+#include "core/base/metrics.h"
 #include "core/face/console.h"
 #include "core/face/credential_memory.h"
 #include "core/face/mcp.h"
@@ -98,7 +99,16 @@ const char *config_rate_name(limit_kind kind); /* the first word of IdAdminRateL
 
 /* --- request.c: state of a request, made by its first hook --- */
 
-typedef enum face { FACE_NONE, FACE_REST, FACE_OPENAPI, FACE_MCP, FACE_CONSOLE, FACE_ABSENT } face;
+typedef enum face {
+    FACE_NONE,
+    FACE_REST,
+    FACE_OPENAPI,
+    FACE_MCP,
+    FACE_CONSOLE,
+    FACE_HEALTH,
+    FACE_METRICS,
+    FACE_ABSENT
+} face;
 
 typedef struct quota { /* one policy of the RateLimit headers */
     ida_rate rate;
@@ -183,6 +193,7 @@ int shm_prepare(apr_pool_t *pconf, server_rec *s); /* post_config */
 void *shm_limiter(size_t *size);                   /* NULL before shm_prepare */
 void *shm_seats(void);
 ida_refusals *shm_refusals(void);
+struct metrics_block *shm_metrics(void);
 _Atomic int64_t *shm_spool_said(
     void); /* monotonic ms of the last log line about the spool, over all children */
 _Atomic uint64_t *shm_overflow_watch(
@@ -224,6 +235,8 @@ int rest_handler(request_rec *r);
 int openapi_handler(request_rec *r);
 int mcp_handler(request_rec *r);
 int console_handler(request_rec *r);
+int health_handler(request_rec *r);
+int metrics_handler(request_rec *r);
 int absent_handler(request_rec *r); /* addresses that must be a clean 404 */
 
 /* --- origin.c: browsers at the MCP address --- */
@@ -276,6 +289,29 @@ int body_of(request_rec *r, ida_ctx *c, request_body *body, ida_rest_request *re
 const char *body_unread_text(int status);
 void body_free(request_body *body);
 void body_init(apr_pool_t *pool);
+
+/* --- handler_health.c --- */
+
+enum { HEALTH_STORE, HEALTH_SPOOL, HEALTH_WRITER, HEALTH_CHECKS };
+typedef struct health_verdict {
+    int good[HEALTH_CHECKS];
+} health_verdict;
+/* At most a second old, or up to ten while another thread looks. */
+health_verdict health_look(apr_pool_t *pool);
+const char *health_check_name(int check);
+
+/* --- metrics.c --- */
+
+typedef struct metrics_block metrics_block;
+enum { METRICS_CONCURRENCY = LIMIT_KINDS, METRICS_LIMITS }; /* the others are kinds of limits */
+
+size_t metrics_size(void);
+/* Empties a block that is new, or that another version of the module has filled. */
+void metrics_format(metrics_block *block);
+void metrics_attach(metrics_block *shared); /* child_init */
+void metrics_count(request_rec *r);         /* an answered request; log_transaction */
+void metrics_limited(int limit); /* one that got 429: a limit_kind, or METRICS_CONCURRENCY */
+void metrics_put_requests(ida_metrics *m);
 
 /* --- foreign.c --- */
 

@@ -4,9 +4,10 @@
 
 APLOG_USE_MODULE(idadmin);
 
-static int refuse(request_rec *r, unsigned seconds)
+static int refuse(request_rec *r, limit_kind by, unsigned seconds)
 {
     int wait = seconds ? (int)seconds : 1;
+    metrics_limited((int)by);
     return request_refuse(
         r, IDA_RATE_LIMIT_EXCEEDED,
         apr_psprintf(r->pool, "Rate limit exceeded. Retry after %d seconds.", wait), wait);
@@ -30,7 +31,8 @@ int rates_address(request_rec *r)
         return OK;
     }
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "address limit reached by %s", name);
-    return refuse(r, request_state_of(r)->quotas[LIMIT_ADDRESS].charge.retry_after_s);
+    return refuse(r, LIMIT_ADDRESS,
+                  request_state_of(r)->quotas[LIMIT_ADDRESS].charge.retry_after_s);
 }
 
 int rates_count_failure(request_rec *r, unsigned *retry_after_s)
@@ -45,7 +47,7 @@ int rates_count_failure(request_rec *r, unsigned *retry_after_s)
 int rates_failure(request_rec *r)
 {
     unsigned wait;
-    return rates_count_failure(r, &wait) ? HTTP_UNAUTHORIZED : refuse(r, wait);
+    return rates_count_failure(r, &wait) ? HTTP_UNAUTHORIZED : refuse(r, LIMIT_FAILURES, wait);
 }
 
 /* Own before tenant's before server's. */
@@ -64,7 +66,8 @@ int rates_person(request_rec *r)
         return OK;
     }
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "person limit reached by %s", r->user);
-    int status = refuse(r, request_state_of(r)->quotas[LIMIT_PERSON].charge.retry_after_s);
+    int status = refuse(r, LIMIT_PERSON,
+                        request_state_of(r)->quotas[LIMIT_PERSON].charge.retry_after_s);
     ida_because(request_state_of(r)->c, "rateLimited", NULL);
     return status;
 }
@@ -131,6 +134,7 @@ static int refuse_crowd(request_rec *r, const char *name, const ida_rate *key)
     limit_peek(child->limiter, LIMIT_KEY, name, key, &q->charge);
     put_headers(r);
     state->limited = "concurrency";
+    metrics_limited(METRICS_CONCURRENCY);
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "concurrency limit reached by %s", name);
     return request_refuse(
         r, IDA_RATE_LIMIT_EXCEEDED,
@@ -178,5 +182,5 @@ int rates_fixups(request_rec *r)
     state->limited = "";
     ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s",
                   refused_by == LIMIT_KEY ? "key" : "company", name);
-    return refuse(r, state->quotas[refused_by].charge.retry_after_s);
+    return refuse(r, refused_by, state->quotas[refused_by].charge.retry_after_s);
 }

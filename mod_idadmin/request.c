@@ -180,7 +180,10 @@ const ida_route *request_route(request_rec *r)
 {
     request_state *state = request_state_of(r);
     if (!state->routed) {
-        state->route.allow = state->face == FACE_MCP ? "POST" : "GET, HEAD, OPTIONS";
+        int watched = state->face == FACE_HEALTH || state->face == FACE_METRICS;
+        state->route.allow = state->face == FACE_MCP ? "POST"
+                             : watched               ? "GET, HEAD"
+                                                     : "GET, HEAD, OPTIONS";
     }
     if (!state->routed && (state->face == FACE_REST || state->face == FACE_CONSOLE)) {
         const ida_face *as = state->face == FACE_REST ? &ida_rest_face : &ida_console_face;

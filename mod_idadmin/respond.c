@@ -38,6 +38,9 @@ void respond_begin(request_rec *r, const ida_rest_answer *answer)
         return;
     }
     set_type(r, request_state_of(r));
+    if (answer->type) {
+        ap_set_content_type(r, answer->type);
+    }
     /* httpd would cut any 200 to the requested range, for a POST too: then the ID of a queued
      * task would be lost. */
     apr_table_unset(r->headers_in, "Range");

@@ -3,7 +3,7 @@
  *
  * Anonymous: it leaves nothing on disk that could prevent the next start. In the process pool:
  * old and new children of a graceful restart use the same one. Layout: a head, the table of
- * refused requests, the seats, the rate limiter's block. */
+ * refused requests, the metrics, the seats, the rate limiter's block. */
 #include "mod_idadmin/module.h"
 
 #include <apr_shm.h>
@@ -14,13 +14,13 @@
 
 APLOG_USE_MODULE(idadmin);
 
-#define RETAINED_KEY "mod_idadmin-shm-2"
+#define RETAINED_KEY "mod_idadmin-shm-3"
 
 /* In the process pool: must not point into the module, which is unloaded and loaded again by a
  * restart. */
 typedef struct retained {
     apr_shm_t *shm;
-    size_t refusals_at, seats_at, limiter_at, limiter_size;
+    size_t refusals_at, metrics_at, seats_at, limiter_at, limiter_size;
 } retained;
 
 static retained *kept;
@@ -33,7 +33,8 @@ static size_t aligned(size_t at)
 static void lay_out(retained *k)
 {
     k->refusals_at = 64;
-    k->seats_at = aligned(k->refusals_at + ida_refusals_size());
+    k->metrics_at = aligned(k->refusals_at + ida_refusals_size());
+    k->seats_at = aligned(k->metrics_at + metrics_size());
     k->limiter_at = aligned(k->seats_at + seats_size());
 }
 
@@ -41,8 +42,8 @@ static int is_ours(const retained *k)
 {
     retained now;
     lay_out(&now);
-    return k->shm && k->refusals_at == now.refusals_at && k->seats_at == now.seats_at &&
-           k->limiter_at == now.limiter_at &&
+    return k->shm && k->refusals_at == now.refusals_at && k->metrics_at == now.metrics_at &&
+           k->seats_at == now.seats_at && k->limiter_at == now.limiter_at &&
            limit_slots((char *)apr_shm_baseaddr_get(k->shm) + k->limiter_at, k->limiter_size);
 }
 
@@ -79,8 +80,13 @@ int shm_prepare(apr_pool_t *pconf, server_rec *s)
         kept = ap_retained_data_create(RETAINED_KEY, sizeof *kept);
     }
     if (!is_ours(kept)) {
-        return create(kept, s->process->pool, slots, s);
+        if (!create(kept, s->process->pool, slots, s)) {
+            return 0;
+        }
+        metrics_format(shm_metrics());
+        return 1;
     }
+    metrics_format(shm_metrics());
     unsigned present = limit_slots(shm_limiter(NULL), kept->limiter_size), wanted = slots;
     if (limit_size(wanted) != kept->limiter_size) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
@@ -105,6 +111,13 @@ void *shm_limiter(size_t *size)
 void *shm_seats(void)
 {
     return kept && kept->shm ? (char *)apr_shm_baseaddr_get(kept->shm) + kept->seats_at : NULL;
+}
+
+metrics_block *shm_metrics(void)
+{
+    return kept && kept->shm
+               ? (metrics_block *)((char *)apr_shm_baseaddr_get(kept->shm) + kept->metrics_at)
+               : NULL;
 }
 
 ida_refusals *shm_refusals(void)

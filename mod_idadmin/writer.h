@@ -27,6 +27,8 @@ uid_t writers_user(void);
  * in c if there is no answer. */
 ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
                     const ida_rest_request *request, ida_rest_answer *answer);
+/* 1 if a writer greets a new connection within `ms`. */
+int writer_answers(int ms);
 
 /* --- handler.c: of REST and console --- */
 

@@ -15,11 +15,13 @@
 #include "worker/hold/repairs.h"
 #include "worker/hold/slot.h"
 #include "worker/ingest.h"
+#include "worker/metrics.h"
 #include "worker/retention.h"
 
 #define SOON_MS 200
 #define OUTBOX_BATCHES 8 /* of one pass: then the spool has its turn */
-#define SHARE_MS 2000    /* how late a new worker is noticed by those that share limits with it */
+#define METRICS_MS 10000
+#define SHARE_MS 2000 /* how late a new worker is noticed by those that share limits with it */
 
 typedef struct keeper {
     worker *w;
@@ -236,12 +238,22 @@ static void expiry(keeper *k, apr_pool_t *pool)
     expiry_say(k->w, k->main, pool);
 }
 
+static void metrics(keeper *k, apr_pool_t *pool)
+{
+    metrics_write(k->w, k->main, k->audit, pool);
+}
+
 static const struct duty {
     void (*carry_out)(keeper *k, apr_pool_t *pool);
     int64_t every, first; /* ms; first: after the start */
 } duties[] = {
-    {watch, 1000, 0},     {checkpoint, 1000, 1000}, {alarms, 10000, 1000},
-    {walls, 10000, 2000}, {retain, 3600000, 10000}, {expiry, 86400000, 3000},
+    {watch, 1000, 0},
+    {checkpoint, 1000, 1000},
+    {alarms, 10000, 1000},
+    {walls, 10000, 2000},
+    {retain, 3600000, 10000},
+    {expiry, 86400000, 3000},
+    {metrics, METRICS_MS, 1000},
 };
 #define DUTIES (sizeof duties / sizeof duties[0])
 

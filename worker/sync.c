@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/cache/sync.h"
+#include "worker/base/counts.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/health.h"
 #include "worker/hold/own_key.h"
@@ -348,6 +349,7 @@ static int sync_one(sync_job *job, int64_t *wait)
             return job->forced;
         }
         failed = sync_leased(job, &health, first, wait);
+        count_one(COUNT_SYNCS, ida_directory_name(e->directory), failed ? "failed" : "ok");
         end_lease(job);
     }
     if (failed && !e->present) { /* nothing else will ever take these rows away */

@@ -14,7 +14,8 @@ typedef struct ida_rest_header {
 typedef struct ida_rest_answer {
     int status;
     struct ida_export *exported; /* the body, made page by page; NULL: the body is `body` */
-    const char *body;            /* JSON text, type IDA_JSON_TYPE; NULL for 204 and 304 */
+    const char *body;            /* NULL for 204 and 304 */
+    const char *type;            /* of the body; NULL: the face's, of JSON */
     size_t len;
     ida_rest_header *headers; /* in addition to Content-Type and Cache-Control */
     int retry_after;          /* seconds, 0 = none */

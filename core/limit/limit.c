@@ -12,7 +12,7 @@
 #define SLOTS_MIN 64
 #define SLOTS_MAX (1u << 24)
 #define SHARED_PART 8 /* a table of shared records has one for each line of its table */
-#define TABLES 2
+#define TABLES LIMIT_TABLES
 
 typedef struct block_head {
     uint64_t magic, size, epoch_ns;
@@ -277,6 +277,16 @@ void limit_peek(rate_limiter *l, limit_kind kind, const char *name, const ida_ra
         }
     }
     report(out, answer, &view, ch.limit);
+}
+
+uint64_t limit_used(const rate_limiter *l, int which)
+{
+    const table *t = &l->tables[which].own;
+    uint64_t used = 0;
+    for (size_t i = 0; i < (size_t)t->lines * TABLE_LINE; i++) {
+        used += atomic_load_explicit(&t->ids[i], memory_order_relaxed) != 0;
+    }
+    return used;
 }
 
 uint64_t limit_overflows(const rate_limiter *l)

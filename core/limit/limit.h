@@ -55,6 +55,11 @@ void limit_charge(rate_limiter *l, limit_kind kind, const char *name, const ida_
 void limit_peek(rate_limiter *l, limit_kind kind, const char *name, const ida_rate *rate,
                 limit_cost *out);
 
+/* How many records of a table hold a name, idle ones included: a walk over all of them. Table 0:
+ * keys, companies and persons; 1: addresses and failures. */
+#define LIMIT_TABLES 2
+uint64_t limit_used(const rate_limiter *l, int which);
+
 /* How often a full neighbourhood sent a charge to a shared record since the block was formatted. */
 uint64_t limit_overflows(const rate_limiter *l);
 

@@ -15,6 +15,7 @@ typedef enum ida_task_type {
     IDA_ACCESS_GRANT,
     IDA_ACCESS_REVOKE
 } ida_task_type;
+#define IDA_TASK_TYPES (IDA_ACCESS_REVOKE + 1)
 typedef enum ida_task_state {
     IDA_QUEUED,
     IDA_RUNNING,

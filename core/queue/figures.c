@@ -64,3 +64,13 @@ ida_kind queue_waiting_since(store *s, ida_ctx *c, const char *tenant, int64_t n
 {
     return store_number(s, c, STMT_queue_waiting, DB_ARGS(DB_T(tenant), DB_I(now)), at);
 }
+
+STORE_FILL(overdue_of, queue_overdue, queue_overdue,
+           (ida_task_type)ida_task_type_parse(row->type.text), row->tasks.number, row->since.number)
+
+ida_kind queue_overdue_list(store *s, ida_ctx *c, const char *tenant, int64_t now,
+                            const queue_overdue **rows, int *count)
+{
+    return store_rows(s, c, STMT_queue_overdue, DB_ARGS(DB_T(tenant), DB_I(now)), overdue_of,
+                      sizeof **rows, rows, count);
+}

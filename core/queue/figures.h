@@ -32,6 +32,14 @@ typedef struct queue_begun {
 } queue_begun;
 ida_kind queue_begun_list(store *s, ida_ctx *c, const char *tenant, int64_t from,
                           const queue_begun **rows, int *count);
+/* Queued tasks that are due, for each type that has some: how many, and since when the oldest of
+ * them could begin. */
+typedef struct queue_overdue {
+    ida_task_type type;
+    int64_t tasks, since;
+} queue_overdue;
+ida_kind queue_overdue_list(store *s, ida_ctx *c, const char *tenant, int64_t now,
+                            const queue_overdue **rows, int *count);
 /* Since when the oldest queued task could begin that never did; 0: there is none. */
 ida_kind queue_waiting_since(store *s, ida_ctx *c, const char *tenant, int64_t now, int64_t *at);
 

@@ -284,3 +284,8 @@ ida_kind store_audit_spool_forget(store *s, ida_ctx *c, const char *spool, const
 {
     return store_write(s, c, STMT_audit_position_forget, DB_ARGS(DB_T(spool), DB_T(segment)), NULL);
 }
+
+ida_kind store_audit_outbox_count(store *s, ida_ctx *c, const char *tenant, int64_t *records)
+{
+    return store_number(s, c, STMT_audit_outbox_count, DB_ARGS(DB_T(tenant)), records);
+}

@@ -19,6 +19,9 @@ typedef struct store_audit_turns {
     int more;       /* out: records may be left */
 } store_audit_turns;
 
+/* Records of a company in the outbox. */
+ida_kind store_audit_outbox_count(store *s, ida_ctx *c, const char *tenant, int64_t *records);
+
 /* Moves up to `max` outbox records into audit.record, the oldest ones of the next companies, each
  * of which gets the same share: reads with `main`, commits with `ingest`, then deletes from the
  * outbox. *moved: how many. Repeatable at any crash point (rid). A record that cannot be

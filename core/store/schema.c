@@ -218,6 +218,23 @@ static ida_kind make_settings(const char *dsn, ida_ctx *c, apr_pool_t *pool)
     return kind;
 }
 
+ida_kind store_schema_look(store *s, ida_ctx *c)
+{
+    ida_kind kind = IDA_OK;
+    int version = 0, tries = 0;
+    do { /* the connection may have died since it was used last */
+        ida_ctx_clear(c);
+        kind = store_connect(s, c);
+        kind = kind ? kind : db_schema_version(s->db, c, DB_MAIN, &version);
+    } while (kind && s->db && db_is_broken(s->db) && !tries++);
+    if (!kind && version != db_known_version(s->db, DB_MAIN)) {
+        kind = ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The main schema of the store is number %d, this program works with %d.",
+                        version, db_known_version(s->db, DB_MAIN));
+    }
+    return kind;
+}
+
 ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps)
 {
     apr_pool_t *pool;

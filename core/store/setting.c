@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/store/rows.h"
 #include "core/store/store.h"
 
 ida_kind store_setting_get(store *s, ida_ctx *c, const char *name, const char **value)
@@ -42,4 +43,9 @@ ida_kind store_cursor_key(store *s, ida_ctx *c, unsigned char key[32])
     }
     memcpy(key, s->cursor_key, sizeof s->cursor_key);
     return IDA_OK;
+}
+
+ida_kind store_size(store *s, ida_ctx *c, int64_t *bytes)
+{
+    return store_number(s, c, STMT_store_size, DB_NONE, bytes);
 }

@@ -94,6 +94,12 @@ ida_kind store_schema_roles(const char *dsn, ida_ctx *c);
 void store_cache_make(const char *dsn, ida_ctx *c);
 /* Newest migration number this program knows. */
 int store_schema_version(void);
+/* A connection checks the schema when it is made. This looks again: IDA_SERVICE_UNAVAILABLE if the
+ * store is unreachable, or was upgraded since. */
+ida_kind store_schema_look(store *s, ida_ctx *c);
+
+/* Bytes of the store; of a handle that sees all files. */
+ida_kind store_size(store *s, ida_ctx *c, int64_t *bytes);
 
 /* Setting; IDA_NOT_FOUND when absent. */
 ida_kind store_setting_get(store *s, ida_ctx *c, const char *name, const char **value);

@@ -101,8 +101,8 @@ subtest 'mod_idadmin.8' => sub {
     cmp_ok(scalar @known, '>', 10, 'httpd knows directives') or diag $listed->{err};
     my @heads = grep {/^IdAdmin/} map {s/ .*//r} heads('mod_idadmin.8', 'Ic');
     is_deeply([sort @heads], [sort @known], 'the page has exactly these');
-    my @handlers = map { slurp($_) =~ /"(idadmin-(?:rest|mcp|openapi|console|absent))"/g }
-        glob src_dir() . '/mod_idadmin/handler_*.c';
+    my $name     = qr/"(idadmin-(?:rest|mcp|openapi|console|absent|health|metrics))"/;
+    my @handlers = map { slurp($_) =~ /$name/g } glob src_dir() . '/mod_idadmin/handler_*.c';
     is_deeply([sort grep {/^idadmin-/} heads('mod_idadmin.8', 'Ic')], [sort @handlers],
         'and each handler');
 };

@@ -52,6 +52,18 @@ static const char *set_threads(worker_config *config, size_t offset, const char 
     return NULL;
 }
 
+static const char *set_companies(worker_config *config, size_t offset, const char *value)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(value, &end, 10);
+    if (errno || end == value || *end || number < 0 || number > 10000) {
+        return "must be a whole number from 0 to 10000";
+    }
+    *(int *)((char *)config + offset) = (int)number;
+    return NULL;
+}
+
 static const char *set_duration(worker_config *config, size_t offset, const char *value)
 {
     int64_t ms = worker_duration_parse(value);
@@ -143,6 +155,8 @@ static const struct member {
      "the system's authorities", "authority that signed the certificate of audit_webhook"},
     {"threads", set_threads, offsetof(worker_config, threads), "N", "4",
      "tasks of one directory that are carried out at the same time, 1 to 64"},
+    {"metrics_companies", set_companies, offsetof(worker_config, metrics_companies), "N", "200",
+     "companies that have metrics of their own, the first ones by ID, 0 to 10000"},
     {"stop_timeout", set_duration, offsetof(worker_config, stop_timeout), "TIME", "30s",
      "how long SIGTERM waits for the step in hand, 1s to 1h; systemd's TimeoutStopSec is to be "
      "above it"},
@@ -347,6 +361,7 @@ ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
 {
     *config = (worker_config){.audit_syslog = WORKER_SYSLOG_WHERE_HEARD,
                               .threads = 4,
+                              .metrics_companies = 200,
                               .stop_timeout = 30000,
                               .log_level = "info",
                               .web_user = "www-data",

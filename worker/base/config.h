@@ -18,8 +18,9 @@ typedef struct worker_config {
 #define WORKER_SYSLOG_WHERE_HEARD 2 /* the default: where one listens */
     const char *audit_webhook;      /* URL that is called with each; NULL: none */
     const char *audit_webhook_secret_file, *audit_webhook_ca_file;
-    int threads;          /* 1-64 */
-    int64_t stop_timeout; /* ms */
+    int metrics_companies; /* that have figures of their own, the first ones by ID */
+    int threads;           /* 1-64 */
+    int64_t stop_timeout;  /* ms */
     const char *smtp_url, *smtp_from;
     const char *smtp_user, *smtp_password_file,
         *smtp_ca_file;    /* NULL: no sign-in; the system's authorities */

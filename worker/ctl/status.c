@@ -7,8 +7,7 @@
 #include "core/queue/change.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
-#include "worker/ctl/ctl.h"
-#include "worker/ingest.h"
+#include "worker/ctl/health.h"
 
 static ida_kind workers_json(ctl_call *ctl, store *s, json_t *out)
 {
@@ -122,111 +121,91 @@ static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, json_t *
     return kind;
 }
 
-/* The spool of the node on which the command runs. If it cannot be read, "problem" says why, and
- * everything else is still reported. */
-static json_t *spool_json(ctl_call *ctl, store *s)
+static const ctl_column worker_columns[] = {
+    {"WORKER", "id"},   {"STATE", "state"},     {"HOST", "host"},
+    {"PID", "pid"},     {"VERSION", "version"}, {"THREADS", "threads"},
+    {"SEEN", "seenAt"}, {"FAULT", "fault"},     {NULL, NULL}};
+static const ctl_column directory_columns[] = {{"COMPANY ID", "companyId"},
+                                               {"DIRECTORY", "directory"},
+                                               {"SYNCED", "syncedAt"},
+                                               {"USERS", "users"},
+                                               {"GROUPS", "groups"},
+                                               {"PROBLEM", "problem"},
+                                               {NULL, NULL}};
+static const ctl_column task_columns[] = {{"COMPANY ID", "companyId"}, {"QUEUED", "queued"},
+                                          {"RUNNING", "running"},      {"DONE", "done"},
+                                          {"FAILED", "failed"},        {"ATTENTION", "attention"},
+                                          {"CANCELLED", "cancelled"},  {NULL, NULL}};
+
+static void say_status(ctl_call *ctl, const json_t *document)
 {
-    const worker_config *config = &ctl->config;
-    ingest_waiting waiting;
-    const char *problem = NULL;
-    ida_kind kind = ingest_backlog(s, ctl->c, config->spool, &waiting);
-    if (kind && !(kind == IDA_NOT_FOUND && !config->spool_given)) {
-        problem = ida_printf(ctl->pool, "%s",
-                             ctl->c->message ? ctl->c->message : ida_kind_text(kind));
-    } else if (waiting.unreadable || waiting.strangers) {
-        problem = ida_printf(
-            ctl->pool,
-            "%d segments cannot be opened, %d files are not regular files and were skipped",
-            waiting.unreadable, waiting.strangers);
+    const json_t *workers = json_object_get(document, "workers");
+    ctl_table(ctl, workers, worker_columns, "No worker was seen.");
+    if (none_runs(workers)) {
+        ctl_say(ctl, "No worker runs on this store: no task is executed and nothing is "
+                     "synchronised. Start idadmin-worker.");
     }
-    ida_ctx_clear(ctl->c);
-    json_t *spool = json_pack("{s:s, s:i, s:I, s:i}", "directory", config->spool, "segments",
-                              waiting.segments, "bytes", (json_int_t)waiting.bytes, "passedOver",
-                              waiting.strangers);
-    json_object_set_new(spool, "oldestSeconds",
-                        waiting.segments
-                            ? json_integer((ida_now(ctl->c->env) - waiting.oldest) / 1000)
-                            : json_null());
-    ida_json_put_or_null(spool, "problem", problem);
-    return ida_json_keep(ctl->pool, spool);
+    say_other_builds(ctl, workers);
+    ctl_say(ctl, "%s", "");
+    ctl_table(ctl, json_object_get(document, "directories"), directory_columns,
+              "There is no tenant yet.");
+    ctl_say(ctl, "%s", "");
+    ctl_table(ctl, json_object_get(document, "tasks"), task_columns, "There is no task.");
+    ctl_say(ctl, "%s", "");
+    ctl_spool_say(ctl, json_object_get(document, "spool"));
 }
 
-static void say_spool(ctl_call *ctl, const json_t *spool)
+static ida_kind companies_json(ctl_call *ctl, store *s, json_t *directories, json_t *tasks)
 {
-    const char *problem = ida_json_string(spool, "problem");
-    json_int_t segments = json_integer_value(json_object_get(spool, "segments"));
-    ctl_say(ctl,
-            segments
-                ? "Audit spool %s: %lld segments with %lld bytes wait, the oldest for %lld seconds."
-                : "Audit spool %s: nothing waits.",
-            ida_json_string(spool, "directory"), (long long)segments,
-            (long long)json_integer_value(json_object_get(spool, "bytes")),
-            (long long)json_integer_value(json_object_get(spool, "oldestSeconds")));
-    if (problem) {
-        ctl_say(ctl, "Audit spool: %s.", problem);
-    }
-}
-
-static int status(ctl_call *ctl)
-{
-    static const ctl_column worker_columns[] = {
-        {"WORKER", "id"},   {"STATE", "state"},     {"HOST", "host"},
-        {"PID", "pid"},     {"VERSION", "version"}, {"THREADS", "threads"},
-        {"SEEN", "seenAt"}, {"FAULT", "fault"},     {NULL, NULL}};
-    static const ctl_column directory_columns[] = {{"COMPANY ID", "companyId"},
-                                                   {"DIRECTORY", "directory"},
-                                                   {"SYNCED", "syncedAt"},
-                                                   {"USERS", "users"},
-                                                   {"GROUPS", "groups"},
-                                                   {"PROBLEM", "problem"},
-                                                   {NULL, NULL}};
-    static const ctl_column task_columns[] = {
-        {"COMPANY ID", "companyId"}, {"QUEUED", "queued"},
-        {"RUNNING", "running"},      {"DONE", "done"},
-        {"FAILED", "failed"},        {"ATTENTION", "attention"},
-        {"CANCELLED", "cancelled"},  {NULL, NULL}};
-    store *s = ctl_store(ctl, DB_REQUEST);
-    json_t *workers = ida_json_keep(ctl->pool, json_array()),
-           *directories = ida_json_keep(ctl->pool, json_array()),
-           *tasks = ida_json_keep(ctl->pool, json_array());
     const store_tenant_id *ids = NULL;
     int count = 0;
-    ida_kind kind = workers_json(ctl, s, workers);
-    if (!kind) {
-        kind = store_tenant_ids(s, ctl->c, &ids, &count);
-    }
+    ida_kind kind = store_tenant_ids(s, ctl->c, &ids, &count);
     for (int i = 0; !kind && i < count; i++) {
         kind = directories_json(ctl, s, ids[i].id, directories);
         kind = kind ? kind : tasks_json(ctl, s, ids[i].id, tasks);
     }
-    if (!kind) {
-        json_t *spool = spool_json(ctl, s);
-        json_t *document = ida_json_keep(
-            ctl->pool, json_pack("{s:s, s:i, s:O, s:O, s:O, s:O}", "version", ida_build, "schema",
-                                 store_schema_version(), "workers", workers, "directories",
-                                 directories, "tasks", tasks, "spool", spool));
-        if (!ctl_json(ctl, document)) {
-            ctl_table(ctl, workers, worker_columns, "No worker was seen.");
-            if (none_runs(workers)) {
-                ctl_say(ctl, "No worker runs on this store: no task is executed and nothing is "
-                             "synchronised. Start idadmin-worker.");
-            }
-            say_other_builds(ctl, workers);
-            ctl_say(ctl, "%s", "");
-            ctl_table(ctl, directories, directory_columns, "There is no tenant yet.");
-            ctl_say(ctl, "%s", "");
-            ctl_table(ctl, tasks, task_columns, "There is no task.");
-            ctl_say(ctl, "%s", "");
-            say_spool(ctl, spool);
+    return kind;
+}
+
+static int status(ctl_call *ctl)
+{
+    store *s = ctl_store(ctl, DB_REQUEST);
+    json_t *workers = json_array(), *directories = json_array(), *tasks = json_array(),
+           *reasons = json_array();
+    json_t *document = ida_json_keep(ctl->pool,
+                                     json_pack("{s:s, s:i, s:o, s:o, s:o}", "version", ida_build,
+                                               "schema", store_schema_version(), "workers", workers,
+                                               "directories", directories, "tasks", tasks));
+    ida_json_keep(ctl->pool, reasons);
+    ida_kind kind = workers_json(ctl, s, workers);
+    kind = kind ? kind : companies_json(ctl, s, directories, tasks);
+    int check = ctl_value(ctl, "check") != NULL;
+    if (kind) {
+        int failed = ctl_result(ctl, kind);
+        return check ? HEALTH_DOWN : failed;
+    }
+    json_t *spool = ctl_spool_json(ctl, s);
+    int health = check ? ctl_health(ctl, s, spool, reasons) : HEALTH_WELL;
+    json_object_set(document, "spool", spool);
+    if (check) {
+        ida_json_put(document, "status", ctl_health_word(health));
+        json_object_set(document, "reasons", reasons);
+    }
+    if (!ctl_json(ctl, document)) {
+        say_status(ctl, document);
+        if (check) {
+            ctl_health_say(ctl, reasons);
         }
     }
-    return ctl_result(ctl, kind);
+    return health;
 }
 
 const ctl_command ctl_status_commands[] = {
     {"status", NULL, "",
      "Workers, directories and their syncs, tasks by state, records that wait in this node's audit "
      "spool.",
+     .options = {{"check", NULL,
+                  "also what `health` reports, and its exit status: 0 well, 1 degraded, 2 down"}},
      .run = status},
     {0},
 };

@@ -58,6 +58,8 @@ typedef struct directory_error {
  * config): it is held. */
 int directory_holds(directory_class class);
 const char *directory_class_text(directory_class class);
+/* The same as a word: for metrics. */
+const char *directory_class_word(directory_class class);
 
 /* Once, before threads start: initialises the client libraries' process-wide state and ignores
  * SIGPIPE. May be repeated; `open` calls it too. */

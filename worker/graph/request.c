@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "worker/base/counts.h"
 #include "worker/base/secret.h"
 #include "worker/graph/answer.h"
 #include "worker/graph/client.h"
@@ -68,6 +69,9 @@ static directory_class exchange(graph_call *k, graph_effect effect, const graph_
                                 : graph_fail_outcome(k, outcome, effect, r->url,
                                                      r->doing ? r->doing : r->method, &raw);
     http_answer_free(&raw);
+    if (wait) {
+        count_one(COUNT_THROTTLED, ida_directory_name(IDA_DIR_CLOUD), NULL);
+    }
     if (wait && k->e->retry_after_s < (wait + 999) / 1000) {
         k->e->retry_after_s = (int)((wait + 999) / 1000);
     }

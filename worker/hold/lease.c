@@ -6,6 +6,7 @@
 #include "core/base/build.h"
 #include "core/queue/claim.h"
 #include "core/store/directory.h"
+#include "worker/base/counts.h"
 #include "worker/hold/own_key.h"
 #include "worker/hold/worker.h"
 
@@ -100,6 +101,7 @@ static void renew(worker *w, lease *l, const lease *seen, store *main, ida_ctx *
     }
     pthread_mutex_unlock(&w->lock);
     if (same && kind) {
+        count_one(COUNT_LEASES, seen->kind == LEASE_TASK ? "task" : "sync", NULL);
         ida_log(&w->env, IDA_LOG_WARN, "IDA0300",
                 "the lease of %s %s was taken by another worker; this worker lets go of it",
                 seen->kind == LEASE_TASK ? "task" : "the sync of tenant",

@@ -6,6 +6,7 @@
 #include "core/governance/whom.h"
 #include "core/queue/change.h"
 #include "core/store/directory.h"
+#include "worker/base/counts.h"
 #include "worker/hold/rules.h"
 #include "worker/hold/slot.h"
 #include "worker/run/notes.h"
@@ -138,6 +139,7 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
             class = call(r, account->session->ops, account->session->dir, baton, e);
         }
         e->class = class;
+        count_one(COUNT_CALLS, ida_directory_name(account->directory), directory_class_word(class));
         int64_t watched = hold_call_ends(r->w, r->runner->slot);
         if (watched) {
             account->known.watched = 1;

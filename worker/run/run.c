@@ -5,6 +5,7 @@
 #include "core/queue/claim.h"
 #include "core/queue/workflow.h"
 #include "core/store/directory.h"
+#include "worker/base/counts.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
 #include "worker/run/notes.h"
@@ -77,6 +78,7 @@ static void finish(run *r, ida_task_state state, const char *error)
     r->is_done = state == IDA_DONE;
     hold_lease_closes(r->w, r->lease);
     if (run_note_end(r, write_finish, &end) == STEP_ON) {
+        count_one(COUNT_RUNS, ida_task_type_text(r->task->type), ida_task_state_text(state));
         ida_log(&r->w->env, said[state].level, said[state].id, "task %s (%s %s of %s) %s%s",
                 r->task->id, ida_task_type_text(r->task->type), r->task->upn, r->task->tenant,
                 said[state].what, error ? error : "");
@@ -88,6 +90,7 @@ static void again(run *r, int64_t wait, const char *reason, int counts)
     ending end = {.error = reason, .next_at = ida_now(&r->w->env) + wait, .counts = counts};
     hold_lease_closes(r->w, r->lease);
     run_note_end(r, write_again, &end);
+    count_one(COUNT_RUNS, ida_task_type_text(r->task->type), counts ? "again" : "later");
     ida_log(&r->w->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id,
             (long long)wait, reason ? reason : "the worker stops");
 }
@@ -183,6 +186,11 @@ static step_end run_step(run *r, ida_step *step)
     }
     ida_log(&r->w->env, IDA_LOG_DEBUG, NULL, "task %s: %s begins", r->task->id, run_shown(r));
     step_end end = step->account ? on_other_account(r, function) : function(r);
+    if (end == STEP_ON || end == STEP_FAILED) {
+        count_one(COUNT_STEPS, step_word(r->task->type, step),
+                  end == STEP_FAILED ? ida_outcome_text(IDA_STEP_FAILED)
+                                     : ida_outcome_text(r->step.outcome));
+    }
     r->account = &r->own; /* an action may have selected its group's account */
     if (end == STEP_ON) {
         end = run_note_step(r);

@@ -37,3 +37,16 @@ step_function step_find(ida_task_type type, const ida_step *step)
     }
     return NULL;
 }
+
+const char *step_word(ida_task_type type, const ida_step *step)
+{
+    if (type == IDA_ACCESS_GRANT || type == IDA_ACCESS_REVOKE) {
+        return "access";
+    }
+    for (size_t i = 0; !step->workflow && i < sizeof steps / sizeof steps[0]; i++) {
+        if (strcmp(steps[i].name, step->name) == 0) {
+            return steps[i].name;
+        }
+    }
+    return "action";
+}

@@ -24,4 +24,7 @@ step_end step_access(run *r);
 /* Each action of a workflow. */
 step_end step_workflow_action(run *r);
 
+/* What kind of step it is, one of few constant words: for metrics. */
+const char *step_word(ida_task_type type, const ida_step *step);
+
 #endif

@@ -1,5 +1,6 @@
 /* Owns the list of matters that need attention: their kind, how urgent, since when, and example
- * people. Worst first, without those that the person has no right to see. */
+ * people. Worst first, without those that the person has no right to see. The console shows them to
+ * people, and health to monitoring. */
 #include <string.h>
 
 #include "core/base/json.h"
@@ -7,6 +8,8 @@
 #include "core/base/time.h"
 #include "core/cache/person.h"
 #include "core/governance/governance.h"
+#include "core/operation/company/directory_json.h"
+#include "core/operation/company/health.h"
 #include "core/operation/company/overview.h"
 #include "core/queue/change.h"
 #include "core/store/chain_check.h"
@@ -96,6 +99,14 @@ static ida_kind offboarding_overdue(needing *n)
     return add_tasks(n, "offboardingOverdue", 1,
                      (queue_task_filter){.state = "queued",
                                          .type = "userDelete",
+                                         .due_to = ida_now(n->c->env) - OVERDUE_MS});
+}
+
+static ida_kind tasks_late(needing *n)
+{
+    return add_tasks(n, "tasksLate", 0,
+                     (queue_task_filter){.state = "queued",
+                                         .type = "userCreate,userUpdate,accessGrant,accessRevoke",
                                          .due_to = ida_now(n->c->env) - OVERDUE_MS});
 }
 
@@ -320,37 +331,56 @@ static ida_kind approvals(needing *n)
 
 /* --- all of them, in the order in which they are told --- */
 
+enum { OF_CONSOLE = 1, OF_HEALTH = 2 };
+
 static const struct {
     ida_right right;
+    unsigned of;
     ida_kind (*look)(needing *n);
 } looks[] = {
-    {IDA_COMPANY_READ, worker_none},
-    {IDA_AUDIT_READ, chain_broken},
-    {IDA_AUDIT_READ, strays},
-    {IDA_TASKS_READ, offboarding_failed},
-    {IDA_TASKS_READ, offboarding_overdue},
-    {IDA_COMPANY_READ, sync_stopped},
-    {IDA_COMPANY_READ, directory_held},
-    {IDA_TASKS_READ, failed},
-    {IDA_TASKS_READ, attention},
-    {IDA_TASKS_READ, braked},
-    {IDA_REQUESTS_DECIDE, approvals},
-    {IDA_COMPANY_READ, sync_failed},
-    {IDA_COMPANY_READ, directory_late},
-    {IDA_KEYS_READ, key_expiring},
-    {IDA_COMPANY_READ, secret_expiring},
-    {IDA_COMPANY_READ, seats_low},
+    {IDA_COMPANY_READ, OF_CONSOLE, worker_none}, /* of all companies: health reports it once */
+    {IDA_AUDIT_READ, OF_CONSOLE | OF_HEALTH, chain_broken},
+    {IDA_AUDIT_READ, OF_CONSOLE | OF_HEALTH, strays},
+    {IDA_TASKS_READ, OF_CONSOLE | OF_HEALTH, offboarding_failed},
+    {IDA_TASKS_READ, OF_CONSOLE | OF_HEALTH, offboarding_overdue},
+    {IDA_COMPANY_READ, OF_CONSOLE | OF_HEALTH, sync_stopped},
+    {IDA_COMPANY_READ, OF_CONSOLE | OF_HEALTH, directory_held},
+    {IDA_TASKS_READ, OF_HEALTH, tasks_late},
+    {IDA_TASKS_READ, OF_CONSOLE, failed},
+    {IDA_TASKS_READ, OF_CONSOLE, attention},
+    {IDA_TASKS_READ, OF_CONSOLE | OF_HEALTH, braked},
+    {IDA_REQUESTS_DECIDE, OF_CONSOLE, approvals},
+    {IDA_COMPANY_READ, OF_CONSOLE | OF_HEALTH, sync_failed},
+    {IDA_COMPANY_READ, OF_CONSOLE | OF_HEALTH, directory_late},
+    {IDA_KEYS_READ, OF_CONSOLE | OF_HEALTH, key_expiring},
+    {IDA_COMPANY_READ, OF_CONSOLE | OF_HEALTH, secret_expiring},
+    {IDA_COMPANY_READ, OF_CONSOLE, seats_low},
 };
+
+static ida_kind look_at_all(needing *n, unsigned of)
+{
+    ida_kind kind = IDA_OK;
+    for (size_t i = 0; !kind && i < sizeof looks / sizeof *looks; i++) {
+        if ((looks[i].of & of) && ida_roles_have(n->call->asked->roles, looks[i].right)) {
+            kind = looks[i].look(n);
+        }
+    }
+    return kind;
+}
 
 ida_kind ida_needs(ida_call *call, store *s, ida_ctx *c, const ida_overview *seen, json_t **needs)
 {
     needing n = {.call = call, .s = s, .c = c, .seen = seen, .needs = json_array()};
-    ida_kind kind = IDA_OK;
-    for (size_t i = 0; !kind && i < sizeof looks / sizeof *looks; i++) {
-        if (ida_roles_have(call->asked->roles, looks[i].right)) {
-            kind = looks[i].look(&n);
-        }
-    }
+    ida_kind kind = look_at_all(&n, OF_CONSOLE);
     *needs = n.needs;
     return kind;
+}
+
+ida_kind ida_health_needs(ida_call *call, store *s, ida_ctx *c, json_t **needs)
+{
+    ida_overview seen = {0};
+    needing n = {.call = call, .s = s, .c = c, .seen = &seen, .needs = json_array()};
+    *needs = ida_json_keep(c->pool, n.needs);
+    ida_kind kind = ida_directories_json(call, s, c, &seen.directories);
+    return kind ? kind : look_at_all(&n, OF_HEALTH);
 }

@@ -2,7 +2,7 @@
 #ifndef CORE_OPERATION_COMPANY_OVERVIEW_H
 #define CORE_OPERATION_COMPANY_OVERVIEW_H
 
-#include "core/operation/operation.h"
+#include "core/operation/company/health.h"
 
 /* The data of an overview, so that nothing is read twice. Parts that the person has no right to
  * are NULL, or 0 with has_... */
@@ -11,9 +11,6 @@ typedef struct ida_overview {
     int workers;
     int64_t worker_seen_at;
 } ida_overview;
-
-/* Number of workers that were seen recently, and when the last one was seen (0: never). */
-ida_kind ida_workers_running(store *s, ida_ctx *c, int *running, int64_t *seen_at);
 
 /* Open requests that the signed-in person may decide, oldest first: how many, since when, and
  * [{requestId, userPrincipalName, displayName, reason}] of the first three (NULL: not wanted). */

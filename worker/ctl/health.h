@@ -1,0 +1,27 @@
+/* What monitoring is to know: the reasons why the service is not well, and the exit status that
+ * follows. */
+#ifndef WORKER_CTL_HEALTH_H
+#define WORKER_CTL_HEALTH_H
+
+#include "worker/ctl/ctl.h"
+
+/* Exit statuses, as monitoring systems read them. */
+#define HEALTH_WELL 0
+#define HEALTH_DEGRADED 1
+#define HEALTH_DOWN 2
+
+/* Appends every reason to the array: {level, companyId, kind, count, since, text}, those of the
+ * whole service first. `spool`: as ctl_spool_json gives it. What cannot be read is a reason, too:
+ * it never fails. Returns the exit status. */
+int ctl_health(ctl_call *ctl, store *s, const json_t *spool, json_t *reasons);
+
+/* A line for each reason; "well" if there is none. Nothing with --json. */
+void ctl_health_say(ctl_call *ctl, const json_t *reasons);
+const char *ctl_health_word(int status); /* "well", "degraded", "down" */
+
+/* spool.c: the spool of the node on which the command runs. If it cannot be read, "problem" says
+ * why, and everything else is still reported. */
+json_t *ctl_spool_json(ctl_call *ctl, store *s);
+void ctl_spool_say(ctl_call *ctl, const json_t *spool);
+
+#endif
