@@ -5,7 +5,9 @@ use warnings;
 use utf8;
 use Test::More;
 use Encode ();
-use Idadmin::Test qw(for_each_engine in_parallel json_data json_text within);
+use File::Temp ();
+use Idadmin::Test
+    qw(for_each_engine in_parallel json_data json_text run_command within);
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Rest qw(about upn patch message refused done);
 use Idadmin::Test::Stack ();
@@ -544,12 +546,36 @@ sub interplay {
     $stack->delete("/v1/api/task?id=$queued->{taskId}");
 }
 
+# The blocks of doc/guides.md, one after the other in one shell, as a reader would copy them.
+sub guides {
+    my $key  = $stack->key('full');
+    my $dir  = File::Temp->newdir;
+    my $text = Idadmin::Test::slurp(Idadmin::Test::src_dir() . "/doc/guides.md");
+    my @blocks = map {s/^    //gmr} $text =~ /((?:^    .*\n)+(?:\n(?:^    .*\n)+)*)/mg;
+    cmp_ok(scalar @blocks, '>', 7, 'there are blocks');
+    Idadmin::Test::spew("$dir/all.sh", "set -e\ncd $dir\n" . join '', @blocks);
+    my $run = run_command(['sh', "$dir/all.sh"], timeout => 300, env => {
+        API => $stack->httpd->url, COMPANY => $stack->{company}, API_USER => $key->{username},
+        API_KEY => $key->{apiKey}, DOMAIN => $domain });
+    is($run->{exit}, 0, 'all of them') or diag $run->{out}, $run->{err};
+    like($run->{out}, qr/"plan":.*maja\.lund\@/, 'a plan first');
+    ok($stack->slapd->user('maja.lund'), 'the person is there');
+    my ($hire, $change, $leaver) = map { json_data(Idadmin::Test::slurp("$dir/$_.json"))->{data} }
+        qw(hired changed leaving);
+    is($stack->wait_task($change->{taskId})->{state}, 'done', 'and changed');
+    is($stack->wait_task($leaver->{taskId}, states => ['cancelled'])->{state}, 'cancelled',
+        'stays');
+    is(json_data(Idadmin::Test::slurp("$dir/task.json"))->{data}{task}{id}, $hire->{taskId},
+        'its hire was waited for');
+    like($run->{out}, qr/Idempotent-Replayed: true/i, 'and not hired twice');
+}
+
 for_each_engine {
     ($engine) = @_;
     $stack = about(Idadmin::Test::Stack->new(engine => $engine));
     my @parts = ([updates => \&updates], [not_kept => \&not_kept], [in_order => \&in_order],
         [seats => \&seats], [dry_runs => \&dry_runs], [keys => \&keys_of_clients],
-        [tasks => \&tasks], [rehires => \&rehires],
+        [tasks => \&tasks], [guides => \&guides], [rehires => \&rehires],
         [interplay => \&interplay]);
     subtest(@$_) for grep { !$ENV{PART} || $_->[0] eq $ENV{PART} } @parts;
     $stack->worker->expect_log(qr/IDA0317/);
