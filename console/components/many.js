@@ -10,7 +10,7 @@ import { errorText, notice, quote } from './states.js';
 
 const nameOf = (one) => one.displayName || one.userPrincipalName || one.id;
 
-function told(results, total, sum) {
+function report(results, total, sum) {
   const refused = results.filter((one) => one.error);
   const warnings = [...new Set(results.flatMap((one) => one.done?.warnings ?? []))];
   notice({
@@ -63,5 +63,5 @@ export async function many({ title, lead, items, fields = [], check = () => [], 
   });
   if (!results.length) return;
   await reload();
-  told(results, items.length, sum);
+  report(results, items.length, sum);
 }

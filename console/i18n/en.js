@@ -591,7 +591,7 @@ export default {
   line: {
     up: 'Managers', down: { zero: 'Nobody reports to this person', one: '{n} person reports to this one', other: '{n} people report to this one' },
     top: 'No manager is recorded.', higher: 'There are more managers above.',
-    circle: 'The managers go round in a circle: somebody reports to a person below.',
+    circle: 'The managers go round in a circle: one of them reports to a person further down.',
   },
   'person.tab.line': 'Reporting line',
   restore: {

@@ -275,7 +275,7 @@ async function requests({ company, query, signal }) {
         one.taskId && company.can('tasks.read') && [' ',
           el('a', { href: href('task', one.taskId) }, t('task.open'))]] },
       { key: 'since', sort: (one) => one.requestedAt, label: t('request.since'), cell: (one) => when(one.requestedAt, 'day') },
-      { key: 'decided', sort: (one) => one.decidedAt, label: t('request.decidedBy'), cell: (one) => (one.decidedAt
+      { key: 'decided', kind: 'addr', sort: (one) => one.decidedAt, label: t('request.decidedBy'), cell: (one) => (one.decidedAt
         ? [bdi(one.decidedBy), ' ', el('small', { class: 'muted' }, when(one.decidedAt, 'day'))] : '–') },
     ],
     label: (one) => nameOf(one.requester), menu: write && ((one) => (one.state === 'open' || one.state === 'approved'

@@ -143,7 +143,7 @@ async function hire(values, more, rehiring) {
 }
 
 /* What the account will be, as it is typed. Answers {look(), view()}. */
-function preview(values, signal, again) {
+function preview(values, signal, again) { // again: the queued hire that is replaced
   let asking, data, fault;
   const look = later(500, async () => {
     asking?.abort();
@@ -164,6 +164,7 @@ function preview(values, signal, again) {
   const view = () => {
     if (fault) return failed(fault);
     if (!data) return el('p', { class: 'muted' }, t('hire.previewEmpty'));
+    const same = (data.sameEmployeeId ?? []).filter((one) => one.taskId !== again?.task.id);
     const full = data.seats?.limit && data.seats.used >= data.seats.limit;
     return [
       el('p', { class: 'figure' }, bdi(data.displayName)),
@@ -175,8 +176,8 @@ function preview(values, signal, again) {
       adjusted(data, { time: values().time || undefined }),
       full ? box('bad', t('hire.noSeat', data.seats))
         : data.seats?.limit && el('p', { class: 'muted' }, t('hire.seat', data.seats)),
-      data.sameEmployeeId?.length > 0 && box('warn', el('p', null, t('rehire.title')),
-        data.sameEmployeeId.map((one) => el('p', null, bdi(one.userPrincipalName))))];
+      same.length > 0 && box('warn', el('p', null, t('rehire.title')),
+        same.map((one) => el('p', null, bdi(one.userPrincipalName))))];
   };
   return { look, view };
 }

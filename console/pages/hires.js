@@ -78,9 +78,9 @@ const passes = (error) => error.lost || error.status === undefined || error.stat
 
 function outcome(one) {
   if (one.faults.length) return el('ul', { class: 'bare bad' }, one.faults.map(faultLine));
-  const told = one.answer?.warnings?.map((text) => el('p', null, quote(text)));
-  if (one.task) return [el('a', { href: href('task', one.task) }, bdi(one.upn)), ' ', one.now && statePill(one.now), told];
-  if (one.answer) return [bdi(one.answer.plan.userPrincipalName), told];
+  const warnings = one.answer?.warnings?.map((text) => el('p', null, quote(text)));
+  if (one.task) return [el('a', { href: href('task', one.task) }, bdi(one.upn)), ' ', one.now && statePill(one.now), warnings];
+  if (one.answer) return [bdi(one.answer.plan.userPrincipalName), warnings];
   return el('span', { class: 'muted' }, t('hires.waits'));
 }
 
@@ -136,7 +136,7 @@ export async function page({ company, signal }) {
     await through('look', good(), dryRun);
     announce(t('hires.found', { good: good().length, bad: read.lines.length - good().length }));
   }
-  /* The key follows from the line, so that the same file, sent again, queues nobody twice. */
+  /* The key follows from the line, so that the same file, sent again, queues no person twice. */
   const write = (one) => send('POST', 'user', { body: one.values,
     key: `csv-${digest(JSON.stringify([company.companyId, one.values]))}` })
     .then((answer) => { [one.task, one.upn, one.answer] = [answer.taskId, answer.userPrincipalName, answer]; });

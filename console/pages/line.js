@@ -8,7 +8,7 @@ import { href } from '../router.js';
 
 const HIGHEST = 12; // managers above each other that are looked up
 
-/* From the person's manager to the top. circle: a manager reports to somebody further down. */
+/* From the person's manager to the top. circle: a manager reports to a person further down. */
 async function upwards(user, signal) {
   const above = [], seen = new Set([user.id]);
   let next = user.manager;

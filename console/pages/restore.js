@@ -22,7 +22,7 @@ async function planned(user) {
     try {
       return { method, body, answer: await send(method, 'user', { query: { dryRun: true }, body }) };
     } catch (error) {
-      // Another person has the number too, so that nobody is restored by it.
+      // Another person has the number too, so it restores no account.
       if (error.status !== 409 || method === all.at(-1)[0]) throw error;
     }
   }

@@ -155,7 +155,7 @@ subtest 'hires by file' => sub {
         ['asa.eklo@nordic.example', 'dan.ek@nordic.example'], 'a task for each line');
     choose($csv);
     $browser->until('checked again', sub { main() =~ /Queue 2 hires/ && main() !~ /is checked/ });
-    is_deeply([$queue->()], \@first, 'the same file queues nobody twice');
+    is_deeply([$queue->()], \@first, 'the same file queues no person twice');
     is(scalar tasks(type => 'userCreate'), $before + 2, 'two in all');
     choose(join "\n", 'firstname,surname', map {"A$_,B$_"} 1 .. 201);
     $browser->until('too many', sub { main() =~ /201 people; a file may hold 200/ });
@@ -180,7 +180,7 @@ subtest 'a list sorts, hides columns and keeps views' => sub {
         && $names->()[0] ne $people[0] });
     is(scalar @{ $names->() }, scalar @people, 'all of them are sorted');
     is($browser->script('return document.querySelector("[aria-sort]").ariaSort'), 'descending',
-        'which is told');
+        'which screen readers are given');
     $browser->click_text('main .tools button', 'View');
     $browser->click_text(':popover-open button', 'Manager');
     $browser->until('a column less', sub { !grep {/Manager/} $browser->texts('main thead th') });

@@ -29,9 +29,10 @@ async function visit(place) {
     if (location.hash !== to) {
         delete document.documentElement.dataset.ready;
         location.hash = to;
-        if (question()) await leave();
     }
-    await until(`${place} stands`, () => document.documentElement.dataset.ready);
+    // The question before a form is left comes when the address has changed, not at once.
+    while (await until(`${place} stands`, () => question() || document.documentElement.dataset.ready)
+        && question()) await leave();
     await quiet();
     for (const one of document.querySelectorAll('#page .failed')) {
         told.faults.push(`${place}: ${one.innerText}`);
