@@ -52,7 +52,7 @@ const screen = () => [
     el('div', { class: 'user' }, company && user())),
   el('nav', { class: 'side', 'aria-label': t('frame.main') }, company && navigation()),
   el('main', { id: 'main', tabindex: '-1' },
-    el('div', { id: 'notices' }, company && banners().map(noticeLine), notices()),
+    el('div', { id: 'notices' }, company && (away || !notices().length ? banners().map(noticeLine) : notices())),
     // What a sheet of paper must tell of itself.
     el('p', { class: 'print' },
       `idadmin · ${company?.name ?? ''} · ${dateText(now(), 'full')} (${city()})`),

@@ -167,7 +167,10 @@ export const noticeLine = (one) => el('div', { class: `notice ${one.tone || 'ok'
       action.label) : action)),
   !one.fixed && el('button', { type: 'button', class: 'button small plain', 'aria-label': t('dismiss'),
     onclick: () => unnotice(one) }, icon('failed'))));
-export const notices = () => all.map(noticeLine);
+/* One at a time: the worst, of those alike the newest; when it is dismissed, the next one. */
+const WORSE = ['info', 'ok', 'warn', 'bad'];
+export const notices = () => all.toSorted((a, b) => WORSE.indexOf(a.tone || 'ok') - WORSE.indexOf(b.tone || 'ok'))
+  .slice(-1).map(noticeLine);
 
 /* A poll's answer that waits because the person reads or chooses. */
 export const heldNotice = (text, show) => notice({

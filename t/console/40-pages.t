@@ -53,6 +53,26 @@ sub failures {
 JS
 }
 
+# Words that stand on two lines, at the width where a table beside the navigation is narrowest.
+sub broken {
+    $browser->size(1024, 900);
+    return @{ $browser->script(<<'JS') };
+        const all = document.createTreeWalker(document.getElementById('page'), NodeFilter.SHOW_TEXT);
+        const range = document.createRange(), broken = [];
+        for (let node; (node = all.nextNode());) {
+            if (!node.parentElement.checkVisibility()
+                || node.parentElement.closest('code, pre, .unseen')) continue;
+            for (const word of node.data.matchAll(/[^\s.@/:;?=,()–-]{2,24}/g)) {
+                range.setStart(node, word.index);
+                range.setEnd(node, word.index + word[0].length);
+                const lines = new Set([...range.getClientRects()].map((one) => Math.round(one.top)));
+                if (lines.size > 1) broken.push(word[0]);
+            }
+        }
+        return broken;
+JS
+}
+
 sub paint {
     return $browser->script(<<'JS');
         return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null;
@@ -67,6 +87,7 @@ for my $page (@pages) {
         is(scalar $browser->all('h1'), 1, 'one heading');
         is_deeply([failures()], [], 'no part of it failed');
         like($browser->text('main'), $shows{$name}, 'it shows what it is about') if $shows{$name};
+        is_deeply([broken()], [], 'no word breaks at 1024 pixels');
         $company->look($name);
     };
 }
