@@ -57,7 +57,8 @@ JS
 sub broken {
     $browser->size(1024, 900);
     return @{ $browser->script(<<'JS') };
-        const all = document.createTreeWalker(document.getElementById('page'), NodeFilter.SHOW_TEXT);
+        const all = document.createTreeWalker(document.getElementById('page'),
+            NodeFilter.SHOW_TEXT);
         const range = document.createRange(), broken = [];
         for (let node; (node = all.nextNode());) {
             if (!node.parentElement.checkVisibility()
@@ -65,8 +66,8 @@ sub broken {
             for (const word of node.data.matchAll(/[^\s.@/:;?=,()–-]{2,24}/g)) {
                 range.setStart(node, word.index);
                 range.setEnd(node, word.index + word[0].length);
-                const lines = new Set([...range.getClientRects()].map((one) => Math.round(one.top)));
-                if (lines.size > 1) broken.push(word[0]);
+                const tops = [...range.getClientRects()].map((one) => Math.round(one.top));
+                if (new Set(tops).size > 1) broken.push(word[0]);
             }
         }
         return broken;
