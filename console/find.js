@@ -26,7 +26,7 @@ const matches = (query, text) => {
 };
 
 const hit = (group, sign, to, view) => ({ group: t(`find.${group}`), to, view: el('span', { class: 'hit' },
-  icon(sign), view) });
+  sign && icon(sign), view) });
 
 /* What is loaded once and looked through here: of this company, for half a minute. */
 const known = new Map();
@@ -57,7 +57,7 @@ const taskOf = (group, task) => hit(group, task.type === 'userDelete' ? 'leave' 
 const KINDS = {
   people: ['people.read', async (query, company, signal) =>
     (await get('users', { query, limit: MOST }, signal)).items
-      .map((one) => hit('people', 'people', href('person', one.id), person(one)))],
+      .map((one) => hit('people', null, href('person', one.id), person(one)))],
   /* A task by its ID; the open ones by name. */
   tasks: ['tasks.read', async (query, company, signal) => {
     if (/^[0-9a-z]{26}$/i.test(query)) {
