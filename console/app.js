@@ -7,12 +7,12 @@ import { LANGUAGES, age, city, dateText, has, language, listed, loadLanguage, pr
 import { go, href, isWaiting, mayOpen, pageKey, pageView, parse, reload, start } from './router.js';
 import { dialogs, open } from './components/dialog.js';
 import { menu } from './components/menu.js';
-import { combobox, finder } from './components/person-picker.js';
+import { combobox } from './components/person-picker.js';
 import { failure, notice, noticeLine, notices } from './components/states.js';
 
-const MAIN = ['overview', 'people', 'tasks', 'access', 'workflows', 'hygiene'];
+const MAIN = ['overview', 'people', 'tasks', 'access', 'calendar', 'workflows', 'hygiene'];
 const REST = ['log', 'keys', 'company'];
-const GOES = { o: 'overview', p: 'people', t: 'tasks', a: 'access', w: 'workflows', h: 'hygiene',
+const GOES = { o: 'overview', p: 'people', t: 'tasks', m: 'calendar', a: 'access', w: 'workflows', h: 'hygiene',
   l: 'log', k: 'keys', c: 'company' };
 
 let session, company, first, heart, pulse, here, find, companies, fatal;
@@ -52,7 +52,7 @@ const screen = () => [
     el('div', { class: 'user' }, company && user())),
   el('nav', { class: 'side', 'aria-label': t('frame.main') }, company && navigation()),
   el('main', { id: 'main', tabindex: '-1' },
-    el('div', { id: 'notices' }, company && banners().map(noticeLine), notices()),
+    el('div', { id: 'notices' }, company && (away || !notices().length ? banners().map(noticeLine) : notices())),
     // What a sheet of paper must tell of itself.
     el('p', { class: 'print' },
       `idadmin · ${company?.name ?? ''} · ${dateText(now(), 'full')} (${city()})`),
@@ -70,13 +70,14 @@ function stand(next, page) {
     useZone(company.timeZone);
     remembered('company', company.companyId);
     pulse = null;
-    find = company.can('people.read') && search();
+    find = search();
     beat();
   }
   redraw();
 }
 
-const SECTION = { person: 'people', hire: 'people', hires: 'people', offboard: 'people', task: 'tasks' };
+const SECTION = { settings: 'company', person: 'people', hire: 'people', hires: 'people',
+  offboard: 'people', task: 'tasks' };
 const isHere = (page) => (SECTION[here] || here) === page;
 function link(page, behind) {
   const count = page === 'tasks' ? (pulse?.queue?.failed ?? 0) + (pulse?.queue?.attention ?? 0)
@@ -121,22 +122,24 @@ function companySwitch() {
   });
 }
 
-function search() {
-  const box = finder({
-    label: t('frame.find'), placeholder: t('frame.find'),
-    pick: (one) => { box.set(''); go(href('person', one.id)); },
-    enter: (query) => { box.set(''); go(href('people', '', { query })); },
+/* What is found is made when it is first looked for. */
+const search = () => {
+  const box = combobox({
+    label: t('frame.find'), placeholder: t('frame.find'), hideLabel: true, type: 'search', pause: 120,
+    empty: true, group: (hit) => hit.group, render: (hit) => hit.view, text: () => '',
+    load: async (query, signal) => (await import('./find.js')).find(query, company, signal),
+    pick: (hit) => { box.set(''); go(hit.to); },
+    enter: company.can('people.read') ? (query) => { box.set(''); go(href('people', '', { query })); } : null,
   });
   return box;
-}
+};
 
 function user() {
   const look = (name, value, run) => ({
     label: t(`look.${name}`), current: value, run: () => { run(); redraw(); },
   });
   const theme = remembered('theme') || '';
-  const title = (text) => el('p', { class: 'menu-title' }, text);
-  const line = () => el('hr');
+  const title = (text) => el('p', { class: 'menu-title' }, text), line = () => el('hr');
   const { help, signOut } = session.links;
   const setTheme = (value) => {
     remembered('theme', value || null);
@@ -278,6 +281,10 @@ const inField = (node) => node?.closest?.('input, textarea, select, dialog, [con
 let gone = 0;
 function keys(event) {
   if (event.key === 'Escape' && event.target.id === find?.id) event.target.blur();
+  if ((event.ctrlKey || event.metaKey) && event.key === 'k' && !document.querySelector('dialog[open]')) {
+    event.preventDefault();
+    return find?.open();
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || !company
     || remembered('noKeys') || inField(event.target) || document.querySelector('dialog[open]')) return;
   const after = Date.now() - gone < 1500;
@@ -285,7 +292,7 @@ function keys(event) {
   if (after && GOES[event.key]) {
     if (mayOpen(company, GOES[event.key])) go(href(GOES[event.key]));
   } else if (event.key === 'g') { gone = Date.now(); return; }
-  else if (event.key === '/') document.getElementById(find?.id)?.focus();
+  else if (event.key === '/') find?.open();
   else if (event.key === 'n' && mayOpen(company, 'hire')) go(href('hire'));
   else if (event.key === '?') showKeys();
   else return;
@@ -293,7 +300,7 @@ function keys(event) {
 }
 const showKeys = () => open({
   title: t('keys.title'), back: t('close'),
-  body: el('dl', { class: 'facts' }, [['/', 'find'],
+  body: el('dl', { class: 'facts' }, [['/', 'find'], ['Ctrl K', 'find'],
     ...Object.entries(GOES).map(([key, page]) => [`g ${key}`, page]), ['n', 'hire'], ['?', 'list']]
     .map(([key, what]) => el('div', null, el('dt', null, el('kbd', null, key)),
       el('dd', null, has(`keys.${what}`) ? t(`keys.${what}`) : t(`nav.${what}`))))),

@@ -54,8 +54,11 @@ export function guarded(make, instead) {
   }
 }
 
+/* An address breaks before its @ and behind a dot, never inside a word. */
+const breaks = (text) => (/^\S+@\S+$/.test(text) ? text.split(/(?=@)|(?<=\.)/).flatMap((one, i) =>
+  (i ? [el('wbr'), one] : [one])) : text);
 /* Text of a directory or a person: its own direction, whatever stands beside it. */
-export const bdi = (text) => el('bdi', null, text ?? '');
+export const bdi = (text) => el('bdi', null, typeof text === 'string' ? breaks(text) : text ?? '');
 
 let count = 0;
 export const uid = () => `u${++count}`;
@@ -89,6 +92,8 @@ const PATHS = {
   more: 'M5 12h.01M12 12h.01M19 12h.01',
   down: 'M6 9l6 6 6-6',
   back: 'M15 5l-7 7 7 7',
+  forth: 'M9 5l7 7-7 7',
+  calendar: 'M5 5h14v15H5zM5 10h14M9 3v4M15 3v4M9 14h2M13 14h2',
 };
 PATHS.cancelled = PATHS.failed;
 PATHS.keys = PATHS.key;

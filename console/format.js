@@ -7,7 +7,7 @@ export const LANGUAGES = { en: 'English', sv: 'Svenska' };
 
 let texts = {};
 let lang = 'en';
-let plural, numbers, lists;
+let plural, numbers, lists, sentences; // sentences: what the service says, of steps and tasks
 export const language = () => lang;
 
 /* {frame: {skip: …}} as frame.skip; the text of a group itself stands under the empty name. */
@@ -19,6 +19,7 @@ export async function loadLanguage(chosen) {
   const wanted = [chosen, ...navigator.languages].map((tag) => (tag || '').slice(0, 2));
   lang = wanted.find((tag) => LANGUAGES[tag]) || 'en';
   texts = flat((await import(`./i18n/${lang}.js`)).default);
+  sentences = null;
   plural = new Intl.PluralRules(lang);
   numbers = new Intl.NumberFormat(lang, { maximumFractionDigits: 1 });
   lists = new Intl.ListFormat(lang);
@@ -63,6 +64,34 @@ export const rich = (key, values) => text(key, values).split(/\{(\w+)\}/).map((p
 /* t() where there is such a text, else the service's own word, as it is. */
 export const word = (prefix, name) => (has(`${prefix}.${name}`) ? t(`${prefix}.${name}`) : name);
 
+/* --- what the service says --- */
+
+/* What fits a sentence of the C source: %s is any text, %d and the like a number. */
+const patternOf = (format) => new RegExp(`^${format.split(/(%l*z?[sdu])/).map((part) => (
+  part === '%s' ? '(.*?)' : /^%/.test(part) ? '(\\d+)' : part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))).join('')}$`, 's');
+/* They come when the first one is met. */
+async function learn(language) {
+  sentences = [];
+  const known = (await import(`./i18n/said.${language}.js`)).default;
+  if (language !== lang) return;
+  sentences = Object.entries(known).map(([format, words]) => [patternOf(format), words]);
+  redraw();
+}
+/* Its sentence in the reader's language, null where there is none: then its own words are shown. What
+ * is filled in may be a sentence again. */
+export function said(words) {
+  if (lang === 'en') return words;
+  if (!sentences) learn(lang);
+  for (const [pattern, own] of sentences) {
+    const found = words.match(pattern);
+    if (found) return own.replace(/\{(\d)\}/g, (_, n) => said(found[n]) ?? found[n]);
+  }
+  // A step and what became of it.
+  const [, step, rest] = words.match(/^(\S+\/\d+ \w+|[a-z]\w+(?:@\w+)?): (.*)$/s) || [];
+  const of = step && said(rest);
+  return of ? `${stepName(step).name}: ${of}` : null;
+}
+
 /* --- dates --- */
 
 let zone = 'UTC';
@@ -79,6 +108,7 @@ const STYLES = {
   day: DAY,
   weekday: { weekday: 'long', ...DAY },
   short: { weekday: 'short', day: 'numeric' },
+  weekdayShort: { weekday: 'short' },
   month: { month: 'short' },
   monthYear: { month: 'long', year: 'numeric' },
   minute: { ...DAY, ...CLOCK },

@@ -11,9 +11,9 @@ import { clearNotices, failure, heldNotice, noRight, safely, skeleton, unknownPa
 const RIGHTS = {
   overview: ['overview.read'], people: ['people.read'], person: ['people.read'],
   hire: ['people.write'], hires: ['people.write'], offboard: ['people.write'], tasks: ['tasks.read'],
-  task: ['tasks.read'], access: ['access.read', 'requests.read'],
+  task: ['tasks.read'], calendar: ['tasks.read'], access: ['access.read', 'requests.read'],
   workflows: ['workflows.read'], hygiene: ['hygiene.read'], log: ['audit.read'],
-  keys: ['keys.read'], company: ['company.read'],
+  keys: ['keys.read'], company: ['company.read'], settings: ['company.read'],
 };
 export const mayOpen = (company, page) => RIGHTS[page].some((right) => company.can(right));
 

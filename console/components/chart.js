@@ -13,7 +13,7 @@ svg('line', { y2: 6, class: 'hatch-line' }));
 
 /* A card with a chart. of(): what the chart is made of, worked out at each drawing, or what stands
  * instead of one: {draw(width), finding, legend, head, rows}. draw answers the height and what is in
- * it; finding: its title; legend [[class, words]]; rows: a table's; figure: a headline. */
+ * it; finding: its title; legend [[class, words]]; rows: a table's; headline: what stands above it. */
 export const chartCard = ({ title, of }) => el(ChartCard, { title, of });
 
 function ChartCard({ title, of }) {
@@ -26,7 +26,7 @@ function ChartCard({ title, of }) {
       onclick: () => show(!asTable),
     }, t('chart.table')),
   }, el('div', { class: 'stack' }, !chart ? made
-    : [made.figure && el('p', { class: 'figure' }, made.figure),
+    : [made.headline,
       asTable ? asRows(made) : [el(Drawing, made), made.legend && legendOf(made.legend)]]));
 }
 
@@ -58,52 +58,27 @@ function Drawing({ draw, finding }) {
   }));
 }
 
-/* Diverging bars on one scale: items [{label, up, down, strong, soft, run}]. Narrower than 480 px a
- * row an item with two horizontal bars. */
-export const diverging = (items) => (width) => {
-  const most = Math.max(1, ...items.flatMap((one) => [one.up, one.down]));
-  if (width < 480) return sideways(items, width, most);
-  const slot = width / items.length, bar = Math.min(44, slot * 0.5), half = 74, middle = half + 18;
-  const size = (value) => (value / most) * (half - 8);
-  return [2 * middle + 26,
-    items.map((one, i) => {
-      const x = slot * i + slot / 2;
-      const kind = `${one.strong ? 'strong' : ''} ${one.soft ? 'soft' : ''}`;
-      return svg('g', { onclick: one.run, class: one.run ? 'hit' : '' },
-        svg('rect', { class: 'hit', x: x - slot / 2, width: slot, height: 2 * middle + 26, rx: 6 }),
-        one.up > 0 && [svg('rect', { class: 'one', x: x - bar / 2, y: middle - size(one.up), width: bar,
-          height: size(one.up) }), mid(x, middle - size(one.up) - 5, one.up)],
-        one.down > 0 && [svg('rect', { class: 'two', x: x - bar / 2, y: middle, width: bar,
-          height: size(one.down) }), mid(x, middle + size(one.down) + 14, one.down)],
-        mid(x, 2 * middle + 18, one.label, kind));
-    }),
-    svg('line', { class: 'axis', x2: width, y1: middle, y2: middle })];
-};
 const mid = (x, y, content, kind) => text(x, y, typeof content === 'number' ? number(content) : content,
   { 'text-anchor': 'middle', class: kind });
-function sideways(items, width, most) {
-  const left = 84, scale = (width - left - 36) / most;
-  return [items.length * 40, items.map((one, i) => {
-    const y = i * 40;
-    const bar = (value, at, kind) => [value > 0 && svg('rect', { class: kind, x: left, y: at,
-      width: value * scale, height: 13 }),
-    text(left + value * scale + 6, at + 11, number(value), { class: value ? '' : 'soft' })];
-    return svg('g', { onclick: one.run }, svg('rect', { class: 'hit', y, width, height: 36 }),
-      text(0, y + 22, one.label, { class: `${one.strong ? 'strong' : ''} ${one.soft ? 'soft' : ''}` }),
-      bar(one.up, y + 3, 'one'), bar(one.down, y + 19, 'two'));
-  })];
+
+/* The least of 1, 2, 5, 10, 20, 50 … that is as large: what people count in. */
+function roundStep(least) {
+  const ten = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  return [1, 2, 5, 10].map((one) => one * ten).find((one) => one >= least);
 }
 
 /* Two bars each: items [{label, one, two, open, none}]; open: not over yet, none: words instead. */
 export const paired = (items) => (width) => {
-  const most = Math.max(4, ...items.flatMap((one) => [one.one ?? 0, one.two ?? 0]));
-  const step = Math.ceil(most / 4), top = step * 4, height = 150, left = 30;
+  const most = Math.max(1, ...items.flatMap((one) => [one.one ?? 0, one.two ?? 0]));
+  const step = roundStep(most / 4), top = Math.ceil(most / step) * step, height = 150;
+  const ticks = Array.from({ length: top / step + 1 }, (_, i) => i * step);
+  const left = 14 + 7 * number(top).length; // as wide as its widest number
   const slot = (width - left) / items.length, bar = Math.min(18, slot * 0.34);
   const at = (value) => 12 + height - (value / top) * height;
   return [height + 40,
-    [0, 1, 2, 3, 4].map((i) => [svg('line', { class: i ? 'grid-line' : 'axis', x1: left, x2: width,
-      y1: at(i * step), y2: at(i * step) }),
-    text(left - 6, at(i * step) + 4, number(i * step), { 'text-anchor': 'end', class: 'soft' })]),
+    ticks.map((tick) => [svg('line', { class: tick ? 'grid-line' : 'axis', x1: left, x2: width,
+      y1: at(tick), y2: at(tick) }),
+    text(left - 6, at(tick) + 4, number(tick), { 'text-anchor': 'end', class: 'soft' })]),
     items.map((item, i) => {
       const x = left + slot * i + slot / 2;
       const one = (value, kind, to) => value > 0 && svg('rect', { x: to, y: at(value), width: bar,
@@ -128,7 +103,8 @@ export const logLines = (hours, marks, kinds) => (width) => {
       svg('line', { class: 'grid-line', x1: left, x2: width, y1: y(ms), y2: y(ms) }),
       text(left - 6, y(ms) + 4, words, { 'text-anchor': 'end', class: 'soft' })]),
     kinds.map((kind, k) => svg('path', { class: kind, d: path(k), 'stroke-linecap': 'round' })),
-    hours.map((hour, i) => i % 6 === 5 && mid(x(i), height + 30, hour.label, 'soft'))];
+    hours.map((hour, i) => i % 6 === 5 && text(x(i), height + 30, hour.label,
+      { class: 'soft', 'text-anchor': i === hours.length - 1 ? 'end' : 'middle' }))];
 };
 
 /* An age against its interval, with marks at 1 x and 3 x. */

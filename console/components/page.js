@@ -3,8 +3,11 @@ import { bdi, el, icon } from '../dom.js';
 import { stateWord, t } from '../format.js';
 import { safely } from './states.js';
 
-/* h1 with actions beside it, a lead beneath, then whatever the page says of itself. */
-export const head = ({ title, pill: mark, actions, lead, sub }) => el('header', { class: 'head' },
+/* h1 with actions beside it, a lead beneath, then whatever the page says of itself. path: the way back
+ * above it, [[words, href], ...]. */
+export const head = ({ path, title, pill: mark, actions, lead, sub }) => el('header', { class: 'head' },
+  path && el('nav', { class: 'path', 'aria-label': t('frame.path') }, path.map(([words, href]) =>
+    el('a', { href, key: href }, icon('back'), words))),
   el('div', { class: 'head-row' },
     el('h1', { tabindex: '-1' }, title), mark,
     actions && el('div', { class: 'actions' }, actions)),

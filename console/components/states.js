@@ -2,11 +2,18 @@
 // above a page. The page's own sentence comes first, the service's English words are quoted.
 import { whenBack } from '../api.js';
 import { announce, el, guarded, icon, redraw, report } from '../dom.js';
-import { has, listed, t, word } from '../format.js';
+import { has, listed, said, t, word } from '../format.js';
 
-/* Text that comes from the service in English. */
-export const quote = (text) => (text ? el('span', { class: 'quote' }, `${t('service.says')} `,
-  el('q', { lang: 'en' }, el('bdi', null, text))) : null);
+const inEnglish = (text) => [`${t('service.says')} `, el('q', { lang: 'en' }, el('bdi', null, text))];
+/* What the service says, in the reader's language with its own words folded beneath; where there is no
+ * such sentence, its words. */
+export function quote(text) {
+  if (!text) return null;
+  const own = said(text);
+  return el('span', { class: 'quote' }, own === text ? el('bdi', null, text) : own
+    ? [el('bdi', null, own), el('details', { class: 'fold small' }, el('summary', null, t('error.detail')),
+      el('q', { lang: 'en' }, el('bdi', null, text)))] : inEnglish(text));
+}
 
 /* The sentence of a refusal in the reader's language, from reason, else status; null: there is none
  * and the service's words stand alone. */
@@ -160,7 +167,10 @@ export const noticeLine = (one) => el('div', { class: `notice ${one.tone || 'ok'
       action.label) : action)),
   !one.fixed && el('button', { type: 'button', class: 'button small plain', 'aria-label': t('dismiss'),
     onclick: () => unnotice(one) }, icon('failed'))));
-export const notices = () => all.map(noticeLine);
+/* One at a time: the worst, of those alike the newest; when it is dismissed, the next one. */
+const WORSE = ['info', 'ok', 'warn', 'bad'];
+export const notices = () => all.toSorted((a, b) => WORSE.indexOf(a.tone || 'ok') - WORSE.indexOf(b.tone || 'ok'))
+  .slice(-1).map(noticeLine);
 
 /* A poll's answer that waits because the person reads or chooses. */
 export const heldNotice = (text, show) => notice({

@@ -8,6 +8,7 @@ import { copyable } from '../components/copy.js';
 import { confirm } from '../components/dialog.js';
 import { field } from '../components/form.js';
 import { box, button, card, facts, head, pill, timeline } from '../components/page.js';
+import { companyTabs } from './settings.js';
 import { errorText, failed, notice, quote, safely } from '../components/states.js';
 
 export const shape = 'cards';
@@ -148,7 +149,7 @@ export async function page({ company, signal }) {
   return {
     title: t('nav.company'),
     view: () => el('div', { class: 'page' },
-      head({ title: t('nav.company'), lead: bdi(data.name) }),
+      head({ title: t('nav.company'), lead: bdi(data.name) }), companyTabs(company, 'company'),
       el('div', { class: 'columns' },
         el('div', { class: 'stack' },
           card({ title: t('co.id') }, el('p', { class: 'big' }, copyable(data.companyId, { what: t('co.id') })),

@@ -3,7 +3,7 @@
 import { now, send } from '../api.js';
 import { bdi, el } from '../dom.js';
 import { addDays, age, dayOf, dayText, listed, rich, t, when, word } from '../format.js';
-import { reload } from '../router.js';
+import { reload, setQuery } from '../router.js';
 import { copyable } from '../components/copy.js';
 import { choose, confirm, open } from '../components/dialog.js';
 import { formDialog } from '../components/form-dialog.js';
@@ -187,8 +187,10 @@ async function end(verb, { username, lastUsedAt }) {
   notice({ text: rich(`apikey.${verb}.done`, { name: username }) });
 }
 
-export async function page({ company, signal }) {
+export async function page({ company, query, signal }) {
   const write = company.can('keys.write');
+  // "Create a key" of what was found: asked once, when the page stands.
+  if (write && query.create) setTimeout(() => { setQuery({}); make(company); });
   const add = () => button(t('apikey.make'), { kind: 'primary', icon: 'add', run: () => make(company) });
   const keys = list({
     path: 'keys', id: (one) => one.username, signal, caption: t('nav.keys'),

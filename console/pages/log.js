@@ -22,7 +22,7 @@ const ended = (one) => (one.outcome === 'ok' ? null
 
 /* A record as a line of another page's list. */
 export const recordLine = (one) => el('li', null, when(one.at, 'minute'), ' · ', who(one), ' ',
-  actionText(one), ' ', ended(one));
+  actionText(one), ' ', ended(one), one.parameters?.comment && el('blockquote', null, bdi(one.parameters.comment)));
 
 /* Members of a record's parameters as a list of terms; what is itself a structure as JSON. */
 const parameters = (one) => facts([

@@ -1,12 +1,13 @@
 // What needs somebody, who starts and leaves, how the directories are; twelve months; punctuality.
 import { get, now } from '../api.js';
-import { bdi, el, icon } from '../dom.js';
+import { bdi, el, icon, redraw } from '../dom.js';
 import { addDays, age, city, clockOf, dateText, dayOf, dayText, directoryName, duration, forViewer,
-  has, instantOf, percent, rich, t, when, word } from '../format.js';
-import { chartCard, diverging, gauge, logLines, paired } from '../components/chart.js';
+  has, instantOf, number, percent, rich, t, when, word } from '../format.js';
+import { chartCard, gauge, logLines, paired } from '../components/chart.js';
 import { button, card, head, pill } from '../components/page.js';
 import { empty, part, quote, safely } from '../components/states.js';
-import { go, href, mayOpen } from '../router.js';
+import { byDay, dueIn, moversOf } from '../movers.js';
+import { href, mayOpen } from '../router.js';
 
 export const shape = 'cards';
 
@@ -24,7 +25,8 @@ const FILTER = {
   attention: { state: 'attention' }, braked: { braked: 'true' }, offboardingOverdue: { tab: 'queued', type: 'userDelete' },
 };
 
-function need(one, data, company) {
+/* worst: the first of all, which is seen first. */
+function need(one, data, company, worst) {
   const first = one.sample[0] || {};
   const directory = data.directories?.find((each) => each.directory === first.directory);
   const name = first.displayName || first.userPrincipalName || first.username || '';
@@ -38,7 +40,7 @@ function need(one, data, company) {
   };
   const to = one.count === 1 && first.taskId ? href('task', first.taskId)
     : href(NEEDS[one.kind], one.kind === 'approvals' ? 'requests' : '', FILTER[one.kind]);
-  return el('li', { class: one.severity === 'critical' ? 'bad' : 'warn' },
+  return el('li', { class: `${one.severity === 'critical' ? 'bad' : 'warn'} ${worst ? 'worst' : ''}` },
     icon(one.kind === 'braked' || one.kind === 'directoryHeld' ? 'held'
       : one.severity === 'critical' ? 'failed' : 'attention'),
     el('div', null, el('strong', null, rich(key, values),
@@ -46,11 +48,11 @@ function need(one, data, company) {
       directory?.nextProbeAt && [` ${t('dir.next')} `, when(directory.nextProbeAt, 'near'), '.']),
       first.reason && one.kind !== 'chainBroken' && el('div', null, one.kind === 'approvals'
         ? el('small', { class: 'muted' }, bdi(name), ' · ', bdi(first.reason)) : quote(first.reason))),
-    mayOpen(company, NEEDS[one.kind]) && button(t(`need.${one.kind}.do`), { href: to, kind: 'small' }));
+    mayOpen(company, NEEDS[one.kind]) && button(t(`need.${one.kind}.do`), { href: to, kind: worst ? '' : 'small' }));
 }
 
 const needs = (company) => (data) => (data.needs.length
-  ? el('ul', { class: 'needs' }, data.needs.map((one) => safely(() => need(one, data, company))))
+  ? el('ul', { class: 'needs' }, data.needs.map((one, i) => safely(() => need(one, data, company, !i))))
   : empty(t('overview.calm')));
 
 /* --- today --- */
@@ -74,24 +76,24 @@ const dayFilter = (day) => ({ tab: 'all', dueFrom: instantOf(day), dueTo: instan
 
 /* --- charts --- */
 
-function week({ days }) {
-  const shown = days.slice(0, 8);
-  const name = (day) => (day.date === dayOf() ? t('date.todayWord') : dayText(day.date, 'short'));
-  const sum = (of) => shown.reduce((all, day) => all + day[of], 0);
-  if (!sum('creates') && !sum('deletes')) return empty(t('week.none'));
-  return {
-    finding: t('week.finding', { hires: sum('creates'), leavers: sum('deletes') }),
-    legend: [['one', t('chart.hires')], ['two', t('chart.leavers')]],
-    head: ['date', 'hires', 'leavers', 'changes', 'access'].map((key) => t(`chart.${key}`)),
-    rows: shown.map((day) => [el('a', { href: href('tasks', '', dayFilter(day.date)) },
-      dayText(day.date, 'weekday')), day.creates, day.deletes, day.updates, day.access]),
-    draw: diverging(shown.map((day, i) => ({
-      label: name(day), up: day.creates, down: day.deletes, strong: i === 0,
-      soft: [0, 6].includes(new Date(day.date).getUTCDay()),
-      run: () => go(href('tasks', '', dayFilter(day.date))),
-    }))),
-  };
+const NAMES = 6; // of a day of the week
+/* A line a day: who starts and who leaves. Until the names are there, how many. */
+function week({ days }, names) {
+  const shown = days.slice(1, 8);
+  if (!shown.some((day) => day.creates + day.deletes)) return empty(t('week.none'));
+  const of = byDay(names || []);
+  return el('ul', { class: 'week' }, shown.map((day) => {
+    const total = day.creates + day.deletes;
+    return el('li', { key: day.date, class: total ? null : 'free' },
+      el('a', { href: href('calendar', day.date) }, dayText(day.date, 'short')),
+      total ? el('div', { class: 'movers' }, moversOf(of.get(day.date) || [], total, day.date, NAMES))
+        : el('span', { class: 'muted' }, t('week.nobody')));
+  }));
 }
+
+const POINTS = 3; // fewer make no chart
+const figure = (value, words) => el('p', null, el('span', { class: 'figure' }, value), ' ',
+  el('span', { class: 'muted' }, words));
 
 function months({ months: all, historyFrom }) {
   const month = dayOf().slice(0, 7);
@@ -99,6 +101,11 @@ function months({ months: all, historyFrom }) {
     none: historyFrom && one.month < dayOf(historyFrom).slice(0, 7) }));
   const sum = (of) => rows.reduce((total, one) => total + one[of], 0);
   const told = (one, value) => (one.none ? t('chart.noHistory') : value);
+  if (rows.filter((one) => !one.none && (one.hires || one.leavers)).length < POINTS) {
+    return el('div', { class: 'figures' }, figure(number(sum('hires')), t('months.hires', { n: sum('hires') })),
+      figure(number(sum('leavers')), t('months.leavers', { n: sum('leavers') })),
+      historyFrom && el('p', { class: 'muted' }, rich('months.since', { day: when(historyFrom, 'day') })));
+  }
   return {
     finding: t('months.finding', { hires: sum('hires'), leavers: sum('leavers') }),
     legend: [['one', t('chart.hires')], ['two', t('chart.leavers')], ['outline', t('chart.soFar')]],
@@ -113,9 +120,14 @@ function months({ months: all, historyFrom }) {
 function punctuality({ hours }) {
   const begun = hours.reduce((all, one) => all + one.begun, 0);
   const onTime = hours.reduce((all, one) => all + one.onTime, 0);
-  const figure = begun ? t('punctual.share', { share: percent(onTime / begun) }) : t('punctual.none');
+  if (!begun) return empty(t('punctual.none'));
+  const share = t('punctual.share', { share: percent(onTime / begun) });
+  const slowest = duration(Math.max(...hours.map((one) => one.maxMs ?? 0)));
+  const text = el('p', { class: 'muted' }, t('punctual.of', { n: begun }), ' ', t('punctual.slowest', { slowest }));
+  const headline = el('p', { class: 'figure' }, share);
+  if (hours.filter((one) => one.begun).length < POINTS) return [headline, text];
   return {
-    finding: figure, figure,
+    finding: share, headline: [headline, text],
     legend: [['curve', t('chart.p99')], ['curve old', t('chart.oldest')]],
     head: ['hour', 'begun', 'p50', 'p99', 'oldest'].map((key) => t(`chart.${key}`)),
     rows: hours.map((one) => [when(one.from, 'clock'), one.begun, ...[one.p50Ms, one.p99Ms, one.oldestMs]
@@ -156,6 +168,9 @@ export async function page({ company, signal }) {
   let data = await get('overview', {}, signal);
   const mayTasks = company.can('tasks.read');
   const trends = mayTasks && part(() => get('overview/trends', {}, signal));
+  let names; // of the week's joiners and leavers, the first 200
+  const weekly = () => dueIn(addDays(dayOf(), 1), addDays(dayOf(), 8));
+  if (mayTasks) get('tasks', weekly(), signal).then(({ items }) => { names = items; redraw(); }).catch(() => {});
   const title = (key) => t(`overview.title.${key}`);
   const placed = (place, made) => el('div', { var: { '--place': place } }, made);
   const slot = (key, place, draw) => data[key] && placed(place, card({ title: title(key) }, () => draw(data)));
@@ -177,11 +192,13 @@ export async function page({ company, signal }) {
         lead: data.needs && lead(data), sub: clock(),
       }), el('div', { class: 'columns' },
         el('div', { class: 'stack' }, slot('needs', 1, needs(company)),
-          data.days && placed(3, chartCard({ title: title('days'), of: () => week(data) })),
+          data.days && placed(3, card({ title: title('days'), beside: el('a', { href: href('calendar') },
+            t('nav.calendar')) }, () => week(data, names))),
           trend('months', 5, months)),
         el('div', { class: 'stack' }, slot('today', 2, today), slot('directories', 4, directories),
           trend('hours', 6, punctuality)))),
     poll: [{ path: 'overview', every: 15000, apply: (fresh) => { data = fresh; } },
+      mayTasks && { path: 'tasks', query: weekly, every: 60000, apply: ({ items }) => { names = items; } },
       mayTasks && { path: 'overview/trends', every: 300000, apply: trends.set }].filter(Boolean),
   };
 }

@@ -9,7 +9,7 @@ import { href, reload } from '../router.js';
 import { copyable } from '../components/copy.js';
 import { confirm, open } from '../components/dialog.js';
 import { field } from '../components/form.js';
-import { box, button, card, facts, head, pill, statePill, timeline } from '../components/page.js';
+import { box, button, card, facts, fold, head, pill, statePill, timeline } from '../components/page.js';
 import { errorText, notice, part, quote, safely, unnotice } from '../components/states.js';
 import { asked } from './coming.js';
 import { recordLine } from './log.js';
@@ -52,6 +52,10 @@ function moment(due, preview) {
   };
 }
 
+/* Why, for colleagues: the record of the change keeps it. */
+const comment = () => field({ name: 'comment', label: t('act.comment'), optional: true, max: 500,
+  hint: t('act.commentHint') });
+
 /* One task: reads it, asks, and changes it if it is still as it was read. */
 export async function act(verb, id) {
   const { data: { task }, etag } = await read('task', { id });
@@ -65,12 +69,13 @@ export async function act(verb, id) {
   });
   const title = taskTitle(task);
   const own = `act.${verb}.${task.type}`;
+  const why = comment();
   let stale;
   const done = await confirm({
     title: rich(`act.${verb}.ask`, { title }), danger: verb === 'cancel', verb: t(`act.${verb}`),
-    body: () => [el('p', null, t(has(own) ? own : `act.${verb}.note`)), at && at.view()],
+    body: () => [el('p', null, t(has(own) ? own : `act.${verb}.note`)), at && at.view(), why.view()],
     run: async (key) => {
-      try { return await write({}, at ? at.value() : undefined, key); } catch (error) {
+      try { return await write({ comment: why.value() }, at ? at.value() : undefined, key); } catch (error) {
         stale = error.status === 409;
         throw error;
       }
@@ -84,7 +89,7 @@ export async function act(verb, id) {
 /* Many: exactly these, 200 a call, with progress and a stop; what came of it stays on the page. */
 export async function actMany(verb, tasks) {
   const n = tasks.length;
-  const at = verb === 'reschedule' && moment(tasks[0].scheduledAtUtc);
+  const at = verb === 'reschedule' && moment(tasks[0].scheduledAtUtc), why = comment();
   const items = [];
   let begun = false, stopped = false;
   await open({
@@ -92,7 +97,7 @@ export async function actMany(verb, tasks) {
     body: () => [el('p', null, t(`act.${verb}.note`)),
       el('ul', null, tasks.slice(0, 8).map((one) => el('li', null, taskTitle(one))),
         n > 8 && el('li', { class: 'muted' }, t('act.others', { n: n - 8 }))),
-      at && at.view(),
+      at && at.view(), why.view(),
       begun && n > 200 && el('p', null,
         el('progress', { max: n, value: items.length, 'aria-label': t('act.progress') }), ' ',
         button(t('act.stop'), { kind: 'small', run: () => { stopped = true; } }))],
@@ -102,7 +107,7 @@ export async function actMany(verb, tasks) {
         begun = true;
         while (items.length < n && !stopped) {
           const ids = tasks.slice(items.length, items.length + 200).map((one) => one.id);
-          const body = { verb, ids, ...(at && at.value()) };
+          const body = { verb, ids, ...(at && at.value()), comment: why.value() || undefined };
           items.push(...(await send('POST', 'tasks/change', { body })).items);
           redraw();
         }
@@ -139,7 +144,7 @@ const step = (task) => (one) => {
   const { name, by, technical } = stepName(one.name);
   const [icon, tone] = OUTCOMES[one.outcome] || ['queued', ''];
   return {
-    icon, tone, title: [el('strong', null, bdi(name)), ' ', el('small', { class: 'code muted' }, technical)],
+    icon, tone, title: el('strong', { title: technical }, bdi(name)),
     beside: [outcomeOf(one, task), one.at && [' ', when(one.at, 'second')]],
     detail: [by && el('div', null, bdi(by)), quote(one.detail)],
   };
@@ -188,7 +193,7 @@ export async function page({ company, params: { id }, signal }) {
     const first = verbs.find((verb) => verb === 'release' || verb === 'retry');
     const by = task.requestedBy;
     return head({
-      title: taskTitle(task),
+      path: [[t('tasks.title'), href('tasks')]], title: taskTitle(task),
       pill: [statePill(task.state), task.braked && [' ', pill(t('task.braked'), 'warn', 'pause')]],
       actions: verbs.map((verb) => button(t(`act.${verb}`), {
         kind: verb === first ? 'primary' : '', icon: ICONS[verb], run: () => act(verb, id), key: verb,
@@ -212,8 +217,9 @@ export async function page({ company, params: { id }, signal }) {
         title: t('task.records'),
         beside: el('a', { href: href('log', '', { taskId: id, includeReads: 'true' }) }, t('task.inLog')),
       }, records.view()),
-      card({ title: t('task.same') }, facts([['ID', copyable(id)]]),
-        copyable(line, { what: 'curl', block: true }))),
+      card({ title: t('error.detail') }, facts([['ID', copyable(id)]]),
+        fold(t('task.steps'), el('ul', null, task.steps.map((one) => el('li', null, el('code', null, one.name))))),
+        fold(t('task.same'), copyable(line, { what: 'curl', block: true })))),
     poll: [{
       path: 'task', query: { id }, every: () => (task.state === 'running' ? 2000 : 10000),
       apply: (data) => {

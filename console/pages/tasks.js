@@ -1,7 +1,7 @@
 // Owns the list of tasks: tabs by state, filters, ticks and the changes of many.
 import { events, get } from '../api.js';
 import { bdi, el, redraw } from '../dom.js';
-import { dayOf, directoryName, instantOf, t, when, word } from '../format.js';
+import { dayOf, directoryName, instantOf, said, t, when, word } from '../format.js';
 import { href } from '../router.js';
 import { filters } from '../components/filters.js';
 import { button, head, person, statePill, tabs } from '../components/page.js';
@@ -26,7 +26,7 @@ const tabOf = ({ tab, state, ...rest }) => (tab in TABS ? tab
 /* Why it stands where it stands. */
 const reason = (task) => (task.braked ? t('tasks.braked')
   : task.hold ? t('tasks.held', { directory: directoryName(task.hold.directory) })
-    : task.error ? el('q', { lang: 'en' }, bdi(task.error)) : '');
+    : task.error ? said(task.error) ?? el('q', { lang: 'en' }, bdi(task.error)) : '');
 
 const needing = ({ queue }) => queue.failed + queue.attention;
 const title = (n) => (n ? `${t('tasks.title')} (${n})` : t('tasks.title'));

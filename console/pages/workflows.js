@@ -1,9 +1,9 @@
 // Owns workflows: what each is for, and what its runs came to.
 import { get, now } from '../api.js';
 import { bdi, el, icon } from '../dom.js';
-import { duration, t, when, word } from '../format.js';
+import { duration, has, rich, t, when, word } from '../format.js';
 import { href } from '../router.js';
-import { head, pill, tabs } from '../components/page.js';
+import { box, card, fold, head, pill, tabs } from '../components/page.js';
 import { part, quote } from '../components/states.js';
 import { list } from '../components/table.js';
 
@@ -57,9 +57,26 @@ const actions = (run) => el('ol', { class: 'marks' }, run.actions.map((one) => {
     el('span', null, word('step', one.type)), el('span', { class: 'unseen' }, ` ${word('run', one.status)}`));
 }));
 
+/* --- what it does, in words --- */
+
+const RECIPIENT = /^\{(manager|mail|userPrincipalName)\}$/;
+const recipient = (to) => (RECIPIENT.test(to) ? t(`does.to.${to.slice(1, -1)}`) : bdi(to));
+function does(action) {
+  const { type, to } = action;
+  const key = type === 'setAttribute' && !action.value ? 'does.clear'
+    : type === 'transferReports' && !to ? 'does.transferReports.manager' : `does.${type}`;
+  return el('li', null, has(key) ? rich(key, { ...action, attribute: word('field', action.attribute),
+    to: to && el('span', null, recipient(to)) }) : word('step', type),
+  el('div', { class: 'muted small' }, t(action.continueOnError ? 'does.goesOn' : 'does.stops')),
+  action.body && fold(t('does.text'), el('pre', { tabindex: '0' }, action.body)));
+}
+const inWords = (flow) => card({ title: t('wf.does'), beside: flow.active === false
+  && pill(t('wf.inactive'), '', 'pause') }, el('p', null, t(`wf.after.${flow.trigger}`)),
+el('ol', { class: 'numbered' }, flow.actions.map(does)));
+
 const WHICH = ['', 'failed', 'doneWithWarnings'];
 
-async function runs({ params: { id: name }, query, signal }) {
+async function runs({ company, params: { id: name }, query, signal }) {
   const only = WHICH.includes(query.status) ? query.status : '';
   const made = list({
     path: 'workflow/runs', query: () => ({ workflow: name, status: only }), signal, caption: name,
@@ -74,12 +91,16 @@ async function runs({ params: { id: name }, query, signal }) {
     ],
     none: () => ({ text: t(`wf.none.${only || 'all'}`) }),
   });
+  const set = company.can('company.read') && part(() => get('company/settings', {}, signal), ({ document }) => {
+    const flow = document.workflows?.find((one) => one.name === name);
+    return flow ? inWords(flow) : box('info', t('wf.gone'));
+  });
   await made.ready;
   return {
     title: name,
     view: () => el('div', { class: 'page' }, head({
-      title: bdi(name), sub: el('a', { href: href('workflows') }, t('wf.back')),
-    }), tabs(t('wf.which'), WHICH.map((one) => ({
+      path: [[t('wf.back'), href('workflows')]], title: bdi(name),
+    }), set && set.view(), tabs(t('wf.which'), WHICH.map((one) => ({
       label: t(`wf.tab.${one || 'all'}`), current: one === only,
       href: href('workflows', name, { status: one }),
     }))), el('div', { class: 'card' }, made.view())),

@@ -41,6 +41,8 @@
     X(key_delete) \
     X(user_preview) \
     X(company) \
+    X(settings) \
+    X(settings_plan) \
     X(sync) \
     X(check) \
     X(check_report) \

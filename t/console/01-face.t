@@ -2,12 +2,18 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(within);
+use File::Find ();
+use Idadmin::Test qw(run_command slurp src_dir within);
 use Idadmin::Test::Console qw(refused);
 use Idadmin::Test::Stack ();
 
+# How the sample has pages compressed.
+my ($deflate) = slurp(src_dir() . '/conf/idadmin-httpd.conf')
+    =~ /^\s*#\s*(AddOutputFilterByType BROTLI_COMPRESS.*)$/m;
+
 my $stack = Idadmin::Test::Stack->new(
     httpd => {
+        tls => 1, deflate => 1, server => $deflate,
         rate_limits => { person => '100000/60s' },
         console => "    IdAdminConsoleRole approver nordic \"%{REMOTE_USER} == 'eva'\"\n"
             . "    IdAdminConsolePerson \"%{REMOTE_USER}\@nordic.example\"\n"
@@ -16,6 +22,51 @@ my $stack = Idadmin::Test::Stack->new(
 my $httpd = $stack->httpd;
 my %as = map { $_ => Idadmin::Test::Console->new($httpd, user => $_, company => 'nordic') }
     @Idadmin::Test::Httpd::console_users;
+
+# What the browser fetches for the first page, by the imports of its files, over HTTP/2 and
+# compressed as the sample says; and all of the console where only
+# gzip is understood.
+subtest 'bytes on the wire' => sub {
+    my $curl = Idadmin::Test::program_path('curl') or plan skip_all => 'there is no curl';
+    my $root = src_dir() . '/console';
+    # As `make install` lays files down.
+    run_command(['sh', '-c', 'cd "$1" && for file in *.js pages/*.js components/*.js i18n/*.js '
+        . '*.css; do awk -f slim.awk "$file" >slim.out && cat slim.out >"$file"; done', 'sh',
+        "$httpd->{base}/console"]);
+    my (%first, @all);
+    my @ahead = qw(app.js theme.js style.css icon.svg index.html i18n/sv.js pages/overview.js);
+    while (defined(my $file = shift @ahead)) {
+        next if $first{$file}++;
+        my ($folder) = $file =~ m{^(.*/)};
+        for my $name ($file =~ /\.js$/
+            ? slurp("$root/$file") =~ /^(?:import|export)\b[^;]*?from\s+'(\.[^']+)'/mg : ()) {
+            my $path = ($folder // '') . $name;
+            $path =~ s{(?:^|/)\K\./}{}g;
+            1 while $path =~ s{[^/]+/\.\./}{};
+            push @ahead, $path;
+        }
+    }
+    File::Find::find({ no_chdir => 1, wanted => sub {
+        push @all, substr $_, 1 + length $root
+            if /\.(?:js|css|svg|html)$/ && !m{/en\.js$} } }, $root);
+    my $sent = sub {
+        my $coding = shift;
+        my @urls = map { ('-o', '/dev/null', $httpd->tls_url . "/console/$_") } @_;
+        my $run = run_command([$curl, '-sSk', '--http2', '-H', "Accept-Encoding: $coding", '-w',
+            '%{http_code} %{http_version} %{size_download} %{size_header}\n', @urls]);
+        my @lines = map { [split] } split /\n/, $run->{out};
+        is(scalar(grep { $_->[0] == 200 && $_->[1] eq '2' } @lines), scalar @_,
+            'each file comes over HTTP/2') or diag $run->{err}, $run->{out};
+        my $bytes = 0;
+        $bytes += $_->[2] for @lines;
+        return $bytes;
+    };
+    my $bytes = $sent->(br => sort keys %first);
+    cmp_ok($bytes, '<=', 60_000, "the first page, in Swedish: $bytes bytes in "
+        . (keys %first) . ' files');
+    $bytes = $sent->(gzip => sort @all);
+    cmp_ok($bytes, '<=', 130_000, "all of the console, in Swedish: $bytes bytes");
+};
 
 subtest 'who is signed in' => sub {
     my $session = $as{eva}->data('/session');

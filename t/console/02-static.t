@@ -5,14 +5,15 @@ use warnings;
 use Compress::Zlib ();
 use Digest::SHA ();
 use File::Find ();
-use Idadmin::Test qw(slurp src_dir);
+use Idadmin::Test qw(run_command slurp src_dir);
 use JSON::PP ();
 use Test::More;
 
 my $root = src_dir() . '/console';
 my @files;
 File::Find::find({ no_chdir => 1, wanted => sub {
-    push @files, substr $_, 1 + length $root if -f && !/README\.md$|LICENSE\.txt$/ } }, $root);
+    push @files, substr $_, 1 + length $root
+        if -f && !/README\.md$|LICENSE\.txt$|slim\.awk$/ } }, $root);
 my %text = map { $_ => slurp("$root/$_") } @files;
 my @scripts = grep {/\.js$/} sort @files;
 plan(skip_all => 'there are no pages yet') if !@scripts;
@@ -20,12 +21,16 @@ plan(skip_all => 'there are no pages yet') if !@scripts;
 # What a browser is sent, by a server that compresses; modules are loaded by the page that needs
 # them, and one language is, here the longer.
 subtest 'size' => sub {
-    my %sent = map { $_ => length Compress::Zlib::memGzip($text{$_}) } keys %text;
-    my ($sent, $language) = (0, 0);
+    # As `make install` lays them down.
+    my %laid = map { $_ => /^vendor|\.(?:html|svg)$/ ? $text{$_}
+        : run_command(['awk', '-f', "$root/slim.awk", "$root/$_"])->{out} } keys %text;
+    my %sent = map { $_ => length Compress::Zlib::memGzip($laid{$_}) } keys %laid;
+    my ($sent, %of) = (0);
     for my $file (keys %sent) {
-        if    ($file !~ /^i18n/)           { $sent += $sent{$file} }
-        elsif ($sent{$file} > $language) { $language = $sent{$file} }
+        if ($file =~ /^i18n.*\b(\w\w)\.js$/) { $of{$1} += $sent{$file} }
+        else                                   { $sent += $sent{$file} }
     }
+    my ($language) = sort { $b <=> $a } values %of;
     cmp_ok($sent + $language, '<', 130_000, 'all pages together, compressed: '
         . ($sent + $language) . ' bytes in one language');
 };
@@ -67,6 +72,44 @@ subtest 'reasons' => sub {
     for my $file ('i18n/en.js', 'i18n/sv.js') {
         my ($words) = $text{$file} =~ /^  reason: \{\n(.*?)^  \},$/ms;
         is_deeply([grep { $words !~ /\b$_: / } sort keys %known], [], "$file has words for each");
+    }
+};
+
+# What the service says of steps and tasks is known by its sentence in the C source, and said in
+# each other language.
+subtest 'sentences' => sub {
+    my $literal = qr/((?:"(?:[^"\\]|\\.)*"\s*)+)/;
+    my @calls = (qr/step_says\(\s*r,\s*[^,"]+,\s*/, qr/step_(?:fails|later|gone)\(\s*r,\s*/,
+        qr/run_warn\(\s*r,\s*(?:ida_printf\(\s*r->pool,\s*)?/, qr/run_lags\(\s*r,[^"{};]*?/,
+        qr/warnings,\s*json_string\(\s*(?:ida_printf\(\s*c->pool,\s*)?/,
+        qr/warn\(\s*update->warnings,\s*/,
+        qr/printf\(\s*c->pool,\s*(?="(?:Held by the brake|The membership of))/);
+    my %said;
+    File::Find::find({ no_chdir => 1, wanted => sub {
+        /\.c$/ or return;
+        my $source = slurp($_);
+        for my $call (@calls) {
+            while ($source =~ /$call$literal/g) {
+                my $sentence = join '', $1 =~ /"((?:[^"\\]|\\.)*)"/g;
+                $sentence =~ s/\\(.)/$1/g;
+                $said{$sentence} = 1;
+            }
+        }
+    } }, map { src_dir() . "/$_" } qw(core worker));
+    cmp_ok(scalar keys %said, '>', 80, 'there are sentences');
+    my %words;
+    while ($text{'i18n/said.sv.js'} =~ /^  '((?:[^'\\]|\\.)*)': '((?:[^'\\]|\\.)*)',$/mg) {
+        my ($sentence, $own) = ($1, $2);
+        $words{ $sentence =~ s/\\(.)/$1/gr } = $own;
+    }
+    # Without words of its own it is put together of others, which stand here too.
+    is_deeply([sort grep { !exists $words{$_} && s/%l*z?[sdu]//gr =~ /[a-z]{3}.*[a-z]{2}/i }
+        keys %said], [], 'each is said in Swedish');
+    is_deeply([sort grep { !exists $said{$_} } keys %words], [], 'and no other');
+    for my $sentence (sort keys %words) {
+        my $places = () = $sentence =~ /%l*z?[sdu]/g;
+        my @wrong  = grep { $_ < 1 || $_ > $places } $words{$sentence} =~ /\{(\d)\}/g;
+        is_deeply(\@wrong, [], $sentence) if @wrong;
     }
 };
 

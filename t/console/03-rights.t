@@ -64,6 +64,8 @@ my @doors = map { [split] } grep {/\S/} split /\n/, <<'END';
     POST   /key/enable          keys.write
     DELETE /key                 keys.write
     GET    /company             company.read
+    GET    /company/settings    company.read
+    POST   /company/plan        company.read
     POST   /directory/sync      company.operate
     POST   /directory/check     company.operate
     GET    /directory/check     company.read

@@ -1,5 +1,6 @@
 # The console's view of a company: settings in force, seats, state of its directories.
 use strict;
+use utf8;
 use warnings;
 use Test::More;
 use Idadmin::Test qw(secret_file within);
@@ -66,6 +67,38 @@ sub held {
     ok(within(sub { directory($stack)->{waitingTasks} == 1 }), 'who waits');
 }
 
+# What is set, without secrets, and what a draft would change.
+sub draft {
+    my ($stack) = @_;
+    my $viewer = as($stack, 'viewer');
+    my $set = $viewer->data('/company/settings');
+    is($set->{document}{companyId}, 'nordic', 'the document');
+    is_deeply([map { $_->{name} } @{ $set->{document}{workflows} }], ['Joiner'], 'its workflows');
+    my $address = 'https://hr.nordic.example/events?…';
+    is($set->{document}{notifications}[0]{url}, $address, 'an address without its secrets');
+    is_deeply($set->{receivers}, [{ url => $address, events => ['task.failed'], waiting => 0,
+        givenUp => 0, failures => 0, nextAt => undef }], 'how the receiver fares');
+    is_deeply($set->{undelivered}, [], 'nothing waits');
+    ok(!exists as($stack, 'key-administrator')->data('/company/settings')->{undelivered},
+        'events, which name people, take the right to read tasks');
+    my $plan = sub { $viewer->post('/company/plan', { document => $_[0] }) };
+    my $answer = $plan->('{"companyId":"nordic","brake":{"offboardingsPerHour":9}}');
+    is_deeply($answer->{json}{data}{changes}, [{ member => 'brake.offboardingsPerHour',
+        before => 7, after => 9 }], 'what a draft would change');
+    is($viewer->data('/company')->{brake}{offboardingsPerHour}, 7, 'nothing is stored');
+    my %wrong = ('{"companyId":"nordic","seatLimit":"many"}' => qr/seatLimit/,
+        '{"companyId":"other","name":"O","upnDomain":"o.example","directories":{}}' =>
+            qr/companyId|directories/, '{"companyId":' => qr/JSON/i,
+        '{"companyId":"nordic","notifications":[{"url":"' . $address . '","secretFile":"/s",'
+            . '"events":["task.done"]}]}' => qr/url/);
+    for my $text (sort keys %wrong) {
+        my $refused = $plan->($text);
+        is($refused->{status}, 400, "refused: $text");
+        like($refused->{body}, $wrong{$text}, 'with the place of the fault');
+    }
+    is($viewer->post('/company/plan', { document => 7 })->{status}, 400, 'a number is no text');
+}
+
 sub never {
     my ($engine) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => $engine, worker => 0,
@@ -76,7 +109,7 @@ sub never {
     $stack->stop;
 }
 
-my $notification = { url => 'https://hr.nordic.example/events', events => ['task.failed'],
+my $notification = { url => 'https://hr.nordic.example/events?token=x', events => ['task.failed'],
     secretFile => secret_file('hr.whsec', 'whsec_' . 'QUJD' x 11 . "\n") };
 my $workflow = { name => 'Joiner', trigger => 'userCreate', actions => [
     { type => 'sendEmail', to => 'it@nordic.example', subject => 'a', body => 'b' },
@@ -87,6 +120,7 @@ for_each_stack {
     my ($stack) = @_;
     subtest settings => sub { settings($stack) };
     subtest rights => sub { rights($stack) };
+    subtest draft => sub { draft($stack) };
     subtest fresh => sub { fresh($stack) };
     subtest held => sub { held($stack) };
     subtest never => sub { never($stack->{engine}) };

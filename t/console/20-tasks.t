@@ -96,7 +96,7 @@ sub two_administrators {
     my $seen = $as{operator}->get('/task', { id => $id });
     my $tag  = $seen->{headers}{etag};
     like($tag, qr/^"[0-9a-f]{32}"$/, 'a strong tag');
-    my $moved = $as{administrator}->request('PATCH', '/task', { id => $id },
+    my $moved = $as{administrator}->request('PATCH', '/task', { id => $id, comment => 'Later' },
         body => { time => '09:30' }, headers => { 'If-Match' => $tag });
     is($moved->{status}, 200, 'the first one moves it') or diag $moved->{body};
     my $late = $as{operator}->request('DELETE', '/task', { id => $id },
@@ -104,6 +104,7 @@ sub two_administrators {
     refused($late, 409, 'taskChanged', 'the second is told');
     like($late->{json}{error}{message}, qr/administrator has moved this task to .*09:30/,
         'who did what');
+    is((records(1, 'task.reschedule', $id))[0]{parameters}{comment}, 'Later', 'and why');
     is($late->{json}{error}{details}{task}{scheduledAt}, '2031-03-28T09:30:00+01:00',
         'with the task as it is');
     is($stack->task($id)->{state}, 'queued', 'nothing was done');
@@ -137,7 +138,8 @@ sub many {
     is_deeply([@$none{qw(id outcome state)}], ['x', 'refused', undef], 'one that there is not');
     is($stack->task($_)->{scheduledAt}, '2031-06-01T09:00:00+02:00', 'moved') for @ids;
     $as{administrator}->request('DELETE', '/task', { id => $ids[1] });
-    my $answer = change(operator => { verb => 'cancel', ids => \@ids });
+    my $answer = change(operator => { verb => 'cancel', ids => \@ids,
+        comment => 'Asked for twice.' });
     is($answer->{status}, 200, 'also when one is refused');
     is_deeply([map { [@$_{qw(outcome state reason)}] } @{ $answer->{json}{data}{items} }],
         [['done', 'cancelled', undef], ['refused', 'cancelled', 'taskOver'],
@@ -148,6 +150,7 @@ sub many {
     my ($record) = grep { $_->{outcome} eq 'ok' } records(1, 'task.cancel', $ids[0]);
     is_deeply([@$record{qw(actor endpoint category)}],
         ['operator', 'console POST /tasks/change', 'portal'], 'a record for each');
+    is($record->{parameters}{comment}, 'Asked for twice.', 'with the comment');
     my @second = records(2, 'task.cancel', $ids[1]);
     is_deeply([sort map {"$_->{actor} $_->{outcome}"} @second],
         ['administrator ok', 'operator CONFLICT'], 'of refusals, too');
@@ -155,6 +158,7 @@ sub many {
     is(scalar log_of('task.change'), 0, 'and none for the call');
     for my $bad ({ verb => 'erase', ids => ['a'] }, { verb => 'cancel', ids => [] },
         { verb => 'cancel', ids => [('a') x 201] }, { verb => 'cancel', ids => [1] },
+        { verb => 'cancel', ids => ['a'], comment => 'x' x 501 },
         { verb => 'reschedule', ids => ['a'] }, { verb => 'reschedule', ids => ['a'],
         date => 'soon' }) {
         my $answer = change(operator => $bad);

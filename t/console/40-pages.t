@@ -16,7 +16,10 @@ my $company = Idadmin::Test::Company->new;
 my $browser = $company->browser;
 my $person  = $company->id_of('greta.dahl');
 my @pages   = (
-    (map { [$_ => $_] } qw(overview people tasks access workflows hygiene log keys company hire)),
+    (map { [$_ => $_] } qw(overview people tasks access workflows hygiene log keys company hire
+        calendar)),
+    (map { ["settings-$_" => "settings/$_"] } qw(receivers catalog document)),
+    [workflow => 'workflows/Leaver'], ['calendar-day' => 'calendar/2027-03-28'],
     (map { [$_ => "tasks?tab=$_"] } qw(needs queued done all)),
     (map { ["task-$_" => 'task/' . $company->task($_)] }
         qw(done left failed attention skipped braked cancelled)),
@@ -34,6 +37,10 @@ my %shows = (
     queued => qr/Offboard|Hire/,
     access => qr/CRM admins/, workflows => qr/Joiner.*Leaver/s, hygiene => qr/Disabled/,
     log => qr/operator|administrator/, keys => qr/hr-full/, company => qr/nordic\.example/,
+    calendar => qr/Otto Fjäll/, 'calendar-day' => qr/Start \(1\).*Maja Ström/s,
+    'settings-receivers' => qr/No address is called/,
+    'settings-catalog' => qr/CRM.*eva\.berg/s, 'settings-document' => qr/Put it into force/,
+    workflow => qr/Follows every offboarding.*out of the group Nowhere at all/s,
     hire => qr/First name/, person => qr/Greta Dahl/, 'person-left' => qr/Bo Ek/,
     offboard => qr/Greta Dahl/, change => qr/Greta/, 'access-templates' => qr/Seller/,
     'access-requests' => qr/CRM/, 'people-found' => qr/Lund/i, 'people-none' => qr/xyzzy|No/,
@@ -43,6 +50,27 @@ my %shows = (
 sub failures {
     return @{ $browser->script(<<'JS') };
         return [...document.querySelectorAll('.failed')].map((one) => one.innerText);
+JS
+}
+
+# Words that stand on two lines, at the width where a table beside the navigation is narrowest.
+sub broken {
+    $browser->size(1024, 900);
+    return @{ $browser->script(<<'JS') };
+        const all = document.createTreeWalker(document.getElementById('page'),
+            NodeFilter.SHOW_TEXT);
+        const range = document.createRange(), broken = [];
+        for (let node; (node = all.nextNode());) {
+            if (!node.parentElement.checkVisibility()
+                || node.parentElement.closest('code, pre, .unseen')) continue;
+            for (const word of node.data.matchAll(/[^\s.@/:;?=,()–-]{2,24}/g)) {
+                range.setStart(node, word.index);
+                range.setEnd(node, word.index + word[0].length);
+                const tops = [...range.getClientRects()].map((one) => Math.round(one.top));
+                if (new Set(tops).size > 1) broken.push(word[0]);
+            }
+        }
+        return broken;
 JS
 }
 
@@ -60,6 +88,7 @@ for my $page (@pages) {
         is(scalar $browser->all('h1'), 1, 'one heading');
         is_deeply([failures()], [], 'no part of it failed');
         like($browser->text('main'), $shows{$name}, 'it shows what it is about') if $shows{$name};
+        is_deeply([broken()], [], 'no word breaks at 1024 pixels');
         $company->look($name);
     };
 }
@@ -72,7 +101,7 @@ note("first contentful paint of the overview after $first ms");
 subtest 'in Swedish' => sub {
     $browser->language('sv-SE');
     $company->open('overview');
-    for my $page (@pages[0 .. 9]) {
+    for my $page (@pages[0 .. 14]) {
         my ($name, $place) = @$page;
         $company->open($place);
         is($browser->script('return document.documentElement.lang'), 'sv', "$name is in Swedish");

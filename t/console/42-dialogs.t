@@ -54,8 +54,8 @@ subtest 'a role template for a person' => sub {
     $company->open('person/' . $company->id_of('ida.wall'));
     $browser->click_text('main a', 'Role template', ready => 1);
     $browser->click_text('main a', 'Seller', ready => 1);
-    $browser->click_text('main button', 'Give');
-    asked(qr/Give Seller to whom/, 'to whom');
+    $browser->click_text('main button', 'Assign');
+    asked(qr/Assign Seller to whom/, 'to whom');
     is($browser->value('dialog[open] input'), 'ida.wall@nordic.example', 'whose page it was');
     press('See what it gives');
     asked(qr/Add to the group: CRM admins/, 'what would happen');

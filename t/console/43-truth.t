@@ -237,7 +237,7 @@ subtest 'a person in a field' => sub {
     told(qr/choose a person from the list/, 'a name alone identifies no person');
     $company->open('access/templates');
     $browser->click_text('main a', 'Seller', ready => 1);
-    $browser->click_text('main button', 'Give');
+    $browser->click_text('main button', 'Assign');
     $browser->type('dialog[open] [role=combobox]', 'Henrik');
     $browser->wait_for('dialog[open] [role=option]');
     ok($browser->script(<<'JS'), 'the list covers no button');
@@ -251,7 +251,7 @@ JS
     ok($browser->find('dialog[open]'), 'Enter chooses and does not close');
     is($browser->value('dialog[open] [role=combobox]'), 'Henrik Falk', 'who it was');
     $browser->press('Enter');
-    $browser->until('what would happen', sub { dialog() =~ /Give henrik\.falk/ });
+    $browser->until('what would happen', sub { dialog() =~ /Assign .*henrik\.falk/ });
     $browser->press('Escape');
 };
 
@@ -276,6 +276,78 @@ subtest 'groups, filters, figures' => sub {
     told(qr/The first 1,000 of 1,020/, 'no more is offered than is done');
     $between->rule('GET tasks');
     $browser->complaints(qr/400|404/);
+};
+
+# What is offered in the box, each with the words of its group.
+sub offered {
+    return @{ $browser->script(<<'JS') };
+        return [...document.querySelectorAll('header [role=option]')].map((one) =>
+            `${one.closest('[role=group]')?.getAttribute('aria-label')}: ${one.innerText}`);
+JS
+}
+
+# Types into the box instead of what it holds, as a person does. (A driver's "clear" leaves it.)
+sub looked_for {
+    my ($words) = @_;
+    $browser->script(<<'JS', $words);
+        const box = document.activeElement;
+        box.value = arguments[0];
+        box.dispatchEvent(new Event('input', {bubbles: true}));
+JS
+    return;
+}
+
+subtest 'anything is found, by keyboard alone' => sub {
+    $company->open('tasks');
+    $browser->press('/');
+    $browser->until('what can be done is offered', sub { grep {/^Actions: Hire/} offered() });
+    looked_for('maja');
+    $browser->until('a queued person is found',
+        sub { grep {/^Queued people: New hire of Maja Ström/} offered() });
+    $browser->press($_) for qw(Down Enter);
+    told(qr/Due .*28 March 2027/, 'and opened');
+    $browser->script('document.dispatchEvent(new KeyboardEvent("keydown",'
+        . ' {key: "k", ctrlKey: true, bubbles: true}))');
+    looked_for('crm');
+    $browser->until('a group', sub { grep {/^Groups: CRM admins/} offered() });
+    looked_for('seller');
+    $browser->until('a role template', sub { grep {/^Role templates: Seller/} offered() });
+    looked_for('greta');
+    $browser->until('a person', sub { grep {/^People: Greta Dahl/} offered() });
+    looked_for('create k');
+    $browser->until('an action', sub { grep {/^Actions: Create a key/} offered() });
+    $browser->press($_) for qw(Down Enter);
+    $browser->until('it is begun', sub { dialog() =~ /What is it for/ });
+    $browser->press('Escape');
+    $browser->wait_gone('dialog[open]');
+    for my $one ([approver => qr/^(?:Pages: (?:Overview|Access)|Actions: none)/],
+        ['key-administrator' => qr/^(?:Pages: (?:Overview|Keys|Company)|Actions: Create a key)/]) {
+        $company->sign_in($one->[0]);
+        $company->open('overview');
+        $between->clear if $between->can('clear');
+        $browser->press('/');
+        $browser->until('something is offered', sub { offered() });
+        is_deeply([grep { $_ !~ $one->[1] } offered()], [], "nothing else to an $one->[0]");
+        looked_for('greta');
+        $browser->until('asked', sub { !grep {/^Pages/} offered() });
+        is_deeply([grep {/Greta/} offered()], [], 'no person');
+    }
+    $company->sign_in('administrator');
+    $company->open('overview');
+    is_deeply([$browser->complaints], [], 'nothing was refused');
+};
+
+subtest 'what Monday brings' => sub {
+    $company->open('overview');
+    my $monday = $browser->script(<<'JS');
+        return document.querySelector('.week li:not(.free) > a').getAttribute('href');
+JS
+    $browser->script('location.hash = arguments[0]', $monday);
+    ok(told(qr/Start \(1\)\s+09:00.*Sven Långt/s, 'a day with its names'), 'one click away');
+    $browser->click_text('main a', 'Calendar', ready => 1);
+    ok(told(qr/people start/, 'its month'), 'and back to its month');
+    $browser->click_text('main a', 'Next', ready => 1);
+    ok(told(qr/Nobody starts or leaves|start/, 'the next month'), 'and the month after');
 };
 
 subtest 'on paper' => sub {

@@ -42,7 +42,8 @@ my @pages = (
     "hire/$person", 'hire', 'offboard/' . $company->id_of('rut.sandell'), 'offboard',
     qw(tasks?tab=queued tasks?tab=all access/groups access/templates access/requests workflows
         workflows/Leaver hygiene hygiene/accountsWithoutManager hygiene/emptyGroups log keys
-        company people?show=coming hires),
+        company people?show=coming hires calendar calendar/2027-03-28 settings/receivers
+        settings/catalog settings/document),
     "access/templates?template=$template", "access/groups?group=$group",
 );
 

@@ -117,7 +117,7 @@ const nameOf = (one) => `${one.tagName} ${one.closest('[data-id]') ? 'row ' : ''
 const kindOf = (one) => (one.closest('[data-id], .needs, .plain, .bare, .facts')
     ? one.tagName + one.closest('[data-id] > *, li, dd')?.className + (one.getAttribute('href') || words(one)).replace(/[^/#?=&]{12,}/g, '') : nameOf(one));
 /* What ends a thing comes last, so that all else was there to press. */
-const LAST = /Cancel|Delete|Disable|Offboard|End the access|Withdraw|Take back|Review|Deny|Queue/;
+const LAST = /Cancel|Delete|Disable|Offboard|End the access|Withdraw|Take back|Unassign|Review|Deny|Queue/;
 /* Without a selection there are no verbs, and of all that match no robot offboards everybody. */
 const rank = (one) => LAST.test(nameOf(one)) + 2 * /Clear selection/.test(words(one)) + 3 * /that match/.test(words(one));
 const order = (all) => [...all].sort((a, b) => rank(a) - rank(b));

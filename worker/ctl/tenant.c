@@ -13,6 +13,7 @@
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
 #include "core/tenant/credentials.h"
+#include "core/tenant/difference.h"
 #include "core/tenant/schema.h"
 #include "worker/ctl/ctl.h"
 #include "worker/send/webhook.h"
@@ -62,39 +63,6 @@ static ida_kind read_document(ctl_call *ctl, const char *name, char **text, size
     *text = bytes;
     *len = used;
     return IDA_OK;
-}
-
-/* --- what changed, for people --- */
-
-static void add_change(json_t *changes, const char *path, const json_t *before, const json_t *after)
-{
-    json_array_append_new(changes, json_pack("{s:s, s:O?, s:O?}", "member", path, "before", before,
-                                             "after", after));
-}
-
-/* Compares objects member by member; other values as a whole. `every`: equal members are listed
- * too. */
-static void compare(apr_pool_t *pool, json_t *changes, const char *path, json_t *before,
-                    json_t *after, int every)
-{
-    if (!json_is_object(before) || !json_is_object(after)) {
-        if (every || !(before && after && json_equal(before, after))) {
-            add_change(changes, path, before, after);
-        }
-        return;
-    }
-    const char *name;
-    json_t *value;
-    const char *separator = path[0] ? "." : "";
-    json_object_foreach (before, name, value) {
-        compare(pool, changes, apr_pstrcat(pool, path, separator, name, NULL), value,
-                json_object_get(after, name), every);
-    }
-    json_object_foreach (after, name, value) {
-        if (!json_object_get(before, name)) {
-            add_change(changes, apr_pstrcat(pool, path, separator, name, NULL), NULL, value);
-        }
-    }
 }
 
 /* --- apply --- */
@@ -345,15 +313,13 @@ static int apply(ctl_call *ctl)
     if (kind) {
         return ctl_result(ctl, kind);
     }
-    json_t *changes = ida_json_keep(ctl->pool, json_array());
     json_t *stored = work.before.document ? ida_json_load(ctl->pool, work.before.document) : NULL;
-    compare(ctl->pool, changes, "",
-            json_is_object(stored) ? stored : ida_json_keep(ctl->pool, json_object()),
-            ida_json_load(ctl->pool, work.after.document), work.distrust != NULL);
-    work.changes = changes;
+    work.changes = ida_tenant_difference(
+        ctl->pool, json_is_object(stored) ? stored : ida_json_keep(ctl->pool, json_object()),
+        ida_json_load(ctl->pool, work.after.document), work.distrust != NULL);
     if (work.dry) {
         report(ctl, &work);
-        return json_array_size(changes) ? CTL_WOULD_CHANGE : CTL_DONE;
+        return json_array_size(work.changes) ? CTL_WOULD_CHANGE : CTL_DONE;
     }
     kind = store_transaction(s, c, apply_in, &work);
     /* Only after the commit: a note of a revision that was never stored would make the present

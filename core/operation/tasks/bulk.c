@@ -25,6 +25,7 @@ typedef struct bulk_input {
     const ida_operation *each;
     json_t *moment; /* body of a reschedule */
     const json_t *ids;
+    const char *comment; /* NULL: none */
 } bulk_input;
 
 static int good_ids(const json_t *ids)
@@ -57,6 +58,17 @@ static void read_moment(ida_call *call, bulk_input *in)
     }
 }
 
+static const ida_param members[] = {
+    {"verb", IDA_PARAM_STRING, IDA_PARAM_REQUIRED,
+     .about = "cancel, reschedule, retry or release."},
+    {"ids", IDA_PARAM_LIST, IDA_PARAM_REQUIRED, .about = "1 to 200 IDs of tasks."},
+    {"date", IDA_PARAM_WALL, .about = "For a reschedule: the new date, YYYY-MM-DD."},
+    {"time", IDA_PARAM_WALL, .about = "For a reschedule: the new time of day, HH:mm."},
+    {"comment", IDA_PARAM_STRING, .max = IDA_COMMENT_MAX,
+     .about = "Why; the audit record of each change keeps it."},
+    {0},
+};
+
 static ida_kind check(ida_call *call)
 {
     ida_ctx *c = call->c;
@@ -78,6 +90,7 @@ static ida_kind check(ida_call *call)
     if (verb == IDA_TASK_RESCHEDULE) {
         read_moment(call, in);
     }
+    in->comment = ida_param_text(c, call->asked->body, ida_param_find(members, "comment"), NULL);
     ida_kind kind = ida_faults_raise(c);
     if (!kind) {
         in->each = verbs[verb];
@@ -98,6 +111,9 @@ static ida_kind prepare(const ida_call *call, const char *id, ida_call *one)
     one->c = ida_ctx_make(call->c->env, call->c->pool);
     one->asked = asked;
     one->arguments = ida_json_keep(call->c->pool, json_pack("{s:s}", "id", id));
+    if (in->comment) {
+        ida_json_put(one->arguments, "comment", in->comment);
+    }
     one->ignored = NULL;
     ida_kind kind = in->each->check(one);
     return kind ? kind : in->each->run(one);
@@ -180,15 +196,6 @@ static ida_kind run(ida_call *call)
 }
 
 static const ida_param params[] = {IDA_DRY_RUN_PARAM, {0}};
-
-static const ida_param members[] = {
-    {"verb", IDA_PARAM_STRING, IDA_PARAM_REQUIRED,
-     .about = "cancel, reschedule, retry or release."},
-    {"ids", IDA_PARAM_LIST, IDA_PARAM_REQUIRED, .about = "1 to 200 IDs of tasks."},
-    {"date", IDA_PARAM_WALL, .about = "For a reschedule: the new date, YYYY-MM-DD."},
-    {"time", IDA_PARAM_WALL, .about = "For a reschedule: the new time of day, HH:mm."},
-    {0},
-};
 
 const ida_operation ida_op_tasks_change = {
     .name = "task.change",

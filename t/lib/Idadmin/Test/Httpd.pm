@@ -43,6 +43,7 @@ sub skip_reason {
 #   server => TEXT         more server-wide lines         locations => TEXT   instead of the usual
 #                          Locations
 #   console => 1           the console: pages and API; console => TEXT: further directives for it
+#   deflate => 1           loads mod_deflate and mod_brotli, for `server`
 #   tls => 1               also listens with TLS and HTTP/2 on tls_port
 #   log_level => TEXT      [warn idadmin:debug]           children => N [3]   threads => N [25]
 #   start => 0             do not start yet               env => {...}
@@ -114,6 +115,7 @@ sub _configuration {
     my @modules  = qw(mpm_event authn_core authz_core authz_host authz_user auth_basic authn_file
         alias mime dir headers setenvif status log_config unixd);
     push @modules, qw(socache_shmcb ssl http2) if $self->{tls};
+    push @modules, qw(filter deflate brotli) if $self->{deflate};
     my $text = "ServerRoot $self->{base}\n" . $self->_load(\@modules);
     my $module = $self->{user} ? Idadmin::Test::program('mod_idadmin.so')
         : Idadmin::Test::build_dir() . '/mod_idadmin.so';
